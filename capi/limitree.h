@@ -1,0 +1,435 @@
+/*
+ * limitree.h - the C interface of limitree, a rate-limiting library.
+ *
+ * A limiter answers one question: may the caller named by a path, such as
+ * {"user", "alex", "trade"}, act now?  Every limit met on the way down the
+ * limit tree is checked in one step: all of them are charged, or none is.
+ *
+ * Conventions, which hold for every function below:
+ *
+ *   Handles   Opaque and typed.  x_new() makes one, x_free() releases it, and
+ *             x_free(NULL) does nothing.  NULL in another pointer argument is
+ *             answered with LIMITREE_INVALID_ARGUMENT unless a comment allows
+ *             it; `error` may always be NULL.
+ *   Order     Handle first, then inputs, then outputs; `error` comes last.
+ *   Strings   limitree_str: bytes and a size, no terminator needed.  Inputs
+ *             are borrowed until the call returns, never longer.
+ *   Errors    Negative status: failed, outputs untouched.  If `error` is not
+ *             NULL, *error then holds an error the caller must free; on
+ *             success *error is NULL.  A denied action is not an error.
+ *   Threads   A limiter may be used from any thread.  A config belongs to one
+ *             thread at a time.  No state is kept per thread.
+ *   Processes fork() is safe at any time; afterwards each process counts for
+ *             itself in a memory store.
+ *   Time      Nanoseconds in an int64_t, always with the suffix _ns.
+ *   ABI       Within one LIMITREE_ABI_VERSION functions are added, never
+ *             changed or removed; new status codes and flags may appear.
+ */
+#ifndef LIMITREE_H
+#define LIMITREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32) && defined(LIMITREE_BUILDING)
+#define LIMITREE_API __declspec(dllexport)
+#elif defined(_WIN32) && !defined(LIMITREE_STATIC)
+#define LIMITREE_API __declspec(dllimport)
+#elif defined(__GNUC__)
+#define LIMITREE_API __attribute__((visibility("default")))
+#else
+#define LIMITREE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Version ------------------------------------------------------------ */
+
+#define LIMITREE_VERSION_MAJOR 0
+#define LIMITREE_VERSION_MINOR 1
+#define LIMITREE_VERSION_PATCH 0
+
+/* Also the number in the SONAME.  Rises only when a caller must recompile. */
+#define LIMITREE_ABI_VERSION 0
+
+/* The library found at run time: "0.1.0".  Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_version(void);
+
+/* LIMITREE_ABI_VERSION of the library found at run time.  Since 0.1. */
+LIMITREE_API int32_t limitree_abi_version(void);
+
+/* ---- Values ------------------------------------------------------------- */
+
+/* Borrowed bytes.  A path segment may hold any byte, ':' and '*' included. */
+typedef struct limitree_str {
+  const char *data;
+  size_t size;
+} limitree_str;
+
+/* One of LIMITREE_OK ... ; an int32_t so that its size is fixed. */
+typedef int32_t limitree_status;
+
+enum {
+  LIMITREE_OK = 0,
+  LIMITREE_PENDING = 1,            /* an _async call: answer to come */
+  LIMITREE_INVALID_ARGUMENT = -1,  /* the caller broke a rule of this file */
+  LIMITREE_INVALID_CONFIG = -2,    /* option or limits text rejected */
+  LIMITREE_OUT_OF_MEMORY = -3,
+  LIMITREE_STORE_UNAVAILABLE = -4, /* store down or refused; may be retried */
+  LIMITREE_STORE_TIMEOUT = -5,     /* no answer in time; may be charged */
+  LIMITREE_STORE_PROTOCOL = -6,    /* store answered what we cannot read */
+  LIMITREE_CANCELLED = -7,         /* the limiter was freed first */
+  LIMITREE_UNKNOWN_ROOT = -8,      /* no such top-level name in the tree */
+  LIMITREE_INTERNAL = -9           /* a bug in limitree; please report */
+};
+
+/* "store_timeout" for LIMITREE_STORE_TIMEOUT; "unknown" for other values. */
+LIMITREE_API const char *limitree_status_name(limitree_status status);
+
+/* retry_after_ns of a cost above the capacity: no wait is long enough. */
+#define LIMITREE_NEVER INT64_MAX
+
+/* Bits of limitree_decision.flags. */
+enum {
+  LIMITREE_UNLIMITED = 1u << 0, /* no limit lies on this path */
+  LIMITREE_SHADOWED = 1u << 1,  /* a shadow-mode limit would have denied */
+  LIMITREE_DEGRADED = 1u << 2,  /* store failed; on_store_error decided */
+  LIMITREE_CACHED = 1u << 3,    /* denied from the local deny cache */
+  LIMITREE_SOFT = 1u << 4       /* allowed out of the overrun share */
+};
+
+/*
+ * What was decided, as told by the binding level of the path: a denying level
+ * before an allowing one, then the longest wait, then the fewest left, then
+ * the deepest.  Filled by the library; plain data, nothing to free.  80 bytes
+ * for ever: new fields are taken from `reserved`, which reads as zero.
+ */
+typedef struct limitree_decision {
+  int64_t limit;          /* capacity of the binding level; -1: unlimited */
+  int64_t remaining;      /* cost it still allows at once; -1: unlimited */
+  int64_t retry_after_ns; /* -1 if allowed, else the wait or LIMITREE_NEVER */
+  int64_t reset_after_ns; /* until every counted level is full again, >= 0 */
+  int64_t next_after_ns;  /* until an identical request fits, >= 0 */
+  int32_t limited;        /* 0 or 1 */
+  uint32_t flags;         /* LIMITREE_UNLIMITED | ... */
+  int32_t level;          /* index of the binding level; -1: none */
+  int32_t level_count;    /* levels that were checked */
+  int64_t reserved[3];
+} limitree_decision;
+
+/*
+ * The five-field response of redis-cell's CL.THROTTLE: limited, limit,
+ * remaining, retry_after, reset_after.  Times are whole seconds, rounded up;
+ * -1 stands for "not limited" and for LIMITREE_NEVER.  Since 0.1.
+ */
+LIMITREE_API void limitree_decision_cell(const limitree_decision *decision,
+                                         int64_t cell[5]);
+
+/* How a level takes part in a decision: limitree_level.mode. */
+enum {
+  LIMITREE_ENFORCE = 0, /* counts and is charged */
+  LIMITREE_SHADOW = 1,  /* never denies; charged when it fits */
+  LIMITREE_CHECK = 2    /* counts, never charged */
+};
+
+/*
+ * The verdict of one level.  Filled by the library; plain data, nothing to
+ * free.  128 bytes for ever where pointers take 8: new fields are taken from
+ * `reserved`, which reads as zero.
+ */
+typedef struct limitree_level {
+  limitree_str policy;    /* the limit's place in the tree: "user:carol";
+                             lives as long as the limiter */
+  int64_t limit;          /* capacity, in tokens */
+  int64_t remaining;      /* tokens left, 0 ... limit */
+  int64_t retry_after_ns; /* -1 if it fits, else the wait or LIMITREE_NEVER */
+  int64_t reset_after_ns; /* until the bucket is full again, >= 0 */
+  int64_t next_after_ns;  /* until an identical request fits, >= 0 */
+  int64_t window_ns;      /* time in which an empty bucket fills */
+  int64_t cost;           /* tokens asked for at this level */
+  int32_t limited;        /* 1 if what was asked for does not fit here */
+  int32_t charged;        /* 1 if the bucket was written */
+  int32_t mode;           /* LIMITREE_ENFORCE ... */
+  int32_t reserved32;
+  int64_t reserved[5];
+} limitree_level;
+
+/* Bytes that the library made for the caller. */
+typedef struct limitree_text limitree_text;
+
+/* UTF-8, and a terminator after its last byte.  Lives as long as the text. */
+LIMITREE_API limitree_str limitree_text_str(const limitree_text *text);
+LIMITREE_API void limitree_text_free(limitree_text *text);
+
+/* ---- Errors ------------------------------------------------------------- */
+
+typedef struct limitree_error limitree_error;
+
+LIMITREE_API limitree_status limitree_error_status(const limitree_error *error);
+
+/* One line of UTF-8, e.g. "limits.yaml:7:9: count must be greater than 0, is
+ * -3": the first, where there are several.  Lives as long as the error. */
+LIMITREE_API const char *limitree_error_message(const limitree_error *error);
+
+/* A limits.yaml is refused with one message for each mistake in it, in the
+ * order of the file; any other error has one.  NULL if `index` is too large.
+ * Since 0.1. */
+LIMITREE_API size_t limitree_error_count(const limitree_error *error);
+LIMITREE_API const char *limitree_error_message_at(const limitree_error *error,
+                                                   size_t index);
+
+LIMITREE_API void limitree_error_free(limitree_error *error);
+
+/* ---- Config ------------------------------------------------------------- */
+
+typedef struct limitree_config limitree_config;
+
+/* Defaults: memory store, no limits.  NULL if memory runs out.  Since 0.1. */
+LIMITREE_API limitree_config *limitree_config_new(void);
+LIMITREE_API void limitree_config_free(limitree_config *config);
+
+/* Sets one option, e.g. "max_buckets" to "250000".  The names are those of
+ * docs/configuration.md and the same in every language.  Since 0.1. */
+LIMITREE_API limitree_status limitree_config_set(limitree_config *config,
+                                                 const char *name,
+                                                 limitree_str value,
+                                                 limitree_error **error);
+
+/* Replaces the limit tree by the one in `yaml`; `origin` ("limits.yaml") only
+ * appears in error messages.  Since 0.1. */
+LIMITREE_API limitree_status limitree_config_set_limits(limitree_config *config,
+                                                        limitree_str yaml,
+                                                        limitree_str origin,
+                                                        limitree_error **error);
+
+/* One finished limitree_authorize_async. */
+typedef struct limitree_completion {
+  void *request;               /* as given to limitree_authorize_async */
+  const limitree_error *error; /* NULL if OK; borrowed until the call returns */
+  limitree_decision decision;  /* valid if status is LIMITREE_OK */
+  limitree_status status;      /* LIMITREE_OK or an error, never PENDING */
+  int32_t reserved;
+} limitree_completion;
+
+/*
+ * Called from within limitree_loop_run, with everything that one read from the
+ * store answered.  It must not block, throw, or call limitree_limiter_free.
+ */
+typedef void (*limitree_completion_fn)(const limitree_completion *completions,
+                                       size_t count, void *user_data);
+
+/* Needed for limitree_authorize_async.  `free_user_data` may be NULL; it is called
+ * once, after the last completion.  Since 0.1. */
+LIMITREE_API void limitree_config_set_completion(
+    limitree_config *config, limitree_completion_fn on_completion,
+    void *user_data, void (*free_user_data)(void *user_data));
+
+/* Returns nanoseconds since 1970-01-01 UTC.  For tests and replays; a store
+ * with a clock of its own then uses this one instead. */
+typedef int64_t (*limitree_clock_fn)(void *user_data);
+
+LIMITREE_API void limitree_config_set_clock(limitree_config *config,
+                                            limitree_clock_fn now_ns,
+                                            void *user_data);
+
+/* ---- Limiter ------------------------------------------------------------ */
+
+typedef struct limitree_limiter limitree_limiter;
+
+/* Copies what it needs from `config`, which may be freed or reused.  Connects
+ * to the store on first use.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_new(const limitree_config *config,
+                                                  limitree_limiter **limiter,
+                                                  limitree_error **error);
+
+/* Completes what is pending with LIMITREE_CANCELLED, then releases.  No other
+ * call on this limiter may be running.  Since 0.1. */
+LIMITREE_API void limitree_limiter_free(limitree_limiter *limiter);
+
+/* Swaps the limit tree, all or nothing: if `yaml` has a mistake, the old tree
+ * stays.  Running requests finish on the old one.  Buckets keep their state.
+ * Must not be called from the clock function.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_reload(limitree_limiter *limiter,
+                                                     limitree_str yaml,
+                                                     limitree_str origin,
+                                                     limitree_error **error);
+
+/*
+ * Charges `cost` to every limit along `path` if all of them allow it, else
+ * nothing.  A cost of 0 only looks.  Blocks while the store answers.
+ * Returns LIMITREE_OK whether allowed or denied.  LIMITREE_UNKNOWN_ROOT if the
+ * tree has no such top-level name; LIMITREE_INVALID_ARGUMENT if the path is
+ * empty, the cost negative, or a segment under `key: ip` not an address.
+ * Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_authorize(limitree_limiter *limiter,
+                                                const limitree_str *path,
+                                                size_t path_size, int64_t cost,
+                                                limitree_decision *decision,
+                                                limitree_error **error);
+
+/* limitree_authorize of {"user", user, action}: the action is denied if
+ * decision->limited.  Since 0.1. */
+LIMITREE_API limitree_status limitree_authorize_action_for_user(
+    limitree_limiter *limiter, limitree_str user, limitree_str action,
+    int64_t cost, limitree_decision *decision, limitree_error **error);
+
+/* What limitree_authorize would answer; stores nothing.  Since 0.1. */
+LIMITREE_API limitree_status limitree_peek(limitree_limiter *limiter,
+                                           const limitree_str *path,
+                                           size_t path_size, int64_t cost,
+                                           limitree_decision *decision,
+                                           limitree_error **error);
+
+/* Charges `cost` to every limit along `path` whether it fits or not, down to
+ * empty buckets: for costs known only afterwards, such as failed logins or
+ * response bytes.  Never limited.  Since 0.1. */
+LIMITREE_API limitree_status limitree_spend(limitree_limiter *limiter,
+                                            const limitree_str *path,
+                                            size_t path_size, int64_t cost,
+                                            limitree_decision *decision,
+                                            limitree_error **error);
+
+/* Gives `cost` back to every limit along `path`, up to its capacity; a bucket
+ * that does not exist is full and stays so.  Since 0.1. */
+LIMITREE_API limitree_status limitree_refund(limitree_limiter *limiter,
+                                             const limitree_str *path,
+                                             size_t path_size, int64_t cost,
+                                             limitree_decision *decision,
+                                             limitree_error **error);
+
+/* Forgets the buckets of every limit along `path`; if `leaf_only` is not 0,
+ * those of the deepest node that has limits alone.  Since 0.1. */
+LIMITREE_API limitree_status limitree_reset(limitree_limiter *limiter,
+                                            const limitree_str *path,
+                                            size_t path_size,
+                                            int32_t leaf_only,
+                                            limitree_error **error);
+
+/* ---- Several paths, and the verdict of each level ------------------------ */
+
+/* A path, and what is asked for along it. */
+typedef struct limitree_path {
+  const limitree_str *segments;
+  size_t size;
+  int64_t cost;
+} limitree_path;
+
+enum {
+  LIMITREE_AUTHORIZE = 0,
+  LIMITREE_PEEK = 1,
+  LIMITREE_SPEND = 2,
+  LIMITREE_REFUND = 3
+};
+
+/*
+ * The general form of the functions above: one operation over the union of the
+ * levels of all paths, all or nothing.  A bucket that several paths reach is
+ * one level, with the largest cost.
+ *
+ * If `levels` is not NULL, the verdicts of the first `level_capacity` levels
+ * are written to it, from the root to the leaf, path after path;
+ * decision->level_count tells how many levels there were.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_decide(
+    limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
+    size_t path_count, limitree_level *levels, size_t level_capacity,
+    limitree_decision *decision, limitree_error **error);
+
+/* limitree_decide of LIMITREE_AUTHORIZE without verdicts.  Since 0.1. */
+LIMITREE_API limitree_status limitree_authorize_all(
+    limitree_limiter *limiter, const limitree_path *paths, size_t path_count,
+    limitree_decision *decision, limitree_error **error);
+
+/* ---- Without blocking ---------------------------------------------------- */
+
+/*
+ * As limitree_authorize, but never blocks.  LIMITREE_OK: *decision is filled
+ * and no completion follows (the memory store always answers so).
+ * LIMITREE_PENDING: *decision is untouched and exactly one completion carrying
+ * `request` will follow, perhaps before this call returns.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_authorize_async(
+    limitree_limiter *limiter, const limitree_str *path, size_t path_size,
+    int64_t cost, void *request, limitree_decision *decision,
+    limitree_error **error);
+
+/* The same for limitree_decide; `levels` must live until the completion.
+ * Since 0.1. */
+LIMITREE_API limitree_status limitree_decide_async(
+    limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
+    size_t path_count, void *request, limitree_level *levels,
+    size_t level_capacity, limitree_decision *decision,
+    limitree_error **error);
+
+/*
+ * The library has no thread of its own: blocking calls do their own I/O, and
+ * pending asynchronous ones move when the caller's event loop says so.  Watch
+ * the descriptor for reading (it covers connections, deadlines and reconnects;
+ * epoll, kqueue, libuv and asyncio can watch it) and then call
+ * limitree_loop_run, always on one thread.  -1: this store never has anything
+ * pending, so there is nothing to watch.  Since 0.1.
+ */
+LIMITREE_API int limitree_loop_fd(limitree_limiter *limiter);
+LIMITREE_API void limitree_loop_run(limitree_limiter *limiter);
+
+/* ---- Looking inside ------------------------------------------------------ */
+
+/* Counters since the limiter was made.  256 bytes for ever, as above. */
+typedef struct limitree_stats {
+  int64_t allowed;        /* requests that authorize allowed */
+  int64_t limited;        /* requests that authorize denied */
+  int64_t shadow_limited; /* requests that only a shadow level would deny */
+  int64_t errors;         /* requests that got a negative status */
+  int64_t reloads;        /* trees swapped in */
+  int64_t limits;         /* limits in the tree */
+  int64_t buckets;        /* buckets that are not full; memory store only */
+  int64_t max_buckets;    /* as configured; memory store only */
+  int64_t store_bytes;    /* memory taken by buckets; memory store only */
+  int64_t evictions;      /* buckets forgotten to make room for others */
+  int64_t reserved[22];
+} limitree_stats;
+
+/* Takes time in proportion to the memory store's size: about a millisecond
+ * per million buckets.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_stats(limitree_limiter *limiter,
+                                                    limitree_stats *stats,
+                                                    limitree_error **error);
+
+/* Counters of one limit, summed over all callers.  They survive a reload that
+ * keeps the limit's place in the tree.  128 bytes for ever, as above. */
+typedef struct limitree_limit_stats {
+  limitree_str policy;    /* as limitree_level.policy */
+  int64_t allowed;        /* requests that met it and were allowed */
+  int64_t limited;        /* requests that it denied */
+  int64_t shadow_limited; /* requests that it would deny, in shadow mode */
+  int64_t near_limit;     /* allowed ones that left <= 20 % of the tokens */
+  int64_t reserved[10];
+} limitree_limit_stats;
+
+/* Writes the counters of the first `capacity` limits, in the order in which
+ * they were first loaded, and to *count how many there are.  `stats` may be
+ * NULL if `capacity` is 0.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_limit_stats(
+    limitree_limiter *limiter, limitree_limit_stats *stats, size_t capacity,
+    size_t *count, limitree_error **error);
+
+/* The tree as the library understood it, for people to read: one line for each
+ * node and limit.  The wording may change.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_describe(
+    limitree_limiter *limiter, limitree_text **text, limitree_error **error);
+
+/* How `path` walks down the tree, for people to read: the child taken for each
+ * segment and why, the levels met, their bucket names and parameters.  The
+ * wording may change.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_explain(
+    limitree_limiter *limiter, const limitree_str *path, size_t path_size,
+    limitree_text **text, limitree_error **error);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* LIMITREE_H */

@@ -1,0 +1,37 @@
+# What every target of this project is compiled with: limitree_flags.
+add_library(limitree_flags INTERFACE)
+target_compile_features(limitree_flags INTERFACE cxx_std_20 c_std_99)
+
+target_compile_options(
+  limitree_flags
+  INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+            -Wno-missing-field-initializers
+            $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+            $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
+            $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>)
+if(LIMITREE_WERROR)
+  target_compile_options(limitree_flags INTERFACE -Werror)
+endif()
+
+if(LIMITREE_SANITIZE)
+  target_compile_options(
+    limitree_flags INTERFACE -fsanitize=${LIMITREE_SANITIZE}
+                             -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(limitree_flags INTERFACE
+                      -fsanitize=${LIMITREE_SANITIZE})
+else()
+  target_compile_options(
+    limitree_flags
+    INTERFACE -fstack-protector-strong
+              $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=2>)
+  target_link_options(limitree_flags INTERFACE -Wl,-z,relro,-z,now)
+endif()
+
+# Symbols are hidden unless limitree.h says otherwise, and objects may go into
+# both the shared and the static library.
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_EXTENSIONS OFF)

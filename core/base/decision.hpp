@@ -1,0 +1,41 @@
+// The answer for a request, aggregated from the verdicts of its levels.
+
+#ifndef LIMITREE_BASE_DECISION_HPP
+#define LIMITREE_BASE_DECISION_HPP
+
+#include <array>
+#include <cstdint>
+
+#include "base/plan.hpp"
+
+namespace limitree {
+
+// A default Decision is that of a path without limits.
+struct Decision {
+  bool limited = false;
+  bool unlimited = true;               // no level counted
+  bool shadowed = false;               // a shadow level would have denied
+  std::int64_t limit = -1;             // capacity of the binding level
+  std::int64_t remaining = -1;         // tokens left at the binding level
+  Duration retry_after = kNotLimited;  // a wait or kNever if limited
+  Duration reset_after = Duration(0);  // until all counted levels are full
+  Duration next_after = Duration(0);   // until an identical request fits
+  std::int32_t binding = -1;           // index of the binding level; -1: none
+};
+
+// Joins the verdicts of `plan`, as judge() has set them.
+//
+// The binding level, which gives limit and remaining, is the one with the
+// longest wait: among the limited levels if there are any, else among all that
+// count.  Ties go to the fewest remaining, then to the deepest.
+Decision aggregate(const Plan& plan);
+
+// The response of CL.THROTTLE (redis-cell): limited, limit, remaining,
+// retry_after, reset_after.  Times are seconds, rounded up; -1 stands for "not
+// limited" and for kNever.
+using Cell = std::array<std::int64_t, 5>;
+Cell to_cell(const Decision& decision);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_DECISION_HPP

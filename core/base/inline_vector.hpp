@@ -1,0 +1,71 @@
+// A vector whose first N elements need no allocation.
+//
+// One request touches a handful of segments and levels; they live on the
+// caller's stack.  Only what is longer goes to the heap.
+
+#ifndef LIMITREE_BASE_INLINE_VECTOR_HPP
+#define LIMITREE_BASE_INLINE_VECTOR_HPP
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+
+namespace limitree {
+
+// Elements move when it grows: keep indices, not pointers, while appending.
+template <typename T, std::size_t N>
+class InlineVector {
+  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(std::is_trivially_destructible_v<T>);
+
+ public:
+  InlineVector() = default;
+  InlineVector(const InlineVector&) = delete;
+  InlineVector& operator=(const InlineVector&) = delete;
+
+  T& push_back(const T& value) {
+    if (size_ == capacity_) grow();
+    T* const place = new (data_ + size_) T(value);
+    ++size_;
+    return *place;
+  }
+  void pop_back() { --size_; }
+  void clear() { size_ = 0; }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T* begin() { return data_; }
+  T* end() { return data_ + size_; }
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
+  T& back() { return data_[size_ - 1]; }
+  const T& back() const { return data_[size_ - 1]; }
+
+ private:
+  void grow() {
+    // A copy of the old elements is all that is kept: T is plain data.
+    auto larger = std::make_unique<std::byte[]>(2 * capacity_ * sizeof(T));
+    std::memcpy(larger.get(), static_cast<const void*>(data_),
+                size_ * sizeof(T));
+    heap_ = std::move(larger);
+    data_ = reinterpret_cast<T*>(heap_.get());
+    capacity_ *= 2;
+  }
+
+  static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+
+  alignas(T) std::byte inline_[N * sizeof(T)];
+  std::unique_ptr<std::byte[]> heap_;
+  T* data_ = reinterpret_cast<T*>(inline_);
+  std::size_t size_ = 0;
+  std::size_t capacity_ = N;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_INLINE_VECTOR_HPP

@@ -1,0 +1,72 @@
+#include "base/limit.hpp"
+
+namespace limitree {
+
+namespace {
+
+Status refused(std::string message) {
+  return Status(Code::kInvalidConfig, std::move(message));
+}
+
+Status too_small(const char* what, std::int64_t value) {
+  return refused(std::string(what) + " must be greater than 0, is " +
+                 std::to_string(value));
+}
+
+}  // namespace
+
+Result<Rate> make_rate(std::int64_t count, Duration period,
+                       std::int64_t capacity) {
+  if (count < 1) return too_small("count", count);
+  if (period < Duration(1)) {
+    return refused("period must be greater than 0, is " +
+                   std::to_string(period.count()) + "ns");
+  }
+  if (capacity < 1) return too_small("capacity", capacity);
+
+  const Rate rate{period / count, capacity};
+  if (rate.emission_interval < Duration(1)) {
+    return refused("count " + std::to_string(count) + " in " +
+                   std::to_string(period.count()) +
+                   "ns is more than one per nanosecond");
+  }
+  if (capacity > kMaxBurstOffset / rate.emission_interval) {
+    return refused("a bucket of " + std::to_string(capacity) +
+                   " tokens, one per " +
+                   std::to_string(rate.emission_interval.count()) +
+                   "ns, takes more than 100 years to fill");
+  }
+  return rate;
+}
+
+const char* mode_name(Mode mode) {
+  switch (mode) {
+    case Mode::kEnforce:
+      return "enforce";
+    case Mode::kShadow:
+      return "shadow";
+    case Mode::kCheck:
+      return "check";
+  }
+  return "unknown";
+}
+
+const char* charge_name(Charge charge) {
+  switch (charge) {
+    case Charge::kAllOrNothing:
+      return "all_or_nothing";
+    case Charge::kIndependent:
+      return "independent";
+  }
+  return "unknown";
+}
+
+const char* algorithm_name(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kGcra:
+      return "gcra";
+  }
+  return "unknown";
+}
+
+}  // namespace limitree

@@ -1,0 +1,71 @@
+// What has to be asked of a store for one request, and what it answered.
+//
+// The tree fills in segments and levels, the store each level's debt, judge()
+// the verdicts.  A plan borrows the caller's segments and the tree's limits
+// and lives no longer than the request.
+
+#ifndef LIMITREE_BASE_PLAN_HPP
+#define LIMITREE_BASE_PLAN_HPP
+
+#include <cstdint>
+#include <forward_list>
+#include <string>
+#include <string_view>
+
+#include "base/gcra.hpp"
+#include "base/inline_vector.hpp"
+#include "base/limit.hpp"
+
+namespace limitree {
+
+enum class Operation : std::uint8_t { kAuthorize, kPeek, kSpend, kRefund };
+
+// One path segment as it stands in bucket names.
+struct Segment {
+  enum class Kind : std::uint8_t {
+    kExact,    // named by the tree
+    kCaller,   // put in by a "*", a pattern or a CIDR child
+    kPattern,  // the text of a pattern whose matches share one bucket
+  };
+  std::string_view text;
+  Kind kind;
+};
+
+// One limit met on the way down the tree, and its bucket.
+struct Level {
+  const Limit* limit;
+  std::uint32_t first;  // the bucket's name starts at segments[first] ...
+  std::uint32_t depth;  // ... takes this many, and then limit->suffix
+  std::int64_t cost;    // tokens asked for here: request's cost x limit's cost
+  Duration debt;        // TAT - now, not clamped; set by the store
+  bool applied;         // verdict counts this level's charge; set by judge()
+  Verdict verdict;      // set by judge()
+};
+
+struct Plan {
+  explicit Plan(Operation op) : operation(op) {}
+
+  Operation operation;
+  InlineVector<Segment, 12> segments;  // of all paths, one after the other
+  InlineVector<Level, 6> levels;       // from the root to the leaf
+
+  // Keeps `text` as long as the plan: for segments that differ from what the
+  // caller passed, such as canonical addresses.
+  std::string_view keep(std::string text) {
+    return kept_.emplace_front(std::move(text));
+  }
+
+ private:
+  std::forward_list<std::string> kept_;
+};
+
+// Returns cost x factor, or INT64_MAX where that is larger: it exceeds every
+// capacity either way.  REQUIRES: both >= 0.
+constexpr std::int64_t saturating_cost(std::int64_t cost, std::int64_t factor) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(cost, factor, &product) ? INT64_MAX : product;
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_PLAN_HPP

@@ -1,0 +1,78 @@
+// What can go wrong, as values: Code, Error, Status and Result<T>.
+//
+// A denied request is not an error and never appears here.  The numbers of
+// Code are those of capi/limitree.h, which checks that they agree.
+
+#ifndef LIMITREE_BASE_STATUS_HPP
+#define LIMITREE_BASE_STATUS_HPP
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace limitree {
+
+enum class Code : std::int32_t {
+  kOk = 0,
+  kPending = 1,
+  kInvalidArgument = -1,
+  kInvalidConfig = -2,
+  kOutOfMemory = -3,
+  kStoreUnavailable = -4,
+  kStoreTimeout = -5,
+  kStoreProtocol = -6,
+  kCancelled = -7,
+  kUnknownRoot = -8,
+  kInternal = -9,
+};
+
+// Why something was refused.  A limits.yaml with several mistakes has one
+// message for each, in the order of the file; anything else has exactly one.
+struct Error {
+  Code code;
+  std::vector<std::string> messages;  // one line each, never empty
+};
+
+// Success, or an Error.  Success costs one null pointer.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message)
+      : error_(new Error{code, {std::move(message)}}) {}
+  explicit Status(Error error) : error_(new Error(std::move(error))) {}
+
+  bool ok() const { return error_ == nullptr; }
+  Code code() const { return ok() ? Code::kOk : error_->code; }
+
+  // REQUIRES: !ok().
+  const Error& error() const { return *error_; }
+
+ private:
+  std::unique_ptr<Error> error_;
+};
+
+// A T, or the reason why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit
+
+  bool ok() const { return value_.has_value(); }
+  Status& status() { return status_; }
+
+  // REQUIRES: ok().
+  T& value() { return *value_; }
+  const T& value() const { return *value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_STATUS_HPP

@@ -1,0 +1,25 @@
+// Bucket names: what the state of a level is called in a store that is read
+// by people and other programs.
+//
+// Distinct (segments, suffix) always give distinct names.  The memory store
+// does not use names; it hashes the same segments itself (store/siphash.hpp).
+
+#ifndef LIMITREE_TREE_KEY_HPP
+#define LIMITREE_TREE_KEY_HPP
+
+#include <string>
+#include <string_view>
+
+#include "base/plan.hpp"
+
+namespace limitree {
+
+// Appends one segment's text to *name, escaped as the head of this file says.
+void append_segment(const Segment& segment, std::string* name);
+
+// The name of a level's bucket: "user:alex:trade", "ip:10.0.0.1#daily".
+std::string bucket_name(const Plan& plan, const Level& level);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_KEY_HPP
