@@ -1,0 +1,16 @@
+# Sets Python3_EXECUTABLE to an interpreter that has pytest: the system's, as
+# packages of the distribution go there, else the first one in PATH.
+if(NOT Python3_EXECUTABLE)
+  foreach(candidate /usr/bin/python3 python3)
+    execute_process(
+      COMMAND ${candidate} -c "import pytest, sys; print(sys.executable)"
+      RESULT_VARIABLE status
+      OUTPUT_VARIABLE found
+      ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(status EQUAL 0)
+      set(Python3_EXECUTABLE ${found} CACHE FILEPATH "A Python with pytest")
+      break()
+    endif()
+  endforeach()
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)

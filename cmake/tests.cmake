@@ -1,0 +1,116 @@
+# One line adds a test: the functions used by tests/CMakeLists.txt.
+#
+# A test is named after its file: core/tree/tree_test.cpp is the executable
+# core_tree_tree_test, and its cases are core/tree/tree_test.Suite.Case.
+#
+# Labels say what a test needs, and ./dev test chooses by them:
+#   unit, conformance, abi, cli   run in every build
+#   house                         the text of the sources: one build is enough
+#   install                       builds projects of its own: likewise
+find_package(GTest REQUIRED)
+find_package(Threads REQUIRED)
+include(GoogleTest)
+include(python)
+
+# What a program of a sanitized build must be told when it is run.
+set(LIMITREE_TEST_ENVIRONMENT
+    ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1
+    UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+    LIMITREE_TEST_DATA=${CMAKE_CURRENT_SOURCE_DIR}/data
+    LIMITREE_CONFORMANCE=${CMAKE_CURRENT_SOURCE_DIR}/conformance)
+
+function(_limitree_test_target out source)
+  string(REGEX REPLACE "\\.[a-z]+$" "" name ${source})
+  string(REPLACE "/" "_" target ${name})
+  set(${out} ${target} PARENT_SCOPE)
+  set(${out}_name ${name} PARENT_SCOPE)
+endfunction()
+
+# limitree_test(core/tree/tree_test.cpp [more.cpp ...] [LIBS target ...]
+#               [LABELS label ...] [TIMEOUT seconds])
+# GoogleTest over the objects of core.  With LIBS given, those instead.
+function(limitree_test source)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LIBS;LABELS" ${ARGN})
+  _limitree_test_target(target ${source})
+  if(NOT ARG_LIBS)
+    set(ARG_LIBS limitree_core)
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${target} ${source} ${ARG_UNPARSED_ARGUMENTS})
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE limitree_flags ${ARG_LIBS}
+                                          GTest::gtest_main Threads::Threads)
+  target_compile_definitions(
+    ${target}
+    PRIVATE LIMITREE_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data"
+            LIMITREE_CONFORMANCE="${CMAKE_CURRENT_SOURCE_DIR}/conformance")
+  gtest_discover_tests(
+    ${target}
+    TEST_PREFIX "${target_name}."
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
+               "${LIMITREE_TEST_ENVIRONMENT}")
+endfunction()
+
+# limitree_program_test(capi/limitree_test.c [more.c ...] [LIBS target ...]
+#                       [LABELS label ...] [ARGS argument ...])
+# A program of its own, in C or C++, that passes by returning 0.  It sees no
+# more than an installed limitree shows: the shared library, unless LIBS says
+# otherwise.
+function(limitree_program_test source)
+  cmake_parse_arguments(ARG "" "" "LIBS;LABELS;ARGS" ${ARGN})
+  _limitree_test_target(target ${source})
+  if(NOT ARG_LIBS)
+    set(ARG_LIBS limitree)
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  add_executable(${target} ${source} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${target} PRIVATE limitree_flags ${ARG_LIBS}
+                                          Threads::Threads)
+  add_test(NAME ${target_name} COMMAND ${target} ${ARG_ARGS})
+  set_tests_properties(
+    ${target_name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 120 ENVIRONMENT
+                              "${LIMITREE_TEST_ENVIRONMENT}")
+endfunction()
+
+# limitree_python_test(NAME layering ARGS tests/layering.py [...]
+#                      [LABELS label ...] [ENVIRONMENT NAME=value ...])
+# Runs the Python that was found, in the root of the sources.  Generator
+# expressions such as $<TARGET_FILE:limitree> are allowed.
+function(limitree_python_test)
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "ARGS;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS house)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(
+    NAME ${ARG_NAME}
+    COMMAND ${Python3_EXECUTABLE} -B ${ARG_ARGS}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(
+    ${ARG_NAME}
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
+               "${LIMITREE_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+endfunction()
+
+# limitree_pytest(cli/test_check.py [LABELS label ...]
+#                 [ENVIRONMENT NAME=value ...])
+# One file of pytest functions.
+function(limitree_pytest source)
+  cmake_parse_arguments(ARG "" "" "LABELS;ENVIRONMENT" ${ARGN})
+  _limitree_test_target(target ${source})
+  limitree_python_test(
+    NAME ${target_name}
+    ARGS -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+    LABELS ${ARG_LABELS}
+    ENVIRONMENT ${ARG_ENVIRONMENT})
+endfunction()
