@@ -1,0 +1,32 @@
+#!/bin/sh
+# Formats the C and C++ sources, or with --check says what is not formatted.
+#
+# Only clang-format 14 counts, for other versions break lines elsewhere; where
+# it is missing the script returns 77, which the tests report as skipped.
+set -eu
+cd "$(dirname "$0")/.."
+
+for tool in clang-format-14 clang-format none; do
+  if "$tool" --version 2>/dev/null | grep -q 'version 14\.'; then
+    break
+  fi
+done
+if [ "$tool" = none ]; then
+  echo "clang-format 14 is not installed" >&2
+  exit 77
+fi
+
+if [ "${1-}" = --check ]; then
+  set -- --dry-run -Werror
+else
+  set -- -i
+fi
+# An unpacked archive has no list of files in git.
+if ! files=$(git ls-files --cached --others --exclude-standard 2>/dev/null)
+then
+  files=$(find bench bindings capi core examples tests -type f)
+fi
+printf '%s\n' "$files" | grep -E '\.(c|h|cpp|hpp)$' | grep -v '^tests/data/' |
+  while read -r file; do
+    if [ -f "$file" ]; then printf '%s\n' "$file"; fi
+  done | xargs "$tool" --style=file "$@"

@@ -1,0 +1,113 @@
+"""Keeps the floors of the house: a file includes only floors below its own.
+
+    core/base < core/tree, core/store < core/limiter < capi
+
+core/tree and core/store are siblings that exclude each other.  bindings/ and
+examples/ see no more than a user does: limitree.h and files beside them.
+
+Usage: layering.py [root of the sources]
+"""
+
+import pathlib
+import re
+import sys
+
+FLOORS = ["base", "tree", "store", "limiter"]  # ground first
+SIBLINGS = {"tree", "store"}
+PUBLIC = {"limitree.h", "limitree.hpp"}
+
+# The ground is values and arithmetic: no I/O, no locks, no threads.
+NOT_ON_GROUND = set(
+    "atomic condition_variable cstdio filesystem fstream future iostream"
+    " istream mutex ostream shared_mutex stdio.h stop_token thread".split())
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
+
+
+def sources(root, folder):
+    for path in sorted((root / folder).rglob("*")):
+        if path.suffix in {".c", ".h", ".cpp", ".hpp"}:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            yield path, INCLUDE.findall(text)
+
+
+def is_above(name, floor):
+    """Whether floor `name` is out of reach for a file on `floor`."""
+    return (FLOORS.index(name) > FLOORS.index(floor)
+            or {name, floor} == SIBLINGS)
+
+
+def wrong_in_core(root, path, mark, name):
+    floor = path.relative_to(root / "core").parts[0]
+    if floor not in FLOORS:
+        return "is on no floor of core/"
+    first = name.split("/")[0]
+    if first in FLOORS and "/" in name:
+        return f"may not include {first}/" if is_above(first, floor) else None
+    if name.split("/")[-1] in PUBLIC:
+        return f"may not include {name}: core/ knows no C interface"
+    if mark == '"':
+        return f'"{name}" must be written from core/, as "{floor}/..."'
+    if floor == "base" and name in NOT_ON_GROUND:
+        return f"may not include <{name}>: base/ is values and arithmetic"
+    if name == "yaml.h" and path.stem != "yaml":
+        return "may not include <yaml.h>: only core/tree/yaml.cpp may"
+    return None
+
+
+def wrong_in_capi(root, path, mark, name):
+    if path.name == "limitree.h":
+        allowed = {"stddef.h", "stdint.h"}
+        return None if name in allowed else f"may not include {name}"
+    if mark == "<" or name.split("/")[0] in FLOORS:
+        return None
+    return None if is_beside(root / "capi", path, name) else (
+        f"may not include {name}: neither core/ nor capi/")
+
+
+def wrong_outside(root, path, mark, name):
+    if name.split("/")[0] in FLOORS and "/" in name:
+        return f"may not include {name}: only limitree.h"
+    own = root.joinpath(*path.relative_to(root).parts[:2])
+    if own == path:  # lies in bindings/ or examples/ itself
+        own = path.parent
+    if mark == "<" or name in PUBLIC or is_beside(own, path, name):
+        return None
+    return f"may not include {name}: neither limitree.h nor its own"
+
+
+def is_beside(folder, path, name):
+    """Whether `name`, seen from `folder` or from `path`, lies in `folder`."""
+    found = [(start / name).resolve() for start in (folder, path.parent)]
+    return any(one.is_file() and folder.resolve() in one.parents
+               for one in found)
+
+
+RULES = {
+    "core": wrong_in_core,
+    "capi": wrong_in_capi,
+    "bindings": wrong_outside,
+    "examples": wrong_outside,
+}
+
+
+def check(root):
+    """Returns one line for each include that breaks a rule."""
+    bad = []
+    for folder, rule in RULES.items():
+        for path, includes in sources(root, folder):
+            for mark, name in includes:
+                wrong = rule(root, path, mark, name)
+                if wrong:
+                    bad.append(f"{path.relative_to(root)}: {wrong}")
+    return bad
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent.parent
+    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here
+    sys.exit("\n".join(check(root.resolve())) or 0)
+
+
+if __name__ == "__main__":
+    main()

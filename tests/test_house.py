@@ -1,0 +1,108 @@
+"""The checks of the house find what they are for: each is shown a bad tree."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import layering  # noqa: E402
+import source_style  # noqa: E402
+
+
+def write(root, name, text):
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+GOOD_INCLUDES = [
+    ("core/base/gcra.hpp", '"base/time.hpp"'),
+    ("core/tree/tree.cpp", '"base/plan.hpp"'),
+    ("core/tree/yaml.cpp", "<yaml.h>"),
+    ("core/store/memory_store.cpp", "<mutex>"),
+    ("core/limiter/limiter.cpp", '"store/store.hpp"'),
+    ("core/limiter/limiter.cpp", '"tree/tree.hpp"'),
+    ("capi/limitree.cpp", '"limiter/limiter.hpp"'),
+    ("capi/limitree.cpp", '"limitree.h"'),
+    ("capi/limitree.h", "<stdint.h>"),
+    ("bindings/cli/main.cpp", '"limitree.h"'),
+    ("bindings/cli/main.cpp", "<limitree.h>"),
+    ("bindings/cli/main.cpp", "<vector>"),
+    ("bindings/cli/main.cpp", '"table.hpp"'),
+    ("examples/c/main.c", "<limitree.h>"),
+]
+
+BAD_INCLUDES = [
+    ("core/base/gcra.hpp", '"tree/tree.hpp"'),
+    ("core/base/gcra.hpp", "<mutex>"),
+    ("core/base/gcra.hpp", '"time.hpp"'),
+    ("core/base/gcra.hpp", '"limitree.h"'),
+    ("core/tree/tree.cpp", '"store/store.hpp"'),
+    ("core/tree/tree.cpp", "<store/store.hpp>"),
+    ("core/tree/tree.cpp", "<yaml.h>"),
+    ("core/store/store.hpp", '"tree/tree.hpp"'),
+    ("core/store/store.hpp", '"limiter/limiter.hpp"'),
+    ("core/extra/extra.hpp", "<vector>"),
+    ("capi/limitree.h", "<stdbool.h>"),
+    ("capi/limitree.cpp", '"cli/table.hpp"'),
+    ("bindings/cli/main.cpp", '"limiter/limiter.hpp"'),
+    ("bindings/cli/main.cpp", "<base/gcra.hpp>"),
+    ("bindings/cli/main.cpp", '"../python/module.hpp"'),
+    ("examples/c/main.c", '"base/gcra.hpp"'),
+]
+
+
+def tree_with(root, name, include):
+    write(root, "bindings/cli/table.hpp", "")
+    write(root, "bindings/python/module.hpp", "")
+    write(root, "capi/limitree.h", "")
+    write(root, name, f"// A comment.\n#include {include}\n")
+    return root
+
+
+@pytest.mark.parametrize("name, include", GOOD_INCLUDES)
+def test_layering_allows(tmp_path, name, include):
+    assert layering.check(tree_with(tmp_path, name, include)) == []
+
+
+@pytest.mark.parametrize("name, include", BAD_INCLUDES)
+def test_layering_refuses(tmp_path, name, include):
+    bad = layering.check(tree_with(tmp_path, name, include))
+    assert len(bad) == 1 and bad[0].startswith(name + ": ")
+
+
+BAD_TEXT = [
+    ("core/base/a.cpp", "// caf\u00e9\n", "is not ASCII"),
+    ("docs/a.md", "an em dash \u2014 here\n", "is not ASCII"),
+    ("core/base/a.cpp", "\tint x;\n", "has a tab"),
+    ("core/base/a.cpp", "int x; \n", "ends with a blank"),
+    ("core/base/a.cpp", "int x;", "no newline at the end"),
+    ("core/base/a.cpp", "// " + "x" * 78 + "\n", "81 columns"),
+    ("dev", "# " + "x" * 79 + "\n", "81 columns"),
+    ("core/base/a.cpp", "int x;\n" * 401, "401 lines"),
+    ("core/base/a.cpp", "// TODO: later\n", "without its issue"),
+]
+
+GOOD_TEXT = [
+    ("core/base/a.cpp", "// " + "x" * 77 + "\n"),
+    ("core/base/a.cpp", "// TODO(#12): say when\n"),
+    ("core/base/a.cpp", "int x;\n" * 400),
+    ("capi/limitree.h", "int x;\n" * 401),
+    ("tests/core/a_test.cpp", "int x;\n" * 401),
+    ("docs/a.md", "a table " + "|" * 100 + "\n"),
+    ("tests/data/limits/bad_utf8.yaml", "\u00ff\t"),
+]
+
+
+@pytest.mark.parametrize("name, text, wrong", BAD_TEXT)
+def test_style_refuses(tmp_path, name, text, wrong):
+    write(tmp_path, name, text)
+    bad = source_style.check(tmp_path)
+    assert bad and wrong in bad[0] and bad[0].startswith(name + ":")
+
+
+@pytest.mark.parametrize("name, text", GOOD_TEXT)
+def test_style_allows(tmp_path, name, text):
+    write(tmp_path, name, text)
+    assert source_style.check(tmp_path) == []
