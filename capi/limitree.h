@@ -220,19 +220,24 @@ typedef struct limitree_completion {
 typedef void (*limitree_completion_fn)(const limitree_completion *completions,
                                        size_t count, void *user_data);
 
-/* Needed for limitree_authorize_async.  `free_user_data` may be NULL; it is called
- * once, after the last completion.  Since 0.1. */
-LIMITREE_API void limitree_config_set_completion(
+/* Needed for the _async calls of a store that does not answer at once.
+ * `free_user_data` may be NULL; it is called once, when neither the config nor
+ * a limiter made from it needs `user_data` any more.  Since 0.1. */
+LIMITREE_API limitree_status limitree_config_set_completion(
     limitree_config *config, limitree_completion_fn on_completion,
-    void *user_data, void (*free_user_data)(void *user_data));
+    void *user_data, void (*free_user_data)(void *user_data),
+    limitree_error **error);
 
-/* Returns nanoseconds since 1970-01-01 UTC.  For tests and replays; a store
- * with a clock of its own then uses this one instead. */
+/* Returns nanoseconds since 1970-01-01 UTC; may be called from any thread that
+ * uses the limiter.  It must not call the limiter, nor fork(). */
 typedef int64_t (*limitree_clock_fn)(void *user_data);
 
-LIMITREE_API void limitree_config_set_clock(limitree_config *config,
-                                            limitree_clock_fn now_ns,
-                                            void *user_data);
+/* For tests and replays: a store with a clock of its own then uses this one
+ * instead.  NULL for `now_ns` goes back to the system's.  Since 0.1. */
+LIMITREE_API limitree_status limitree_config_set_clock(limitree_config *config,
+                                                       limitree_clock_fn now_ns,
+                                                       void *user_data,
+                                                       limitree_error **error);
 
 /* ---- Limiter ------------------------------------------------------------ */
 

@@ -27,6 +27,7 @@ std::int64_t ceil_seconds(Duration time) {
 
 Decision aggregate(const Plan& plan) {
   Decision decision;
+  decision.level_count = static_cast<std::int32_t>(plan.levels.size());
   const Level* binding = nullptr;
   Duration charged_wait = Duration::zero();  // of levels a denial charged
   for (const Level& level : plan.levels) {

@@ -21,6 +21,7 @@ struct Decision {
   Duration reset_after = Duration(0);  // until all counted levels are full
   Duration next_after = Duration(0);   // until an identical request fits
   std::int32_t binding = -1;           // index of the binding level; -1: none
+  std::int32_t level_count = 0;        // levels of the plan, counted or not
 };
 
 // Joins the verdicts of `plan`, as judge() has set them.

@@ -1,0 +1,75 @@
+// limitree_config: a limiter's options, before there is a limiter.
+
+#include "handles.hpp"
+
+using limitree::Clock;
+using limitree::Code;
+using limitree::Result;
+using limitree::Status;
+using limitree::Tree;
+using limitree::capi::guarded;
+using limitree::capi::null_argument;
+using limitree::capi::view;
+
+limitree_config* limitree_config_new(void) {
+  try {
+    return new limitree_config;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+void limitree_config_free(limitree_config* config) { delete config; }
+
+limitree_status limitree_config_set(limitree_config* config, const char* name,
+                                    limitree_str value,
+                                    limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (config == nullptr) return null_argument("config");
+    if (name == nullptr) return null_argument("name");
+    const auto text = view(value);
+    if (!text) return null_argument("value.data");
+    return limitree::set_option(name, *text, &config->options);
+  });
+}
+
+limitree_status limitree_config_set_limits(limitree_config* config,
+                                           limitree_str yaml,
+                                           limitree_str origin,
+                                           limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (config == nullptr) return null_argument("config");
+    Result<Tree> tree = limitree::capi::load(yaml, origin);
+    if (!tree.ok()) return std::move(tree.status());
+    config->tree = std::make_shared<const Tree>(std::move(tree.value()));
+    return {};
+  });
+}
+
+limitree_status limitree_config_set_completion(
+    limitree_config* config, limitree_completion_fn on_completion,
+    void* user_data, void (*free_user_data)(void* user_data),
+    limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (config == nullptr) return null_argument("config");
+    if (on_completion == nullptr) return null_argument("on_completion");
+    const auto release = [free_user_data](void* data) {
+      if (free_user_data != nullptr) free_user_data(data);
+    };
+    config->completion_data = std::shared_ptr<void>(user_data, release);
+    config->on_completion = on_completion;
+    return {};
+  });
+}
+
+limitree_status limitree_config_set_clock(limitree_config* config,
+                                          limitree_clock_fn now_ns,
+                                          void* user_data,
+                                          limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (config == nullptr) return null_argument("config");
+    config->options.clock =
+        now_ns == nullptr ? Clock() : Clock(now_ns, user_data);
+    return {};
+  });
+}

@@ -1,0 +1,95 @@
+// What the opaque handles of limitree.h are, and how C++ is kept from leaving
+// through them: every exception becomes a status here and nowhere else.
+
+#ifndef LIMITREE_CAPI_HANDLES_HPP
+#define LIMITREE_CAPI_HANDLES_HPP
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/status.hpp"
+#include "limiter/limiter.hpp"
+#include "limiter/options.hpp"
+#include "limitree.h"
+#include "tree/schema.hpp"
+#include "tree/tree.hpp"
+
+struct limitree_error {
+  const limitree::Error* error;  // owned; null: there was no memory for one
+};
+
+struct limitree_text {
+  std::string text;
+};
+
+struct limitree_config {
+  limitree::Options options;
+  std::shared_ptr<const limitree::Tree> tree =
+      std::make_shared<const limitree::Tree>();
+  limitree_completion_fn on_completion = nullptr;
+  std::shared_ptr<void> completion_data;
+};
+
+struct limitree_limiter {
+  explicit limitree_limiter(const limitree_config& config)
+      : limiter(config.tree, config.options),
+        on_completion(config.on_completion),
+        completion_data(config.completion_data) {}
+
+  limitree::Limiter limiter;
+  const limitree_completion_fn on_completion;
+  const std::shared_ptr<void> completion_data;
+};
+
+namespace limitree::capi {
+
+// Hands `status` to the caller, who frees *error.
+limitree_status give(Status status, limitree_error** error) noexcept;
+
+// The same when there is no memory for a message either.
+limitree_status give_out_of_memory(limitree_error** error) noexcept;
+
+// Runs `body`, which returns a Status, as the whole of a C function.
+template <typename Body>
+limitree_status guarded(limitree_error** error, Body&& body) noexcept {
+  if (error != nullptr) *error = nullptr;
+  try {
+    Status status = std::forward<Body>(body)();
+    return status.ok() ? LIMITREE_OK : give(std::move(status), error);
+  } catch (const std::bad_alloc&) {
+    return give_out_of_memory(error);
+  } catch (const std::exception& exception) {
+    return give(Status(Code::kInternal, exception.what()), error);
+  } catch (...) {
+    return give(Status(Code::kInternal, "unknown exception"), error);
+  }
+}
+
+inline Status null_argument(const char* name) {
+  return Status(Code::kInvalidArgument,
+                std::string(name) + " must not be null");
+}
+
+// A view of `text`, or nothing if it has a size but no bytes.
+inline std::optional<std::string_view> view(limitree_str text) {
+  if (text.data == nullptr && text.size != 0) return std::nullopt;
+  return std::string_view(text.data, text.size);
+}
+
+// load_tree() of what a C caller passed.
+inline Result<Tree> load(limitree_str yaml, limitree_str origin) {
+  const auto text = view(yaml);
+  if (!text) return null_argument("yaml.data");
+  const auto name = view(origin);
+  if (!name) return null_argument("origin.data");
+  return load_tree(*text, *name);
+}
+
+}  // namespace limitree::capi
+
+#endif  // LIMITREE_CAPI_HANDLES_HPP

@@ -1,0 +1,144 @@
+// Versions, statuses, errors, texts: the part of limitree.h that decides
+// nothing.
+
+#include <algorithm>
+
+#include "base/decision.hpp"
+#include "handles.hpp"
+
+using limitree::Code;
+using limitree::Status;
+
+#define LIMITREE_STRING_(x) #x
+#define LIMITREE_STRING(x) LIMITREE_STRING_(x)
+
+static_assert(LIMITREE_OK == static_cast<int>(Code::kOk));
+static_assert(LIMITREE_PENDING == static_cast<int>(Code::kPending));
+static_assert(LIMITREE_INVALID_ARGUMENT ==
+              static_cast<int>(Code::kInvalidArgument));
+static_assert(LIMITREE_INVALID_CONFIG ==
+              static_cast<int>(Code::kInvalidConfig));
+static_assert(LIMITREE_OUT_OF_MEMORY == static_cast<int>(Code::kOutOfMemory));
+static_assert(LIMITREE_STORE_UNAVAILABLE ==
+              static_cast<int>(Code::kStoreUnavailable));
+static_assert(LIMITREE_STORE_TIMEOUT == static_cast<int>(Code::kStoreTimeout));
+static_assert(LIMITREE_STORE_PROTOCOL ==
+              static_cast<int>(Code::kStoreProtocol));
+static_assert(LIMITREE_CANCELLED == static_cast<int>(Code::kCancelled));
+static_assert(LIMITREE_UNKNOWN_ROOT == static_cast<int>(Code::kUnknownRoot));
+static_assert(LIMITREE_INTERNAL == static_cast<int>(Code::kInternal));
+static_assert(LIMITREE_NEVER == limitree::kNever.count());
+
+namespace {
+
+// Given out when there is no memory for another.  Plain data, so that there is
+// nothing to initialise at load and nothing to destroy at exit.
+constinit limitree_error g_out_of_memory{nullptr};
+
+}  // namespace
+
+namespace limitree::capi {
+
+limitree_status give(Status status, limitree_error** error) noexcept {
+  const auto code = static_cast<limitree_status>(status.code());
+  if (error == nullptr) return code;
+  try {
+    auto owned = std::make_unique<const Error>(status.error());
+    *error = new limitree_error{owned.get()};
+    owned.release();
+  } catch (const std::bad_alloc&) {
+    return give_out_of_memory(error);
+  }
+  return code;
+}
+
+limitree_status give_out_of_memory(limitree_error** error) noexcept {
+  if (error != nullptr) *error = &g_out_of_memory;
+  return LIMITREE_OUT_OF_MEMORY;
+}
+
+}  // namespace limitree::capi
+
+const char* limitree_version(void) {
+  return LIMITREE_STRING(LIMITREE_VERSION_MAJOR) "." LIMITREE_STRING(
+      LIMITREE_VERSION_MINOR) "." LIMITREE_STRING(LIMITREE_VERSION_PATCH);
+}
+
+int32_t limitree_abi_version(void) { return LIMITREE_ABI_VERSION; }
+
+const char* limitree_status_name(limitree_status status) {
+  switch (status) {
+    case LIMITREE_OK:
+      return "ok";
+    case LIMITREE_PENDING:
+      return "pending";
+    case LIMITREE_INVALID_ARGUMENT:
+      return "invalid_argument";
+    case LIMITREE_INVALID_CONFIG:
+      return "invalid_config";
+    case LIMITREE_OUT_OF_MEMORY:
+      return "out_of_memory";
+    case LIMITREE_STORE_UNAVAILABLE:
+      return "store_unavailable";
+    case LIMITREE_STORE_TIMEOUT:
+      return "store_timeout";
+    case LIMITREE_STORE_PROTOCOL:
+      return "store_protocol";
+    case LIMITREE_CANCELLED:
+      return "cancelled";
+    case LIMITREE_UNKNOWN_ROOT:
+      return "unknown_root";
+    case LIMITREE_INTERNAL:
+      return "internal";
+    default:
+      return "unknown";
+  }
+}
+
+void limitree_decision_cell(const limitree_decision* decision,
+                            int64_t cell[5]) {
+  if (decision == nullptr || cell == nullptr) return;
+  limitree::Decision core;
+  core.limited = decision->limited != 0;
+  core.limit = decision->limit;
+  core.remaining = decision->remaining;
+  core.retry_after = limitree::Duration(decision->retry_after_ns);
+  core.reset_after = limitree::Duration(decision->reset_after_ns);
+  std::ranges::copy(limitree::to_cell(core), cell);
+}
+
+limitree_str limitree_text_str(const limitree_text* text) {
+  if (text == nullptr) return {"", 0};
+  return {text->text.c_str(), text->text.size()};
+}
+
+void limitree_text_free(limitree_text* text) { delete text; }
+
+limitree_status limitree_error_status(const limitree_error* error) {
+  if (error == nullptr) return LIMITREE_OK;
+  if (error->error == nullptr) return LIMITREE_OUT_OF_MEMORY;
+  return static_cast<limitree_status>(error->error->code);
+}
+
+const char* limitree_error_message(const limitree_error* error) {
+  const char* const first = limitree_error_message_at(error, 0);
+  return first != nullptr ? first : "";
+}
+
+size_t limitree_error_count(const limitree_error* error) {
+  if (error == nullptr) return 0;
+  return error->error == nullptr ? 1 : error->error->messages.size();
+}
+
+const char* limitree_error_message_at(const limitree_error* error,
+                                      size_t index) {
+  if (index >= limitree_error_count(error)) return nullptr;
+  if (error->error == nullptr) return "out of memory";
+  return error->error->messages[index].c_str();
+}
+
+void limitree_error_free(limitree_error* error) {
+  if (error == nullptr || error == &g_out_of_memory) return;
+  delete error->error;
+  delete error;
+}

@@ -1,0 +1,223 @@
+#include "limiter/limiter.hpp"
+
+#include <algorithm>
+
+namespace limitree {
+
+namespace {
+
+// Segments are hashed with their length in 28 bits.
+constexpr std::size_t kMaxPathBytes = std::size_t{1} << 26;
+
+Status check(const Ask& ask) {
+  if (ask.cost < 0) {
+    return Status(Code::kInvalidArgument,
+                  "cost must not be negative, is " + std::to_string(ask.cost));
+  }
+  std::size_t bytes = 0;
+  for (const std::string_view segment : ask.path) {
+    bytes = std::max(bytes, segment.size());
+  }
+  if (bytes > kMaxPathBytes) {
+    return Status(
+        Code::kInvalidArgument,
+        "a segment has more than " + std::to_string(kMaxPathBytes) + " bytes");
+  }
+  return {};
+}
+
+bool same_bucket(const Plan& plan, const Level& a, const Level& b) {
+  const auto same = [](const Segment& x, const Segment& y) {
+    return x.text == y.text && (x.kind == Segment::Kind::kPattern) ==
+                                   (y.kind == Segment::Kind::kPattern);
+  };
+  const Segment* const segments = plan.segments.data();
+  return a.depth == b.depth && a.limit->suffix == b.limit->suffix &&
+         std::equal(segments + a.first, segments + a.first + a.depth,
+                    segments + b.first, same);
+}
+
+// Joins levels of the same bucket, each into the first of them.
+Status join_same(Plan* plan) {
+  std::size_t kept = 0;
+  for (const Level& level : plan->levels) {
+    Level* const end = plan->levels.begin() + kept;
+    Level* const first = std::find_if(
+        plan->levels.begin(), end,
+        [&](const Level& other) { return same_bucket(*plan, level, other); });
+    if (first == end) {
+      plan->levels[kept++] = level;
+    } else if (first->limit == level.limit) {
+      first->cost = std::max(first->cost, level.cost);
+    } else {
+      return Status(Code::kInvalidArgument,
+                    "two paths reach the same bucket by different limits, " +
+                        first->limit->policy + " and " + level.limit->policy);
+    }
+  }
+  while (plan->levels.size() > kept) plan->levels.pop_back();
+  return {};
+}
+
+Status match(const Tree& tree, std::span<const Ask> asks, Plan* plan) {
+  for (const Ask& ask : asks) {
+    if (Status status = check(ask); !status.ok()) return status;
+    if (Status status = tree.match(ask.path, ask.cost, plan); !status.ok()) {
+      return status;
+    }
+  }
+  return asks.size() > 1 ? join_same(plan) : Status();
+}
+
+}  // namespace
+
+// Holds a lane, and with it the tree that is current now.
+class Limiter::Reader {
+ public:
+  explicit Reader(Limiter* limiter)
+      : lane_(limiter->lanes_.acquire()),
+        snapshot_(*limiter->snapshot_.load(std::memory_order_acquire)) {}
+  ~Reader() { lane_.lock.unlock(); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  Lane& lane() { return lane_; }
+  const Tree& tree() const { return *snapshot_.tree; }
+  std::shared_ptr<const Tree> shared_tree() const { return snapshot_.tree; }
+  Policy* policy(const Level& level) const {
+    return snapshot_.policies[level.limit->index];
+  }
+
+ private:
+  Lane& lane_;
+  const Snapshot& snapshot_;
+};
+
+Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options)
+    : store_(new MemoryStore(options.max_buckets, options.clock)),
+      snapshot_(snapshot_of(std::move(tree)).release()) {
+  watch_forks();
+}
+
+Limiter::~Limiter() {
+  unwatch_forks();
+  delete snapshot_.load();
+}
+
+std::unique_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
+    std::shared_ptr<const Tree> tree) {
+  auto snapshot = std::make_unique<Snapshot>();
+  for (const Limit& limit : tree->limits()) {
+    snapshot->policies.push_back(policies_.intern(limit.policy));
+  }
+  snapshot->tree = std::move(tree);
+  return snapshot;
+}
+
+Status Limiter::decide(Operation operation, std::span<const Ask> asks,
+                       LevelReports* reports, Decision* decision) {
+  Reader reader(this);
+  Plan plan(operation);
+  Status status = match(reader.tree(), asks, &plan);
+  if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
+  if (!status.ok()) {
+    reader.lane().count_error();
+    return status;
+  }
+
+  *decision = aggregate(plan);
+  if (operation == Operation::kAuthorize) {
+    reader.lane().count(*decision);
+    for (const Level& level : plan.levels) {
+      reader.lane().count(reader.policy(level), level, !decision->limited);
+    }
+  }
+  if (reports != nullptr) {
+    for (const Level& level : plan.levels) {
+      reports->push_back({reader.policy(level)->name(), level.limit->rate,
+                          level.limit->mode, level.cost, level.verdict});
+    }
+  }
+  return {};
+}
+
+Status Limiter::reset(Path path, bool leaf_only) {
+  Reader reader(this);
+  Plan plan(Operation::kRefund);
+  const Ask ask{path, 0};
+  Status status = match(reader.tree(), {&ask, 1}, &plan);
+  if (!status.ok()) return status;
+  if (plan.levels.empty()) return {};
+  if (leaf_only) {
+    const std::uint32_t leaf = plan.levels.back().depth;
+    const auto outer = [leaf](const Level& level) {
+      return level.depth != leaf;
+    };
+    Level* const begin = plan.levels.begin();
+    Level* const end = std::remove_if(begin, plan.levels.end(), outer);
+    while (plan.levels.end() != end) plan.levels.pop_back();
+  }
+  return store_->reset(plan);
+}
+
+void Limiter::reload(std::shared_ptr<const Tree> tree) {
+  const std::lock_guard lock(reload_mutex_);
+  std::unique_ptr<const Snapshot> next = snapshot_of(std::move(tree));
+  const std::unique_ptr<const Snapshot> old(
+      snapshot_.exchange(next.release(), std::memory_order_acq_rel));
+  ++reloads_;
+  // Whoever takes a lane from now on sees the new snapshot; whoever held one
+  // before is waited for.  After that nobody has the old one.
+  for (Lane& lane : lanes_) const std::lock_guard wait(lane.lock);
+}
+
+std::shared_ptr<const Tree> Limiter::tree() {
+  return Reader(this).shared_tree();
+}
+
+std::string Limiter::describe() { return tree()->describe(); }
+
+Result<std::string> Limiter::explain(Path path) {
+  const Ask ask{path, 0};
+  if (Status status = check(ask); !status.ok()) return status;
+  return tree()->explain(path);
+}
+
+LimiterStats Limiter::stats() {
+  const std::lock_guard lock(reload_mutex_);
+  LimiterStats stats;
+  stats.store = store_->stats();
+  stats.reloads = reloads_;
+  stats.limits = static_cast<std::int64_t>(
+      snapshot_.load(std::memory_order_acquire)->policies.size());
+  for (Lane& lane : lanes_) {
+    const std::lock_guard hold(lane.lock);
+    stats.totals += lane.totals();
+  }
+  return stats;
+}
+
+std::vector<PolicyStats> Limiter::policy_stats() {
+  const std::lock_guard lock(reload_mutex_);
+  for (Lane& lane : lanes_) {
+    const std::lock_guard hold(lane.lock);
+    lane.flush();
+  }
+  std::vector<PolicyStats> stats;
+  for (const Policy& policy : policies_.all()) {
+    stats.push_back({policy.name(), policy.tally()});
+  }
+  return stats;
+}
+
+void Limiter::before_fork() {
+  reload_mutex_.lock();
+  for (Lane& lane : lanes_) lane.lock.lock();
+}
+
+void Limiter::after_fork() {
+  for (Lane& lane : lanes_) lane.lock.unlock();
+  reload_mutex_.unlock();
+}
+
+}  // namespace limitree

@@ -1,0 +1,112 @@
+#include "limiter/metrics.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <thread>
+
+namespace limitree {
+
+Tally& Tally::operator+=(const Tally& other) {
+  allowed += other.allowed;
+  limited += other.limited;
+  shadow_limited += other.shadow_limited;
+  near_limit += other.near_limit;
+  return *this;
+}
+
+Totals& Totals::operator+=(const Totals& other) {
+  allowed += other.allowed;
+  limited += other.limited;
+  shadow_limited += other.shadow_limited;
+  errors += other.errors;
+  return *this;
+}
+
+void Policy::add(const Tally& tally) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  allowed_.fetch_add(tally.allowed, kRelaxed);
+  limited_.fetch_add(tally.limited, kRelaxed);
+  shadow_limited_.fetch_add(tally.shadow_limited, kRelaxed);
+  near_limit_.fetch_add(tally.near_limit, kRelaxed);
+}
+
+Tally Policy::tally() const {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  return {.allowed = allowed_.load(kRelaxed),
+          .limited = limited_.load(kRelaxed),
+          .shadow_limited = shadow_limited_.load(kRelaxed),
+          .near_limit = near_limit_.load(kRelaxed)};
+}
+
+Policy* Policies::intern(const std::string& name) {
+  const auto known = by_name_.find(name);
+  if (known != by_name_.end()) return known->second;
+  Policy* const policy = &policies_.emplace_back(name);
+  by_name_.emplace(policy->name(), policy);
+  return policy;
+}
+
+void Lane::count(const Decision& decision) {
+  ++(decision.limited ? totals_.limited : totals_.allowed);
+  if (decision.shadowed && !decision.limited) ++totals_.shadow_limited;
+}
+
+void Lane::count(Policy* policy, const Level& level, bool allowed) {
+  Entry& entry =
+      cache_[(reinterpret_cast<std::uintptr_t>(policy) / sizeof(Policy)) %
+             cache_.size()];
+  if (entry.policy != policy) {
+    if (entry.policy != nullptr) entry.policy->add(entry.tally);
+    entry = {policy, {}};
+  }
+  const Verdict& verdict = level.verdict;
+  if (verdict.limited) {
+    ++(level.limit->mode == Mode::kShadow ? entry.tally.shadow_limited
+                                          : entry.tally.limited);
+  } else if (allowed) {
+    ++entry.tally.allowed;
+    entry.tally.near_limit +=
+        verdict.remaining <= level.limit->rate.capacity / 5;
+  }
+}
+
+void Lane::flush() {
+  for (Entry& entry : cache_) {
+    if (entry.policy != nullptr) entry.policy->add(entry.tally);
+    entry = {};
+  }
+}
+
+namespace {
+
+std::uint32_t lane_count() {
+  return std::bit_ceil(
+      std::clamp(2 * std::thread::hardware_concurrency(), 4u, 64u));
+}
+
+// A number that differs from thread to thread and costs nothing to get.
+std::uint32_t this_thread() {
+  const auto id = std::bit_cast<std::uintptr_t>(pthread_self());
+  return static_cast<std::uint32_t>((id * 0x9e3779b97f4a7c15) >> 32);
+}
+
+}  // namespace
+
+Lanes::Lanes() : count_(lane_count()), lanes_(new Lane[count_]) {}
+
+Lane& Lanes::acquire() {
+  for (std::uint32_t i = this_thread(), tries = 0;; ++i) {
+    Lane& lane = lanes_[i & (count_ - 1)];
+    if (lane.lock.try_lock()) return lane;
+    // More threads than lanes, and all of them at it: queue up at one.
+    if (++tries == count_) {
+      lane.lock.lock();
+      return lane;
+    }
+  }
+}
+
+}  // namespace limitree

@@ -1,0 +1,120 @@
+// Counters: what was decided, in all and by each limit.
+//
+// A counter that every thread increments would be the most contended word of
+// the library.  So each thread counts in a Lane of its own, if there is one
+// free, and lanes are summed up when somebody asks.  A lane is held for the
+// whole of a decision, which also tells reload() when the last reader of an
+// old tree has gone.
+
+#ifndef LIMITREE_LIMITER_METRICS_HPP
+#define LIMITREE_LIMITER_METRICS_HPP
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/decision.hpp"
+#include "base/plan.hpp"
+#include "store/spin_lock.hpp"
+
+namespace limitree {
+
+// Decisions that one limit took part in, summed over all callers.
+struct Tally {
+  std::int64_t allowed = 0;
+  std::int64_t limited = 0;
+  std::int64_t shadow_limited = 0;
+  std::int64_t near_limit = 0;  // allowed, and at most a fifth is left
+
+  Tally& operator+=(const Tally& other);
+};
+
+// A limit by its place in the tree, known as long as the limiter lives: across
+// reloads its counters go on and its name stays where it is.
+class Policy {
+ public:
+  explicit Policy(std::string name) : name_(std::move(name)) {}
+
+  const std::string& name() const { return name_; }
+  void add(const Tally& tally);
+  Tally tally() const;
+
+ private:
+  const std::string name_;
+  std::atomic<std::int64_t> allowed_{0};
+  std::atomic<std::int64_t> limited_{0};
+  std::atomic<std::int64_t> shadow_limited_{0};
+  std::atomic<std::int64_t> near_limit_{0};
+};
+
+// Every policy that a limiter has ever loaded.  Not for several threads.
+class Policies {
+ public:
+  // Returns the policy of that name, made if it is new.
+  Policy* intern(const std::string& name);
+
+  const std::deque<Policy>& all() const { return policies_; }
+
+ private:
+  std::deque<Policy> policies_;  // never moves its elements
+  std::unordered_map<std::string_view, Policy*> by_name_;
+};
+
+// Requests, whatever limits they met.
+struct Totals {
+  std::int64_t allowed = 0;
+  std::int64_t limited = 0;
+  std::int64_t shadow_limited = 0;
+  std::int64_t errors = 0;
+
+  Totals& operator+=(const Totals& other);
+};
+
+// One thread's counters.  Everything but the lock is guarded by it.
+class alignas(64) Lane {
+ public:
+  SpinLock lock;
+
+  void count(const Decision& decision);
+  void count_error() { ++totals_.errors; }
+
+  // Adds to the policy's counters, by way of a small write-back cache.
+  void count(Policy* policy, const Level& level, bool allowed);
+
+  const Totals& totals() const { return totals_; }
+  void flush();  // the cache, into the policies
+
+ private:
+  struct Entry {
+    Policy* policy = nullptr;
+    Tally tally;
+  };
+
+  Totals totals_;
+  std::array<Entry, 32> cache_;
+};
+
+class Lanes {
+ public:
+  Lanes();
+
+  // Locks and returns a lane that no other thread holds; the calling thread's
+  // usual one, unless it shares that with another which is busy with it.
+  Lane& acquire();
+
+  Lane* begin() { return lanes_.get(); }
+  Lane* end() { return lanes_.get() + count_; }
+
+ private:
+  const std::uint32_t count_;  // a power of two
+  std::unique_ptr<Lane[]> lanes_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_LIMITER_METRICS_HPP

@@ -1,0 +1,106 @@
+// Buckets in open addressing: 16 bytes each, four to a cache line.
+//
+//   line        0        1        2                        lines - 1
+//            +--------+--------+--------+---- ... ----+--------+
+//            |tag,TAT |        |        |             |        |
+//            |  x 4   |        |        |             |        |
+//            +--------+--------+--------+---- ... ----+--------+
+//   window            <- home line of a tag and the seven after it ->
+//
+// A bucket lies in the window of its tag, in the first slot that was free when
+// it was made.  A slot is free if it was never used, or if its TAT has passed:
+// that bucket is full, which is as good as absent, so slots are reused in place
+// without timers or tombstones.  A slot once used stays used until the table is
+// rebuilt; a search may stop at the first one that never was.
+//
+// The table grows by a quarter at a time, up to its maximum.  When a window has
+// no free slot then, the bucket with the least debt in it is evicted: whoever
+// is limited owes most, and is not forgotten because others come in numbers.
+//
+// Not for several threads at once: see MemoryStore.
+
+#ifndef LIMITREE_STORE_BUCKET_TABLE_HPP
+#define LIMITREE_STORE_BUCKET_TABLE_HPP
+
+#include <cstdint>
+#include <span>
+
+#include "base/time.hpp"
+#include "store/pages.hpp"
+
+namespace limitree {
+
+struct Bucket {
+  std::uint64_t tag;  // keyed hash of the bucket's name; 0: never used
+  Instant tat;
+};
+
+class BucketTable {
+ public:
+  static constexpr std::uint32_t kSlotsPerLine = 4;
+  static constexpr std::uint32_t kWindow = 8;  // lines
+
+  // Takes no memory before the first insert().  REQUIRES: max_lines > 0.
+  explicit BucketTable(std::uint32_t max_lines) : max_lines_(max_lines) {}
+
+  // Returns the bucket of `tag`, or null.  Valid until the next insert().
+  // REQUIRES: tag != 0.
+  Bucket* find(std::uint64_t tag) {
+    if (lines_ == 0) return nullptr;
+    std::uint32_t line = home_line(tag);
+    for (std::uint32_t n = window(); n != 0; --n) {
+      Bucket* const slots = slots_of(line);
+      for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
+        if (slots[i].tag == tag) return &slots[i];
+        if (slots[i].tag == 0) return nullptr;
+      }
+      if (++line == lines_) line = 0;
+    }
+    return nullptr;
+  }
+
+  // Has the processor fetch what find(tag) will look at first.
+  void prefetch(std::uint64_t tag) const {
+    if (lines_ != 0) __builtin_prefetch(slots_of(home_line(tag)), 1);
+  }
+
+  // Makes a bucket.  Buckets named in `keep` are not evicted for it; if there
+  // are no others in the window, the new one is not kept either.
+  // REQUIRES: find(tag) is null, tat > now.
+  void insert(std::uint64_t tag, Instant tat, Instant now,
+              std::span<const std::uint64_t> keep);
+
+  // Counts the buckets that are not full at `now`.
+  std::int64_t live(Instant now) const;
+
+  std::int64_t bytes() const;
+  std::int64_t evictions() const { return evictions_; }
+
+ private:
+  Bucket* slots_of(std::uint32_t line) const {
+    return static_cast<Bucket*>(pages_.data()) + line * kSlotsPerLine;
+  }
+  // Keeps the order of the tags' high halves, so that a rebuild reads and
+  // writes from front to back.
+  std::uint32_t home_line(std::uint64_t tag) const {
+    return static_cast<std::uint32_t>(((tag >> 32) * lines_) >> 32);
+  }
+  std::uint32_t window() const { return lines_ < kWindow ? lines_ : kWindow; }
+
+  Bucket* find_free(std::uint64_t tag, Instant now) const;
+  Bucket* find_victim(std::uint64_t tag,
+                      std::span<const std::uint64_t> keep) const;
+  bool make_room(Instant now, bool must_grow);
+  bool rebuild(std::uint32_t lines, Instant now);
+
+  Pages pages_;
+  std::uint32_t lines_ = 0;
+  std::uint32_t max_lines_;
+  std::uint32_t used_ = 0;      // slots with a tag
+  std::uint32_t sweep_at_ = 0;  // used_ at which to look for full buckets
+  std::int64_t evictions_ = 0;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_BUCKET_TABLE_HPP

@@ -1,0 +1,55 @@
+#include "store/fork_guard.hpp"
+
+#include <pthread.h>
+
+#include <mutex>
+
+namespace limitree {
+
+// The guards of this process, newest first.
+struct ForkGuards {
+  std::mutex mutex;  // guards the list; held across fork()
+  ForkGuard* newest = nullptr;
+
+  // Never destroyed: a fork() may come after static destructors have run.
+  static ForkGuards& of_process() {
+    static ForkGuards* const guards = [] {
+      pthread_atfork(before_fork, after_fork, after_fork);
+      return new ForkGuards;
+    }();
+    return *guards;
+  }
+
+  static void before_fork() {
+    ForkGuards& guards = of_process();
+    guards.mutex.lock();
+    for (ForkGuard* g = guards.newest; g != nullptr; g = g->older_) {
+      g->before_fork();
+    }
+  }
+
+  static void after_fork() {
+    ForkGuards& guards = of_process();
+    for (ForkGuard* g = guards.newest; g != nullptr; g = g->older_) {
+      g->after_fork();
+    }
+    guards.mutex.unlock();
+  }
+};
+
+void ForkGuard::watch_forks() {
+  ForkGuards& guards = ForkGuards::of_process();
+  const std::lock_guard lock(guards.mutex);
+  older_ = guards.newest;
+  if (older_ != nullptr) older_->newer_ = this;
+  guards.newest = this;
+}
+
+void ForkGuard::unwatch_forks() {
+  ForkGuards& guards = ForkGuards::of_process();
+  const std::lock_guard lock(guards.mutex);
+  (newer_ != nullptr ? newer_->older_ : guards.newest) = older_;
+  if (older_ != nullptr) older_->newer_ = newer_;
+}
+
+}  // namespace limitree

@@ -1,0 +1,57 @@
+// Buckets in this process's memory.
+//
+// The table is split into shards with a lock each.  A request locks the shards
+// of all its levels, in ascending order, before it reads the first of them and
+// until it has written the last: that makes it one step.  No decision
+// allocates; shards grow now and then.
+
+#ifndef LIMITREE_STORE_MEMORY_STORE_HPP
+#define LIMITREE_STORE_MEMORY_STORE_HPP
+
+#include <cstdint>
+#include <memory>
+
+#include "store/bucket_table.hpp"
+#include "store/clock.hpp"
+#include "store/fork_guard.hpp"
+#include "store/siphash.hpp"
+#include "store/spin_lock.hpp"
+#include "store/store.hpp"
+
+namespace limitree {
+
+class MemoryStore final : public Store, private ForkGuard {
+ public:
+  static constexpr std::int64_t kDefaultMaxBuckets = 1'000'000;
+  static constexpr std::int64_t kMaxMaxBuckets = std::int64_t{1} << 36;
+
+  // `max_buckets` buckets with a debt fit for certain; there is memory for a
+  // third more of them, and never for more.
+  // REQUIRES: 1 <= max_buckets <= kMaxMaxBuckets.
+  explicit MemoryStore(std::int64_t max_buckets = kDefaultMaxBuckets,
+                       Clock clock = Clock());
+  ~MemoryStore() override;
+
+  Status decide(Plan* plan) override;
+  Status reset(const Plan& plan) override;
+  StoreStats stats() override;
+
+ private:
+  struct Shard;
+  struct Place;
+  class Locked;
+
+  void before_fork() override;
+  void after_fork() override;
+  void locate(const Plan& plan, Place* places) const;
+
+  const Clock clock_;
+  const SipHash seed_;
+  const std::int64_t max_buckets_;
+  const std::uint32_t shard_count_;  // a power of two
+  std::unique_ptr<Shard[]> shards_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_MEMORY_STORE_HPP

@@ -1,0 +1,42 @@
+// A lock for critical sections of a few dozen nanoseconds.
+
+#ifndef LIMITREE_STORE_SPIN_LOCK_HPP
+#define LIMITREE_STORE_SPIN_LOCK_HPP
+
+#include <sched.h>
+
+#include <atomic>
+
+namespace limitree {
+
+class SpinLock {
+ public:
+  bool try_lock() { return !locked_.exchange(true, std::memory_order_acquire); }
+
+  void lock() {
+    while (!try_lock()) wait();
+  }
+
+  void unlock() { locked_.store(false, std::memory_order_release); }
+
+ private:
+  // A holder that is running is done within the first few rounds; one that
+  // was pre-empted needs the processor more than we do.
+  void wait() const {
+    for (int round = 0; round < 200; ++round) {
+      if (!locked_.load(std::memory_order_relaxed)) return;
+#if defined(__x86_64__) || defined(__i386__)
+      __builtin_ia32_pause();
+#elif defined(__aarch64__)
+      asm volatile("yield");
+#endif
+    }
+    sched_yield();
+  }
+
+  std::atomic<bool> locked_{false};
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_SPIN_LOCK_HPP
