@@ -1,0 +1,43 @@
+# What `cmake --install` puts where, and how other projects find it:
+# find_package(limitree) with CMake, `pkg-config limitree` without.
+include(CMakePackageConfigHelpers)
+
+set(LIMITREE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/limitree)
+
+# Two sets, because only the static library needs libyaml to be found again.
+install(TARGETS limitree EXPORT limitreeShared
+        PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS limitree_static EXPORT limitreeStatic
+        PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+foreach(set limitreeShared limitreeStatic)
+  install(EXPORT ${set} NAMESPACE limitree:: FILE ${set}.cmake
+          DESTINATION ${LIMITREE_PACKAGE_DIR})
+endforeach()
+install(FILES bindings/limitree.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+configure_package_config_file(
+  cmake/limitreeConfig.cmake.in limitreeConfig.cmake
+  INSTALL_DESTINATION ${LIMITREE_PACKAGE_DIR}
+  NO_SET_AND_CHECK_MACRO)
+# Before 1.0 a minor release may change what a caller wrote.
+write_basic_package_version_file(limitreeConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/limitreeConfig.cmake
+              ${PROJECT_BINARY_DIR}/limitreeConfigVersion.cmake
+        DESTINATION ${LIMITREE_PACKAGE_DIR})
+
+# The prefix is told from where the file lies: what is installed can be moved.
+file(RELATIVE_PATH LIMITREE_PC_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
+if(APPLE)
+  set(LIMITREE_CXX_LIBRARY c++)
+else()
+  set(LIMITREE_CXX_LIBRARY stdc++)
+endif()
+configure_file(capi/limitree.pc.in limitree.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/limitree.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(LIMITREE_CLI)
+  install(TARGETS limitree_cli)
+endif()
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
