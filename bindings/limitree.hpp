@@ -1,0 +1,300 @@
+// limitree.hpp - limitree.h for C++20: handles that release themselves, and
+// errors as exceptions.
+//
+// Header-only, over the C interface alone, so it works with any build of the
+// library.  What limitree.h says of threads, lifetimes and blocking holds here
+// too.  A denied action is a Decision, never an exception.
+
+#ifndef LIMITREE_HPP
+#define LIMITREE_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "limitree.h"
+
+namespace limitree {
+
+// Keeps these names apart from those inside a static library of the core.
+inline namespace api {
+
+inline limitree_str to_str(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+inline std::string_view to_view(limitree_str text) {
+  return {text.data, text.size};
+}
+
+template <auto release>
+struct Release {
+  template <typename T>
+  void operator()(T* handle) const noexcept {
+    release(handle);
+  }
+};
+
+using ConfigHandle =
+    std::unique_ptr<limitree_config, Release<limitree_config_free>>;
+using LimiterHandle =
+    std::unique_ptr<limitree_limiter, Release<limitree_limiter_free>>;
+using ErrorHandle =
+    std::unique_ptr<limitree_error, Release<limitree_error_free>>;
+using TextHandle = std::unique_ptr<limitree_text, Release<limitree_text_free>>;
+
+// Why a call was refused.
+class Error : public std::runtime_error {
+ public:
+  Error(limitree_status status, std::vector<std::string> messages)
+      : std::runtime_error(messages.front()),
+        status_(status),
+        messages_(std::make_shared<const std::vector<std::string>>(
+            std::move(messages))) {}
+
+  limitree_status status() const noexcept { return status_; }
+
+  // One for each mistake of a limits.yaml, else exactly one.
+  const std::vector<std::string>& messages() const noexcept {
+    return *messages_;
+  }
+
+  // Returns the Error that `status` and `error` stand for; `error` may be
+  // NULL, as it is where there was no memory to make one.
+  static Error from(limitree_status status, const limitree_error* error) {
+    std::vector<std::string> messages;
+    const std::size_t count =
+        error == nullptr ? 0 : limitree_error_count(error);
+    for (std::size_t i = 0; i < count; ++i) {
+      messages.emplace_back(limitree_error_message_at(error, i));
+    }
+    if (messages.empty()) messages.emplace_back(limitree_status_name(status));
+    return Error(status, std::move(messages));
+  }
+
+ private:
+  limitree_status status_;
+  // Shared because copying an exception must not throw.
+  std::shared_ptr<const std::vector<std::string>> messages_;
+};
+
+// Runs `call(limitree_error**)` and throws what it reports.
+template <typename Call>
+void check(Call&& call) {
+  limitree_error* error = nullptr;
+  const limitree_status status = call(&error);
+  const ErrorHandle owner(error);
+  if (status >= 0) return;
+  if (status == LIMITREE_OUT_OF_MEMORY) throw std::bad_alloc();
+  throw Error::from(status, error);
+}
+
+// Who asks for what, from the root: {"user", "alex", "trade"}.
+using Path = std::span<const limitree_str>;
+
+// Returns `segments` in the form of a Path; their bytes are borrowed.
+template <typename Segments>
+std::vector<limitree_str> to_path(const Segments& segments) {
+  std::vector<limitree_str> path;
+  for (const auto& segment : segments) path.push_back(to_str(segment));
+  return path;
+}
+
+struct Decision : limitree_decision {
+  bool allowed() const { return limited == 0; }
+  bool has(std::uint32_t flag) const { return (flags & flag) != 0; }
+
+  // The five-field response of CL.THROTTLE.
+  std::array<std::int64_t, 5> cell() const {
+    std::array<std::int64_t, 5> fields;
+    limitree_decision_cell(this, fields.data());
+    return fields;
+  }
+};
+
+// UTF-8 that the library made.
+class Text {
+ public:
+  explicit Text(limitree_text* text) : text_(text) {}
+  std::string_view view() const {
+    return to_view(limitree_text_str(text_.get()));
+  }
+
+ private:
+  TextHandle text_;
+};
+
+class Config {
+ public:
+  Config() : config_(limitree_config_new()) {
+    if (config_ == nullptr) throw std::bad_alloc();
+  }
+
+  // Sets one option of docs/configuration.md.
+  Config& set(const std::string& name, std::string_view value) {
+    check([&](limitree_error** error) {
+      return limitree_config_set(get(), name.c_str(), to_str(value), error);
+    });
+    return *this;
+  }
+
+  // Replaces the limit tree; `origin` names the text in error messages.
+  Config& set_limits(std::string_view yaml, std::string_view origin) {
+    check([&](limitree_error** error) {
+      return limitree_config_set_limits(get(), to_str(yaml), to_str(origin),
+                                        error);
+    });
+    return *this;
+  }
+
+  // `user_data` must outlive every limiter made from this config.
+  Config& set_clock(limitree_clock_fn now_ns, void* user_data) {
+    check([&](limitree_error** error) {
+      return limitree_config_set_clock(get(), now_ns, user_data, error);
+    });
+    return *this;
+  }
+
+  limitree_config* get() const noexcept { return config_.get(); }
+
+ private:
+  ConfigHandle config_;
+};
+
+class Limiter {
+ public:
+  explicit Limiter(const Config& config) {
+    limitree_limiter* limiter = nullptr;
+    check([&](limitree_error** error) {
+      return limitree_limiter_new(config.get(), &limiter, error);
+    });
+    limiter_.reset(limiter);
+  }
+
+  Decision authorize(Path path, std::int64_t cost = 1) {
+    return call(limitree_authorize, path, cost);
+  }
+  Decision peek(Path path, std::int64_t cost = 1) {
+    return call(limitree_peek, path, cost);
+  }
+  Decision spend(Path path, std::int64_t cost = 1) {
+    return call(limitree_spend, path, cost);
+  }
+  Decision refund(Path path, std::int64_t cost = 1) {
+    return call(limitree_refund, path, cost);
+  }
+
+  // Forgets the buckets of every limit along `path`.
+  void reset(Path path) { forget(path, 0); }
+  // Forgets those of the deepest node that has limits.
+  void reset_leaf(Path path) { forget(path, 1); }
+
+  // `operation` is LIMITREE_AUTHORIZE ...; see limitree_decide.
+  Decision decide(std::int32_t operation, std::span<const limitree_path> paths,
+                  std::span<limitree_level> levels = {}) {
+    Decision decision;
+    ErrorHandle error;
+    const limitree_status status =
+        try_decide(operation, paths, levels, &decision, &error);
+    if (status < 0) throw Error::from(status, error.get());
+    return decision;
+  }
+
+  // decide() for callers to whom a refusal is nothing exceptional: returns the
+  // status, and if it is negative *error holds the reason.
+  limitree_status try_decide(std::int32_t operation,
+                             std::span<const limitree_path> paths,
+                             std::span<limitree_level> levels,
+                             Decision* decision, ErrorHandle* error) noexcept {
+    limitree_error* reason = nullptr;
+    const limitree_status status =
+        limitree_decide(get(), operation, paths.data(), paths.size(),
+                        levels.data(), levels.size(), decision, &reason);
+    if (reason != nullptr) error->reset(reason);
+    return status;
+  }
+
+  // Swaps the limit tree, or throws and keeps the old one.
+  void reload(std::string_view yaml, std::string_view origin) {
+    check([&](limitree_error** error) {
+      return limitree_limiter_reload(get(), to_str(yaml), to_str(origin),
+                                     error);
+    });
+  }
+
+  limitree_stats stats() const {
+    limitree_stats stats;
+    check([&](limitree_error** error) {
+      return limitree_limiter_stats(get(), &stats, error);
+    });
+    return stats;
+  }
+
+  // The policy names in it live as long as the limiter.
+  std::vector<limitree_limit_stats> limit_stats() const {
+    std::vector<limitree_limit_stats> stats;
+    std::size_t count = 0;
+    // Again while a reload on another thread adds limits in between.
+    do {
+      stats.resize(count);
+      check([&](limitree_error** error) {
+        return limitree_limiter_limit_stats(get(), stats.data(), stats.size(),
+                                            &count, error);
+      });
+    } while (count > stats.size());
+    stats.resize(count);
+    return stats;
+  }
+
+  // The tree, for people to read.
+  Text describe() const {
+    limitree_text* text = nullptr;
+    check([&](limitree_error** error) {
+      return limitree_limiter_describe(get(), &text, error);
+    });
+    return Text(text);
+  }
+
+  // How `path` walks down the tree, for people to read.
+  Text explain(Path path) const {
+    limitree_text* text = nullptr;
+    check([&](limitree_error** error) {
+      return limitree_limiter_explain(get(), path.data(), path.size(), &text,
+                                      error);
+    });
+    return Text(text);
+  }
+
+  limitree_limiter* get() const noexcept { return limiter_.get(); }
+
+ private:
+  template <typename Function>
+  Decision call(Function function, Path path, std::int64_t cost) {
+    Decision decision;
+    check([&](limitree_error** error) {
+      return function(get(), path.data(), path.size(), cost, &decision, error);
+    });
+    return decision;
+  }
+
+  void forget(Path path, std::int32_t leaf_only) {
+    check([&](limitree_error** error) {
+      return limitree_reset(get(), path.data(), path.size(), leaf_only, error);
+    });
+  }
+
+  LimiterHandle limiter_;
+};
+
+}  // namespace api
+}  // namespace limitree
+
+#endif  // LIMITREE_HPP
