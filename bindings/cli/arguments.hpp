@@ -1,0 +1,20 @@
+// The command line.
+
+#ifndef LIMITREE_CLI_ARGUMENTS_HPP
+#define LIMITREE_CLI_ARGUMENTS_HPP
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+namespace limitree::cli {
+
+// Returns what `words`, without the program's name, ask for; none if that was
+// help or the version, which is then printed.  Throws UsageError.
+std::optional<Command> parse_arguments(std::vector<std::string> words);
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_ARGUMENTS_HPP

@@ -1,0 +1,17 @@
+// `limitree check`: are these limits valid, and what do they say?
+
+#include "command.hpp"
+#include "limits_file.hpp"
+#include "terminal.hpp"
+
+namespace limitree::cli {
+
+int run(const CheckOptions& options) {
+  Config config;
+  read_limits(options.limits, &config);
+  const Limiter limiter(config);
+  if (!options.quiet) print(limiter.describe().view());
+  return kExitOk;
+}
+
+}  // namespace limitree::cli

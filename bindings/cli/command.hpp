@@ -1,0 +1,69 @@
+// The commands of `limitree`, and what the command line told each of them.
+//
+// arguments.cpp fills the options in, main.cpp picks the function.  Each run()
+// returns an exit code; what it cannot go on after it throws.
+
+#ifndef LIMITREE_CLI_COMMAND_HPP
+#define LIMITREE_CLI_COMMAND_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace limitree::cli {
+
+// Documented in docs/command-line.md.
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitBadInput = 1,  // a file, the limits in it, or a path they refuse
+  kExitUsage = 2,     // the command line itself
+};
+
+// "limits" is always the name of a limits.yaml, or "-" for standard input.
+
+struct CheckOptions {
+  std::string limits;
+  bool quiet = false;
+};
+
+struct ExplainOptions {
+  std::string limits;
+  std::vector<std::string> path;
+};
+
+// The same action several times in a row.
+struct TryStep {
+  std::vector<std::string> path;
+  std::int64_t times = 1;
+  std::int64_t cost = 1;
+  std::int64_t every_ns = 0;  // between two attempts
+  std::int64_t after_ns = 0;  // before the first one
+};
+
+struct TryOptions {
+  std::string limits;
+  std::vector<TryStep> steps;
+};
+
+struct ReplayOptions {
+  std::string limits;
+  std::vector<std::string> logs;       // "-": standard input; never empty
+  std::vector<std::string> templates;  // as path_template.hpp reads them
+  std::size_t top = 10;                // callers to show
+  std::optional<std::int64_t> max_buckets;
+  bool json = false;
+};
+
+using Command =
+    std::variant<CheckOptions, ExplainOptions, TryOptions, ReplayOptions>;
+
+int run(const CheckOptions& options);
+int run(const ExplainOptions& options);
+int run(const TryOptions& options);
+int run(const ReplayOptions& options);
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_COMMAND_HPP

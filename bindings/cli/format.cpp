@@ -1,0 +1,256 @@
+#include "format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "limitree.h"
+
+namespace limitree::cli {
+
+namespace {
+
+constexpr std::int64_t kMicrosecond = 1'000;
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kMinute = 60 * kSecond;
+constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kDay = 24 * kHour;
+constexpr std::int64_t kHundredYears = 36'525 * kDay;
+
+std::int64_t round_up(std::int64_t value, std::int64_t step) {
+  const std::int64_t rest = value % step;
+  if (rest == 0 || value > INT64_MAX - step) return value;
+  return value - rest + step;
+}
+
+// "1.5" for 1500 thousandths.
+std::string thousandths_text(std::int64_t thousandths) {
+  std::string text = std::to_string(thousandths / 1000);
+  if (thousandths % 1000 == 0) return text;
+  std::array<char, 8> fraction;
+  std::snprintf(fraction.data(), fraction.size(), ".%03d",
+                static_cast<int>(thousandths % 1000));
+  text += fraction.data();
+  text.erase(text.find_last_not_of('0') + 1);
+  return text;
+}
+
+// Two neighbouring units are as much as anybody reads: "2m30s", "3d4h".
+std::string two_units_text(std::int64_t duration_ns) {
+  struct Unit {
+    std::int64_t size;
+    std::int64_t next;  // the unit below
+    char name;
+    char next_name;
+  };
+  static constexpr std::array<Unit, 3> kUnits = {{
+      {kDay, kHour, 'd', 'h'},
+      {kHour, kMinute, 'h', 'm'},
+      {kMinute, kSecond, 'm', 's'},
+  }};
+  for (const Unit& unit : kUnits) {
+    const std::int64_t rounded = round_up(duration_ns, unit.next);
+    if (rounded < unit.size) continue;
+    std::string text = std::to_string(rounded / unit.size) + unit.name;
+    const std::int64_t rest = rounded % unit.size / unit.next;
+    if (rest != 0) text += std::to_string(rest) + unit.next_name;
+    return text;
+  }
+  return {};
+}
+
+std::optional<std::int64_t> unit_ns(std::string_view unit) {
+  struct Unit {
+    std::string_view name;
+    std::int64_t size;
+  };
+  static constexpr std::array<Unit, 9> kUnits = {{
+      {"", kSecond},
+      {"ns", 1},
+      {"us", kMicrosecond},
+      {"ms", kMillisecond},
+      {"s", kSecond},
+      {"m", kMinute},
+      {"h", kHour},
+      {"d", kDay},
+      {"w", 7 * kDay},
+  }};
+  for (const Unit& known : kUnits) {
+    if (known.name == unit) return known.size;
+  }
+  return std::nullopt;
+}
+
+// The bytes of the UTF-8 character that `text` begins with; 0 if it is none.
+std::size_t utf8_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<unsigned char>(text[i]);
+  };
+  const unsigned char first = byte(0);
+  const std::size_t size = first < 0x80                    ? 1
+                           : first >= 0xc2 && first < 0xe0 ? 2
+                           : first >= 0xe0 && first < 0xf0 ? 3
+                           : first >= 0xf0 && first < 0xf5 ? 4
+                                                           : 0;
+  if (size == 0 || size > text.size()) return 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;
+  if (first == 0xed && byte(1) >= 0xa0) return 0;
+  if (first == 0xf0 && byte(1) < 0x90) return 0;
+  if (first == 0xf4 && byte(1) >= 0x90) return 0;
+  return size;
+}
+
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7f;
+  // U+0080 to U+009F are control characters too.
+  return first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
+}
+
+std::chrono::sys_seconds local_time(CivilTime time) {
+  return std::chrono::sys_seconds(
+      std::chrono::seconds(time.unix_s + time.utc_offset_s));
+}
+
+}  // namespace
+
+std::string duration_text(std::int64_t duration_ns) {
+  if (duration_ns == 0) return "0s";
+  if (duration_ns < kMicrosecond) return std::to_string(duration_ns) + "ns";
+  if (duration_ns < kMillisecond) return thousandths_text(duration_ns) + "us";
+  if (duration_ns < kSecond) {
+    return thousandths_text(round_up(duration_ns, kMicrosecond) /
+                            kMicrosecond) +
+           "ms";
+  }
+  const std::int64_t rounded = round_up(duration_ns, kMillisecond);
+  if (rounded < kMinute) return thousandths_text(rounded / kMillisecond) + "s";
+  return two_units_text(duration_ns);
+}
+
+std::string wait_text(std::int64_t retry_after_ns) {
+  if (retry_after_ns < 0) return "-";
+  if (retry_after_ns == LIMITREE_NEVER) return "never";
+  return duration_text(retry_after_ns);
+}
+
+std::optional<std::int64_t> parse_duration_ns(std::string_view text) {
+  const std::size_t digits =
+      std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::optional<std::int64_t> unit = unit_ns(text.substr(digits));
+  if (!unit) return std::nullopt;
+  std::int64_t whole = 0;
+  std::int64_t fraction = 0;
+  std::int64_t scale = 0;  // of the fraction; 0: no point seen
+  for (const char c : text.substr(0, digits)) {
+    if (c == '.') {
+      if (scale != 0) return std::nullopt;
+      scale = 1;
+    } else if (scale == 0) {
+      whole = whole * 10 + (c - '0');
+      if (whole > kHundredYears) return std::nullopt;
+    } else if (scale < kSecond) {
+      fraction = fraction * 10 + (c - '0');
+      scale *= 10;
+    }
+  }
+  if (digits == 0 || text[0] == '.' || text[digits - 1] == '.') {
+    return std::nullopt;
+  }
+  if (whole > kHundredYears / *unit) return std::nullopt;
+  if (scale == 0) return whole * *unit;
+  // Divides first where it can: a fraction of a week in nanoseconds does not
+  // fit into 64 bits.
+  const std::int64_t part = *unit % scale == 0 ? fraction * (*unit / scale)
+                                               : fraction * *unit / scale;
+  return whole * *unit + part;
+}
+
+std::string count_text(std::int64_t count) {
+  std::string text = std::to_string(count);
+  const std::size_t sign = count < 0 ? 1 : 0;
+  for (std::size_t i = text.size(); i > sign + 3;) {
+    i -= 3;
+    text.insert(i, ",");
+  }
+  return text;
+}
+
+std::string percent_text(std::int64_t part, std::int64_t whole) {
+  if (whole == 0) return "-";
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), "%.2f%%",
+                100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return text.data();
+}
+
+std::string date_text(CivilTime time) {
+  const std::chrono::year_month_day date{
+      std::chrono::floor<std::chrono::days>(local_time(time))};
+  std::array<char, 48> text;
+  std::snprintf(
+      text.data(), text.size(), "%04d-%02u-%02u", static_cast<int>(date.year()),
+      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+  return text.data();
+}
+
+std::string clock_text(CivilTime time) {
+  const std::chrono::sys_seconds local = local_time(time);
+  const auto second = static_cast<int>(
+      (local - std::chrono::floor<std::chrono::days>(local)).count());
+  std::array<char, 48> text;
+  std::snprintf(text.data(), text.size(), "%02d:%02d:%02d", second / 3600,
+                second / 60 % 60, second % 60);
+  return text.data();
+}
+
+std::string offset_text(CivilTime time) {
+  const int minutes = std::abs(time.utc_offset_s) / 60;
+  std::array<char, 48> text;
+  std::snprintf(text.data(), text.size(), "%c%02d%02d",
+                time.utc_offset_s < 0 ? '-' : '+', minutes / 60, minutes % 60);
+  return text.data();
+}
+
+std::string date_time_text(CivilTime time) {
+  return date_text(time) + ' ' + clock_text(time) + ' ' + offset_text(time);
+}
+
+std::string iso_text(CivilTime time) {
+  return date_text(time) + 'T' + clock_text(time) +
+         offset_text(time).insert(3, ":");
+}
+
+std::string printable(std::string_view text, bool utf8) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t size = utf8_size(text);
+    const bool plain = size == 1 || (size > 1 && utf8);
+    if (plain && !is_control(text.substr(0, size))) {
+      shown += text.substr(0, size);
+      text.remove_prefix(size);
+      continue;
+    }
+    std::array<char, 8> escaped;
+    std::snprintf(escaped.data(), escaped.size(), "\\x%02x",
+                  static_cast<unsigned>(static_cast<unsigned char>(text[0])));
+    shown += escaped.data();
+    text.remove_prefix(1);
+  }
+  return shown;
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+}  // namespace limitree::cli

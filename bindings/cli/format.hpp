@@ -1,0 +1,52 @@
+// Quantities as people write them, both ways.
+
+#ifndef LIMITREE_CLI_FORMAT_HPP
+#define LIMITREE_CLI_FORMAT_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace limitree::cli {
+
+// "1.5s", "2m30s", "3d4h", "250ms".  Rounded up, so that who waits as long as
+// shown has waited long enough.  REQUIRES: duration_ns >= 0.
+std::string duration_text(std::int64_t duration_ns);
+
+// The same for a retry_after_ns: "-" if not limited, "never" if no wait helps.
+std::string wait_text(std::int64_t retry_after_ns);
+
+// Reads "500ms", "1.5s", "3m", "2h", "1d", "1w", or a plain number of seconds.
+// None if it is something else, negative, or beyond 100 years.
+std::optional<std::int64_t> parse_duration_ns(std::string_view text);
+
+// "1,234,567"
+std::string count_text(std::int64_t count);
+
+// "7.04%"; "-" of nothing.
+std::string percent_text(std::int64_t part, std::int64_t whole);
+
+// A point in time, as the clocks `utc_offset_s` east of Greenwich show it.
+struct CivilTime {
+  std::int64_t unix_s;
+  std::int32_t utc_offset_s;
+};
+
+std::string date_text(CivilTime time);       // "2026-03-02"
+std::string clock_text(CivilTime time);      // "23:59:58"
+std::string offset_text(CivilTime time);     // "+0100"
+std::string date_time_text(CivilTime time);  // "2026-03-02 23:59:58 +0100"
+std::string iso_text(CivilTime time);        // "2026-03-02T23:59:58+01:00"
+
+// `text` with every byte that could move a terminal's cursor or change its
+// state, and every byte that is not UTF-8, written \xNN.  Without `utf8`, only
+// ASCII is left.
+std::string printable(std::string_view text, bool utf8);
+
+// Columns that UTF-8 text without control characters takes on a terminal.
+std::size_t display_width(std::string_view text);
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_FORMAT_HPP

@@ -1,0 +1,72 @@
+// The callers that occur most often in a stream, in constant memory.
+//
+// Space-Saving: a fixed number of counters; a caller that has none takes over
+// the smallest one, count included.  With n counters and a total of t:
+//
+//   - count - error <= true count <= count, for every caller that is kept;
+//   - error <= t / n;
+//   - whoever occurred more often than t / n times is kept.
+
+#ifndef LIMITREE_CLI_HEAVY_HITTERS_HPP
+#define LIMITREE_CLI_HEAVY_HITTERS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace limitree::cli {
+
+class HeavyHitters {
+ public:
+  // Longer texts are kept, shown and told apart by their beginning and hash.
+  static constexpr std::size_t kMaxText = 200;
+
+  struct Caller {
+    std::string text;  // at most kMaxText bytes
+    std::int64_t count;
+    std::int64_t error;  // how much too large `count` may be
+  };
+
+  // REQUIRES: counters > 0.
+  explicit HeavyHitters(std::size_t counters);
+
+  void add(std::string_view text);
+
+  std::int64_t total() const { return total_; }
+
+  // No caller's count is further off than this.
+  std::int64_t error_bound() const;
+
+  // The `count` most frequent callers, the most frequent first.
+  std::vector<Caller> top(std::size_t count) const;
+
+ private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  struct Counter {
+    Caller caller;  // count 0: nobody's yet, and in no chain
+    std::uint64_t hash;
+    std::size_t text_size;  // of the whole text
+    std::size_t heap_at;
+    std::size_t next;  // in the chain of its hash
+  };
+
+  std::size_t find(std::string_view text, std::uint64_t hash) const;
+  std::size_t take_over(std::string_view text, std::uint64_t hash);
+  void unlink(std::size_t index);
+  void sink(std::size_t at);
+  std::size_t& chain(std::uint64_t hash) {
+    return chains_[hash & (chains_.size() - 1)];
+  }
+
+  std::int64_t total_ = 0;
+  std::vector<Counter> counters_;
+  std::vector<std::size_t> heap_;    // of counters_, the smallest first
+  std::vector<std::size_t> chains_;  // by hash; a power of two of them
+};
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_HEAVY_HITTERS_HPP

@@ -1,0 +1,50 @@
+// How many requests were made and limited, over time, in constant memory.
+//
+// At most kMaxBins bins of equal width.  They start at a second each; when
+// time runs out of them, neighbours are joined into the next width that people
+// like to read: 5 s, 10 s, 30 s, 1 min, ... 1 h, ... 1 d.
+
+#ifndef LIMITREE_CLI_HISTOGRAM_HPP
+#define LIMITREE_CLI_HISTOGRAM_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace limitree::cli {
+
+class Histogram {
+ public:
+  static constexpr std::size_t kMaxBins = 32;
+
+  struct Bin {
+    std::int64_t requests = 0;
+    std::int64_t limited = 0;
+  };
+
+  // Counts one request.  REQUIRES: no earlier request has a later time.
+  void add(std::int64_t unix_s, bool limited);
+
+  // Bins begin at whole multiples of the width on clocks that are set this far
+  // east of Greenwich.  REQUIRES: nothing has been added yet.
+  void align(std::int32_t utc_offset_s) { utc_offset_s_ = utc_offset_s; }
+
+  std::int64_t bin_seconds() const { return width_s_; }
+  std::int64_t begin_unix_s() const { return begin_s_ - utc_offset_s_; }
+
+  // From the first request to the last, empty ones in between included.
+  const std::vector<Bin>& bins() const { return bins_; }
+
+ private:
+  void widen();
+  std::int64_t floor(std::int64_t local_s) const;
+
+  std::int32_t utc_offset_s_ = 0;
+  std::int64_t width_s_ = 1;
+  std::int64_t begin_s_ = 0;  // of the first bin, in local time
+  std::vector<Bin> bins_;
+};
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_HISTOGRAM_HPP

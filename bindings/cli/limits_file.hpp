@@ -1,0 +1,18 @@
+// From the name of a limits.yaml to a limiter.
+
+#ifndef LIMITREE_CLI_LIMITS_FILE_HPP
+#define LIMITREE_CLI_LIMITS_FILE_HPP
+
+#include <string>
+
+#include "limitree.hpp"
+
+namespace limitree::cli {
+
+// Reads the limits in the file `name`, or in standard input if that is "-",
+// into *config.  Throws FileError, or Error if the limits have mistakes.
+void read_limits(const std::string& name, Config* config);
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_LIMITS_FILE_HPP

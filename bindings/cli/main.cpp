@@ -1,0 +1,67 @@
+// The `limitree` command: everything it knows of limits it asks of the C
+// interface.
+
+#include <algorithm>
+#include <clocale>
+#include <csignal>
+#include <exception>
+#include <new>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "failure.hpp"
+#include "limitree.hpp"
+#include "terminal.hpp"
+
+namespace limitree::cli {
+
+namespace {
+
+int run_command(std::vector<std::string> words) {
+  const std::optional<Command> command = parse_arguments(std::move(words));
+  if (!command) return kExitOk;
+  return std::visit([](const auto& options) { return run(options); }, *command);
+}
+
+// A mistake in a limits.yaml is told as file:line:column, as compilers do, so
+// that editors find the place; everything else says who is speaking.
+void complain_of(const Error& error) {
+  if (error.status() == LIMITREE_INVALID_CONFIG) {
+    for (const std::string& message : error.messages()) {
+      write_error_line(message);
+    }
+  } else {
+    complain(error.what());
+  }
+}
+
+int run_and_report(std::vector<std::string> words) {
+  try {
+    return run_command(std::move(words));
+  } catch (const UsageError& error) {
+    complain(error.what());
+    return kExitUsage;
+  } catch (const Error& error) {
+    complain_of(error);
+  } catch (const std::bad_alloc&) {
+    complain("out of memory");
+  } catch (const std::exception& error) {
+    complain(error.what());
+  }
+  return kExitBadInput;
+}
+
+}  // namespace
+
+}  // namespace limitree::cli
+
+int main(int argc, char** argv) {
+  std::setlocale(LC_CTYPE, "");
+  // `limitree check limits.yaml | head` is told by write() that head has gone.
+  std::signal(SIGPIPE, SIG_IGN);
+  return limitree::cli::run_and_report({argv + std::min(argc, 1), argv + argc});
+}

@@ -1,0 +1,67 @@
+// What a replay found, as replay.cpp counts it and replay_report.cpp tells it.
+
+#ifndef LIMITREE_CLI_REPLAY_HPP
+#define LIMITREE_CLI_REPLAY_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format.hpp"
+#include "heavy_hitters.hpp"
+#include "histogram.hpp"
+#include "limitree.h"
+#include "terminal.hpp"
+
+namespace limitree::cli {
+
+// A line that was not replayed.
+struct LineNote {
+  std::string file;
+  std::int64_t line;  // the first one is 1
+  std::string reason;
+};
+
+struct ReplayResult {
+  // The notes that are kept of bad and of skipped lines.
+  static constexpr std::size_t kMaxNotes = 5;
+
+  // 4096 counters: who causes more than 0.025 % of all denials is found.
+  static constexpr std::size_t kCounters = 4096;
+
+  std::int64_t lines = 0;
+  std::int64_t bytes = 0;     // unpacked, without line ends
+  std::int64_t bad = 0;       // no line of an access log
+  std::int64_t skipped = 0;   // its path was refused by the limits
+  std::int64_t requests = 0;  // all others
+  std::int64_t limited = 0;
+  std::int64_t shadowed = 0;      // allowed, but for limits in shadow mode
+  std::int64_t unlimited = 0;     // met no limit at all
+  std::int64_t out_of_order = 0;  // earlier than a line before
+  std::vector<LineNote> bad_notes;
+  std::vector<LineNote> skipped_notes;
+
+  // Of the requests; the zone is that of the first one.
+  CivilTime first{};
+  CivilTime last{};
+
+  HeavyHitters callers{kCounters};  // by denials
+  Histogram histogram;
+  std::vector<limitree_limit_stats> limits;
+  limitree_stats stats{};
+  double seconds = 0;  // that the replay took
+};
+
+// The limits that any request met, those that denied most first.
+std::vector<limitree_limit_stats> used_limits(const ReplayResult& result);
+
+// For people.  At most `top` limits and callers.
+std::string replay_text(const ReplayResult& result, std::size_t top,
+                        const Terminal& terminal);
+
+// One JSON object on one line, described in docs/command-line.md.
+std::string replay_json(const ReplayResult& result, std::size_t top);
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_REPLAY_HPP

@@ -1,0 +1,250 @@
+// A replay's result for people.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "limitree.hpp"
+#include "replay.hpp"
+#include "table.hpp"
+
+namespace limitree::cli {
+
+namespace {
+
+constexpr std::int64_t kMinute = 60;
+constexpr std::int64_t kDay = 86'400;
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+std::string heading(std::string_view text, const Terminal& terminal) {
+  return '\n' + terminal.paint(Colour::kBold, text) + '\n';
+}
+
+std::string indented(const std::string& text) {
+  std::string lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at) + 1;
+    lines += "  " + text.substr(at, end - at);
+    at = end;
+  }
+  return lines;
+}
+
+// "and 3 more"
+std::string and_more(std::int64_t count) {
+  return count <= 0 ? "" : "  and " + count_text(count) + " more\n";
+}
+
+std::string span_text(const ReplayResult& result) {
+  if (result.requests + result.skipped == 0) return {};
+  const std::int64_t span_s = result.last.unix_s - result.first.unix_s;
+  return ", " + date_time_text(result.first) + " to " +
+         date_time_text(result.last) + " (" +
+         duration_text(span_s * kSecondNs) + ")";
+}
+
+std::string summary(const ReplayResult& result, const Terminal& terminal) {
+  Table table;
+  table.add_column("", Align::kLeft);
+  table.add_column("", Align::kRight);
+  table.add_column("", Align::kRight);
+  table.add_column("", Align::kLeft);
+  const auto add = [&](Cell label, std::int64_t count, std::int64_t of,
+                       std::string remark) {
+    table.add_row({std::move(label),
+                   {count_text(count)},
+                   {of == 0 ? "" : percent_text(count, of)},
+                   {std::move(remark), Colour::kDim}});
+  };
+  // What did not happen is not worth a line.
+  const auto add_if_any = [&](const char* label, std::int64_t count,
+                              std::int64_t of, const char* remark) {
+    if (count != 0) add({label, Colour::kYellow}, count, of, remark);
+  };
+  const std::int64_t requests = result.requests;
+  add({"requests"}, requests, 0, "");
+  add({"allowed", Colour::kGreen}, requests - result.limited, requests, "");
+  add({"limited", Colour::kRed}, result.limited, requests, "");
+  add_if_any("shadowed", result.shadowed, requests,
+             "allowed, but not if shadow limits counted");
+  add_if_any("unlimited", result.unlimited, requests, "met no limit");
+  add_if_any("out of order", result.out_of_order, requests,
+             "decided at the latest time seen before");
+  add_if_any("skipped", result.skipped, 0, "refused by the limits");
+  add_if_any("bad lines", result.bad, 0, "not as an access log has them");
+  add_if_any("forgotten", result.stats.evictions, 0,
+             "buckets; raise --max-buckets");
+  return indented(table.body(terminal));
+}
+
+std::string notes_text(std::string_view title, std::int64_t count,
+                       const std::vector<LineNote>& notes,
+                       const Terminal& terminal) {
+  if (notes.empty()) return {};
+  std::string text = heading(title, terminal);
+  for (const LineNote& note : notes) {
+    text += "  " + printable(note.file, terminal.utf8) + ':' +
+            std::to_string(note.line) + ": " +
+            printable(note.reason, terminal.utf8) + '\n';
+  }
+  return text + and_more(count - static_cast<std::int64_t>(notes.size()));
+}
+
+std::string limits_text(const ReplayResult& result, std::size_t top,
+                        const Terminal& terminal) {
+  std::vector<limitree_limit_stats> limits = used_limits(result);
+  if (limits.empty()) return {};
+  const auto more =
+      static_cast<std::int64_t>(limits.size()) - static_cast<std::int64_t>(top);
+  limits.resize(std::min(limits.size(), top));
+  Table table;
+  table.add_column("limited", Align::kRight);
+  table.add_column("shadowed", Align::kRight);
+  table.add_column("near", Align::kRight);
+  table.add_column("allowed", Align::kRight);
+  table.add_column("limit", Align::kLeft);
+  for (const limitree_limit_stats& limit : limits) {
+    table.add_row(
+        {{count_text(limit.limited),
+          limit.limited != 0 ? Colour::kRed : Colour::kNone},
+         {count_text(limit.shadow_limited),
+          limit.shadow_limited != 0 ? Colour::kYellow : Colour::kNone},
+         {count_text(limit.near_limit)},
+         {count_text(limit.allowed)},
+         {printable(to_view(limit.policy), terminal.utf8)}});
+  }
+  return heading("by limit", terminal) + indented(table.text(terminal)) +
+         and_more(more);
+}
+
+std::string callers_text(const ReplayResult& result, std::size_t top,
+                         const Terminal& terminal) {
+  const std::vector<HeavyHitters::Caller> callers = result.callers.top(top);
+  if (callers.empty()) return {};
+  Table table;
+  table.add_column("limited", Align::kRight);
+  table.add_column("caller", Align::kLeft);
+  for (const HeavyHitters::Caller& caller : callers) {
+    const std::string about = caller.error == 0 ? "" : "<= ";
+    table.add_row({{about + count_text(caller.count), Colour::kRed},
+                   {printable(caller.text, terminal.utf8)}});
+  }
+  std::string text =
+      heading("by caller", terminal) + indented(table.text(terminal));
+  if (const std::int64_t bound = result.callers.error_bound(); bound != 0) {
+    text +=
+        "  counts marked <= are at most " + count_text(bound) + " too large\n";
+  }
+  return text;
+}
+
+// How the time of a bin reads beside its neighbours.
+std::string bin_label(CivilTime time, std::int64_t width_s, bool one_day) {
+  if (width_s >= kDay) return date_text(time);
+  std::string clock = clock_text(time);
+  if (width_s >= kMinute) clock.resize(5);
+  return one_day ? clock : date_text(time).substr(5) + ' ' + clock;
+}
+
+std::string repeated(std::string_view text, std::int64_t count) {
+  std::string all;
+  for (std::int64_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+// The requests of a bin as cells, `most` of which are `cells`; whatever was
+// limited shows, however little.
+std::string bar(const Histogram::Bin& bin, std::int64_t most,
+                std::int64_t cells, const Terminal& terminal) {
+  const auto scaled = [&](std::int64_t count) {
+    const double share = static_cast<double>(count) / static_cast<double>(most);
+    const auto size =
+        static_cast<std::int64_t>(share * static_cast<double>(cells) + 0.5);
+    return count == 0 ? 0 : std::max(size, std::int64_t{1});
+  };
+  const std::int64_t red = scaled(bin.limited);
+  const std::int64_t plain =
+      std::max(scaled(bin.requests) - red,
+               std::int64_t{bin.requests > bin.limited ? 1 : 0});
+  const std::string_view full = terminal.utf8 ? "\u2588" : "#";
+  const std::string_view shaded = terminal.utf8 ? "\u2592" : "x";
+  return repeated(full, plain) +
+         terminal.paint(Colour::kRed, repeated(shaded, red));
+}
+
+std::string histogram_text(const ReplayResult& result,
+                           const Terminal& terminal) {
+  const Histogram& histogram = result.histogram;
+  std::int64_t most = 0;
+  for (const Histogram::Bin& bin : histogram.bins()) {
+    most = std::max(most, bin.requests);
+  }
+  if (most == 0) return {};
+  const bool one_day = date_text(result.first) == date_text(result.last);
+  const std::int64_t cells = terminal.width > 120  ? 80
+                             : terminal.width < 80 ? 20
+                                                   : 42;
+  Table table;
+  table.add_column(offset_text(result.first), Align::kLeft);
+  table.add_column("requests", Align::kRight);
+  table.add_column("limited", Align::kRight);
+  table.add_column(std::string(terminal.utf8 ? "\u2588" : "#") + " allowed  " +
+                       (terminal.utf8 ? "\u2592" : "x") + " limited",
+                   Align::kLeft);
+  CivilTime time = result.first;
+  time.unix_s = histogram.begin_unix_s();
+  for (const Histogram::Bin& bin : histogram.bins()) {
+    table.add_row({{bin_label(time, histogram.bin_seconds(), one_day)},
+                   {count_text(bin.requests)},
+                   {count_text(bin.limited),
+                    bin.limited != 0 ? Colour::kRed : Colour::kNone},
+                   {bar(bin, most, cells, terminal)}});
+    time.unix_s += histogram.bin_seconds();
+  }
+  const std::string width = duration_text(histogram.bin_seconds() * kSecondNs);
+  return heading("over time, " + width + " each", terminal) +
+         indented(table.text(terminal));
+}
+
+std::string speed_text(const ReplayResult& result, const Terminal& terminal) {
+  const double seconds = std::max(result.seconds, 1e-9);
+  const auto took_ns = static_cast<std::int64_t>(seconds * 1e9);
+  const auto lines_per_s =
+      static_cast<std::int64_t>(static_cast<double>(result.lines) / seconds);
+  // Microseconds would pretend to a precision that nobody needs.
+  const std::int64_t shown_ns = took_ns - took_ns % 1'000'000;
+  return '\n' +
+         terminal.paint(Colour::kDim, "replayed in " + duration_text(shown_ns) +
+                                          ", " + count_text(lines_per_s) +
+                                          " lines/s") +
+         '\n';
+}
+
+}  // namespace
+
+std::vector<limitree_limit_stats> used_limits(const ReplayResult& result) {
+  std::vector<limitree_limit_stats> limits;
+  for (const limitree_limit_stats& limit : result.limits) {
+    if (limit.allowed + limit.limited + limit.shadow_limited != 0) {
+      limits.push_back(limit);
+    }
+  }
+  std::stable_sort(
+      limits.begin(), limits.end(), [](const auto& a, const auto& b) {
+        return a.limited + a.shadow_limited > b.limited + b.shadow_limited;
+      });
+  return limits;
+}
+
+std::string replay_text(const ReplayResult& result, std::size_t top,
+                        const Terminal& terminal) {
+  return count_text(result.lines) + " lines" + span_text(result) + "\n\n" +
+         summary(result, terminal) +
+         notes_text("bad lines", result.bad, result.bad_notes, terminal) +
+         notes_text("skipped", result.skipped, result.skipped_notes, terminal) +
+         limits_text(result, top, terminal) +
+         callers_text(result, top, terminal) +
+         histogram_text(result, terminal) + speed_text(result, terminal);
+}
+
+}  // namespace limitree::cli

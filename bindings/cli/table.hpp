@@ -1,0 +1,66 @@
+// Text in aligned columns.
+
+#ifndef LIMITREE_CLI_TABLE_HPP
+#define LIMITREE_CLI_TABLE_HPP
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "terminal.hpp"
+
+namespace limitree::cli {
+
+enum class Align { kLeft, kRight };
+
+struct Cell {
+  std::string text;
+  Colour colour = Colour::kNone;
+};
+
+class Table {
+ public:
+  void add_column(std::string heading, Align align);
+
+  // Puts `title` above the next `columns` columns to be added.
+  void add_group(std::string title, std::size_t columns);
+
+  // A row may be shorter than the columns.
+  void add_row(std::vector<Cell> cells);
+
+  // Columns of the terminal that text() takes.
+  std::size_t width();
+
+  // All lines; headings, and a line of titles if there are groups.
+  std::string text(const Terminal& terminal);
+
+  // The rows alone.
+  std::string body(const Terminal& terminal) const;
+
+ private:
+  struct Column {
+    std::string heading;
+    Align align;
+    std::size_t width;
+    std::size_t gap;  // before it
+  };
+  struct Group {
+    std::string title;
+    std::size_t first;
+    std::size_t columns;
+  };
+
+  void fit_titles();
+  std::string titles(const Terminal& terminal) const;
+  std::string line(const std::vector<Cell>& cells,
+                   const Terminal& terminal) const;
+  std::size_t span(std::size_t first, std::size_t columns) const;
+
+  std::vector<Column> columns_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_TABLE_HPP

@@ -1,0 +1,65 @@
+// What standard output and standard error are connected to, and writing there.
+
+#ifndef LIMITREE_CLI_TERMINAL_HPP
+#define LIMITREE_CLI_TERMINAL_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace limitree::cli {
+
+enum class Colour { kNone, kBold, kDim, kRed, kGreen, kYellow };
+
+// How much a descriptor can show.
+struct Terminal {
+  bool connected = false;  // else a file or a pipe
+  bool colour = false;
+  bool utf8 = false;
+  std::size_t width = 80;
+
+  // By isatty(), TERM, NO_COLOR and the locale.
+  static Terminal of(int descriptor);
+
+  // `text` in `colour`, or as it is where there is none.
+  std::string paint(Colour colour, std::string_view text) const;
+};
+
+// Writes to standard output.  A reader that has gone away, such as `head`, is
+// no error; a full disk throws FileError.
+void print(std::string_view text);
+
+// Writes a line to standard error.
+void write_error_line(std::string_view line);
+
+// Writes the line "limitree: <message>" to standard error.
+void complain(std::string_view message);
+
+// A bar on standard error for as long as it lives, if that is a terminal.
+class ProgressBar {
+ public:
+  // `total` of 0: unknown.
+  explicit ProgressBar(std::int64_t total);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // Cheap enough to call once in a thousand lines.
+  void update(std::int64_t done, std::int64_t lines);
+
+  // Takes the bar off the terminal, before anything else is written.
+  void clear();
+
+ private:
+  std::string bar(std::int64_t done) const;
+
+  Terminal terminal_;
+  std::int64_t total_;
+  std::chrono::steady_clock::time_point next_;  // not to draw before
+  bool drawn_ = false;
+};
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_TERMINAL_HPP

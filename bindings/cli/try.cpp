@@ -1,0 +1,192 @@
+// `limitree try`: what would a caller see who acts like this?
+//
+// One limiter decides all steps, on a clock that moves only as the command
+// line says, so nothing waits and every run gives the same answers.
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "command.hpp"
+#include "format.hpp"
+#include "limits_file.hpp"
+#include "table.hpp"
+#include "terminal.hpp"
+
+namespace limitree::cli {
+
+namespace {
+
+// Any start would do; at this one windows of every usual length begin.
+constexpr std::int64_t kStartNs = 1'767'571'200'000'000'000;  // a Monday, UTC
+
+constexpr std::size_t kMaxLevels = 64;
+
+struct Attempt {
+  std::int64_t at_ns;  // since the start
+  Decision decision;
+  std::vector<limitree_level> levels;
+};
+
+std::int64_t read_clock(void* now_ns) {
+  return *static_cast<const std::int64_t*>(now_ns);
+}
+
+class Trial {
+ public:
+  explicit Trial(const std::string& limits)
+      : limiter_([&] {
+          Config config;
+          read_limits(limits, &config);
+          config.set_clock(read_clock, &now_ns_);
+          return Limiter(config);
+        }()) {}
+
+  std::vector<Attempt> make(const TryStep& step) {
+    const std::vector<limitree_str> path = to_path(step.path);
+    std::vector<Attempt> attempts;
+    now_ns_ += step.after_ns;
+    for (std::int64_t i = 0; i < step.times; ++i) {
+      if (i != 0) now_ns_ += step.every_ns;
+      attempts.push_back(attempt({path.data(), path.size(), step.cost}));
+    }
+    return attempts;
+  }
+
+ private:
+  Attempt attempt(limitree_path path) {
+    Attempt made{.at_ns = now_ns_ - kStartNs, .decision = {}, .levels = {}};
+    made.levels.resize(kMaxLevels);
+    made.decision =
+        limiter_.decide(LIMITREE_AUTHORIZE, {&path, 1}, made.levels);
+    made.levels.resize(std::min(
+        kMaxLevels, static_cast<std::size_t>(made.decision.level_count)));
+    return made;
+  }
+
+  std::int64_t now_ns_ = kStartNs;
+  Limiter limiter_;
+};
+
+Cell answer_cell(const Decision& decision) {
+  if (decision.limited != 0) return {"limited", Colour::kRed};
+  return {"allowed", Colour::kGreen};
+}
+
+// "[1, 6, 0, 2, 9]"
+std::string cell_text(const Decision& decision) {
+  std::string text = "[";
+  for (const std::int64_t field : decision.cell()) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(field);
+  }
+  return text + ']';
+}
+
+void add_level_cells(const limitree_level& level, std::vector<Cell>* row) {
+  const Colour colour = level.limited != 0 ? Colour::kRed : Colour::kNone;
+  row->push_back(
+      {std::to_string(level.remaining) + '/' + std::to_string(level.limit),
+       colour});
+  row->push_back({wait_text(level.retry_after_ns), colour});
+  row->push_back({duration_text(level.reset_after_ns), Colour::kNone});
+}
+
+std::string policy_title(const limitree_level& level, bool utf8) {
+  std::string title = printable(to_view(level.policy), utf8);
+  if (level.mode == LIMITREE_SHADOW) title += " (shadow)";
+  if (level.mode == LIMITREE_CHECK) title += " (check)";
+  return title;
+}
+
+void add_level_columns(Table* table) {
+  table->add_column("left", Align::kRight);
+  table->add_column("retry", Align::kRight);
+  table->add_column("reset", Align::kRight);
+}
+
+// One row for an attempt, its levels side by side.
+Table wide_table(const std::vector<Attempt>& attempts, bool utf8) {
+  Table table;
+  table.add_column("#", Align::kRight);
+  table.add_column("at", Align::kRight);
+  table.add_column("answer", Align::kLeft);
+  table.add_column("response", Align::kLeft);
+  for (const limitree_level& level : attempts.front().levels) {
+    table.add_group(policy_title(level, utf8), 3);
+    add_level_columns(&table);
+  }
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const Attempt& made = attempts[i];
+    std::vector<Cell> row = {{std::to_string(i + 1)},
+                             {duration_text(made.at_ns)},
+                             answer_cell(made.decision),
+                             {cell_text(made.decision)}};
+    for (const limitree_level& level : made.levels) {
+      add_level_cells(level, &row);
+    }
+    table.add_row(std::move(row));
+  }
+  return table;
+}
+
+// The same with a row for each level, for many levels on a narrow terminal.
+Table long_table(const std::vector<Attempt>& attempts, bool utf8) {
+  Table table;
+  table.add_column("#", Align::kRight);
+  table.add_column("at", Align::kRight);
+  table.add_column("answer", Align::kLeft);
+  table.add_column("response or level", Align::kLeft);
+  add_level_columns(&table);
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    const Attempt& made = attempts[i];
+    table.add_row({{std::to_string(i + 1)},
+                   {duration_text(made.at_ns)},
+                   answer_cell(made.decision),
+                   {cell_text(made.decision)}});
+    for (const limitree_level& level : made.levels) {
+      std::vector<Cell> row = {{}, {}, {}, {"  " + policy_title(level, utf8)}};
+      add_level_cells(level, &row);
+      table.add_row(std::move(row));
+    }
+  }
+  return table;
+}
+
+std::string heading(const TryStep& step, const Terminal& terminal) {
+  std::string text;
+  for (const std::string& segment : step.path) {
+    if (!text.empty()) text += ' ';
+    text += printable(segment, terminal.utf8);
+  }
+  std::string how;
+  if (step.times > 1) {
+    how += ", " + count_text(step.times) + " times";
+    how += step.every_ns == 0 ? " at once"
+                              : " every " + duration_text(step.every_ns);
+  }
+  if (step.cost != 1) how += ", cost " + count_text(step.cost);
+  return terminal.paint(Colour::kBold, text) + how + '\n';
+}
+
+}  // namespace
+
+int run(const TryOptions& options) {
+  const Terminal terminal = Terminal::of(STDOUT_FILENO);
+  Trial trial(options.limits);
+  std::string text;
+  for (const TryStep& step : options.steps) {
+    const std::vector<Attempt> attempts = trial.make(step);
+    Table table = wide_table(attempts, terminal.utf8);
+    if (terminal.connected && table.width() > terminal.width) {
+      table = long_table(attempts, terminal.utf8);
+    }
+    if (!text.empty()) text += '\n';
+    text += heading(step, terminal) + table.text(terminal);
+  }
+  print(text);
+  return kExitOk;
+}
+
+}  // namespace limitree::cli
