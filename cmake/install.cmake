@@ -37,7 +37,4 @@ configure_file(capi/limitree.pc.in limitree.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/limitree.pc
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-if(LIMITREE_CLI)
-  install(TARGETS limitree_cli)
-endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

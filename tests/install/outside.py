@@ -81,7 +81,7 @@ def main():
         try_pkg_config(cc, prefix, work)
         command = prefix / "bin" / "limitree"
         if command.exists():
-            run(command, "--version", env=library_path(prefix))
+            run(command, "--version")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,104 @@
+/*
+ * What linked programs have compiled into them: constants, sizes and offsets.
+ * The comparison of recorded interfaces does not see values; this does.
+ */
+#include <limitree.h>
+#include <stddef.h>
+
+#define SAME(name, number) typedef char same_##name[(name) == (number) ? 1 : -1]
+#define SIZE(type, bytes) \
+  typedef char size_of_##type[sizeof(type) == (bytes) ? 1 : -1]
+#define LIES(type, field, bytes) \
+  typedef char lies_##type##_##field[offsetof(type, field) == (bytes) ? 1 : -1]
+
+SAME(LIMITREE_OK, 0);
+SAME(LIMITREE_PENDING, 1);
+SAME(LIMITREE_INVALID_ARGUMENT, -1);
+SAME(LIMITREE_INVALID_CONFIG, -2);
+SAME(LIMITREE_OUT_OF_MEMORY, -3);
+SAME(LIMITREE_STORE_UNAVAILABLE, -4);
+SAME(LIMITREE_STORE_TIMEOUT, -5);
+SAME(LIMITREE_STORE_PROTOCOL, -6);
+SAME(LIMITREE_CANCELLED, -7);
+SAME(LIMITREE_UNKNOWN_ROOT, -8);
+SAME(LIMITREE_INTERNAL, -9);
+
+SAME(LIMITREE_UNLIMITED, 1u << 0);
+SAME(LIMITREE_SHADOWED, 1u << 1);
+SAME(LIMITREE_DEGRADED, 1u << 2);
+SAME(LIMITREE_CACHED, 1u << 3);
+SAME(LIMITREE_SOFT, 1u << 4);
+
+SAME(LIMITREE_ENFORCE, 0);
+SAME(LIMITREE_SHADOW, 1);
+SAME(LIMITREE_CHECK, 2);
+
+SAME(LIMITREE_AUTHORIZE, 0);
+SAME(LIMITREE_PEEK, 1);
+SAME(LIMITREE_SPEND, 2);
+SAME(LIMITREE_REFUND, 3);
+
+SAME(LIMITREE_NEVER, INT64_MAX);
+SIZE(limitree_status, 4);
+
+#if UINTPTR_MAX == UINT64_MAX
+SIZE(limitree_str, 16);
+LIES(limitree_str, data, 0);
+LIES(limitree_str, size, 8);
+
+SIZE(limitree_decision, 80);
+LIES(limitree_decision, limit, 0);
+LIES(limitree_decision, remaining, 8);
+LIES(limitree_decision, retry_after_ns, 16);
+LIES(limitree_decision, reset_after_ns, 24);
+LIES(limitree_decision, next_after_ns, 32);
+LIES(limitree_decision, limited, 40);
+LIES(limitree_decision, flags, 44);
+LIES(limitree_decision, level, 48);
+LIES(limitree_decision, level_count, 52);
+
+SIZE(limitree_level, 128);
+LIES(limitree_level, policy, 0);
+LIES(limitree_level, limit, 16);
+LIES(limitree_level, remaining, 24);
+LIES(limitree_level, retry_after_ns, 32);
+LIES(limitree_level, reset_after_ns, 40);
+LIES(limitree_level, next_after_ns, 48);
+LIES(limitree_level, window_ns, 56);
+LIES(limitree_level, cost, 64);
+LIES(limitree_level, limited, 72);
+LIES(limitree_level, charged, 76);
+LIES(limitree_level, mode, 80);
+
+SIZE(limitree_completion, 104);
+LIES(limitree_completion, request, 0);
+LIES(limitree_completion, error, 8);
+LIES(limitree_completion, decision, 16);
+LIES(limitree_completion, status, 96);
+
+SIZE(limitree_path, 24);
+LIES(limitree_path, segments, 0);
+LIES(limitree_path, size, 8);
+LIES(limitree_path, cost, 16);
+
+SIZE(limitree_stats, 256);
+LIES(limitree_stats, allowed, 0);
+LIES(limitree_stats, limited, 8);
+LIES(limitree_stats, shadow_limited, 16);
+LIES(limitree_stats, errors, 24);
+LIES(limitree_stats, reloads, 32);
+LIES(limitree_stats, limits, 40);
+LIES(limitree_stats, buckets, 48);
+LIES(limitree_stats, max_buckets, 56);
+LIES(limitree_stats, store_bytes, 64);
+LIES(limitree_stats, evictions, 72);
+
+SIZE(limitree_limit_stats, 128);
+LIES(limitree_limit_stats, policy, 0);
+LIES(limitree_limit_stats, allowed, 16);
+LIES(limitree_limit_stats, limited, 24);
+LIES(limitree_limit_stats, shadow_limited, 32);
+LIES(limitree_limit_stats, near_limit, 40);
+#endif
+
+int main(void) { return 0; }
