@@ -1,10 +1,8 @@
 // limitree.h twice here and twice in double_include_b.cpp: one program.
 
-#include "double_include_b.hpp"
-
 #include <limitree.h>
 #include <limitree.h>  // NOLINT(readability-duplicate-include)
 
-int main() {
-  return limitree_abi_version() == abi_version_seen_by_b() ? 0 : 1;
-}
+#include "double_include_b.hpp"
+
+int main() { return limitree_abi_version() == abi_version_seen_by_b() ? 0 : 1; }
