@@ -154,8 +154,8 @@ std::optional<std::int64_t> parse_duration_ns(std::string_view text) {
       if (scale != 0) return std::nullopt;
       scale = 1;
     } else if (scale == 0) {
+      if (whole > kHundredYears / 10) return std::nullopt;
       whole = whole * 10 + (c - '0');
-      if (whole > kHundredYears) return std::nullopt;
     } else if (scale < kSecond) {
       fraction = fraction * 10 + (c - '0');
       scale *= 10;

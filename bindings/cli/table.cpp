@@ -9,6 +9,8 @@ namespace limitree::cli {
 
 namespace {
 
+constexpr std::size_t kGroupGap = 4;
+
 void strip_end(std::string* line) {
   line->erase(line->find_last_not_of(' ') + 1);
 }
@@ -18,7 +20,7 @@ void strip_end(std::string* line) {
 void Table::add_column(std::string heading, Align align) {
   const bool begins_group =
       !groups_.empty() && groups_.back().first == columns_.size();
-  const std::size_t gap = columns_.empty() ? 0 : begins_group ? 4 : 2;
+  const std::size_t gap = columns_.empty() ? 0 : begins_group ? kGroupGap : 2;
   const std::size_t width = display_width(heading);
   columns_.push_back({std::move(heading), align, width, gap});
 }
@@ -48,13 +50,16 @@ std::size_t Table::width() {
   return span(0, columns_.size());
 }
 
-// Widens the last column of every group that is narrower than its title.
+// Moves the column after a group away from a title that is wider than it.
 void Table::fit_titles() {
   for (const Group& group : groups_) {
+    const std::size_t after = group.first + group.columns;
     const std::size_t have = span(group.first, group.columns);
     const std::size_t want = display_width(group.title);
-    Column& last = columns_[group.first + group.columns - 1];
-    if (want > have) last.width += want - have;
+    if (after < columns_.size() && want > have) {
+      columns_[after].gap =
+          std::max(columns_[after].gap, kGroupGap + want - have);
+    }
   }
 }
 
