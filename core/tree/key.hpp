@@ -1,6 +1,12 @@
 // Bucket names: what the state of a level is called in a store that is read
 // by people and other programs.
 //
+// Segments are joined by ":".  Of their bytes, % : { } # * space, control
+// characters, what is not UTF-8 and a leading ~ are written %XX; a pattern that
+// shares one bucket keeps its *, which tells it from a caller's.  The empty
+// segment is "%", and one of more than 200 bytes is ~ (~* for a pattern) and
+// its SHA-256 in hexadecimal.
+//
 // Distinct (segments, suffix) always give distinct names.  The memory store
 // does not use names; it hashes the same segments itself (store/siphash.hpp).
 

@@ -22,10 +22,16 @@ namespace limitree {
 // Who asks for what, from the root: {"user", "alex", "trade"}.
 using Path = std::span<const std::string_view>;
 
+struct Nodes;  // tree/nodes.hpp
+
 class Tree {
  public:
   // A tree without any top-level name; every path is kUnknownRoot.
   Tree();
+
+  // As compile.hpp makes them.
+  explicit Tree(std::unique_ptr<const Nodes> nodes);
+
   Tree(Tree&&) noexcept;
   Tree& operator=(Tree&&) noexcept;
   ~Tree();
@@ -51,13 +57,8 @@ class Tree {
   // Fails as match() does.
   Result<std::string> explain(Path path) const;
 
-  class Builder;
-
  private:
-  struct Nodes;
-  explicit Tree(std::unique_ptr<Nodes> nodes);
-
-  std::unique_ptr<Nodes> nodes_;
+  std::unique_ptr<const Nodes> nodes_;
 };
 
 }  // namespace limitree

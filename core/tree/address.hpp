@@ -1,0 +1,67 @@
+// IP addresses: their text, the networks they lie in, one form for each.
+
+#ifndef LIMITREE_TREE_ADDRESS_HPP
+#define LIMITREE_TREE_ADDRESS_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace limitree {
+
+// An IPv4 or IPv6 address.  The bits are kept from the left, so that those of
+// a network are the first ones in both families.
+struct Address {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  bool v6 = false;
+
+  int bits() const { return v6 ? 128 : 32; }
+
+  friend auto operator<=>(const Address&, const Address&) = default;
+};
+
+// The first `prefix` bits of `address`, zeros after them.
+// REQUIRES: 0 <= prefix <= address.bits().
+Address masked(const Address& address, int prefix);
+
+// Reads "10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1" (which is 10.0.0.1) or
+// "fe80::1%eth0" (which is fe80::1).  Nothing else is an address: no leading
+// zeros in IPv4, no brackets, no port, no blanks.
+std::optional<Address> parse_address(std::string_view text);
+
+// A network: "10.0.0.0/8", "2001:db8::/32".
+struct Network {
+  Address address;  // zeros after the prefix, unless still to be checked
+  int prefix = 0;
+
+  bool contains(const Address& other) const {
+    return other.v6 == address.v6 && masked(other, prefix) == address;
+  }
+
+  friend auto operator<=>(const Network&, const Network&) = default;
+};
+
+// The text of an address or a network, in place.
+class AddressText {
+ public:
+  // As RFC 5952 wants it: lower case, the longest run of zeros left out.
+  explicit AddressText(const Address& address);
+  explicit AddressText(const Network& network);
+
+  std::string_view view() const { return {text_.data(), size_}; }
+
+ private:
+  void append(char c) { text_[size_++] = c; }
+  void append_number(unsigned value, unsigned base);
+  void append_v6(const Address& address);
+
+  std::array<char, 48> text_;  // 39 for eight groups, 4 for "/128"
+  std::size_t size_ = 0;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_ADDRESS_HPP

@@ -1,0 +1,28 @@
+// From nodes as written to a tree that can be walked: what is inherited is
+// worked out here, once, and shared wherever it is the same.
+
+#ifndef LIMITREE_TREE_COMPILE_HPP
+#define LIMITREE_TREE_COMPILE_HPP
+
+#include <cstddef>
+#include <vector>
+
+#include "tree/draft.hpp"
+#include "tree/nodes.hpp"
+#include "tree/problems.hpp"
+
+namespace limitree {
+
+// A small file can stand for a large tree, as each override holds all that it
+// inherits; beyond this it is refused.
+inline constexpr std::size_t kMaxNodes = 4'000'000;
+
+// Adds to *nodes, which holds limits and places already, all that a walk needs
+// of the tree with these top-level nodes.  Rules that depend on what a node
+// inherits are checked here: mistakes go to *problems, and *nodes is then not
+// to be used.
+void compile(const std::vector<Draft>& roots, Nodes* nodes, Problems* problems);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_COMPILE_HPP

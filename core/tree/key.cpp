@@ -1,0 +1,79 @@
+#include "tree/key.hpp"
+
+#include <cstddef>
+
+#include "base/sha256.hpp"
+#include "tree/utf8.hpp"
+
+namespace limitree {
+
+namespace {
+
+constexpr std::size_t kMaxSegment = 200;  // bytes; longer ones are hashed
+
+bool is_reserved(char c) {
+  switch (c) {
+    case '%':
+    case ':':
+    case '{':
+    case '}':
+    case '#':
+    case '*':
+    case ' ':
+    case 0x7f:
+      return true;
+    default:
+      return static_cast<unsigned char>(c) < 0x20;
+  }
+}
+
+void append_escaped(const Segment& segment, std::string* name) {
+  const std::string_view text = segment.text;
+  const bool pattern = segment.kind == Segment::Kind::kPattern;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = utf8_size(text.substr(i));
+    const bool kept = text[i] == '*' ? pattern : !is_reserved(text[i]);
+    // A leading ~ says that a hash follows.
+    if (size > 0 && kept && !(i == 0 && text[i] == '~')) {
+      name->append(text, i, size);
+      i += size;
+      continue;
+    }
+    name->push_back('%');
+    append_hex(static_cast<unsigned char>(text[i]), name);
+    ++i;
+  }
+}
+
+void append_hashed(const Segment& segment, std::string* name) {
+  name->push_back('~');
+  if (segment.kind == Segment::Kind::kPattern) name->push_back('*');
+  constexpr char kHex[] = "0123456789abcdef";
+  for (const std::uint8_t byte : sha256(segment.text)) {
+    name->push_back(kHex[byte >> 4]);
+    name->push_back(kHex[byte & 15]);
+  }
+}
+
+}  // namespace
+
+void append_segment(const Segment& segment, std::string* name) {
+  if (segment.text.empty()) {
+    name->push_back('%');
+  } else if (segment.text.size() > kMaxSegment) {
+    append_hashed(segment, name);
+  } else {
+    append_escaped(segment, name);
+  }
+}
+
+std::string bucket_name(const Plan& plan, const Level& level) {
+  std::string name;
+  for (std::uint32_t i = 0; i < level.depth; ++i) {
+    if (i > 0) name.push_back(':');
+    append_segment(plan.segments[level.first + i], &name);
+  }
+  return name += level.limit->suffix;
+}
+
+}  // namespace limitree

@@ -1,0 +1,148 @@
+// The inside of a Tree: flat arrays with indices, made once by compile.hpp.
+//
+// What a node needs of its own is kept with its name (Child); nodes that have
+// the same children share them (Children), so that an override which states
+// no more than a limit costs no more than its name.
+
+#ifndef LIMITREE_TREE_NODES_HPP
+#define LIMITREE_TREE_NODES_HPP
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limit.hpp"
+#include "base/plan.hpp"
+#include "tree/address.hpp"
+#include "tree/pattern.hpp"
+
+namespace limitree {
+
+inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
+
+// Bytes of Nodes::text.
+struct Text {
+  std::uint32_t first = 0;
+  std::uint32_t size = 0;
+};
+
+// Where something was written: a name, and the place of the node above it.
+struct Place {
+  std::uint32_t parent;  // kNoIndex for top-level names
+  Text name;
+};
+
+struct Node {
+  std::uint32_t first_limit;  // in Nodes::limits
+  std::uint32_t limit_count;
+  std::uint32_t children;  // index in Nodes::children_of; kNoIndex: none
+  std::uint32_t place;     // where it was written itself, inherited or not
+};
+
+struct Child {
+  Text name;  // canonical where it is an address or a network
+  Node node;
+  bool share;  // all that matches has one bucket
+};
+
+// The children that are networks of one prefix; sorted by address.
+struct NetworkGroup {
+  bool v6;
+  std::uint8_t prefix;
+  std::uint32_t first;  // in Nodes::networks
+  std::uint32_t count;
+};
+
+struct NetworkChild {
+  Network network;
+  std::uint32_t child;  // index in Nodes::children
+};
+
+struct Slot {
+  std::uint32_t hash;
+  std::uint32_t child;  // index in Nodes::children; kNoIndex: free
+};
+
+// What may follow a node, in the order in which it is tried.
+struct Children {
+  std::uint32_t exact = 0;  // the first literal name in Nodes::children
+  std::uint32_t exact_count = 0;
+  std::uint32_t longest = 0;  // bytes of the longest of them
+  std::uint32_t slots = 0;    // the first of their table in Nodes::slots ...
+  std::uint32_t mask = 0;     // ... and its size less one; 0: no table
+  std::uint32_t groups = 0;   // in Nodes::groups, the longest prefix first
+  std::uint32_t group_count = 0;
+  std::uint32_t globs = 0;  // in Nodes::children
+  std::uint32_t glob_count = 0;
+  std::uint32_t any = kNoIndex;  // "*" in Nodes::children
+  bool ip = false;               // segments are addresses
+  std::uint8_t ipv6_prefix = 0;  // and these are grouped by it
+};
+
+// What one segment of a path came to.
+struct Step {
+  const Child* child = nullptr;  // nullptr: nothing matches
+  PatternKind pattern = PatternKind::kExact;
+  Segment segment{};
+};
+
+struct Nodes {
+  std::vector<Limit> limits;
+  std::vector<Children> children_of;  // the first are the top-level names
+  std::vector<Child> children;
+  std::vector<NetworkGroup> groups;
+  std::vector<NetworkChild> networks;
+  std::vector<Slot> slots;
+  std::vector<Place> places;
+  std::string text;
+
+  std::string_view view(Text at) const {
+    return {text.data() + at.first, at.size};
+  }
+  std::string_view name(const Child& child) const { return view(child.name); }
+
+  // "user:*/trade"
+  std::string path(std::uint32_t place) const;
+
+  // The child with the literal name `segment`; nullptr if there is none.
+  const Child* find_exact(const Children& from, std::string_view segment) const;
+
+  // What `segment` comes to below a node; false if it had to be an address
+  // and is not.  Text that neither path nor tree has is kept by *plan.
+  bool step(const Children& from, std::string_view segment, Plan* plan,
+            Step* out) const;
+
+ private:
+  const Child* find_in_table(const Children& from,
+                             std::string_view segment) const;
+  const NetworkChild* find_network(const Children& from,
+                                   const Address& address) const;
+  const Child* find_glob(const Children& from, std::string_view segment) const;
+  bool step_by_address(const Children& from, std::string_view segment,
+                       Plan* plan, Step* out) const;
+};
+
+// Of a name in Nodes::slots.
+std::uint32_t name_hash(std::string_view name);
+
+inline const Child* Nodes::find_exact(const Children& from,
+                                      std::string_view segment) const {
+  if (segment.size() > from.longest) return nullptr;
+  if (from.mask != 0) return find_in_table(from, segment);
+  const Child* const first = children.data() + from.exact;
+  for (const Child* child = first; child != first + from.exact_count; ++child) {
+    if (child->name.size == segment.size() &&
+        std::memcmp(text.data() + child->name.first, segment.data(),
+                    segment.size()) == 0) {
+      return child;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_NODES_HPP

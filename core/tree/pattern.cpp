@@ -1,0 +1,90 @@
+#include "tree/pattern.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "tree/problems.hpp"
+
+namespace limitree {
+
+namespace {
+
+constexpr int kMappedPrefix = 96;  // of IPv4 addresses written as IPv6
+
+bool is_network(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos || slash + 1 == name.size()) return false;
+  const std::string_view digits = name.substr(slash + 1);
+  return digits.size() <= 3 &&
+         digits.find_first_not_of("0123456789") == std::string_view::npos &&
+         parse_address(name.substr(0, slash)).has_value();
+}
+
+Status refused(std::string what) {
+  return Status(Code::kInvalidConfig, std::move(what));
+}
+
+}  // namespace
+
+PatternKind pattern_kind(std::string_view name) {
+  if (name == "*") return PatternKind::kAny;
+  if (name.find('*') != std::string_view::npos) return PatternKind::kGlob;
+  return is_network(name) ? PatternKind::kNetwork : PatternKind::kExact;
+}
+
+Result<Network> parse_network(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const std::string_view before = text.substr(0, slash);
+  const Address address = parse_address(before).value_or(Address());
+  int prefix = 0;
+  for (const char digit : text.substr(slash + 1)) {
+    prefix = prefix * 10 + (digit - '0');
+  }
+
+  // 10.0.0.0/8 may be written ::ffff:10.0.0.0/104.
+  const bool mapped = !address.v6 && before.find(':') != std::string_view::npos;
+  const int offset = mapped ? kMappedPrefix : 0;
+  const int longest = address.bits() + offset;
+  if (prefix < offset || prefix > longest) {
+    return refused("the prefix of " + quote(text) + " must be " +
+                   std::to_string(offset) + " to " + std::to_string(longest));
+  }
+  const Network network{masked(address, prefix - offset), prefix - offset};
+  if (network.address != address) {
+    return refused(quote(text) +
+                   " has bits set after the prefix, did you mean " +
+                   quote(AddressText(network).view()) + "?");
+  }
+  return network;
+}
+
+bool glob_matches(std::string_view glob, std::string_view segment) {
+  // After a mismatch only the last * met may take one byte more: whatever an
+  // earlier one could take leaves less for the rest.
+  constexpr std::size_t kNone = std::string_view::npos;
+  std::size_t g = 0;
+  std::size_t star = kNone;  // the last * met ...
+  std::size_t taken_to = 0;  // ... and the end of what it has taken
+  for (std::size_t s = 0; s < segment.size();) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      taken_to = s;
+    } else if (g < glob.size() && glob[g] == segment[s]) {
+      ++g;
+      ++s;
+    } else if (star != kNone) {
+      g = star + 1;
+      s = ++taken_to;
+    } else {
+      return false;
+    }
+  }
+  return glob.find_first_not_of('*', g) == kNone;
+}
+
+std::size_t literal_size(std::string_view glob) {
+  return glob.size() -
+         static_cast<std::size_t>(std::count(glob.begin(), glob.end(), '*'));
+}
+
+}  // namespace limitree

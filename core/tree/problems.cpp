@@ -1,0 +1,114 @@
+#include "tree/problems.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tree/utf8.hpp"
+
+namespace limitree {
+
+namespace {
+
+constexpr std::size_t kMaxQuoted = 64;
+constexpr std::size_t kMaxWord = 24;  // longer words are not misspelt keys
+
+// Letters to add, drop, replace or swap with a neighbour to get from `a` to
+// `b`.  REQUIRES: neither is longer than kMaxWord.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::array<std::array<std::size_t, kMaxWord + 1>, kMaxWord + 1> cost;
+  for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = a[i - 1] == b[j - 1] ? 0 : 1;
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1,
+                             cost[i - 1][j - 1] + replaced});
+      const bool swapped =
+          i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+}  // namespace
+
+void Problems::add(Mark mark, std::string what) {
+  if (problems_.size() == kMaxMessages) {
+    ++uncounted_;
+    return;
+  }
+  problems_.push_back({mark, std::move(what)});
+}
+
+Status Problems::to_status(std::string_view origin) const {
+  std::vector<Problem> sorted = problems_;
+  std::sort(sorted.begin(), sorted.end());
+  // Whatever is inherited is checked wherever it ends up.
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+
+  Error error{Code::kInvalidConfig, {}};
+  for (const Problem& problem : sorted) {
+    error.messages.push_back(
+        std::string(origin) + ":" + std::to_string(problem.mark.line) + ":" +
+        std::to_string(problem.mark.column) + ": " + problem.what);
+  }
+  if (uncounted_ > 0) {
+    error.messages.push_back(std::string(origin) + ": and " +
+                             std::to_string(uncounted_) + " more");
+  }
+  return Status(std::move(error));
+}
+
+std::string quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = utf8_size(text.substr(i));
+    if (i + std::max<std::size_t>(size, 1) > kMaxQuoted) {
+      quoted += "...";
+      break;
+    }
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // C1 control characters are two bytes, the first of which is 0xc2.
+    const bool c1 = byte == 0xc2 && size == 2 &&
+                    static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (size == 0 || c1 || byte < 0x20 || byte == 0x7f) {
+      quoted += "\\x";
+      append_hex(byte, &quoted);
+      ++i;
+      continue;
+    }
+    if (byte == '"' || byte == '\\') quoted += '\\';
+    quoted += text.substr(i, size);
+    i += size;
+  }
+  return quoted += '"';
+}
+
+std::string_view nearest(std::string_view word,
+                         std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t best_edits = 3;
+  if (word.size() > kMaxWord) return best;
+  for (const std::string_view candidate : known) {
+    const std::size_t count = edits(word, candidate);
+    // Half of a short word replaced is another word.
+    if (count < best_edits && count * 3 <= candidate.size() + 1) {
+      best = candidate;
+      best_edits = count;
+    }
+  }
+  return best;
+}
+
+std::string join(std::span<const std::string_view> words) {
+  std::string joined;
+  for (const std::string_view word : words) {
+    if (!joined.empty()) joined += ", ";
+    joined += word;
+  }
+  return joined;
+}
+
+}  // namespace limitree

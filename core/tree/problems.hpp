@@ -1,0 +1,63 @@
+// What is wrong with a limits.yaml, collected: one line for each mistake.
+
+#ifndef LIMITREE_TREE_PROBLEMS_HPP
+#define LIMITREE_TREE_PROBLEMS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace limitree {
+
+// A place in the text; both count from 1, columns in characters.
+struct Mark {
+  std::uint32_t line = 1;
+  std::uint32_t column = 1;
+
+  friend auto operator<=>(const Mark&, const Mark&) = default;
+};
+
+class Problems {
+ public:
+  // Longer lists help nobody; the rest is counted.
+  static constexpr std::size_t kMaxMessages = 1000;
+
+  bool empty() const { return problems_.empty(); }
+  void add(Mark mark, std::string what);
+
+  // kInvalidConfig with "<origin>:<line>:<column>: <what>" for each problem,
+  // in the order of the text and each once.  REQUIRES: !empty().
+  Status to_status(std::string_view origin) const;
+
+ private:
+  struct Problem {
+    Mark mark;
+    std::string what;
+
+    friend auto operator<=>(const Problem&, const Problem&) = default;
+  };
+
+  std::vector<Problem> problems_;
+  std::size_t uncounted_ = 0;  // left out beyond kMaxMessages
+};
+
+// `text` in double quotes, safe to print: one line of UTF-8, cut after 64
+// bytes.
+std::string quote(std::string_view text);
+
+// The one of `known` that `word` was probably meant to be; empty if none is
+// near.
+std::string_view nearest(std::string_view word,
+                         std::span<const std::string_view> known);
+
+// "a, b, c"
+std::string join(std::span<const std::string_view> words);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_PROBLEMS_HPP

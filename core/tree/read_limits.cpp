@@ -1,0 +1,313 @@
+#include "tree/read_limits.hpp"
+
+#include <array>
+#include <string>
+#include <unordered_set>
+
+#include "tree/number.hpp"
+#include "tree/words.hpp"
+
+namespace limitree {
+
+namespace {
+
+using Kind = YamlNode::Kind;
+
+constexpr std::array<std::string_view, 4> kNumbers = {"count", "burst",
+                                                      "max_burst", "cost"};
+constexpr std::array<std::string_view, 3> kModes = {"enforce", "shadow",
+                                                    "check"};
+constexpr std::array<std::string_view, 2> kCharges = {"all_or_nothing",
+                                                      "independent"};
+
+// Whether [`text`, ...] is meant as numbers rather than as a list of texts.
+bool looks_like_number(std::string_view text) {
+  return !text.empty() && text.find_first_of("0123456789+-.") == 0 &&
+         text.find_first_of("/ ") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<Value> read_scalar(const YamlDocument& document,
+                                 const YamlNode& node, std::string_view must,
+                                 Problems* problems) {
+  if (node.kind == Kind::kRefused) return std::nullopt;
+  if (node.kind == Kind::kScalar && !document.is_null(node)) {
+    return Value{document.text(node), node.mark};
+  }
+  problems->add(node.mark,
+                std::string(must) + ", is " + document.describe(node));
+  return std::nullopt;
+}
+
+std::optional<Charge> read_charge(const YamlDocument& document,
+                                  const YamlNode& node, Problems* problems) {
+  const std::optional<Value> value =
+      read_scalar(document, node, "charge must be a word", problems);
+  if (!value) return std::nullopt;
+  if (value->text == "independent") return Charge::kIndependent;
+  if (value->text == "all_or_nothing") return Charge::kAllOrNothing;
+  problems->add(value->mark, unknown_word("charge", value->text, kCharges));
+  return std::nullopt;
+}
+
+std::vector<Limit> LimitReader::read(std::size_t value) {
+  const YamlNode& node = document_[value];
+  if (node.kind == Kind::kRefused) return {};
+  if (document_.is_null(node)) {
+    problems_->add(node.mark, "limits is empty: [] states that there are none");
+  } else if (node.kind == Kind::kSequence && !is_list_form(value)) {
+    for (std::size_t i = value + 1; i < node.end; i = document_[i].end) {
+      read_one(i);
+    }
+    if (node.size > 1) name_all();
+  } else {
+    read_one(value);
+  }
+  return std::move(limits_);
+}
+
+bool LimitReader::is_list_form(std::size_t list) const {
+  if (document_[list].size == 0) return false;
+  const YamlNode& first = document_[list + 1];
+  return first.kind == Kind::kScalar &&
+         looks_like_number(document_.text(first));
+}
+
+void LimitReader::read_one(std::size_t value) {
+  const YamlNode& node = document_[value];
+  Fields fields;
+  switch (node.kind) {
+    case Kind::kSequence:
+      read_list_form(value, &fields);
+      break;
+    case Kind::kMapping:
+      read_map_form(value, &fields);
+      break;
+    case Kind::kScalar:
+      read_text_form(node, &fields);
+      break;
+    case Kind::kRefused:
+      return;
+  }
+  finish(std::move(fields), node.mark);
+}
+
+void LimitReader::read_list_form(std::size_t list, Fields* fields) {
+  const YamlNode& node = document_[list];
+  if (node.size != 3) {
+    problems_->add(node.mark,
+                   "a limit in list form is [max_burst, count, "
+                   "period], has " +
+                       std::to_string(node.size) +
+                       (node.size == 1 ? " value" : " values"));
+    fields->broken = true;
+    return;
+  }
+  constexpr std::array<std::string_view, 3> kKeys = {"max_burst", "count",
+                                                     "period"};
+  std::size_t item = list + 1;
+  for (const std::string_view key : kKeys) {
+    read_field({key, document_[item].mark}, document_[item], fields);
+    item = document_[item].end;
+  }
+}
+
+void LimitReader::read_map_form(std::size_t map, Fields* fields) {
+  for (std::size_t key = map + 1; key < document_[map].end;) {
+    const YamlNode& name = document_[key];
+    const YamlNode& value = document_[name.end];
+    if (name.kind == Kind::kScalar && name.size > 0) {
+      read_field({document_.text(name), name.mark}, value, fields);
+    }
+    key = value.end;
+  }
+}
+
+bool LimitReader::is_known(const Value& key) {
+  if (contains(kLimitKeys, key.text)) return true;
+  if (contains(kLaterLimitKeys, key.text)) {
+    problems_->add(key.mark, not_supported(key.text));
+  } else if (contains(kNodeKeys, key.text)) {
+    problems_->add(
+        key.mark, std::string(key.text) + " belongs to a node, not to a limit");
+  } else if (key.text != "<<") {  // which has been refused
+    problems_->add(key.mark,
+                   unknown_word("key of a limit", key.text, kLimitKeys));
+  }
+  return false;
+}
+
+void LimitReader::read_field(const Value& key, const YamlNode& node,
+                             Fields* fields) {
+  if (!is_known(key)) {
+    fields->broken = true;
+    return;
+  }
+  if (key.text == "charge") {
+    fields->charge = read_charge(document_, node, problems_);
+    return;
+  }
+  const bool number = contains(kNumbers, key.text);
+  const std::string must = std::string(key.text) + " must be a " +
+                           (number                 ? "whole number"
+                            : key.text == "period" ? "duration"
+                                                   : "word");
+  const std::optional<Value> value =
+      read_scalar(document_, node, must, problems_);
+  if (!value) {
+    fields->broken = true;
+  } else if (number) {
+    read_number(key, *value, fields);
+  } else if (key.text == "period") {
+    fields->period = read_period(*value);
+    fields->broken |= !fields->period;
+  } else {
+    read_word(key.text, *value, fields);
+  }
+}
+
+void LimitReader::read_number(const Value& key, const Value& value,
+                              Fields* fields) {
+  if (key.text == "count") {
+    fields->count = read_integer(key.text, value, 1);
+    fields->broken |= !fields->count;
+  } else if (key.text == "cost") {
+    const auto cost = read_integer(key.text, value, 0);
+    fields->cost = cost.value_or(1);
+    fields->broken |= !cost;
+  } else {
+    read_burst(key, value, fields);
+  }
+}
+
+void LimitReader::read_word(std::string_view key, const Value& value,
+                            Fields* fields) {
+  std::string problem;
+  if (key == "name") {
+    fields->name = value.text;
+    if (value.text.empty()) problem = "name must not be empty";
+  } else if (key == "mode") {
+    fields->mode = value.text == "shadow"  ? Mode::kShadow
+                   : value.text == "check" ? Mode::kCheck
+                                           : Mode::kEnforce;
+    if (!contains(kModes, value.text)) {
+      problem = unknown_word(key, value.text, kModes);
+    }
+  } else if (contains(kLaterAlgorithms, value.text)) {
+    problem = not_supported(value.text);
+  } else if (!contains(kGcraNames, value.text)) {
+    problem = unknown_word(key, value.text, kGcraNames);
+  }
+  if (problem.empty()) return;
+  problems_->add(value.mark, std::move(problem));
+  fields->broken = true;
+}
+
+void LimitReader::read_burst(const Value& key, const Value& value,
+                             Fields* fields) {
+  const bool max_burst = key.text == "max_burst";
+  if (!fields->burst_key.empty() && fields->burst_key != key.text) {
+    problems_->add(key.mark, "burst and max_burst exclude each other");
+    fields->broken = true;
+  }
+  fields->burst_key = key.text;
+  fields->capacity = read_integer(key.text, value, max_burst ? 0 : 1);
+  if (!fields->capacity) {
+    fields->broken = true;
+  } else if (max_burst && __builtin_add_overflow(*fields->capacity, 1,
+                                                 &fields->capacity.value())) {
+    problems_->add(value.mark, "max_burst is too large: " + quote(value.text));
+    fields->broken = true;
+  }
+}
+
+void LimitReader::read_text_form(const YamlNode& text, Fields* fields) {
+  Result<LimitText> split = split_limit_text(document_.text(text));
+  if (!split.ok()) {
+    problems_->add(text.mark, split.status().error().messages.front());
+    fields->broken = true;
+    return;
+  }
+  const LimitText& parts = split.value();
+  fields->count = read_integer("count", {parts.count, text.mark}, 1);
+  fields->period = read_period({parts.period, text.mark});
+  fields->broken |= !fields->count || !fields->period;
+  if (!parts.burst_key.empty()) {
+    read_burst({parts.burst_key, text.mark}, {parts.burst, text.mark}, fields);
+  }
+}
+
+std::optional<std::int64_t> LimitReader::read_integer(std::string_view what,
+                                                      const Value& value,
+                                                      std::int64_t least) {
+  Result<std::int64_t> number = parse_integer(value.text);
+  std::string problem;
+  if (!number.ok()) {
+    problem = number.status().error().messages.front();
+  } else if (number.value() < least) {
+    problem = (least == 0 ? "must not be negative, is "
+                          : "must be greater than 0, is ") +
+              std::to_string(number.value());
+  } else {
+    return number.value();
+  }
+  problems_->add(value.mark, std::string(what) + " " + problem);
+  return std::nullopt;
+}
+
+std::optional<Duration> LimitReader::read_period(const Value& value) {
+  Result<Duration> period = parse_duration(value.text);
+  std::string problem;
+  if (!period.ok()) {
+    problem = period.status().error().messages.front();
+  } else if (period.value() <= Duration::zero()) {
+    problem = "must be greater than 0, is " + format_duration(period.value());
+  } else {
+    return period.value();
+  }
+  problems_->add(value.mark, "period " + problem);
+  return std::nullopt;
+}
+
+// Makes a limit of the fields, if nothing is wrong with them together.
+void LimitReader::finish(Fields fields, Mark mark) {
+  if (fields.broken) return;
+  if (!fields.count) problems_->add(mark, "count is missing");
+  if (!fields.period) problems_->add(mark, "period is missing");
+  if (!fields.count || !fields.period) return;
+
+  const std::int64_t capacity = fields.capacity.value_or(*fields.count);
+  Result<Rate> rate = make_rate(*fields.count, *fields.period, capacity);
+  if (!rate.ok()) {
+    problems_->add(mark, rate.status().error().messages.front());
+    return;
+  }
+  Limit limit;
+  limit.rate = rate.value();
+  limit.period = *fields.period;
+  limit.count = *fields.count;
+  limit.cost = fields.cost;
+  limit.mode = fields.mode;
+  limit.charge = fields.charge.value_or(charge_);
+  limit.name = fields.name;
+  limits_.push_back(std::move(limit));
+  marks_.push_back(mark);
+}
+
+void LimitReader::name_all() {
+  std::unordered_set<std::string_view> names;
+  for (std::size_t i = 0; i < limits_.size(); ++i) {
+    Limit& limit = limits_[i];
+    if (limit.name.empty()) {
+      limit.name =
+          std::to_string(limit.count) + "/" + format_duration(limit.period);
+    }
+    if (!names.insert(limit.name).second) {
+      problems_->add(marks_[i], "a second limit called " + quote(limit.name) +
+                                    " in one node: give each a name");
+    }
+  }
+}
+
+}  // namespace limitree

@@ -1,0 +1,86 @@
+// What stands after `limits:` in limits.yaml: nodes in, limits out.
+
+#ifndef LIMITREE_TREE_READ_LIMITS_HPP
+#define LIMITREE_TREE_READ_LIMITS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/limit.hpp"
+#include "tree/limit_text.hpp"
+#include "tree/problems.hpp"
+#include "tree/yaml.hpp"
+
+namespace limitree {
+
+// A scalar and where it stands.
+struct Value {
+  std::string_view text;
+  Mark mark;
+};
+
+// The scalar `node`; what else it is goes to *problems, as in "mode must be a
+// word, is a list".
+std::optional<Value> read_scalar(const YamlDocument& document,
+                                 const YamlNode& node, std::string_view must,
+                                 Problems* problems);
+
+// Reads `charge: independent | all_or_nothing`, of a limit or a whole tree.
+std::optional<Charge> read_charge(const YamlDocument& document,
+                                  const YamlNode& node, Problems* problems);
+
+// Reads the limits that one node states.
+class LimitReader {
+ public:
+  LimitReader(const YamlDocument& document, Charge charge, Problems* problems)
+      : document_(document), charge_(charge), problems_(problems) {}
+
+  // The limits of node `value`, in list, map or text form or a list of those.
+  // Those with mistakes are left out, and reported.  Where there are several
+  // each has a name; policy, suffix and index are not set.
+  std::vector<Limit> read(std::size_t value);
+
+ private:
+  // What has been read of one limit.
+  struct Fields {
+    std::optional<std::int64_t> count;
+    std::optional<std::int64_t> capacity;
+    std::optional<Duration> period;
+    std::int64_t cost = 1;
+    Mode mode = Mode::kEnforce;
+    std::optional<Charge> charge;
+    std::string_view burst_key;  // "burst" or "max_burst", once met
+    std::string_view name;
+    bool broken = false;  // a problem has been reported
+  };
+
+  bool is_list_form(std::size_t list) const;
+  void read_one(std::size_t value);
+  void read_list_form(std::size_t list, Fields* fields);
+  void read_map_form(std::size_t map, Fields* fields);
+  void read_text_form(const YamlNode& text, Fields* fields);
+  bool is_known(const Value& key);
+  void read_field(const Value& key, const YamlNode& node, Fields* fields);
+  void read_number(const Value& key, const Value& value, Fields* fields);
+  void read_word(std::string_view key, const Value& value, Fields* fields);
+  void read_burst(const Value& key, const Value& value, Fields* fields);
+  std::optional<std::int64_t> read_integer(std::string_view what,
+                                           const Value& value,
+                                           std::int64_t least);
+  std::optional<Duration> read_period(const Value& value);
+  void finish(Fields fields, Mark mark);
+  void name_all();
+
+  const YamlDocument& document_;
+  Charge charge_;
+  Problems* problems_;
+  std::vector<Limit> limits_;  // read so far ...
+  std::vector<Mark> marks_;    // ... and where each begins
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_READ_LIMITS_HPP

@@ -1,0 +1,296 @@
+#include "tree/schema.hpp"
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tree/compile.hpp"
+#include "tree/draft.hpp"
+#include "tree/key.hpp"
+#include "tree/nodes.hpp"
+#include "tree/number.hpp"
+#include "tree/problems.hpp"
+#include "tree/read_limits.hpp"
+#include "tree/words.hpp"
+#include "tree/yaml.hpp"
+
+namespace limitree {
+
+namespace {
+
+using Kind = YamlNode::Kind;
+
+constexpr std::array<std::string_view, 1> kDocumentKeys = {"schema"};
+constexpr std::array<std::string_view, 6> kBelowTopKeys = {
+    "limits", "children", "key", "ipv6_prefix", "inherit", "share"};
+constexpr std::int64_t kMaxIpv6Prefix = 128;
+
+// Reads the nodes of one document, from the top down.
+class SchemaReader {
+ public:
+  SchemaReader(const YamlDocument& document, Nodes* nodes, Problems* problems)
+      : document_(document), nodes_(nodes), problems_(problems) {}
+
+  std::vector<Draft> read();
+
+ private:
+  // A key and its value, as indices of the document.
+  struct Entry {
+    std::string_view key;
+    Mark mark;
+    std::size_t value;
+  };
+
+  std::vector<Entry> entries(std::size_t map) const;
+  std::vector<Draft> read_roots(std::size_t map);
+  bool expect_mapping(std::string_view what, std::size_t value);
+  void read_node(std::size_t value, Draft* draft);
+  void read_key(const Entry& entry, Draft* draft);
+  void read_children(std::size_t map, Draft* draft);
+  void read_limits(std::size_t value, Draft* draft);
+  void read_ip(const Entry& entry, Draft* draft);
+  void read_ipv6_prefix(const Entry& entry, Draft* draft);
+  bool read_bool(const Entry& entry, bool otherwise);
+  void refuse_key(const Entry& entry);
+  std::uint32_t add_place(std::string_view name);
+  bool at_top() const { return depth_ == 0; }
+  void add(Mark mark, std::string what) {
+    problems_->add(mark, std::move(what));
+  }
+
+  const YamlDocument& document_;
+  Nodes* nodes_;
+  Problems* problems_;
+  Charge charge_ = Charge::kAllOrNothing;  // of the top-level name being read
+  std::uint32_t parent_ = kNoIndex;        // place of the node above
+  std::size_t depth_ = 0;                  // 0: at top-level names
+};
+
+std::vector<SchemaReader::Entry> SchemaReader::entries(std::size_t map) const {
+  std::vector<Entry> entries;
+  for (std::size_t key = map + 1; key < document_[map].end;) {
+    const YamlNode& node = document_[key];
+    // What is no name, or a merge key, has been refused.
+    const bool empty = node.plain && node.size == 0;
+    const bool merge = node.plain && node.kind == Kind::kScalar &&
+                       document_.text(node) == "<<";
+    if (node.kind == Kind::kScalar && !empty && !merge) {
+      entries.push_back({document_.text(node), node.mark, node.end});
+    }
+    key = document_[node.end].end;
+  }
+  return entries;
+}
+
+std::vector<Draft> SchemaReader::read() {
+  constexpr std::string_view kMissing =
+      "a mapping with the key \"schema\" is expected";
+  const YamlNode& root = document_[0];
+  if (root.kind == Kind::kRefused) return {};
+  if (root.kind != Kind::kMapping) {
+    add(root.mark, std::string(kMissing) + ", is " + document_.describe(root));
+    return {};
+  }
+  std::vector<Draft> roots;
+  bool found = false;
+  for (const Entry& entry : entries(0)) {
+    if (entry.key != "schema") {
+      add(entry.mark, unknown_word("key", entry.key, kDocumentKeys));
+    } else if (!std::exchange(found, true)) {
+      roots = read_roots(entry.value);
+    }
+  }
+  if (!found) add(root.mark, "the key \"schema\" is missing");
+  return roots;
+}
+
+bool SchemaReader::expect_mapping(std::string_view what, std::size_t value) {
+  const YamlNode& node = document_[value];
+  if (node.kind == Kind::kMapping && node.size > 0) return true;
+  if (node.kind == Kind::kRefused) return false;
+  const bool empty = node.kind == Kind::kMapping;
+  add(node.mark, std::string(what) + " must be a mapping of names, is " +
+                     (empty ? "empty" : document_.describe(node)));
+  return false;
+}
+
+std::vector<Draft> SchemaReader::read_roots(std::size_t map) {
+  std::vector<Draft> roots;
+  if (!expect_mapping("schema", map)) return roots;
+  for (const Entry& entry : entries(map)) {
+    if (entry.key.empty() || entry.key.find('*') != std::string_view::npos) {
+      add(entry.mark,
+          "a top-level name is literal and not empty, is " + quote(entry.key));
+    }
+    Draft draft;
+    draft.name = entry.key;
+    draft.mark = entry.mark;
+    draft.place = add_place(entry.key);
+    charge_ = Charge::kAllOrNothing;
+    read_node(entry.value, &draft);
+    roots.push_back(std::move(draft));
+  }
+  return roots;
+}
+
+std::uint32_t SchemaReader::add_place(std::string_view name) {
+  const Text text{static_cast<std::uint32_t>(nodes_->text.size()),
+                  static_cast<std::uint32_t>(name.size())};
+  nodes_->text += name;
+  nodes_->places.push_back({parent_, text});
+  return static_cast<std::uint32_t>(nodes_->places.size() - 1);
+}
+
+void SchemaReader::read_node(std::size_t value, Draft* draft) {
+  const YamlNode& node = document_[value];
+  if (node.kind == Kind::kRefused) return;
+  if (node.kind != Kind::kMapping) {
+    add(node.mark, "a node must be a mapping with limits or children, is " +
+                       document_.describe(node) +
+                       (document_.is_null(node) ? ": write {}" : ""));
+    return;
+  }
+  const std::vector<Entry> all = entries(value);
+  // All limits below want to know it, wherever it stands.
+  for (const Entry& entry : all) {
+    if (!at_top() || entry.key != "charge") continue;
+    const YamlNode& charge = document_[entry.value];
+    charge_ = read_charge(document_, charge, problems_).value_or(charge_);
+  }
+  for (const Entry& entry : all) read_key(entry, draft);
+}
+
+void SchemaReader::read_key(const Entry& entry, Draft* draft) {
+  if (entry.key == "limits") {
+    read_limits(entry.value, draft);
+  } else if (entry.key == "children") {
+    read_children(entry.value, draft);
+  } else if (entry.key == "key") {
+    read_ip(entry, draft);
+  } else if (entry.key == "ipv6_prefix") {
+    read_ipv6_prefix(entry, draft);
+  } else if (entry.key == "inherit") {
+    draft->inherit = read_bool(entry, true);
+    const bool any = draft->pattern == PatternKind::kAny;
+    if (at_top() || any) {
+      add(entry.mark, std::string("inherit has no meaning on ") +
+                          (any ? "\"*\"" : "a top-level name"));
+    }
+  } else if (entry.key == "share") {
+    draft->share = read_bool(entry, false);
+    if (draft->pattern == PatternKind::kExact) {
+      add(entry.mark, "share needs a pattern or a network, " +
+                          quote(draft->name) + " is a literal name");
+    }
+  } else if (entry.key != "charge" || !at_top()) {
+    refuse_key(entry);
+  }
+}
+
+void SchemaReader::refuse_key(const Entry& entry) {
+  if (entry.key == "charge") {
+    add(entry.mark, "charge belongs to a top-level name or to a limit");
+  } else if (contains(kLimitKeys, entry.key) ||
+             contains(kLaterLimitKeys, entry.key)) {
+    add(entry.mark, std::string(entry.key) + " belongs into limits");
+  } else if (at_top()) {
+    add(entry.mark, unknown_word("key of a node", entry.key, kNodeKeys));
+  } else {
+    add(entry.mark, unknown_word("key of a node", entry.key, kBelowTopKeys));
+  }
+}
+
+void SchemaReader::read_children(std::size_t map, Draft* draft) {
+  if (!expect_mapping("children", map)) return;
+  const std::uint32_t above = std::exchange(parent_, draft->place);
+  ++depth_;
+  for (const Entry& entry : entries(map)) {
+    Draft child;
+    child.name = entry.key;
+    child.pattern = pattern_kind(entry.key);
+    child.mark = entry.mark;
+    child.place = add_place(entry.key);
+    read_node(entry.value, &child);
+    draft->children.push_back(std::move(child));
+  }
+  --depth_;
+  parent_ = above;
+}
+
+void SchemaReader::read_limits(std::size_t value, Draft* draft) {
+  std::vector<Limit> limits =
+      LimitReader(document_, charge_, problems_).read(value);
+  std::vector<Limit>& all = nodes_->limits;
+  draft->limits_stated = true;
+  draft->first_limit = static_cast<std::uint32_t>(all.size());
+  draft->limit_count = static_cast<std::uint32_t>(limits.size());
+  if (limits.empty()) return;
+
+  const std::string path = nodes_->path(draft->place);
+  const bool several = limits.size() > 1;
+  for (Limit& limit : limits) {
+    if (several) {
+      limit.suffix = "#";
+      append_segment({limit.name, Segment::Kind::kExact}, &limit.suffix);
+    }
+    limit.policy = path + limit.suffix;
+    limit.index = static_cast<std::uint32_t>(all.size());
+    all.push_back(std::move(limit));
+  }
+}
+
+void SchemaReader::read_ip(const Entry& entry, Draft* draft) {
+  const std::optional<Value> value = read_scalar(
+      document_, document_[entry.value], "key must be a word", problems_);
+  if (!value) return;
+  constexpr std::array<std::string_view, 1> kKinds = {"ip"};
+  draft->ip = value->text == "ip";
+  if (!draft->ip) add(value->mark, unknown_word("key", value->text, kKinds));
+}
+
+void SchemaReader::read_ipv6_prefix(const Entry& entry, Draft* draft) {
+  const std::optional<Value> value =
+      read_scalar(document_, document_[entry.value],
+                  "ipv6_prefix must be a whole number", problems_);
+  if (!value) return;
+  Result<std::int64_t> number = parse_integer(value->text);
+  if (!number.ok()) {
+    add(value->mark, "ipv6_prefix " + number.status().error().messages.front());
+  } else if (number.value() < 1 || number.value() > kMaxIpv6Prefix) {
+    add(value->mark,
+        "ipv6_prefix must be 1 to 128, is " + std::to_string(number.value()));
+  } else {
+    draft->ipv6_prefix = static_cast<std::uint8_t>(number.value());
+    draft->prefix_mark = entry.mark;
+  }
+}
+
+bool SchemaReader::read_bool(const Entry& entry, bool otherwise) {
+  const std::string must = std::string(entry.key) + " must be true or false";
+  const std::optional<Value> value =
+      read_scalar(document_, document_[entry.value], must, problems_);
+  if (!value) return otherwise;
+  if (value->text == "true") return true;
+  if (value->text == "false") return false;
+  add(value->mark, must + ", is " + quote(value->text));
+  return otherwise;
+}
+
+}  // namespace
+
+Result<Tree> load_tree(std::string_view yaml, std::string_view origin) {
+  Problems problems;
+  YamlDocument document;
+  if (!document.read(yaml, &problems)) return problems.to_status(origin);
+
+  auto nodes = std::make_unique<Nodes>();
+  const std::vector<Draft> roots =
+      SchemaReader(document, nodes.get(), &problems).read();
+  compile(roots, nodes.get(), &problems);
+  if (!problems.empty()) return problems.to_status(origin);
+  return Tree(std::move(nodes));
+}
+
+}  // namespace limitree

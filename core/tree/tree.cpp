@@ -1,0 +1,118 @@
+#include "tree/tree.hpp"
+
+#include <utility>
+
+#include "tree/nodes.hpp"
+#include "tree/problems.hpp"
+
+namespace limitree {
+
+namespace {
+
+// Takes back what has been appended to a plan, unless keep() is called.
+class Rollback {
+ public:
+  explicit Rollback(Plan* plan)
+      : plan_(plan),
+        segments_(plan->segments.size()),
+        levels_(plan->levels.size()) {}
+  Rollback(const Rollback&) = delete;
+  Rollback& operator=(const Rollback&) = delete;
+  ~Rollback() {
+    if (kept_) return;
+    while (plan_->segments.size() > segments_) plan_->segments.pop_back();
+    while (plan_->levels.size() > levels_) plan_->levels.pop_back();
+  }
+  void keep() { kept_ = true; }
+
+ private:
+  Plan* plan_;
+  std::size_t segments_;
+  std::size_t levels_;
+  bool kept_ = false;
+};
+
+constexpr std::size_t kMaxNamed = 5;  // top-level names in a message
+
+Status unknown_root(const Nodes& nodes, std::string_view segment) {
+  const Children& roots = nodes.children_of.front();
+  std::string message = "unknown root " + quote(segment);
+  if (roots.exact_count == 0) {
+    return Status(Code::kUnknownRoot, message + ", the tree is empty");
+  }
+  message += ", the tree has: ";
+  for (std::size_t i = 0; i < roots.exact_count; ++i) {
+    if (i == kMaxNamed) {
+      message += " and " + std::to_string(roots.exact_count - i) + " more";
+      break;
+    }
+    if (i > 0) message += ", ";
+    const std::string quoted =
+        quote(nodes.name(nodes.children[roots.exact + i]));
+    message += quoted.substr(1, quoted.size() - 2);
+  }
+  return Status(Code::kUnknownRoot, std::move(message));
+}
+
+Status no_address(std::size_t index, std::string_view segment) {
+  return Status(Code::kInvalidArgument, "segment " + std::to_string(index) +
+                                            " " + quote(segment) +
+                                            " is not an IP address");
+}
+
+void append_levels(const Nodes& nodes, const Node& node, std::size_t first,
+                   std::int64_t cost, Plan* plan) {
+  const Limit* const begin = nodes.limits.data() + node.first_limit;
+  for (const Limit* limit = begin; limit != begin + node.limit_count; ++limit) {
+    plan->levels.push_back(
+        {limit, static_cast<std::uint32_t>(first),
+         static_cast<std::uint32_t>(plan->segments.size() - first),
+         saturating_cost(cost, limit->cost), Duration::zero(), false,
+         Verdict{}});
+  }
+}
+
+}  // namespace
+
+Tree::Tree() {
+  auto nodes = std::make_unique<Nodes>();
+  nodes->children_of.emplace_back();
+  nodes_ = std::move(nodes);
+}
+
+Tree::Tree(std::unique_ptr<const Nodes> nodes) : nodes_(std::move(nodes)) {}
+Tree::Tree(Tree&&) noexcept = default;
+Tree& Tree::operator=(Tree&&) noexcept = default;
+Tree::~Tree() = default;
+
+const std::vector<Limit>& Tree::limits() const { return nodes_->limits; }
+
+Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
+  const Nodes& nodes = *nodes_;
+  if (path.empty()) {
+    return Status(Code::kInvalidArgument, "the path is empty");
+  }
+  const Child* child = nodes.find_exact(nodes.children_of.front(), path[0]);
+  if (child == nullptr) return unknown_root(nodes, path[0]);
+
+  Rollback rollback(plan);
+  const std::size_t first = plan->segments.size();
+  plan->segments.push_back({path[0], Segment::Kind::kExact});
+  append_levels(nodes, child->node, first, cost, plan);
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    if (child->node.children == kNoIndex) break;
+    Step step;
+    if (!nodes.step(nodes.children_of[child->node.children], path[i], plan,
+                    &step)) {
+      return no_address(i, path[i]);
+    }
+    if (step.child == nullptr) break;
+    child = step.child;
+    plan->segments.push_back(step.segment);
+    append_levels(nodes, child->node, first, cost, plan);
+  }
+  rollback.keep();
+  return Status();
+}
+
+}  // namespace limitree

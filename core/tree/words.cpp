@@ -1,0 +1,19 @@
+#include "tree/words.hpp"
+
+#include "tree/problems.hpp"
+
+namespace limitree {
+
+std::string unknown_word(std::string_view what, std::string_view word,
+                         Words known) {
+  std::string text = "unknown " + std::string(what) + " " + quote(word) + ", ";
+  const std::string_view meant = nearest(word, known);
+  if (!meant.empty()) return text + "did you mean " + quote(meant) + "?";
+  return text + "known are: " + join(known);
+}
+
+std::string not_supported(std::string_view word) {
+  return std::string(word) + " is not supported by this version";
+}
+
+}  // namespace limitree

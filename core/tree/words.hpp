@@ -1,0 +1,47 @@
+// The words of limits.yaml, and what is said about others.
+
+#ifndef LIMITREE_TREE_WORDS_HPP
+#define LIMITREE_TREE_WORDS_HPP
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace limitree {
+
+using Words = std::span<const std::string_view>;
+
+// The keys of a node and of a limit in map form.
+inline constexpr std::array<std::string_view, 7> kNodeKeys = {
+    "limits", "children", "key", "ipv6_prefix", "inherit", "share", "charge"};
+inline constexpr std::array<std::string_view, 9> kLimitKeys = {
+    "name",      "count", "period", "burst", "max_burst",
+    "algorithm", "mode",  "cost",   "charge"};
+
+// Keys and algorithms that are described but not there yet.
+inline constexpr std::array<std::string_view, 4> kLaterLimitKeys = {
+    "overrun", "align", "buckets", "drain"};
+inline constexpr std::array<std::string_view, 4> kLaterAlgorithms = {
+    "fixed_window", "sliding_log", "sliding_window", "sliding_tail"};
+
+// Names of one and the same arithmetic.
+inline constexpr std::array<std::string_view, 3> kGcraNames = {
+    "gcra", "token_bucket", "leaky_bucket"};
+
+inline bool contains(Words words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// `unknown mode "shadwo", known are: enforce, shadow, check`, or, if one of
+// the known words is near, `..., did you mean "shadow"?`.
+std::string unknown_word(std::string_view what, std::string_view word,
+                         Words known);
+
+// `sliding_log is not supported by this version`
+std::string not_supported(std::string_view word);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_WORDS_HPP

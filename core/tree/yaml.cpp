@@ -1,0 +1,317 @@
+#include "tree/yaml.hpp"
+
+#include <yaml.h>
+
+#include <algorithm>
+#include <new>
+#include <unordered_set>
+
+#include "tree/utf8.hpp"
+
+namespace limitree {
+
+namespace {
+
+using Kind = YamlNode::Kind;
+
+Mark to_mark(const yaml_mark_t& mark) {
+  return {static_cast<std::uint32_t>(mark.line + 1),
+          static_cast<std::uint32_t>(mark.column + 1)};
+}
+
+std::string_view to_view(const yaml_char_t* text) {
+  return text == nullptr ? std::string_view()
+                         : reinterpret_cast<const char*>(text);
+}
+
+// What libyaml would stop at without saying where: bytes that are no text.
+// Returns false, with the first of them reported.
+bool is_text(std::string_view yaml, Problems* problems) {
+  Mark mark;
+  for (std::size_t i = 0; i < yaml.size();) {
+    const std::size_t size = utf8_size(yaml.substr(i));
+    const auto byte = static_cast<unsigned char>(yaml[i]);
+    const bool control =
+        (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') ||
+        byte == 0x7f;
+    if (size == 0 || control) {
+      std::string what = size == 0 ? "invalid UTF-8: byte 0x"
+                                   : "control characters are not allowed: 0x";
+      append_hex(byte, &what);
+      problems->add(mark, std::move(what));
+      return false;
+    }
+    const bool crlf = byte == '\r' && yaml.substr(i + 1).starts_with('\n');
+    ++mark.column;
+    if (byte == '\n' || (byte == '\r' && !crlf)) mark = {mark.line + 1, 1};
+    i += size;
+  }
+  return true;
+}
+
+// The first byte of the character that follows `index` others.
+char character(std::string_view text, std::size_t index) {
+  std::size_t at = 0;
+  for (; index > 0 && at < text.size(); --index) {
+    at += std::max<std::size_t>(utf8_size(text.substr(at)), 1);
+  }
+  return at < text.size() ? text[at] : '\0';
+}
+
+struct Event : yaml_event_t {
+  Event() : yaml_event_t() {}
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  ~Event() { yaml_event_delete(this); }
+};
+
+}  // namespace
+
+// One pass over the events of one text.
+class YamlReader {
+ public:
+  YamlReader(std::string_view yaml, YamlDocument* document, Problems* problems);
+  YamlReader(const YamlReader&) = delete;
+  YamlReader& operator=(const YamlReader&) = delete;
+  ~YamlReader() { yaml_parser_delete(&parser_); }
+
+  bool read();
+
+ private:
+  bool take(const Event& event);
+  bool begin(Kind kind, const Event& event);
+  void end();
+  bool add(const YamlNode& node);
+  bool scalar(const Event& event);
+  void alias(const Event& event);
+  void refuse_properties(const yaml_char_t* anchor, const yaml_char_t* tag,
+                         Mark mark);
+  bool at_key() const;
+  void check_key(const YamlNode& node);
+  void syntax_error();
+  bool stop(Mark mark, std::string what) {
+    problems_->add(mark, std::move(what));
+    return false;
+  }
+
+  std::string_view yaml_;
+  YamlDocument* document_;
+  Problems* problems_;
+  yaml_parser_t parser_;
+  std::vector<std::uint32_t> open_;  // collections that have not ended
+  bool done_ = false;
+  bool document_seen_ = false;
+};
+
+YamlReader::YamlReader(std::string_view yaml, YamlDocument* document,
+                       Problems* problems)
+    : yaml_(yaml), document_(document), problems_(problems) {
+  if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
+  yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+  yaml_parser_set_input_string(
+      &parser_, reinterpret_cast<const unsigned char*>(yaml.data()),
+      yaml.size());
+}
+
+bool YamlReader::read() {
+  while (!done_) {
+    Event event;
+    if (yaml_parser_parse(&parser_, &event) == 0) {
+      if (parser_.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+      syntax_error();
+      return false;
+    }
+    if (!take(event)) return false;
+  }
+  if (!document_->nodes_.empty()) return true;
+  return stop(Mark(), "nothing here: expected the key \"schema\"");
+}
+
+bool YamlReader::take(const Event& event) {
+  switch (event.type) {
+    case YAML_DOCUMENT_START_EVENT:
+      if (document_seen_) {
+        return stop(to_mark(event.start_mark),
+                    "a second document: only one is allowed");
+      }
+      document_seen_ = true;
+      return true;
+    case YAML_SEQUENCE_START_EVENT:
+      refuse_properties(event.data.sequence_start.anchor,
+                        event.data.sequence_start.tag,
+                        to_mark(event.start_mark));
+      return begin(Kind::kSequence, event);
+    case YAML_MAPPING_START_EVENT:
+      refuse_properties(event.data.mapping_start.anchor,
+                        event.data.mapping_start.tag,
+                        to_mark(event.start_mark));
+      return begin(Kind::kMapping, event);
+    case YAML_SEQUENCE_END_EVENT:
+    case YAML_MAPPING_END_EVENT:
+      end();
+      return true;
+    case YAML_SCALAR_EVENT:
+      return scalar(event);
+    case YAML_ALIAS_EVENT:
+      alias(event);
+      return add({Kind::kRefused, true, to_mark(event.start_mark), 0, 0, 0});
+    case YAML_STREAM_END_EVENT:
+      done_ = true;
+      return true;
+    default:
+      return true;
+  }
+}
+
+bool YamlReader::begin(Kind kind, const Event& event) {
+  const Mark mark = to_mark(event.start_mark);
+  if (open_.size() == kMaxYamlDepth) {
+    return stop(mark, "nested deeper than " + std::to_string(kMaxYamlDepth));
+  }
+  if (!add({kind, false, mark, 0, 0, 0})) return false;
+  open_.push_back(static_cast<std::uint32_t>(document_->nodes_.size() - 1));
+  return true;
+}
+
+void YamlReader::end() {
+  document_->nodes_[open_.back()].end =
+      static_cast<std::uint32_t>(document_->nodes_.size());
+  open_.pop_back();
+}
+
+// Whether the next node is a key of the innermost mapping.
+bool YamlReader::at_key() const {
+  if (open_.empty()) return false;
+  const YamlNode& holder = document_->nodes_[open_.back()];
+  return holder.kind == Kind::kMapping && holder.size % 2 == 0;
+}
+
+bool YamlReader::add(const YamlNode& node) {
+  std::vector<YamlNode>& nodes = document_->nodes_;
+  if (nodes.size() == kMaxYamlNodes) {
+    return stop(node.mark,
+                "more than " + std::to_string(kMaxYamlNodes) + " values");
+  }
+  if (at_key()) check_key(node);
+  if (!open_.empty()) ++nodes[open_.back()].size;
+  nodes.push_back(node);
+  nodes.back().end = static_cast<std::uint32_t>(nodes.size());
+  return true;
+}
+
+void YamlReader::check_key(const YamlNode& node) {
+  if (node.kind == Kind::kSequence || node.kind == Kind::kMapping) {
+    problems_->add(node.mark, "a key must be a name, is a list or mapping");
+  } else if (node.kind == Kind::kScalar && node.plain) {
+    const std::string_view text = document_->text(node);
+    if (text.empty()) problems_->add(node.mark, "a key is missing before :");
+    if (text == "<<") problems_->add(node.mark, "merge keys are not allowed");
+  }
+}
+
+bool YamlReader::scalar(const Event& event) {
+  const auto& scalar = event.data.scalar;
+  const Mark mark = to_mark(event.start_mark);
+  refuse_properties(scalar.anchor, scalar.tag, mark);
+  const YamlNode node{Kind::kScalar,
+                      scalar.style == YAML_PLAIN_SCALAR_STYLE,
+                      mark,
+                      static_cast<std::uint32_t>(document_->text_.size()),
+                      static_cast<std::uint32_t>(scalar.length),
+                      0};
+  document_->text_.append(reinterpret_cast<const char*>(scalar.value),
+                          scalar.length);
+  return add(node);
+}
+
+void YamlReader::alias(const Event& event) {
+  const std::string name(to_view(event.data.alias.anchor));
+  problems_->add(to_mark(event.start_mark),
+                 "aliases are not allowed: a name with * must be quoted, as " +
+                     quote("*" + name));
+}
+
+void YamlReader::refuse_properties(const yaml_char_t* anchor,
+                                   const yaml_char_t* tag, Mark mark) {
+  if (anchor != nullptr) {
+    problems_->add(mark, "anchors are not allowed: " +
+                             quote("&" + std::string(to_view(anchor))));
+  }
+  if (tag != nullptr) {
+    problems_->add(mark, "tags are not allowed: " + quote(to_view(tag)));
+  }
+}
+
+void YamlReader::syntax_error() {
+  const std::string_view problem =
+      parser_.problem == nullptr ? "unreadable" : parser_.problem;
+  const std::string_view context =
+      parser_.context == nullptr ? "" : parser_.context;
+  if (context == "while scanning an alias") {
+    problems_->add(to_mark(parser_.context_mark),
+                   "\"*\" must be quoted: a bare * begins an alias");
+    return;
+  }
+  const Mark mark = to_mark(parser_.problem_mark);
+  if (problem == "found character that cannot start any token" &&
+      character(yaml_, parser_.problem_mark.index) == '\t') {
+    problems_->add(mark, "not YAML: tabs are not allowed as indentation");
+    return;
+  }
+  std::string what = "not YAML: " + std::string(problem);
+  if (!context.empty()) what += " " + std::string(context);
+  problems_->add(mark, std::move(what));
+}
+
+namespace {
+
+// Reports every key of `mapping` that it has already.
+void refuse_duplicates(const YamlDocument& document, std::size_t mapping,
+                       Problems* problems) {
+  std::unordered_set<std::string_view> seen;
+  seen.reserve(document[mapping].size / 2);
+  for (std::size_t key = mapping + 1; key < document[mapping].end;) {
+    const std::size_t value = document[key].end;
+    if (document[key].kind == Kind::kScalar) {
+      const std::string_view text = document.text(document[key]);
+      if (!seen.insert(text).second) {
+        problems->add(document[key].mark, "duplicate key " + quote(text));
+      }
+    }
+    key = document[value].end;
+  }
+}
+
+}  // namespace
+
+bool YamlDocument::read(std::string_view yaml, Problems* problems) {
+  if (yaml.size() > kMaxYamlSize) {
+    problems->add(Mark(), "the file has " + std::to_string(yaml.size()) +
+                              " bytes, more than " +
+                              std::to_string(kMaxYamlSize));
+    return false;
+  }
+  if (!is_text(yaml, problems)) return false;
+  if (!YamlReader(yaml, this, problems).read()) return false;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].kind == Kind::kMapping && nodes_[i].size > 2) {
+      refuse_duplicates(*this, i, problems);
+    }
+  }
+  return true;
+}
+
+bool YamlDocument::is_null(const YamlNode& node) const {
+  if (node.kind != Kind::kScalar || !node.plain) return false;
+  const std::string_view word = text(node);
+  return word.empty() || word == "~" || word == "null" || word == "Null" ||
+         word == "NULL";
+}
+
+std::string YamlDocument::describe(const YamlNode& node) const {
+  if (node.kind == Kind::kSequence) return "a list";
+  if (node.kind == Kind::kMapping) return "a mapping";
+  return is_null(node) ? "empty" : quote(text(node));
+}
+
+}  // namespace limitree
