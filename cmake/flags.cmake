@@ -9,6 +9,12 @@ target_compile_options(
             $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
             $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
             $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>)
+# gcc 12 reports overlaps in std::string's operator+ that cannot be: its PR
+# 105651.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
+                                            VERSION_LESS 13)
+  target_compile_options(limitree_flags INTERFACE -Wno-restrict)
+endif()
 if(LIMITREE_WERROR)
   target_compile_options(limitree_flags INTERFACE -Werror)
 endif()
