@@ -5,15 +5,14 @@ include(CMakePackageConfigHelpers)
 set(LIMITREE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/limitree)
 
 # Two sets, because only the static library needs libyaml to be found again.
-install(TARGETS limitree EXPORT limitreeShared
-        PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS limitree_static EXPORT limitreeStatic
-        PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS limitree EXPORT limitreeShared)
+install(TARGETS limitree_static EXPORT limitreeStatic)
 foreach(set limitreeShared limitreeStatic)
   install(EXPORT ${set} NAMESPACE limitree:: FILE ${set}.cmake
           DESTINATION ${LIMITREE_PACKAGE_DIR})
 endforeach()
-install(FILES bindings/limitree.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES capi/limitree.h bindings/limitree.hpp
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 configure_package_config_file(
   cmake/limitreeConfig.cmake.in limitreeConfig.cmake
