@@ -2,7 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <system_error>
 #include <utility>
 
 #include "failure.hpp"
@@ -54,19 +56,42 @@ void add_limits(CLI::App* app, std::string* limits) {
       ->type_name("FILE");
 }
 
+struct Range {
+  std::int64_t least;
+  std::int64_t most;
+};
+
 // Sets *duration_ns to what the option says.
-CLI::Option* add_duration(CLI::App* app, const std::string& name,
-                          std::int64_t* duration_ns, const std::string& help) {
-  const auto set = [duration_ns](const std::string& text) {
+void add_duration(CLI::App* app, const std::string& name,
+                  std::int64_t* duration_ns, const std::string& help) {
+  const auto set = [name, duration_ns](const std::string& text) {
     const std::optional<std::int64_t> parsed = parse_duration_ns(text);
     if (!parsed) {
-      throw CLI::ValidationError("'" + text +
-                                 "' is no duration like 100ms, 1.5s or 2m");
+      throw CLI::ValidationError(
+          name, "'" + text + "' is no duration like 100ms, 1.5s or 2m");
     }
     *duration_ns = *parsed;
   };
-  return app->add_option_function<std::string>(name, set, help)
-      ->type_name("DURATION");
+  app->add_option_function<std::string>(name, set, help)->type_name("DURATION");
+}
+
+// Sets *count to what the option says, a number in `range`.
+template <typename Count>
+void add_count(CLI::App* app, const std::string& name, Range range,
+               Count* count, const std::string& help) {
+  const auto set = [name, range, count](const std::string& text) {
+    std::int64_t parsed = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, parsed);
+    if (error != std::errc() || rest != end || parsed < range.least ||
+        parsed > range.most) {
+      throw CLI::ValidationError(name, "'" + text + "' is no number from " +
+                                           std::to_string(range.least) +
+                                           " to " + std::to_string(range.most));
+    }
+    *count = static_cast<Count>(parsed);
+  };
+  app->add_option_function<std::string>(name, set, help)->type_name("N");
 }
 
 void add_path(CLI::App* app, std::vector<std::string>* path) {
@@ -77,12 +102,10 @@ void add_path(CLI::App* app, std::vector<std::string>* path) {
 
 void add_step(CLI::App* app, TryStep* step) {
   add_path(app, &step->path);
-  app->add_option("--times", step->times, "how many attempts (1)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}))
-      ->type_name("N");
-  app->add_option("--cost", step->cost, "tokens asked for each time (1)")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
+  add_count(app, "--times", {1, 100'000}, &step->times,
+            "how many attempts (1)");
+  add_count(app, "--cost", {0, INT64_MAX}, &step->cost,
+            "tokens asked for each time (1)");
   add_duration(app, "--every", &step->every_ns,
                "time between two attempts (0s)");
   add_duration(app, "--after", &step->after_ns,
@@ -124,21 +147,33 @@ CLI::App* add_replay(CLI::App* app, ReplayOptions* options) {
       ->type_name("FILE");
   replay
       ->add_option("-p,--path", options->templates,
-                   "template of a path to charge for each line; repeatable")
+                   "path to charge for each line; repeatable")
       ->required()
       ->allow_extra_args(false)
       ->type_name("TEMPLATE");
-  replay->add_option("--top", options->top, "callers to show (10)")
-      ->check(CLI::Range(std::size_t{0}, std::size_t{1000}))
-      ->type_name("N");
-  replay
-      ->add_option("--max-buckets", options->max_buckets,
-                   "callers to remember at a time (1000000)")
-      ->check(CLI::PositiveNumber)
-      ->type_name("N");
+  add_count(replay, "--top", {0, 1000}, &options->top,
+            "limits and callers to show (10)");
+  add_count(replay, "--max-buckets", {1, INT64_MAX}, &options->max_buckets,
+            "buckets to keep at a time (1000000)");
   replay->add_flag("--json", options->json, "print one JSON object");
   replay->footer(kReplayFooter);
   return replay;
+}
+
+bool is_command(const CLI::App& app, const std::string& name) {
+  const auto commands = app.get_subcommands(nullptr);
+  return std::any_of(
+      commands.begin(), commands.end(),
+      [&](const CLI::App* command) { return command->get_name() == name; });
+}
+
+// CLI11 would only miss a command where one is misspelt.
+void check_command(const CLI::App& app, const std::vector<std::string>& words) {
+  if (words.empty()) throw UsageError("a command is required; see --help");
+  const std::string& name = words.front();
+  if (!name.starts_with('-') && !is_command(app, name)) {
+    throw UsageError("no command is called '" + name + "'; see --help");
+  }
 }
 
 // CLI11 takes words from the back.
@@ -150,8 +185,10 @@ void parse(CLI::App* app, std::vector<std::string> words) {
     throw;
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
-    if (message.starts_with("The ")) message[0] = 't';
-    throw UsageError(message);
+    if (message.starts_with("The ") || message.starts_with("A ")) {
+      message[0] = static_cast<char>(message[0] - 'A' + 'a');
+    }
+    throw UsageError(message + "; see --help");
   }
 }
 
@@ -201,8 +238,9 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   const CLI::App* const attempt = add_try(&app, &try_options);
   add_replay(&app, &replay_options);
 
+  check_command(app, words);
   std::vector<std::vector<std::string>> steps;
-  if (!words.empty() && words.front() == "try") {
+  if (words.front() == "try") {
     words = cut_steps(std::move(words), &steps);
   }
   try {

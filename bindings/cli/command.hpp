@@ -51,7 +51,7 @@ struct ReplayOptions {
   std::string limits;
   std::vector<std::string> logs;       // "-": standard input; never empty
   std::vector<std::string> templates;  // as path_template.hpp reads them
-  std::size_t top = 10;                // callers to show
+  std::size_t top = 10;                // limits and callers to show
   std::optional<std::int64_t> max_buckets;
   bool json = false;
 };

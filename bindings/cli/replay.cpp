@@ -56,6 +56,7 @@ class Replay {
   void decide();
   void count(const Decision& decision);
   void blame();
+  bool limited_alone(const limitree_path& path);
   void skip(limitree_status status, const ErrorHandle& error);
 
   std::int64_t now_ns_ = 0;
@@ -180,20 +181,25 @@ void Replay::count(const Decision& decision) {
 
 // Counts a denial for every path that would have been denied alone too.
 void Replay::blame() {
+  bool found = false;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    if (paths_.size() > 1) {
-      Decision decision;
-      ErrorHandle error;
-      if (limiter_.try_decide(LIMITREE_PEEK, {&paths_[i], 1}, {}, &decision,
-                              &error) < 0 ||
-          decision.limited == 0) {
-        continue;
-      }
+    // If it was none of the others, it was the last one.
+    const bool only_one_left = !found && i + 1 == paths_.size();
+    if (only_one_left || limited_alone(paths_[i])) {
+      found = true;
+      caller_.clear();
+      templates_[i].append_text(&caller_);
+      result_.callers.add(caller_);
     }
-    caller_.clear();
-    templates_[i].append_text(&caller_);
-    result_.callers.add(caller_);
   }
+}
+
+bool Replay::limited_alone(const limitree_path& path) {
+  Decision decision;
+  ErrorHandle error;
+  return limiter_.try_decide(LIMITREE_PEEK, {&path, 1}, {}, &decision,
+                             &error) >= 0 &&
+         decision.limited != 0;
 }
 
 // A path that the limits refuse, such as a host name below `key: ip`, is the

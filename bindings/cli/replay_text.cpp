@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "limitree.hpp"
@@ -83,7 +84,8 @@ std::string notes_text(std::string_view title, std::int64_t count,
   if (notes.empty()) return {};
   std::string text = heading(title, terminal);
   for (const LineNote& note : notes) {
-    text += "  " + printable(note.file, terminal.utf8) + ':' +
+    const std::string file = note.file == "-" ? "standard input" : note.file;
+    text += "  " + printable(file, terminal.utf8) + ':' +
             std::to_string(note.line) + ": " +
             printable(note.reason, terminal.utf8) + '\n';
   }
@@ -100,7 +102,7 @@ std::string limits_text(const ReplayResult& result, std::size_t top,
   Table table;
   table.add_column("limited", Align::kRight);
   table.add_column("shadowed", Align::kRight);
-  table.add_column("near", Align::kRight);
+  table.add_column("near limit", Align::kRight);
   table.add_column("allowed", Align::kRight);
   table.add_column("limit", Align::kLeft);
   for (const limitree_limit_stats& limit : limits) {
@@ -207,6 +209,7 @@ std::string histogram_text(const ReplayResult& result,
 }
 
 std::string speed_text(const ReplayResult& result, const Terminal& terminal) {
+  if (result.lines == 0) return {};
   const double seconds = std::max(result.seconds, 1e-9);
   const auto took_ns = static_cast<std::int64_t>(seconds * 1e9);
   const auto lines_per_s =

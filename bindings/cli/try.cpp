@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <utility>
 
 #include "command.hpp"
@@ -106,24 +106,39 @@ void add_level_columns(Table* table) {
   table->add_column("reset", Align::kRight);
 }
 
+// What both tables show of an attempt.
+struct View {
+  bool utf8;
+  bool with_time;  // it passes between attempts
+};
+
+void add_attempt_columns(std::string response, View view, Table* table) {
+  table->add_column("#", Align::kRight);
+  if (view.with_time) table->add_column("at", Align::kRight);
+  table->add_column("answer", Align::kLeft);
+  table->add_column(std::move(response), Align::kLeft);
+}
+
+std::vector<Cell> attempt_cells(std::size_t index, const Attempt& made,
+                                View view) {
+  std::vector<Cell> row = {{std::to_string(index + 1)}};
+  if (view.with_time) row.push_back({duration_text(made.at_ns)});
+  row.push_back(answer_cell(made.decision));
+  row.push_back({cell_text(made.decision)});
+  return row;
+}
+
 // One row for an attempt, its levels side by side.
-Table wide_table(const std::vector<Attempt>& attempts, bool utf8) {
+Table wide_table(const std::vector<Attempt>& attempts, View view) {
   Table table;
-  table.add_column("#", Align::kRight);
-  table.add_column("at", Align::kRight);
-  table.add_column("answer", Align::kLeft);
-  table.add_column("response", Align::kLeft);
+  add_attempt_columns("response", view, &table);
   for (const limitree_level& level : attempts.front().levels) {
-    table.add_group(policy_title(level, utf8), 3);
+    table.add_group(policy_title(level, view.utf8), 3);
     add_level_columns(&table);
   }
   for (std::size_t i = 0; i < attempts.size(); ++i) {
-    const Attempt& made = attempts[i];
-    std::vector<Cell> row = {{std::to_string(i + 1)},
-                             {duration_text(made.at_ns)},
-                             answer_cell(made.decision),
-                             {cell_text(made.decision)}};
-    for (const limitree_level& level : made.levels) {
+    std::vector<Cell> row = attempt_cells(i, attempts[i], view);
+    for (const limitree_level& level : attempts[i].levels) {
       add_level_cells(level, &row);
     }
     table.add_row(std::move(row));
@@ -132,21 +147,15 @@ Table wide_table(const std::vector<Attempt>& attempts, bool utf8) {
 }
 
 // The same with a row for each level, for many levels on a narrow terminal.
-Table long_table(const std::vector<Attempt>& attempts, bool utf8) {
+Table long_table(const std::vector<Attempt>& attempts, View view) {
   Table table;
-  table.add_column("#", Align::kRight);
-  table.add_column("at", Align::kRight);
-  table.add_column("answer", Align::kLeft);
-  table.add_column("response or level", Align::kLeft);
+  add_attempt_columns("response, levels", view, &table);
   add_level_columns(&table);
   for (std::size_t i = 0; i < attempts.size(); ++i) {
-    const Attempt& made = attempts[i];
-    table.add_row({{std::to_string(i + 1)},
-                   {duration_text(made.at_ns)},
-                   answer_cell(made.decision),
-                   {cell_text(made.decision)}});
-    for (const limitree_level& level : made.levels) {
-      std::vector<Cell> row = {{}, {}, {}, {"  " + policy_title(level, utf8)}};
+    table.add_row(attempt_cells(i, attempts[i], view));
+    for (const limitree_level& level : attempts[i].levels) {
+      std::vector<Cell> row(view.with_time ? 3 : 2);
+      row.push_back({"  " + policy_title(level, view.utf8)});
       add_level_cells(level, &row);
       table.add_row(std::move(row));
     }
@@ -174,13 +183,19 @@ std::string heading(const TryStep& step, const Terminal& terminal) {
 
 int run(const TryOptions& options) {
   const Terminal terminal = Terminal::of(STDOUT_FILENO);
+  const View view = {
+      .utf8 = terminal.utf8,
+      .with_time = std::any_of(options.steps.begin(), options.steps.end(),
+                               [](const TryStep& step) {
+                                 return step.every_ns + step.after_ns != 0;
+                               })};
   Trial trial(options.limits);
   std::string text;
   for (const TryStep& step : options.steps) {
     const std::vector<Attempt> attempts = trial.make(step);
-    Table table = wide_table(attempts, terminal.utf8);
+    Table table = wide_table(attempts, view);
     if (terminal.connected && table.width() > terminal.width) {
-      table = long_table(attempts, terminal.utf8);
+      table = long_table(attempts, view);
     }
     if (!text.empty()) text += '\n';
     text += heading(step, terminal) + table.text(terminal);
