@@ -42,7 +42,8 @@ NAMES = ["alex", "carol", "dave", "erin", "frank", "grace"]
 class Log:
     """Collects requests; the server writes a line when a request ends."""
 
-    def __init__(self, seed):
+    def __init__(self, days, seed):
+        self.end = days * DAY  # nobody is seen after midnight
         self.lines = []
         # random() alone gives the same numbers in every version of Python.
         self.random = random.Random(seed).random
@@ -62,6 +63,8 @@ class Log:
 
     def request(self, at, client, request, status=200, size=None, user="-",
                 referer="-", agent="-"):
+        if at >= self.end:
+            return
         begun = time.gmtime(MIDNIGHT + int(at))
         stamp = time.strftime("%d/%b/%Y:%H:%M:%S +0000", begun)
         if size is None:
@@ -147,11 +150,11 @@ def password_guesser(log, day):
 
 
 def scraper(log, day):
-    """Changes its address with every request, but not its network."""
+    """Changes its address all the time, but not its network."""
     at = day + 14 * HOUR + 30 * MINUTE
     for number in range(1, 2_401):
         at += log.wait(0.03)
-        client = f"2001:db8:bad:cafe::{int(log.random() * 65535) + 1:x}"
+        client = f"2001:db8:bad:cafe::{int(log.random() * 12) + 1:x}"
         log.request(at, client, f"GET /products/{number % 400 + 1} HTTP/1.1",
                     agent=log.pick(BROWSERS))
 
@@ -191,7 +194,7 @@ def odd_lines(log, day):
 
 
 def make_log(days=1, seed=7):
-    log = Log(seed)
+    log = Log(days, seed)
     for number in range(days):
         for actor in (visitors, crawler, password_guesser, scraper, programs,
                       monitoring, odd_lines):

@@ -31,7 +31,8 @@ int main(int argc, char **argv) {
            (int)answer.remaining);
   }
   limitree_limiter_free(limiter);
-  if (error != NULL) printf("authorize: %s\n", limitree_error_message(error));
+  int failed = error != NULL;
+  if (failed) printf("authorize: %s\n", limitree_error_message(error));
   limitree_error_free(error);
-  return error != NULL;
+  return failed;
 }
