@@ -2,13 +2,18 @@
 # Records the interface of the shared library in capi/abi/limitree.abi, against
 # which later builds are compared.  docs/releasing.md says when to do that.
 #
-# usage: scripts/record_abi.sh [liblimitree.so]
+# usage: scripts/record_abi.sh [liblimitree.so [record]]
 set -eu
 cd "$(dirname "$0")/.."
 library=${1-build/release/capi/liblimitree.so}
+record=${2-capi/abi/limitree.abi}
 
-mkdir -p capi/abi
-abidw --no-corpus-path --no-comp-dir-path --headers-dir capi \
-  --drop-private-types --out-file capi/abi/limitree.abi "$library"
-echo "recorded $(grep -c '<elf-symbol ' capi/abi/limitree.abi) functions" \
-  "in capi/abi/limitree.abi"
+# Types that are not in limitree.h, such as what is behind the handles, stay
+# out, and so do places in files, which change with every comment.
+public=$(mktemp -d)
+trap 'rm -rf "$public"' EXIT
+cp capi/limitree.h "$public"
+abidw --exported-interfaces-only --headers-dir "$public" --drop-private-types \
+  --no-show-locs --no-corpus-path --no-comp-dir-path --no-elf-needed \
+  --out-file "$record" "$library"
+echo "$(grep -c '<elf-symbol ' "$record") functions in $record"

@@ -4,12 +4,11 @@
 # Functions may have come; any other difference, in a function or in a type it
 # takes, fails.  If the difference is meant, docs/releasing.md says what to do.
 #
-# usage: abi.sh <liblimitree.so> <folder of limitree.h> <recorded dump>
+# usage: abi.sh <liblimitree.so> <root of the sources>
 set -eu
-library=$1 headers=$2 recorded=$3
+library=$1 root=$2
 
-dump=$(mktemp)
-trap 'rm -f "$dump"' EXIT
-abidw --no-corpus-path --no-comp-dir-path --headers-dir "$headers" \
-  --drop-private-types --out-file "$dump" "$library"
-abidiff --no-added-syms --harmless "$recorded" "$dump"
+record=$(mktemp)
+trap 'rm -f "$record"' EXIT
+"$root/scripts/record_abi.sh" "$library" "$record"
+abidiff --no-added-syms --harmless "$root/capi/abi/limitree.abi" "$record"
