@@ -32,7 +32,9 @@ Decision aggregate(const Plan& plan) {
   Duration charged_wait = Duration::zero();  // of levels a denial charged
   for (const Level& level : plan.levels) {
     const Verdict& verdict = level.verdict;
-    if (level.limit->mode == Mode::kShadow) {
+    // A refund tells of every level that it gave back to.
+    if (level.limit->mode == Mode::kShadow &&
+        plan.operation != Operation::kRefund) {
       decision.shadowed |= verdict.limited;
       continue;
     }

@@ -6,10 +6,12 @@
 #ifndef LIMITREE_BASE_INLINE_VECTOR_HPP
 #define LIMITREE_BASE_INLINE_VECTOR_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 namespace limitree {
 
@@ -24,11 +26,24 @@ class InlineVector {
   InlineVector(const InlineVector&) = delete;
   InlineVector& operator=(const InlineVector&) = delete;
 
-  T& push_back(const T& value) {
-    if (size_ == capacity_) grow();
-    T* const place = new (data_ + size_) T(value);
+  void push_back(const T& value) { emplace_back(value); }
+
+  // Makes the element where it stays: a copy of what was written a moment ago
+  // costs more than all the rest of a push.
+  template <typename... Args>
+  T& emplace_back(Args&&... args) {
+    if (size_ == capacity_) [[unlikely]]
+      grow(size_ + 1);
+    T* const place = new (data_ + size_) T{std::forward<Args>(args)...};
     ++size_;
     return *place;
+  }
+
+  // Sets the size.  New elements are not initialized.
+  void resize(std::size_t size) {
+    if (size > capacity_) [[unlikely]]
+      grow(size);
+    size_ = size;
   }
   void pop_back() { --size_; }
   void clear() { size_ = 0; }
@@ -47,14 +62,15 @@ class InlineVector {
   const T& back() const { return data_[size_ - 1]; }
 
  private:
-  void grow() {
+  void grow(std::size_t size) {
+    const std::size_t capacity = std::max(size, 2 * capacity_);
     // A copy of the old elements is all that is kept: T is plain data.
-    auto larger = std::make_unique<std::byte[]>(2 * capacity_ * sizeof(T));
+    auto larger = std::make_unique<std::byte[]>(capacity * sizeof(T));
     std::memcpy(larger.get(), static_cast<const void*>(data_),
                 size_ * sizeof(T));
     heap_ = std::move(larger);
     data_ = reinterpret_cast<T*>(heap_.get());
-    capacity_ *= 2;
+    capacity_ = capacity;
   }
 
   static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);

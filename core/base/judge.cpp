@@ -4,73 +4,49 @@ namespace limitree {
 
 namespace {
 
-bool counts(const Level& level) { return level.limit->mode != Mode::kShadow; }
+// The verdict of a level that cannot be limited, left with `debt`.
+Verdict unlimited_verdict(const Level& level, const Probe& found,
+                          Duration debt) {
+  Verdict verdict = limitree::verdict(level.limit->rate, found, debt);
+  verdict.limited = false;
+  verdict.retry_after = kNotLimited;
+  verdict.charged &= level.limit->mode != Mode::kCheck;
+  return verdict;
+}
 
 Probe probe_of(const Level& level) {
   return probe(level.limit->rate, level.debt, level.cost);
 }
 
-// As if every level were charged that will be; peek() and check-mode levels
-// report the same without anything being written.
-void judge_charge(Plan* plan) {
-  bool allowed = true;
-  for (const Level& level : plan->levels) {
-    if (counts(level) && !probe_of(level).fits) allowed = false;
-  }
-  for (Level& level : plan->levels) {
-    const Probe found = probe_of(level);
-    level.applied =
-        found.fits && (allowed || level.limit->charge == Charge::kIndependent);
-    level.verdict =
-        verdict(level.limit->rate, found,
-                level.applied ? found.debt + found.charge : found.debt);
-  }
+void judge_spend(Level* level) {
+  const Probe found = probe_of(*level);
+  level->applied = true;
+  level->verdict = unlimited_verdict(
+      *level, found, debt_after_spend(level->limit->rate, found));
 }
 
-void judge_spend(Plan* plan) {
-  for (Level& level : plan->levels) {
-    const Probe found = probe_of(level);
-    const Rate& rate = level.limit->rate;
-    level.applied = true;
-    level.verdict = verdict(rate, found, debt_after_spend(rate, found));
-    level.verdict.limited = false;
-    level.verdict.retry_after = kNotLimited;
-  }
-}
-
-void judge_refund(Plan* plan) {
-  for (Level& level : plan->levels) {
-    const Probe found = probe_of(level);
-    level.applied = level.limit->mode != Mode::kCheck;
-    level.verdict =
-        verdict(level.limit->rate, found,
-                level.applied ? debt_after_refund(found) : found.debt);
-    level.verdict.limited = false;
-    level.verdict.retry_after = kNotLimited;
-    level.verdict.next_after = Duration::zero();  // giving back never waits
-  }
+void judge_refund(Level* level) {
+  const Probe found = probe_of(*level);
+  level->applied = level->limit->mode != Mode::kCheck;
+  level->verdict = unlimited_verdict(
+      *level, found, level->applied ? debt_after_refund(found) : found.debt);
+  level->verdict.next_after = Duration::zero();  // giving back never waits
 }
 
 }  // namespace
 
-void judge(Plan* plan) {
-  switch (plan->operation) {
+void judge(Operation operation, Level* levels, std::size_t count) {
+  switch (operation) {
     case Operation::kAuthorize:
     case Operation::kPeek:
-      judge_charge(plan);
+      judge_charge(operation, levels, count);
       break;
     case Operation::kSpend:
-      judge_spend(plan);
+      for (std::size_t i = 0; i < count; ++i) judge_spend(&levels[i]);
       break;
     case Operation::kRefund:
-      judge_refund(plan);
+      for (std::size_t i = 0; i < count; ++i) judge_refund(&levels[i]);
       break;
-  }
-  for (Level& level : plan->levels) {
-    if (plan->operation == Operation::kPeek ||
-        level.limit->mode == Mode::kCheck) {
-      level.verdict.charged = false;
-    }
   }
 }
 

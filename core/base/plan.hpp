@@ -15,6 +15,7 @@
 #include "base/gcra.hpp"
 #include "base/inline_vector.hpp"
 #include "base/limit.hpp"
+#include "base/status.hpp"
 
 namespace limitree {
 
@@ -65,6 +66,11 @@ constexpr std::int64_t saturating_cost(std::int64_t cost, std::int64_t factor) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(cost, factor, &product) ? INT64_MAX : product;
 }
+
+// Joins the levels of *plan that have the same bucket, each into the first of
+// them and with the largest cost.  kInvalidArgument if they are of different
+// limits.
+Status join_same_buckets(Plan* plan);
 
 }  // namespace limitree
 

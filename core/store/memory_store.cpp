@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include "base/judge.hpp"
 
@@ -33,15 +35,16 @@ constexpr std::uint64_t kSegmentTag = 0;
 constexpr std::uint64_t kPatternTag = 1;
 constexpr std::uint64_t kSuffixTag = 2;
 
-void absorb(const Segment& segment, SipHash* hash) {
-  hash->absorb(segment.text, segment.kind == Segment::Kind::kPattern
-                                 ? kPatternTag
-                                 : kSegmentTag);
-}
-
-std::uint64_t tag_of(SipHash hash, const Limit& limit) {
-  if (!limit.suffix.empty()) hash.absorb(limit.suffix, kSuffixTag);
-  const std::uint64_t tag = hash.finish();
+[[gnu::always_inline]] inline std::uint64_t tag_of(const SipHash& path,
+                                                   const Limit& limit) {
+  std::uint64_t tag = 0;
+  if (limit.suffix.empty()) [[likely]] {
+    tag = path.finish();
+  } else {
+    SipHash bucket = path;
+    bucket.absorb(limit.suffix, kSuffixTag);
+    tag = bucket.finish();
+  }
   return tag != 0 ? tag : 1;  // 0 marks a slot that was never used
 }
 
@@ -52,42 +55,65 @@ struct alignas(64) MemoryStore::Shard {
   BucketTable table{1};
 };
 
-// Where a level's bucket is.
-struct MemoryStore::Place {
-  std::uint64_t tag;
-  std::uint32_t shard;
-  Bucket* bucket;  // null if absent
+// What one request needs besides its plan: arrays with a place per level.
+//
+// Most requests meet a level or two or three.  For these the number is known to
+// the compiler, which unrolls every loop: half of the cost of a small one is in
+// the looping.
+template <std::size_t kLevels>
+struct MemoryStore::Work {
+  explicit Work(std::size_t /*levels*/) {}
+  static constexpr std::size_t count() { return kLevels; }
+
+  std::uint64_t tags[kLevels];
+  Bucket* buckets[kLevels];       // null where there is none
+  std::uint32_t shards[kLevels];  // to be locked: ascending, each once
 };
 
-// Holds the locks of all shards of some places.
+template <>
+struct MemoryStore::Work<0> {
+  explicit Work(std::size_t levels)
+      : tags(levels), buckets(levels), shards(levels) {}
+  std::size_t count() const { return tags.size(); }
+
+  std::vector<std::uint64_t> tags;
+  std::vector<Bucket*> buckets;
+  std::vector<std::uint32_t> shards;
+};
+
+// Holds the locks of the shards of some tags.
+template <std::size_t kLevels>
 class MemoryStore::Locked {
  public:
-  Locked(Shard* shards, const Place* places, std::size_t count)
-      : shards_(shards) {
-    for (std::size_t i = 0; i < count; ++i) insert(places[i].shard);
-    for (const std::uint32_t shard : ordered_) shards_[shard].lock.lock();
+  Locked(MemoryStore* store, Work<kLevels>* work)
+      : all_(store->shards_.get()), work_(work) {
+    for (std::size_t i = 0; i < work->count(); ++i) {
+      insert(store->shard_index(work->tags[i]));
+    }
+    for (std::size_t i = 0; i < count_; ++i) all_[work->shards[i]].lock.lock();
   }
   ~Locked() {
-    for (const std::uint32_t shard : ordered_) shards_[shard].lock.unlock();
+    for (std::size_t i = 0; i < count_; ++i) {
+      all_[work_->shards[i]].lock.unlock();
+    }
   }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
  private:
-  // Insertion sort, each shard once: a handful, and mostly one to three.
+  // Insertion sort, each shard once.
   void insert(std::uint32_t shard) {
-    std::size_t at = ordered_.size();
-    while (at > 0 && ordered_[at - 1] >= shard) --at;
-    if (at < ordered_.size() && ordered_[at] == shard) return;
-    ordered_.push_back(shard);
-    for (std::size_t i = ordered_.size() - 1; i > at; --i) {
-      ordered_[i] = ordered_[i - 1];
-    }
-    ordered_[at] = shard;
+    auto& shards = work_->shards;
+    std::size_t at = count_;
+    while (at > 0 && shards[at - 1] >= shard) --at;
+    if (at < count_ && shards[at] == shard) return;
+    for (std::size_t i = count_++; i > at; --i) shards[i] = shards[i - 1];
+    shards[at] = shard;
   }
 
-  Shard* const shards_;
-  InlineVector<std::uint32_t, 8> ordered_;
+  Shard* const all_;
+  Work<kLevels>* const work_;
+  std::size_t count_ = 0;
 };
 
 MemoryStore::MemoryStore(std::int64_t max_buckets, Clock clock)
@@ -103,6 +129,10 @@ MemoryStore::MemoryStore(std::int64_t max_buckets, Clock clock)
   watch_forks();
 }
 
+inline BucketTable& MemoryStore::table_of(std::uint64_t tag) {
+  return shards_[shard_index(tag)].table;
+}
+
 MemoryStore::~MemoryStore() { unwatch_forks(); }
 
 void MemoryStore::before_fork() {
@@ -113,78 +143,109 @@ void MemoryStore::after_fork() {
   for (std::uint32_t i = 0; i < shard_count_; ++i) shards_[i].lock.unlock();
 }
 
-// Hashes each path once, from front to back, and takes a copy of the state
-// wherever a level ends.
-void MemoryStore::locate(const Plan& plan, Place* places) const {
-  SipHash hash = seed_;
-  std::uint32_t first = 0;
+// Hashes each path once, from front to back, and takes the hash so far wherever
+// a level ends.
+template <std::size_t kLevels>
+void MemoryStore::hash(const Plan& plan, Work<kLevels>* work) const {
+  SipHash state = seed_;
+  std::uint32_t first = plan.levels[0].first;
   std::uint32_t depth = 0;
-  for (const Level& level : plan.levels) {
-    if (level.first != first || level.depth < depth) {
-      hash = seed_;
+  for (std::size_t i = 0; i < work->count(); ++i) {
+    const Level& level = plan.levels[i];
+    if (level.first != first) {
+      state = seed_;
       first = level.first;
       depth = 0;
     }
     for (; depth < level.depth; ++depth) {
-      absorb(plan.segments[first + depth], &hash);
+      const Segment& segment = plan.segments[first + depth];
+      state.absorb(segment.text, segment.kind == Segment::Kind::kPattern
+                                     ? kPatternTag
+                                     : kSegmentTag);
     }
-    const std::uint64_t tag = tag_of(hash, *level.limit);
-    const auto shard = static_cast<std::uint32_t>(tag) & (shard_count_ - 1);
-    *places++ = {tag, shard, nullptr};
+    work->tags[i] = tag_of(state, *level.limit);
   }
 }
 
 Status MemoryStore::decide(Plan* plan) {
-  const std::size_t count = plan->levels.size();
-  InlineVector<Place, 6> places;
-  InlineVector<std::uint64_t, 6> tags;
-  for (std::size_t i = 0; i < count; ++i) places.push_back({});
-  locate(*plan, places.data());
-  for (const Place& place : places) tags.push_back(place.tag);
-  const Instant now = clock_.now();
-
-  // From here on nothing allocates, so nothing can be left half done.
-
-  const Locked locked(shards_.get(), places.data(), count);
-  for (const Place& place : places) {
-    shards_[place.shard].table.prefetch(place.tag);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    Place& place = places[i];
-    place.bucket = shards_[place.shard].table.find(place.tag);
-    plan->levels[i].debt = place.bucket == nullptr
-                               ? Duration::zero()
-                               : saturating_sub(place.bucket->tat, now);
-  }
-  judge(plan);
-
-  // Buckets that exist first: an insert may move them.
-  for (std::size_t i = 0; i < count; ++i) {
-    const Verdict& verdict = plan->levels[i].verdict;
-    if (!verdict.charged || places[i].bucket == nullptr) continue;
-    // Without debt the bucket is gone, also for a clock that steps back.
-    places[i].bucket->tat = verdict.reset_after == Duration::zero()
-                                ? kLongAgo
-                                : saturating_add(now, verdict.reset_after);
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const Verdict& verdict = plan->levels[i].verdict;
-    if (!verdict.charged || places[i].bucket != nullptr) continue;
-    const Instant tat = saturating_add(now, verdict.reset_after);
-    if (tat <= now) continue;  // at the end of time
-    shards_[places[i].shard].table.insert(places[i].tag, tat, now,
-                                          {tags.data(), count});
+  switch (plan->levels.size()) {
+    case 1:
+      decide_levels<1>(plan);
+      break;
+    case 2:
+      decide_levels<2>(plan);
+      break;
+    case 3:
+      decide_levels<3>(plan);
+      break;
+    default:
+      decide_levels<0>(plan);
   }
   return {};
 }
 
+template <std::size_t kLevels>
+void MemoryStore::decide_levels(Plan* plan) {
+  Work<kLevels> work(plan->levels.size());
+  // The hash overlaps with the clock, but not the other way about.
+  const Instant now = clock_.now();
+  hash(*plan, &work);
+  const Locked<kLevels> locked(this, &work);
+  load(&work, now, plan);
+  if (plan->operation == Operation::kAuthorize) [[likely]] {
+    judge_charge(Operation::kAuthorize, plan->levels.data(), work.count());
+  } else {
+    judge(plan->operation, plan->levels.data(), work.count());
+  }
+  store(work, now, *plan);
+}
+
+template <std::size_t kLevels>
+void MemoryStore::load(Work<kLevels>* work, Instant now, Plan* plan) {
+  for (std::size_t i = 0; work->count() > 1 && i < work->count(); ++i) {
+    table_of(work->tags[i]).prefetch(work->tags[i]);
+  }
+  for (std::size_t i = 0; i < work->count(); ++i) {
+    Bucket* const bucket = table_of(work->tags[i]).find(work->tags[i]);
+    work->buckets[i] = bucket;
+    plan->levels[i].debt =
+        bucket == nullptr ? Duration::zero() : saturating_sub(bucket->tat, now);
+  }
+}
+
+// Writes the buckets that exist first: an insert may move them.
+template <std::size_t kLevels>
+void MemoryStore::store(const Work<kLevels>& work, Instant now,
+                        const Plan& plan) {
+  bool inserts = false;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const Verdict& verdict = plan.levels[i].verdict;
+    if (!verdict.charged) continue;
+    if (work.buckets[i] == nullptr) {
+      inserts = true;
+    } else {
+      // Without debt the bucket is gone, also for a clock that steps back.
+      work.buckets[i]->tat = verdict.reset_after == Duration::zero()
+                                 ? kLongAgo
+                                 : saturating_add(now, verdict.reset_after);
+    }
+  }
+  if (!inserts) return;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const Verdict& verdict = plan.levels[i].verdict;
+    if (!verdict.charged || work.buckets[i] != nullptr) continue;
+    const Instant tat = saturating_add(now, verdict.reset_after);
+    if (tat <= now) continue;  // at the end of time
+    table_of(work.tags[i]).insert(work.tags[i], tat, now, work.tags);
+  }
+}
+
 Status MemoryStore::reset(const Plan& plan) {
-  InlineVector<Place, 6> places;
-  for (std::size_t i = 0; i < plan.levels.size(); ++i) places.push_back({});
-  locate(plan, places.data());
-  const Locked locked(shards_.get(), places.data(), places.size());
-  for (const Place& place : places) {
-    Bucket* const bucket = shards_[place.shard].table.find(place.tag);
+  Work<0> work(plan.levels.size());
+  hash(plan, &work);
+  const Locked<0> locked(this, &work);
+  for (const std::uint64_t tag : work.tags) {
+    Bucket* const bucket = table_of(tag).find(tag);
     if (bucket != nullptr) bucket->tat = kLongAgo;
   }
   return {};

@@ -38,12 +38,26 @@ class MemoryStore final : public Store, private ForkGuard {
 
  private:
   struct Shard;
-  struct Place;
+  template <std::size_t kLevels>  // 0: as many as there are
+  struct Work;
+  template <std::size_t kLevels>
   class Locked;
 
   void before_fork() override;
   void after_fork() override;
-  void locate(const Plan& plan, Place* places) const;
+  std::uint32_t shard_index(std::uint64_t tag) const {
+    return static_cast<std::uint32_t>(tag) & (shard_count_ - 1);
+  }
+  BucketTable& table_of(std::uint64_t tag);
+
+  template <std::size_t kLevels>
+  void decide_levels(Plan* plan);
+  template <std::size_t kLevels>
+  void hash(const Plan& plan, Work<kLevels>* work) const;
+  template <std::size_t kLevels>
+  void load(Work<kLevels>* work, Instant now, Plan* plan);
+  template <std::size_t kLevels>
+  void store(const Work<kLevels>& work, Instant now, const Plan& plan);
 
   const Clock clock_;
   const SipHash seed_;

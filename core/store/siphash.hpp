@@ -24,20 +24,21 @@ struct SipKey {
   static const SipKey& of_process();
 };
 
-// The state after any number of words.  Copy it to hash every prefix of a path
-// in one pass.
+// The state after any number of words; finish() leaves it as it is, so that
+// every prefix of a path is hashed in one pass.
+//
+// Inlined at any price: the four words must stay in registers.  Written to
+// memory one by one and read back as a whole, they cost as much as the hash.
 class SipHash {
  public:
   explicit SipHash(const SipKey& key)
-      : v0_(key.k0 ^ 0x736f6d6570736575),
-        v1_(key.k1 ^ 0x646f72616e646f6d),
-        v2_(key.k0 ^ 0x6c7967656e657261),
-        v3_(key.k1 ^ 0x7465646279746573) {}
+      : state_{key.k0 ^ 0x736f6d6570736575, key.k1 ^ 0x646f72616e646f6d,
+               key.k0 ^ 0x6c7967656e657261, key.k1 ^ 0x7465646279746573} {}
 
-  void absorb(std::uint64_t word) {
-    v3_ ^= word;
-    round();
-    v0_ ^= word;
+  [[gnu::always_inline]] void absorb(std::uint64_t word) {
+    state_.v3 ^= word;
+    state_.round();
+    state_.v0 ^= word;
   }
 
   // Absorbs `text` so that no other sequence of (text, tag) gives the same
@@ -45,7 +46,7 @@ class SipHash {
   // it can be told apart, read from the end.
   //
   // REQUIRES: text.size() < 2^28, tag < 16.
-  void absorb(std::string_view text, std::uint64_t tag) {
+  [[gnu::always_inline]] void absorb(std::string_view text, std::uint64_t tag) {
     const char* at = text.data();
     const char* const end = at + (text.size() & ~std::size_t{7});
     for (; at != end; at += 8) absorb(load<std::uint64_t>(at));
@@ -57,13 +58,14 @@ class SipHash {
     absorb(rest | (std::uint64_t{text.size()} << 4 | tag) << 32);
   }
 
-  std::uint64_t finish() const {
-    SipHash end = *this;
-    end.v2_ ^= 0xff;
+  // The hash of what was absorbed so far; more may follow.
+  [[gnu::always_inline]] std::uint64_t finish() const {
+    State end = state_;
+    end.v2 ^= 0xff;
     end.round();
     end.round();
     end.round();
-    return end.v0_ ^ end.v1_ ^ end.v2_ ^ end.v3_;
+    return end.v0 ^ end.v1 ^ end.v2 ^ end.v3;
   }
 
  private:
@@ -89,22 +91,26 @@ class SipHash {
            byte(size - 1) << (8 * (size - 1));
   }
 
-  void round() {
-    v0_ += v1_;
-    v2_ += v3_;
-    v1_ = std::rotl(v1_, 13) ^ v0_;
-    v3_ = std::rotl(v3_, 16) ^ v2_;
-    v0_ = std::rotl(v0_, 32) + v3_;
-    v2_ += v1_;
-    v3_ = std::rotl(v3_, 21) ^ v0_;
-    v1_ = std::rotl(v1_, 17) ^ v2_;
-    v2_ = std::rotl(v2_, 32);
-  }
+  struct State {
+    std::uint64_t v0;
+    std::uint64_t v1;
+    std::uint64_t v2;
+    std::uint64_t v3;
 
-  std::uint64_t v0_;
-  std::uint64_t v1_;
-  std::uint64_t v2_;
-  std::uint64_t v3_;
+    void round() {
+      v0 += v1;
+      v2 += v3;
+      v1 = std::rotl(v1, 13) ^ v0;
+      v3 = std::rotl(v3, 16) ^ v2;
+      v0 = std::rotl(v0, 32) + v3;
+      v2 += v1;
+      v3 = std::rotl(v3, 21) ^ v0;
+      v1 = std::rotl(v1, 17) ^ v2;
+      v2 = std::rotl(v2, 32);
+    }
+  };
+
+  State state_;
 };
 
 }  // namespace limitree

@@ -1,0 +1,166 @@
+// Decisions through the C++ store interface, clock included, beside a map with
+// a mutex and a pointer chase over as many bytes.
+//
+// Every row is one decision; allowed ones, for they cost more than denied.
+
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <memory>
+
+#include "bench/peers.hpp"
+#include "store/memory_store.hpp"
+
+namespace limitree::bench {
+namespace {
+
+constexpr std::uint32_t kMillion = 1'000'000;
+constexpr std::int64_t kBucketBytes = 22;  // of the memory store, at 1M
+
+// So generous that nothing is ever denied, so slow that nothing runs full: the
+// buckets of a million callers stay live.
+Limit generous() {
+  Limit limit;
+  limit.rate = {std::chrono::seconds(1), 3'000'000'000};
+  return limit;
+}
+
+const Limit kLimit = generous();
+const Rate kRate = kLimit.rate;
+
+// user:<caller>, user:<caller>:trade, user:<caller>:trade:AAPL-USD
+bool decide(Store* store, std::string_view caller, std::uint32_t levels) {
+  constexpr std::string_view kRest[] = {"trade", "AAPL-USD"};
+  Plan plan(Operation::kAuthorize);
+  plan.segments.emplace_back("user", Segment::Kind::kExact);
+  plan.segments.emplace_back(caller, Segment::Kind::kCaller);
+  plan.levels.emplace_back(&kLimit, 0u, 2u, 1);
+  for (std::uint32_t i = 1; i < levels; ++i) {
+    plan.segments.emplace_back(kRest[i - 1], Segment::Kind::kExact);
+    plan.levels.emplace_back(&kLimit, 0u, 2 + i, 1);
+  }
+  return store->decide(&plan).ok() && !plan.levels[0].verdict.limited;
+}
+
+// Shared by the threads of one benchmark; made anew for each.
+std::unique_ptr<MemoryStore> g_store;
+std::unique_ptr<MapStore> g_map;
+
+void fill_store(std::uint32_t callers, std::uint32_t levels) {
+  g_store = std::make_unique<MemoryStore>(
+      std::max<std::int64_t>(std::int64_t{callers} * levels, 1000));
+  Callers all(callers, 1);
+  for (std::uint32_t i = 0; i < callers; ++i) {
+    decide(g_store.get(), all.name(i), levels);
+  }
+}
+
+void fill_map(std::uint32_t callers) {
+  g_map = std::make_unique<MapStore>();
+  Callers all(callers, 1);
+  for (std::uint32_t i = 0; i < callers; ++i) {
+    g_map->authorize(all.name(i), kRate, 1);
+  }
+}
+
+// Arguments: callers, levels.
+void limitree_store(benchmark::State& state) {
+  const auto callers = static_cast<std::uint32_t>(state.range(0));
+  const auto levels = static_cast<std::uint32_t>(state.range(1));
+  Callers next(callers, static_cast<std::uint64_t>(state.thread_index()) + 1);
+  bool allowed = true;
+  for (auto _ : state) allowed &= decide(g_store.get(), next.next(), levels);
+  if (!allowed) state.SkipWithError("a request was denied");
+  if (state.thread_index() == 0) {
+    const StoreStats stats = g_store->stats();
+    state.counters["B/bucket"] =
+        static_cast<double>(stats.bytes) / static_cast<double>(stats.buckets);
+  }
+}
+
+void map_and_mutex(benchmark::State& state) {
+  const auto callers = static_cast<std::uint32_t>(state.range(0));
+  Callers next(callers, static_cast<std::uint64_t>(state.thread_index()) + 1);
+  bool limited = false;
+  for (auto _ : state) {
+    limited |= g_map->authorize(next.next(), kRate, 1).limited;
+  }
+  if (limited) state.SkipWithError("a request was denied");
+}
+
+void map_and_mutex_copied_key(benchmark::State& state) {
+  const auto callers = static_cast<std::uint32_t>(state.range(0));
+  Callers next(callers, static_cast<std::uint64_t>(state.thread_index()) + 1);
+  bool limited = false;
+  for (auto _ : state) {
+    limited |= g_map->authorize_copied("user", next.next(), kRate, 1).limited;
+  }
+  if (limited) state.SkipWithError("a request was denied");
+}
+
+void setup_store(const benchmark::State& state) {
+  fill_store(static_cast<std::uint32_t>(state.range(0)),
+             static_cast<std::uint32_t>(state.range(1)));
+}
+void setup_map(const benchmark::State& state) {
+  fill_map(static_cast<std::uint32_t>(state.range(0)));
+}
+void teardown(const benchmark::State&) {
+  g_store.reset();
+  g_map.reset();
+}
+
+void pointer_chase(benchmark::State& state) {
+  const PointerChase chase(static_cast<std::size_t>(state.range(0)));
+  std::uint32_t at = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(at = chase.step(at));
+}
+
+void clock_now(benchmark::State& state) {
+  const Clock clock;
+  for (auto _ : state) benchmark::DoNotOptimize(clock.now());
+}
+
+// One thread, then two.
+#define LIMITREE_MAP_ROWS(name) \
+  BENCHMARK(name)               \
+      ->Setup(setup_map)        \
+      ->Teardown(teardown)      \
+      ->ArgName("callers")      \
+      ->Arg(1)                  \
+      ->Arg(1000)               \
+      ->Arg(kMillion);          \
+  BENCHMARK(name)               \
+      ->Setup(setup_map)        \
+      ->Teardown(teardown)      \
+      ->ArgName("callers")      \
+      ->Arg(1)                  \
+      ->Arg(kMillion)           \
+      ->Threads(2)              \
+      ->UseRealTime()
+
+BENCHMARK(clock_now);
+BENCHMARK(pointer_chase)->Arg(kMillion* kBucketBytes);
+BENCHMARK(limitree_store)
+    ->Setup(setup_store)
+    ->Teardown(teardown)
+    ->ArgNames({"callers", "levels"})
+    ->Args({1, 1})
+    ->Args({1, 2})
+    ->Args({1, 3})
+    ->Args({1000, 1})
+    ->Args({kMillion, 1})
+    ->Args({kMillion, 3});
+BENCHMARK(limitree_store)
+    ->Setup(setup_store)
+    ->Teardown(teardown)
+    ->ArgNames({"callers", "levels"})
+    ->Args({1, 1})
+    ->Args({kMillion, 1})
+    ->Threads(2)
+    ->UseRealTime();
+LIMITREE_MAP_ROWS(map_and_mutex);
+LIMITREE_MAP_ROWS(map_and_mutex_copied_key);
+
+}  // namespace
+}  // namespace limitree::bench
