@@ -1,6 +1,130 @@
-// Tree::describe() and Tree::explain(): the tree as text for people.
+// Tree::describe(): the whole tree as text for people.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tree/nodes.hpp"
+#include "tree/problems.hpp"
+#include "tree/text_table.hpp"
 #include "tree/tree.hpp"
+
 namespace limitree {
-std::string Tree::describe() const { return ""; }
-Result<std::string> Tree::explain(Path) const { return std::string(); }
+
+namespace {
+
+// Of the children that a node inherits; all of them would be the same lines
+// again for every override.
+constexpr std::size_t kMaxInherited = 4;
+
+class Description {
+ public:
+  explicit Description(const Nodes& nodes) : nodes_(nodes) {}
+
+  std::string text() {
+    const Children& roots = nodes_.children_of.front();
+    for (std::uint32_t i = 0; i < roots.exact_count; ++i) {
+      add_node(nodes_.children[roots.exact + i], 0);
+    }
+    return table_.text();
+  }
+
+ private:
+  void add_node(const Child& child, std::size_t indent);
+  void add_children(const Node& node, std::size_t indent);
+  std::string remarks(const Child& child) const;
+  std::vector<const Child*> in_order(const Children& children) const;
+
+  const Nodes& nodes_;
+  TextTable table_;
+};
+
+// What follows the name of a node, apart from several limits of its own.
+std::string Description::remarks(const Child& child) const {
+  std::string remarks;
+  const auto add = [&remarks](const std::string& remark) {
+    if (!remarks.empty()) remarks += "; ";
+    remarks += remark;
+  };
+  const Node& node = child.node;
+  if (node.limit_count > 0) {
+    const Limit& first = nodes_.limits[node.first_limit];
+    const std::string here = nodes_.path(node.place) + first.suffix;
+    if (first.policy != here) {
+      const std::size_t size = first.policy.size() - first.suffix.size();
+      add("limits as " + first.policy.substr(0, size));
+    } else if (node.limit_count == 1) {
+      add(limit_in_words(first));
+    }
+  } else if (node.children == kNoIndex) {
+    add("no limits");
+  }
+  if (child.share) add("one bucket for all that match");
+  if (node.children != kNoIndex) {
+    const Children& below = nodes_.children_of[node.children];
+    if (below.ip) {
+      add("by IP address, IPv6 by /" + std::to_string(below.ipv6_prefix));
+    }
+  }
+  return remarks;
+}
+
+void Description::add_node(const Child& child, std::size_t indent) {
+  const Node& node = child.node;
+  table_.add(indent, printable(nodes_.name(child)), remarks(child));
+  if (node.limit_count > 1) {
+    const std::string here = nodes_.path(node.place);
+    for (std::uint32_t i = 0; i < node.limit_count; ++i) {
+      const Limit& limit = nodes_.limits[node.first_limit + i];
+      if (limit.policy != here + limit.suffix) break;  // told in the remarks
+      table_.add(indent + 1, "#" + printable(limit.name),
+                 limit_in_words(limit));
+    }
+  }
+  if (node.children != kNoIndex) add_children(node, indent + 1);
+}
+
+void Description::add_children(const Node& node, std::size_t indent) {
+  std::size_t inherited = 0;
+  for (const Child* child : in_order(nodes_.children_of[node.children])) {
+    const bool own = nodes_.places[child->node.place].parent == node.place;
+    if (own) {
+      add_node(*child, indent);
+    } else if (++inherited <= kMaxInherited) {
+      table_.add(indent, printable(nodes_.name(*child)),
+                 "as " + nodes_.path(child->node.place));
+    }
+  }
+  if (inherited > kMaxInherited) {
+    table_.add(indent, "...",
+               "and " + std::to_string(inherited - kMaxInherited) +
+                   " more that are inherited");
+  }
+}
+
+// The children as they are tried.
+std::vector<const Child*> Description::in_order(
+    const Children& children) const {
+  std::vector<const Child*> all;
+  const auto add = [this, &all](std::uint32_t first, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      all.push_back(&nodes_.children[first + i]);
+    }
+  };
+  add(children.exact, children.exact_count);
+  for (std::uint32_t i = 0; i < children.group_count; ++i) {
+    const NetworkGroup& group = nodes_.groups[children.groups + i];
+    for (std::uint32_t j = 0; j < group.count; ++j) {
+      add(nodes_.networks[group.first + j].child, 1);
+    }
+  }
+  add(children.globs, children.glob_count);
+  if (children.any != kNoIndex) add(children.any, 1);
+  return all;
+}
+
+}  // namespace
+
+std::string Tree::describe() const { return Description(*nodes_).text(); }
+
 }  // namespace limitree

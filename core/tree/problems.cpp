@@ -10,7 +10,7 @@ namespace limitree {
 
 namespace {
 
-constexpr std::size_t kMaxQuoted = 64;
+constexpr std::size_t kMaxPrinted = 64;
 constexpr std::size_t kMaxWord = 24;  // longer words are not misspelt keys
 
 // Letters to add, drop, replace or swap with a neighbour to get from `a` to
@@ -61,30 +61,29 @@ Status Problems::to_status(std::string_view origin) const {
   return Status(std::move(error));
 }
 
-std::string quote(std::string_view text) {
-  std::string quoted = "\"";
+std::string printable(std::string_view text) {
+  std::string safe;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t size = utf8_size(text.substr(i));
-    if (i + std::max<std::size_t>(size, 1) > kMaxQuoted) {
-      quoted += "...";
-      break;
-    }
+    if (i + std::max<std::size_t>(size, 1) > kMaxPrinted) return safe + "...";
     const auto byte = static_cast<unsigned char>(text[i]);
     // C1 control characters are two bytes, the first of which is 0xc2.
     const bool c1 = byte == 0xc2 && size == 2 &&
                     static_cast<unsigned char>(text[i + 1]) < 0xa0;
     if (size == 0 || c1 || byte < 0x20 || byte == 0x7f) {
-      quoted += "\\x";
-      append_hex(byte, &quoted);
+      safe += "\\x";
+      append_hex(byte, &safe);
       ++i;
       continue;
     }
-    if (byte == '"' || byte == '\\') quoted += '\\';
-    quoted += text.substr(i, size);
+    if (byte == '"' || byte == '\\') safe += '\\';
+    safe += text.substr(i, size);
     i += size;
   }
-  return quoted += '"';
+  return safe;
 }
+
+std::string quote(std::string_view text) { return '"' + printable(text) + '"'; }
 
 std::string_view nearest(std::string_view word,
                          std::span<const std::string_view> known) {

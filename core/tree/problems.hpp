@@ -46,8 +46,10 @@ class Problems {
   std::size_t uncounted_ = 0;  // left out beyond kMaxMessages
 };
 
-// `text` in double quotes, safe to print: one line of UTF-8, cut after 64
-// bytes.
+// `text` made safe to print: one line of UTF-8, cut after 64 bytes.
+std::string printable(std::string_view text);
+
+// The same in double quotes.
 std::string quote(std::string_view text);
 
 // The one of `known` that `word` was probably meant to be; empty if none is

@@ -47,9 +47,7 @@ Status unknown_root(const Nodes& nodes, std::string_view segment) {
       break;
     }
     if (i > 0) message += ", ";
-    const std::string quoted =
-        quote(nodes.name(nodes.children[roots.exact + i]));
-    message += quoted.substr(1, quoted.size() - 2);
+    message += printable(nodes.name(nodes.children[roots.exact + i]));
   }
   return Status(Code::kUnknownRoot, std::move(message));
 }

@@ -1,0 +1,103 @@
+// Tree::explain(): how one path walks down, as text for people.
+
+#include <string>
+#include <utility>
+
+#include "tree/key.hpp"
+#include "tree/nodes.hpp"
+#include "tree/number.hpp"
+#include "tree/problems.hpp"
+#include "tree/text_table.hpp"
+#include "tree/tree.hpp"
+
+namespace limitree {
+
+namespace {
+
+// Why a segment led to a child of the node that was written at `parent`.
+std::string reason(const Nodes& nodes, const Step& step,
+                   std::string_view segment, std::uint32_t parent) {
+  const Child& child = *step.child;
+  const std::string name = printable(nodes.name(child));
+  std::string why;
+  switch (step.pattern) {
+    case PatternKind::kExact:
+      why = "exact child";
+      break;
+    case PatternKind::kNetwork:
+      why = "lies in " + name;
+      break;
+    case PatternKind::kGlob:
+      why = "matches \"" + name + "\"";
+      break;
+    case PatternKind::kAny:
+      why = "matches \"*\", no other child does";
+      break;
+  }
+  if (child.share) {
+    why += ", one bucket for all that match";
+  } else if (step.segment.text != segment) {
+    why += ", counted as " + printable(step.segment.text);
+  }
+  const std::uint32_t written = nodes.places[child.node.place].parent;
+  if (written != parent) why += ", inherited from " + nodes.path(written);
+  if (child.node.limit_count == 0) why += ", no limits here";
+  return why;
+}
+
+// One line for each segment, and where the walk ended.
+// REQUIRES: match() accepts `path`.
+std::string explain_steps(const Nodes& nodes, Path path) {
+  TextTable table;
+  Plan scratch(Operation::kPeek);
+  const Children* from = &nodes.children_of.front();
+  const Child* child = nodes.find_exact(*from, path[0]);
+  table.add(1, printable(path[0]), "top-level name");
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    const std::string segment = printable(path[i]);
+    const Node node = child->node;
+    if (node.children == kNoIndex) {
+      table.add(1, segment,
+                "nothing lies below " + nodes.path(node.place) +
+                    ": the walk ends before it");
+      break;
+    }
+    Step step;
+    nodes.step(nodes.children_of[node.children], path[i], &scratch, &step);
+    if (step.child == nullptr) {
+      table.add(1, segment,
+                "no child of " + nodes.path(node.place) +
+                    " matches: the walk ends before it");
+      break;
+    }
+    table.add(1, segment, reason(nodes, step, path[i], node.place));
+    child = step.child;
+  }
+  return table.text();
+}
+
+std::string explain_levels(const Plan& plan) {
+  if (plan.levels.empty()) return "  none: the path is unlimited\n";
+  TextTable table;
+  for (const Level& level : plan.levels) {
+    const Limit& limit = *level.limit;
+    table.add(1, limit.policy, limit_in_words(limit));
+    table.add(2, "bucket", bucket_name(plan, level));
+    table.add(2, "refill",
+              "one token per " + format_duration(limit.rate.emission_interval) +
+                  ", full after " + format_duration(limit.rate.burst_offset()));
+  }
+  return table.text();
+}
+
+}  // namespace
+
+Result<std::string> Tree::explain(Path path) const {
+  Plan plan(Operation::kPeek);
+  Status status = match(path, 1, &plan);
+  if (!status.ok()) return status;
+  return "path\n" + explain_steps(*nodes_, path) + "levels\n" +
+         explain_levels(plan);
+}
+
+}  // namespace limitree

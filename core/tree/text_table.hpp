@@ -1,0 +1,37 @@
+// Lines of two columns, the second of them aligned: for describe() and
+// explain().
+
+#ifndef LIMITREE_TREE_TEXT_TABLE_HPP
+#define LIMITREE_TREE_TEXT_TABLE_HPP
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/limit.hpp"
+
+namespace limitree {
+
+class TextTable {
+ public:
+  // A line, its left column indented by `indent` steps.
+  void add(std::size_t indent, std::string left, std::string right);
+
+  std::string text() const;
+
+ private:
+  struct Line {
+    std::string left;
+    std::string right;
+  };
+
+  std::vector<Line> lines_;
+  std::size_t width_ = 0;  // of the left column
+};
+
+// "30 per 1m, capacity 16", and whatever is not usual: "..., shadow".
+std::string limit_in_words(const Limit& limit);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_TEXT_TABLE_HPP
