@@ -87,6 +87,15 @@ void Compiler::run(const std::vector<Draft>& roots) {
   Children children;
   store(merged, &children);
   nodes_->children_of.front() = children;
+
+  // The tree may live long and be large; it never grows again.
+  nodes_->limits.shrink_to_fit();
+  nodes_->children_of.shrink_to_fit();
+  nodes_->children.shrink_to_fit();
+  nodes_->networks.shrink_to_fit();
+  nodes_->slots.shrink_to_fit();
+  nodes_->places.shrink_to_fit();
+  nodes_->text.shrink_to_fit();
 }
 
 // The children of a node made of `layers`; kNoIndex if it has none.

@@ -88,21 +88,15 @@ const Child* Nodes::find_glob(const Children& from,
   return nullptr;
 }
 
-bool Nodes::step(const Children& from, std::string_view segment, Plan* plan,
-                 Step* out) const {
-  if (from.ip) return step_by_address(from, segment, plan, out);
-  if (const Child* exact = find_exact(from, segment)) {
-    *out = {exact, PatternKind::kExact, {segment, Segment::Kind::kExact}};
-    return true;
-  }
+void Nodes::step_by_pattern(const Children& from, std::string_view segment,
+                            Step* out) const {
   const Child* child = find_glob(from, segment);
   out->pattern = child != nullptr ? PatternKind::kGlob : PatternKind::kAny;
   if (child == nullptr && from.any != kNoIndex) child = &children[from.any];
   out->child = child;
-  if (child == nullptr) return true;
+  if (child == nullptr) return;
   out->segment = child->share ? Segment{name(*child), Segment::Kind::kPattern}
                               : substituted(segment);
-  return true;
 }
 
 bool Nodes::step_by_address(const Children& from, std::string_view segment,

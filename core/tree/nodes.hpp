@@ -121,6 +121,8 @@ struct Nodes {
   const NetworkChild* find_network(const Children& from,
                                    const Address& address) const;
   const Child* find_glob(const Children& from, std::string_view segment) const;
+  void step_by_pattern(const Children& from, std::string_view segment,
+                       Step* out) const;
   bool step_by_address(const Children& from, std::string_view segment,
                        Plan* plan, Step* out) const;
 };
@@ -141,6 +143,24 @@ inline const Child* Nodes::find_exact(const Children& from,
     }
   }
   return nullptr;
+}
+
+// Literal names and "*" are what most trees are made of, and are inline.
+inline bool Nodes::step(const Children& from, std::string_view segment,
+                        Plan* plan, Step* out) const {
+  if (from.ip) [[unlikely]]
+    return step_by_address(from, segment, plan, out);
+  if (const Child* exact = find_exact(from, segment)) {
+    *out = {exact, PatternKind::kExact, {segment, Segment::Kind::kExact}};
+  } else if (from.glob_count == 0 && from.any != kNoIndex &&
+             !children[from.any].share) {
+    *out = {&children[from.any],
+            PatternKind::kAny,
+            {segment, Segment::Kind::kCaller}};
+  } else {
+    step_by_pattern(from, segment, out);
+  }
+  return true;
 }
 
 }  // namespace limitree

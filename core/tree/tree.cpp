@@ -58,15 +58,15 @@ Status no_address(std::size_t index, std::string_view segment) {
                                             " is not an IP address");
 }
 
-void append_levels(const Nodes& nodes, const Node& node, std::size_t first,
+// A node's levels begin at segments[first] of the plan and end with the last.
+void append_levels(const Nodes& nodes, const Node& node, std::uint32_t first,
                    std::int64_t cost, Plan* plan) {
-  const Limit* const begin = nodes.limits.data() + node.first_limit;
-  for (const Limit* limit = begin; limit != begin + node.limit_count; ++limit) {
-    plan->levels.push_back(
-        {limit, static_cast<std::uint32_t>(first),
-         static_cast<std::uint32_t>(plan->segments.size() - first),
-         saturating_cost(cost, limit->cost), Duration::zero(), false,
-         Verdict{}});
+  const Limit* limit = nodes.limits.data() + node.first_limit;
+  const auto depth = static_cast<std::uint32_t>(plan->segments.size()) - first;
+  for (std::uint32_t i = 0; i < node.limit_count; ++i, ++limit) {
+    plan->levels.emplace_back(limit, first, depth,
+                              saturating_cost(cost, limit->cost),
+                              Duration::zero(), false, Verdict{});
   }
 }
 
@@ -94,8 +94,8 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
   if (child == nullptr) return unknown_root(nodes, path[0]);
 
   Rollback rollback(plan);
-  const std::size_t first = plan->segments.size();
-  plan->segments.push_back({path[0], Segment::Kind::kExact});
+  const auto first = static_cast<std::uint32_t>(plan->segments.size());
+  plan->segments.emplace_back(path[0], Segment::Kind::kExact);
   append_levels(nodes, child->node, first, cost, plan);
   for (std::size_t i = 1; i < path.size(); ++i) {
     if (child->node.children == kNoIndex) break;
@@ -106,7 +106,7 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
     }
     if (step.child == nullptr) break;
     child = step.child;
-    plan->segments.push_back(step.segment);
+    plan->segments.emplace_back(step.segment);
     append_levels(nodes, child->node, first, cost, plan);
   }
   rollback.keep();
