@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <span>
@@ -104,6 +105,7 @@ using Path = std::span<const limitree_str>;
 template <typename Segments>
 std::vector<limitree_str> to_path(const Segments& segments) {
   std::vector<limitree_str> path;
+  path.reserve(std::size(segments));
   for (const auto& segment : segments) path.push_back(to_str(segment));
   return path;
 }

@@ -1,6 +1,7 @@
 // A replay's result for people.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -158,16 +159,14 @@ std::string repeated(std::string_view text, std::int64_t count) {
 // limited shows, however little.
 std::string bar(const Histogram::Bin& bin, std::int64_t most,
                 std::int64_t cells, const Terminal& terminal) {
-  const auto scaled = [&](std::int64_t count) {
-    const double share = static_cast<double>(count) / static_cast<double>(most);
-    const auto size =
-        static_cast<std::int64_t>(share * static_cast<double>(cells) + 0.5);
-    return count == 0 ? 0 : std::max(size, std::int64_t{1});
+  const auto scaled = [&](std::int64_t count) -> std::int64_t {
+    const double size = static_cast<double>(count) / static_cast<double>(most) *
+                        static_cast<double>(cells);
+    return count == 0 ? 0 : std::max<std::int64_t>(std::llround(size), 1);
   };
   const std::int64_t red = scaled(bin.limited);
-  const std::int64_t plain =
-      std::max(scaled(bin.requests) - red,
-               std::int64_t{bin.requests > bin.limited ? 1 : 0});
+  const std::int64_t plain = std::max<std::int64_t>(
+      scaled(bin.requests) - red, bin.requests > bin.limited ? 1 : 0);
   const std::string_view full = terminal.utf8 ? "\u2588" : "#";
   const std::string_view shaded = terminal.utf8 ? "\u2592" : "x";
   return repeated(full, plain) +

@@ -53,7 +53,8 @@ TEST(AccessLog, ReadsEveryFieldOfTheCombinedFormat) {
 
 TEST(AccessLog, ReadsTheCommonFormat) {
   const std::string line =
-      R"(2001:db8::1 - - [02/Mar/2026:10:05:03 +0000] "POST /x HTTP/2.0" 204 -)";
+      "2001:db8::1 - - [02/Mar/2026:10:05:03 +0000] "
+      "\"POST /x HTTP/2.0\" 204 -";
   EXPECT_EQ(field(line, Field::kRemoteAddr), "2001:db8::1");
   EXPECT_EQ(field(line, Field::kBytes), "-");
   EXPECT_EQ(field(line, Field::kReferer), "-");

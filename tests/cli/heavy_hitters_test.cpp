@@ -84,11 +84,11 @@ TEST(HeavyHitters, ErrorIsBounded) {
     EXPECT_LE(exact[caller.text], caller.count);
     EXPECT_GE(exact[caller.text], caller.count - caller.error);
   }
-  for (const auto& [name, count] : exact) {
-    const bool found =
-        std::any_of(kept.begin(), kept.end(),
-                    [&](const auto& caller) { return caller.text == name; });
-    EXPECT_TRUE(found || count <= share) << name << " " << count;
+  for (const auto& entry : exact) {
+    const bool found = std::any_of(
+        kept.begin(), kept.end(),
+        [&](const auto& caller) { return caller.text == entry.first; });
+    EXPECT_TRUE(found || entry.second <= share) << entry.first;
   }
 }
 
