@@ -1,11 +1,13 @@
 """Installs limitree and builds projects that know nothing but the result.
 
-Once with find_package (shared, static, C++), once with pkg-config (shared,
-static); before that the installed tree is moved, for packages are, too.
+With find_package (shared, static, C++, and the example in C) and with
+pkg-config (shared, static).  Before that the installed tree is moved, for
+packages are, too.
 
 Usage: outside.py <cmake> <build folder> <cc> <c++> <generator>
 """
 
+import collections
 import os
 import pathlib
 import subprocess
@@ -13,6 +15,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLES = HERE.parent.parent / "examples"
+
+Tools = collections.namedtuple("Tools", "cmake build cc cxx generator")
 
 
 def run(*command, **kwargs):
@@ -39,15 +44,23 @@ def library_path(prefix):
     return {**os.environ, "LD_LIBRARY_PATH": str(folder)}
 
 
-def try_cmake(cmake, compilers, generator, prefix, work):
+def build_project(tools, prefix, source, build):
+    run(tools.cmake, "-S", source, "-B", build, "-G", tools.generator,
+        "--no-warn-unused-cli",
+        f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={tools.cc}",
+        f"-DCMAKE_CXX_COMPILER={tools.cxx}")
+    run(tools.cmake, "--build", build)
+
+
+def try_cmake(tools, prefix, work):
     build = work / "cmake_project"
-    run(cmake, "-S", HERE / "cmake_project", "-B", build, "-G", generator,
-        f"-DCMAKE_PREFIX_PATH={prefix}",
-        f"-DCMAKE_C_COMPILER={compilers[0]}",
-        f"-DCMAKE_CXX_COMPILER={compilers[1]}")
-    run(cmake, "--build", build)
+    build_project(tools, prefix, HERE / "cmake_project", build)
     for program in ("with_shared", "with_static", "with_cpp"):
         run(build / program)
+
+    build = work / "example"
+    build_project(tools, prefix, EXAMPLES / "c", build)
+    run(build / "authorize", EXAMPLES / "limits.yaml")
 
 
 def try_pkg_config(cc, prefix, work):
@@ -71,14 +84,14 @@ def try_pkg_config(cc, prefix, work):
 
 
 def main():
-    cmake, build, cc, cxx, generator = sys.argv[1:]
+    tools = Tools(*sys.argv[1:])
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
-        run(cmake, "--install", build, "--prefix", work / "first")
+        run(tools.cmake, "--install", tools.build, "--prefix", work / "first")
         prefix = work / "moved"
         (work / "first").rename(prefix)
-        try_cmake(cmake, (cc, cxx), generator, prefix, work)
-        try_pkg_config(cc, prefix, work)
+        try_cmake(tools, prefix, work)
+        try_pkg_config(tools.cc, prefix, work)
         command = prefix / "bin" / "limitree"
         if command.exists():
             run(command, "--version")
