@@ -25,6 +25,7 @@ def fingerprint_of_all(tool):
     digest = hashlib.sha256(version)
     paths = [ROOT / ".clang-tidy"]
     for folder in FOLDERS:
+        paths += sorted((ROOT / folder).rglob(".clang-tidy"))
         paths += sorted((ROOT / folder).rglob("*.h"))
         paths += sorted((ROOT / folder).rglob("*.hpp"))
     for path in paths:
