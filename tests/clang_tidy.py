@@ -51,7 +51,7 @@ def look_at(tool, build, path, stamp):
     if run.returncode == 0:
         stamp.touch()
         return ""
-    return run.stdout + run.stderr
+    return run.stdout
 
 
 def main():
