@@ -14,10 +14,13 @@ constexpr std::uint32_t kPageLines = 4096 / kLineBytes;
 void BucketTable::insert(std::uint64_t tag, Instant tat, Instant now,
                          std::span<const std::uint64_t> keep) {
   Bucket* slot = find_free(tag, now);
+  if (slot != nullptr && slot->tag == 0 && used_ >= sweep_at_) {
+    if (make_room(now, false)) slot = find_free(tag, now);
+  }
   // A full window of a table that cannot grow is not helped by a sweep.
-  const bool crowded = slot == nullptr ? lines_ < max_lines_
-                                       : slot->tag == 0 && used_ >= sweep_at_;
-  if (crowded && make_room(now, slot == nullptr)) slot = find_free(tag, now);
+  while (slot == nullptr && lines_ < max_lines_ && make_room(now, true)) {
+    slot = find_free(tag, now);
+  }
   if (slot == nullptr) {
     ++evictions_;
     slot = find_victim(tag, keep);
@@ -61,41 +64,54 @@ Bucket* BucketTable::find_victim(std::uint64_t tag,
 // Returns whether the table was rebuilt.
 bool BucketTable::make_room(Instant now, bool must_grow) {
   const std::int64_t buckets = live(now);
-  std::uint32_t lines = lines_;
-  // Below three fifths the windows have room enough once full buckets are gone.
-  if (must_grow || 5 * buckets >= 3 * std::int64_t{lines} * kSlotsPerLine) {
-    lines = std::min(lines + std::max(lines / 4, kPageLines), max_lines_);
+  std::uint32_t more = 0;
+  // Below three fifths the windows have room enough once full buckets are gone;
+  // where one is full all the same, it is enough to shift it a little.
+  if (5 * buckets >= 3 * std::int64_t{lines_} * kSlotsPerLine) {
+    more = std::max(lines_ / 4, kPageLines);
+  } else if (must_grow) {
+    more = std::max(lines_ / 16, kPageLines);
   }
-  const bool rebuilt =
-      (lines > lines_ || buckets < used_) && rebuild(lines, now);
+  std::uint32_t lines = std::min(lines_ + more, max_lines_);
+  bool rebuilt = false;
+  if (lines > lines_ || buckets < used_) {
+    while (!(rebuilt = rebuild(lines, now)) && lines < max_lines_) {
+      lines = std::min(lines + std::max(lines / 16, kPageLines), max_lines_);
+    }
+  }
   const std::uint32_t slots = lines_ * kSlotsPerLine;
   // Not again before an eighth of the slots has been taken since.
   sweep_at_ = std::max(slots - slots / 4, used_ + slots / 8);
   return rebuilt;
 }
 
+// Moves the buckets with a debt to a table of `lines`.  Returns false, and
+// leaves everything as it is, if there is no memory or a window would overflow
+// that a larger table might spare.
 bool BucketTable::rebuild(std::uint32_t lines, Instant now) {
-  BucketTable larger(max_lines_);
-  larger.pages_ = Pages(lines * std::size_t{kLineBytes});
-  if (larger.pages_.data() == nullptr) return false;
-  larger.lines_ = lines;
+  BucketTable next(max_lines_);
+  next.pages_ = Pages(lines * std::size_t{kLineBytes});
+  if (next.pages_.data() == nullptr) return false;
+  next.lines_ = lines;
   for (std::uint32_t line = 0; line < lines_; ++line) {
     for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
       const Bucket& bucket = slots_of(line)[i];
       if (bucket.tag == 0 || bucket.tat <= now) continue;
-      Bucket* slot = larger.find_free(bucket.tag, now);
+      Bucket* slot = next.find_free(bucket.tag, now);
       if (slot == nullptr) {
-        ++evictions_;
-        slot = larger.find_victim(bucket.tag, {});
+        if (lines < max_lines_) return false;
+        ++next.evictions_;
+        slot = next.find_victim(bucket.tag, {});
         if (slot->tat >= bucket.tat) continue;
       }
-      if (slot->tag == 0) ++larger.used_;
+      if (slot->tag == 0) ++next.used_;
       *slot = bucket;
     }
   }
-  pages_ = std::move(larger.pages_);
+  pages_ = std::move(next.pages_);
   lines_ = lines;
-  used_ = larger.used_;
+  used_ = next.used_;
+  evictions_ += next.evictions_;
   return true;
 }
 

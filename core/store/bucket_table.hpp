@@ -13,9 +13,10 @@
 // without timers or tombstones.  A slot once used stays used until the table is
 // rebuilt; a search may stop at the first one that never was.
 //
-// The table grows by a quarter at a time, up to its maximum.  When a window has
-// no free slot then, the bucket with the least debt in it is evicted: whoever
-// is limited owes most, and is not forgotten because others come in numbers.
+// The table grows by a quarter or less at a time, up to its maximum.  When a
+// window has no free slot then, the bucket with the least debt in it is
+// evicted: whoever is limited owes most, and is not forgotten because others
+// come in numbers.
 //
 // Not for several threads at once: see MemoryStore.
 

@@ -19,7 +19,7 @@ class ForkGuard {
 
  protected:
   ForkGuard() = default;
-  ~ForkGuard() = default;
+  virtual ~ForkGuard() = default;
 
   // Starts and ends being told.  To be called at the end of the most derived
   // constructor and at the beginning of its destructor.

@@ -20,10 +20,10 @@ std::uint32_t shard_count_for(std::int64_t max_buckets) {
       std::bit_floor(std::clamp<std::uint64_t>(shards, 1, 4096)));
 }
 
-// Slots for a third more than max_buckets: at a load of three quarters next to
-// no window is full.
+// Half as many slots again as max_buckets: at a load of two thirds hardly a
+// window is full.
 std::uint32_t max_lines_for(std::int64_t max_buckets, std::uint32_t shards) {
-  const std::int64_t slots = max_buckets + (max_buckets + 2) / 3;
+  const std::int64_t slots = max_buckets + (max_buckets + 1) / 2;
   const std::int64_t per_line =
       std::int64_t{BucketTable::kSlotsPerLine} * shards;
   return static_cast<std::uint32_t>((slots + per_line - 1) / per_line);

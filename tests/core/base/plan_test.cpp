@@ -1,0 +1,81 @@
+#include "base/plan.hpp"
+
+#include <gtest/gtest.h>
+
+namespace limitree {
+namespace {
+
+using Kind = Segment::Kind;
+
+// Two paths, user:alex:trade and user:<second>:trade, with a level each.
+void fill(Plan* plan, const Limit& first, const Limit& second,
+          Segment second_user, std::int64_t second_cost) {
+  for (const Segment segment :
+       {Segment{"user", Kind::kExact}, Segment{"alex", Kind::kCaller},
+        Segment{"user", Kind::kExact}, second_user}) {
+    plan->segments.push_back(segment);
+  }
+  plan->levels.emplace_back(&first, 0u, 2u, 1);
+  plan->levels.emplace_back(&second, 2u, 2u, second_cost);
+}
+
+TEST(SaturatingCost, IsTheProductOrTheLargestNumber) {
+  EXPECT_EQ(saturating_cost(3, 4), 12);
+  EXPECT_EQ(saturating_cost(INT64_MAX, 0), 0);
+  EXPECT_EQ(saturating_cost(INT64_MAX, 2), INT64_MAX);
+}
+
+TEST(JoinSameBuckets, KeepsOneLevelWithTheLargerCost) {
+  const Limit limit;
+  Plan plan(Operation::kAuthorize);
+  fill(&plan, limit, limit, {"alex", Kind::kExact}, 3);
+  ASSERT_TRUE(join_same_buckets(&plan).ok());
+  ASSERT_EQ(plan.levels.size(), 1u);
+  EXPECT_EQ(plan.levels[0].cost, 3);
+  EXPECT_EQ(plan.levels[0].first, 0u);
+}
+
+TEST(JoinSameBuckets, KeepsBucketsOfOtherNames) {
+  const Limit limit;
+  Limit daily;
+  daily.suffix = "#daily";
+  Plan callers(Operation::kAuthorize);
+  fill(&callers, limit, limit, {"kate", Kind::kCaller}, 1);
+  ASSERT_TRUE(join_same_buckets(&callers).ok());
+  EXPECT_EQ(callers.levels.size(), 2u);
+
+  Plan limits(Operation::kAuthorize);
+  fill(&limits, limit, daily, {"alex", Kind::kCaller}, 1);
+  ASSERT_TRUE(join_same_buckets(&limits).ok());
+  EXPECT_EQ(limits.levels.size(), 2u);
+
+  // A pattern that reads like a caller is another bucket.
+  Plan patterns(Operation::kAuthorize);
+  fill(&patterns, limit, limit, {"alex", Kind::kPattern}, 1);
+  ASSERT_TRUE(join_same_buckets(&patterns).ok());
+  EXPECT_EQ(patterns.levels.size(), 2u);
+}
+
+TEST(JoinSameBuckets, RefusesOneBucketWithTwoLimits) {
+  Limit first;
+  first.policy = "ip:2001*";
+  Limit second;
+  second.policy = "ip:*";
+  Plan plan(Operation::kAuthorize);
+  fill(&plan, first, second, {"alex", Kind::kCaller}, 1);
+  const Status status = join_same_buckets(&plan);
+  ASSERT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.error().messages.at(0),
+            "two paths reach the same bucket by different limits, ip:2001* "
+            "and ip:*");
+}
+
+TEST(Keep, HoldsTextsAsLongAsThePlan) {
+  Plan plan(Operation::kAuthorize);
+  const std::string_view first = plan.keep("2001:db8::/64");
+  for (int i = 0; i < 100; ++i) plan.keep(std::to_string(i));
+  EXPECT_EQ(first, "2001:db8::/64");
+}
+
+}  // namespace
+}  // namespace limitree

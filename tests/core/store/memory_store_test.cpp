@@ -1,0 +1,259 @@
+#include "store/memory_store.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "core/store/manual_clock.hpp"
+#include "core/store/store_cases.hpp"
+
+namespace limitree {
+namespace {
+
+class MemoryFixture {
+ public:
+  Store* store() { return &store_; }
+  void advance(Duration by) { clock_.advance(by); }
+
+ private:
+  ManualClock clock_;
+  MemoryStore store_{1000, clock_.clock()};
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Memory, StoreCases, MemoryFixture);
+
+// One request for one bucket.
+bool allowed(Store* store, const Limit& limit, const std::string& name) {
+  return !Request(Operation::kAuthorize, {name})
+              .level(limit, 1)
+              .decide(store)
+              .limited;
+}
+
+template <typename Body>
+void on_threads(int count, Body body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(MemoryStore, AdmitsExactlyTheCapacityWhateverTheThreads) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 5000);
+  std::atomic<int> admitted = 0;
+  on_threads(8, [&](int) {
+    for (int i = 0; i < 2000; ++i) admitted += allowed(&store, limit, "hot");
+  });
+  EXPECT_EQ(admitted, 5000);
+}
+
+// New buckets are where an insertion may race with another.
+TEST(MemoryStore, AdmitsOneOfManyFirstRequests) {
+  ManualClock clock;
+  MemoryStore store(100'000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 1);
+  std::atomic<int> admitted = 0;
+  on_threads(8, [&](int) {
+    for (int i = 0; i < 3000; ++i) {
+      admitted += allowed(&store, limit, "new" + std::to_string(i));
+    }
+  });
+  EXPECT_EQ(admitted, 3000);
+  EXPECT_EQ(store.stats().buckets, 3000);
+}
+
+// Two outer buckets, four inner ones below each: whatever the interleaving, an
+// outer bucket is charged just as often as its inner ones together.
+TEST(MemoryStore, LevelsNeverDisagree) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit outer = simple_limit(std::chrono::hours(1), 3000);
+  const Limit inner = simple_limit(std::chrono::hours(1), 1000);
+  on_threads(8, [&](int thread) {
+    for (int i = 0; i < 2000; ++i) {
+      Request(Operation::kAuthorize,
+              {"outer" + std::to_string((thread + i) % 2),
+               "inner" + std::to_string(i % 4)})
+          .level(outer, 1)
+          .level(inner, 2)
+          .decide(&store);
+    }
+  });
+  for (const std::string name : {"outer0", "outer1"}) {
+    Request whole(Operation::kPeek, {name});
+    whole.level(outer, 1, 0).decide(&store);
+    std::int64_t parts = 0;
+    for (int i = 0; i < 4; ++i) {
+      Request part(Operation::kPeek, {name, "inner" + std::to_string(i)});
+      part.level(inner, 2, 0).decide(&store);
+      parts += 1000 - part.verdict(0).remaining;
+    }
+    EXPECT_EQ(3000 - whole.verdict(0).remaining, parts) << name;
+    EXPECT_GT(parts, 0);
+  }
+}
+
+// Requests that lock the same shards in opposite orders must not deadlock.
+TEST(MemoryStore, CrossingRequestsFinish) {
+  ManualClock clock;
+  MemoryStore store(1'000'000, clock.clock());
+  const Limit limit = simple_limit(Duration(1), 1'000'000);
+  on_threads(4, [&](int thread) {
+    for (int i = 0; i < 5000; ++i) {
+      Plan plan(Operation::kAuthorize);
+      const std::string names[] = {"a" + std::to_string(i % 7),
+                                   "b" + std::to_string(i % 5)};
+      for (std::uint32_t k = 0; k < 2; ++k) {
+        const std::uint32_t which = thread % 2 == 0 ? k : 1 - k;
+        plan.segments.emplace_back(names[which], Segment::Kind::kCaller);
+        plan.levels.emplace_back(&limit, k, 1u, 1);
+      }
+      ASSERT_TRUE(store.decide(&plan).ok());
+    }
+  });
+}
+
+TEST(MemoryStore, GrowsNoFurtherThanItsMaximum) {
+  ManualClock clock;
+  MemoryStore store(20'000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 10);
+  for (int i = 0; i < 200'000; ++i) {
+    allowed(&store, limit, "flood" + std::to_string(i));
+  }
+  const StoreStats stats = store.stats();
+  EXPECT_EQ(stats.max_buckets, 20'000);
+  EXPECT_GE(stats.buckets, 20'000);
+  // 24 bytes for each, and what pages round up to.
+  EXPECT_LE(stats.bytes, 20'000 * 24 + 4 * 4096);
+  EXPECT_EQ(stats.evictions, 200'000 - stats.buckets);
+}
+
+TEST(MemoryStore, HoldsItsMaximum) {
+  ManualClock clock;
+  MemoryStore store(100'000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 1);
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_TRUE(allowed(&store, limit, "caller" + std::to_string(i)));
+  }
+  int forgotten = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    forgotten += allowed(&store, limit, "caller" + std::to_string(i));
+  }
+  // A window of the table is full by bad luck for one in some thousands, and
+  // whoever is forgotten takes the place of another when asking again.
+  EXPECT_LE(forgotten, 300);
+  EXPECT_LE(store.stats().bytes, 28 * 100'000);
+}
+
+// A limited caller owes most, and survives any number of newcomers.
+TEST(MemoryStore, NeverForgetsALimitedCallerInAFlood) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::seconds(1), 10);
+  for (int i = 0; i < 10; ++i) allowed(&store, limit, "limited");
+  for (int i = 0; i < 100'000; ++i) {
+    allowed(&store, limit, "flood" + std::to_string(i));
+    ASSERT_FALSE(allowed(&store, limit, "limited")) << i;
+  }
+}
+
+TEST(MemoryStore, ReusesWhatHasExpired) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::milliseconds(1), 1);
+  for (int i = 0; i < 300'000; ++i) {
+    ASSERT_TRUE(allowed(&store, limit, std::to_string(i)));
+    clock.advance(std::chrono::microseconds(10));
+  }
+  const StoreStats stats = store.stats();
+  EXPECT_LE(stats.buckets, 101);
+  EXPECT_EQ(stats.evictions, 0);
+  EXPECT_LE(stats.bytes, 1000 * 24 + 4096);
+}
+
+// The smallest table has fewer slots than this request has levels.
+TEST(MemoryStore, DecidesMoreLevelsThanItCanKeep) {
+  ManualClock clock;
+  MemoryStore store(1, clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 2);
+  Request request(Operation::kAuthorize, std::vector<std::string>(20, "x"));
+  for (std::uint32_t depth = 1; depth <= 20; ++depth) {
+    request.level(limit, depth);
+  }
+  EXPECT_FALSE(request.decide(&store).limited);
+  EXPECT_LE(store.stats().bytes, 4096);
+}
+
+TEST(MemoryStore, SurvivesAnyClock) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::days(1), 36525);
+  for (const Instant now : {Instant::min(), Instant::max(), Instant(),
+                            Instant::max() - Duration(1)}) {
+    clock.advance(now - clock.now());
+    const Decision decision =
+        Request(Operation::kAuthorize, {"a"}).level(limit, 1).decide(&store);
+    EXPECT_GE(decision.remaining, 0);
+    EXPECT_LE(decision.remaining, 36525);
+  }
+}
+
+// fork() while other threads decide: the child has the locks it needs, and
+// counts for itself.
+TEST(MemoryStore, WorksInTheChildOfAFork) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 1'000'000'000);
+  const Limit tight = simple_limit(std::chrono::hours(1), 1);
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; !stop; ++i) {
+        allowed(&store, limit, std::to_string((i + t) % 100));
+      }
+    });
+  }
+  for (int i = 0; i < 50; ++i) {
+    const std::string name = "child" + std::to_string(i);
+    const pid_t child = fork();
+    ASSERT_NE(child, -1);
+    if (child == 0) {
+      alarm(20);  // a lock that stays locked ends here
+      bool good = allowed(&store, tight, name) && !allowed(&store, tight, name);
+      for (int k = 0; k < 100; ++k) {
+        good &= allowed(&store, limit, std::to_string(k));
+      }
+      _exit(good ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_TRUE(allowed(&store, tight, name)) << "the child's count is its own";
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Clock, OfTheSystemTellsTheTimeOfDay) {
+  const auto wall = std::chrono::system_clock::now();
+  const Instant now = Clock().now();
+  EXPECT_LT(std::chrono::abs(now - wall), std::chrono::seconds(1));
+}
+
+TEST(Clock, OfTheSystemNeverGoesBack) {
+  const Clock clock;
+  Instant last = clock.now();
+  for (int i = 0; i < 10'000; ++i) {
+    const Instant now = clock.now();
+    ASSERT_GE(now, last);
+    last = now;
+  }
+}
+
+}  // namespace
+}  // namespace limitree
