@@ -231,10 +231,11 @@ std::vector<limitree_limit_stats> used_limits(const ReplayResult& result) {
       limits.push_back(limit);
     }
   }
-  std::stable_sort(
-      limits.begin(), limits.end(), [](const auto& a, const auto& b) {
-        return a.limited + a.shadow_limited > b.limited + b.shadow_limited;
-      });
+  std::stable_sort(limits.begin(), limits.end(),
+                   [](const auto& a, const auto& b) {
+                     return std::tie(a.limited, a.shadow_limited) >
+                            std::tie(b.limited, b.shadow_limited);
+                   });
   return limits;
 }
 
