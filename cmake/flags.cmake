@@ -21,8 +21,9 @@ endif()
 
 if(LIMITREE_SANITIZE)
   target_compile_options(
-    limitree_flags INTERFACE -fsanitize=${LIMITREE_SANITIZE}
-                             -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    limitree_flags
+    INTERFACE -fsanitize=${LIMITREE_SANITIZE} -fno-sanitize-recover=all
+              -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
   target_link_options(limitree_flags INTERFACE
                       -fsanitize=${LIMITREE_SANITIZE})
 else()
