@@ -86,6 +86,8 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
   Reader reader(this);
   Plan plan(operation);
   Status status = match(reader.tree(), asks, &plan);
+  // Room for the reports now: once the store has charged, nothing may fail.
+  if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
   if (!status.ok()) {
     reader.lane().count_error();
@@ -99,11 +101,10 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
       reader.lane().count(reader.policy(level), level, !decision->limited);
     }
   }
-  if (reports != nullptr) {
-    for (const Level& level : plan.levels) {
-      reports->push_back({reader.policy(level)->name(), level.limit->rate,
-                          level.limit->mode, level.cost, level.verdict});
-    }
+  for (std::size_t i = 0; reports != nullptr && i < reports->size(); ++i) {
+    const Level& level = plan.levels[i];
+    (*reports)[i] = {reader.policy(level)->name(), level.limit->rate,
+                     level.limit->mode, level.cost, level.verdict};
   }
   return {};
 }

@@ -1,0 +1,411 @@
+/* limitree.h from C99: every function, every way to misuse it. */
+
+#include "limitree.h"
+
+#include <stdint.h>
+
+#include "check.h"
+
+static int64_t now_ns = INT64_C(1750000000000000000);
+
+static int64_t read_clock(void *user_data) {
+  (void)user_data;
+  return now_ns;
+}
+
+static limitree_str str(const char *text) {
+  limitree_str view;
+  view.data = text;
+  view.size = strlen(text);
+  return view;
+}
+
+static const char kYaml[] =
+    "schema:\n"
+    "  user:\n"
+    "    children:\n"
+    "      \"*\":\n"
+    "        limits: [15, 30, 60]\n"
+    "        children:\n"
+    "          trade: {limits: [5, 10, 15]}\n"
+    "          login: {limits: {burst: 2, count: 2, period: 1m, mode: "
+    "shadow}}\n"
+    "  free: {}\n";
+
+static limitree_limiter *make_limiter(void) {
+  limitree_config *config = limitree_config_new();
+  limitree_limiter *limiter = NULL;
+  limitree_error *error = NULL;
+  CHECK(limitree_config_set_limits(config, str(kYaml), str("limits.yaml"),
+                                   &error) == LIMITREE_OK);
+  CHECK(limitree_config_set_clock(config, read_clock, NULL, &error) ==
+        LIMITREE_OK);
+  CHECK(limitree_config_set(config, "max_buckets", str("1000"), &error) ==
+        LIMITREE_OK);
+  CHECK(limitree_limiter_new(config, &limiter, &error) == LIMITREE_OK);
+  CHECK(error == NULL);
+  limitree_config_free(config);
+  return limiter;
+}
+
+static void test_versions(void) {
+  char version[32];
+  snprintf(version, sizeof version, "%d.%d.%d", LIMITREE_VERSION_MAJOR,
+           LIMITREE_VERSION_MINOR, LIMITREE_VERSION_PATCH);
+  CHECK_TEXT(limitree_version(), version);
+  CHECK(limitree_abi_version() == LIMITREE_ABI_VERSION);
+}
+
+static void test_status_names(void) {
+  CHECK_TEXT(limitree_status_name(LIMITREE_OK), "ok");
+  CHECK_TEXT(limitree_status_name(LIMITREE_PENDING), "pending");
+  CHECK_TEXT(limitree_status_name(LIMITREE_INVALID_ARGUMENT),
+             "invalid_argument");
+  CHECK_TEXT(limitree_status_name(LIMITREE_INVALID_CONFIG), "invalid_config");
+  CHECK_TEXT(limitree_status_name(LIMITREE_OUT_OF_MEMORY), "out_of_memory");
+  CHECK_TEXT(limitree_status_name(LIMITREE_STORE_UNAVAILABLE),
+             "store_unavailable");
+  CHECK_TEXT(limitree_status_name(LIMITREE_STORE_TIMEOUT), "store_timeout");
+  CHECK_TEXT(limitree_status_name(LIMITREE_STORE_PROTOCOL), "store_protocol");
+  CHECK_TEXT(limitree_status_name(LIMITREE_CANCELLED), "cancelled");
+  CHECK_TEXT(limitree_status_name(LIMITREE_UNKNOWN_ROOT), "unknown_root");
+  CHECK_TEXT(limitree_status_name(LIMITREE_INTERNAL), "internal");
+  CHECK_TEXT(limitree_status_name(-12345), "unknown");
+}
+
+static void test_walk_through(void) {
+  limitree_limiter *limiter = make_limiter();
+  limitree_decision decision;
+  int64_t cell[5];
+  int i;
+  for (i = 0; i < 7; ++i) {
+    CHECK(limitree_authorize_action_for_user(limiter, str("alex"), str("trade"),
+                                             1, &decision,
+                                             NULL) == LIMITREE_OK);
+    CHECK(decision.limited == (i == 6));
+  }
+  limitree_decision_cell(&decision, cell);
+  CHECK(cell[0] == 1 && cell[1] == 6 && cell[2] == 0 && cell[3] == 2 &&
+        cell[4] == 12);
+  CHECK(decision.level == 1 && decision.level_count == 2);
+  CHECK(decision.flags == 0);
+  CHECK(decision.reserved[0] == 0 && decision.reserved[2] == 0);
+
+  now_ns += decision.retry_after_ns;
+  CHECK(limitree_authorize_action_for_user(limiter, str("alex"), str("trade"),
+                                           1, &decision, NULL) == LIMITREE_OK);
+  CHECK(!decision.limited);
+  limitree_limiter_free(limiter);
+}
+
+static void test_operations(void) {
+  limitree_limiter *limiter = make_limiter();
+  const limitree_str path[] = {str("user"), str("kate"), str("trade")};
+  limitree_decision decision;
+  CHECK(limitree_peek(limiter, path, 3, 1, &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.remaining == 5);
+  CHECK(limitree_spend(limiter, path, 3, 100, &decision, NULL) == LIMITREE_OK);
+  CHECK(!decision.limited && decision.remaining == 0);
+  CHECK(limitree_authorize(limiter, path, 3, 7, &decision, NULL) ==
+        LIMITREE_OK);
+  CHECK(decision.limited && decision.retry_after_ns == LIMITREE_NEVER);
+  CHECK(limitree_refund(limiter, path, 3, 2, &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.remaining == 2);
+  CHECK(limitree_reset(limiter, path, 3, 1, NULL) == LIMITREE_OK);
+  CHECK(limitree_authorize(limiter, path, 3, 0, &decision, NULL) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 16 && decision.remaining == 2);
+  CHECK(limitree_reset(limiter, path, 3, 0, NULL) == LIMITREE_OK);
+  CHECK(limitree_authorize(limiter, path, 2, 0, &decision, NULL) ==
+        LIMITREE_OK);
+  CHECK(decision.remaining == 16);
+  limitree_limiter_free(limiter);
+}
+
+static void test_unlimited(void) {
+  limitree_limiter *limiter = make_limiter();
+  const limitree_str path[] = {str("free"), str("anything")};
+  limitree_decision decision;
+  int64_t cell[5];
+  CHECK(limitree_authorize(limiter, path, 2, INT64_MAX, &decision, NULL) ==
+        LIMITREE_OK);
+  CHECK(decision.flags == LIMITREE_UNLIMITED && decision.level == -1);
+  limitree_decision_cell(&decision, cell);
+  CHECK(cell[0] == 0 && cell[1] == -1 && cell[2] == -1 && cell[3] == -1 &&
+        cell[4] == 0);
+  limitree_limiter_free(limiter);
+}
+
+static void test_levels(void) {
+  limitree_limiter *limiter = make_limiter();
+  const limitree_str login[] = {str("user"), str("alex"), str("login")};
+  const limitree_str trade[] = {str("user"), str("alex"), str("trade")};
+  limitree_path paths[2];
+  limitree_level levels[4];
+  limitree_decision decision;
+  paths[0].segments = login;
+  paths[0].size = 3;
+  paths[0].cost = 3;
+  paths[1].segments = trade;
+  paths[1].size = 3;
+  paths[1].cost = 1;
+  memset(levels, 0x55, sizeof levels);
+  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 2, levels, 2,
+                        &decision, NULL) == LIMITREE_OK);
+  CHECK(!decision.limited && decision.flags == LIMITREE_SHADOWED);
+  CHECK(decision.level_count == 3);
+  CHECK(levels[0].policy.size == 6 &&
+        memcmp(levels[0].policy.data, "user:*", 6) == 0);
+  CHECK(levels[0].cost == 3 && levels[0].charged && !levels[0].limited);
+  CHECK(levels[0].limit == 16 && levels[0].remaining == 13);
+  CHECK(levels[0].window_ns == INT64_C(32000000000));
+  CHECK(levels[0].mode == LIMITREE_ENFORCE && levels[0].reserved[4] == 0);
+  CHECK(levels[1].mode == LIMITREE_SHADOW && levels[1].limited);
+  CHECK(levels[1].retry_after_ns == LIMITREE_NEVER);
+  CHECK(levels[2].limit == INT64_C(0x5555555555555555)); /* beyond capacity */
+
+  CHECK(limitree_authorize_all(limiter, paths, 2, &decision, NULL) ==
+        LIMITREE_OK);
+  CHECK(decision.level_count == 3);
+  CHECK(limitree_decide_async(limiter, LIMITREE_PEEK, paths, 2, NULL, NULL, 0,
+                              &decision, NULL) == LIMITREE_OK);
+  CHECK(limitree_authorize_async(limiter, trade, 3, 1, NULL, &decision, NULL) ==
+        LIMITREE_OK);
+  CHECK(limitree_loop_fd(limiter) == -1);
+  limitree_loop_run(limiter);
+  limitree_limiter_free(limiter);
+}
+
+static void test_stats(void) {
+  limitree_limiter *limiter = make_limiter();
+  limitree_decision decision;
+  limitree_stats stats;
+  limitree_limit_stats limits[2];
+  size_t count = 0;
+  int i;
+  for (i = 0; i < 8; ++i) {
+    limitree_authorize_action_for_user(limiter, str("alex"), str("trade"), 1,
+                                       &decision, NULL);
+  }
+  limitree_authorize(limiter, NULL, 0, 1, &decision, NULL);
+  CHECK(limitree_limiter_stats(limiter, &stats, NULL) == LIMITREE_OK);
+  CHECK(stats.allowed == 6 && stats.limited == 2 && stats.errors == 1);
+  CHECK(stats.limits == 3 && stats.buckets == 2 && stats.max_buckets == 1000);
+  CHECK(stats.store_bytes > 0 && stats.evictions == 0 && stats.reloads == 0);
+  CHECK(limitree_limiter_limit_stats(limiter, NULL, 0, &count, NULL) ==
+        LIMITREE_OK);
+  CHECK(count == 3);
+  CHECK(limitree_limiter_limit_stats(limiter, limits, 2, &count, NULL) ==
+        LIMITREE_OK);
+  CHECK(limits[0].policy.size == 6 && limits[0].allowed == 6 &&
+        limits[0].limited == 0);
+  CHECK(limits[1].allowed == 6 && limits[1].limited == 2 &&
+        limits[1].near_limit == 2);
+  limitree_limiter_free(limiter);
+}
+
+static void test_texts(void) {
+  limitree_limiter *limiter = make_limiter();
+  const limitree_str path[] = {str("user"), str("alex"), str("trade")};
+  limitree_text *text = NULL;
+  CHECK(limitree_limiter_describe(limiter, &text, NULL) == LIMITREE_OK);
+  CHECK(strstr(limitree_text_str(text).data, "trade") != NULL);
+  limitree_text_free(text);
+  CHECK(limitree_limiter_explain(limiter, path, 3, &text, NULL) == LIMITREE_OK);
+  CHECK(strstr(limitree_text_str(text).data, "user:alex:trade") != NULL);
+  CHECK(strlen(limitree_text_str(text).data) == limitree_text_str(text).size);
+  limitree_text_free(text);
+  limitree_limiter_free(limiter);
+}
+
+static void test_reload(void) {
+  limitree_limiter *limiter = make_limiter();
+  limitree_error *error = NULL;
+  limitree_decision decision;
+  const limitree_str path[] = {str("user"), str("alex")};
+  CHECK(limitree_limiter_reload(
+            limiter, str("schema: {user: {limits: [0, -3, 1], childs: {}}}\n"),
+            str("new.yaml"), &error) == LIMITREE_INVALID_CONFIG);
+  CHECK(limitree_error_status(error) == LIMITREE_INVALID_CONFIG);
+  CHECK(limitree_error_count(error) == 2);
+  CHECK_TEXT(limitree_error_message(error),
+             "new.yaml:1:29: count must be greater than 0, is -3");
+  CHECK_TEXT(limitree_error_message_at(error, 0),
+             limitree_error_message(error));
+  CHECK(strncmp(limitree_error_message_at(error, 1), "new.yaml:1:", 11) == 0);
+  CHECK(limitree_error_message_at(error, 2) == NULL);
+  limitree_error_free(error);
+  CHECK(limitree_authorize(limiter, path, 2, 0, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(error == NULL && decision.limit == 16); /* the old tree */
+  CHECK(limitree_limiter_reload(limiter, str("schema: {user: {limits: 1/day}}"),
+                                str("new.yaml"), &error) == LIMITREE_OK);
+  CHECK(limitree_authorize(limiter, path, 2, 0, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 1);
+  limitree_limiter_free(limiter);
+}
+
+/* After a failure the status, the error and the outputs are as promised. */
+static void check_refused(limitree_status status, limitree_status expected,
+                          limitree_error *error, const char *message) {
+  CHECK(status == expected);
+  CHECK(limitree_error_status(error) == expected);
+  CHECK_TEXT(limitree_error_message(error), message);
+  CHECK(limitree_error_count(error) == 1);
+  limitree_error_free(error);
+}
+
+static void test_bad_arguments(void) {
+  limitree_limiter *limiter = make_limiter();
+  limitree_str path[] = {str("user"), str("alex")};
+  limitree_path one;
+  limitree_decision decision;
+  limitree_decision untouched;
+  limitree_error *error = NULL;
+  limitree_status status;
+  memset(&decision, 0x55, sizeof decision);
+  memset(&untouched, 0x55, sizeof untouched);
+  one.segments = NULL;
+  one.size = 1;
+  one.cost = 1;
+
+  status = limitree_authorize(NULL, path, 2, 1, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
+                "limiter must not be null");
+  status = limitree_authorize(limiter, path, 2, 1, NULL, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
+                "decision must not be null");
+  status = limitree_authorize(limiter, NULL, 2, 1, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
+                "path must not be null");
+  status = limitree_authorize(limiter, path, 0, 1, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error, "the path is empty");
+  status = limitree_authorize(limiter, path, 2, -1, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
+                "cost must not be negative, is -1");
+  status = limitree_decide(limiter, 7, &one, 1, NULL, 0, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error, "no operation 7");
+  status = limitree_authorize_all(limiter, NULL, 1, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
+                "paths must not be null");
+  status = limitree_authorize_all(limiter, &one, 0, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
+                "at least one path is needed");
+  status = limitree_authorize_all(limiter, &one, 1, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
+                "path must not be null");
+  path[1].data = NULL;
+  status = limitree_authorize(limiter, path, 2, 1, &decision, &error);
+  check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
+                "segment.data must not be null");
+  path[0] = str("nobody");
+  status = limitree_authorize(limiter, path, 1, 1, &decision, &error);
+  check_refused(status, LIMITREE_UNKNOWN_ROOT, error,
+                "unknown root \"nobody\", the tree has: user, free");
+  CHECK(memcmp(&decision, &untouched, sizeof decision) == 0);
+
+  /* The same without an error to fill. */
+  CHECK(limitree_authorize(limiter, path, 1, 1, &decision, NULL) ==
+        LIMITREE_UNKNOWN_ROOT);
+  limitree_limiter_free(limiter);
+}
+
+static void test_null_handles(void) {
+  limitree_str nothing;
+  limitree_str broken;
+  limitree_error *error = NULL;
+  limitree_config *config = limitree_config_new();
+  limitree_limiter *limiter = make_limiter();
+  limitree_text *text = NULL;
+  limitree_stats stats;
+  size_t count = 0;
+  nothing.data = NULL;
+  nothing.size = 0;
+  broken.data = NULL;
+  broken.size = 1;
+
+  limitree_error_free(NULL);
+  limitree_text_free(NULL);
+  limitree_config_free(NULL);
+  limitree_limiter_free(NULL);
+  limitree_decision_cell(NULL, NULL);
+  limitree_loop_run(NULL);
+  CHECK(limitree_loop_fd(NULL) == -1);
+  CHECK(limitree_error_status(NULL) == LIMITREE_OK);
+  CHECK_TEXT(limitree_error_message(NULL), "");
+  CHECK(limitree_error_count(NULL) == 0);
+  CHECK(limitree_text_str(NULL).size == 0);
+
+#define REFUSED(call) CHECK((call) == LIMITREE_INVALID_ARGUMENT)
+  REFUSED(limitree_config_set(NULL, "store", nothing, NULL));
+  REFUSED(limitree_config_set(config, NULL, nothing, NULL));
+  REFUSED(limitree_config_set(config, "store", broken, NULL));
+  REFUSED(limitree_config_set(config, "stor", nothing, NULL));
+  REFUSED(limitree_config_set_limits(NULL, nothing, nothing, NULL));
+  REFUSED(limitree_config_set_limits(config, broken, nothing, NULL));
+  REFUSED(limitree_config_set_limits(config, nothing, broken, NULL));
+  REFUSED(limitree_config_set_clock(NULL, read_clock, NULL, NULL));
+  REFUSED(limitree_config_set_completion(config, NULL, NULL, NULL, NULL));
+  REFUSED(limitree_limiter_new(NULL, &limiter, NULL));
+  REFUSED(limitree_limiter_new(config, NULL, NULL));
+  REFUSED(limitree_limiter_reload(NULL, nothing, nothing, NULL));
+  REFUSED(limitree_limiter_reload(limiter, broken, nothing, NULL));
+  REFUSED(limitree_reset(NULL, NULL, 0, 0, NULL));
+  REFUSED(limitree_reset(limiter, NULL, 0, 0, NULL));
+  REFUSED(limitree_limiter_stats(NULL, &stats, NULL));
+  REFUSED(limitree_limiter_stats(limiter, NULL, NULL));
+  REFUSED(limitree_limiter_limit_stats(NULL, NULL, 0, &count, NULL));
+  REFUSED(limitree_limiter_limit_stats(limiter, NULL, 1, &count, NULL));
+  REFUSED(limitree_limiter_limit_stats(limiter, NULL, 0, NULL, NULL));
+  REFUSED(limitree_limiter_describe(NULL, &text, NULL));
+  REFUSED(limitree_limiter_describe(limiter, NULL, NULL));
+  REFUSED(limitree_limiter_explain(NULL, NULL, 0, &text, NULL));
+  REFUSED(limitree_limiter_explain(limiter, NULL, 0, NULL, NULL));
+  CHECK(limitree_config_set(config, "max_buckets", str("many"), &error) ==
+        LIMITREE_INVALID_CONFIG);
+  limitree_error_free(error);
+  CHECK(text == NULL);
+  limitree_limiter_free(limiter);
+  limitree_config_free(config);
+}
+
+static void never_called(const limitree_completion *completions, size_t count,
+                         void *user_data) {
+  (void)completions;
+  (void)count;
+  (void)user_data;
+  CHECK(0);
+}
+
+static void count_free(void *user_data) { ++*(int *)user_data; }
+
+/* Once, and not before neither config nor limiter needs it. */
+static void test_completion_data_is_freed_once(void) {
+  limitree_config *config = limitree_config_new();
+  limitree_limiter *limiter = NULL;
+  int freed = 0;
+  CHECK(limitree_config_set_completion(config, never_called, &freed, count_free,
+                                       NULL) == LIMITREE_OK);
+  CHECK(limitree_limiter_new(config, &limiter, NULL) == LIMITREE_OK);
+  limitree_config_free(config);
+  CHECK(freed == 0);
+  limitree_limiter_free(limiter);
+  CHECK(freed == 1);
+}
+
+int main(void) {
+  test_versions();
+  test_status_names();
+  test_walk_through();
+  test_operations();
+  test_unlimited();
+  test_levels();
+  test_stats();
+  test_texts();
+  test_reload();
+  test_bad_arguments();
+  test_null_handles();
+  test_completion_data_is_freed_once();
+  return failures != 0;
+}

@@ -1,0 +1,159 @@
+// Out of memory at every allocation there is: a status each time, nothing
+// thrown across, nothing leaked (ASan), and the limiter works afterwards.
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "limitree.h"
+
+namespace {
+
+long g_allocations_left = std::numeric_limits<long>::max();
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (g_allocations_left <= 0) throw std::bad_alloc();
+  --g_allocations_left;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment, size == 0 ? 1 : size) != 0) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  return allocate(size, alignof(std::max_align_t));
+}
+void* operator new[](std::size_t size) {
+  return allocate(size, alignof(std::max_align_t));
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace {
+
+constexpr char kYaml[] =
+    "schema: {user: {children: {'*': {limits: [[15, 30, 60], 5/day], children: "
+    "{trade: {limits: [5, 10, 15]}}}, carol: {limits: 9/s}}}}";
+
+limitree_str str(const std::string& text) { return {text.data(), text.size()}; }
+
+int g_failures = 0;
+
+void expect(bool good, const char* what, long allocations) {
+  if (good) return;
+  ++g_failures;
+  std::fprintf(stderr, "after %ld allocations: %s\n", allocations, what);
+}
+
+// Runs `call` with 0, 1, 2, ... allocations until it succeeds.
+template <typename Call>
+void starve(const char* name, Call call) {
+  for (long allocations = 0; allocations < 100'000; ++allocations) {
+    limitree_error* error = nullptr;
+    g_allocations_left = allocations;
+    const limitree_status status = call(&error);
+    g_allocations_left = std::numeric_limits<long>::max();
+    if (status == LIMITREE_OK) {
+      expect(error == nullptr, "an error in spite of success", allocations);
+      return;
+    }
+    expect(status == LIMITREE_OUT_OF_MEMORY, name, allocations);
+    expect(limitree_error_status(error) == status, "status", allocations);
+    expect(std::string(limitree_error_message(error)) == "out of memory",
+           "message", allocations);
+    limitree_error_free(error);
+  }
+  expect(false, "never succeeded", -1);
+}
+
+}  // namespace
+
+int main() {
+  const std::string yaml = kYaml;
+  const std::string origin = "limits.yaml";
+  limitree_config* config = nullptr;
+  for (long allocations = 0; config == nullptr; ++allocations) {
+    g_allocations_left = allocations;
+    config = limitree_config_new();  // the one call that says it by null
+    g_allocations_left = std::numeric_limits<long>::max();
+  }
+  starve("set_limits", [&](limitree_error** error) {
+    return limitree_config_set_limits(config, str(yaml), str(origin), error);
+  });
+  limitree_limiter* limiter = nullptr;
+  starve("limiter_new", [&](limitree_error** error) {
+    return limitree_limiter_new(config, &limiter, error);
+  });
+  starve("reload", [&](limitree_error** error) {
+    return limitree_limiter_reload(limiter, str(yaml), str(origin), error);
+  });
+
+  // Many paths, so that there is something to allocate.
+  std::string names[40];
+  limitree_str segments[40][2];
+  limitree_path paths[40];
+  const std::string user = "user";
+  for (std::size_t i = 0; i < 40; ++i) {
+    names[i] = "caller" + std::to_string(i);
+    segments[i][0] = str(user);
+    segments[i][1] = str(names[i]);
+    paths[i] = {segments[i], 2, 1};
+  }
+  limitree_level levels[80];
+  limitree_decision decision;
+  starve("decide", [&](limitree_error** error) {
+    return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 40, levels, 80,
+                           &decision, error);
+  });
+  // The starved attempts charged nothing.
+  expect(decision.level_count == 80 && levels[0].remaining == 15,
+         "charged by an attempt that failed", 0);
+  limitree_text* text = nullptr;
+  starve("describe", [&](limitree_error** error) {
+    return limitree_limiter_describe(limiter, &text, error);
+  });
+  limitree_text_free(text);
+  starve("explain", [&](limitree_error** error) {
+    return limitree_limiter_explain(limiter, segments[0], 2, &text, error);
+  });
+  limitree_text_free(text);
+  limitree_stats stats;
+  starve("stats", [&](limitree_error** error) {
+    return limitree_limiter_stats(limiter, &stats, error);
+  });
+  std::size_t count = 0;
+  starve("limit_stats", [&](limitree_error** error) {
+    return limitree_limiter_limit_stats(limiter, nullptr, 0, &count, error);
+  });
+  limitree_limiter_free(limiter);
+  limitree_config_free(config);
+  return g_failures != 0;
+}

@@ -1,0 +1,88 @@
+#include "limiter/metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace limitree {
+namespace {
+
+const Limit kLimit = [] {
+  Limit limit;
+  limit.rate = {Duration(1), 10};
+  return limit;
+}();
+
+Level level_of(std::int64_t remaining, bool limited) {
+  Level level{&kLimit, 0, 0, 1, {}, {}, {}};
+  level.verdict.remaining = remaining;
+  level.verdict.limited = limited;
+  return level;
+}
+
+TEST(Policies, KnowANameOnce) {
+  Policies policies;
+  Policy* const first = policies.intern("user:*");
+  for (int i = 0; i < 1000; ++i) policies.intern("user:" + std::to_string(i));
+  EXPECT_EQ(policies.intern("user:*"), first);
+  EXPECT_EQ(first->name(), "user:*");
+  EXPECT_EQ(policies.all().size(), 1001u);
+}
+
+TEST(Lane, CountsByWhatTheLevelSaid) {
+  Policies policies;
+  Policy* const policy = policies.intern("user:*");
+  Lane lane;
+  lane.count(policy, level_of(9, false), true);
+  lane.count(policy, level_of(2, false), true);   // a fifth is left
+  lane.count(policy, level_of(9, false), false);  // another level denied
+  lane.count(policy, level_of(0, true), false);
+  lane.flush();
+  const Tally tally = policy->tally();
+  EXPECT_EQ(tally.allowed, 2);
+  EXPECT_EQ(tally.limited, 1);
+  EXPECT_EQ(tally.near_limit, 1);
+  EXPECT_EQ(tally.shadow_limited, 0);
+}
+
+// More policies than the cache has entries: none is lost.
+TEST(Lane, WritesBackWhatItsCacheCannotHold) {
+  Policies policies;
+  Lane lane;
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 500; ++i) {
+      lane.count(policies.intern(std::to_string(i)), level_of(9, false), true);
+    }
+  }
+  lane.flush();
+  for (const Policy& policy : policies.all()) {
+    EXPECT_EQ(policy.tally().allowed, 10) << policy.name();
+  }
+}
+
+// More threads than lanes: every count arrives.
+TEST(Lanes, LoseNothingBetweenThreads) {
+  Lanes lanes;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 80; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        Lane& lane = lanes.acquire();
+        lane.count_error();
+        lane.lock.unlock();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Totals totals;
+  for (Lane& lane : lanes) {
+    const std::lock_guard hold(lane.lock);
+    totals += lane.totals();
+  }
+  EXPECT_EQ(totals.errors, 80 * 500);
+}
+
+}  // namespace
+}  // namespace limitree
