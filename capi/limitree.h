@@ -73,9 +73,9 @@ typedef int32_t limitree_status;
 
 enum {
   LIMITREE_OK = 0,
-  LIMITREE_PENDING = 1,            /* an _async call: answer to come */
-  LIMITREE_INVALID_ARGUMENT = -1,  /* the caller broke a rule of this file */
-  LIMITREE_INVALID_CONFIG = -2,    /* option or limits text rejected */
+  LIMITREE_PENDING = 1,           /* an _async call: answer to come */
+  LIMITREE_INVALID_ARGUMENT = -1, /* the caller broke a rule of this file */
+  LIMITREE_INVALID_CONFIG = -2,   /* option or limits text rejected */
   LIMITREE_OUT_OF_MEMORY = -3,
   LIMITREE_STORE_UNAVAILABLE = -4, /* store down or refused; may be retried */
   LIMITREE_STORE_TIMEOUT = -5,     /* no answer in time; may be charged */
@@ -309,8 +309,7 @@ LIMITREE_API limitree_status limitree_refund(limitree_limiter *limiter,
  * those of the deepest node that has limits alone.  Since 0.1. */
 LIMITREE_API limitree_status limitree_reset(limitree_limiter *limiter,
                                             const limitree_str *path,
-                                            size_t path_size,
-                                            int32_t leaf_only,
+                                            size_t path_size, int32_t leaf_only,
                                             limitree_error **error);
 
 /* ---- Several paths, and the verdict of each level ------------------------ */
@@ -344,9 +343,11 @@ LIMITREE_API limitree_status limitree_decide(
     limitree_decision *decision, limitree_error **error);
 
 /* limitree_decide of LIMITREE_AUTHORIZE without verdicts.  Since 0.1. */
-LIMITREE_API limitree_status limitree_authorize_all(
-    limitree_limiter *limiter, const limitree_path *paths, size_t path_count,
-    limitree_decision *decision, limitree_error **error);
+LIMITREE_API limitree_status limitree_authorize_all(limitree_limiter *limiter,
+                                                    const limitree_path *paths,
+                                                    size_t path_count,
+                                                    limitree_decision *decision,
+                                                    limitree_error **error);
 
 /* ---- Without blocking ---------------------------------------------------- */
 
@@ -356,18 +357,17 @@ LIMITREE_API limitree_status limitree_authorize_all(
  * LIMITREE_PENDING: *decision is untouched and exactly one completion carrying
  * `request` will follow, perhaps before this call returns.  Since 0.1.
  */
-LIMITREE_API limitree_status limitree_authorize_async(
-    limitree_limiter *limiter, const limitree_str *path, size_t path_size,
-    int64_t cost, void *request, limitree_decision *decision,
-    limitree_error **error);
+LIMITREE_API limitree_status
+limitree_authorize_async(limitree_limiter *limiter, const limitree_str *path,
+                         size_t path_size, int64_t cost, void *request,
+                         limitree_decision *decision, limitree_error **error);
 
 /* The same for limitree_decide; `levels` must live until the completion.
  * Since 0.1. */
 LIMITREE_API limitree_status limitree_decide_async(
     limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
     size_t path_count, void *request, limitree_level *levels,
-    size_t level_capacity, limitree_decision *decision,
-    limitree_error **error);
+    size_t level_capacity, limitree_decision *decision, limitree_error **error);
 
 /*
  * The library has no thread of its own: blocking calls do their own I/O, and
@@ -429,9 +429,11 @@ LIMITREE_API limitree_status limitree_limiter_describe(
 /* How `path` walks down the tree, for people to read: the child taken for each
  * segment and why, the levels met, their bucket names and parameters.  The
  * wording may change.  Since 0.1. */
-LIMITREE_API limitree_status limitree_limiter_explain(
-    limitree_limiter *limiter, const limitree_str *path, size_t path_size,
-    limitree_text **text, limitree_error **error);
+LIMITREE_API limitree_status limitree_limiter_explain(limitree_limiter *limiter,
+                                                      const limitree_str *path,
+                                                      size_t path_size,
+                                                      limitree_text **text,
+                                                      limitree_error **error);
 
 #ifdef __cplusplus
 } /* extern "C" */
