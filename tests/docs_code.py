@@ -1,8 +1,9 @@
 """Compiles, runs or loads the code blocks of the documents.
 
   ```c, ```cpp   a program is compiled and run and must return 0; other code is
-                 compiled as the body of a function that has `limiter` and
-                 `config`; an excerpt of a source file must stand there still
+                 compiled as the body of a function that has `limiter`,
+                 `config` and (in C) `error`; an excerpt of a source file must
+                 stand there still
   ```yaml        a whole limits.yaml must pass `limitree check`
   ```sh          commands that begin with `limitree` are run in a copy of
                  examples/ and must succeed
@@ -36,10 +37,14 @@ FRAGMENT_WARNINGS = ["-Wno-unused-variable", "-Wno-unused-but-set-variable"]
 C_FRAGMENT = """#include <limitree.h>
 #include <stdio.h>
 #include <string.h>
-void fragment(limitree_limiter *limiter, limitree_config *config);
-void fragment(limitree_limiter *limiter, limitree_config *config) {
-(void)limiter; (void)config;
+void fragment(limitree_limiter *limiter, limitree_config *config,
+              limitree_error *error);
+void fragment(limitree_limiter *limiter, limitree_config *config,
+              limitree_error *error) {
+(void)limiter; (void)config; (void)error;
+{
 %s
+}
 }
 """
 CXX_FRAGMENT = """#include <array>

@@ -6,8 +6,11 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "capi"))
+import docs_code  # noqa: E402
 import layering  # noqa: E402
 import source_style  # noqa: E402
+import symbols  # noqa: E402
 
 
 def write(root, name, text):
@@ -106,3 +109,33 @@ def test_style_refuses(tmp_path, name, text, wrong):
 def test_style_allows(tmp_path, name, text):
     write(tmp_path, name, text)
     assert source_style.check(tmp_path) == []
+
+
+def test_functions_of_a_header():
+    header = """
+        #define LIMITREE_API __attribute__((visibility("default")))
+        /* LIMITREE_API int32_t limitree_old(void); */
+        LIMITREE_API const char *limitree_version(void);
+        LIMITREE_API void limitree_set(
+            limitree_config *config, void (*done)(void *user_data));
+    """
+    assert symbols.functions_of(header) == {"limitree_version", "limitree_set"}
+
+
+def test_symbols_of_a_library():
+    listing = "\n".join(["0000000000000000 A LIMITREE_0",
+                         "0000000000001130 T limitree_version@@LIMITREE_0",
+                         "0000000000001140 W _ZN8limitree4TreeC1Ev"])
+    assert symbols.symbols_of(listing) == {"limitree_version",
+                                           "_ZN8limitree4TreeC1Ev"}
+
+
+@pytest.mark.parametrize("shown, output, same", [
+    ("a\nb\n", "a\nb\n", True),
+    ("a\n...\nd\n", "a\nb\nc\nd\n", True),
+    ("a\n...\n", "a\n", True),
+    ("a\nb\n", "a\nc\n", False),
+    ("a\n", "a\nb\n", False),
+])
+def test_output_shown_in_a_document(shown, output, same):
+    assert docs_code.is_like(shown, output) is same
