@@ -134,9 +134,12 @@ std::string callers_text(const ReplayResult& result, std::size_t top,
   }
   std::string text =
       heading("by caller", terminal) + indented(table.text(terminal));
-  if (const std::int64_t bound = result.callers.error_bound(); bound != 0) {
-    text +=
-        "  counts marked <= are at most " + count_text(bound) + " too large\n";
+  if (const bool exact =
+          std::all_of(callers.begin(), callers.end(),
+                      [](const auto& caller) { return caller.error == 0; });
+      !exact) {
+    text += "  counts marked <= are at most " +
+            count_text(result.callers.error_bound()) + " too large\n";
   }
   return text;
 }
