@@ -240,9 +240,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
 
   check_command(app, words);
   std::vector<std::vector<std::string>> steps;
-  if (words.front() == "try") {
-    words = cut_steps(std::move(words), &steps);
-  }
+  if (words.front() == "try") words = cut_steps(std::move(words), &steps);
   try {
     parse(&app, std::move(words));
   } catch (const CLI::CallForVersion& version) {
