@@ -47,7 +47,7 @@ void fill_levels() {
       "| max_buckets | live buckets | bytes per bucket | of it resident |\n"
       "|---|---|---|---|\n");
   const Limit limit = limit_of(std::chrono::hours(1), 10);
-  for (const std::int64_t max : {1'000'000, 10'000'000}) {
+  for (const std::int64_t max : {1'500'000, 15'000'000}) {
     const std::int64_t before = resident_bytes();
     MemoryStore store(max, manual_clock());
     Callers callers(1, 1);

@@ -15,7 +15,7 @@ namespace limitree::bench {
 namespace {
 
 constexpr std::uint32_t kMillion = 1'000'000;
-constexpr std::int64_t kBucketBytes = 22;  // of the memory store, at 1M
+constexpr std::int64_t kBucketBytes = 24;  // of the memory store, at 1M
 
 // So generous that nothing is ever denied, so slow that nothing runs full: the
 // buckets of a million callers stay live.
@@ -48,7 +48,7 @@ std::unique_ptr<MapStore> g_map;
 
 void fill_store(std::uint32_t callers, std::uint32_t levels) {
   g_store = std::make_unique<MemoryStore>(
-      std::max<std::int64_t>(std::int64_t{callers} * levels, 1000));
+      std::max<std::int64_t>(std::int64_t{callers} * levels * 3 / 2, 1000));
   Callers all(callers, 1);
   for (std::uint32_t i = 0; i < callers; ++i) {
     decide(g_store.get(), all.name(i), levels);

@@ -50,7 +50,7 @@ class Asks {
     }
     const std::string_view* next = segments_.data();
     for (std::size_t i = 0; i < count; ++i) {
-      asks_.push_back({Path(next, paths[i].size), paths[i].cost});
+      asks_.emplace_back(Path(next, paths[i].size), paths[i].cost);
       next += paths[i].size;
     }
     return {};
@@ -64,9 +64,11 @@ class Asks {
       return null_argument("path");
     }
     for (std::size_t i = 0; i < path.size; ++i) {
-      const auto segment = view(path.segments[i]);
-      if (!segment) return null_argument("segment.data");
-      segments_.push_back(*segment);
+      const limitree_str& segment = path.segments[i];
+      if (segment.data == nullptr && segment.size != 0) {
+        return null_argument("segment.data");
+      }
+      segments_.emplace_back(segment.data, segment.size);
     }
     return {};
   }
@@ -82,18 +84,19 @@ std::uint32_t flags_of(const Decision& decision) {
   return flags;
 }
 
-limitree_decision to_c(const Decision& decision) {
-  limitree_decision out{};
-  out.limit = decision.limit;
-  out.remaining = decision.remaining;
-  out.retry_after_ns = decision.retry_after.count();
-  out.reset_after_ns = decision.reset_after.count();
-  out.next_after_ns = decision.next_after.count();
-  out.limited = decision.limited ? 1 : 0;
-  out.flags = flags_of(decision);
-  out.level = decision.binding;
-  out.level_count = decision.level_count;
-  return out;
+// Field by field into the caller's memory: a copy of the whole, right after its
+// parts were written, stalls.
+void fill(const Decision& decision, limitree_decision* out) {
+  out->limit = decision.limit;
+  out->remaining = decision.remaining;
+  out->retry_after_ns = decision.retry_after.count();
+  out->reset_after_ns = decision.reset_after.count();
+  out->next_after_ns = decision.next_after.count();
+  out->limited = decision.limited ? 1 : 0;
+  out->flags = flags_of(decision);
+  out->level = decision.binding;
+  out->level_count = decision.level_count;
+  for (std::int64_t& field : out->reserved) field = 0;
 }
 
 limitree_level to_c(const LevelReport& report) {
@@ -109,6 +112,7 @@ limitree_level to_c(const LevelReport& report) {
   out.limited = report.verdict.limited ? 1 : 0;
   out.charged = report.verdict.charged ? 1 : 0;
   out.mode = static_cast<std::int32_t>(report.mode);
+  out.path = static_cast<std::int32_t>(report.path);
   return out;
 }
 
@@ -137,7 +141,7 @@ Status decide(limitree_limiter* limiter, Operation operation,
   Status status = limiter->limiter.decide(
       operation, asks.all(), wants_levels ? &reports : nullptr, &core);
   if (!status.ok()) return status;
-  *decision = to_c(core);
+  fill(core, decision);
   for (std::size_t i = 0; i < std::min(reports.size(), levels.capacity); ++i) {
     levels.data[i] = to_c(reports[i]);
   }

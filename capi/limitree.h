@@ -152,7 +152,7 @@ typedef struct limitree_level {
   int32_t limited;        /* 1 if what was asked for does not fit here */
   int32_t charged;        /* 1 if the bucket was written */
   int32_t mode;           /* LIMITREE_ENFORCE ... */
-  int32_t reserved32;
+  int32_t path;           /* index of the first path that met it */
   int64_t reserved[5];
 } limitree_level;
 

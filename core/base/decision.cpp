@@ -27,38 +27,51 @@ std::int64_t ceil_seconds(Duration time) {
 
 Decision aggregate(const Plan& plan) {
   Decision decision;
-  decision.level_count = static_cast<std::int32_t>(plan.levels.size());
+  aggregate(plan, &decision);
+  return decision;
+}
+
+void aggregate(const Plan& plan, Decision* out) {
+  bool limited = false;
+  bool shadowed = false;
   const Level* binding = nullptr;
+  Duration retry_after = kNotLimited;
+  Duration reset_after = Duration::zero();
+  Duration next_after = Duration::zero();
   Duration charged_wait = Duration::zero();  // of levels a denial charged
   for (const Level& level : plan.levels) {
     const Verdict& verdict = level.verdict;
     // A refund tells of every level that it gave back to.
     if (level.limit->mode == Mode::kShadow &&
         plan.operation != Operation::kRefund) {
-      decision.shadowed |= verdict.limited;
+      shadowed |= verdict.limited;
       continue;
     }
-    decision.unlimited = false;
-    decision.limited |= verdict.limited;
-    decision.retry_after = std::max(decision.retry_after, verdict.retry_after);
-    decision.reset_after = std::max(decision.reset_after, verdict.reset_after);
-    decision.next_after = std::max(decision.next_after, verdict.next_after);
+    limited |= verdict.limited;
+    retry_after = std::max(retry_after, verdict.retry_after);
+    reset_after = std::max(reset_after, verdict.reset_after);
+    next_after = std::max(next_after, verdict.next_after);
     if (level.applied) {
       charged_wait = std::max(charged_wait, verdict.next_after);
     }
     if (binding == nullptr || binds(level, *binding)) binding = &level;
   }
-  if (binding == nullptr) return decision;
-
   // Independent levels were charged by the denied request itself, so the wait
   // for their next token is part of the wait for the next attempt.
-  if (decision.limited) {
-    decision.retry_after = std::max(decision.retry_after, charged_wait);
-  }
-  decision.limit = binding->limit->rate.capacity;
-  decision.remaining = binding->verdict.remaining;
-  decision.binding = static_cast<std::int32_t>(binding - plan.levels.begin());
-  return decision;
+  if (limited) retry_after = std::max(retry_after, charged_wait);
+
+  out->limited = limited;
+  out->unlimited = binding == nullptr;
+  out->shadowed = shadowed;
+  out->limit = binding != nullptr ? binding->limit->rate.capacity : -1;
+  out->remaining = binding != nullptr ? binding->verdict.remaining : -1;
+  out->retry_after = retry_after;
+  out->reset_after = reset_after;
+  out->next_after = next_after;
+  out->binding = binding != nullptr
+                     ? static_cast<std::int32_t>(binding - plan.levels.begin())
+                     : -1;
+  out->level_count = static_cast<std::int32_t>(plan.levels.size());
 }
 
 Cell to_cell(const Decision& decision) {

@@ -30,6 +30,7 @@ struct Decision {
 // longest wait: among the limited levels if there are any, else among all that
 // count.  Ties go to the fewest remaining, then to the deepest.
 Decision aggregate(const Plan& plan);
+void aggregate(const Plan& plan, Decision* decision);  // in place
 
 // The response of CL.THROTTLE (redis-cell): limited, limit, remaining,
 // retry_after, reset_after.  Times are seconds, rounded up; -1 stands for "not

@@ -41,6 +41,7 @@ struct Level {
   Duration debt;        // TAT - now, not clamped; set by the store
   bool applied;         // verdict counts this level's charge; set by judge()
   Verdict verdict;      // set by judge()
+  std::uint32_t path;   // which of a request's paths met it first; from 0
 };
 
 struct Plan {
@@ -50,13 +51,21 @@ struct Plan {
   InlineVector<Segment, 12> segments;  // of all paths, one after the other
   InlineVector<Level, 6> levels;       // from the root to the leaf
 
-  // Keeps `text` as long as the plan: for segments that differ from what the
-  // caller passed, such as canonical addresses.
-  std::string_view keep(std::string text) {
-    return kept_.emplace_front(std::move(text));
+  // Keeps a copy of `text` as long as the plan: for segments that differ from
+  // what the caller passed, such as canonical addresses.
+  std::string_view keep(std::string_view text) {
+    if (text.size() > sizeof room_ - used_) {
+      return kept_.emplace_front(text);
+    }
+    char* const place = room_ + used_;
+    text.copy(place, text.size());
+    used_ += text.size();
+    return {place, text.size()};
   }
 
  private:
+  char room_[64];  // an address with its prefix, or two
+  std::size_t used_ = 0;
   std::forward_list<std::string> kept_;
 };
 

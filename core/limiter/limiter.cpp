@@ -27,10 +27,15 @@ Status check(const Ask& ask) {
 }
 
 Status match(const Tree& tree, std::span<const Ask> asks, Plan* plan) {
-  for (const Ask& ask : asks) {
-    if (Status status = check(ask); !status.ok()) return status;
-    if (Status status = tree.match(ask.path, ask.cost, plan); !status.ok()) {
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const std::size_t before = plan->levels.size();
+    if (Status status = check(asks[i]); !status.ok()) return status;
+    if (Status status = tree.match(asks[i].path, asks[i].cost, plan);
+        !status.ok()) {
       return status;
+    }
+    for (std::size_t k = before; k < plan->levels.size(); ++k) {
+      plan->levels[k].path = static_cast<std::uint32_t>(i);
     }
   }
   return asks.size() > 1 ? join_same_buckets(plan) : Status();
@@ -94,7 +99,7 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
     return status;
   }
 
-  *decision = aggregate(plan);
+  aggregate(plan, decision);
   if (operation == Operation::kAuthorize) {
     reader.lane().count(*decision);
     for (const Level& level : plan.levels) {
@@ -103,8 +108,12 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
   }
   for (std::size_t i = 0; reports != nullptr && i < reports->size(); ++i) {
     const Level& level = plan.levels[i];
-    (*reports)[i] = {reader.policy(level)->name(), level.limit->rate,
-                     level.limit->mode, level.cost, level.verdict};
+    (*reports)[i] = {reader.policy(level)->name(),
+                     level.limit->rate,
+                     level.limit->mode,
+                     level.cost,
+                     level.path,
+                     level.verdict};
   }
   return {};
 }

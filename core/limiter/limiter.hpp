@@ -39,6 +39,7 @@ struct LevelReport {
   Rate rate;
   Mode mode;
   std::int64_t cost;
+  std::uint32_t path;  // which of the asks met it first; from 0
   Verdict verdict;
 };
 

@@ -51,8 +51,8 @@ struct Option {
 constexpr Option kOptions[] = {
     {"store", "memory://", "where buckets are kept", set_store},
     {"max_buckets", "1000000",
-     "buckets with a debt that the memory store has room for; there are 24 "
-     "bytes for each, and beyond that those with the least debt are evicted",
+     "the most buckets that the memory store keeps, at 16 bytes each; beyond "
+     "that those with the least debt are evicted",
      set_max_buckets},
 };
 

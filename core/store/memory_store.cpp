@@ -4,8 +4,8 @@
 #include <bit>
 #include <mutex>
 #include <span>
-#include <vector>
 
+#include "base/inline_vector.hpp"
 #include "base/judge.hpp"
 
 namespace limitree {
@@ -20,13 +20,12 @@ std::uint32_t shard_count_for(std::int64_t max_buckets) {
       std::bit_floor(std::clamp<std::uint64_t>(shards, 1, 4096)));
 }
 
-// Half as many slots again as max_buckets: at a load of two thirds hardly a
-// window is full.
+// Slots for max_buckets, rounded down to whole lines.
 std::uint32_t max_lines_for(std::int64_t max_buckets, std::uint32_t shards) {
-  const std::int64_t slots = max_buckets + (max_buckets + 1) / 2;
   const std::int64_t per_line =
       std::int64_t{BucketTable::kSlotsPerLine} * shards;
-  return static_cast<std::uint32_t>((slots + per_line - 1) / per_line);
+  return static_cast<std::uint32_t>(
+      std::max(max_buckets / per_line, std::int64_t{1}));
 }
 
 // Tags of SipHash::absorb, so that a pattern's text, a caller's segment of the
@@ -72,13 +71,16 @@ struct MemoryStore::Work {
 
 template <>
 struct MemoryStore::Work<0> {
-  explicit Work(std::size_t levels)
-      : tags(levels), buckets(levels), shards(levels) {}
+  explicit Work(std::size_t levels) {
+    tags.resize(levels);
+    buckets.resize(levels);
+    shards.resize(levels);
+  }
   std::size_t count() const { return tags.size(); }
 
-  std::vector<std::uint64_t> tags;
-  std::vector<Bucket*> buckets;
-  std::vector<std::uint32_t> shards;
+  InlineVector<std::uint64_t, 8> tags;
+  InlineVector<Bucket*, 8> buckets;
+  InlineVector<std::uint32_t, 8> shards;
 };
 
 // Holds the locks of the shards of some tags.
@@ -236,7 +238,8 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now,
     if (!verdict.charged || work.buckets[i] != nullptr) continue;
     const Instant tat = saturating_add(now, verdict.reset_after);
     if (tat <= now) continue;  // at the end of time
-    table_of(work.tags[i]).insert(work.tags[i], tat, now, work.tags);
+    table_of(work.tags[i])
+        .insert(work.tags[i], tat, now, {&work.tags[0], work.count()});
   }
 }
 

@@ -25,10 +25,10 @@ class MemoryStore final : public Store, private ForkGuard {
   static constexpr std::int64_t kDefaultMaxBuckets = 1'000'000;
   static constexpr std::int64_t kMaxMaxBuckets = std::int64_t{1} << 36;
 
-  // There is memory for `max_buckets` buckets with a debt and half as many
-  // again, and never for more.  Where a bucket finds no place it replaces the
-  // one that owes least: with max_buckets live, one in some thousands.
-  // REQUIRES: 1 <= max_buckets <= kMaxMaxBuckets.
+  // Keeps `max_buckets` buckets with a debt at most (but never fewer than
+  // four), and takes 16 bytes for each.  A bucket that finds no place replaces
+  // the one that owes least among its neighbours; that is rare up to two thirds
+  // of the maximum. REQUIRES: 1 <= max_buckets <= kMaxMaxBuckets.
   explicit MemoryStore(std::int64_t max_buckets = kDefaultMaxBuckets,
                        Clock clock = Clock());
   ~MemoryStore() override;

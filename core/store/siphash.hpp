@@ -10,8 +10,9 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
+
+#include "base/bytes.hpp"
 
 namespace limitree {
 
@@ -50,7 +51,7 @@ class SipHash {
     const char* at = text.data();
     const char* const end = at + (text.size() & ~std::size_t{7});
     for (; at != end; at += 8) absorb(load<std::uint64_t>(at));
-    std::uint64_t rest = load_rest(at, text.size() & 7);
+    std::uint64_t rest = load_short(at, text.size() & 7);
     if ((text.size() & 7) > 4) {
       absorb(rest);
       rest = 0;
@@ -69,28 +70,6 @@ class SipHash {
   }
 
  private:
-  template <typename Word>
-  static Word load(const char* at) {
-    Word word;
-    std::memcpy(&word, at, sizeof word);
-    return word;
-  }
-
-  // The last `size` < 8 bytes, the first of them lowest, without reading past
-  // the end and without a loop.
-  static std::uint64_t load_rest(const char* at, std::size_t size) {
-    if (size >= 4) {
-      const std::uint64_t high = load<std::uint32_t>(at + size - 4);
-      return load<std::uint32_t>(at) | high << (8 * (size - 4));
-    }
-    if (size == 0) return 0;
-    const auto byte = [at](std::size_t i) {
-      return std::uint64_t{static_cast<unsigned char>(at[i])};
-    };
-    return byte(0) | byte(size / 2) << (8 * (size / 2)) |
-           byte(size - 1) << (8 * (size - 1));
-  }
-
   struct State {
     std::uint64_t v0;
     std::uint64_t v1;

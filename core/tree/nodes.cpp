@@ -79,32 +79,36 @@ const NetworkChild* Nodes::find_network(const Children& from,
   return nullptr;
 }
 
-const Child* Nodes::find_glob(const Children& from,
-                              std::string_view segment) const {
+void Nodes::find_pattern(const Children& from, std::string_view segment,
+                         Step* out) const {
+  out->pattern = PatternKind::kGlob;
   for (std::uint32_t i = 0; i < from.glob_count; ++i) {
-    const Child& child = children[from.globs + i];
-    if (glob_matches(name(child), segment)) return &child;
+    out->child = &children[from.globs + i];
+    if (glob_matches(name(*out->child), segment)) return;
   }
-  return nullptr;
+  out->pattern = PatternKind::kAny;
+  out->child = from.any == kNoIndex ? nullptr : &children[from.any];
 }
 
 void Nodes::step_by_pattern(const Children& from, std::string_view segment,
                             Step* out) const {
-  const Child* child = find_glob(from, segment);
-  out->pattern = child != nullptr ? PatternKind::kGlob : PatternKind::kAny;
-  if (child == nullptr && from.any != kNoIndex) child = &children[from.any];
-  out->child = child;
-  if (child == nullptr) return;
-  out->segment = child->share ? Segment{name(*child), Segment::Kind::kPattern}
-                              : substituted(segment);
+  find_pattern(from, segment, out);
+  if (out->child == nullptr) return;
+  out->segment = out->child->share
+                     ? Segment{name(*out->child), Segment::Kind::kPattern}
+                     : substituted(segment);
 }
 
 bool Nodes::step_by_address(const Children& from, std::string_view segment,
                             Plan* plan, Step* out) const {
   const std::optional<Address> address = parse_address(segment);
   if (!address) return false;
-  const AddressText canonical(*address);
-  if (const Child* exact = find_exact(from, canonical.view())) {
+  // There is one way to write an IPv4 address, unless it is written as IPv6.
+  const bool written_so = segment.find(':') == std::string_view::npos;
+  std::optional<AddressText> formatted;
+  if (!written_so) formatted.emplace(*address);
+  const std::string_view canonical = written_so ? segment : formatted->view();
+  if (const Child* exact = find_exact(from, canonical)) {
     *out = {exact, PatternKind::kExact, {name(*exact), Segment::Kind::kExact}};
     return true;
   }
@@ -114,26 +118,19 @@ bool Nodes::step_by_address(const Children& from, std::string_view segment,
     out->child = &children[found->child];
     out->pattern = PatternKind::kNetwork;
     prefix = std::max(prefix, found->network.prefix);
-  } else if (const Child* glob = find_glob(from, canonical.view())) {
-    out->child = glob;
-    out->pattern = PatternKind::kGlob;
-  } else if (from.any != kNoIndex) {
-    out->child = &children[from.any];
-    out->pattern = PatternKind::kAny;
   } else {
-    out->child = nullptr;
-    return true;
+    find_pattern(from, canonical, out);
+    if (out->child == nullptr) return true;
   }
 
   if (out->child->share) {
     out->segment = {name(*out->child), Segment::Kind::kPattern};
   } else if (address->v6 && prefix < address->bits()) {
     const AddressText group(Network{masked(*address, prefix), prefix});
-    out->segment = substituted(plan->keep(std::string(group.view())));
-  } else if (canonical.view() == segment) {
-    out->segment = substituted(segment);  // canonical already: nothing to keep
+    out->segment = substituted(plan->keep(group.view()));
   } else {
-    out->segment = substituted(plan->keep(std::string(canonical.view())));
+    out->segment =
+        substituted(canonical == segment ? segment : plan->keep(canonical));
   }
   return true;
 }

@@ -8,12 +8,12 @@
 #define LIMITREE_TREE_NODES_HPP
 
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.hpp"
 #include "base/limit.hpp"
 #include "base/plan.hpp"
 #include "tree/address.hpp"
@@ -110,6 +110,12 @@ struct Nodes {
   // The child with the literal name `segment`; nullptr if there is none.
   const Child* find_exact(const Children& from, std::string_view segment) const;
 
+  // Whether whatever is no literal name comes to a "*" that is not shared.
+  bool only_any(const Children& from) const {
+    return !from.ip && from.glob_count == 0 && from.any != kNoIndex &&
+           !children[from.any].share;
+  }
+
   // What `segment` comes to below a node; false if it had to be an address
   // and is not.  Text that neither path nor tree has is kept by *plan.
   bool step(const Children& from, std::string_view segment, Plan* plan,
@@ -120,7 +126,8 @@ struct Nodes {
                              std::string_view segment) const;
   const NetworkChild* find_network(const Children& from,
                                    const Address& address) const;
-  const Child* find_glob(const Children& from, std::string_view segment) const;
+  void find_pattern(const Children& from, std::string_view segment,
+                    Step* out) const;
   void step_by_pattern(const Children& from, std::string_view segment,
                        Step* out) const;
   bool step_by_address(const Children& from, std::string_view segment,
@@ -137,8 +144,8 @@ inline const Child* Nodes::find_exact(const Children& from,
   const Child* const first = children.data() + from.exact;
   for (const Child* child = first; child != first + from.exact_count; ++child) {
     if (child->name.size == segment.size() &&
-        std::memcmp(text.data() + child->name.first, segment.data(),
-                    segment.size()) == 0) {
+        same_bytes(text.data() + child->name.first, segment.data(),
+                   segment.size())) {
       return child;
     }
   }
@@ -152,8 +159,7 @@ inline bool Nodes::step(const Children& from, std::string_view segment,
     return step_by_address(from, segment, plan, out);
   if (const Child* exact = find_exact(from, segment)) {
     *out = {exact, PatternKind::kExact, {segment, Segment::Kind::kExact}};
-  } else if (from.glob_count == 0 && from.any != kNoIndex &&
-             !children[from.any].share) {
+  } else if (only_any(from)) {
     *out = {&children[from.any],
             PatternKind::kAny,
             {segment, Segment::Kind::kCaller}};

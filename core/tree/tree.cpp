@@ -99,14 +99,25 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
   append_levels(nodes, child->node, first, cost, plan);
   for (std::size_t i = 1; i < path.size(); ++i) {
     if (child->node.children == kNoIndex) break;
-    Step step;
-    if (!nodes.step(nodes.children_of[child->node.children], path[i], plan,
-                    &step)) {
-      return no_address(i, path[i]);
+    const Children& from = nodes.children_of[child->node.children];
+    std::string_view text = path[i];
+    Segment::Kind kind = Segment::Kind::kExact;
+    // Most children are literal names or "*": for these text and kind stay in
+    // registers.  Through memory they cost as much as the rest of the walk.
+    const Child* next = from.ip ? nullptr : nodes.find_exact(from, text);
+    if (next == nullptr && nodes.only_any(from)) {
+      next = &nodes.children[from.any];
+      kind = Segment::Kind::kCaller;
+    } else if (next == nullptr) {
+      Step step;
+      if (!nodes.step(from, text, plan, &step)) return no_address(i, path[i]);
+      if (step.child == nullptr) break;
+      next = step.child;
+      text = step.segment.text;
+      kind = step.segment.kind;
     }
-    if (step.child == nullptr) break;
-    child = step.child;
-    plan->segments.emplace_back(step.segment);
+    child = next;
+    plan->segments.emplace_back(text, kind);
     append_levels(nodes, child->node, first, cost, plan);
   }
   rollback.keep();

@@ -162,8 +162,12 @@ static void test_levels(void) {
   CHECK(levels[0].mode == LIMITREE_ENFORCE && levels[0].reserved[4] == 0);
   CHECK(levels[1].mode == LIMITREE_SHADOW && levels[1].limited);
   CHECK(levels[1].retry_after_ns == LIMITREE_NEVER);
+  CHECK(levels[0].path == 0 && levels[1].path == 0);
   CHECK(levels[2].limit == INT64_C(0x5555555555555555)); /* beyond capacity */
 
+  CHECK(limitree_decide(limiter, LIMITREE_PEEK, paths, 2, levels, 4, &decision,
+                        NULL) == LIMITREE_OK);
+  CHECK(levels[2].path == 1 && levels[2].limit == 6);
   CHECK(limitree_authorize_all(limiter, paths, 2, &decision, NULL) ==
         LIMITREE_OK);
   CHECK(decision.level_count == 3);

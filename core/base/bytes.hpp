@@ -1,0 +1,46 @@
+// Reading short runs of bytes without a loop and without a call.
+
+#ifndef LIMITREE_BASE_BYTES_HPP
+#define LIMITREE_BASE_BYTES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace limitree {
+
+template <typename Word>
+inline Word load(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Returns the `size` < 8 bytes at `at`, the first of them lowest on a
+// little-endian machine, and reads no others.
+inline std::uint64_t load_short(const char* at, std::size_t size) {
+  if (size >= 4) {
+    const std::uint64_t high = load<std::uint32_t>(at + size - 4);
+    return load<std::uint32_t>(at) | high << (8 * (size - 4));
+  }
+  if (size == 0) return 0;
+  const auto byte = [at](std::size_t i) {
+    return std::uint64_t{static_cast<unsigned char>(at[i])};
+  };
+  return byte(0) | byte(size / 2) << (8 * (size / 2)) |
+         byte(size - 1) << (8 * (size - 1));
+}
+
+// Whether `size` bytes are the same: for names of a word or two, where a call
+// of memcmp costs more than the comparison.
+inline bool same_bytes(const char* a, const char* b, std::size_t size) {
+  if (size < 8) return load_short(a, size) == load_short(b, size);
+  for (std::size_t i = 0; i + 8 < size; i += 8) {
+    if (load<std::uint64_t>(a + i) != load<std::uint64_t>(b + i)) return false;
+  }
+  return load<std::uint64_t>(a + size - 8) == load<std::uint64_t>(b + size - 8);
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_BYTES_HPP
