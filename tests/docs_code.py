@@ -1,8 +1,8 @@
 """Compiles, runs or loads the code blocks of the documents.
 
   ```c, ```cpp   a program is compiled and run and must return 0; other code is
-                 compiled as the body of a function that has `limiter`,
-                 `config` and (in C) `error`; an excerpt of a source file must
+                 compiled as the body of a function that has what C_FRAGMENT
+                 or CXX_FRAGMENT gives it; an excerpt of a source file must
                  stand there still
   ```yaml        a whole limits.yaml must pass `limitree check`
   ```sh          commands that begin with `limitree` are run in a copy of
@@ -34,17 +34,21 @@ MARK = re.compile(r"<!-- (fails|not run) -->\s*\Z")
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 FRAGMENT_WARNINGS = ["-Wno-unused-variable", "-Wno-unused-but-set-variable"]
+# What an excerpt may take as given.
 C_FRAGMENT = """#include <limitree.h>
 #include <stdio.h>
 #include <string.h>
-void fragment(limitree_limiter *limiter, limitree_config *config,
-              limitree_error *error);
-void fragment(limitree_limiter *limiter, limitree_config *config,
-              limitree_error *error) {
+limitree_str str(const char *text);
+int too_many_requests(int64_t retry_after_ns);
+int fragment(limitree_limiter *limiter, limitree_config *config,
+             limitree_error *error);
+int fragment(limitree_limiter *limiter, limitree_config *config,
+             limitree_error *error) {
 (void)limiter; (void)config; (void)error;
 {
 %s
 }
+return 0;
 }
 """
 CXX_FRAGMENT = """#include <array>
