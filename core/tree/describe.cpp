@@ -17,6 +17,10 @@ namespace {
 // again for every override.
 constexpr std::size_t kMaxInherited = 4;
 
+std::string shown(std::string_view name) {
+  return name.empty() ? "\"\"" : printable(name);
+}
+
 class Description {
  public:
   explicit Description(const Nodes& nodes) : nodes_(nodes) {}
@@ -71,7 +75,7 @@ std::string Description::remarks(const Child& child) const {
 
 void Description::add_node(const Child& child, std::size_t indent) {
   const Node& node = child.node;
-  table_.add(indent, printable(nodes_.name(child)), remarks(child));
+  table_.add(indent, shown(nodes_.name(child)), remarks(child));
   if (node.limit_count > 1) {
     const std::string here = nodes_.path(node.place);
     for (std::uint32_t i = 0; i < node.limit_count; ++i) {
@@ -91,7 +95,7 @@ void Description::add_children(const Node& node, std::size_t indent) {
     if (own) {
       add_node(*child, indent);
     } else if (++inherited <= kMaxInherited) {
-      table_.add(indent, printable(nodes_.name(*child)),
+      table_.add(indent, shown(nodes_.name(*child)),
                  "as " + nodes_.path(child->node.place));
     }
   }

@@ -54,7 +54,7 @@ std::string explain_steps(const Nodes& nodes, Path path) {
   const Child* child = nodes.find_exact(*from, path[0]);
   table.add(1, printable(path[0]), "top-level name");
   for (std::size_t i = 1; i < path.size(); ++i) {
-    const std::string segment = printable(path[i]);
+    const std::string segment = path[i].empty() ? "\"\"" : printable(path[i]);
     const Node node = child->node;
     if (node.children == kNoIndex) {
       table.add(1, segment,

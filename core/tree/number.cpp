@@ -75,17 +75,31 @@ Result<Duration> times(std::int64_t number, std::int64_t unit,
   return Duration(product);
 }
 
-// The unit called `name`, as "m" or, where `words` says so, as "minute" or
-// "minutes".
-std::optional<std::int64_t> find_unit(std::string_view name, bool words) {
+std::optional<std::int64_t> find_symbol(std::string_view name) {
   for (const Unit& unit : kUnits) {
-    if (!words && name == unit.name) return unit.nanoseconds;
-    if (words && !unit.word.empty() && name.starts_with(unit.word)) {
-      const std::string_view rest = name.substr(unit.word.size());
-      if (rest.empty() || rest == "s") return unit.nanoseconds;
-    }
+    if (name == unit.name) return unit.nanoseconds;
   }
   return std::nullopt;
+}
+
+// "minute" or "minutes".
+std::optional<std::int64_t> find_word(std::string_view name) {
+  if (name.ends_with('s')) name.remove_suffix(1);
+  for (const Unit& unit : kUnits) {
+    if (!name.empty() && name == unit.word) return unit.nanoseconds;
+  }
+  return std::nullopt;
+}
+
+// What follows the number: "m", or " minutes" after a blank; either of them
+// if there is no number.
+std::optional<std::int64_t> find_unit(std::string_view rest, bool number) {
+  if (number && rest.empty()) return kSecond;
+  const bool blank = rest.starts_with(' ');
+  std::optional<std::int64_t> unit;
+  if (!number || !blank) unit = find_symbol(rest);
+  if (!unit && (!number || blank)) unit = find_word(trim(rest));
+  return unit;
 }
 
 // "0.5", "1.25": whole seconds, a point, one to nine digits.
@@ -142,17 +156,12 @@ Result<std::int64_t> parse_integer(std::string_view text) {
 Result<Duration> parse_duration(std::string_view text) {
   if (auto decimal = parse_decimal(text)) return std::move(*decimal);
 
-  // A number, a blank if a word follows, and a unit; any of them may be left
-  // out, but not all.
   const std::size_t after =
       std::min(text.find_first_not_of("0123456789-"), text.size());
-  std::string_view number = text.substr(0, after);
-  const std::string_view rest = text.substr(after);
-  const bool words = number.empty() || rest.starts_with(' ');
   const std::optional<std::int64_t> unit =
-      rest.empty() ? std::optional(kSecond) : find_unit(trim(rest), words);
-  if (number.empty()) number = "1";
-  if (!unit || text.empty() || !is_integer(number)) {
+      find_unit(text.substr(after), after > 0);
+  const std::string_view number = after > 0 ? text.substr(0, after) : "1";
+  if (!unit || !is_integer(number)) {
     return refused("must be a duration such as 500ms, 15s, 3m, 2h, 1d, is " +
                    quote(text) + std::string(form(text)));
   }

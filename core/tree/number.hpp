@@ -17,8 +17,9 @@ namespace limitree {
 // on after the name of what the number is for: "must be a whole number, ...".
 Result<std::int64_t> parse_integer(std::string_view text);
 
-// Reads "500ms", "15s", "3m", "2h", "1d", "1w", "5 minutes", "day", or a number
-// of seconds, "15" or "0.5".  Refusals as above; zero and less are allowed.
+// Reads "500ms", "15s", "3m", "2h", "1d", "1w", "5 minutes", "day", "s", or a
+// number of seconds, "15" or "0.5".  Refusals as above; zero and less are
+// allowed.
 Result<Duration> parse_duration(std::string_view text);
 
 // The shortest text that says `time` exactly: "1m", "90s", "1.5s", "8571us".

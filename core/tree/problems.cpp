@@ -32,6 +32,16 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
+// Whether a terminal would do something with `character` other than show it:
+// C0, C1, line separators, and what turns the direction of writing.
+bool is_control(std::string_view character) {
+  const auto byte = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return byte < 0x20 || byte == 0x7f;
+  if (character.size() == 2) return byte == 0xc2 && character < "\xc2\xa0";
+  return (character >= "\xe2\x80\xa8" && character <= "\xe2\x80\xae") ||
+         (character >= "\xe2\x81\xa6" && character <= "\xe2\x81\xa9");
+}
+
 }  // namespace
 
 void Problems::add(Mark mark, std::string what) {
@@ -66,19 +76,18 @@ std::string printable(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t size = utf8_size(text.substr(i));
     if (i + std::max<std::size_t>(size, 1) > kMaxPrinted) return safe + "...";
-    const auto byte = static_cast<unsigned char>(text[i]);
-    // C1 control characters are two bytes, the first of which is 0xc2.
-    const bool c1 = byte == 0xc2 && size == 2 &&
-                    static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (size == 0 || c1 || byte < 0x20 || byte == 0x7f) {
-      safe += "\\x";
-      append_hex(byte, &safe);
-      ++i;
-      continue;
+    const std::string_view character =
+        text.substr(i, std::max<std::size_t>(size, 1));
+    if (size == 0 || is_control(character)) {
+      for (const char byte : character) {
+        safe += "\\x";
+        append_hex(static_cast<unsigned char>(byte), &safe);
+      }
+    } else {
+      if (text[i] == '"' || text[i] == '\\') safe += '\\';
+      safe += character;
     }
-    if (byte == '"' || byte == '\\') safe += '\\';
-    safe += text.substr(i, size);
-    i += size;
+    i += character.size();
   }
   return safe;
 }

@@ -76,6 +76,10 @@ bool LimitReader::is_list_form(std::size_t list) const {
 
 void LimitReader::read_one(std::size_t value) {
   const YamlNode& node = document_[value];
+  if (document_.is_null(node)) {
+    problems_->add(node.mark, "a limit is empty");
+    return;
+  }
   Fields fields;
   switch (node.kind) {
     case Kind::kSequence:
@@ -195,7 +199,7 @@ void LimitReader::read_word(std::string_view key, const Value& value,
       problem = unknown_word(key, value.text, kModes);
     }
   } else if (contains(kLaterAlgorithms, value.text)) {
-    problem = not_supported(value.text);
+    problem = "algorithm " + not_supported(value.text);
   } else if (!contains(kGcraNames, value.text)) {
     problem = unknown_word(key, value.text, kGcraNames);
   }

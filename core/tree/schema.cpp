@@ -98,6 +98,7 @@ std::vector<Draft> SchemaReader::read() {
   for (const Entry& entry : entries(0)) {
     if (entry.key != "schema") {
       add(entry.mark, unknown_word("key", entry.key, kDocumentKeys));
+      found |= !nearest(entry.key, kDocumentKeys).empty();
     } else if (!std::exchange(found, true)) {
       roots = read_roots(entry.value);
     }
@@ -120,9 +121,11 @@ std::vector<Draft> SchemaReader::read_roots(std::size_t map) {
   std::vector<Draft> roots;
   if (!expect_mapping("schema", map)) return roots;
   for (const Entry& entry : entries(map)) {
-    if (entry.key.empty() || entry.key.find('*') != std::string_view::npos) {
+    if (entry.key.empty()) {
+      add(entry.mark, "a top-level name must not be empty");
+    } else if (entry.key.find('*') != std::string_view::npos) {
       add(entry.mark,
-          "a top-level name is literal and not empty, is " + quote(entry.key));
+          "a top-level name must be literal, is " + quote(entry.key));
     }
     Draft draft;
     draft.name = entry.key;
@@ -149,7 +152,7 @@ void SchemaReader::read_node(std::size_t value, Draft* draft) {
   if (node.kind != Kind::kMapping) {
     add(node.mark, "a node must be a mapping with limits or children, is " +
                        document_.describe(node) +
-                       (document_.is_null(node) ? ": write {}" : ""));
+                       (document_.is_null(node) ? ": {} states nothing" : ""));
     return;
   }
   const std::vector<Entry> all = entries(value);
@@ -190,15 +193,18 @@ void SchemaReader::read_key(const Entry& entry, Draft* draft) {
 }
 
 void SchemaReader::refuse_key(const Entry& entry) {
+  const Words known = at_top() ? Words(kNodeKeys) : Words(kBelowTopKeys);
+  const bool mapping = document_[entry.value].kind == Kind::kMapping;
   if (entry.key == "charge") {
     add(entry.mark, "charge belongs to a top-level name or to a limit");
   } else if (contains(kLimitKeys, entry.key) ||
              contains(kLaterLimitKeys, entry.key)) {
     add(entry.mark, std::string(entry.key) + " belongs into limits");
-  } else if (at_top()) {
-    add(entry.mark, unknown_word("key of a node", entry.key, kNodeKeys));
+  } else if (mapping && nearest(entry.key, known).empty()) {
+    add(entry.mark, "unknown key of a node " + quote(entry.key) +
+                        ", names belong into children");
   } else {
-    add(entry.mark, unknown_word("key of a node", entry.key, kBelowTopKeys));
+    add(entry.mark, unknown_word("key of a node", entry.key, known));
   }
 }
 

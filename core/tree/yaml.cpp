@@ -291,6 +291,8 @@ bool YamlDocument::read(std::string_view yaml, Problems* problems) {
                               std::to_string(kMaxYamlSize));
     return false;
   }
+  // Editors of some systems begin UTF-8 with a byte order mark.
+  if (yaml.starts_with("\xef\xbb\xbf")) yaml.remove_prefix(3);
   if (!is_text(yaml, problems)) return false;
   if (!YamlReader(yaml, this, problems).read()) return false;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {

@@ -20,7 +20,7 @@ namespace limitree {
 
 inline constexpr std::size_t kMaxYamlSize = std::size_t{64} << 20;  // bytes
 inline constexpr std::size_t kMaxYamlDepth = 64;
-inline constexpr std::size_t kMaxYamlNodes = 16'000'000;
+inline constexpr std::size_t kMaxYamlNodes = 8'000'000;
 
 struct YamlNode {
   enum class Kind : std::uint8_t {

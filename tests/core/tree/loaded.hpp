@@ -1,0 +1,51 @@
+// Trees and walks as text, for the tests of this folder.
+
+#ifndef LIMITREE_TESTS_CORE_TREE_LOADED_HPP
+#define LIMITREE_TESTS_CORE_TREE_LOADED_HPP
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tree/key.hpp"
+#include "tree/schema.hpp"
+
+namespace limitree {
+
+using Strings = std::vector<std::string>;
+using Segments = std::vector<std::string_view>;
+
+inline Tree loaded(std::string_view yaml) {
+  Result<Tree> tree = load_tree(yaml, "limits.yaml");
+  if (tree.ok()) return std::move(tree.value());
+  ADD_FAILURE() << tree.status().error().messages.front();
+  return Tree();
+}
+
+// What is wrong with `yaml`; empty if nothing is.
+inline Strings mistakes(std::string_view yaml) {
+  Result<Tree> tree = load_tree(yaml, "f");
+  if (tree.ok()) return {};
+  EXPECT_EQ(tree.status().code(), Code::kInvalidConfig);
+  return tree.status().error().messages;
+}
+
+// The levels met on a path: "user:* user:alex 16", policy, bucket, capacity;
+// or why there are none.
+inline Strings levels(const Tree& tree, const Segments& path) {
+  Plan plan(Operation::kPeek);
+  const Status status = tree.match(path, 1, &plan);
+  if (!status.ok()) return status.error().messages;
+  Strings found;
+  for (const Level& level : plan.levels) {
+    found.push_back(level.limit->policy + " " + bucket_name(plan, level) + " " +
+                    std::to_string(level.limit->rate.capacity));
+  }
+  return found;
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TESTS_CORE_TREE_LOADED_HPP

@@ -1,0 +1,122 @@
+#include "tree/pattern.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace limitree {
+namespace {
+
+TEST(PatternKind, OfEachName) {
+  const std::vector<std::pair<std::string, PatternKind>> cases = {
+      {"*", PatternKind::kAny},
+      {"**", PatternKind::kGlob},
+      {"files*", PatternKind::kGlob},
+      {"10.*/8", PatternKind::kGlob},
+      {"trade", PatternKind::kExact},
+      {"", PatternKind::kExact},
+      {"10.0.0.1", PatternKind::kExact},
+      {"10.0.0.0/", PatternKind::kExact},
+      {"10.0.0.0/8x", PatternKind::kExact},
+      {"10.0.0/8", PatternKind::kExact},
+      {"files/8", PatternKind::kExact},
+      {"10.0.0.0/1000", PatternKind::kExact},
+      {"10.0.0.0/8", PatternKind::kNetwork},
+      {"10.0.0.1/99", PatternKind::kNetwork},
+      {"2001:db8::/32", PatternKind::kNetwork},
+  };
+  for (const auto& [name, expected] : cases) {
+    EXPECT_EQ(pattern_kind(name), expected) << name;
+  }
+}
+
+std::string read_network(std::string_view text) {
+  Result<Network> network = parse_network(text);
+  return network.ok() ? std::string(AddressText(network.value()).view())
+                      : network.status().error().messages.front();
+}
+
+TEST(ParseNetwork, IsCanonical) {
+  EXPECT_EQ(read_network("10.0.0.0/8"), "10.0.0.0/8");
+  EXPECT_EQ(read_network("0.0.0.0/0"), "0.0.0.0/0");
+  EXPECT_EQ(read_network("10.0.0.1/32"), "10.0.0.1/32");
+  EXPECT_EQ(read_network("2001:DB8:0::/32"), "2001:db8::/32");
+  EXPECT_EQ(read_network("::ffff:10.0.0.0/104"), "10.0.0.0/8");
+  EXPECT_EQ(read_network("::/0"), "::/0");
+}
+
+TEST(ParseNetwork, SaysWhatIsRight) {
+  EXPECT_EQ(read_network("10.0.0.1/8"),
+            "\"10.0.0.1/8\" has bits set after the prefix, did you mean "
+            "\"10.0.0.0/8\"?");
+  EXPECT_EQ(read_network("10.0.0.0/33"),
+            "the prefix of \"10.0.0.0/33\" must be 0 to 32");
+  EXPECT_EQ(read_network("::/129"),
+            "the prefix of \"::/129\" must be 0 to 128");
+  EXPECT_EQ(read_network("::ffff:10.0.0.0/95"),
+            "the prefix of \"::ffff:10.0.0.0/95\" must be 96 to 128");
+}
+
+TEST(GlobMatches, AnyBytesOrNone) {
+  const std::vector<std::pair<std::string, std::string>> matching = {
+      {"*", ""},          {"a*", "a"},        {"a*", "ab"},    {"*a", "bca"},
+      {"a*b", "ab"},      {"a*b", "axxb"},    {"a*b", "abab"}, {"**", "x"},
+      {"a*b*c", "abc"},   {"a*b*c", "abbcc"}, {"a**c", "abc"}, {"*a*", "bab"},
+      {"*ab*ab", "abab"},
+  };
+  for (const auto& [glob, text] : matching) {
+    EXPECT_TRUE(glob_matches(glob, text)) << glob << " " << text;
+  }
+  const std::vector<std::pair<std::string, std::string>> others = {
+      {"a*", ""},       {"a*", "ba"},     {"*a", "ab"},
+      {"a*b", "a"},     {"a*b", "b"},     {"a*a", "a"},
+      {"a*b*c", "acb"}, {"*ab*ab", "ab"}, {"a*", "A"},
+  };
+  for (const auto& [glob, text] : others) {
+    EXPECT_FALSE(glob_matches(glob, text)) << glob << " " << text;
+  }
+}
+
+// The definition, as short as it can be said.
+bool matches(std::string_view glob, std::string_view text) {
+  if (glob.empty()) return text.empty();
+  if (glob[0] != '*') {
+    return !text.empty() && text[0] == glob[0] &&
+           matches(glob.substr(1), text.substr(1));
+  }
+  return matches(glob.substr(1), text) ||
+         (!text.empty() && matches(glob, text.substr(1)));
+}
+
+TEST(GlobMatches, AsDefined) {
+  std::mt19937 random(1);
+  int found = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string glob;
+    std::string text;
+    for (std::size_t n = random() % 7; n > 0; --n) glob += "ab*"[random() % 3];
+    for (std::size_t n = random() % 9; n > 0; --n) text += "ab*"[random() % 3];
+    const bool expected = matches(glob, text);
+    found += expected ? 1 : 0;
+    ASSERT_EQ(glob_matches(glob, text), expected) << glob << " " << text;
+  }
+  EXPECT_GT(found, 1000);
+}
+
+TEST(GlobMatches, LongTextIsNoTrouble) {
+  const std::string text(1 << 20, 'a');
+  EXPECT_FALSE(glob_matches("a*a*a*a*a*b", text));
+  EXPECT_TRUE(glob_matches("a*a*a*a*a*a", text));
+}
+
+TEST(LiteralSize, CountsAllButStars) {
+  EXPECT_EQ(literal_size("a*b*c"), 3U);
+  EXPECT_EQ(literal_size("**"), 0U);
+  EXPECT_EQ(literal_size(""), 0U);
+}
+
+}  // namespace
+}  // namespace limitree

@@ -1,0 +1,72 @@
+#include "tree/problems.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace limitree {
+namespace {
+
+TEST(Problems, AreInTheOrderOfTheTextAndOnlyOnce) {
+  Problems problems;
+  EXPECT_TRUE(problems.empty());
+  problems.add({10, 2}, "c");
+  problems.add({9, 3}, "b");
+  problems.add({9, 1}, "a");
+  problems.add({9, 3}, "b");
+  const Status status = problems.to_status("limits.yaml");
+  EXPECT_EQ(status.code(), Code::kInvalidConfig);
+  EXPECT_EQ(
+      status.error().messages,
+      (std::vector<std::string>{"limits.yaml:9:1: a", "limits.yaml:9:3: b",
+                                "limits.yaml:10:2: c"}));
+}
+
+TEST(Problems, AreCountedBeyondTheFirstThousand) {
+  Problems problems;
+  for (std::uint32_t i = 1; i <= Problems::kMaxMessages + 7; ++i) {
+    problems.add({i, 1}, "x");
+  }
+  const Status status = problems.to_status("f");
+  ASSERT_EQ(status.error().messages.size(), Problems::kMaxMessages + 1);
+  EXPECT_EQ(status.error().messages.back(), "f: and 7 more");
+}
+
+TEST(Quote, IsOneSafeLine) {
+  EXPECT_EQ(quote("plain"), "\"plain\"");
+  EXPECT_EQ(quote(""), "\"\"");
+  EXPECT_EQ(quote("a\"b\\c"), "\"a\\\"b\\\\c\"");
+  EXPECT_EQ(quote(std::string_view("\0\n\x1b\x7f", 4)),
+            "\"\\x00\\x0A\\x1B\\x7F\"");
+  EXPECT_EQ(quote("\xff\xc3"), "\"\\xFF\\xC3\"");
+  EXPECT_EQ(quote("\xc3\xa9"), "\"\xc3\xa9\"");
+  EXPECT_EQ(quote("\xc2\x9b"), "\"\\xC2\\x9B\"");           // CSI
+  EXPECT_EQ(quote("\xe2\x80\xae"), "\"\\xE2\\x80\\xAE\"");  // right to left
+  EXPECT_EQ(quote("\xe2\x81\xa9"), "\"\\xE2\\x81\\xA9\"");
+  EXPECT_EQ(quote("\xe2\x82\xac"), "\"\xe2\x82\xac\"");  // the euro sign
+}
+
+TEST(Quote, IsCutAfter64Bytes) {
+  EXPECT_EQ(quote(std::string(64, 'x')), '"' + std::string(64, 'x') + '"');
+  EXPECT_EQ(quote(std::string(65, 'x')), '"' + std::string(64, 'x') + "...\"");
+  // Never within a character.
+  EXPECT_EQ(quote(std::string(63, 'x') + "\xc3\xa9"),
+            '"' + std::string(63, 'x') + "...\"");
+  EXPECT_LT(quote(std::string(1 << 20, '\n')).size(), 300U);
+}
+
+TEST(Nearest, FindsWhatWasMeant) {
+  constexpr std::array<std::string_view, 4> kKnown = {"limits", "children",
+                                                      "key", "cost"};
+  EXPECT_EQ(nearest("limts", kKnown), "limits");
+  EXPECT_EQ(nearest("lmiits", kKnown), "limits");
+  EXPECT_EQ(nearest("limitss", kKnown), "limits");
+  EXPECT_EQ(nearest("childern", kKnown), "children");
+  EXPECT_EQ(nearest("keys", kKnown), "key");
+  EXPECT_EQ(nearest("trade", kKnown), "");
+  EXPECT_EQ(nearest("", kKnown), "");
+  EXPECT_EQ(nearest(std::string(1 << 20, 'x'), kKnown), "");
+}
+
+}  // namespace
+}  // namespace limitree
