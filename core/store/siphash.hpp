@@ -43,20 +43,21 @@ class SipHash {
   }
 
   // Absorbs `text` so that no other sequence of (text, tag) gives the same
-  // words: the last word of each holds its length, from which the words before
-  // it can be told apart, read from the end.
+  // words: the top byte of the last one tells tag and length, or that the
+  // length fills the rest of it, and so where the words before it begin.
   //
-  // REQUIRES: text.size() < 2^28, tag < 16.
+  // REQUIRES: text.size() < 2^56, tag < 4.
   [[gnu::always_inline]] void absorb(std::string_view text, std::uint64_t tag) {
     const char* at = text.data();
     const char* const end = at + (text.size() & ~std::size_t{7});
     for (; at != end; at += 8) absorb(load<std::uint64_t>(at));
-    std::uint64_t rest = load_short(at, text.size() & 7);
-    if ((text.size() & 7) > 4) {
+    const std::uint64_t rest = load_short(at, text.size() & 7);
+    if (text.size() < kLong) [[likely]] {
+      absorb(rest | (text.size() << 2 | tag) << 56);
+    } else {
       absorb(rest);
-      rest = 0;
+      absorb(text.size() | (kLong << 2 | tag) << 56);
     }
-    absorb(rest | (std::uint64_t{text.size()} << 4 | tag) << 32);
   }
 
   // The hash of what was absorbed so far; more may follow.
@@ -70,6 +71,8 @@ class SipHash {
   }
 
  private:
+  static constexpr std::uint64_t kLong = 63;  // sizes from here take a word
+
   struct State {
     std::uint64_t v0;
     std::uint64_t v1;
