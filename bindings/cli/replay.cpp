@@ -55,8 +55,7 @@ class Replay {
   void advance_clock(const LogRequest& request);
   void decide();
   void count(const Decision& decision);
-  void blame();
-  bool limited_alone(const limitree_path& path);
+  void blame(const Decision& decision);
   void skip(limitree_status status, const ErrorHandle& error);
 
   std::int64_t now_ns_ = 0;
@@ -64,6 +63,8 @@ class Replay {
   Limiter limiter_;
   std::vector<PathTemplate> templates_;
   std::vector<limitree_path> paths_;
+  std::array<limitree_level, 64> levels_;  // who is to blame is among the first
+  std::vector<bool> blamed_;               // by path
   AccessLog log_;
   std::string file_;             // being read
   std::int64_t file_lines_ = 0;  // of it so far
@@ -95,6 +96,7 @@ Replay::Replay(const ReplayOptions& options)
     }
   }
   paths_.resize(templates_.size());
+  blamed_.resize(templates_.size());
 }
 
 void Replay::play(const std::string& name, ProgressBar* progress) {
@@ -158,8 +160,8 @@ void Replay::advance_clock(const LogRequest& request) {
 void Replay::decide() {
   Decision decision;
   ErrorHandle error;
-  const limitree_status status =
-      limiter_.try_decide(LIMITREE_AUTHORIZE, paths_, {}, &decision, &error);
+  const limitree_status status = limiter_.try_decide(
+      LIMITREE_AUTHORIZE, paths_, levels_, &decision, &error);
   if (status < 0) {
     skip(status, error);
   } else {
@@ -172,34 +174,29 @@ void Replay::count(const Decision& decision) {
   if (decision.has(LIMITREE_UNLIMITED)) ++result_.unlimited;
   if (decision.limited != 0) {
     ++result_.limited;
-    blame();
+    blame(decision);
   } else if (decision.has(LIMITREE_SHADOWED)) {
     ++result_.shadowed;
   }
   result_.histogram.add(result_.last.unix_s, decision.limited != 0);
 }
 
-// Counts a denial for every path that would have been denied alone too.
-void Replay::blame() {
-  bool found = false;
-  for (std::size_t i = 0; i < paths_.size(); ++i) {
-    // If it was none of the others, it was the last one.
-    const bool only_one_left = !found && i + 1 == paths_.size();
-    if (only_one_left || limited_alone(paths_[i])) {
-      found = true;
-      caller_.clear();
-      templates_[i].append_text(&caller_);
-      result_.callers.add(caller_);
-    }
+// Counts a denial for every path that a level denied.  A level that several
+// paths meet counts for the first of them.
+void Replay::blame(const Decision& decision) {
+  const std::size_t count =
+      std::min(static_cast<std::size_t>(decision.level_count), levels_.size());
+  std::fill(blamed_.begin(), blamed_.end(), false);
+  for (std::size_t i = 0; i < count; ++i) {
+    const limitree_level& level = levels_[i];
+    if (level.limited == 0 || level.mode == LIMITREE_SHADOW) continue;
+    const auto path = static_cast<std::size_t>(level.path);
+    if (blamed_[path]) continue;
+    blamed_[path] = true;
+    caller_.clear();
+    templates_[path].append_text(&caller_);
+    result_.callers.add(caller_);
   }
-}
-
-bool Replay::limited_alone(const limitree_path& path) {
-  Decision decision;
-  ErrorHandle error;
-  return limiter_.try_decide(LIMITREE_PEEK, {&path, 1}, {}, &decision,
-                             &error) >= 0 &&
-         decision.limited != 0;
 }
 
 // A path that the limits refuse, such as a host name below `key: ip`, is the

@@ -56,7 +56,7 @@ struct alignas(64) MemoryStore::Shard {
 
 // What one request needs besides its plan: arrays with a place per level.
 //
-// Most requests meet a level or two or three.  For these the number is known to
+// Most requests meet one level to four.  For these the number is known to
 // the compiler, which unrolls every loop: half of the cost of a small one is in
 // the looping.
 template <std::size_t kLevels>
@@ -179,6 +179,9 @@ Status MemoryStore::decide(Plan* plan) {
       break;
     case 3:
       decide_levels<3>(plan);
+      break;
+    case 4:
+      decide_levels<4>(plan);
       break;
     default:
       decide_levels<0>(plan);

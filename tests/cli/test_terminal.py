@@ -51,7 +51,7 @@ def test_narrow_terminals_get_a_row_for_each_level():
 def test_progress_on_a_terminal_only(tmp_path):
     """A slow log shows how far it is; the bar is gone in the end."""
     log = tmp_path / "a.log"
-    log.write_text(log_line(0) * 400_000, encoding="ascii")
+    log.write_text(log_line(0) * 2_000_000, encoding="ascii")
     words = ("replay", "--json", WEB, log, "--path", "ip,{remote_addr}")
     shown = on_terminal(*words)
     assert "lines\033[K" in shown.err and "%" in shown.err
