@@ -94,7 +94,7 @@ void LimitReader::read_one(std::size_t value) {
     case Kind::kRefused:
       return;
   }
-  finish(std::move(fields), node.mark);
+  finish(fields, node.mark);
 }
 
 void LimitReader::read_list_form(std::size_t list, Fields* fields) {
@@ -275,7 +275,7 @@ std::optional<Duration> LimitReader::read_period(const Value& value) {
 }
 
 // Makes a limit of the fields, if nothing is wrong with them together.
-void LimitReader::finish(Fields fields, Mark mark) {
+void LimitReader::finish(const Fields& fields, Mark mark) {
   if (fields.broken) return;
   if (!fields.count) problems_->add(mark, "count is missing");
   if (!fields.period) problems_->add(mark, "period is missing");

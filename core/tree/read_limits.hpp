@@ -71,7 +71,7 @@ class LimitReader {
                                            const Value& value,
                                            std::int64_t least);
   std::optional<Duration> read_period(const Value& value);
-  void finish(Fields fields, Mark mark);
+  void finish(const Fields& fields, Mark mark);
   void name_all();
 
   const YamlDocument& document_;
