@@ -3,7 +3,6 @@
 #include "handles.hpp"
 
 using limitree::Clock;
-using limitree::Code;
 using limitree::Result;
 using limitree::Status;
 using limitree::Tree;

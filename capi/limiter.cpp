@@ -19,7 +19,6 @@ using limitree::Status;
 using limitree::Tree;
 using limitree::capi::guarded;
 using limitree::capi::null_argument;
-using limitree::capi::view;
 
 static_assert(sizeof(limitree_decision) == 80);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_level) == 128);

@@ -7,7 +7,6 @@
 #include "handles.hpp"
 
 using limitree::Code;
-using limitree::Status;
 
 #define LIMITREE_STRING_(x) #x
 #define LIMITREE_STRING(x) LIMITREE_STRING_(x)
