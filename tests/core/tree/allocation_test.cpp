@@ -20,6 +20,11 @@ __attribute__((noinline)) void* operator new(std::size_t size) {
   if (void* const place = std::malloc(size)) return place;
   throw std::bad_alloc();
 }
+__attribute__((noinline)) void* operator new(std::size_t size,
+                                             const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size);
+}
 __attribute__((noinline)) void operator delete(void* place) noexcept {
   std::free(place);
 }
