@@ -29,7 +29,7 @@ Limit limit_of(Duration emission_interval, std::int64_t capacity) {
 bool allowed(Store* store, const Limit& limit, std::string_view caller) {
   Plan plan(Operation::kAuthorize);
   plan.segments.emplace_back(caller, Segment::Kind::kCaller);
-  plan.levels.emplace_back(&limit, 0u, 1u, 1);
+  plan.add_level(&limit, 0u, 1u, 1);
   return store->decide(&plan).ok() && !plan.levels[0].verdict.limited;
 }
 

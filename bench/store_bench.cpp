@@ -34,10 +34,10 @@ bool decide(Store* store, std::string_view caller, std::uint32_t levels) {
   Plan plan(Operation::kAuthorize);
   plan.segments.emplace_back("user", Segment::Kind::kExact);
   plan.segments.emplace_back(caller, Segment::Kind::kCaller);
-  plan.levels.emplace_back(&kLimit, 0u, 2u, 1);
+  plan.add_level(&kLimit, 0u, 2u, 1);
   for (std::uint32_t i = 1; i < levels; ++i) {
     plan.segments.emplace_back(kRest[i - 1], Segment::Kind::kExact);
-    plan.levels.emplace_back(&kLimit, 0u, 2 + i, 1);
+    plan.add_level(&kLimit, 0u, 2 + i, 1);
   }
   return store->decide(&plan).ok() && !plan.levels[0].verdict.limited;
 }

@@ -34,47 +34,19 @@ static_assert(LIMITREE_CHECK == static_cast<int>(Mode::kCheck));
 
 namespace {
 
-// What a C caller passed, as the core wants it.
-class Asks {
- public:
-  Asks() = default;
-  Asks(const Asks&) = delete;
-  Asks& operator=(const Asks&) = delete;
+using Segments = limitree::InlineVector<std::string_view, 12>;
 
-  Status add(const limitree_path* paths, std::size_t count) {
-    if (paths == nullptr && count != 0) return null_argument("paths");
-    // All segments before the first Ask: segments_ moves while it grows.
-    for (std::size_t i = 0; i < count; ++i) {
-      if (Status status = add_segments(paths[i]); !status.ok()) return status;
+// Appends what a C caller passed as one path.
+Status append(const limitree_str* path, std::size_t size, Segments* segments) {
+  if (path == nullptr && size != 0) return null_argument("path");
+  for (std::size_t i = 0; i < size; ++i) {
+    if (path[i].data == nullptr && path[i].size != 0) {
+      return null_argument("segment.data");
     }
-    const std::string_view* next = segments_.data();
-    for (std::size_t i = 0; i < count; ++i) {
-      asks_.emplace_back(Path(next, paths[i].size), paths[i].cost);
-      next += paths[i].size;
-    }
-    return {};
+    segments->emplace_back(path[i].data, path[i].size);
   }
-
-  std::span<const Ask> all() const { return {asks_.data(), asks_.size()}; }
-
- private:
-  Status add_segments(const limitree_path& path) {
-    if (path.segments == nullptr && path.size != 0) {
-      return null_argument("path");
-    }
-    for (std::size_t i = 0; i < path.size; ++i) {
-      const limitree_str& segment = path.segments[i];
-      if (segment.data == nullptr && segment.size != 0) {
-        return null_argument("segment.data");
-      }
-      segments_.emplace_back(segment.data, segment.size);
-    }
-    return {};
-  }
-
-  limitree::InlineVector<std::string_view, 12> segments_;
-  limitree::InlineVector<Ask, 4> asks_;
-};
+  return {};
+}
 
 std::uint32_t flags_of(const Decision& decision) {
   std::uint32_t flags = 0;
@@ -115,6 +87,13 @@ limitree_level to_c(const LevelReport& report) {
   return out;
 }
 
+Status check(const limitree_limiter* limiter,
+             const limitree_decision* decision) {
+  if (limiter == nullptr) return null_argument("limiter");
+  if (decision == nullptr) return null_argument("decision");
+  return {};
+}
+
 // Where a caller wants the verdicts of levels.
 struct Levels {
   limitree_level* data = nullptr;
@@ -124,21 +103,29 @@ struct Levels {
 Status decide(limitree_limiter* limiter, Operation operation,
               std::span<const limitree_path> paths, Levels levels,
               limitree_decision* decision) {
-  if (limiter == nullptr) return null_argument("limiter");
-  if (decision == nullptr) return null_argument("decision");
-  Asks asks;
-  if (Status status = asks.add(paths.data(), paths.size()); !status.ok()) {
-    return status;
-  }
+  if (Status status = check(limiter, decision); !status.ok()) return status;
   if (paths.empty()) {
     return Status(Code::kInvalidArgument, "at least one path is needed");
+  }
+  Segments segments;
+  for (const limitree_path& path : paths) {
+    Status status = append(path.segments, path.size, &segments);
+    if (!status.ok()) return status;
+  }
+  // Only now, for the segments moved while they grew.
+  limitree::InlineVector<Ask, 4> asks;
+  const std::string_view* next = segments.data();
+  for (const limitree_path& path : paths) {
+    asks.emplace_back(Path(next, path.size), path.cost);
+    next += path.size;
   }
 
   const bool wants_levels = levels.data != nullptr && levels.capacity != 0;
   LevelReports reports;
   Decision core;
-  Status status = limiter->limiter.decide(
-      operation, asks.all(), wants_levels ? &reports : nullptr, &core);
+  Status status =
+      limiter->limiter.decide(operation, {asks.data(), asks.size()},
+                              wants_levels ? &reports : nullptr, &core);
   if (!status.ok()) return status;
   fill(core, decision);
   for (std::size_t i = 0; i < std::min(reports.size(), levels.capacity); ++i) {
@@ -147,12 +134,23 @@ Status decide(limitree_limiter* limiter, Operation operation,
   return {};
 }
 
+// The same for one path and no levels, which is what most callers want.
 limitree_status decide_one(limitree_limiter* limiter, Operation operation,
-                           const limitree_path& path,
-                           limitree_decision* decision,
+                           const limitree_str* path, std::size_t path_size,
+                           std::int64_t cost, limitree_decision* decision,
                            limitree_error** error) noexcept {
-  return guarded(error, [&] {
-    return decide(limiter, operation, {&path, 1}, {}, decision);
+  return guarded(error, [&]() -> Status {
+    if (Status status = check(limiter, decision); !status.ok()) return status;
+    Segments segments;
+    if (Status status = append(path, path_size, &segments); !status.ok()) {
+      return status;
+    }
+    const Ask ask{Path(segments.data(), path_size), cost};
+    Decision core;
+    Status status =
+        limiter->limiter.decide(operation, {&ask, 1}, nullptr, &core);
+    if (status.ok()) fill(core, decision);
+    return status;
   });
 }
 
@@ -192,7 +190,7 @@ limitree_status limitree_authorize(limitree_limiter* limiter,
                                    const limitree_str* path, size_t path_size,
                                    int64_t cost, limitree_decision* decision,
                                    limitree_error** error) {
-  return decide_one(limiter, Operation::kAuthorize, {path, path_size, cost},
+  return decide_one(limiter, Operation::kAuthorize, path, path_size, cost,
                     decision, error);
 }
 
@@ -200,7 +198,7 @@ limitree_status limitree_authorize_action_for_user(
     limitree_limiter* limiter, limitree_str user, limitree_str action,
     int64_t cost, limitree_decision* decision, limitree_error** error) {
   const limitree_str path[] = {{"user", 4}, user, action};
-  return decide_one(limiter, Operation::kAuthorize, {path, 3, cost}, decision,
+  return decide_one(limiter, Operation::kAuthorize, path, 3, cost, decision,
                     error);
 }
 
@@ -208,23 +206,23 @@ limitree_status limitree_peek(limitree_limiter* limiter,
                               const limitree_str* path, size_t path_size,
                               int64_t cost, limitree_decision* decision,
                               limitree_error** error) {
-  return decide_one(limiter, Operation::kPeek, {path, path_size, cost},
-                    decision, error);
+  return decide_one(limiter, Operation::kPeek, path, path_size, cost, decision,
+                    error);
 }
 
 limitree_status limitree_spend(limitree_limiter* limiter,
                                const limitree_str* path, size_t path_size,
                                int64_t cost, limitree_decision* decision,
                                limitree_error** error) {
-  return decide_one(limiter, Operation::kSpend, {path, path_size, cost},
-                    decision, error);
+  return decide_one(limiter, Operation::kSpend, path, path_size, cost, decision,
+                    error);
 }
 
 limitree_status limitree_refund(limitree_limiter* limiter,
                                 const limitree_str* path, size_t path_size,
                                 int64_t cost, limitree_decision* decision,
                                 limitree_error** error) {
-  return decide_one(limiter, Operation::kRefund, {path, path_size, cost},
+  return decide_one(limiter, Operation::kRefund, path, path_size, cost,
                     decision, error);
 }
 
@@ -233,10 +231,11 @@ limitree_status limitree_reset(limitree_limiter* limiter,
                                int32_t leaf_only, limitree_error** error) {
   return guarded(error, [&]() -> Status {
     if (limiter == nullptr) return null_argument("limiter");
-    const limitree_path one{path, path_size, 0};
-    Asks asks;
-    if (Status status = asks.add(&one, 1); !status.ok()) return status;
-    return limiter->limiter.reset(asks.all()[0].path, leaf_only != 0);
+    Segments segments;
+    Status status = append(path, path_size, &segments);
+    if (!status.ok()) return status;
+    return limiter->limiter.reset(Path(segments.data(), path_size),
+                                  leaf_only != 0);
   });
 }
 
@@ -352,11 +351,11 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
   return guarded(error, [&]() -> Status {
     if (limiter == nullptr) return null_argument("limiter");
     if (text == nullptr) return null_argument("text");
-    const limitree_path one{path, path_size, 0};
-    Asks asks;
-    if (Status status = asks.add(&one, 1); !status.ok()) return status;
+    Segments segments;
+    Status status = append(path, path_size, &segments);
+    if (!status.ok()) return status;
     Result<std::string> explained =
-        limiter->limiter.explain(asks.all()[0].path);
+        limiter->limiter.explain(Path(segments.data(), path_size));
     if (!explained.ok()) return std::move(explained.status());
     *text = text_of(std::move(explained.value()));
     return {};

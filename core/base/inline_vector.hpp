@@ -39,6 +39,13 @@ class InlineVector {
     return *place;
   }
 
+  // Appends an element without initializing it, for elements that are larger
+  // than what is known of them at first.
+  T& append() {
+    resize(size_ + 1);
+    return back();
+  }
+
   // Sets the size.  New elements are not initialized.
   void resize(std::size_t size) {
     if (size > capacity_) [[unlikely]]

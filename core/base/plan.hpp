@@ -47,6 +47,17 @@ struct Level {
 struct Plan {
   explicit Plan(Operation op) : operation(op) {}
 
+  // Appends a level; store and judge() set the rest of it.
+  void add_level(const Limit* limit, std::uint32_t first, std::uint32_t depth,
+                 std::int64_t cost) {
+    Level& level = levels.append();
+    level.limit = limit;
+    level.first = first;
+    level.depth = depth;
+    level.cost = cost;
+    level.path = 0;
+  }
+
   Operation operation;
   InlineVector<Segment, 12> segments;  // of all paths, one after the other
   InlineVector<Level, 6> levels;       // from the root to the leaf

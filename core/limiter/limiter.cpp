@@ -6,30 +6,33 @@ namespace limitree {
 
 namespace {
 
-// Segments are hashed with their length in 28 bits.
+// A segment of a path; hashing more would take longer than a caller can mean.
 constexpr std::size_t kMaxPathBytes = std::size_t{1} << 26;
 
-Status check(const Ask& ask) {
+bool acceptable(const Ask& ask) {
+  std::size_t longest = 0;
+  for (const std::string_view segment : ask.path) {
+    longest = std::max(longest, segment.size());
+  }
+  return ask.cost >= 0 && longest <= kMaxPathBytes;
+}
+
+// Why `ask` is not acceptable.
+Status refuse(const Ask& ask) {
   if (ask.cost < 0) {
     return Status(Code::kInvalidArgument,
                   "cost must not be negative, is " + std::to_string(ask.cost));
   }
-  std::size_t bytes = 0;
-  for (const std::string_view segment : ask.path) {
-    bytes = std::max(bytes, segment.size());
-  }
-  if (bytes > kMaxPathBytes) {
-    return Status(
-        Code::kInvalidArgument,
-        "a segment has more than " + std::to_string(kMaxPathBytes) + " bytes");
-  }
-  return {};
+  return Status(
+      Code::kInvalidArgument,
+      "a segment has more than " + std::to_string(kMaxPathBytes) + " bytes");
 }
 
 Status match(const Tree& tree, std::span<const Ask> asks, Plan* plan) {
   for (std::size_t i = 0; i < asks.size(); ++i) {
     const std::size_t before = plan->levels.size();
-    if (Status status = check(asks[i]); !status.ok()) return status;
+    if (!acceptable(asks[i])) [[unlikely]]
+      return refuse(asks[i]);
     if (Status status = tree.match(asks[i].path, asks[i].cost, plan);
         !status.ok()) {
       return status;
@@ -156,7 +159,7 @@ std::string Limiter::describe() { return tree()->describe(); }
 
 Result<std::string> Limiter::explain(Path path) {
   const Ask ask{path, 0};
-  if (Status status = check(ask); !status.ok()) return status;
+  if (!acceptable(ask)) return refuse(ask);
   return tree()->explain(path);
 }
 

@@ -1,7 +1,5 @@
 #include "limiter/metrics.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <bit>
 #include <mutex>
@@ -49,30 +47,6 @@ Policy* Policies::intern(const std::string& name) {
   return policy;
 }
 
-void Lane::count(const Decision& decision) {
-  ++(decision.limited ? totals_.limited : totals_.allowed);
-  if (decision.shadowed && !decision.limited) ++totals_.shadow_limited;
-}
-
-void Lane::count(Policy* policy, const Level& level, bool allowed) {
-  Entry& entry =
-      cache_[(reinterpret_cast<std::uintptr_t>(policy) / sizeof(Policy)) %
-             cache_.size()];
-  if (entry.policy != policy) {
-    if (entry.policy != nullptr) entry.policy->add(entry.tally);
-    entry = {policy, {}};
-  }
-  const Verdict& verdict = level.verdict;
-  if (verdict.limited) {
-    ++(level.limit->mode == Mode::kShadow ? entry.tally.shadow_limited
-                                          : entry.tally.limited);
-  } else if (allowed) {
-    ++entry.tally.allowed;
-    entry.tally.near_limit +=
-        verdict.remaining <= level.limit->rate.capacity / 5;
-  }
-}
-
 void Lane::flush() {
   for (Entry& entry : cache_) {
     if (entry.policy != nullptr) entry.policy->add(entry.tally);
@@ -87,26 +61,19 @@ std::uint32_t lane_count() {
       std::clamp(2 * std::thread::hardware_concurrency(), 4u, 64u));
 }
 
-// A number that differs from thread to thread and costs nothing to get.
-std::uint32_t this_thread() {
-  const auto id = std::bit_cast<std::uintptr_t>(pthread_self());
-  return static_cast<std::uint32_t>((id * 0x9e3779b97f4a7c15) >> 32);
-}
-
 }  // namespace
 
 Lanes::Lanes() : count_(lane_count()), lanes_(new Lane[count_]) {}
 
-Lane& Lanes::acquire() {
-  for (std::uint32_t i = this_thread(), tries = 0;; ++i) {
-    Lane& lane = lanes_[i & (count_ - 1)];
+Lane& Lanes::acquire_another(std::uint32_t usual) {
+  for (std::uint32_t i = 1; i < count_; ++i) {
+    Lane& lane = lanes_[(usual + i) & (count_ - 1)];
     if (lane.lock.try_lock()) return lane;
-    // More threads than lanes, and all of them at it: queue up at one.
-    if (++tries == count_) {
-      lane.lock.lock();
-      return lane;
-    }
   }
+  // More threads than lanes, and all of them at it: queue up at one.
+  Lane& lane = lanes_[usual & (count_ - 1)];
+  lane.lock.lock();
+  return lane;
 }
 
 }  // namespace limitree

@@ -9,8 +9,11 @@
 #ifndef LIMITREE_LIMITER_METRICS_HPP
 #define LIMITREE_LIMITER_METRICS_HPP
 
+#include <pthread.h>
+
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -105,15 +108,48 @@ class Lanes {
 
   // Locks and returns a lane that no other thread holds; the calling thread's
   // usual one, unless it shares that with another which is busy with it.
-  Lane& acquire();
+  Lane& acquire() {
+    // A number that differs from thread to thread and costs nothing to get.
+    const auto id = std::bit_cast<std::uintptr_t>(pthread_self());
+    const auto usual =
+        static_cast<std::uint32_t>((id * 0x9e3779b97f4a7c15) >> 32);
+    Lane& lane = lanes_[usual & (count_ - 1)];
+    return lane.lock.try_lock() ? lane : acquire_another(usual);
+  }
 
   Lane* begin() { return lanes_.get(); }
   Lane* end() { return lanes_.get() + count_; }
 
  private:
+  Lane& acquire_another(std::uint32_t usual);
+
   const std::uint32_t count_;  // a power of two
   std::unique_ptr<Lane[]> lanes_;
 };
+
+inline void Lane::count(const Decision& decision) {
+  ++(decision.limited ? totals_.limited : totals_.allowed);
+  if (decision.shadowed && !decision.limited) ++totals_.shadow_limited;
+}
+
+inline void Lane::count(Policy* policy, const Level& level, bool allowed) {
+  Entry& entry =
+      cache_[(reinterpret_cast<std::uintptr_t>(policy) / sizeof(Policy)) %
+             cache_.size()];
+  if (entry.policy != policy) {
+    if (entry.policy != nullptr) entry.policy->add(entry.tally);
+    entry = {policy, {}};
+  }
+  const Verdict& verdict = level.verdict;
+  if (verdict.limited) {
+    ++(level.limit->mode == Mode::kShadow ? entry.tally.shadow_limited
+                                          : entry.tally.limited);
+  } else if (allowed) {
+    ++entry.tally.allowed;
+    entry.tally.near_limit +=
+        verdict.remaining <= level.limit->rate.capacity / 5;
+  }
+}
 
 }  // namespace limitree
 

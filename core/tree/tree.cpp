@@ -59,14 +59,15 @@ Status no_address(std::size_t index, std::string_view segment) {
 }
 
 // A node's levels begin at segments[first] of the plan and end with the last.
-void append_levels(const Nodes& nodes, const Node& node, std::uint32_t first,
-                   std::int64_t cost, Plan* plan) {
+[[gnu::always_inline]] inline void append_levels(const Nodes& nodes,
+                                                 const Node& node,
+                                                 std::uint32_t first,
+                                                 std::int64_t cost,
+                                                 Plan* plan) {
   const Limit* limit = nodes.limits.data() + node.first_limit;
   const auto depth = static_cast<std::uint32_t>(plan->segments.size()) - first;
   for (std::uint32_t i = 0; i < node.limit_count; ++i, ++limit) {
-    plan->levels.emplace_back(limit, first, depth,
-                              saturating_cost(cost, limit->cost),
-                              Duration::zero(), false, Verdict{});
+    plan->add_level(limit, first, depth, saturating_cost(cost, limit->cost));
   }
 }
 

@@ -97,7 +97,7 @@ class StoreRunner {
     const auto first = static_cast<std::uint32_t>(plan->segments.size());
     plan->segments.push_back(
         {*keys_.insert(key).first, Segment::Kind::kCaller});
-    plan->levels.push_back({limit, first, 1, cost, {}, {}, {}});
+    plan->add_level(limit, first, 1, cost);
   }
 
   Status fill(const json& levels, Plan* plan) {

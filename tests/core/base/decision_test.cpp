@@ -18,7 +18,7 @@ TEST(Aggregate, OfShadowLevelsAloneIsUnlimited) {
   shadow.rate = {Duration(1), 1};
   shadow.mode = Mode::kShadow;
   Plan plan(Operation::kAuthorize);
-  plan.levels.emplace_back(&shadow, 0u, 0u, 1);
+  plan.add_level(&shadow, 0u, 0u, 1);
   judge(plan.operation, plan.levels.data(), 1);
   const Decision decision = aggregate(plan);
   EXPECT_TRUE(decision.unlimited);

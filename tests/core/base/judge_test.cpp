@@ -24,7 +24,8 @@ const Limit kCheck = limit_of(Mode::kCheck);
 const Limit kIndependent = limit_of(Mode::kEnforce, Charge::kIndependent);
 
 void add(Plan* plan, const Limit& limit, int debt_s, std::int64_t cost = 1) {
-  Level& level = plan->levels.emplace_back(&limit, 0u, 0u, cost);
+  plan->add_level(&limit, 0, 0, cost);
+  Level& level = plan->levels.back();
   level.debt = std::chrono::seconds(debt_s);
 }
 

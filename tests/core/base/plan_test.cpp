@@ -15,8 +15,8 @@ void fill(Plan* plan, const Limit& first, const Limit& second,
         Segment{"user", Kind::kExact}, second_user}) {
     plan->segments.push_back(segment);
   }
-  plan->levels.emplace_back(&first, 0u, 2u, 1);
-  plan->levels.emplace_back(&second, 2u, 2u, second_cost);
+  plan->add_level(&first, 0u, 2u, 1);
+  plan->add_level(&second, 2u, 2u, second_cost);
 }
 
 TEST(SaturatingCost, IsTheProductOrTheLargestNumber) {

@@ -110,7 +110,7 @@ TEST(MemoryStore, CrossingRequestsFinish) {
       for (std::uint32_t k = 0; k < 2; ++k) {
         const std::uint32_t which = thread % 2 == 0 ? k : 1 - k;
         plan.segments.emplace_back(names[which], Segment::Kind::kCaller);
-        plan.levels.emplace_back(&limit, k, 1u, 1);
+        plan.add_level(&limit, k, 1u, 1);
       }
       ASSERT_TRUE(store.decide(&plan).ok());
     }

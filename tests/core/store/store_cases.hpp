@@ -40,7 +40,7 @@ class Request {
   // Adds a level whose bucket is named by the first `depth` segments.
   Request& level(const Limit& limit, std::uint32_t depth,
                  std::int64_t cost = 1) {
-    plan_.levels.emplace_back(&limit, 0u, depth, cost);
+    plan_.add_level(&limit, 0u, depth, cost);
     return *this;
   }
 
@@ -129,7 +129,7 @@ TYPED_TEST_P(StoreCases, TellsAPatternFromACallerOfThatName) {
   for (const auto kind : {Segment::Kind::kCaller, Segment::Kind::kPattern}) {
     Plan plan(Operation::kAuthorize);
     plan.segments.emplace_back("files*", kind);
-    plan.levels.emplace_back(&limit, 0u, 1u, 1);
+    plan.add_level(&limit, 0u, 1u, 1);
     ASSERT_TRUE(this->fixture.store()->decide(&plan).ok());
     EXPECT_FALSE(plan.levels[0].verdict.limited);
   }
@@ -141,7 +141,7 @@ TYPED_TEST_P(StoreCases, FindsACallerAgainUnderAnExactName) {
   this->once(Operation::kAuthorize, limit, "carol");
   Plan plan(Operation::kAuthorize);
   plan.segments.emplace_back("carol", Segment::Kind::kExact);
-  plan.levels.emplace_back(&limit, 0u, 1u, 1);
+  plan.add_level(&limit, 0u, 1u, 1);
   ASSERT_TRUE(this->fixture.store()->decide(&plan).ok());
   EXPECT_TRUE(plan.levels[0].verdict.limited);
 }
