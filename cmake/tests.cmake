@@ -1,12 +1,13 @@
 # One line adds a test: the functions used by tests/CMakeLists.txt.
 #
 # A test is named after its file: core/tree/tree_test.cpp is the executable
-# core_tree_tree_test, and its cases are core/tree/tree_test.Suite.Case.
+# core_tree_tree_test, and its cases are core/tree/tree_test.Suite.Case; under a
+# sanitizer all of them are one test.
 #
 # Labels say what a test needs, and ./dev test chooses by them:
 #   unit, conformance, abi, cli   run in every build
-#   house                         the text of the sources: one build is enough
-#   install                       builds projects of its own: likewise
+#   house, docs, install          say the same of every build: one is enough
+#   lint                          clang-tidy, which takes the flags of clang
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(GoogleTest)
@@ -52,6 +53,15 @@ function(limitree_test source)
     ${target}
     PRIVATE LIMITREE_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data"
             LIMITREE_CONFORMANCE="${CMAKE_CURRENT_SOURCE_DIR}/conformance")
+  if(LIMITREE_SANITIZE)
+    # As one test: to start a sanitized program for each case takes longer than
+    # what the cases do.
+    add_test(NAME ${target_name} COMMAND ${target} --gtest_brief=1)
+    set_tests_properties(
+      ${target_name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600 ENVIRONMENT
+                                "${LIMITREE_TEST_ENVIRONMENT}")
+    return()
+  endif()
   gtest_discover_tests(
     ${target}
     TEST_PREFIX "${target_name}."
