@@ -110,8 +110,6 @@ bool BucketTable::rebuild(std::uint32_t lines, Instant now) {
   }
   pages_ = std::move(next.pages_);
   lines_ = lines;
-  fetch_from_.store(slots_of(0), std::memory_order_relaxed);
-  fetch_lines_.store(lines, std::memory_order_relaxed);
   used_ = next.used_;
   evictions_ += next.evictions_;
   return true;

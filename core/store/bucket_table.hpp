@@ -23,7 +23,6 @@
 #ifndef LIMITREE_STORE_BUCKET_TABLE_HPP
 #define LIMITREE_STORE_BUCKET_TABLE_HPP
 
-#include <atomic>
 #include <cstdint>
 #include <span>
 
@@ -45,9 +44,6 @@ class BucketTable {
   // Takes no memory before the first insert().  REQUIRES: max_lines > 0.
   explicit BucketTable(std::uint32_t max_lines) : max_lines_(max_lines) {}
 
-  // Sets the maximum anew.  REQUIRES: nothing has been inserted.
-  void set_max_lines(std::uint32_t max_lines) { max_lines_ = max_lines; }
-
   // Returns the bucket of `tag`, or null.  Valid until the next insert().
   // REQUIRES: tag != 0.
   Bucket* find(std::uint64_t tag) {
@@ -64,17 +60,9 @@ class BucketTable {
     return nullptr;
   }
 
-  // Has the processor fetch what find(tag) will look at first.  May run while
-  // another thread inserts: what it fetches is then perhaps the wrong place,
-  // and a place that is gone is not fetched at all.
+  // Has the processor fetch what find(tag) will look at first.
   void prefetch(std::uint64_t tag) const {
-    const auto* const slots = fetch_from_.load(std::memory_order_relaxed);
-    if (slots == nullptr) return;
-    const std::uint64_t lines = fetch_lines_.load(std::memory_order_relaxed);
-    const Bucket* const home =
-        slots + ((tag >> 32) * lines >> 32) * kSlotsPerLine;
-    __builtin_prefetch(home, 1);
-    __builtin_prefetch(home + kSlotsPerLine, 1);  // for one bucket in five
+    if (lines_ != 0) __builtin_prefetch(slots_of(home_line(tag)), 1);
   }
 
   // Makes a bucket.  Buckets named in `keep` are not evicted for it; if there
@@ -107,8 +95,6 @@ class BucketTable {
   bool rebuild(std::uint32_t lines, Instant now);
 
   Pages pages_;
-  std::atomic<const Bucket*> fetch_from_{nullptr};  // pages_.data()
-  std::atomic<std::uint32_t> fetch_lines_{0};       // lines_
   std::uint32_t lines_ = 0;
   std::uint32_t max_lines_;
   std::uint32_t used_ = 0;      // slots with a tag

@@ -126,7 +126,7 @@ MemoryStore::MemoryStore(std::int64_t max_buckets, Clock clock)
       shards_(new Shard[shard_count_]) {
   const std::uint32_t max_lines = max_lines_for(max_buckets, shard_count_);
   for (std::uint32_t i = 0; i < shard_count_; ++i) {
-    shards_[i].table.set_max_lines(max_lines);
+    shards_[i].table = BucketTable(max_lines);
   }
   watch_forks();
 }
@@ -195,9 +195,6 @@ void MemoryStore::decide_levels(Plan* plan) {
   // The hash overlaps with the clock, but not the other way about.
   const Instant now = clock_.now();
   hash(*plan, &work);
-  for (std::size_t i = 0; i < work.count(); ++i) {
-    table_of(work.tags[i]).prefetch(work.tags[i]);
-  }
   const Locked<kLevels> locked(this, &work);
   load(&work, now, plan);
   if (plan->operation == Operation::kAuthorize) [[likely]] {
@@ -210,6 +207,9 @@ void MemoryStore::decide_levels(Plan* plan) {
 
 template <std::size_t kLevels>
 void MemoryStore::load(Work<kLevels>* work, Instant now, Plan* plan) {
+  for (std::size_t i = 0; work->count() > 1 && i < work->count(); ++i) {
+    table_of(work->tags[i]).prefetch(work->tags[i]);
+  }
   for (std::size_t i = 0; i < work->count(); ++i) {
     Bucket* const bucket = table_of(work->tags[i]).find(work->tags[i]);
     work->buckets[i] = bucket;
