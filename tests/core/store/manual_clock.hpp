@@ -14,6 +14,7 @@ class ManualClock {
  public:
   Clock clock() { return Clock(read, this); }
   void advance(Duration by) { now_ns_ += by.count(); }
+  void set(Instant now) { now_ns_ = now.time_since_epoch().count(); }
   Instant now() const { return Instant(Duration(now_ns_)); }
 
  private:

@@ -197,7 +197,7 @@ TEST(MemoryStore, SurvivesAnyClock) {
   const Limit limit = simple_limit(std::chrono::days(1), 36525);
   for (const Instant now : {Instant::min(), Instant::max(), Instant(),
                             Instant::max() - Duration(1)}) {
-    clock.advance(now - clock.now());
+    clock.set(now);
     const Decision decision =
         Request(Operation::kAuthorize, {"a"}).level(limit, 1).decide(&store);
     EXPECT_GE(decision.remaining, 0);
@@ -210,7 +210,7 @@ TEST(MemoryStore, SurvivesAnyClock) {
 TEST(MemoryStore, WorksInTheChildOfAFork) {
   ManualClock clock;
   MemoryStore store(1000, clock.clock());
-  const Limit limit = simple_limit(std::chrono::hours(1), 1'000'000'000);
+  const Limit limit = simple_limit(std::chrono::hours(1), 800'000);
   const Limit tight = simple_limit(std::chrono::hours(1), 1);
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;

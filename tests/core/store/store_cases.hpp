@@ -23,7 +23,9 @@ namespace limitree {
 
 inline Limit simple_limit(Duration emission_interval, std::int64_t capacity) {
   Limit limit;
-  limit.rate = {emission_interval, capacity};
+  Result<Rate> rate = make_rate(1, emission_interval, capacity);
+  EXPECT_TRUE(rate.ok()) << "a limit that limits.yaml would refuse";
+  limit.rate = rate.value();
   return limit;
 }
 
