@@ -55,8 +55,7 @@ TEST(Match, AppendsSegmentsAndLevels) {
   for (const Level& level : plan.levels) {
     EXPECT_EQ(level.limit, &tree.limits()[level.limit->index]);
     EXPECT_EQ(level.first, 0U);
-    EXPECT_EQ(level.debt, Duration::zero());
-    EXPECT_FALSE(level.applied);
+    EXPECT_EQ(level.path, 0U);
   }
   EXPECT_EQ(bucket_name(plan, plan.levels[2]), "user:alex:trade#5/1s");
   EXPECT_EQ(bucket_name(plan, plan.levels[3]), "user:alex:trade#daily");
