@@ -3,6 +3,7 @@
 #ifndef LIMITREE_BENCH_PEERS_HPP
 #define LIMITREE_BENCH_PEERS_HPP
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -14,17 +15,17 @@
 #include <vector>
 
 #include "base/gcra.hpp"
-#include "store/clock.hpp"
 
 namespace limitree::bench {
 
 // Buckets as most libraries keep them, bucket4j's map of strings among them: a
-// hash map under a mutex.  It answers as much as the memory store does.
+// hash map under a mutex, and the system's clock.  It answers as much as the
+// memory store does.
 class MapStore {
  public:
   // Finds the bucket by a view of the name: nothing is copied.
   Verdict authorize(std::string_view key, const Rate& rate, std::int64_t cost) {
-    const Instant now = clock_.now();
+    const Instant now(std::chrono::steady_clock::now().time_since_epoch());
     const std::lock_guard lock(mutex_);
     const auto found = tats_.find(key);
     if (found != tats_.end()) return decide(&found->second, rate, now, cost);
@@ -58,7 +59,6 @@ class MapStore {
     return verdict;
   }
 
-  const Clock clock_;
   std::mutex mutex_;
   std::unordered_map<std::string, Instant, Hash, std::equal_to<>> tats_;
 };

@@ -3,12 +3,11 @@
 #ifndef LIMITREE_STORE_CLOCK_HPP
 #define LIMITREE_STORE_CLOCK_HPP
 
-#include <time.h>
-
 #include <chrono>
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "store/cycle_clock.hpp"
 
 namespace limitree {
 
@@ -22,29 +21,19 @@ class Clock {
   // empties nor fills a bucket.
   Clock()
       : offset_(std::chrono::system_clock::now().time_since_epoch() -
-                since_boot()) {}
+                system_->now()) {}
 
   // REQUIRES: function is not null.
   Clock(Function function, void* user_data)
       : function_(function), user_data_(user_data) {}
 
   Instant now() const {
-    return Instant(function_ == nullptr ? since_boot() + offset_
+    return Instant(function_ == nullptr ? system_->now() + offset_
                                         : Duration(function_(user_data_)));
   }
 
  private:
-  static Duration since_boot() {
-#ifdef CLOCK_BOOTTIME  // goes on while the machine is suspended, as debts do
-    constexpr clockid_t kId = CLOCK_BOOTTIME;
-#else
-    constexpr clockid_t kId = CLOCK_MONOTONIC;
-#endif
-    timespec time{};
-    clock_gettime(kId, &time);
-    return std::chrono::seconds(time.tv_sec) + Duration(time.tv_nsec);
-  }
-
+  CycleClock* system_ = &CycleClock::of_process();
   Function function_ = nullptr;
   void* user_data_ = nullptr;
   Duration offset_{};

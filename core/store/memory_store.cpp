@@ -148,7 +148,8 @@ void MemoryStore::after_fork() {
 // Hashes each path once, from front to back, and takes the hash so far wherever
 // a level ends.
 template <std::size_t kLevels>
-void MemoryStore::hash(const Plan& plan, Work<kLevels>* work) const {
+[[gnu::always_inline]] inline void MemoryStore::hash(
+    const Plan& plan, Work<kLevels>* work) const {
   SipHash state = seed_;
   std::uint32_t first = plan.levels[0].first;
   std::uint32_t depth = 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <list>
 #include <thread>
 
 #include "core/store/manual_clock.hpp"
@@ -206,21 +207,32 @@ TEST(MemoryStore, SurvivesAnyClock) {
 }
 
 // fork() while other threads decide: the child has the locks it needs, and
-// counts for itself.
+// counts for itself.  The threads allocate nothing meanwhile, for a sanitizer's
+// allocator may be left locked in the child.
 TEST(MemoryStore, WorksInTheChildOfAFork) {
   ManualClock clock;
   MemoryStore store(1000, clock.clock());
   const Limit limit = simple_limit(std::chrono::hours(1), 800'000);
   const Limit tight = simple_limit(std::chrono::hours(1), 1);
   std::atomic<bool> stop = false;
+  std::atomic<int> ready = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; !stop; ++i) {
-        allowed(&store, limit, std::to_string((i + t) % 100));
+    threads.emplace_back([&] {
+      std::list<Request> requests;
+      for (int i = 0; i < 100; ++i) {
+        requests
+            .emplace_back(Operation::kAuthorize,
+                          std::vector<std::string>{std::to_string(i)})
+            .level(limit, 1);
+      }
+      ++ready;
+      while (!stop) {
+        for (Request& request : requests) request.decide(&store);
       }
     });
   }
+  while (ready < 3) std::this_thread::yield();
   for (int i = 0; i < 50; ++i) {
     const std::string name = "child" + std::to_string(i);
     const pid_t child = fork();
@@ -240,22 +252,6 @@ TEST(MemoryStore, WorksInTheChildOfAFork) {
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
-}
-
-TEST(Clock, OfTheSystemTellsTheTimeOfDay) {
-  const auto wall = std::chrono::system_clock::now();
-  const Instant now = Clock().now();
-  EXPECT_LT(std::chrono::abs(now - wall), std::chrono::seconds(1));
-}
-
-TEST(Clock, OfTheSystemNeverGoesBack) {
-  const Clock clock;
-  Instant last = clock.now();
-  for (int i = 0; i < 10'000; ++i) {
-    const Instant now = clock.now();
-    ASSERT_GE(now, last);
-    last = now;
-  }
 }
 
 }  // namespace
