@@ -4,7 +4,8 @@ include(CMakePackageConfigHelpers)
 
 set(LIMITREE_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/limitree)
 
-# Two sets, because only the static library needs libyaml to be found again.
+# Two sets, because only the static library needs other libraries to be found
+# again.
 install(TARGETS limitree EXPORT limitreeShared)
 install(TARGETS limitree_static EXPORT limitreeStatic)
 foreach(set limitreeShared limitreeStatic)

@@ -50,6 +50,8 @@ def wrong_in_core(root, path, mark, name):
         return f'"{name}" must be written from core/, as "{floor}/..."'
     if floor == "base" and name in NOT_ON_GROUND:
         return f"may not include <{name}>: base/ is values and arithmetic"
+    if name.startswith("openssl/") and path.stem != "tls":
+        return f"may not include <{name}>: only core/store/redis/tls may"
     if name == "yaml.h" and path.stem != "yaml":
         return "may not include <yaml.h>: only core/tree/yaml.cpp may"
     return None

@@ -24,8 +24,8 @@ enum class Operation : std::uint8_t { kAuthorize, kPeek, kSpend, kRefund };
 // One path segment as it stands in bucket names.
 struct Segment {
   enum class Kind : std::uint8_t {
-    kExact,    // named by the tree
-    kCaller,   // put in by a "*", a pattern or a CIDR child
+    kExact,    // named by the tree, where no other name could stand
+    kCaller,   // put in by a "*", a pattern or a CIDR child, or beside one
     kPattern,  // the text of a pattern whose matches share one bucket
   };
   std::string_view text;

@@ -34,6 +34,9 @@ enum class Code : std::int32_t {
 struct Error {
   Code code;
   std::vector<std::string> messages;  // one line each, never empty
+  // Which trouble of a store it was, as one word: "readonly".  Static storage;
+  // empty for everything else.
+  const char* reason = "";
 };
 
 // Success, or an Error.  Success costs one null pointer.
@@ -41,7 +44,7 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message)
-      : error_(new Error{code, {std::move(message)}}) {}
+      : error_(new Error{code, {std::move(message)}, ""}) {}
   explicit Status(Error error) : error_(new Error(std::move(error))) {}
 
   bool ok() const { return error_ == nullptr; }

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "tree/key.hpp"
+#include "base/key.hpp"
 #include "tree/nodes.hpp"
 #include "tree/number.hpp"
 #include "tree/problems.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tree/key.hpp"
+#include "base/key.hpp"
 
 namespace limitree {
 
@@ -109,7 +109,7 @@ bool Nodes::step_by_address(const Children& from, std::string_view segment,
   if (!written_so) formatted.emplace(*address);
   const std::string_view canonical = written_so ? segment : formatted->view();
   if (const Child* exact = find_exact(from, canonical)) {
-    *out = {exact, PatternKind::kExact, {name(*exact), Segment::Kind::kExact}};
+    *out = {exact, PatternKind::kExact, {name(*exact), exact_kind(from)}};
     return true;
   }
 

@@ -116,6 +116,16 @@ struct Nodes {
            !children[from.any].share;
   }
 
+  // Whether other names than the literal ones may stand there.  A literal name
+  // then is one caller among others, and keeps what it owes when it is added.
+  bool substitutes(const Children& from) const {
+    return from.any != kNoIndex || from.glob_count != 0 ||
+           from.group_count != 0;
+  }
+  Segment::Kind exact_kind(const Children& from) const {
+    return substitutes(from) ? Segment::Kind::kCaller : Segment::Kind::kExact;
+  }
+
   // What `segment` comes to below a node; false if it had to be an address
   // and is not.  Text that neither path nor tree has is kept by *plan.
   bool step(const Children& from, std::string_view segment, Plan* plan,
@@ -158,7 +168,7 @@ inline bool Nodes::step(const Children& from, std::string_view segment,
   if (from.ip) [[unlikely]]
     return step_by_address(from, segment, plan, out);
   if (const Child* exact = find_exact(from, segment)) {
-    *out = {exact, PatternKind::kExact, {segment, Segment::Kind::kExact}};
+    *out = {exact, PatternKind::kExact, {segment, exact_kind(from)}};
   } else if (only_any(from)) {
     *out = {&children[from.any],
             PatternKind::kAny,

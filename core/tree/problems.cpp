@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "tree/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace limitree {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/key.hpp"
 #include "tree/compile.hpp"
 #include "tree/draft.hpp"
-#include "tree/key.hpp"
 #include "tree/nodes.hpp"
 #include "tree/number.hpp"
 #include "tree/problems.hpp"

@@ -106,10 +106,12 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
     // Most children are literal names or "*": for these text and kind stay in
     // registers.  Through memory they cost as much as the rest of the walk.
     const Child* next = from.ip ? nullptr : nodes.find_exact(from, text);
-    if (next == nullptr && nodes.only_any(from)) {
+    if (next != nullptr) {
+      kind = nodes.exact_kind(from);
+    } else if (nodes.only_any(from)) {
       next = &nodes.children[from.any];
       kind = Segment::Kind::kCaller;
-    } else if (next == nullptr) {
+    } else {
       Step step;
       if (!nodes.step(from, text, plan, &step)) return no_address(i, path[i]);
       if (step.child == nullptr) break;

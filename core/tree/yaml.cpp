@@ -6,7 +6,7 @@
 #include <new>
 #include <unordered_set>
 
-#include "tree/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace limitree {
 

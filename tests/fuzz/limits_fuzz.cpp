@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.hpp"
 #include "tree/schema.hpp"
-#include "tree/utf8.hpp"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/key.hpp"
 #include "tree/address.hpp"
-#include "tree/key.hpp"
 #include "tree/schema.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tree/key.hpp"
+#include "base/key.hpp"
 #include "tree/schema.hpp"
 
 namespace limitree {

@@ -71,7 +71,7 @@ TEST(Match, AppendsToWhatIsThere) {
   ASSERT_EQ(plan.levels.size(), 3U);
   EXPECT_EQ(plan.levels[2].first, 2U);
   EXPECT_EQ(plan.levels[2].depth, 2U);
-  EXPECT_EQ(plan.segments[3].kind, Segment::Kind::kExact);
+  EXPECT_EQ(plan.segments[3].kind, Segment::Kind::kCaller);
   EXPECT_EQ(bucket_name(plan, plan.levels[2]), "ip:10.0.0.1");
 }
 

@@ -10,8 +10,8 @@
 // Distinct (segments, suffix) always give distinct names.  The memory store
 // does not use names; it hashes the same segments itself (store/siphash.hpp).
 
-#ifndef LIMITREE_TREE_KEY_HPP
-#define LIMITREE_TREE_KEY_HPP
+#ifndef LIMITREE_BASE_KEY_HPP
+#define LIMITREE_BASE_KEY_HPP
 
 #include <string>
 #include <string_view>
@@ -28,4 +28,4 @@ std::string bucket_name(const Plan& plan, const Level& level);
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_KEY_HPP
+#endif  // LIMITREE_BASE_KEY_HPP

@@ -1,4 +1,4 @@
-#include "tree/key.hpp"
+#include "base/key.hpp"
 
 #include <gtest/gtest.h>
 

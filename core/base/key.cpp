@@ -1,9 +1,9 @@
-#include "tree/key.hpp"
+#include "base/key.hpp"
 
 #include <cstddef>
 
 #include "base/sha256.hpp"
-#include "tree/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace limitree {
 

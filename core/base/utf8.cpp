@@ -1,4 +1,4 @@
-#include "tree/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace limitree {
 

@@ -1,7 +1,7 @@
 // UTF-8, as far as limits.yaml and bucket names need it.
 
-#ifndef LIMITREE_TREE_UTF8_HPP
-#define LIMITREE_TREE_UTF8_HPP
+#ifndef LIMITREE_BASE_UTF8_HPP
+#define LIMITREE_BASE_UTF8_HPP
 
 #include <cstddef>
 #include <string>
@@ -19,4 +19,4 @@ void append_hex(unsigned char byte, std::string* text);
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_UTF8_HPP
+#endif  // LIMITREE_BASE_UTF8_HPP

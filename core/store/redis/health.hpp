@@ -1,0 +1,50 @@
+// Whether it is worth trying a server now: a circuit breaker, and the waits
+// between attempts to connect.
+//
+// After kFailuresToOpen failures in a row the circuit is open: attempts are
+// refused until a wait has passed, then one is let through.  Waits double from
+// kFirstWait to kLongestWait, each drawn at random from zero to that ("full
+// jitter": Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+// 2015).
+//
+// May be used from several threads at once.
+
+#ifndef LIMITREE_STORE_REDIS_HEALTH_HPP
+#define LIMITREE_STORE_REDIS_HEALTH_HPP
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "base/time.hpp"
+
+namespace limitree::redis {
+
+// Steady time, for deadlines and waits.
+using Monotonic = std::chrono::steady_clock::time_point;
+
+class Health {
+ public:
+  static constexpr std::int32_t kFailuresToOpen = 3;
+  static constexpr Duration kFirstWait = std::chrono::milliseconds(50);
+  static constexpr Duration kLongestWait = std::chrono::seconds(2);
+
+  // Whether to try now.  If the circuit is open and its wait has passed, one
+  // caller is told yes, and the others no until that one has reported.
+  bool may_try(Monotonic now);
+
+  void succeeded();
+  void failed(Monotonic now);
+
+  bool open() const;
+  // When the next attempt will be let through; in the past if not open.
+  Monotonic next_try() const;
+
+ private:
+  std::atomic<std::int32_t> failures_{0};
+  std::atomic<std::int64_t> next_try_{0};  // ns of Monotonic
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_HEALTH_HPP

@@ -1,0 +1,67 @@
+// One server, as callers that block see it: a few connections, shared.
+//
+// No thread belongs to it.  Whoever has sent a command and finds nobody reading
+// on that connection reads, for all who wait there, until its own answer has
+// come; then the next one that waits takes over.  While few commands are in
+// flight a caller writes at once; otherwise it leaves its bytes to the reader,
+// who writes for all with the next round ("flat combining": Hendler, Incze,
+// Shavit, Tzafrir, SPAA 2010).  Handing work to a thread of our own would cost
+// two wake-ups, more than the round trip.
+
+#ifndef LIMITREE_STORE_REDIS_NODE_HPP
+#define LIMITREE_STORE_REDIS_NODE_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "store/redis/command.hpp"
+#include "store/redis/health.hpp"
+#include "store/redis/settings.hpp"
+
+namespace limitree::redis {
+
+// Counters of one store's traffic, summed over nodes.  Relaxed atomics.
+struct Traffic;  // traffic.hpp
+
+class Node {
+ public:
+  // Connects on first use.  `settings`, `login` and `traffic` must outlive it.
+  Node(Endpoint endpoint, const Settings& settings, const Login& login,
+       Traffic* traffic);
+  ~Node();  // no call may be running
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const Endpoint& endpoint() const { return endpoint_; }
+  Health& health() { return health_; }
+
+  // Sends `bytes` and waits for the answer, until `deadline` at the latest.
+  // May be called from any thread.  Reports to health() what it found.
+  // kNotSent with kBackoff, at once, if health() says not to try.
+  Outcome exchange(std::string_view bytes, bool asking, Monotonic deadline);
+
+  // Closes connections: after a READONLY, or a failover.  Those who wait get
+  // kUnknown or kNotSent with `trouble`.
+  void drop_connections(Trouble trouble, const std::string& detail);
+
+  // Around fork(): take and release every lock.  after_fork_in_child() also
+  // forgets the connections, their callers being threads of the parent.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  class Channel;
+
+  const Endpoint endpoint_;
+  const Settings& settings_;
+  const Login& login_;
+  Traffic* const traffic_;
+  Health health_;
+  std::unique_ptr<Channel[]> channels_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_NODE_HPP
