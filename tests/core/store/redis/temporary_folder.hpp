@@ -1,0 +1,38 @@
+// A folder that is gone with the object, with everything in it.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TEMPORARY_FOLDER_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_TEMPORARY_FOLDER_HPP
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+namespace limitree {
+
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& name)
+      : path_(std::filesystem::temp_directory_path() /
+              ("limitree-" + name + "-XXXXXX")) {
+    if (mkdtemp(path_.data()) == nullptr) {
+      throw std::runtime_error(path_ + " cannot be made");
+    }
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_TEMPORARY_FOLDER_HPP
