@@ -29,7 +29,7 @@ enum class Trouble : std::uint8_t {
   kLoading,
   kBusy,
   kOom,
-  kNoAuth,     // NOAUTH
+  kNoAuth,     // NOAUTH, and DENIED: protected mode, no password set
   kWrongPass,  // WRONGPASS, "ERR AUTH ...", "ERR invalid password"
   kNoPerm,     // NOPERM, and a script's user who may not run a command
   kWrongType,
@@ -41,8 +41,9 @@ enum class Trouble : std::uint8_t {
   kCrossSlot,
   kClusterDown,
   kMaxClients,
-  kScript,  // the script did not compile or run
-  kOther,   // an error reply that is not known here
+  kMisconf,  // MISCONF: it refuses writes because it cannot save them
+  kScript,   // the script did not compile or run
+  kOther,    // an error reply that is not known here
 };
 inline constexpr std::size_t kTroubleCount =
     static_cast<std::size_t>(Trouble::kOther) + 1;
