@@ -1,7 +1,7 @@
 // Where a Redis store is: the URL forms of docs/redis.md.
 //
 //   redis://[user:password@]host[:port][/db]      rediss:// with TLS
-//   redis+unix:///path/to/socket[?db=0]
+//   redis+unix://[user:password@]/path/to/socket[?db=0]
 //   redis+sentinel://[user:password@]host[:port][,host[:port]...]/service[/db]
 //   redis+cluster://[user:password@]host[:port][,host[:port]...]
 //

@@ -1,0 +1,30 @@
+// Replies as a server writes them.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_RESP_TEXT_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_RESP_TEXT_HPP
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "store/redis/command.hpp"
+
+namespace limitree::redis {
+
+// Reads one reply: "-MOVED 1 h:1\r\n".
+inline Reply reply_of(std::string_view resp) {
+  const std::unique_ptr<redisReader, void (*)(redisReader*)> reader(
+      redisReaderCreate(), redisReaderFree);
+  redisReaderFeed(reader.get(), resp.data(), resp.size());
+  void* reply = nullptr;
+  if (redisReaderGetReply(reader.get(), &reply) != REDIS_OK ||
+      reply == nullptr) {
+    throw std::runtime_error("no reply: " + std::string(resp));
+  }
+  return Reply(static_cast<redisReply*>(reply));
+}
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_RESP_TEXT_HPP
