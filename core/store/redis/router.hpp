@@ -27,16 +27,27 @@ class Router {
   virtual Node* route(const Target& target) = 0;
 
   // A task that finds out where the servers are and tells the router; null if
-  // there is nothing to find out (a single server).  Several may be under way.
-  // It ends when it has learnt enough or when nobody could tell: then
-  // discovery_failure() says why.
+  // there is nothing to find out (a single server), or if nobody could tell a
+  // moment ago.  Several may be under way.  It ends when it has learnt enough
+  // or when nobody could tell: then discovery_failure() says why.
+  //
+  // Its targets name endpoints: route() has a node for each.  The router must
+  // outlive it.
   virtual std::unique_ptr<Task> discovery() = 0;
   virtual Status discovery_failure() = 0;
 
-  // A command to send after a decision now and then, without waiting for its
-  // answer, to see that `node` is still what we take it for; empty if none is
-  // due.  Its answer goes to checked().
-  virtual std::string_view check_due(Node* node, Monotonic now) = 0;
+  // A command to send now and then, without waiting for its answer, to see that
+  // the servers are still what we take them for.  To be called after each
+  // decision of `node`.  The command may be for another node, a sentinel: the
+  // connection to that one may be made, and read from, bit by bit as further
+  // checks are sent.
+  struct Check {
+    Node* node = nullptr;    // null: none is due
+    std::string_view bytes;  // as long as the router
+  };
+  virtual Check check_due(Node* node, Monotonic now) = 0;
+
+  // The answer to a check of `node`; one that gets none need not be told.
   virtual void checked(Node* node, const Outcome& outcome) = 0;
 
   // Tells what an outcome says about the topology: MOVED <slot> <endpoint>,
@@ -45,7 +56,8 @@ class Router {
   virtual bool learn(Node* node, const Target& target,
                      const Outcome& outcome) = 0;
 
-  // Calls `visit` with every node there is: fork, statistics, closing.
+  // Calls `visit` with every node there is: fork, statistics, closing.  Takes
+  // no lock, and none is added between before_fork() and after_fork().
   virtual void for_each(const std::function<void(Node*)>& visit) = 0;
 
   // Around fork(): the router's own lock.  Nodes are forked by the caller.
