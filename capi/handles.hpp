@@ -35,15 +35,26 @@ struct limitree_config {
   std::shared_ptr<void> completion_data;
 };
 
+namespace limitree::capi {
+class AsyncCall;
+}
+
 struct limitree_limiter {
   explicit limitree_limiter(const limitree_config& config)
-      : limiter(config.tree, config.options),
-        on_completion(config.on_completion),
-        completion_data(config.completion_data) {}
+      : on_completion(config.on_completion),
+        completion_data(config.completion_data),
+        owner(std::in_place, config.tree, config.options),
+        limiter(*owner) {}
+  ~limitree_limiter();
 
-  limitree::Limiter limiter;
   const limitree_completion_fn on_completion;
   const std::shared_ptr<void> completion_data;
+  // Asynchronous calls that have been answered since the last delivery, newest
+  // first; touched by whoever runs the loop.
+  limitree::capi::AsyncCall* answered = nullptr;
+  // Told to go first, by the destructor: it completes what is pending.
+  std::optional<limitree::Limiter> owner;
+  limitree::Limiter& limiter;
 };
 
 namespace limitree::capi {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/inline_vector.hpp"
-#include "handles.hpp"
+#include "convert.hpp"
 
 using limitree::Ask;
 using limitree::Code;
@@ -17,20 +17,16 @@ using limitree::Path;
 using limitree::Result;
 using limitree::Status;
 using limitree::Tree;
+using limitree::capi::check;
+using limitree::capi::check_operation;
+using limitree::capi::fill;
 using limitree::capi::guarded;
+using limitree::capi::Levels;
 using limitree::capi::null_argument;
+using limitree::capi::Question;
 
-static_assert(sizeof(limitree_decision) == 80);
-static_assert(sizeof(void*) != 8 || sizeof(limitree_level) == 128);
 static_assert(sizeof(limitree_stats) == 256);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_limit_stats) == 128);
-static_assert(LIMITREE_AUTHORIZE == static_cast<int>(Operation::kAuthorize));
-static_assert(LIMITREE_PEEK == static_cast<int>(Operation::kPeek));
-static_assert(LIMITREE_SPEND == static_cast<int>(Operation::kSpend));
-static_assert(LIMITREE_REFUND == static_cast<int>(Operation::kRefund));
-static_assert(LIMITREE_ENFORCE == static_cast<int>(Mode::kEnforce));
-static_assert(LIMITREE_SHADOW == static_cast<int>(Mode::kShadow));
-static_assert(LIMITREE_CHECK == static_cast<int>(Mode::kCheck));
 
 namespace {
 
@@ -48,89 +44,19 @@ Status append(const limitree_str* path, std::size_t size, Segments* segments) {
   return {};
 }
 
-std::uint32_t flags_of(const Decision& decision) {
-  std::uint32_t flags = 0;
-  if (decision.unlimited) flags |= LIMITREE_UNLIMITED;
-  if (decision.shadowed) flags |= LIMITREE_SHADOWED;
-  return flags;
-}
-
-// Field by field into the caller's memory: a copy of the whole, right after its
-// parts were written, stalls.
-void fill(const Decision& decision, limitree_decision* out) {
-  out->limit = decision.limit;
-  out->remaining = decision.remaining;
-  out->retry_after_ns = decision.retry_after.count();
-  out->reset_after_ns = decision.reset_after.count();
-  out->next_after_ns = decision.next_after.count();
-  out->limited = decision.limited ? 1 : 0;
-  out->flags = flags_of(decision);
-  out->level = decision.binding;
-  out->level_count = decision.level_count;
-  for (std::int64_t& field : out->reserved) field = 0;
-}
-
-limitree_level to_c(const LevelReport& report) {
-  limitree_level out{};
-  out.policy = {report.policy.data(), report.policy.size()};
-  out.limit = report.rate.capacity;
-  out.remaining = report.verdict.remaining;
-  out.retry_after_ns = report.verdict.retry_after.count();
-  out.reset_after_ns = report.verdict.reset_after.count();
-  out.next_after_ns = report.verdict.next_after.count();
-  out.window_ns = report.rate.burst_offset().count();
-  out.cost = report.cost;
-  out.limited = report.verdict.limited ? 1 : 0;
-  out.charged = report.verdict.charged ? 1 : 0;
-  out.mode = static_cast<std::int32_t>(report.mode);
-  out.path = static_cast<std::int32_t>(report.path);
-  return out;
-}
-
-Status check(const limitree_limiter* limiter,
-             const limitree_decision* decision) {
-  if (limiter == nullptr) return null_argument("limiter");
-  if (decision == nullptr) return null_argument("decision");
-  return {};
-}
-
-// Where a caller wants the verdicts of levels.
-struct Levels {
-  limitree_level* data = nullptr;
-  std::size_t capacity = 0;
-};
-
 Status decide(limitree_limiter* limiter, Operation operation,
               std::span<const limitree_path> paths, Levels levels,
               limitree_decision* decision) {
   if (Status status = check(limiter, decision); !status.ok()) return status;
-  if (paths.empty()) {
-    return Status(Code::kInvalidArgument, "at least one path is needed");
-  }
-  Segments segments;
-  for (const limitree_path& path : paths) {
-    Status status = append(path.segments, path.size, &segments);
-    if (!status.ok()) return status;
-  }
-  // Only now, for the segments moved while they grew.
-  limitree::InlineVector<Ask, 4> asks;
-  const std::string_view* next = segments.data();
-  for (const limitree_path& path : paths) {
-    asks.emplace_back(Path(next, path.size), path.cost);
-    next += path.size;
-  }
-
-  const bool wants_levels = levels.data != nullptr && levels.capacity != 0;
+  Question question;
+  if (Status status = question.read(paths); !status.ok()) return status;
   LevelReports reports;
   Decision core;
-  Status status =
-      limiter->limiter.decide(operation, {asks.data(), asks.size()},
-                              wants_levels ? &reports : nullptr, &core);
+  Status status = limiter->limiter.decide(
+      operation, question.asks(), levels.wanted() ? &reports : nullptr, &core);
   if (!status.ok()) return status;
   fill(core, decision);
-  for (std::size_t i = 0; i < std::min(reports.size(), levels.capacity); ++i) {
-    levels.data[i] = to_c(reports[i]);
-  }
+  levels.fill(reports);
   return {};
 }
 
@@ -245,9 +171,8 @@ limitree_status limitree_decide(limitree_limiter* limiter, int32_t operation,
                                 limitree_decision* decision,
                                 limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (operation < LIMITREE_AUTHORIZE || operation > LIMITREE_REFUND) {
-      return Status(Code::kInvalidArgument,
-                    "no operation " + std::to_string(operation));
+    if (Status status = check_operation(operation); !status.ok()) {
+      return status;
     }
     if (paths == nullptr && path_count != 0) return null_argument("paths");
     return decide(limiter, static_cast<Operation>(operation),
@@ -263,31 +188,6 @@ limitree_status limitree_authorize_all(limitree_limiter* limiter,
   return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, path_count,
                          nullptr, 0, decision, error);
 }
-
-// The memory store, which is the only one so far, answers at once: there is
-// never anything pending, so `request` goes unused.
-
-limitree_status limitree_authorize_async(limitree_limiter* limiter,
-                                         const limitree_str* path,
-                                         size_t path_size, int64_t cost,
-                                         void* /*request*/,
-                                         limitree_decision* decision,
-                                         limitree_error** error) {
-  return limitree_authorize(limiter, path, path_size, cost, decision, error);
-}
-
-limitree_status limitree_decide_async(
-    limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
-    size_t path_count, void* /*request*/, limitree_level* levels,
-    size_t level_capacity, limitree_decision* decision,
-    limitree_error** error) {
-  return limitree_decide(limiter, operation, paths, path_count, levels,
-                         level_capacity, decision, error);
-}
-
-int limitree_loop_fd(limitree_limiter* /*limiter*/) { return -1; }
-
-void limitree_loop_run(limitree_limiter* /*limiter*/) {}
 
 limitree_status limitree_limiter_stats(limitree_limiter* limiter,
                                        limitree_stats* stats,

@@ -1,6 +1,7 @@
 #include "limiter/limiter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace limitree {
 
@@ -58,30 +59,99 @@ class Limiter::Reader {
 
   Lane& lane() { return lane_; }
   const Tree& tree() const { return *snapshot_.tree; }
-  std::shared_ptr<const Tree> shared_tree() const { return snapshot_.tree; }
-  Policy* policy(const Level& level) const {
-    return snapshot_.policies[level.limit->index];
-  }
+  const Snapshot& snapshot() const { return snapshot_; }
 
  private:
   Lane& lane_;
   const Snapshot& snapshot_;
 };
 
+// A request that is pending: its plan, and all that the plan borrows.
+class Limiter::Request final : public Pending {
+ public:
+  Request(Limiter* limiter, Operation operation, bool wants_reports,
+          Listener* listener)
+      : Pending(operation),
+        limiter_(*limiter),
+        listener_(*listener),
+        snapshot_(limiter->current()),
+        wants_reports_(wants_reports) {}
+
+  // Copies what the caller's paths say.  Views into text_ are taken only when
+  // it has stopped growing.
+  void copy(std::span<const Ask> asks) {
+    std::size_t bytes = 0;
+    std::size_t count = 0;
+    for (const Ask& ask : asks) {
+      count += ask.path.size();
+      for (const std::string_view segment : ask.path) bytes += segment.size();
+    }
+    text_.reserve(bytes);
+    segments_.reserve(count);
+    for (const Ask& ask : asks) {
+      const std::size_t first = segments_.size();
+      for (const std::string_view segment : ask.path) {
+        const std::size_t at = text_.size();
+        text_ += segment;
+        segments_.emplace_back(text_.data() + at, segment.size());
+      }
+      asks_.push_back({Path(segments_).subspan(first), ask.cost});
+    }
+  }
+
+  Status walk() {
+    Status status = match(*snapshot_->tree, asks_, &plan());
+    if (wants_reports_) reports_.resize(plan().levels.size());
+    return status;
+  }
+
+  const Snapshot& snapshot() const { return *snapshot_; }
+
+ private:
+  void finished(Status status) override {
+    const std::unique_ptr<Request> self(this);
+    Decision decision;
+    if (status.ok()) {
+      aggregate(plan(), &decision);
+      report(*snapshot_, plan(), &reports_);
+      limiter_.record(*snapshot_, plan(), decision);
+    } else {
+      limiter_.count_error();
+      reports_.clear();
+    }
+    listener_.decided(std::move(status), decision, reports_);
+  }
+
+  Limiter& limiter_;
+  Listener& listener_;
+  const std::shared_ptr<const Snapshot> snapshot_;
+  const bool wants_reports_;
+  std::string text_;
+  std::vector<std::string_view> segments_;
+  std::vector<Ask> asks_;
+  LevelReports reports_;
+};
+
 Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options)
-    : store_(new MemoryStore(options.max_buckets, options.clock)),
-      snapshot_(snapshot_of(std::move(tree)).release()) {
+    : Limiter(std::move(tree), std::make_unique<MemoryStore>(
+                                   options.max_buckets, options.clock)) {}
+
+Limiter::Limiter(std::shared_ptr<const Tree> tree, std::unique_ptr<Store> store)
+    : store_(std::move(store)),
+      remote_(store_->is_remote()),
+      owner_(snapshot_of(std::move(tree))),
+      snapshot_(owner_.get()) {
   watch_forks();
 }
 
 Limiter::~Limiter() {
   unwatch_forks();
-  delete snapshot_.load();
+  store_.reset();  // tells those who wait, and their requests are counted
 }
 
-std::unique_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
+std::shared_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
     std::shared_ptr<const Tree> tree) {
-  auto snapshot = std::make_unique<Snapshot>();
+  auto snapshot = std::make_shared<Snapshot>();
   for (const Limit& limit : tree->limits()) {
     snapshot->policies.push_back(policies_.intern(limit.policy));
   }
@@ -89,8 +159,23 @@ std::unique_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
   return snapshot;
 }
 
+// Fills the reports there is room for.
+void Limiter::report(const Snapshot& snapshot, const Plan& plan,
+                     LevelReports* reports) {
+  for (std::size_t i = 0; i < reports->size(); ++i) {
+    const Level& level = plan.levels[i];
+    (*reports)[i] = {snapshot.policy(level)->name(),
+                     level.limit->rate,
+                     level.limit->mode,
+                     level.cost,
+                     level.path,
+                     level.verdict};
+  }
+}
+
 Status Limiter::decide(Operation operation, std::span<const Ask> asks,
                        LevelReports* reports, Decision* decision) {
+  if (remote_) return decide_remotely(operation, asks, reports, decision);
   Reader reader(this);
   Plan plan(operation);
   Status status = match(reader.tree(), asks, &plan);
@@ -101,31 +186,82 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
     reader.lane().count_error();
     return status;
   }
-
   aggregate(plan, decision);
-  if (operation == Operation::kAuthorize) {
-    reader.lane().count(*decision);
-    for (const Level& level : plan.levels) {
-      reader.lane().count(reader.policy(level), level, !decision->limited);
-    }
-  }
-  for (std::size_t i = 0; reports != nullptr && i < reports->size(); ++i) {
-    const Level& level = plan.levels[i];
-    (*reports)[i] = {reader.policy(level)->name(),
-                     level.limit->rate,
-                     level.limit->mode,
-                     level.cost,
-                     level.path,
-                     level.verdict};
-  }
+  record(reader.snapshot(), plan, *decision, &reader.lane());
+  if (reports != nullptr) report(reader.snapshot(), plan, reports);
   return {};
 }
 
-Status Limiter::reset(Path path, bool leaf_only) {
+// Holds no lane while the store is asked, for that takes long.
+Status Limiter::decide_remotely(Operation operation, std::span<const Ask> asks,
+                                LevelReports* reports, Decision* decision) {
+  const std::shared_ptr<const Snapshot> snapshot = current();
+  Plan plan(operation);
+  Status status = match(*snapshot->tree, asks, &plan);
+  if (reports != nullptr) reports->resize(plan.levels.size());
+  if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
+  if (!status.ok()) {
+    count_error();
+    return status;
+  }
+  aggregate(plan, decision);
+  record(*snapshot, plan, *decision);
+  if (reports != nullptr) report(*snapshot, plan, reports);
+  return {};
+}
+
+bool Limiter::decide_async(Operation operation, std::span<const Ask> asks,
+                           Answer* answer, Listener* listener, Status* status) {
+  if (!remote_) {
+    *status = decide(operation, asks, answer->reports, &answer->decision);
+    return true;
+  }
+  auto request = std::make_unique<Request>(
+      this, operation, answer->reports != nullptr, listener);
+  request->copy(asks);
+  *status = request->walk();
+  const Plan& plan = request->plan();
+  if (status->ok() && !plan.levels.empty() &&
+      !store_->decide_async(request.get(), status)) {
+    request.release();  // deletes itself when it is finished
+    return false;
+  }
+  if (!status->ok()) {
+    count_error();
+    return true;
+  }
+  aggregate(plan, &answer->decision);
+  record(request->snapshot(), plan, answer->decision);
+  if (answer->reports != nullptr) {
+    answer->reports->resize(plan.levels.size());
+    report(request->snapshot(), plan, answer->reports);
+  }
+  return true;
+}
+
+void Limiter::record(const Snapshot& snapshot, const Plan& plan,
+                     const Decision& decision) {
+  if (plan.operation != Operation::kAuthorize) return;
   Reader reader(this);
+  record(snapshot, plan, decision, &reader.lane());
+}
+
+void Limiter::record(const Snapshot& snapshot, const Plan& plan,
+                     const Decision& decision, Lane* lane) {
+  if (plan.operation != Operation::kAuthorize) return;
+  lane->count(decision);
+  for (const Level& level : plan.levels) {
+    lane->count(snapshot.policy(level), level, !decision.limited);
+  }
+}
+
+void Limiter::count_error() { Reader(this).lane().count_error(); }
+
+Status Limiter::reset(Path path, bool leaf_only) {
+  const std::shared_ptr<const Snapshot> snapshot = current();
   Plan plan(Operation::kRefund);
   const Ask ask{path, 0};
-  Status status = match(reader.tree(), {&ask, 1}, &plan);
+  Status status = match(*snapshot->tree, {&ask, 1}, &plan);
   if (!status.ok()) return status;
   if (plan.levels.empty()) return {};
   if (leaf_only) {
@@ -142,25 +278,26 @@ Status Limiter::reset(Path path, bool leaf_only) {
 
 void Limiter::reload(std::shared_ptr<const Tree> tree) {
   const std::lock_guard lock(reload_mutex_);
-  std::unique_ptr<const Snapshot> next = snapshot_of(std::move(tree));
-  const std::unique_ptr<const Snapshot> old(
-      snapshot_.exchange(next.release(), std::memory_order_acq_rel));
+  const std::shared_ptr<const Snapshot> old =
+      std::exchange(owner_, snapshot_of(std::move(tree)));
+  snapshot_.store(owner_.get(), std::memory_order_release);
   ++reloads_;
   // Whoever takes a lane from now on sees the new snapshot; whoever held one
-  // before is waited for.  After that nobody has the old one.
+  // before is waited for.  After that only those have the old one who own a
+  // share of it.
   for (Lane& lane : lanes_) const std::lock_guard wait(lane.lock);
 }
 
-std::shared_ptr<const Tree> Limiter::tree() {
-  return Reader(this).shared_tree();
+std::shared_ptr<const Limiter::Snapshot> Limiter::current() {
+  return Reader(this).snapshot().shared_from_this();
 }
 
-std::string Limiter::describe() { return tree()->describe(); }
+std::string Limiter::describe() { return current()->tree->describe(); }
 
 Result<std::string> Limiter::explain(Path path) {
   const Ask ask{path, 0};
   if (!acceptable(ask)) return refuse(ask);
-  return tree()->explain(path);
+  return current()->tree->explain(path);
 }
 
 LimiterStats Limiter::stats() {

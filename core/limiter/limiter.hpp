@@ -57,9 +57,28 @@ struct PolicyStats {
   Tally tally;
 };
 
+// Where the answer to a request goes.
+struct Answer {
+  LevelReports* reports = nullptr;  // null: not wanted
+  Decision decision;
+};
+
+// Told what became of a request that was pending.
+class Listener {
+ public:
+  // Called exactly once, from within Limiter::loop_run() or ~Limiter().  Unless
+  // `status` is ok, decision and reports are those of no request.
+  virtual void decided(Status status, const Decision& decision,
+                       const LevelReports& reports) noexcept = 0;
+
+ protected:
+  ~Listener() = default;
+};
+
 class Limiter final : private ForkGuard {
  public:
   Limiter(std::shared_ptr<const Tree> tree, const Options& options);
+  Limiter(std::shared_ptr<const Tree> tree, std::unique_ptr<Store> store);
   ~Limiter();
 
   // Carries out `operation` on the union of the levels of all asks, as one
@@ -68,6 +87,20 @@ class Limiter final : private ForkGuard {
   // Fails as Tree::match() and Store::decide() do.
   Status decide(Operation operation, std::span<const Ask> asks,
                 LevelReports* reports, Decision* decision);
+
+  // The same without waiting.  True: it is done, as decide() would have, and
+  // *status says how.  False: what `asks` shows has been copied, `answer` is
+  // needed no more, and `listener`, which has to live until then, will be told.
+  bool decide_async(Operation operation, std::span<const Ask> asks,
+                    Answer* answer, Listener* listener, Status* status);
+
+  // Whether a decision may take longer than a look into memory.
+  bool is_remote() const { return remote_; }
+
+  // What an event loop has to watch for reading, and then to call, on one
+  // thread at a time; -1 if this store never has anything pending.
+  int loop_fd() { return store_->loop_fd(); }
+  void loop_run() { store_->loop_run(); }
 
   // Forgets the buckets of every level on the path, or of the deepest node
   // alone that has any.
@@ -83,22 +116,38 @@ class Limiter final : private ForkGuard {
 
  private:
   // A tree, and the policies of its limits by Limit::index.
-  struct Snapshot {
+  struct Snapshot : std::enable_shared_from_this<Snapshot> {
+    Policy* policy(const Level& level) const {
+      return policies[level.limit->index];
+    }
+
     std::shared_ptr<const Tree> tree;
     std::vector<Policy*> policies;
   };
   class Reader;
+  class Request;
 
-  std::shared_ptr<const Tree> tree();
-  std::unique_ptr<const Snapshot> snapshot_of(std::shared_ptr<const Tree> tree);
+  Status decide_remotely(Operation operation, std::span<const Ask> asks,
+                         LevelReports* reports, Decision* decision);
+  std::shared_ptr<const Snapshot> current();
+  void record(const Snapshot& snapshot, const Plan& plan,
+              const Decision& decision, Lane* lane);
+  void record(const Snapshot& snapshot, const Plan& plan,
+              const Decision& decision);
+  void count_error();
+  static void report(const Snapshot& snapshot, const Plan& plan,
+                     LevelReports* reports);
+  std::shared_ptr<const Snapshot> snapshot_of(std::shared_ptr<const Tree> tree);
   void before_fork() override;
   void after_fork() override;
 
-  const std::unique_ptr<Store> store_;
+  std::unique_ptr<Store> store_;
+  const bool remote_;
   Lanes lanes_;
   std::mutex reload_mutex_;                // taken before any lane
   Policies policies_;                      // guarded by reload_mutex_
   std::int64_t reloads_ = 0;               // guarded by reload_mutex_
+  std::shared_ptr<const Snapshot> owner_;  // of *snapshot_; likewise
   std::atomic<const Snapshot*> snapshot_;  // read while a lane is held
 };
 

@@ -14,7 +14,7 @@ struct ForkGuards {
   // Never destroyed: a fork() may come after static destructors have run.
   static ForkGuards& of_process() {
     static ForkGuards* const guards = [] {
-      pthread_atfork(before_fork, after_fork, after_fork);
+      pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
       return new ForkGuards;
     }();
     return *guards;
@@ -28,10 +28,18 @@ struct ForkGuards {
     }
   }
 
-  static void after_fork() {
+  static void after_fork_in_parent() {
     ForkGuards& guards = of_process();
     for (ForkGuard* g = guards.newest; g != nullptr; g = g->older_) {
       g->after_fork();
+    }
+    guards.mutex.unlock();
+  }
+
+  static void after_fork_in_child() {
+    ForkGuards& guards = of_process();
+    for (ForkGuard* g = guards.newest; g != nullptr; g = g->older_) {
+      g->after_fork_in_child();
     }
     guards.mutex.unlock();
   }

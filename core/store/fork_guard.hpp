@@ -30,6 +30,9 @@ class ForkGuard {
   virtual void before_fork() = 0;  // takes every lock
   virtual void after_fork() = 0;   // releases them; runs in parent and child
 
+  // In the child instead, for what has more to do there than to unlock.
+  virtual void after_fork_in_child() { after_fork(); }
+
   friend struct ForkGuards;
   ForkGuard* newer_ = nullptr;
   ForkGuard* older_ = nullptr;

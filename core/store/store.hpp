@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "base/inline_vector.hpp"
 #include "base/plan.hpp"
 #include "base/status.hpp"
 
@@ -25,9 +26,50 @@ struct StoreStats {
   std::int64_t evictions = 0;    // buckets forgotten to make room
 };
 
+class Store;
+
+// A decision that may be answered later, and whoever waits for it.
+class Pending {
+ public:
+  virtual ~Pending() = default;
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  Plan& plan() { return plan_; }
+
+  // A store that wraps another is asked for its opinion before the answer goes
+  // out: Store::answered(), the last one pushed first.
+  void push(Store* wrapper, Instant asked) {
+    wrappers_.push_back({wrapper, asked});
+  }
+  void pop() { wrappers_.pop_back(); }
+
+  // To be called exactly once, by the store that answers.
+  void complete(Status status);
+
+ protected:
+  explicit Pending(Operation operation) : plan_(operation) {}
+
+ private:
+  struct Wrapper {
+    Store* store;
+    Instant asked;
+  };
+
+  // On failure no verdict of the plan is set.  May delete this.
+  virtual void finished(Status status) = 0;
+
+  Plan plan_;
+  InlineVector<Wrapper, 2> wrappers_;
+};
+
 class Store {
  public:
   virtual ~Store() = default;
+
+  // Whether decide() may wait for another machine: then nothing that other
+  // threads need may be held meanwhile.
+  virtual bool is_remote() const { return false; }
 
   // Carries out plan->operation on all levels in one step: sets their debts
   // and verdicts, and writes the buckets of those that judge() charges.
@@ -36,11 +78,42 @@ class Store {
   // REQUIRES: plan->levels is not empty, and no bucket is in it twice.
   virtual Status decide(Plan* plan) = 0;
 
+  // As decide(&pending->plan()), but never waits.  Returns true if that was
+  // done at once, with its outcome in *status; else pending->complete() follows
+  // exactly once, from within loop_run() or the store's destructor.
+  virtual bool decide_async(Pending* pending, Status* status) {
+    *status = decide(&pending->plan());
+    return true;
+  }
+
+  // What a store that wraps another makes of the answer to a plan that it sent
+  // on at `asked`; it may set the verdicts itself.
+  virtual Status answered(Plan* /*plan*/, Status status, Instant /*asked*/) {
+    return status;
+  }
+
+  // What an event loop has to watch for reading, and what it calls then, on one
+  // thread at a time; -1 if nothing is ever pending.
+  virtual int loop_fd() { return -1; }
+  virtual void loop_run() {}
+
   // Forgets the buckets of every level: they are full again.
   virtual Status reset(const Plan& plan) = 0;
 
+  // Whether the store answers now.
+  virtual Status ping() { return {}; }
+
   virtual StoreStats stats() = 0;
 };
+
+inline void Pending::complete(Status status) {
+  while (!wrappers_.empty()) {
+    const Wrapper wrapper = wrappers_.back();
+    wrappers_.pop_back();
+    status = wrapper.store->answered(&plan_, std::move(status), wrapper.asked);
+  }
+  finished(std::move(status));
+}
 
 }  // namespace limitree
 

@@ -1,0 +1,195 @@
+// The functions that do not block, and how their answers are handed out.
+
+#include <array>
+#include <utility>
+
+#include "convert.hpp"
+
+using limitree::Answer;
+using limitree::Code;
+using limitree::Decision;
+using limitree::LevelReports;
+using limitree::Listener;
+using limitree::Operation;
+using limitree::Status;
+using limitree::capi::AsyncCall;
+using limitree::capi::check;
+using limitree::capi::check_operation;
+using limitree::capi::fill;
+using limitree::capi::guarded;
+using limitree::capi::Levels;
+using limitree::capi::Question;
+
+namespace limitree::capi {
+
+// One call, from its start to its completion.  Answered, it waits in a list of
+// its limiter until the whole batch is handed out; nothing is allocated then,
+// so that no completion can be lost.
+class AsyncCall final : public Listener {
+ public:
+  AsyncCall(limitree_limiter* limiter, void* request, Levels levels)
+      : limiter_(limiter), request_(request), levels_(levels) {}
+
+  void decided(Status status, const Decision& decision,
+               const LevelReports& reports) noexcept override {
+    if (status.ok()) {
+      fill(decision, &completion_.decision);
+      levels_.fill(reports);
+    }
+    completion_.request = request_;
+    completion_.status = static_cast<limitree_status>(status.code());
+    status_ = std::move(status);
+    older_ = std::exchange(limiter_->answered, this);
+  }
+
+  // The completion; *error is what it refers to.
+  limitree_completion completion(limitree_error* error) const {
+    limitree_completion completion = completion_;
+    if (!status_.ok()) {
+      *error = {&status_.error()};
+      completion.error = error;
+    }
+    return completion;
+  }
+
+  // Turns a list of them around: oldest first.
+  static AsyncCall* reversed(AsyncCall* newest) {
+    AsyncCall* list = nullptr;
+    while (newest != nullptr) {
+      AsyncCall* const next = std::exchange(newest->older_, list);
+      list = std::exchange(newest, next);
+    }
+    return list;
+  }
+  AsyncCall* next() const { return older_; }
+
+ private:
+  limitree_limiter* const limiter_;
+  void* const request_;
+  const Levels levels_;
+  limitree_completion completion_{};
+  Status status_;
+  AsyncCall* older_ = nullptr;
+};
+
+}  // namespace limitree::capi
+
+namespace {
+
+// Calls on_completion with what has been answered.  It may start new calls, but
+// those are answered by a later loop_run.
+void deliver(limitree_limiter* limiter) {
+  AsyncCall* list =
+      AsyncCall::reversed(std::exchange(limiter->answered, nullptr));
+  std::array<limitree_completion, 64> batch;
+  std::array<limitree_error, 64> errors;
+  while (list != nullptr) {
+    std::array<std::unique_ptr<AsyncCall>, 64> calls;
+    std::size_t count = 0;
+    for (; count < batch.size() && list != nullptr; ++count) {
+      calls[count].reset(list);
+      batch[count] = list->completion(&errors[count]);
+      list = list->next();
+    }
+    limiter->on_completion(batch.data(), count, limiter->completion_data.get());
+  }
+}
+
+struct Call {
+  limitree_limiter* limiter;
+  std::int32_t operation;
+  std::span<const limitree_path> paths;
+  void* request;
+  Levels levels;
+};
+
+limitree_status start(const Call& call, limitree_decision* decision,
+                      limitree_error** error) noexcept {
+  bool pending = false;
+  const limitree_status status = guarded(error, [&]() -> Status {
+    if (Status bad = check(call.limiter, decision); !bad.ok()) return bad;
+    if (Status bad = check_operation(call.operation); !bad.ok()) return bad;
+    Question question;
+    if (Status bad = question.read(call.paths); !bad.ok()) return bad;
+    if (call.limiter->on_completion == nullptr) {
+      return Status(Code::kInvalidArgument,
+                    "this store needs limitree_config_set_completion");
+    }
+    LevelReports reports;
+    Answer answer;
+    if (call.levels.wanted()) answer.reports = &reports;
+    Status outcome;
+    auto listener =
+        std::make_unique<AsyncCall>(call.limiter, call.request, call.levels);
+    if (!call.limiter->limiter.decide_async(
+            static_cast<Operation>(call.operation), question.asks(), &answer,
+            listener.get(), &outcome)) {
+      listener.release();  // deletes itself after its delivery
+      pending = true;
+      return {};
+    }
+    if (!outcome.ok()) return outcome;
+    fill(answer.decision, decision);
+    call.levels.fill(reports);
+    return {};
+  });
+  return pending ? LIMITREE_PENDING : status;
+}
+
+}  // namespace
+
+limitree_limiter::~limitree_limiter() {
+  owner.reset();
+  deliver(this);
+}
+
+limitree_status limitree_authorize_async(limitree_limiter* limiter,
+                                         const limitree_str* path,
+                                         size_t path_size, int64_t cost,
+                                         void* request,
+                                         limitree_decision* decision,
+                                         limitree_error** error) {
+  if (limiter == nullptr || !limiter->limiter.is_remote()) {
+    return limitree_authorize(limiter, path, path_size, cost, decision, error);
+  }
+  const limitree_path one = {path, path_size, cost};
+  return start({limiter, LIMITREE_AUTHORIZE, {&one, 1}, request, {}}, decision,
+               error);
+}
+
+limitree_status limitree_decide_async(
+    limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
+    size_t path_count, void* request, limitree_level* levels,
+    size_t level_capacity, limitree_decision* decision,
+    limitree_error** error) {
+  if (limiter == nullptr || !limiter->limiter.is_remote() ||
+      (paths == nullptr && path_count != 0)) {
+    return limitree_decide(limiter, operation, paths, path_count, levels,
+                           level_capacity, decision, error);
+  }
+  return start({limiter,
+                operation,
+                {paths, path_count},
+                request,
+                {levels, level_capacity}},
+               decision, error);
+}
+
+int limitree_loop_fd(limitree_limiter* limiter) {
+  if (limiter == nullptr) return -1;
+  try {
+    return limiter->limiter.loop_fd();
+  } catch (...) {
+    return -1;
+  }
+}
+
+void limitree_loop_run(limitree_limiter* limiter) {
+  if (limiter == nullptr) return;
+  try {
+    limiter->limiter.loop_run();
+  } catch (...) {
+    // Out of memory: what is still to be done is done by the next run.
+  }
+  deliver(limiter);
+}

@@ -1,0 +1,106 @@
+#include "convert.hpp"
+
+static_assert(sizeof(limitree_decision) == 80);
+static_assert(sizeof(void*) != 8 || sizeof(limitree_level) == 128);
+static_assert(LIMITREE_AUTHORIZE ==
+              static_cast<int>(limitree::Operation::kAuthorize));
+static_assert(LIMITREE_PEEK == static_cast<int>(limitree::Operation::kPeek));
+static_assert(LIMITREE_SPEND == static_cast<int>(limitree::Operation::kSpend));
+static_assert(LIMITREE_REFUND ==
+              static_cast<int>(limitree::Operation::kRefund));
+static_assert(LIMITREE_ENFORCE == static_cast<int>(limitree::Mode::kEnforce));
+static_assert(LIMITREE_SHADOW == static_cast<int>(limitree::Mode::kShadow));
+static_assert(LIMITREE_CHECK == static_cast<int>(limitree::Mode::kCheck));
+
+namespace limitree::capi {
+
+namespace {
+
+std::uint32_t flags_of(const Decision& decision) {
+  std::uint32_t flags = 0;
+  if (decision.unlimited) flags |= LIMITREE_UNLIMITED;
+  if (decision.shadowed) flags |= LIMITREE_SHADOWED;
+  return flags;
+}
+
+limitree_level to_c(const LevelReport& report) {
+  limitree_level out{};
+  out.policy = {report.policy.data(), report.policy.size()};
+  out.limit = report.rate.capacity;
+  out.remaining = report.verdict.remaining;
+  out.retry_after_ns = report.verdict.retry_after.count();
+  out.reset_after_ns = report.verdict.reset_after.count();
+  out.next_after_ns = report.verdict.next_after.count();
+  out.window_ns = report.rate.burst_offset().count();
+  out.cost = report.cost;
+  out.limited = report.verdict.limited ? 1 : 0;
+  out.charged = report.verdict.charged ? 1 : 0;
+  out.mode = static_cast<std::int32_t>(report.mode);
+  out.path = static_cast<std::int32_t>(report.path);
+  return out;
+}
+
+}  // namespace
+
+Status Question::read(std::span<const limitree_path> paths) {
+  if (paths.empty()) {
+    return Status(Code::kInvalidArgument, "at least one path is needed");
+  }
+  for (const limitree_path& path : paths) {
+    if (path.segments == nullptr && path.size != 0) {
+      return null_argument("path");
+    }
+    for (std::size_t i = 0; i < path.size; ++i) {
+      const limitree_str& segment = path.segments[i];
+      if (segment.data == nullptr && segment.size != 0) {
+        return null_argument("segment.data");
+      }
+      segments_.emplace_back(segment.data, segment.size);
+    }
+  }
+  // Only now, for the segments moved while they grew.
+  const std::string_view* next = segments_.data();
+  for (const limitree_path& path : paths) {
+    asks_.emplace_back(Path(next, path.size), path.cost);
+    next += path.size;
+  }
+  return {};
+}
+
+void Levels::fill(const LevelReports& reports) const {
+  for (std::size_t i = 0; i < std::min(reports.size(), capacity); ++i) {
+    data[i] = to_c(reports[i]);
+  }
+}
+
+// Field by field into the caller's memory: a copy of the whole, right after its
+// parts were written, stalls.
+void fill(const Decision& decision, limitree_decision* out) {
+  out->limit = decision.limit;
+  out->remaining = decision.remaining;
+  out->retry_after_ns = decision.retry_after.count();
+  out->reset_after_ns = decision.reset_after.count();
+  out->next_after_ns = decision.next_after.count();
+  out->limited = decision.limited ? 1 : 0;
+  out->flags = flags_of(decision);
+  out->level = decision.binding;
+  out->level_count = decision.level_count;
+  for (std::int64_t& field : out->reserved) field = 0;
+}
+
+Status check(const limitree_limiter* limiter,
+             const limitree_decision* decision) {
+  if (limiter == nullptr) return null_argument("limiter");
+  if (decision == nullptr) return null_argument("decision");
+  return {};
+}
+
+Status check_operation(std::int32_t operation) {
+  if (operation >= LIMITREE_AUTHORIZE && operation <= LIMITREE_REFUND) {
+    return {};
+  }
+  return Status(Code::kInvalidArgument,
+                "no operation " + std::to_string(operation));
+}
+
+}  // namespace limitree::capi

@@ -1,0 +1,47 @@
+// From limitree.h's plain data to the core's values and back.
+
+#ifndef LIMITREE_CAPI_CONVERT_HPP
+#define LIMITREE_CAPI_CONVERT_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "base/inline_vector.hpp"
+#include "handles.hpp"
+
+namespace limitree::capi {
+
+// What a C caller asks for: a path or several, as the core takes them.
+class Question {
+ public:
+  // NULL where there must be none is kInvalidArgument.  The strings are
+  // borrowed.
+  Status read(std::span<const limitree_path> paths);
+
+  std::span<const Ask> asks() const { return {asks_.data(), asks_.size()}; }
+
+ private:
+  InlineVector<std::string_view, 12> segments_;
+  InlineVector<Ask, 4> asks_;
+};
+
+// Where a caller wants the verdicts of levels.
+struct Levels {
+  bool wanted() const { return data != nullptr && capacity != 0; }
+  void fill(const LevelReports& reports) const;
+
+  limitree_level* data = nullptr;
+  std::size_t capacity = 0;
+};
+
+void fill(const Decision& decision, limitree_decision* out);
+
+Status check(const limitree_limiter* limiter,
+             const limitree_decision* decision);
+Status check_operation(std::int32_t operation);
+
+}  // namespace limitree::capi
+
+#endif  // LIMITREE_CAPI_CONVERT_HPP

@@ -1,0 +1,219 @@
+// A limiter over a store that answers later.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <deque>
+#include <future>
+#include <thread>
+
+#include "core/store/manual_clock.hpp"
+#include "limiter/limiter.hpp"
+#include "store/memory_store.hpp"
+#include "tree/schema.hpp"
+
+namespace limitree {
+namespace {
+
+using Strings = std::vector<std::string_view>;
+
+constexpr std::string_view kYaml = R"(
+schema:
+  user:
+    children:
+      "*":
+        limits: 2/minute
+        children:
+          trade: {limits: 1/hour}
+)";
+
+std::shared_ptr<const Tree> tree_of(std::string_view yaml) {
+  Result<Tree> tree = load_tree(yaml, "test.yaml");
+  EXPECT_TRUE(tree.ok());
+  return std::make_shared<const Tree>(std::move(tree.value()));
+}
+
+// Memory that is asked at once and answers when loop_run() is called.
+class SlowStore final : public Store {
+ public:
+  ~SlowStore() override {
+    while (!queue.empty()) take()->complete(Status(Code::kCancelled, "gone"));
+  }
+
+  bool is_remote() const override { return true; }
+  Status decide(Plan* plan) override {
+    if (while_deciding) while_deciding();
+    return failure.ok() ? memory.decide(plan) : Status(failure.error());
+  }
+  bool decide_async(Pending* pending, Status* status) override {
+    if (inline_answers) {
+      *status = decide(&pending->plan());
+      return true;
+    }
+    queue.push_back(pending);
+    return false;
+  }
+  Status reset(const Plan& plan) override { return memory.reset(plan); }
+  StoreStats stats() override { return memory.stats(); }
+  int loop_fd() override { return 7; }
+  void loop_run() override {
+    while (!queue.empty()) {
+      Pending* const pending = take();
+      pending->complete(decide(&pending->plan()));
+    }
+  }
+
+  Pending* take() {
+    Pending* const pending = queue.front();
+    queue.pop_front();
+    return pending;
+  }
+
+  ManualClock clock;
+  MemoryStore memory{1000, clock.clock()};
+  std::deque<Pending*> queue;
+  std::function<void()> while_deciding;
+  Status failure;
+  bool inline_answers = false;
+};
+
+struct Ear final : Listener {
+  void decided(Status status, const Decision& said,
+               const LevelReports& reports) noexcept override {
+    ++calls;
+    code = status.code();
+    decision = said;
+    levels = reports.size();
+    policy = levels > 0 ? std::string(reports.back().policy) : "";
+  }
+
+  int calls = 0;
+  Code code = Code::kOk;
+  Decision decision;
+  std::size_t levels = 0;
+  std::string policy;
+};
+
+class RemoteTest : public testing::Test {
+ protected:
+  // Starts a request whose strings are gone when it is answered.
+  bool start(Ear* ear, Status* outcome, bool wants_reports = true,
+             const std::string& action = "trade") {
+    const std::string user = "alexander the great, of Macedon";
+    const Strings path = {"user", user, action};
+    const Ask ask{path, 1};
+    LevelReports reports;
+    if (wants_reports) answer.reports = &reports;
+    const bool done = limiter->decide_async(Operation::kAuthorize, {&ask, 1},
+                                            &answer, ear, outcome);
+    answer.reports = nullptr;
+    return done;
+  }
+
+  SlowStore* store = new SlowStore;
+  std::optional<Limiter> limiter{std::in_place, tree_of(kYaml),
+                                 std::unique_ptr<Store>(store)};
+  Answer answer;
+  Status status;
+};
+
+TEST_F(RemoteTest, AnswersWhatWasAskedBeforeTheStringsWereGone) {
+  EXPECT_EQ(limiter->loop_fd(), 7);
+  Ear first;
+  Ear second;
+  EXPECT_FALSE(start(&first, &status));
+  EXPECT_FALSE(start(&second, &status, false));
+  EXPECT_EQ(first.calls, 0);
+  limiter->loop_run();
+  EXPECT_EQ(first.calls, 1);
+  EXPECT_EQ(first.code, Code::kOk);
+  EXPECT_FALSE(first.decision.limited);
+  EXPECT_EQ(first.levels, 2U);
+  EXPECT_EQ(first.policy, "user:*/trade");
+  EXPECT_EQ(second.calls, 1);
+  EXPECT_TRUE(second.decision.limited);
+  EXPECT_EQ(second.levels, 0U) << "not asked for";
+  EXPECT_EQ(limiter->stats().totals.allowed, 1);
+  EXPECT_EQ(limiter->stats().totals.limited, 1);
+}
+
+TEST_F(RemoteTest, AnswersAtOnceWhereTheStoreDoes) {
+  store->inline_answers = true;
+  Ear ear;
+  EXPECT_TRUE(start(&ear, &status));
+  EXPECT_TRUE(status.ok());
+  EXPECT_FALSE(answer.decision.limited);
+  EXPECT_EQ(answer.decision.level_count, 2);
+  EXPECT_EQ(ear.calls, 0);
+}
+
+TEST_F(RemoteTest, RefusesAtOnceWhatIsNotInTheTree) {
+  const Strings path = {"usr"};
+  const Ask ask{path, 1};
+  Ear ear;
+  EXPECT_TRUE(limiter->decide_async(Operation::kAuthorize, {&ask, 1}, &answer,
+                                    &ear, &status));
+  EXPECT_EQ(status.code(), Code::kUnknownRoot);
+  EXPECT_EQ(ear.calls, 0);
+  EXPECT_EQ(limiter->stats().totals.errors, 1);
+}
+
+TEST_F(RemoteTest, TellsFailures) {
+  Ear ear;
+  EXPECT_FALSE(start(&ear, &status));
+  store->failure = Status(Code::kStoreTimeout, "slow");
+  limiter->loop_run();
+  EXPECT_EQ(ear.calls, 1);
+  EXPECT_EQ(ear.code, Code::kStoreTimeout);
+  EXPECT_EQ(ear.levels, 0U);
+  EXPECT_EQ(limiter->stats().totals.errors, 1);
+}
+
+TEST_F(RemoteTest, CancelsWhatIsPendingWhenItGoes) {
+  Ear ear;
+  EXPECT_FALSE(start(&ear, &status));
+  limiter.reset();
+  EXPECT_EQ(ear.calls, 1);
+  EXPECT_EQ(ear.code, Code::kCancelled);
+}
+
+TEST_F(RemoteTest, FinishesOnTheTreeItBeganWith) {
+  Ear ear;
+  EXPECT_FALSE(start(&ear, &status));
+  limiter->reload(tree_of("schema: {user: {limits: 9/day}}"));
+  limiter->loop_run();
+  EXPECT_EQ(ear.levels, 2U);
+  EXPECT_EQ(ear.policy, "user:*/trade");
+}
+
+// A store that answers after a minute must not hold up anybody else.
+TEST_F(RemoteTest, HoldsNothingWhileTheStoreIsAsked) {
+  const Strings path = {"user", "alex"};
+  std::promise<void> asked;
+  std::promise<void> go_on;
+  int calls = 0;
+  store->while_deciding = [&] {
+    if (calls++ > 0) return;
+    asked.set_value();
+    go_on.get_future().wait();
+  };
+  const auto decide = [&] {
+    const Ask ask{path, 1};
+    Decision decision;
+    EXPECT_TRUE(
+        limiter->decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision)
+            .ok());
+    return decision.limit;
+  };
+  std::thread slow([&] { EXPECT_EQ(decide(), 2); });
+  asked.get_future().wait();
+  limiter->reload(
+      tree_of(R"(schema: {user: {children: {"*": {limits: 5/day}}}})"));
+  EXPECT_EQ(decide(), 5);
+  EXPECT_EQ(limiter->stats().reloads, 1);
+  go_on.set_value();
+  slow.join();
+}
+
+}  // namespace
+}  // namespace limitree
