@@ -8,6 +8,16 @@ static_assert(LIMITREE_PEEK == static_cast<int>(limitree::Operation::kPeek));
 static_assert(LIMITREE_SPEND == static_cast<int>(limitree::Operation::kSpend));
 static_assert(LIMITREE_REFUND ==
               static_cast<int>(limitree::Operation::kRefund));
+static_assert(LIMITREE_SOURCE_STORE ==
+              static_cast<int>(limitree::Source::kStore));
+static_assert(LIMITREE_SOURCE_DENY_CACHE ==
+              static_cast<int>(limitree::Source::kDenyCache));
+static_assert(LIMITREE_SOURCE_LOCAL ==
+              static_cast<int>(limitree::Source::kLocal));
+static_assert(LIMITREE_SOURCE_ALLOW ==
+              static_cast<int>(limitree::Source::kAllow));
+static_assert(LIMITREE_SOURCE_DENY ==
+              static_cast<int>(limitree::Source::kDeny));
 static_assert(LIMITREE_ENFORCE == static_cast<int>(limitree::Mode::kEnforce));
 static_assert(LIMITREE_SHADOW == static_cast<int>(limitree::Mode::kShadow));
 static_assert(LIMITREE_CHECK == static_cast<int>(limitree::Mode::kCheck));
@@ -20,6 +30,10 @@ std::uint32_t flags_of(const Decision& decision) {
   std::uint32_t flags = 0;
   if (decision.unlimited) flags |= LIMITREE_UNLIMITED;
   if (decision.shadowed) flags |= LIMITREE_SHADOWED;
+  if (decision.source != Source::kStore) [[unlikely]] {
+    flags |= decision.source == Source::kDenyCache ? LIMITREE_CACHED
+                                                   : LIMITREE_DEGRADED;
+  }
   return flags;
 }
 
@@ -85,7 +99,8 @@ void fill(const Decision& decision, limitree_decision* out) {
   out->flags = flags_of(decision);
   out->level = decision.binding;
   out->level_count = decision.level_count;
-  for (std::int64_t& field : out->reserved) field = 0;
+  out->source = static_cast<std::int32_t>(decision.source);
+  for (std::int32_t& field : out->reserved) field = 0;
 }
 
 Status check(const limitree_limiter* limiter,

@@ -100,6 +100,16 @@ enum {
   LIMITREE_SOFT = 1u << 4       /* allowed out of the overrun share */
 };
 
+/* Who decided: limitree_decision.source.  All but the first two set the flag
+ * LIMITREE_DEGRADED; they are what on_store_error asked for. */
+enum {
+  LIMITREE_SOURCE_STORE = 0,
+  LIMITREE_SOURCE_DENY_CACHE = 1, /* an earlier denial that still holds */
+  LIMITREE_SOURCE_LOCAL = 2,      /* this process's memory */
+  LIMITREE_SOURCE_ALLOW = 3,      /* nobody: allowed unseen */
+  LIMITREE_SOURCE_DENY = 4        /* nobody: denied unseen */
+};
+
 /*
  * What was decided, as told by the binding level of the path: a denying level
  * before an allowing one, then the longest wait, then the fewest left, then
@@ -116,7 +126,8 @@ typedef struct limitree_decision {
   uint32_t flags;         /* LIMITREE_UNLIMITED | ... */
   int32_t level;          /* index of the binding level; -1: none */
   int32_t level_count;    /* levels that were checked */
-  int64_t reserved[3];
+  int32_t source;         /* LIMITREE_SOURCE_STORE ... */
+  int32_t reserved[5];
 } limitree_decision;
 
 /*
@@ -410,7 +421,7 @@ typedef struct limitree_limit_stats {
   int64_t allowed;        /* requests that met it and were allowed */
   int64_t limited;        /* requests that it denied */
   int64_t shadow_limited; /* requests that it would deny, in shadow mode */
-  int64_t near_limit;     /* allowed ones that left <= 20 % of the tokens */
+  int64_t near_limit;     /* allowed ones that used most: near_limit */
   int64_t reserved[10];
 } limitree_limit_stats;
 

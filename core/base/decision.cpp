@@ -63,6 +63,7 @@ void aggregate(const Plan& plan, Decision* out) {
   out->limited = limited;
   out->unlimited = binding == nullptr;
   out->shadowed = shadowed;
+  out->source = plan.source;
   out->limit = binding != nullptr ? binding->limit->rate.capacity : -1;
   out->remaining = binding != nullptr ? binding->verdict.remaining : -1;
   out->retry_after = retry_after;

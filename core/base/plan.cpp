@@ -19,6 +19,22 @@ bool same_bucket(const Plan& plan, const Level& a, const Level& b) {
 
 }  // namespace
 
+const char* source_name(Source source) {
+  switch (source) {
+    case Source::kStore:
+      return "store";
+    case Source::kDenyCache:
+      return "deny_cache";
+    case Source::kLocal:
+      return "local";
+    case Source::kAllow:
+      return "allow";
+    case Source::kDeny:
+      return "deny";
+  }
+  return "unknown";
+}
+
 Status join_same_buckets(Plan* plan) {
   std::size_t kept = 0;
   for (const Level& level : plan->levels) {

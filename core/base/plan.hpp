@@ -7,6 +7,7 @@
 #ifndef LIMITREE_BASE_PLAN_HPP
 #define LIMITREE_BASE_PLAN_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <forward_list>
 #include <string>
@@ -20,6 +21,19 @@
 namespace limitree {
 
 enum class Operation : std::uint8_t { kAuthorize, kPeek, kSpend, kRefund };
+
+// Who decided: the store, or what stands in for it.
+enum class Source : std::uint8_t {
+  kStore,
+  kDenyCache,  // the store would deny, as is known from an earlier denial
+  // The store has failed, and on_store_error says:
+  kLocal,  // decide in this process's memory
+  kAllow,
+  kDeny,
+};
+inline constexpr std::size_t kSourceCount = 5;
+
+const char* source_name(Source source);  // "deny_cache"
 
 // One path segment as it stands in bucket names.
 struct Segment {
@@ -59,6 +73,12 @@ struct Plan {
   }
 
   Operation operation;
+  Source source = Source::kStore;  // set by what decides instead of the store
+
+  // What takes the place of each limit, by Limit::index, when this process
+  // decides alone; null: the limits themselves.
+  const Limit* local_limits = nullptr;
+
   InlineVector<Segment, 12> segments;  // of all paths, one after the other
   InlineVector<Level, 6> levels;       // from the root to the leaf
 

@@ -29,6 +29,12 @@ SAME(LIMITREE_DEGRADED, 1u << 2);
 SAME(LIMITREE_CACHED, 1u << 3);
 SAME(LIMITREE_SOFT, 1u << 4);
 
+SAME(LIMITREE_SOURCE_STORE, 0);
+SAME(LIMITREE_SOURCE_DENY_CACHE, 1);
+SAME(LIMITREE_SOURCE_LOCAL, 2);
+SAME(LIMITREE_SOURCE_ALLOW, 3);
+SAME(LIMITREE_SOURCE_DENY, 4);
+
 SAME(LIMITREE_ENFORCE, 0);
 SAME(LIMITREE_SHADOW, 1);
 SAME(LIMITREE_CHECK, 2);
@@ -56,6 +62,8 @@ LIES(limitree_decision, limited, 40);
 LIES(limitree_decision, flags, 44);
 LIES(limitree_decision, level, 48);
 LIES(limitree_decision, level_count, 52);
+LIES(limitree_decision, source, 56);
+LIES(limitree_decision, reserved, 60);
 
 SIZE(limitree_level, 128);
 LIES(limitree_level, policy, 0);

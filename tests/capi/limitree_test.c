@@ -89,7 +89,8 @@ static void test_walk_through(void) {
         cell[4] == 12);
   CHECK(decision.level == 1 && decision.level_count == 2);
   CHECK(decision.flags == 0);
-  CHECK(decision.reserved[0] == 0 && decision.reserved[2] == 0);
+  CHECK(decision.source == LIMITREE_SOURCE_STORE);
+  CHECK(decision.reserved[0] == 0 && decision.reserved[4] == 0);
 
   now_ns += decision.retry_after_ns;
   CHECK(limitree_authorize_action_for_user(limiter, str("alex"), str("trade"),
