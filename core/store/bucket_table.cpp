@@ -115,6 +115,13 @@ bool BucketTable::rebuild(std::uint32_t lines, Instant now) {
   return true;
 }
 
+void BucketTable::clear() {
+  pages_ = Pages();
+  lines_ = 0;
+  used_ = 0;
+  sweep_at_ = 0;
+}
+
 std::int64_t BucketTable::live(Instant now) const {
   if (lines_ == 0) return 0;
   const Bucket* const begin = slots_of(0);

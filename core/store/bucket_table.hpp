@@ -71,6 +71,9 @@ class BucketTable {
   void insert(std::uint64_t tag, Instant tat, Instant now,
               std::span<const std::uint64_t> keep);
 
+  // Forgets every bucket, and gives their memory back.
+  void clear();
+
   // Counts the buckets that are not full at `now`.
   std::int64_t live(Instant now) const;
 

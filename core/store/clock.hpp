@@ -27,6 +27,9 @@ class Clock {
   Clock(Function function, void* user_data)
       : function_(function), user_data_(user_data) {}
 
+  // Whether it is a caller's, which stores with a clock of their own obey.
+  bool is_callers() const { return function_ != nullptr; }
+
   Instant now() const {
     return Instant(function_ == nullptr ? system_->now() + offset_
                                         : Duration(function_(user_data_)));

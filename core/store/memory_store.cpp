@@ -247,7 +247,51 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now,
   }
 }
 
+void MemoryStore::peek(Plan* plan, Instant now) {
+  Work<0> work(plan->levels.size());
+  hash(*plan, &work);
+  {
+    const Locked<0> locked(this, &work);
+    load(&work, now, plan);
+  }
+  judge(Operation::kPeek, plan->levels.data(), work.count());
+}
+
+void MemoryStore::learn(const Plan& plan, Instant now, std::uint64_t forgets) {
+  Work<0> work(plan.levels.size());
+  hash(plan, &work);
+  const Locked<0> locked(this, &work);
+  if (forgets_.load() != forgets) return;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const std::uint64_t tag = work.tags[i];
+    const Level& level = plan.levels[i];
+    const Instant tat = saturating_add(
+        now, level.verdict.charged ? level.verdict.reset_after : level.debt);
+    if (tat <= now) continue;
+    Bucket* const bucket = table_of(tag).find(tag);
+    if (bucket == nullptr) {
+      table_of(tag).insert(tag, tat, now, {&work.tags[0], work.count()});
+    } else {
+      bucket->tat = std::max(bucket->tat, tat);
+    }
+  }
+}
+
+void MemoryStore::clear() {
+  ++forgets_;
+  for (std::uint32_t i = 0; i < shard_count_; ++i) {
+    const std::lock_guard lock(shards_[i].lock);
+    shards_[i].table.clear();
+  }
+}
+
 Status MemoryStore::reset(const Plan& plan) {
+  forget(plan);
+  return {};
+}
+
+void MemoryStore::forget(const Plan& plan) {
+  ++forgets_;
   Work<0> work(plan.levels.size());
   hash(plan, &work);
   const Locked<0> locked(this, &work);
@@ -255,7 +299,6 @@ Status MemoryStore::reset(const Plan& plan) {
     Bucket* const bucket = table_of(tag).find(tag);
     if (bucket != nullptr) bucket->tat = kLongAgo;
   }
-  return {};
 }
 
 StoreStats MemoryStore::stats() {

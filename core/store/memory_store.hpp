@@ -8,6 +8,7 @@
 #ifndef LIMITREE_STORE_MEMORY_STORE_HPP
 #define LIMITREE_STORE_MEMORY_STORE_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -37,6 +38,22 @@ class MemoryStore final : public Store, private ForkGuard {
   Status reset(const Plan& plan) override;
   StoreStats stats() override;
 
+  // What follows is for a cache of another store's buckets.
+
+  // Judges *plan as at `now`, as if it were to be peeked at; writes nothing.
+  void peek(Plan* plan, Instant now);
+
+  // Has every bucket owe what `plan`, once decided, left there at `now`, unless
+  // it is known to owe more.  Does nothing if forgets() is not `forgets` any
+  // more: then the plan may be older than what was forgotten.
+  void learn(const Plan& plan, Instant now, std::uint64_t forgets);
+
+  void forget(const Plan& plan);  // the buckets of every level
+  void clear();                   // all of them
+
+  // How often anything has been forgotten.
+  std::uint64_t forgets() const { return forgets_.load(); }
+
  private:
   struct Shard;
   template <std::size_t kLevels>  // 0: as many as there are
@@ -65,6 +82,9 @@ class MemoryStore final : public Store, private ForkGuard {
   const std::int64_t max_buckets_;
   const std::uint32_t shard_count_;  // a power of two
   std::unique_ptr<Shard[]> shards_;
+  // Raised before a lock is taken to forget, compared while one is held: what
+  // is learnt is either not written or forgotten.
+  std::atomic<std::uint64_t> forgets_{0};
 };
 
 }  // namespace limitree

@@ -10,7 +10,9 @@
 #ifndef LIMITREE_STORE_STORE_HPP
 #define LIMITREE_STORE_STORE_HPP
 
+#include <array>
 #include <cstdint>
+#include <vector>
 
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
@@ -18,15 +20,38 @@
 
 namespace limitree {
 
-// What a store holds.  Zero where a store cannot tell.
+// How often something went wrong for one reason.
+struct ReasonCount {
+  const char* reason;  // one word, "timeout"; static storage
+  std::int64_t count;
+};
+
+// What a store holds and has been through.  Zero where it cannot tell.
 struct StoreStats {
+  // Round trips are counted by the time they took: bucket i has those of less
+  // than kShortestRoundTrip x 2^i, the last one all others.
+  static constexpr std::size_t kRoundTripBuckets = 16;
+  static constexpr Duration kShortestRoundTrip = std::chrono::microseconds(16);
+
   std::int64_t buckets = 0;      // with a debt
   std::int64_t max_buckets = 0;  // as configured
   std::int64_t bytes = 0;        // taken by buckets
   std::int64_t evictions = 0;    // buckets forgotten to make room
+
+  std::array<std::int64_t, kRoundTripBuckets> round_trips{};
+  std::int64_t round_trip_ns = 0;  // their sum
+  std::int64_t connects = 0;       // connections made, the first ones included
+  std::vector<ReasonCount> troubles;  // with servers, also those retried
+  std::vector<ReasonCount> errors;    // calls that got no answer for them
 };
 
 class Store;
+
+// What a store that wraps another notes when it sends a plan on.
+struct Asked {
+  Instant at{};
+  std::uint64_t mark = 0;  // as it likes
+};
 
 // A decision that may be answered later, and whoever waits for it.
 class Pending {
@@ -39,7 +64,7 @@ class Pending {
 
   // A store that wraps another is asked for its opinion before the answer goes
   // out: Store::answered(), the last one pushed first.
-  void push(Store* wrapper, Instant asked) {
+  void push(Store* wrapper, Asked asked) {
     wrappers_.push_back({wrapper, asked});
   }
   void pop() { wrappers_.pop_back(); }
@@ -53,7 +78,7 @@ class Pending {
  private:
   struct Wrapper {
     Store* store;
-    Instant asked;
+    Asked asked;
   };
 
   // On failure no verdict of the plan is set.  May delete this.
@@ -87,8 +112,9 @@ class Store {
   }
 
   // What a store that wraps another makes of the answer to a plan that it sent
-  // on at `asked`; it may set the verdicts itself.
-  virtual Status answered(Plan* /*plan*/, Status status, Instant /*asked*/) {
+  // on; it may set the verdicts itself.
+  virtual Status answered(Plan* /*plan*/, Status status,
+                          const Asked& /*asked*/) {
     return status;
   }
 
@@ -102,6 +128,9 @@ class Store {
 
   // Whether the store answers now.
   virtual Status ping() { return {}; }
+
+  // The limits have changed: what was derived from answers is to be forgotten.
+  virtual void limits_changed() {}
 
   virtual StoreStats stats() = 0;
 };

@@ -98,6 +98,63 @@ TEST(MemoryStore, LevelsNeverDisagree) {
   }
 }
 
+TEST(MemoryStore, PeeksWithoutWriting) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::seconds(1), 1);
+  Plan plan(Operation::kAuthorize);
+  plan.segments.emplace_back("a", Segment::Kind::kCaller);
+  plan.add_level(&limit, 0u, 1u, 1);
+  for (int i = 0; i < 3; ++i) {
+    store.peek(&plan, clock.now());
+    EXPECT_FALSE(plan.levels[0].verdict.limited);
+    EXPECT_FALSE(plan.levels[0].verdict.charged);
+  }
+  EXPECT_EQ(store.stats().buckets, 0);
+}
+
+TEST(MemoryStore, LearnsWhatOthersOwe) {
+  ManualClock clock;
+  MemoryStore there(1000, clock.clock());
+  MemoryStore here(1000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::seconds(1), 4);
+  Request two(Operation::kAuthorize, {"a"});
+  two.level(limit, 1, 2).decide(&there);
+  Request one(Operation::kAuthorize, {"a"});
+  one.level(limit, 1, 1).decide(&there);
+  const auto left = [&] {
+    Request peek(Operation::kPeek, {"a"});
+    return peek.level(limit, 1, 0).decide(&here).remaining;
+  };
+  here.learn(one.plan(), clock.now(), here.forgets());
+  EXPECT_EQ(left(), 1);
+  here.learn(two.plan(), clock.now(), here.forgets());
+  EXPECT_EQ(left(), 1) << "a bucket known to owe more";
+
+  const std::uint64_t before = here.forgets();
+  here.forget(one.plan());
+  here.learn(one.plan(), clock.now(), before);
+  EXPECT_EQ(left(), 4) << "older than what was forgotten";
+  here.learn(one.plan(), clock.now(), here.forgets());
+  EXPECT_EQ(left(), 1);
+}
+
+TEST(MemoryStore, ClearForgetsEveryBucketAndGivesMemoryBack) {
+  ManualClock clock;
+  MemoryStore store(100'000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 1);
+  for (int i = 0; i < 10'000; ++i) {
+    allowed(&store, limit, std::to_string(i));
+  }
+  store.clear();
+  EXPECT_EQ(store.stats().buckets, 0);
+  EXPECT_EQ(store.stats().bytes, 0);
+  for (int i = 0; i < 10'000; ++i) {
+    EXPECT_TRUE(allowed(&store, limit, std::to_string(i)));
+    EXPECT_FALSE(allowed(&store, limit, std::to_string(i)));
+  }
+}
+
 // Requests that lock the same shards in opposite orders must not deadlock.
 TEST(MemoryStore, CrossingRequestsFinish) {
   ManualClock clock;

@@ -1,0 +1,97 @@
+#include "store/deny_cache.hpp"
+
+#include <algorithm>
+
+namespace limitree {
+
+namespace {
+
+bool counts(const Level& level) { return level.limit->mode != Mode::kShadow; }
+
+// Whether some level denies the request until a known instant.  A cost above
+// the capacity tells nothing about the bucket.
+bool denied_for_a_time(const Plan& plan) {
+  return std::ranges::any_of(plan.levels, [](const Level& level) {
+    return counts(level) && level.verdict.limited &&
+           level.verdict.retry_after != kNever;
+  });
+}
+
+// Whether some level has been left empty, so that the next request is denied.
+bool left_empty(const Plan& plan) {
+  return std::ranges::any_of(plan.levels, [](const Level& level) {
+    return counts(level) && level.verdict.remaining == 0;
+  });
+}
+
+// A denied request still charges the levels that fit, if they are independent.
+bool all_or_nothing(const Plan& plan) {
+  return std::ranges::all_of(plan.levels, [](const Level& level) {
+    return level.limit->charge == Charge::kAllOrNothing;
+  });
+}
+
+bool teaches(const Plan& plan) {
+  return plan.operation == Operation::kSpend ? left_empty(plan)
+                                             : denied_for_a_time(plan);
+}
+
+}  // namespace
+
+DenyCache::~DenyCache() {
+  store_.reset();  // its pending requests are answered() while the rest lives
+}
+
+Status DenyCache::decide(Plan* plan) {
+  Asked asked;
+  if (denies(plan, &asked)) return {};
+  return answered(plan, store_->decide(plan), asked);
+}
+
+bool DenyCache::decide_async(Pending* pending, Status* status) {
+  Asked asked;
+  if (denies(&pending->plan(), &asked)) {
+    *status = {};
+    return true;
+  }
+  pending->push(this, asked);
+  if (!store_->decide_async(pending, status)) return false;
+  pending->pop();
+  *status = answered(&pending->plan(), std::move(*status), asked);
+  return true;
+}
+
+bool DenyCache::denies(Plan* plan, Asked* asked) {
+  *asked = {clock_.now(), known_.forgets()};
+  const bool may_deny = plan->operation == Operation::kAuthorize ||
+                        plan->operation == Operation::kPeek;
+  if (!may_deny || !all_or_nothing(*plan)) return false;
+  known_.peek(plan, asked->at);
+  if (!denied_for_a_time(*plan)) return false;
+  plan->source = Source::kDenyCache;
+  return true;
+}
+
+Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
+  if (plan->operation == Operation::kRefund) {
+    // Also if it failed: what became of it may be unknown.
+    known_.forget(*plan);
+  } else if (status.ok() && plan->source == Source::kStore && teaches(*plan)) {
+    // What others decide in place of the store says nothing of its buckets.
+    known_.learn(*plan, asked.at, asked.mark);
+  }
+  return status;
+}
+
+Status DenyCache::reset(const Plan& plan) {
+  Status status = store_->reset(plan);
+  known_.forget(plan);
+  return status;
+}
+
+void DenyCache::limits_changed() {
+  store_->limits_changed();
+  known_.clear();
+}
+
+}  // namespace limitree

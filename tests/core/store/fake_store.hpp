@@ -1,0 +1,95 @@
+// A store over memory that counts how often it is asked, fails when told to,
+// and answers later if the test wants.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
+#define LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
+
+#include <deque>
+#include <functional>
+
+#include "core/store/manual_clock.hpp"
+#include "store/memory_store.hpp"
+#include "store/store.hpp"
+
+namespace limitree {
+
+class FakeStore final : public Store {
+ public:
+  explicit FakeStore(ManualClock* clock) : memory(1000, clock->clock()) {}
+  ~FakeStore() override {
+    while (!queue.empty()) take()->complete(Status(Code::kCancelled, "gone"));
+  }
+
+  bool is_remote() const override { return true; }
+  Status decide(Plan* plan) override {
+    ++asked;
+    if (while_asked) while_asked();
+    return failure.ok() ? memory.decide(plan) : Status(failure.error());
+  }
+  bool decide_async(Pending* pending, Status* status) override {
+    if (answers_later) {
+      queue.push_back(pending);
+      return false;
+    }
+    *status = decide(&pending->plan());
+    return true;
+  }
+  void loop_run() override {
+    while (!queue.empty()) {
+      Pending* const pending = take();
+      pending->complete(decide(&pending->plan()));
+    }
+  }
+  int loop_fd() override { return 7; }
+  Status reset(const Plan& plan) override {
+    return failure.ok() ? memory.reset(plan) : Status(failure.error());
+  }
+  Status ping() override {
+    return failure.ok() ? Status() : Status(failure.error());
+  }
+  StoreStats stats() override { return memory.stats(); }
+
+  Pending* take() {
+    Pending* const pending = queue.front();
+    queue.pop_front();
+    return pending;
+  }
+
+  // Every call fails so from now on.
+  void fail(Code code, const char* reason = "") {
+    failure = Status(Error{code, {"no luck"}, reason});
+  }
+
+  MemoryStore memory;
+  int asked = 0;
+  Status failure;
+  std::function<void()> while_asked;
+  bool answers_later = false;
+  std::deque<Pending*> queue;
+};
+
+// A request that takes its answer itself.
+class PendingRequest final : public Pending {
+ public:
+  PendingRequest(Operation operation, const Limit& limit,
+                 const std::string& name)
+      : Pending(operation), name_(name) {
+    plan().segments.emplace_back(name_, Segment::Kind::kCaller);
+    plan().add_level(&limit, 0u, 1u, 1);
+  }
+
+  int answers = 0;
+  Status status;
+
+ private:
+  void finished(Status told) override {
+    ++answers;
+    status = std::move(told);
+  }
+
+  const std::string name_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
