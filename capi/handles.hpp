@@ -40,10 +40,11 @@ class AsyncCall;
 }
 
 struct limitree_limiter {
-  explicit limitree_limiter(const limitree_config& config)
+  limitree_limiter(const limitree_config& config,
+                   std::unique_ptr<limitree::Store> store)
       : on_completion(config.on_completion),
         completion_data(config.completion_data),
-        owner(std::in_place, config.tree, config.options),
+        owner(std::in_place, config.tree, config.options, std::move(store)),
         limiter(*owner) {}
   ~limitree_limiter();
 

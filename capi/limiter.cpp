@@ -5,6 +5,7 @@
 
 #include "base/inline_vector.hpp"
 #include "convert.hpp"
+#include "limiter/make_store.hpp"
 
 using limitree::Ask;
 using limitree::Code;
@@ -16,6 +17,7 @@ using limitree::Operation;
 using limitree::Path;
 using limitree::Result;
 using limitree::Status;
+using limitree::Store;
 using limitree::Tree;
 using limitree::capi::check;
 using limitree::capi::check_operation;
@@ -92,7 +94,10 @@ limitree_status limitree_limiter_new(const limitree_config* config,
   return guarded(error, [&]() -> Status {
     if (config == nullptr) return null_argument("config");
     if (limiter == nullptr) return null_argument("limiter");
-    *limiter = new limitree_limiter(*config);
+    Result<std::unique_ptr<Store>> store =
+        limitree::make_store(config->options);
+    if (!store.ok()) return std::move(store.status());
+    *limiter = new limitree_limiter(*config, std::move(store.value()));
     return {};
   });
 }
@@ -197,8 +202,8 @@ limitree_status limitree_limiter_stats(limitree_limiter* limiter,
     if (stats == nullptr) return null_argument("stats");
     const limitree::LimiterStats core = limiter->limiter.stats();
     *stats = {};
-    stats->allowed = core.totals.allowed;
-    stats->limited = core.totals.limited;
+    stats->allowed = core.totals.allowed();
+    stats->limited = core.totals.limited();
     stats->shadow_limited = core.totals.shadow_limited;
     stats->errors = core.totals.errors;
     stats->reloads = core.reloads;

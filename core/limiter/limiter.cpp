@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/share.hpp"
+
 namespace limitree {
 
 namespace {
@@ -29,22 +31,6 @@ Status refuse(const Ask& ask) {
       "a segment has more than " + std::to_string(kMaxPathBytes) + " bytes");
 }
 
-Status match(const Tree& tree, std::span<const Ask> asks, Plan* plan) {
-  for (std::size_t i = 0; i < asks.size(); ++i) {
-    const std::size_t before = plan->levels.size();
-    if (!acceptable(asks[i])) [[unlikely]]
-      return refuse(asks[i]);
-    if (Status status = tree.match(asks[i].path, asks[i].cost, plan);
-        !status.ok()) {
-      return status;
-    }
-    for (std::size_t k = before; k < plan->levels.size(); ++k) {
-      plan->levels[k].path = static_cast<std::uint32_t>(i);
-    }
-  }
-  return asks.size() > 1 ? join_same_buckets(plan) : Status();
-}
-
 }  // namespace
 
 // Holds a lane, and with it the tree that is current now.
@@ -58,13 +44,32 @@ class Limiter::Reader {
   Reader& operator=(const Reader&) = delete;
 
   Lane& lane() { return lane_; }
-  const Tree& tree() const { return *snapshot_.tree; }
   const Snapshot& snapshot() const { return snapshot_; }
 
  private:
   Lane& lane_;
   const Snapshot& snapshot_;
 };
+
+// Walks all paths down the tree, and joins what they have in common.
+Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
+                      Plan* plan) {
+  const std::vector<Limit>& local = snapshot.local_limits;
+  if (!local.empty()) plan->local_limits = local.data();
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const std::size_t before = plan->levels.size();
+    if (!acceptable(asks[i])) [[unlikely]]
+      return refuse(asks[i]);
+    if (Status status = snapshot.tree->match(asks[i].path, asks[i].cost, plan);
+        !status.ok()) {
+      return status;
+    }
+    for (std::size_t k = before; k < plan->levels.size(); ++k) {
+      plan->levels[k].path = static_cast<std::uint32_t>(i);
+    }
+  }
+  return asks.size() > 1 ? join_same_buckets(plan) : Status();
+}
 
 // A request that is pending: its plan, and all that the plan borrows.
 class Limiter::Request final : public Pending {
@@ -100,7 +105,7 @@ class Limiter::Request final : public Pending {
   }
 
   Status walk() {
-    Status status = match(*snapshot_->tree, asks_, &plan());
+    Status status = match(*snapshot_, asks_, &plan());
     if (wants_reports_) reports_.resize(plan().levels.size());
     return status;
   }
@@ -132,13 +137,12 @@ class Limiter::Request final : public Pending {
   LevelReports reports_;
 };
 
-Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options)
-    : Limiter(std::move(tree), std::make_unique<MemoryStore>(
-                                   options.max_buckets, options.clock)) {}
-
-Limiter::Limiter(std::shared_ptr<const Tree> tree, std::unique_ptr<Store> store)
+Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
+                 std::unique_ptr<Store> store)
     : store_(std::move(store)),
       remote_(store_->is_remote()),
+      local_share_(options.local_share),
+      lanes_(options.near_limit),
       owner_(snapshot_of(std::move(tree))),
       snapshot_(owner_.get()) {
   watch_forks();
@@ -154,6 +158,9 @@ std::shared_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
   auto snapshot = std::make_shared<Snapshot>();
   for (const Limit& limit : tree->limits()) {
     snapshot->policies.push_back(policies_.intern(limit.policy));
+    if (local_share_.is_all()) continue;
+    snapshot->local_limits.push_back(limit);
+    snapshot->local_limits.back().rate = share_of(limit.rate, local_share_);
   }
   snapshot->tree = std::move(tree);
   return snapshot;
@@ -178,7 +185,7 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
   if (remote_) return decide_remotely(operation, asks, reports, decision);
   Reader reader(this);
   Plan plan(operation);
-  Status status = match(reader.tree(), asks, &plan);
+  Status status = match(reader.snapshot(), asks, &plan);
   // Room for the reports now: once the store has charged, nothing may fail.
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
@@ -197,7 +204,7 @@ Status Limiter::decide_remotely(Operation operation, std::span<const Ask> asks,
                                 LevelReports* reports, Decision* decision) {
   const std::shared_ptr<const Snapshot> snapshot = current();
   Plan plan(operation);
-  Status status = match(*snapshot->tree, asks, &plan);
+  Status status = match(*snapshot, asks, &plan);
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
   if (!status.ok()) {
@@ -261,7 +268,7 @@ Status Limiter::reset(Path path, bool leaf_only) {
   const std::shared_ptr<const Snapshot> snapshot = current();
   Plan plan(Operation::kRefund);
   const Ask ask{path, 0};
-  Status status = match(*snapshot->tree, {&ask, 1}, &plan);
+  Status status = match(*snapshot, {&ask, 1}, &plan);
   if (!status.ok()) return status;
   if (plan.levels.empty()) return {};
   if (leaf_only) {
@@ -286,7 +293,10 @@ void Limiter::reload(std::shared_ptr<const Tree> tree) {
   // before is waited for.  After that only those have the old one who own a
   // share of it.
   for (Lane& lane : lanes_) const std::lock_guard wait(lane.lock);
+  store_->limits_changed();
 }
+
+Status Limiter::ping() { return store_->ping(); }
 
 std::shared_ptr<const Limiter::Snapshot> Limiter::current() {
   return Reader(this).snapshot().shared_from_this();

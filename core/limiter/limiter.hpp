@@ -77,8 +77,9 @@ class Listener {
 
 class Limiter final : private ForkGuard {
  public:
-  Limiter(std::shared_ptr<const Tree> tree, const Options& options);
-  Limiter(std::shared_ptr<const Tree> tree, std::unique_ptr<Store> store);
+  // `store` is mostly what make_store() makes of the same options.
+  Limiter(std::shared_ptr<const Tree> tree, const Options& options,
+          std::unique_ptr<Store> store);
   ~Limiter();
 
   // Carries out `operation` on the union of the levels of all asks, as one
@@ -109,13 +110,17 @@ class Limiter final : private ForkGuard {
   // Swaps the tree.  Requests that run finish on the old one.
   void reload(std::shared_ptr<const Tree> tree);
 
+  // Asks the store whether it is there.
+  Status ping();
+
   std::string describe();
   Result<std::string> explain(Path path);
   LimiterStats stats();
   std::vector<PolicyStats> policy_stats();
 
  private:
-  // A tree, and the policies of its limits by Limit::index.
+  // A tree, and by Limit::index the policies of its limits and what takes
+  // their place under on_store_error local; nothing if that is the same.
   struct Snapshot : std::enable_shared_from_this<Snapshot> {
     Policy* policy(const Level& level) const {
       return policies[level.limit->index];
@@ -123,10 +128,13 @@ class Limiter final : private ForkGuard {
 
     std::shared_ptr<const Tree> tree;
     std::vector<Policy*> policies;
+    std::vector<Limit> local_limits;
   };
   class Reader;
   class Request;
 
+  static Status match(const Snapshot& snapshot, std::span<const Ask> asks,
+                      Plan* plan);
   Status decide_remotely(Operation operation, std::span<const Ask> asks,
                          LevelReports* reports, Decision* decision);
   std::shared_ptr<const Snapshot> current();
@@ -143,6 +151,7 @@ class Limiter final : private ForkGuard {
 
   std::unique_ptr<Store> store_;
   const bool remote_;
+  const Share local_share_;
   Lanes lanes_;
   std::mutex reload_mutex_;                // taken before any lane
   Policies policies_;                      // guarded by reload_mutex_

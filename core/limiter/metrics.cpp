@@ -16,8 +16,10 @@ Tally& Tally::operator+=(const Tally& other) {
 }
 
 Totals& Totals::operator+=(const Totals& other) {
-  allowed += other.allowed;
-  limited += other.limited;
+  for (std::size_t i = 0; i < kSourceCount; ++i) {
+    decided[i][0] += other.decided[i][0];
+    decided[i][1] += other.decided[i][1];
+  }
   shadow_limited += other.shadow_limited;
   errors += other.errors;
   return *this;
@@ -63,7 +65,10 @@ std::uint32_t lane_count() {
 
 }  // namespace
 
-Lanes::Lanes() : count_(lane_count()), lanes_(new Lane[count_]) {}
+Lanes::Lanes(Share near_limit)
+    : count_(lane_count()), lanes_(new Lane[count_]) {
+  for (Lane& lane : *this) lane.set_near_limit(near_limit);
+}
 
 Lane& Lanes::acquire_another(std::uint32_t usual) {
   for (std::uint32_t i = 1; i < count_; ++i) {

@@ -23,6 +23,7 @@
 
 #include "base/decision.hpp"
 #include "base/plan.hpp"
+#include "base/share.hpp"
 #include "store/spin_lock.hpp"
 
 namespace limitree {
@@ -32,7 +33,7 @@ struct Tally {
   std::int64_t allowed = 0;
   std::int64_t limited = 0;
   std::int64_t shadow_limited = 0;
-  std::int64_t near_limit = 0;  // allowed, and at most a fifth is left
+  std::int64_t near_limit = 0;  // allowed, and most is used: see near_limit
 
   Tally& operator+=(const Tally& other);
 };
@@ -70,18 +71,35 @@ class Policies {
 
 // Requests, whatever limits they met.
 struct Totals {
-  std::int64_t allowed = 0;
-  std::int64_t limited = 0;
+  // By Source, and by whether they were limited.
+  std::array<std::array<std::int64_t, 2>, kSourceCount> decided{};
   std::int64_t shadow_limited = 0;
   std::int64_t errors = 0;
 
+  std::int64_t allowed() const { return sum(0); }
+  std::int64_t limited() const { return sum(1); }
+  std::int64_t from(Source source) const {
+    const auto& both = decided[static_cast<std::size_t>(source)];
+    return both[0] + both[1];
+  }
+
   Totals& operator+=(const Totals& other);
+
+ private:
+  std::int64_t sum(std::size_t limited) const {
+    std::int64_t sum = 0;
+    for (const auto& both : decided) sum += both[limited];
+    return sum;
+  }
 };
 
 // One thread's counters.  Everything but the lock is guarded by it.
 class alignas(64) Lane {
  public:
   SpinLock lock;
+
+  // From which part used on an allowed request is near its limit.
+  void set_near_limit(Share share) { near_limit_ = share; }
 
   void count(const Decision& decision);
   void count_error() { ++totals_.errors; }
@@ -98,13 +116,14 @@ class alignas(64) Lane {
     Tally tally;
   };
 
+  Share near_limit_{8, 10};
   Totals totals_;
   std::array<Entry, 32> cache_;
 };
 
 class Lanes {
  public:
-  Lanes();
+  explicit Lanes(Share near_limit = {8, 10});
 
   // Locks and returns a lane that no other thread holds; the calling thread's
   // usual one, unless it shares that with another which is busy with it.
@@ -128,7 +147,8 @@ class Lanes {
 };
 
 inline void Lane::count(const Decision& decision) {
-  ++(decision.limited ? totals_.limited : totals_.allowed);
+  const auto source = static_cast<std::size_t>(decision.source);
+  ++totals_.decided[source][decision.limited ? 1 : 0];
   if (decision.shadowed && !decision.limited) ++totals_.shadow_limited;
 }
 
@@ -146,8 +166,9 @@ inline void Lane::count(Policy* policy, const Level& level, bool allowed) {
                                           : entry.tally.limited);
   } else if (allowed) {
     ++entry.tally.allowed;
+    const std::int64_t capacity = level.limit->rate.capacity;
     entry.tally.near_limit +=
-        verdict.remaining <= level.limit->rate.capacity / 5;
+        reaches(capacity - verdict.remaining, capacity, near_limit_);
   }
 }
 

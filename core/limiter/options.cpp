@@ -1,42 +1,76 @@
 #include "limiter/options.hpp"
 
-#include <charconv>
+#include <algorithm>
+
+#include "limiter/option_values.hpp"
 
 namespace limitree {
 
 namespace {
 
-Status bad_value(std::string_view name, const std::string& problem) {
-  return Status(Code::kInvalidConfig, std::string(name) + ": " + problem);
-}
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
-Status set_store(std::string_view name, std::string_view value,
-                 Options* options) {
-  if (value != "memory://") {
-    // The URL may hold a password: show the scheme alone.
-    const std::size_t end = value.find("://");
-    if (end == value.npos) {
-      return bad_value(name, "must be a URL such as memory://");
-    }
-    return bad_value(name,
-                     "scheme is not supported by this version, "
-                     "supported is memory://");
+// Of names and texts without a limit of their own.
+constexpr std::size_t kMaxText = 4096;
+constexpr std::size_t kMaxPrefix = 100;
+constexpr std::size_t kMaxClientName = 100;
+
+Status set_store(const Setting& setting, Options* options) {
+  if (setting.value == "memory://") {
+    options->redis = false;
+    return {};
   }
-  options->store = value;
+  if (!redis::is_redis_url(setting.value)) {
+    // The text may hold a password: it is not shown.
+    return refuse(setting,
+                  "must be memory:// or a URL such as redis://localhost:6379");
+  }
+  Result<redis::Url> url = redis::parse_url(setting.value);
+  if (!url.ok()) return std::move(url.status());
+  options->redis = true;
+  redis::Settings& settings = options->redis_settings;
+  settings.url = std::move(url.value());
+  settings.login.user = settings.url.user;
+  settings.login.password = settings.url.password;
+  settings.login.db = settings.url.db;
   return {};
 }
 
-Status set_max_buckets(std::string_view name, std::string_view value,
-                       Options* options) {
-  std::int64_t number = 0;
-  const char* const end = value.data() + value.size();
-  const auto [stop, error] = std::from_chars(value.data(), end, number);
-  if (error != std::errc() || stop != end || number < 1 ||
-      number > MemoryStore::kMaxMaxBuckets) {
-    return bad_value(name, "must be a whole number from 1 to " +
-                               std::to_string(MemoryStore::kMaxMaxBuckets));
+// CLIENT SETNAME takes what can be seen, and no blanks.
+Status set_client_name(const Setting& setting, Options* options) {
+  const auto is_odd = [](char c) { return c < '!' || c > '~'; };
+  if (std::ranges::any_of(setting.value, is_odd)) {
+    return refuse(setting, "must be of ASCII letters, digits and signs alone");
   }
-  options->max_buckets = number;
+  redis::Settings& settings = options->redis_settings;
+  settings.sentinel_login.client_name = setting.value;
+  return read_text(setting, kMaxClientName, &settings.login.client_name);
+}
+
+// Braces in a key choose its slot in a cluster, and ours are not to be undone.
+Status set_prefix(const Setting& setting, Options* options) {
+  if (setting.value.find_first_of("{}") != std::string_view::npos) {
+    return refuse(setting, "must not have braces");
+  }
+  return read_text(setting, kMaxPrefix, &options->redis_settings.prefix);
+}
+
+Status set_connections(const Setting& setting, Options* options) {
+  std::int64_t number = 0;
+  Status status = read_number(setting, 1, 64, &number);
+  if (!status.ok()) return status;
+  options->redis_settings.connections = static_cast<std::int32_t>(number);
+  return status;
+}
+
+Status set_on_store_error(const Setting& setting, Options* options) {
+  constexpr std::string_view kWords[] = {"raise", "allow", "deny", "local"};
+  const auto* const word = std::ranges::find(kWords, setting.value);
+  if (word == std::end(kWords)) {
+    return refuse(setting, "must be raise, allow, deny or local");
+  }
+  options->on_store_error = static_cast<OnStoreError>(word - kWords);
   return {};
 }
 
@@ -44,17 +78,113 @@ struct Option {
   std::string_view name;
   std::string_view default_value;
   std::string_view help;
-  Status (*set)(std::string_view name, std::string_view value,
-                Options* options);
+  Status (*set)(const Setting& setting, Options* options);
 };
 
 constexpr Option kOptions[] = {
-    {"store", "memory://", "where buckets are kept", set_store},
+    {"store", "memory://", "where buckets are kept; see below", set_store},
     {"max_buckets", "1000000",
-     "the most buckets that the memory store keeps, at 16 bytes each; beyond "
-     "that those with the least debt are evicted",
-     set_max_buckets},
+     "the most buckets kept in memory, by the memory store and by "
+     "`on_store_error` `local`, at 16 bytes each; beyond that those with the "
+     "least debt are evicted",
+     [](const Setting& setting, Options* options) {
+       return read_number(setting, 1, MemoryStore::kMaxMaxBuckets,
+                          &options->max_buckets);
+     }},
+    {"timeout", "50ms",
+     "how long a call may take when the store has to be asked, connecting "
+     "included; `1ms` to `1m`",
+     [](const Setting& setting, Options* options) {
+       return read_time(setting, milliseconds(1), seconds(60),
+                        &options->redis_settings.timeout);
+     }},
+    {"connections", "4",
+     "connections to each server, shared by all threads; 1 to 64",
+     set_connections},
+    {"prefix", "limitree:",
+     "what the name of every key in Redis begins with; no braces, at most 100 "
+     "bytes",
+     set_prefix},
+    {"client_name", "limitree",
+     "how connections call themselves in `CLIENT LIST`; empty: not at all",
+     set_client_name},
+    {"low_latency", "off",
+     "`on`: look for the answer up to 50 us before sleeping; takes processor "
+     "time",
+     [](const Setting& setting, Options* options) {
+       return read_switch(setting, &options->redis_settings.low_latency);
+     }},
+    {"on_store_error", "raise",
+     "what is decided when the store fails: `raise`, `allow`, `deny`, `local`",
+     set_on_store_error},
+    {"local_share", "1",
+     "this process's part of every limit under `on_store_error` `local`: `1/8` "
+     "or `0.125`",
+     [](const Setting& setting, Options* options) {
+       return read_share(setting, &options->local_share);
+     }},
+    {"deny_cache", "on",
+     "`on`: deny again what the store has just denied, without asking it",
+     [](const Setting& setting, Options* options) {
+       return read_switch(setting, &options->deny_cache);
+     }},
+    {"deny_cache_size", "100000",
+     "the most buckets that the deny cache knows, at 16 bytes each",
+     [](const Setting& setting, Options* options) {
+       return read_number(setting, 1, MemoryStore::kMaxMaxBuckets,
+                          &options->deny_cache_size);
+     }},
+    {"near_limit", "0.8",
+     "which part of a limit has to be used for an allowed request to be "
+     "counted as near it",
+     [](const Setting& setting, Options* options) {
+       return read_share(setting, &options->near_limit);
+     }},
+    {"tls_ca_file", "",
+     "PEM file of the authorities to trust; empty: the system's",
+     [](const Setting& setting, Options* options) {
+       return read_text(setting, kMaxText,
+                        &options->redis_settings.tls.ca_file);
+     }},
+    {"tls_cert_file", "",
+     "PEM file of our certificate, for servers that ask for one",
+     [](const Setting& setting, Options* options) {
+       return read_text(setting, kMaxText,
+                        &options->redis_settings.tls.cert_file);
+     }},
+    {"tls_key_file", "", "PEM file of its key",
+     [](const Setting& setting, Options* options) {
+       return read_text(setting, kMaxText,
+                        &options->redis_settings.tls.key_file);
+     }},
+    {"tls_server_name", "",
+     "the name that the server's certificate must have; empty: the host of "
+     "the URL",
+     [](const Setting& setting, Options* options) {
+       return read_text(setting, kMaxText,
+                        &options->redis_settings.tls.server_name);
+     }},
+    {"tls_verify", "on",
+     "`off`: take any certificate, from anybody; for experiments only",
+     [](const Setting& setting, Options* options) {
+       return read_switch(setting, &options->redis_settings.tls.verify);
+     }},
+    {"sentinel_username", "", "user at the sentinels; empty: the default user",
+     [](const Setting& setting, Options* options) {
+       return read_text(setting, kMaxText,
+                        &options->redis_settings.sentinel_login.user);
+     }},
+    {"sentinel_password", "",
+     "password at the sentinels; empty: they ask for none",
+     [](const Setting& setting, Options* options) {
+       return read_text(setting, kMaxText,
+                        &options->redis_settings.sentinel_login.password);
+     }},
 };
+
+Status mismatch(std::string_view name, std::string_view needs) {
+  return refuse({name, {}}, "needs " + std::string(needs));
+}
 
 }  // namespace
 
@@ -62,7 +192,7 @@ Status set_option(std::string_view name, std::string_view value,
                   Options* options) {
   std::string known;
   for (const Option& option : kOptions) {
-    if (option.name == name) return option.set(name, value, options);
+    if (option.name == name) return option.set({name, value}, options);
     known += known.empty() ? "" : ", ";
     known += option.name;
   }
@@ -70,12 +200,48 @@ Status set_option(std::string_view name, std::string_view value,
                 "no option of that name, there are: " + known);
 }
 
+Status check_options(const Options& options) {
+  constexpr std::string_view kTls = "a store with TLS, such as rediss://";
+  constexpr std::string_view kSentinel = "a store such as redis+sentinel://";
+  const redis::Settings& redis = options.redis_settings;
+  const redis::TlsSettings& tls = redis.tls;
+  if (!options.redis || !redis.url.tls) {
+    if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
+    if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);
+    if (!tls.key_file.empty()) return mismatch("tls_key_file", kTls);
+    if (!tls.server_name.empty()) return mismatch("tls_server_name", kTls);
+    if (!tls.verify) return mismatch("tls_verify", kTls);
+  }
+  if (tls.cert_file.empty() != tls.key_file.empty()) {
+    return tls.key_file.empty() ? mismatch("tls_cert_file", "tls_key_file")
+                                : mismatch("tls_key_file", "tls_cert_file");
+  }
+  if (!options.redis || redis.url.topology != redis::Topology::kSentinel) {
+    const redis::Login& login = redis.sentinel_login;
+    if (!login.user.empty()) return mismatch("sentinel_username", kSentinel);
+    if (!login.password.empty()) {
+      return mismatch("sentinel_password", kSentinel);
+    }
+  }
+  if (!redis.sentinel_login.user.empty() &&
+      redis.sentinel_login.password.empty()) {
+    return mismatch("sentinel_username", "sentinel_password");
+  }
+  if (options.redis && redis.url.topology == redis::Topology::kCluster &&
+      redis.login.db != 0) {
+    return mismatch("store", "database 0 in a cluster");
+  }
+  return {};
+}
+
 std::string options_markdown() {
   std::string table = "| option | default | meaning |\n|---|---|---|\n";
+  const auto code = [](std::string_view text) {
+    return text.empty() ? std::string() : '`' + std::string(text) + '`';
+  };
   for (const Option& option : kOptions) {
-    table += "| `" + std::string(option.name) + "` | `" +
-             std::string(option.default_value) + "` | " +
-             std::string(option.help) + " |\n";
+    table += "| " + code(option.name) + " | " + code(option.default_value) +
+             " | " + std::string(option.help) + " |\n";
   }
   return table;
 }

@@ -10,15 +10,25 @@
 #include <string>
 #include <string_view>
 
+#include "base/share.hpp"
 #include "base/status.hpp"
 #include "store/clock.hpp"
+#include "store/deny_cache.hpp"
+#include "store/guarded_store.hpp"
 #include "store/memory_store.hpp"
+#include "store/redis/settings.hpp"
 
 namespace limitree {
 
 struct Options {
-  std::string store = "memory://";
+  bool redis = false;              // else memory://
+  redis::Settings redis_settings;  // the URL's user and database in `login`
   std::int64_t max_buckets = MemoryStore::kDefaultMaxBuckets;
+  OnStoreError on_store_error = OnStoreError::kRaise;
+  Share local_share;
+  bool deny_cache = true;
+  std::int64_t deny_cache_size = DenyCache::kDefaultMaxBuckets;
+  Share near_limit{8, 10};
   Clock clock;
 };
 
@@ -26,6 +36,9 @@ struct Options {
 // none of that name; kInvalidConfig if the text is not a value for it.
 Status set_option(std::string_view name, std::string_view value,
                   Options* options);
+
+// Whether the options go together; kInvalidConfig with what does not.
+Status check_options(const Options& options);
 
 // The table of options in Markdown, as docs/configuration.md shows it.
 std::string options_markdown();

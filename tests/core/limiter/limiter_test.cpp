@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/store/manual_clock.hpp"
+#include "limiter/make_store.hpp"
 #include "tree/schema.hpp"
 
 namespace limitree {
@@ -45,7 +46,10 @@ class LimiterTest : public testing::Test {
   LimiterTest() { options_.clock = clock_.clock(); }
 
   Limiter& limiter() {
-    if (!limiter_) limiter_.emplace(tree_of(kYaml), options_);
+    if (!limiter_) {
+      limiter_.emplace(tree_of(kYaml), options_,
+                       std::move(make_store(options_).value()));
+    }
     return *limiter_;
   }
 
@@ -161,8 +165,8 @@ TEST_F(LimiterTest, CountsEveryDecisionOnce) {
   for (int i = 0; i < 8; ++i) decide({"user", "alex", "trade"});
   decide({"user", "alex"}, 1, Operation::kPeek);
   const LimiterStats stats = limiter().stats();
-  EXPECT_EQ(stats.totals.allowed, 6);
-  EXPECT_EQ(stats.totals.limited, 2);
+  EXPECT_EQ(stats.totals.allowed(), 6);
+  EXPECT_EQ(stats.totals.limited(), 2);
   EXPECT_EQ(stats.store.buckets, 2);
   for (const PolicyStats& policy : limiter().policy_stats()) {
     const bool trade = policy.policy == "user:*/trade";

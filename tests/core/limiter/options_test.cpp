@@ -4,6 +4,9 @@
 
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace limitree {
 namespace {
@@ -14,12 +17,82 @@ std::string refusal(std::string_view name, std::string_view value) {
   return status.ok() ? "accepted" : status.error().messages.at(0);
 }
 
-TEST(SetOption, SetsWhatItNames) {
+Options with(
+    const std::vector<std::pair<std::string_view, std::string_view>>& all) {
   Options options;
-  ASSERT_TRUE(set_option("max_buckets", "250000", &options).ok());
+  for (const auto& [name, value] : all) {
+    const Status status = set_option(name, value, &options);
+    EXPECT_TRUE(status.ok()) << status.error().messages.at(0);
+  }
+  return options;
+}
+
+TEST(SetOption, SetsWhatItNames) {
+  const Options options = with({{"max_buckets", "250000"},
+                                {"timeout", "20ms"},
+                                {"connections", "8"},
+                                {"prefix", "app:"},
+                                {"client_name", "web-1"},
+                                {"low_latency", "on"},
+                                {"on_store_error", "local"},
+                                {"local_share", "1/8"},
+                                {"deny_cache", "off"},
+                                {"deny_cache_size", "5000"},
+                                {"near_limit", "0.95"},
+                                {"tls_ca_file", "/etc/ca.pem"},
+                                {"tls_cert_file", "/etc/us.pem"},
+                                {"tls_key_file", "/etc/us.key"},
+                                {"tls_server_name", "redis.example"},
+                                {"tls_verify", "off"},
+                                {"sentinel_username", "watch"},
+                                {"sentinel_password", "dog"}});
+  const redis::Settings& redis = options.redis_settings;
   EXPECT_EQ(options.max_buckets, 250'000);
-  ASSERT_TRUE(set_option("store", "memory://", &options).ok());
-  EXPECT_EQ(options.store, "memory://");
+  EXPECT_EQ(redis.timeout, std::chrono::milliseconds(20));
+  EXPECT_EQ(redis.connections, 8);
+  EXPECT_EQ(redis.prefix, "app:");
+  EXPECT_EQ(redis.login.client_name, "web-1");
+  EXPECT_EQ(redis.sentinel_login.client_name, "web-1");
+  EXPECT_TRUE(redis.low_latency);
+  EXPECT_EQ(options.on_store_error, OnStoreError::kLocal);
+  EXPECT_EQ(options.local_share, (Share{1, 8}));
+  EXPECT_FALSE(options.deny_cache);
+  EXPECT_EQ(options.deny_cache_size, 5000);
+  EXPECT_EQ(options.near_limit, (Share{95, 100}));
+  EXPECT_EQ(redis.tls.ca_file, "/etc/ca.pem");
+  EXPECT_EQ(redis.tls.cert_file, "/etc/us.pem");
+  EXPECT_EQ(redis.tls.key_file, "/etc/us.key");
+  EXPECT_EQ(redis.tls.server_name, "redis.example");
+  EXPECT_FALSE(redis.tls.verify);
+  EXPECT_EQ(redis.sentinel_login.user, "watch");
+  EXPECT_EQ(redis.sentinel_login.password, "dog");
+}
+
+TEST(SetOption, TakesTheUrlApart) {
+  const Options options =
+      with({{"client_name", "web-1"},
+            {"store", "rediss://app:secret@redis.example:7000/3"}});
+  EXPECT_TRUE(options.redis);
+  const redis::Settings& redis = options.redis_settings;
+  EXPECT_TRUE(redis.url.tls);
+  EXPECT_EQ(redis.login.user, "app");
+  EXPECT_EQ(redis.login.password, "secret");
+  EXPECT_EQ(redis.login.db, 3);
+  EXPECT_EQ(redis.login.client_name, "web-1");
+  ASSERT_EQ(redis.url.endpoints.size(), 1u);
+  EXPECT_EQ(redis.url.endpoints[0].text(), "redis.example:7000");
+}
+
+TEST(SetOption, TakesTheLastUrl) {
+  const Options options = with({{"store", "redis://app:secret@a/3"},
+                                {"store", "valkey://b"},
+                                {"client_name", ""}});
+  EXPECT_TRUE(options.redis);
+  EXPECT_EQ(options.redis_settings.login.user, "");
+  EXPECT_EQ(options.redis_settings.login.password, "");
+  EXPECT_EQ(options.redis_settings.login.db, 0);
+  EXPECT_EQ(options.redis_settings.login.client_name, "");
+  EXPECT_FALSE(with({{"store", "redis://a"}, {"store", "memory://"}}).redis);
 }
 
 TEST(SetOption, RefusesNumbersThatAreNone) {
@@ -30,20 +103,171 @@ TEST(SetOption, RefusesNumbersThatAreNone) {
     EXPECT_EQ(refusal("max_buckets", value), range) << value;
   }
   EXPECT_EQ(refusal("max_buckets", "68719476736"), "accepted");
+  EXPECT_EQ(refusal("deny_cache_size", "0"),
+            "deny_cache_size: must be a whole number from 1 to 68719476736");
+  for (const char* value : {"0", "65", "4.0", "four"}) {
+    EXPECT_EQ(refusal("connections", value),
+              "connections: must be a whole number from 1 to 64");
+  }
+  EXPECT_EQ(refusal("connections", "64"), "accepted");
+}
+
+TEST(SetOption, RefusesTimesThatAreNone) {
+  for (const char* value : {"", "fast", "0s", "-1s", "999us", "60001ms", "2h",
+                            "50 ms", "1e3ms", "0x5s", "50msx"}) {
+    EXPECT_EQ(refusal("timeout", value),
+              "timeout: must be a duration from 1ms to 1m")
+        << value;
+  }
+  for (const char* value : {"1ms", "60s", "1m", "2s", "0.05"}) {
+    EXPECT_EQ(refusal("timeout", value), "accepted") << value;
+  }
+}
+
+TEST(SetOption, RefusesSharesThatAreNone) {
+  for (const char* name : {"local_share", "near_limit"}) {
+    for (const char* value :
+         {"",     "0",     "2",           "1.1",          "0/8",          "9/8",
+          "1/0",  "/8",    "1/",          "-1/8",         "1 /8",         "0.",
+          ".5",   "0.0",   "1.000000001", "0.1234567890", "1/1000000001", "50%",
+          "1e-1", "1/2/3", "0x1/2"}) {
+      EXPECT_EQ(refusal(name, value),
+                std::string(name) +
+                    ": must be more than 0 and at most 1, such as 1/8 or 0.125")
+          << value;
+    }
+    for (const char* value : {"1", "1.0", "1/1", "8/8", "0.000000001",
+                              "0.123456789", "1/1000000000"}) {
+      EXPECT_EQ(refusal(name, value), "accepted") << value;
+    }
+  }
+  EXPECT_EQ(with({{"local_share", "0.125"}}).local_share, (Share{125, 1000}));
+}
+
+TEST(SetOption, RefusesWordsThatMeanNothing) {
+  for (const char* name : {"deny_cache", "low_latency", "tls_verify"}) {
+    for (const char* value : {"", "yes", "true", "1", "ON", "on "}) {
+      EXPECT_EQ(refusal(name, value), std::string(name) + ": must be on or off")
+          << value;
+    }
+    EXPECT_EQ(refusal(name, "on"), "accepted");
+    EXPECT_EQ(refusal(name, "off"), "accepted");
+  }
+  EXPECT_EQ(refusal("on_store_error", "ignore"),
+            "on_store_error: must be raise, allow, deny or local");
+  EXPECT_EQ(refusal("on_store_error", ""),
+            "on_store_error: must be raise, allow, deny or local");
+  for (const char* value : {"raise", "allow", "deny", "local"}) {
+    EXPECT_EQ(refusal("on_store_error", value), "accepted");
+  }
+}
+
+TEST(SetOption, RefusesTextsThatRedisWould) {
+  EXPECT_EQ(refusal("prefix", "a{b"), "prefix: must not have braces");
+  EXPECT_EQ(refusal("prefix", "a}b"), "prefix: must not have braces");
+  EXPECT_EQ(refusal("prefix", std::string(101, 'x')),
+            "prefix: must have at most 100 bytes");
+  EXPECT_EQ(refusal("prefix", std::string(100, 'x')), "accepted");
+  EXPECT_EQ(refusal("prefix", "a\nb"),
+            "prefix: must not have control characters");
+  EXPECT_EQ(refusal("prefix", ""), "accepted");
+  EXPECT_EQ(refusal("client_name", "web 1"),
+            "client_name: must be of ASCII letters, digits and signs alone");
+  EXPECT_EQ(refusal("client_name", std::string(101, 'x')),
+            "client_name: must have at most 100 bytes");
+  EXPECT_EQ(refusal("tls_ca_file", std::string_view("a\0b", 3)),
+            "tls_ca_file: must not have control characters");
 }
 
 TEST(SetOption, RefusesStoresThatAreNotThere) {
-  EXPECT_EQ(refusal("store", "memory"),
-            "store: must be a URL such as memory://");
-  const std::string text = refusal("store", "redis://user:secret@host:6379/0");
-  EXPECT_EQ(text,
-            "store: scheme is not supported by this version, supported is "
-            "memory://");
+  const std::string message =
+      "store: must be memory:// or a URL such as redis://localhost:6379";
+  for (const char* value : {"", "memory", "redis", "localhost:6379",
+                            "memcached://user:secret@host", "http://host"}) {
+    EXPECT_EQ(refusal("store", value), message) << value;
+  }
+}
+
+// Neither the value that was refused nor a password in it is shown.
+TEST(SetOption, KeepsPasswordsToItself) {
+  const std::string text =
+      refusal("store", "redis://user:secret@host:port/no-db");
+  EXPECT_TRUE(text.starts_with("store: ")) << text;
+  EXPECT_EQ(text.find("secret"), text.npos) << text;
+  EXPECT_EQ(refusal("sentinel_password", std::string(5000, 's')),
+            "sentinel_password: must have at most 4096 bytes");
+}
+
+TEST(SetOption, LeavesEverythingAsItWasIfItRefuses) {
+  Options options = with({{"store", "redis://app:secret@a/3"}});
+  EXPECT_FALSE(set_option("store", "redis://:::", &options).ok());
+  EXPECT_FALSE(set_option("connections", "100", &options).ok());
+  EXPECT_FALSE(set_option("prefix", "{}", &options).ok());
+  EXPECT_EQ(options.redis_settings.login.user, "app");
+  EXPECT_EQ(options.redis_settings.connections, 4);
+  EXPECT_EQ(options.redis_settings.prefix, "limitree:");
 }
 
 TEST(SetOption, NamesTheOptionsThereAre) {
-  EXPECT_EQ(refusal("max_bucket", "1"),
-            "no option of that name, there are: store, max_buckets");
+  const std::string text = refusal("max_bucket", "1");
+  EXPECT_TRUE(text.starts_with(
+      "no option of that name, there are: store, max_buckets, timeout, "))
+      << text;
+}
+
+std::string mismatch(
+    const std::vector<std::pair<std::string_view, std::string_view>>& all) {
+  const Status status = check_options(with(all));
+  return status.ok() ? "" : status.error().messages.at(0);
+}
+
+TEST(CheckOptions, TlsNeedsAStoreThatSpeaksIt) {
+  for (const char* name :
+       {"tls_ca_file", "tls_cert_file", "tls_key_file", "tls_server_name"}) {
+    for (const char* store : {"memory://", "redis://a", "redis+cluster://a"}) {
+      EXPECT_EQ(
+          mismatch({{"store", store}, {name, "x"}}),
+          std::string(name) + ": needs a store with TLS, such as rediss://");
+    }
+  }
+  EXPECT_EQ(mismatch({{"tls_verify", "off"}}),
+            "tls_verify: needs a store with TLS, such as rediss://");
+  EXPECT_EQ(mismatch({{"store", "rediss://a"},
+                      {"tls_verify", "off"},
+                      {"tls_ca_file", "x"},
+                      {"tls_server_name", "x"}}),
+            "");
+  EXPECT_EQ(mismatch({{"store", "rediss+sentinel://a/b"},
+                      {"tls_cert_file", "x"},
+                      {"tls_key_file", "x"}}),
+            "");
+}
+
+TEST(CheckOptions, ACertificateNeedsItsKey) {
+  EXPECT_EQ(mismatch({{"store", "rediss://a"}, {"tls_cert_file", "x"}}),
+            "tls_cert_file: needs tls_key_file");
+  EXPECT_EQ(mismatch({{"store", "rediss://a"}, {"tls_key_file", "x"}}),
+            "tls_key_file: needs tls_cert_file");
+}
+
+TEST(CheckOptions, SentinelsAreNeededToLogIn) {
+  EXPECT_EQ(mismatch({{"store", "redis://a"}, {"sentinel_username", "x"}}),
+            "sentinel_username: needs a store such as redis+sentinel://");
+  EXPECT_EQ(mismatch({{"sentinel_password", "x"}}),
+            "sentinel_password: needs a store such as redis+sentinel://");
+  const auto store = std::pair<std::string_view, std::string_view>(
+      "store", "redis+sentinel://a/b");
+  EXPECT_EQ(mismatch({store, {"sentinel_username", "x"}}),
+            "sentinel_username: needs sentinel_password");
+  EXPECT_EQ(mismatch({store, {"sentinel_password", "x"}}), "");
+}
+
+TEST(CheckOptions, AClusterHasOneDatabase) {
+  Options options = with({{"store", "redis+cluster://a"}});
+  EXPECT_TRUE(check_options(options).ok());
+  options.redis_settings.login.db = 1;
+  EXPECT_EQ(check_options(options).error().messages.at(0),
+            "store: needs database 0 in a cluster");
 }
 
 TEST(OptionsMarkdown, IsWhatTheDocsShow) {

@@ -111,7 +111,7 @@ class RemoteTest : public testing::Test {
   }
 
   SlowStore* store = new SlowStore;
-  std::optional<Limiter> limiter{std::in_place, tree_of(kYaml),
+  std::optional<Limiter> limiter{std::in_place, tree_of(kYaml), Options(),
                                  std::unique_ptr<Store>(store)};
   Answer answer;
   Status status;
@@ -133,8 +133,8 @@ TEST_F(RemoteTest, AnswersWhatWasAskedBeforeTheStringsWereGone) {
   EXPECT_EQ(second.calls, 1);
   EXPECT_TRUE(second.decision.limited);
   EXPECT_EQ(second.levels, 0U) << "not asked for";
-  EXPECT_EQ(limiter->stats().totals.allowed, 1);
-  EXPECT_EQ(limiter->stats().totals.limited, 1);
+  EXPECT_EQ(limiter->stats().totals.allowed(), 1);
+  EXPECT_EQ(limiter->stats().totals.limited(), 1);
 }
 
 TEST_F(RemoteTest, AnswersAtOnceWhereTheStoreDoes) {

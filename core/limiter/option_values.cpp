@@ -1,0 +1,118 @@
+#include "limiter/option_values.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "tree/number.hpp"
+
+namespace limitree {
+
+namespace {
+
+constexpr std::size_t kMaxDecimals = 9;
+
+// A number of plain digits, also "007" where it stands behind a point.
+std::optional<std::int64_t> digits(std::string_view text) {
+  if (text.empty() || text.size() > kMaxDecimals + 1) return std::nullopt;
+  std::int64_t number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    number = 10 * number + (c - '0');
+  }
+  return number;
+}
+
+std::optional<Share> fraction(std::string_view part, std::string_view whole) {
+  const std::optional<std::int64_t> above = digits(part);
+  const std::optional<std::int64_t> below = digits(whole);
+  if (!above || !below) return std::nullopt;
+  return Share{*above, *below};
+}
+
+// "0.125"; the part before the point is 0 or 1.
+std::optional<Share> decimal(std::string_view before, std::string_view after) {
+  if (before != "0" && before != "1") return std::nullopt;
+  if (after.size() > kMaxDecimals) return std::nullopt;
+  const std::optional<std::int64_t> part = digits(after);
+  if (!part) return std::nullopt;
+  Share share{*part, 1};
+  for (std::size_t i = 0; i < after.size(); ++i) share.whole *= 10;
+  if (before == "1") share.part += share.whole;
+  return share;
+}
+
+std::optional<Share> parse_share(std::string_view text) {
+  if (const std::size_t at = text.find('/'); at != text.npos) {
+    return fraction(text.substr(0, at), text.substr(at + 1));
+  }
+  if (const std::size_t at = text.find('.'); at != text.npos) {
+    return decimal(text.substr(0, at), text.substr(at + 1));
+  }
+  return fraction(text, "1");
+}
+
+}  // namespace
+
+Status refuse(const Setting& setting, std::string_view problem) {
+  return Status(Code::kInvalidConfig,
+                std::string(setting.name) + ": " + std::string(problem));
+}
+
+Status read_number(const Setting& setting, std::int64_t least,
+                   std::int64_t most, std::int64_t* out) {
+  const Result<std::int64_t> number = parse_integer(setting.value);
+  if (!number.ok() || number.value() < least || number.value() > most) {
+    return refuse(setting, "must be a whole number from " +
+                               std::to_string(least) + " to " +
+                               std::to_string(most));
+  }
+  *out = number.value();
+  return {};
+}
+
+Status read_time(const Setting& setting, Duration least, Duration most,
+                 Duration* out) {
+  const Result<Duration> time = parse_duration(setting.value);
+  if (!time.ok() || time.value() < least || time.value() > most) {
+    return refuse(setting, "must be a duration from " + format_duration(least) +
+                               " to " + format_duration(most));
+  }
+  *out = time.value();
+  return {};
+}
+
+Status read_switch(const Setting& setting, bool* out) {
+  if (setting.value != "on" && setting.value != "off") {
+    return refuse(setting, "must be on or off");
+  }
+  *out = setting.value == "on";
+  return {};
+}
+
+Status read_share(const Setting& setting, Share* out) {
+  const std::optional<Share> share = parse_share(setting.value);
+  if (!share || share->part < 1 || share->part > share->whole ||
+      share->whole > Share::kMaxWhole) {
+    return refuse(setting,
+                  "must be more than 0 and at most 1, such as 1/8 or 0.125");
+  }
+  *out = *share;
+  return {};
+}
+
+Status read_text(const Setting& setting, std::size_t most, std::string* out) {
+  const auto is_control = [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
+  };
+  if (setting.value.size() > most) {
+    return refuse(setting,
+                  "must have at most " + std::to_string(most) + " bytes");
+  }
+  if (std::ranges::any_of(setting.value, is_control)) {
+    return refuse(setting, "must not have control characters");
+  }
+  *out = setting.value;
+  return {};
+}
+
+}  // namespace limitree

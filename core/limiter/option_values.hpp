@@ -1,0 +1,46 @@
+// The kinds of values that options have, read strictly.
+//
+// Each function sets *out, or refuses with kInvalidConfig and a message that
+// begins with the option's name and says what would be right.
+
+#ifndef LIMITREE_LIMITER_OPTION_VALUES_HPP
+#define LIMITREE_LIMITER_OPTION_VALUES_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/share.hpp"
+#include "base/status.hpp"
+#include "base/time.hpp"
+
+namespace limitree {
+
+// An option's name and the text it is to be set to.
+struct Setting {
+  std::string_view name;
+  std::string_view value;
+};
+
+Status refuse(const Setting& setting, std::string_view problem);
+
+// A whole number from `least` to `most`.
+Status read_number(const Setting& setting, std::int64_t least,
+                   std::int64_t most, std::int64_t* out);
+
+// "50ms", from `least` to `most`, as durations in limits.yaml.
+Status read_time(const Setting& setting, Duration least, Duration most,
+                 Duration* out);
+
+// "on" or "off".
+Status read_switch(const Setting& setting, bool* out);
+
+// "1/8", "0.125" or "1": more than nothing, and not more than all.
+Status read_share(const Setting& setting, Share* out);
+
+// Text without control characters, of `most` bytes at most.
+Status read_text(const Setting& setting, std::size_t most, std::string* out);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_LIMITER_OPTION_VALUES_HPP
