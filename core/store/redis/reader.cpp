@@ -1,0 +1,115 @@
+#include "store/redis/reader.hpp"
+
+#include <new>
+#include <utility>
+
+namespace limitree::redis {
+
+namespace {
+
+#if HIREDIS_MAJOR < 1
+using ElementCount = int;
+#else
+using ElementCount = std::size_t;
+#endif
+
+redisReader* make_reader() {
+  redisReader* const reader = redisReaderCreate();
+  if (reader == nullptr) throw std::bad_alloc();
+  return reader;
+}
+
+// How hiredis makes replies itself.
+const redisReplyObjectFunctions& makers() {
+  static const redisReplyObjectFunctions functions = [] {
+    redisReader* const reader = make_reader();
+    const redisReplyObjectFunctions copy = *reader->fn;
+    redisReaderFree(reader);
+    return copy;
+  }();
+  return functions;
+}
+
+// A null from these ends the parsing, as if there had been no memory.
+
+void* make_array(const redisReadTask* task, ElementCount count) {
+  if (task->type != REDIS_REPLY_ARRAY || std::cmp_less(count, 0) ||
+      std::cmp_greater(count, Reader::kMaxElements)) {
+    return nullptr;
+  }
+  return makers().createArray(task, count);
+}
+
+void* make_string(const redisReadTask* task, char* text, std::size_t size) {
+  if (task->type != REDIS_REPLY_STRING && task->type != REDIS_REPLY_STATUS &&
+      task->type != REDIS_REPLY_ERROR) {
+    return nullptr;
+  }
+  return makers().createString(task, text, size);
+}
+
+redisReplyObjectFunctions bounded_makers() {
+  redisReplyObjectFunctions functions = makers();
+  functions.createArray = make_array;
+  functions.createString = make_string;
+#if HIREDIS_MAJOR >= 1
+  functions.createDouble = [](const redisReadTask*, double, char*,
+                              std::size_t) -> void* { return nullptr; };
+  functions.createBool = [](const redisReadTask*, int) -> void* {
+    return nullptr;
+  };
+#endif
+  return functions;
+}
+
+std::string describe(const redisReader& reader) {
+  if (reader.err == REDIS_ERR_OOM) return "a reply too large or not of RESP2";
+  // "Protocol error, got "H" as reply type byte": of a web server, say.
+  std::string_view text = reader.errstr;
+  constexpr std::string_view kPrefix = "Protocol error, ";
+  if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
+  return "not the protocol of Redis: " + std::string(text);
+}
+
+// Room for the replies of many commands is kept between them.
+constexpr std::size_t kIdleBuffer = std::size_t{64} << 10U;
+
+// What a server answers in TLS to those who do not speak it: an alert record.
+constexpr std::string_view kTlsAlert = "\x15\x03";
+
+}  // namespace
+
+Reader::Reader() : reader_(make_reader()) {
+  static redisReplyObjectFunctions functions = bounded_makers();
+  reader_->fn = &functions;
+  reader_->maxbuf = kIdleBuffer;
+}
+
+void Reader::feed(std::string_view bytes) {
+  if (failed() || bytes.empty()) return;
+  if (unanswered_ == 0 && bytes.starts_with(kTlsAlert)) {
+    failure_ = "the server speaks TLS";
+    return;
+  }
+  unanswered_ += bytes.size();
+  if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
+    throw std::bad_alloc();
+  }
+}
+
+Reply Reader::next() {
+  if (failed() || unanswered_ == 0) return nullptr;
+  void* made = nullptr;
+  if (redisReaderGetReply(reader_.get(), &made) != REDIS_OK) {
+    failure_ = describe(*reader_);
+    return nullptr;
+  }
+  if (made == nullptr) {
+    if (unanswered_ > kMaxReply) failure_ = "a reply too large";
+    return nullptr;
+  }
+  unanswered_ = reader_->len - reader_->pos;
+  return Reply(static_cast<redisReply*>(made));
+}
+
+}  // namespace limitree::redis
