@@ -1,0 +1,354 @@
+#include "store/redis/connection.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "store/redis/dialer.hpp"
+#include "store/redis/expected.hpp"
+#include "store/redis/greeting.hpp"
+#include "store/redis/outbox.hpp"
+#include "store/redis/reader.hpp"
+#include "store/redis/stream.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
+
+// Read by one call of recv().
+constexpr std::size_t kReceiveSize = std::size_t{16} << 10U;
+
+// After so long without traffic a connection may have been closed by the
+// server, or by something in between.
+constexpr std::int64_t kIdleNs = 10'000'000;
+
+// Exact to a few milliseconds, and several times as fast as the exact time.
+std::int64_t coarse_ns() {
+#ifdef CLOCK_MONOTONIC_COARSE
+  constexpr clockid_t kClock = CLOCK_MONOTONIC_COARSE;
+#else
+  constexpr clockid_t kClock = CLOCK_MONOTONIC;
+#endif
+  timespec time{};
+  clock_gettime(kClock, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+class Connection::Impl {
+ public:
+  Impl(const Endpoint& endpoint, const Settings& settings, const Login& login)
+      : host_(endpoint.host),
+        tls_context_(settings.tls_context.get()),
+        login_(login),
+        dialer_(std::in_place, endpoint) {
+    dial();
+    flush();
+  }
+
+  ~Impl() { close(Trouble::kCancelled, "the connection was given up"); }
+
+  int fd() const {
+    if (stream_) return stream_->fd();
+    return dialer_ ? dialer_->fd() : -1;
+  }
+
+  bool wants_write() const {
+    if (!stream_) return dialer_ && dialer_->wants_write();
+    return !hello_.empty() || stream_->pending() > 0 ||
+           (ready() && !outbox_.empty());
+  }
+
+  bool ready() const { return state_ == State::kReady; }
+  bool closed() const { return state_ == State::kClosed; }
+  Trouble trouble() const { return trouble_; }
+  const std::string& detail() const { return detail_; }
+  std::size_t in_flight() const { return in_flight_; }
+  std::size_t unsent() const {
+    return hello_.size() + outbox_.size() + (stream_ ? stream_->pending() : 0);
+  }
+
+  void push(Command* command, bool asking);
+  bool abandon(const Command* command);
+  void flush();
+  void run();
+  void close(Trouble trouble, std::string detail);
+  void abandon_after_fork();
+
+ private:
+  enum class State : std::uint8_t {
+    kDialing,
+    kSecuring,
+    kGreeting,
+    kReady,
+    kClosed,
+  };
+
+  void dial();
+  void greet();
+
+  void look_before_sending();
+  bool send(Outbox* box);
+
+  void receive();
+  void deliver(std::string_view bytes);
+  void deliver(Reply reply);
+  void refuse(const redisReply& reply);
+  void let_go();
+
+  const std::string host_;
+  const TlsContext* const tls_context_;  // null without TLS
+  const Login& login_;
+
+  State state_ = State::kDialing;
+  Trouble trouble_ = Trouble::kNone;
+  std::string detail_;
+
+  std::optional<Dialer> dialer_;  // until there is a stream
+  std::optional<Stream> stream_;
+  std::optional<Greeting> greeting_;
+  Reader reader_;
+  Outbox hello_;   // the greeting
+  Outbox outbox_;  // commands
+  ExpectedQueue expected_;
+  std::size_t in_flight_ = 0;
+  std::int64_t last_traffic_ns_ = 0;
+  std::array<char, kReceiveSize> received_;
+};
+
+// ---- connecting -------------------------------------------------------------
+
+void Connection::Impl::dial() {
+  if (dialer_->failed()) {
+    close(dialer_->trouble(), dialer_->failure());
+    return;
+  }
+  const int socket = dialer_->take_socket();
+  if (socket < 0) return;
+  dialer_.reset();
+  stream_.emplace(socket, tls_context_, host_);
+  state_ = State::kSecuring;
+  greet();
+}
+
+// As soon as the stream may be trusted.
+void Connection::Impl::greet() {
+  if (state_ != State::kSecuring || !stream_->established()) return;
+  greeting_.emplace(login_, hello_.tail());
+  state_ = greeting_->answered() ? State::kReady : State::kGreeting;
+  last_traffic_ns_ = coarse_ns();
+}
+
+// ---- sending ----------------------------------------------------------------
+
+void Connection::Impl::push(Command* command, bool asking) {
+  if (closed()) {
+    command->complete(
+        Outcome::lost(Outcome::Fate::kNotSent, trouble_, detail_));
+    return;
+  }
+  if (asking) {
+    const std::uint64_t begin = outbox_.end();
+    outbox_.tail()->append(kAsking);
+    expected_.push({nullptr, true, begin, outbox_.end()});
+  }
+  const std::uint64_t begin = outbox_.end();
+  outbox_.tail()->append(command->bytes());
+  expected_.push({command, false, begin, outbox_.end()});
+  ++in_flight_;
+}
+
+bool Connection::Impl::abandon(const Command* command) {
+  Expected* const found = std::find_if(
+      expected_.begin(), expected_.end(),
+      [command](const Expected& one) { return one.command == command; });
+  if (found == expected_.end()) return false;
+  // ASKING and its command belong together.
+  const bool asks = found != expected_.begin() && found[-1].asking;
+  Expected* const first = asks ? found - 1 : found;
+  if (first->begin < outbox_.sent()) {
+    found->command = nullptr;
+    return true;
+  }
+  const std::uint64_t size = found->end - first->begin;
+  outbox_.take_back(first->begin, found->end);
+  for (Expected* later = found + 1; later != expected_.end(); ++later) {
+    later->begin -= size;
+    later->end -= size;
+  }
+  expected_.erase(first, found + 1);
+  --in_flight_;
+  return false;
+}
+
+void Connection::Impl::flush() {
+  if (!stream_) return;
+  look_before_sending();
+  if (!closed() && send(&hello_) && ready()) send(&outbox_);
+}
+
+// What is written to a connection that the server has closed is lost without
+// our knowing whether it was carried out.  Where that may be, to look first
+// costs a system call, and saves the command.
+void Connection::Impl::look_before_sending() {
+  if (!ready() || outbox_.empty() || expected_.front().begin < outbox_.sent()) {
+    return;  // nothing to send, or an answer is due anyway
+  }
+  if (coarse_ns() - last_traffic_ns_ > kIdleNs) receive();
+}
+
+// Whether all of it has gone.
+bool Connection::Impl::send(Outbox* box) {
+  if (stream_->send(box)) return true;
+  if (!stream_->failed()) return false;
+  // What the server said before it hung up is still there to be read.
+  receive();
+  return false;
+}
+
+// ---- receiving --------------------------------------------------------------
+
+void Connection::Impl::run() {
+  if (closed()) return;
+  if (dialer_) {
+    dialer_->run();
+    dial();
+  } else {
+    receive();
+  }
+  flush();
+}
+
+void Connection::Impl::receive() {
+  std::size_t received = 0;
+  do {
+    received = stream_->receive(received_.data(), received_.size());
+    greet();
+    if (received == 0) break;
+    last_traffic_ns_ = coarse_ns();
+    deliver(std::string_view(received_.data(), received));
+  } while (!closed() && received == received_.size());
+  if (!closed() && stream_->failed()) {
+    close(stream_->trouble(), stream_->failure());
+  }
+}
+
+void Connection::Impl::deliver(std::string_view bytes) {
+  reader_.feed(bytes);
+  while (!closed()) {
+    Reply reply = reader_.next();
+    if (reply == nullptr) break;
+    deliver(std::move(reply));
+  }
+  if (reader_.failed()) close(Trouble::kProtocol, reader_.failure());
+}
+
+void Connection::Impl::deliver(Reply reply) {
+  if (state_ == State::kGreeting) {
+    std::string detail;
+    const Trouble trouble = greeting_->answer(*reply, &detail);
+    if (trouble != Trouble::kNone) {
+      close(trouble, std::move(detail));
+    } else if (greeting_->answered()) {
+      state_ = State::kReady;
+    }
+    return;
+  }
+  if (expected_.empty() || expected_.front().end > outbox_.sent()) {
+    refuse(*reply);
+    return;
+  }
+  const Expected expected = expected_.front();
+  expected_.pop();
+  if (!expected.asking) --in_flight_;
+  if (expected.command != nullptr) {
+    expected.command->complete(Outcome::answered(std::move(reply)));
+  }
+}
+
+// A reply to what was not asked.  A server may say so why it will not talk to
+// us; anything else means that replies and commands no longer match.
+void Connection::Impl::refuse(const redisReply& reply) {
+  if (reply.type == REDIS_REPLY_ERROR) {
+    const std::string_view text(reply.str, reply.len);
+    if (is_outage(trouble_of(text))) {
+      close(trouble_of(text), std::string(text));
+      return;
+    }
+  }
+  close(Trouble::kProtocol, "a reply that nobody asked for");
+}
+
+// ---- closing ----------------------------------------------------------------
+
+void Connection::Impl::close(Trouble trouble, std::string detail) {
+  if (closed()) return;
+  state_ = State::kClosed;
+  trouble_ = trouble;
+  detail_ = std::move(detail);
+  let_go();
+  const std::uint64_t sent = outbox_.sent();
+  for (const Expected& expected : std::exchange(expected_, {})) {
+    if (expected.command == nullptr) continue;
+    const bool seen = expected.begin < sent;
+    expected.command->complete(
+        Outcome::lost(seen ? Outcome::Fate::kUnknown : Outcome::Fate::kNotSent,
+                      trouble_, detail_));
+  }
+}
+
+// Says nothing to the server, so it may be done for a copy of the socket, too.
+void Connection::Impl::let_go() {
+  dialer_.reset();
+  stream_.reset();
+  hello_ = {};
+  in_flight_ = 0;
+}
+
+void Connection::Impl::abandon_after_fork() {
+  if (closed()) return;
+  if (dialer_) dialer_->abandon_after_fork();
+  state_ = State::kClosed;
+  trouble_ = Trouble::kCancelled;
+  detail_ = "the connection is the parent's";
+  let_go();
+  expected_ = {};
+  outbox_ = {};
+}
+
+// ---- Connection -------------------------------------------------------------
+
+Connection::Connection(const Endpoint& endpoint, const Settings& settings,
+                       const Login& login)
+    : impl_(std::make_unique<Impl>(endpoint, settings, login)) {}
+Connection::~Connection() = default;
+
+int Connection::fd() const { return impl_->fd(); }
+bool Connection::wants_write() const { return impl_->wants_write(); }
+bool Connection::ready() const { return impl_->ready(); }
+bool Connection::closed() const { return impl_->closed(); }
+Trouble Connection::trouble() const { return impl_->trouble(); }
+const std::string& Connection::detail() const { return impl_->detail(); }
+std::size_t Connection::in_flight() const { return impl_->in_flight(); }
+std::size_t Connection::unsent() const { return impl_->unsent(); }
+
+void Connection::push(Command* command, bool asking) {
+  impl_->push(command, asking);
+}
+bool Connection::abandon(Command* command) { return impl_->abandon(command); }
+void Connection::flush() { impl_->flush(); }
+void Connection::run() { impl_->run(); }
+void Connection::close(Trouble trouble, std::string detail) {
+  impl_->close(trouble, std::move(detail));
+}
+void Connection::abandon_after_fork() { impl_->abandon_after_fork(); }
+
+}  // namespace limitree::redis

@@ -1,0 +1,97 @@
+// What a test needs in order to use a Connection: commands that remember what
+// became of them, and somebody who waits.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_WIRE_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_WIRE_HPP
+
+#include <poll.h>
+
+#include <chrono>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "store/redis/command.hpp"
+#include "store/redis/connection.hpp"
+
+namespace limitree::redis {
+
+inline std::string resp(std::initializer_list<std::string_view> words) {
+  std::string bytes;
+  append_command(words, &bytes);
+  return bytes;
+}
+
+class TestCommand : public Command {
+ public:
+  TestCommand(std::initializer_list<std::string_view> words)
+      : bytes_(resp(words)) {}
+
+  std::string_view bytes() const override { return bytes_; }
+  void complete(Outcome outcome) noexcept override {
+    ++completions_;
+    outcome_ = std::move(outcome);
+  }
+
+  bool done() const { return completions_ > 0; }
+  int completions() const { return completions_; }
+  const Outcome& outcome() const { return outcome_; }
+
+  // The answer as text: of a string, status or error itself, of a number its
+  // digits, "(nil)", "(array)"; of what is lost "not sent: <trouble>" or
+  // "unknown: <trouble>".
+  std::string text() const {
+    if (!done()) return "not done";
+    if (outcome_.fate != Outcome::Fate::kAnswered) {
+      const bool unsent = outcome_.fate == Outcome::Fate::kNotSent;
+      return std::string(unsent ? "not sent: " : "unknown: ") +
+             trouble_name(outcome_.trouble);
+    }
+    const redisReply& reply = *outcome_.reply;
+    if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
+    if (reply.type == REDIS_REPLY_NIL) return "(nil)";
+    if (reply.type == REDIS_REPLY_ARRAY) return "(array)";
+    return {reply.str, reply.len};
+  }
+
+ private:
+  const std::string bytes_;
+  int completions_ = 0;
+  Outcome outcome_;
+};
+
+// Runs the connection whenever its descriptor asks for it, until `enough()`.
+// Returns false if that takes too long.
+template <typename Enough>
+bool run_until(Connection* connection, Enough enough,
+               std::chrono::milliseconds patience = std::chrono::seconds(10)) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!enough()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0 || connection->fd() < 0) return false;
+    pollfd watched{connection->fd(), POLLIN, 0};
+    if (connection->wants_write()) watched.events |= POLLOUT;
+    if (poll(&watched, 1, static_cast<int>(left.count())) > 0) {
+      connection->run();
+    }
+  }
+  return true;
+}
+
+// Sends a command and waits for what becomes of it.
+inline std::string ask(Connection* connection,
+                       std::initializer_list<std::string_view> words) {
+  TestCommand command(words);
+  connection->push(&command);
+  connection->flush();
+  run_until(connection, [&] { return command.done(); });
+  if (!command.done()) connection->abandon(&command);
+  return command.text();
+}
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_WIRE_HPP
