@@ -7,6 +7,7 @@
 # Labels say what a test needs, and ./dev test chooses by them:
 #   unit, conformance, abi, cli   run in every build
 #   house, docs, install          say the same of every build: one is enough
+#   topology                      sentinels and clusters: seconds for each case
 #   lint                          clang-tidy, which takes the flags of clang
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)

@@ -1,0 +1,30 @@
+// Waiting for what other processes are about to do.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_AWAIT_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_AWAIT_HPP
+
+#include <chrono>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace limitree {
+
+// Returns as soon as `condition` holds; throws, naming `what`, if it does not
+// within the time that a busy machine may take.
+inline void await(const std::string& what,
+                  const std::function<bool()>& condition) {
+  using namespace std::chrono_literals;
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw std::runtime_error("waited in vain: " + what);
+    }
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_AWAIT_HPP

@@ -1,0 +1,145 @@
+#include "core/store/redis/sentinel_fixture.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/store/redis/await.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+// The value of `name` in a list of names and values, one in each line.
+std::string value_of(const std::string& name, const std::string& lines) {
+  const std::size_t at = ("\n" + lines).find("\n" + name + "\n");
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + name.size() + 1;
+  return lines.substr(begin, lines.find('\n', begin) - begin);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+SentinelFixture::SentinelFixture(SentinelFixtureOptions options)
+    : options_(std::move(options)) {
+  start_servers();
+  start_sentinels();
+}
+
+void SentinelFixture::start_servers() {
+  for (std::size_t i = 0; i < kServers; ++i) {
+    RedisServerOptions options;
+    options.config = {"repl-diskless-sync-delay 0",
+                      "repl-ping-replica-period 1"};
+    options.config.insert(options.config.end(), options_.config.begin(),
+                          options_.config.end());
+    if (!options_.password.empty()) {
+      options.config.push_back("requirepass " + options_.password);
+      options.config.push_back("masterauth " + options_.password);
+    }
+    if (i > 0) {
+      options.config.push_back("replicaof 127.0.0.1 " +
+                               std::to_string(servers_[0]->port()));
+    }
+    servers_[i] = std::make_unique<RedisServer>(std::move(options));
+  }
+  // Sentinels learn of replicas when they first ask, and then not for long.
+  await("two replicas", [this] {
+    const std::string info = servers_[0]->cli({"INFO", "replication"});
+    return contains(info, "slave0:") && contains(info, "slave1:") &&
+           !contains(info, "state=wait_bgsave") &&
+           !contains(info, "state=send_bulk");
+  });
+}
+
+void SentinelFixture::start_sentinels() {
+  const std::string service = kService;
+  for (std::unique_ptr<RedisServer>& sentinel : sentinels_) {
+    RedisServerOptions options;
+    options.sentinel = true;
+    options.config = {
+        "sentinel monitor " + service + " 127.0.0.1 " +
+            std::to_string(servers_[0]->port()) + " 2",
+        "sentinel down-after-milliseconds " + service + " 500",
+        "sentinel failover-timeout " + service + " 3000",
+    };
+    if (!options_.password.empty()) {
+      options.config.push_back("sentinel auth-pass " + service + " " +
+                               options_.password);
+    }
+    if (!options_.sentinel_password.empty()) {
+      options.config.push_back("requirepass " + options_.sentinel_password);
+      options.config.push_back("sentinel sentinel-pass " +
+                               options_.sentinel_password);
+    }
+    sentinel = std::make_unique<RedisServer>(std::move(options));
+  }
+  for (const std::unique_ptr<RedisServer>& sentinel : sentinels_) {
+    await("sentinels that know each other",
+          [&] { return knows_everybody(*sentinel); });
+  }
+}
+
+bool SentinelFixture::knows_everybody(const RedisServer& sentinel) const {
+  const std::string state = sentinel.cli({"SENTINEL", "MASTER", kService});
+  return value_of("flags", state) == "master" &&
+         value_of("num-slaves", state) == std::to_string(kServers - 1) &&
+         value_of("num-other-sentinels", state) ==
+             std::to_string(kSentinels - 1);
+}
+
+std::string SentinelFixture::url() const {
+  std::string url = "redis+sentinel://";
+  if (!options_.password.empty()) url += ":" + options_.password + "@";
+  for (const std::unique_ptr<RedisServer>& sentinel : sentinels_) {
+    url += "127.0.0.1:" + std::to_string(sentinel->port()) + ",";
+  }
+  url.back() = '/';
+  return url + kService;
+}
+
+bool SentinelFixture::is_primary(int server) const {
+  const auto i = static_cast<std::size_t>(server);
+  if (servers_[i]->pid() == 0 || suspended_[i]) return false;
+  if (!servers_[i]->cli({"ROLE"}).starts_with("master\n")) return false;
+  const std::string port = "\n" + std::to_string(servers_[i]->port());
+  const auto votes = std::count_if(
+      sentinels_.begin(), sentinels_.end(),
+      [&](const std::unique_ptr<RedisServer>& sentinel) {
+        return sentinel->pid() != 0 &&
+               sentinel->cli({"SENTINEL", "get-master-addr-by-name", kService})
+                   .ends_with(port);
+      });
+  return 2 * votes > kSentinels;
+}
+
+int SentinelFixture::primary() const {
+  for (int i = 0; i < kServers; ++i) {
+    if (is_primary(i)) return i;
+  }
+  return -1;
+}
+
+int SentinelFixture::await_primary(int old) const {
+  int found = -1;
+  await("another primary", [&] {
+    found = primary();
+    return found >= 0 && found != old;
+  });
+  return found;
+}
+
+void SentinelFixture::suspend(int server) {
+  servers_.at(static_cast<std::size_t>(server))->suspend();
+  suspended_.at(static_cast<std::size_t>(server)) = true;
+}
+
+void SentinelFixture::resume(int server) {
+  suspended_.at(static_cast<std::size_t>(server)) = false;
+  servers_.at(static_cast<std::size_t>(server))->resume();
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,66 @@
+// A primary with two replicas, and three sentinels that look after them.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_SENTINEL_FIXTURE_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_SENTINEL_FIXTURE_HPP
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/store/redis/redis_server.hpp"
+
+namespace limitree::redis {
+
+struct SentinelFixtureOptions {
+  std::string password = {};             // of the servers
+  std::string sentinel_password = {};    // of the sentinels
+  std::vector<std::string> config = {};  // further lines for the servers
+};
+
+class SentinelFixture {
+ public:
+  static constexpr int kServers = 3;
+  static constexpr int kSentinels = 3;
+  static constexpr const char* kService = "mymaster";
+
+  // Returns when everybody knows everybody: after about three seconds.
+  // Throws std::runtime_error if that takes too long.
+  explicit SentinelFixture(SentinelFixtureOptions options = {});
+
+  // At first 0 is the primary.
+  RedisServer& server(int i) {
+    return *servers_.at(static_cast<std::size_t>(i));
+  }
+  RedisServer& sentinel(int i) {
+    return *sentinels_.at(static_cast<std::size_t>(i));
+  }
+
+  // redis+sentinel://..., with the password of the servers if they have one.
+  std::string url() const;
+
+  // The server that says it is the primary and that most sentinels name; -1
+  // while there is none.  Those that stand still must be told with suspend().
+  int primary() const;
+
+  // Waits until there is a primary other than `old`, which may be -1.
+  int await_primary(int old) const;
+
+  void suspend(int server);
+  void resume(int server);
+
+ private:
+  void start_servers();
+  void start_sentinels();
+  bool knows_everybody(const RedisServer& sentinel) const;
+  bool is_primary(int server) const;
+
+  const SentinelFixtureOptions options_;
+  std::array<std::unique_ptr<RedisServer>, kServers> servers_;
+  std::array<bool, kServers> suspended_{};
+  std::array<std::unique_ptr<RedisServer>, kSentinels> sentinels_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_SENTINEL_FIXTURE_HPP
