@@ -13,7 +13,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/redis/command.hpp"
 #include "store/redis/health.hpp"
@@ -23,6 +26,7 @@ namespace limitree::redis {
 
 // Counters of one store's traffic, summed over nodes.  Relaxed atomics.
 struct Traffic;  // traffic.hpp
+class Channel;   // channel.hpp
 
 class Node {
  public:
@@ -34,12 +38,19 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const Endpoint& endpoint() const { return endpoint_; }
+  const Login& login() const { return login_; }
   Health& health() { return health_; }
 
   // Sends `bytes` and waits for the answer, until `deadline` at the latest.
   // May be called from any thread.  Reports to health() what it found.
   // kNotSent with kBackoff, at once, if health() says not to try.
   Outcome exchange(std::string_view bytes, bool asking, Monotonic deadline);
+
+  // Sends `bytes` and does not wait, unless an earlier one is still to be
+  // answered.  A connection is made, and the answer read, by whatever call
+  // comes later, this one included; then take_posted() returns it once.
+  void post(std::string_view bytes);
+  std::optional<Outcome> take_posted();
 
   // Closes connections: after a READONLY, or a failover.  Those who wait get
   // kUnknown or kNotSent with `trouble`.
@@ -52,14 +63,15 @@ class Node {
   void after_fork_in_child();
 
  private:
-  class Channel;
+  Channel* join(std::uint64_t silent);
+  Outcome attempt(std::string_view bytes, bool asking, Monotonic now,
+                  Monotonic deadline);
 
   const Endpoint endpoint_;
-  const Settings& settings_;
   const Login& login_;
   Traffic* const traffic_;
   Health health_;
-  std::unique_ptr<Channel[]> channels_;
+  std::vector<std::unique_ptr<Channel>> channels_;  // as many as `connections`
 };
 
 }  // namespace limitree::redis

@@ -1,0 +1,83 @@
+// A connection that is made anew when it has been lost or has gone silent.
+//
+// Both drivers keep their connections as lines: a Channel of a Node shares one
+// among threads that block, a Loop has one for each node.  Like a Connection it
+// never waits, and is not for several threads at once.
+
+#ifndef LIMITREE_STORE_REDIS_LINE_HPP
+#define LIMITREE_STORE_REDIS_LINE_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "store/redis/connection.hpp"
+#include "store/redis/health.hpp"
+#include "store/redis/traffic.hpp"
+
+namespace limitree::redis {
+
+class Line {
+ public:
+  // Answers overdue for longer than this are not waited for any more.
+  static constexpr Duration kLongestSilence = std::chrono::seconds(1);
+  // A name server that does not answer costs the resolver five seconds before
+  // it asks the next one.
+  static constexpr Duration kLongestConnecting = std::chrono::seconds(6);
+
+  // Connects on first use.  Everything must outlive it.
+  Line(const Endpoint& endpoint, const Settings& settings, const Login& login,
+       Traffic* traffic);
+
+  // Makes ready for a push(): connects if there is no connection, and gives up
+  // one that has been silent or connecting for too long.
+  //
+  // `alone`: nobody reads from it.  Then answers that came too late for their
+  // callers are read now.
+  //
+  // False: answers are overdue, and no command should join those that wait.
+  bool prepare(Monotonic now, bool alone);
+
+  // As those of Connection.  REQUIRES: prepare() has been called.
+  void push(Command* command, bool asking, Monotonic now);
+  bool abandon(Command* command);
+  void flush();
+  void run(Monotonic now);
+  void close(Trouble trouble, const std::string& detail);
+  void abandon_after_fork();
+
+  bool open() const { return connection_ && !connection_->closed(); }
+  bool ready() const { return connection_ && connection_->ready(); }
+  int fd() const { return connection_ ? connection_->fd() : -1; }
+  bool wants_write() const { return connection_ && connection_->wants_write(); }
+  std::size_t in_flight() const {
+    return connection_ ? connection_->in_flight() : 0;
+  }
+  std::size_t unsent() const { return connection_ ? connection_->unsent() : 0; }
+
+  // How many connections have been made: tells one from the next.
+  std::uint64_t generation() const { return generation_; }
+
+  // For how long nothing has come though something was due.
+  Duration silence(Monotonic now) const;
+
+ private:
+  // How much silence is nothing unusual.
+  Duration patience() const { return 2 * settings_.timeout; }
+  bool given_up(Monotonic now) const;
+  void connect(Monotonic now);
+
+  const Endpoint& endpoint_;
+  const Settings& settings_;
+  const Login& login_;
+  Traffic* const traffic_;
+  std::optional<Connection> connection_;
+  std::uint64_t generation_ = 0;
+  bool was_ready_ = false;
+  Monotonic heard_{};  // when the last answer came, or the first wait began
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_LINE_HPP

@@ -1,0 +1,223 @@
+// What the tests of both drivers share: settings, commands whose answers tell
+// whose they are, and a router that does as it is told.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_DRIVE_CASES_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_DRIVE_CASES_HPP
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "store/redis/node.hpp"
+#include "store/redis/router.hpp"
+#include "store/redis/traffic.hpp"
+
+namespace limitree::redis {
+
+using namespace std::chrono_literals;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+// How much later than its deadline a call may return.  A machine that is busy
+// with other tests, or a sanitizer, adds to it.
+inline constexpr auto kGrace = kSanitized ? 200ms : 20ms;
+
+inline Monotonic now() { return std::chrono::steady_clock::now(); }
+
+inline Endpoint local(int port) {
+  return {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(port)};
+}
+
+inline Settings settings_for(Duration timeout = 5s) {
+  Settings settings;
+  settings.timeout = timeout;
+  return settings;
+}
+
+// ECHO of a text that nobody else sends.
+inline std::string echo(const std::string& text) {
+  std::string bytes;
+  append_command({"ECHO", text}, &bytes);
+  return bytes;
+}
+
+inline std::string text_of(const Outcome& outcome) {
+  if (outcome.fate != Outcome::Fate::kAnswered) {
+    return std::string("<") + trouble_name(outcome.trouble) + ": " +
+           outcome.detail + ">";
+  }
+  return {outcome.reply->str, static_cast<std::size_t>(outcome.reply->len)};
+}
+
+inline int open_descriptors() {
+  const std::filesystem::directory_iterator folder("/proc/self/fd");
+  return static_cast<int>(std::distance(begin(folder), end(folder)));
+}
+
+template <typename Body>
+void on_threads(int count, Body body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Whether `holds` comes to be true soon.
+template <typename Condition>
+bool soon(Condition holds, Duration limit = 10s) {
+  for (const Monotonic end = now() + limit; now() < end;) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+// Sends one ECHO, after some pauses, and keeps what came of it.
+class EchoTask : public Task {
+ public:
+  explicit EchoTask(const std::string& text, Target to = {})
+      : sent(text), target_(std::move(to)), bytes_(echo(text)) {}
+
+  Step start() override { return next(); }
+  Step resumed() override { return next(); }
+  Step answered(Outcome of) override {
+    outcome = std::move(of);
+    done = true;
+    return {Step::Kind::kDone, {}};
+  }
+  std::string_view bytes() const override { return bytes_; }
+  const Target& target() const override { return target_; }
+
+  bool right() const { return done && text_of(outcome) == sent; }
+
+  const std::string sent;
+  std::vector<Duration> pauses;  // the last one first
+  Outcome outcome;
+  bool done = false;
+
+ private:
+  Step next() {
+    if (pauses.empty()) return {Step::Kind::kSend, {}};
+    const Duration pause = pauses.back();
+    pauses.pop_back();
+    return {Step::Kind::kPause, pause};
+  }
+
+  const Target target_;
+  const std::string bytes_;
+};
+
+// Knows one server, once it has been found out, and others by their endpoints.
+class FakeRouter : public Router {
+ public:
+  FakeRouter(const Settings& settings, Traffic* traffic, Endpoint server)
+      : settings_(settings), traffic_(traffic), server_(std::move(server)) {}
+
+  Node* route(const Target& target) override {
+    if (!known && !target.endpoint) return nullptr;
+    const Endpoint endpoint = target.endpoint.value_or(server_);
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Node>& node = nodes_[endpoint.text()];
+    if (node == nullptr) {
+      node = std::make_unique<Node>(endpoint, settings_, settings_.login,
+                                    traffic_);
+    }
+    return node.get();
+  }
+
+  // A look at the server, told to `discovered`.
+  std::unique_ptr<Task> discovery() override {
+    if (no_discovery) return nullptr;
+    ++discoveries;
+    return std::make_unique<Discovery>(this);
+  }
+
+  Status discovery_failure() override {
+    return to_status(Trouble::kMasterDown, "sentinels", "no primary");
+  }
+
+  Check check_due(Node* node, Monotonic) override {
+    if (!check.exchange(false)) return {};
+    return {node, check_bytes_};
+  }
+
+  void checked(Node*, const Outcome& outcome) override {
+    if (text_of(outcome) == "check") ++checks;
+  }
+
+  bool learn(Node*, const Target&, const Outcome& outcome) override {
+    if (outcome.trouble == Trouble::kNone) return false;
+    ++lessons;
+    return learns;
+  }
+
+  void for_each(const std::function<void(Node*)>& visit) override {
+    for (const auto& [name, node] : nodes_) visit(node.get());
+  }
+
+  void before_fork() override { mutex_.lock(); }
+  void after_fork() override { mutex_.unlock(); }
+  std::int32_t slot_of(std::string_view) const override { return 0; }
+
+  Node* node() { return route({.endpoint = server_}); }
+
+  std::atomic<bool> known{true};
+  std::atomic<bool> no_discovery{false};
+  std::atomic<bool> finds{true};  // discoveries end with the server known
+  std::atomic<bool> learns{false};
+  std::atomic<bool> check{false};  // a check is due
+  std::atomic<int> discoveries{0};
+  std::atomic<int> lessons{0};
+  std::atomic<int> checks{0};  // answered rightly
+  Endpoint asked_first;        // by discoveries, if it has a port
+
+ private:
+  class Discovery final : public Task {
+   public:
+    explicit Discovery(FakeRouter* router) : router_(*router) {
+      target_.endpoint = router_.asked_first.host.empty() ? router_.server_
+                                                          : router_.asked_first;
+    }
+    Step start() override { return {Step::Kind::kSend, {}}; }
+    Step resumed() override { return {Step::Kind::kSend, {}}; }
+    Step answered(Outcome outcome) override {
+      if (text_of(outcome) == "where") {
+        router_.known = router_.finds.load();
+      } else if (*target_.endpoint != router_.server_) {
+        target_.endpoint = router_.server_;
+        return {Step::Kind::kPause, 1ms};
+      }
+      return {Step::Kind::kDone, {}};
+    }
+    std::string_view bytes() const override { return bytes_; }
+    const Target& target() const override { return target_; }
+
+   private:
+    FakeRouter& router_;
+    Target target_;
+    const std::string bytes_ = echo("where");
+  };
+
+  const Settings& settings_;
+  Traffic* const traffic_;
+  const Endpoint server_;
+  const std::string check_bytes_ = echo("check");
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Node>> nodes_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_DRIVE_CASES_HPP
