@@ -1,0 +1,51 @@
+// Drives tasks for callers that block.
+
+#ifndef LIMITREE_STORE_REDIS_RUN_HPP
+#define LIMITREE_STORE_REDIS_RUN_HPP
+
+#include <mutex>
+
+#include "store/redis/router.hpp"
+#include "store/redis/task.hpp"
+
+namespace limitree::redis {
+
+// May be used from several threads at once.
+class Runner {
+ public:
+  // `router` must outlive it.
+  explicit Runner(Router* router) : router_(router) {}
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Carries `task` through to its end, which comes by `deadline` at the latest.
+  // What came of it, the task knows.
+  //
+  // Where no server is known, the first caller asks and the others wait for it.
+  void run(Task* task, Monotonic deadline);
+
+  // Around fork(): takes and releases the lock.
+  void before_fork() { mutex_.lock(); }
+  void after_fork_in_parent() { mutex_.unlock(); }
+  void after_fork_in_child();
+
+ private:
+  struct Waiting;
+
+  Outcome send(const Task& task, Monotonic deadline);
+  Node* find(const Target& target, Monotonic deadline);
+  bool discover(Monotonic deadline);
+  bool lead(Monotonic deadline);
+  bool follow(Waiting* me, Monotonic deadline);
+  bool carry_discovery(Monotonic deadline);
+  void check(Node* node);
+
+  Router* const router_;
+  std::mutex mutex_;
+  bool discovering_ = false;    // guarded by mutex_, as what follows
+  Waiting* waiting_ = nullptr;  // for the one who discovers: a list
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_RUN_HPP
