@@ -1,0 +1,110 @@
+// What a Loop has under way: the tasks, the connections, the timers.
+//
+// Not for several threads at once; the Loop sees to that.
+
+#ifndef LIMITREE_STORE_REDIS_FLIGHT_HPP
+#define LIMITREE_STORE_REDIS_FLIGHT_HPP
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "store/redis/line.hpp"
+#include "store/redis/loop.hpp"
+#include "store/redis/poller.hpp"
+#include "store/redis/timers.hpp"
+
+namespace limitree::redis {
+
+class Flight {
+ public:
+  using Tasks = std::vector<std::unique_ptr<AsyncTask>>;
+
+  // Everything must outlive it.
+  Flight(Router* router, const Settings& settings, Traffic* traffic,
+         Poller* poller);
+  ~Flight();
+  Flight(const Flight&) = delete;
+  Flight& operator=(const Flight&) = delete;
+
+  // One run: read() first, then add() what is new, then work(), which returns
+  // what has finished.
+  void read();
+  void add(std::unique_ptr<AsyncTask> task, Monotonic deadline);
+  Tasks work();
+
+  // Whether the task was under way; it is returned by the next work().
+  bool cancel(AsyncTask* task);
+  Tasks cancel_all();
+
+  void abandon_after_fork();
+
+ private:
+  struct Job;
+  struct Link;
+  struct Check;
+
+  // Jobs in the order of arrival.
+  struct Queue {
+    bool empty() const { return first == nullptr; }
+    void push(Job* job);
+    Job* pop();
+    void remove(Job* job);
+
+    Job* first = nullptr;
+    Job* last = nullptr;
+  };
+
+  Job* new_job(Task* task, Monotonic deadline);
+  void free_job(Job* job);
+  Link* link_of(Node* node);
+
+  void proceed(Job* job, Task::Step step);
+  void send(Job* job);
+  void send_to(Job* job, Node* node);
+  void fail(Job* job, Trouble trouble, const char* detail);
+  void settle(Job* job);
+  bool send_again(Job* job, bool learnt);
+  void finish(Job* job);
+
+  void wait_for_route(Job* job);
+  void end_discovery();
+
+  void expire_timers();
+  void expire(Job* job);
+  Outcome give_up(Job* job);
+  Task::Step resume(Job* job);
+
+  void check(Node* node);
+  void checked();
+
+  void touch(Link* link);
+  void flush();
+  void watch(Link* link);
+  void set_timer();
+
+  Router* const router_;
+  const Settings& settings_;
+  Traffic* const traffic_;
+  Poller* const poller_;
+
+  Monotonic now_{};
+  std::vector<std::unique_ptr<Job>> jobs_;  // never fewer
+  std::vector<Job*> free_;
+  std::unordered_map<Node*, std::unique_ptr<Link>> links_;
+  std::vector<Link*> touched_;  // to be flushed, and to be watched anew
+  Queue answered_;              // outcomes to be handed to their tasks
+  Queue routeless_;             // waiting for discovery_
+  std::vector<Check*> checked_;
+  std::unique_ptr<Task> discovery_task_;
+  Job* discovery_ = nullptr;
+  Timers<Job> deadlines_;  // of tasks
+  Timers<Job> soon_;       // ends of pauses, and of attempts of a discovery
+  Monotonic timer_ = Monotonic::max();  // as set in poller_
+  Tasks finished_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_FLIGHT_HPP

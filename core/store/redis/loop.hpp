@@ -1,0 +1,113 @@
+// Drives tasks for callers that do not block: inside the host's event loop, by
+// way of one descriptor to watch.
+//
+// It has one connection for each node.  What is started during one turn of the
+// host's loop goes out in one write, and what one run() finished is handed over
+// in one call.
+
+#ifndef LIMITREE_STORE_REDIS_LOOP_HPP
+#define LIMITREE_STORE_REDIS_LOOP_HPP
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/status.hpp"
+#include "store/redis/poller.hpp"
+#include "store/redis/router.hpp"
+#include "store/redis/settings.hpp"
+#include "store/redis/task.hpp"
+#include "store/redis/traffic.hpp"
+
+namespace limitree::redis {
+
+class Flight;  // flight.hpp
+
+// A task, and whatever is to be done when it has finished.
+class AsyncTask {
+ public:
+  virtual ~AsyncTask() = default;
+  virtual Task* task() = 0;  // the same each time
+
+  // Set when it is handed back: ok if the task has come to its end, and what
+  // came of it the task knows; else kCancelled, or that nothing can be started.
+  Status status;
+
+ private:
+  friend class Flight;
+  void* job_ = nullptr;
+};
+
+class Loop {
+ public:
+  // Told each task exactly once, from within run() or close(), or from within
+  // start() if nothing can be started any more.  May take the tasks, and may
+  // start new ones; must not close or destroy the loop.
+  using Finished = std::function<void(std::span<std::unique_ptr<AsyncTask>>)>;
+
+  // Opens nothing yet.  Everything must outlive it.
+  Loop(Router* router, const Settings& settings, Traffic* traffic,
+       Finished finished);
+  ~Loop();  // close()
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Readable when run() should be called; made on first use, -1 if it could not
+  // be made.  Another one after fork().  From any thread.
+  int fd();
+
+  // Carries the task through to its end, by `deadline` at the latest as far as
+  // run() is called in time.  From any thread.
+  void start(std::unique_ptr<AsyncTask> task, Monotonic deadline);
+
+  // Nobody wants the answer any more: it is dropped when it comes, and the
+  // task handed back as kCancelled.
+  // REQUIRES: the task has not been handed back, and run() is called by this
+  // thread.
+  void cancel(AsyncTask* task);
+
+  // Does what is to be done; never waits for a server.  From any thread, but
+  // one at a time.
+  void run();
+
+  // Hands back everything as kCancelled and closes the connections.
+  void close();
+
+  // Around fork(): takes and releases the locks.  The child forgets what is
+  // under way, without telling: that is the parent's.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  struct Started {
+    std::unique_ptr<AsyncTask> task;
+    Monotonic deadline;
+    bool cancelled = false;
+  };
+
+  int fd_locked();
+  std::vector<std::unique_ptr<AsyncTask>> turn();
+  void hand_back(std::vector<std::unique_ptr<AsyncTask>> tasks);
+
+  Router* const router_;
+  const Settings& settings_;
+  Traffic* const traffic_;
+  const Finished finished_;
+
+  std::mutex run_mutex_;  // taken before start_mutex_
+  std::unique_ptr<Flight> flight_;
+
+  std::mutex start_mutex_;
+  std::unique_ptr<Poller> poller_;  // goes only when both mutexes are held
+  std::vector<Started> started_;
+  bool woken_ = false;  // the descriptor is readable for started_ already
+  bool closed_ = false;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_LOOP_HPP
