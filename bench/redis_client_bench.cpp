@@ -1,0 +1,372 @@
+// What a round trip costs: callers that block and an event loop, against bare
+// hiredis, each in turn against the same private redis-server.
+//
+// Usage: redis_client_bench [seconds of each measurement]
+
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/store/redis/redis_server.hpp"
+#include "store/redis/loop.hpp"
+#include "store/redis/node.hpp"
+#include "store/redis/run.hpp"
+#include "store/redis/traffic.hpp"
+
+namespace limitree::redis {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kRounds = 5;
+
+// As much work for the server as a decision on two levels.
+constexpr const char* kScript = R"(
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local stored = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])
+local debt = math.max((tonumber(stored[1]) or 0) - now, 0)
+redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now + debt),
+           ARGV[2], string.format('%.0f', now))
+redis.call('PEXPIRE', KEYS[1], 60000)
+return {1, debt, 0}
+)";
+
+// ---- figures ---------------------------------------------------------------
+
+struct Figures {
+  double per_second = 0;
+  double p50_us = 0;
+  double p99_us = 0;
+  double cpu_us = 0;  // of this process, for each
+};
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) +
+           static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+Figures figures_of(std::vector<float> us, double seconds, double cpu) {
+  std::sort(us.begin(), us.end());
+  const auto at = [&](double part) {
+    return us.empty() ? 0.0
+                      : us[static_cast<std::size_t>(
+                            part * static_cast<double>(us.size() - 1))];
+  };
+  const auto count = static_cast<double>(us.size());
+  return {count / seconds, at(0.5), at(0.99), cpu * 1e6 / count};
+}
+
+float us_since(Clock::time_point start) {
+  return std::chrono::duration<float, std::micro>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + kRounds / 2, values.end());
+  return values[kRounds / 2];
+}
+
+Figures median_of(const std::vector<Figures>& rounds) {
+  const auto pick = [&](double Figures::*field) {
+    std::vector<double> values;
+    for (const Figures& one : rounds) values.push_back(one.*field);
+    return median(values);
+  };
+  return {pick(&Figures::per_second), pick(&Figures::p50_us),
+          pick(&Figures::p99_us), pick(&Figures::cpu_us)};
+}
+
+void print(const char* name, const Figures& figures) {
+  std::printf("  %-34s %9.0f/s  p50 %7.1f us  p99 %8.1f us  cpu %5.2f us\n",
+              name, figures.per_second, figures.p50_us, figures.p99_us,
+              figures.cpu_us);
+}
+
+// ---- the command -----------------------------------------------------------
+
+class Commands {
+ public:
+  explicit Commands(const RedisServer& server)
+      : sha_(server.cli({"SCRIPT", "LOAD", kScript})) {}
+
+  // Of one caller of the library, of whom there are a thousand.
+  std::string decide(int caller) const {
+    std::string bytes;
+    append_command({"EVALSHA", sha_, "1",
+                    "limitree:{user:" + std::to_string(caller % 1000) + "}",
+                    "trade", "trade:spot"},
+                   &bytes);
+    return bytes;
+  }
+
+ private:
+  const std::string sha_;
+};
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "redis_client_bench: %s\n", what);
+  std::exit(1);
+}
+
+// ---- callers that block ----------------------------------------------------
+
+// Lets `threads` threads call for a while.  make(thread) returns what a thread
+// calls again and again, with the number of the call.
+template <typename Make>
+Figures block(int threads, double seconds, Make make) {
+  std::vector<std::vector<float>> samples(static_cast<std::size_t>(threads));
+  std::atomic<bool> go = false;
+  std::atomic<bool> stop = false;
+  std::atomic<int> ready = 0;
+  std::vector<std::thread> running;
+  for (int thread = 0; thread < threads; ++thread) {
+    running.emplace_back([&, thread] {
+      auto call = make(thread);
+      for (int i = 0; i < 10; ++i) call(i);
+      ++ready;
+      while (!go) std::this_thread::yield();
+      std::vector<float>& mine = samples[static_cast<std::size_t>(thread)];
+      for (int i = 0; !stop; ++i) {
+        const Clock::time_point start = Clock::now();
+        call(i);
+        mine.push_back(us_since(start));
+      }
+    });
+  }
+  while (ready < threads) std::this_thread::yield();
+  const double cpu = cpu_seconds();
+  const Clock::time_point start = Clock::now();
+  go = true;
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  stop = true;
+  for (std::thread& thread : running) thread.join();
+  const double took = us_since(start) / 1e6;
+  std::vector<float> all;
+  for (const std::vector<float>& one : samples) {
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return figures_of(std::move(all), took, cpu_seconds() - cpu);
+}
+
+Figures bare_hiredis(const RedisServer& server, const Commands& commands,
+                     int threads, double seconds) {
+  return block(threads, seconds, [&](int thread) {
+    std::shared_ptr<redisContext> context(
+        redisConnect("127.0.0.1", server.port()), redisFree);
+    require(context && context->err == 0, "cannot connect");
+    return [context, bytes = commands.decide(thread)](int) {
+      redisAppendFormattedCommand(context.get(), bytes.data(), bytes.size());
+      void* reply = nullptr;
+      require(redisGetReply(context.get(), &reply) == REDIS_OK, "no reply");
+      freeReplyObject(reply);
+    };
+  });
+}
+
+Figures node(Node* node, const Commands& commands, int threads,
+             double seconds) {
+  return block(threads, seconds, [&](int thread) {
+    return [node, bytes = commands.decide(thread)](int) {
+      const Outcome outcome =
+          node->exchange(bytes, false, Clock::now() + std::chrono::seconds(5));
+      require(outcome.trouble == Trouble::kNone, "no answer");
+    };
+  });
+}
+
+void compare_blocking(const RedisServer& server, const Commands& commands,
+                      double seconds) {
+  Settings settings;
+  settings.timeout = std::chrono::seconds(5);
+  Settings spinning = settings;
+  spinning.low_latency = true;
+  Traffic traffic;
+  Node ours(
+      {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(server.port())},
+      settings, settings.login, &traffic);
+  Node spins(ours.endpoint(), spinning, settings.login, &traffic);
+  for (const int threads : {1, 2, 4, 16, 64}) {
+    std::vector<Figures> theirs;
+    std::vector<Figures> mine;
+    std::vector<Figures> spun;
+    for (int round = 0; round < kRounds; ++round) {
+      theirs.push_back(bare_hiredis(server, commands, threads, seconds));
+      mine.push_back(node(&ours, commands, threads, seconds));
+      if (threads == 1) {
+        spun.push_back(node(&spins, commands, threads, seconds));
+      }
+    }
+    const Figures peer = median_of(theirs);
+    const Figures figures = median_of(mine);
+    std::printf("%d threads that block\n", threads);
+    print("hiredis, a connection for each", peer);
+    print("limitree, 4 connections", figures);
+    if (threads == 1) print("limitree, low_latency", median_of(spun));
+    std::printf("  throughput %.2fx, p50 %.2fx, p99 %.2fx\n",
+                figures.per_second / peer.per_second,
+                figures.p50_us / peer.p50_us, figures.p99_us / peer.p99_us);
+  }
+}
+
+// ---- an event loop ---------------------------------------------------------
+
+class OneServer final : public Router {
+ public:
+  explicit OneServer(Node* node) : node_(node) {}
+  Node* route(const Target&) override { return node_; }
+  std::unique_ptr<Task> discovery() override { return nullptr; }
+  Status discovery_failure() override { return {}; }
+  Check check_due(Node*, Monotonic) override { return {}; }
+  void checked(Node*, const Outcome&) override {}
+  bool learn(Node*, const Target&, const Outcome&) override { return false; }
+  void for_each(const std::function<void(Node*)>& visit) override {
+    visit(node_);
+  }
+  void before_fork() override {}
+  void after_fork() override {}
+  std::int32_t slot_of(std::string_view) const override { return 0; }
+
+ private:
+  Node* const node_;
+};
+
+// One decision, from the making of its command to its answer.
+class Decision final : public AsyncTask, private Task {
+ public:
+  Decision(const Commands& commands, int caller)
+      : bytes_(commands.decide(caller)), started(Clock::now()) {}
+
+  Task* task() override { return this; }
+
+ private:
+  Step start() override { return {Step::Kind::kSend, {}}; }
+  Step resumed() override { return {Step::Kind::kDone, {}}; }
+  Step answered(Outcome outcome) override {
+    require(outcome.trouble == Trouble::kNone, "no answer");
+    return {Step::Kind::kDone, {}};
+  }
+  std::string_view bytes() const override { return bytes_; }
+  const Target& target() const override { return target_; }
+
+  const Target target_;
+  const std::string bytes_;
+
+ public:
+  const Clock::time_point started;
+};
+
+Figures loop(Node* node, const Commands& commands, int in_flight,
+             double seconds) {
+  OneServer router(node);
+  Settings settings;
+  settings.timeout = std::chrono::seconds(5);
+  Traffic traffic;
+  std::vector<float> samples;
+  bool stop = false;
+  int under_way = 0;
+  std::unique_ptr<Loop> loop;
+  int caller = 0;
+  const auto start = [&] {
+    ++under_way;
+    loop->start(std::make_unique<Decision>(commands, ++caller),
+                Clock::now() + settings.timeout);
+  };
+  loop = std::make_unique<Loop>(
+      &router, settings, &traffic,
+      [&](std::span<std::unique_ptr<AsyncTask>> batch) {
+        for (const std::unique_ptr<AsyncTask>& task : batch) {
+          --under_way;
+          samples.push_back(us_since(static_cast<Decision&>(*task).started));
+          if (!stop) start();
+        }
+      });
+  const auto turn = [&] {
+    pollfd watched{loop->fd(), POLLIN, 0};
+    if (poll(&watched, 1, 1000) > 0) loop->run();
+  };
+  for (int i = 0; i < in_flight; ++i) start();
+  while (samples.size() < 1000) turn();
+  samples.clear();
+  const double cpu = cpu_seconds();
+  const Clock::time_point began = Clock::now();
+  while (us_since(began) < seconds * 1e6) turn();
+  const double took = us_since(began) / 1e6;
+  const Figures figures = figures_of(samples, took, cpu_seconds() - cpu);
+  stop = true;
+  while (under_way > 0) turn();
+  return figures;
+}
+
+// So many commands in one write, then all their answers: what the server does
+// if its client costs next to nothing.
+Figures bare_pipeline(const RedisServer& server, const Commands& commands,
+                      int in_flight, double seconds) {
+  const std::unique_ptr<redisContext, void (*)(redisContext*)> context(
+      redisConnect("127.0.0.1", server.port()), redisFree);
+  require(context && context->err == 0, "cannot connect");
+  std::string batch;
+  for (int i = 0; i < in_flight; ++i) batch += commands.decide(i);
+  std::vector<float> samples;
+  const double cpu = cpu_seconds();
+  const Clock::time_point began = Clock::now();
+  while (us_since(began) < seconds * 1e6) {
+    const Clock::time_point start = Clock::now();
+    redisAppendFormattedCommand(context.get(), batch.data(), batch.size());
+    for (int i = 0; i < in_flight; ++i) {
+      void* reply = nullptr;
+      require(redisGetReply(context.get(), &reply) == REDIS_OK, "no reply");
+      freeReplyObject(reply);
+      samples.push_back(us_since(start));
+    }
+  }
+  const double took = us_since(began) / 1e6;
+  return figures_of(std::move(samples), took, cpu_seconds() - cpu);
+}
+
+void compare_loops(const RedisServer& server, const Commands& commands,
+                   double seconds) {
+  const Settings settings;
+  Traffic traffic;
+  Node node(
+      {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(server.port())},
+      settings, settings.login, &traffic);
+  for (const int in_flight : {1, 64, 1024}) {
+    std::vector<Figures> bare;
+    std::vector<Figures> mine;
+    for (int round = 0; round < kRounds; ++round) {
+      bare.push_back(bare_pipeline(server, commands, in_flight, seconds));
+      mine.push_back(loop(&node, commands, in_flight, seconds));
+    }
+    std::printf("event loop, %d in flight\n", in_flight);
+    print("hiredis, batch by batch", median_of(bare));
+    print("limitree", median_of(mine));
+  }
+}
+
+}  // namespace
+}  // namespace limitree::redis
+
+int main(int argc, char** argv) {
+  using namespace limitree::redis;
+  const double seconds = argc > 1 ? std::atof(argv[1]) : 1.0;
+  const RedisServer server;
+  const Commands commands(server);
+  compare_blocking(server, commands, seconds);
+  compare_loops(server, commands, seconds);
+}
