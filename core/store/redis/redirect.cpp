@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "store/redis/slot.hpp"
+#include "store/redis/topology_reply.hpp"
 
 namespace limitree::redis {
 
@@ -36,11 +37,13 @@ std::optional<Redirect> parse_redirect(const redisReply& reply) {
   Redirect redirect;
   redirect.endpoint.host = text.substr(blank + 1, colon - blank - 1);
   if (redirect.endpoint.host == "?") redirect.endpoint.host.clear();
+  if (!redirect.endpoint.host.empty() && !is_host(redirect.endpoint.host)) {
+    return std::nullopt;
+  }
   if (!read_number(text.substr(0, blank), &redirect.slot) ||
       redirect.slot < 0 || redirect.slot >= kSlots ||
       !read_number(text.substr(colon + 1), &redirect.endpoint.port) ||
-      redirect.endpoint.port == 0 ||
-      redirect.endpoint.host.find_first_of(" \r\n") != std::string::npos) {
+      redirect.endpoint.port == 0) {
     return std::nullopt;
   }
   return redirect;

@@ -1,0 +1,95 @@
+// Drives a router's discovery with answers that a test has written down.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_BY_HAND_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_BY_HAND_HPP
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/store/redis/resp_text.hpp"
+#include "store/redis/router.hpp"
+
+namespace limitree::redis {
+
+// An error reply or another one in RESP, or what became of the connection:
+// "refused", "timeout", "cancelled", "backoff".
+inline Outcome outcome_of(const std::string& text) {
+  using Fate = Outcome::Fate;
+  if (text == "refused") {
+    return Outcome::lost(Fate::kNotSent, Trouble::kRefused,
+                         "connection refused");
+  }
+  if (text == "timeout") {
+    return Outcome::lost(Fate::kUnknown, Trouble::kTimeout,
+                         "no answer in time");
+  }
+  if (text == "lost") {
+    return Outcome::lost(Fate::kUnknown, Trouble::kLost, "connection lost");
+  }
+  if (text == "backoff") {
+    return Outcome::lost(Fate::kNotSent, Trouble::kBackoff, "not tried");
+  }
+  if (text == "cancelled") {
+    return Outcome::lost(Fate::kNotSent, Trouble::kCancelled, "cancelled");
+  }
+  return Outcome::answered(reply_of(text));
+}
+
+inline std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+// What each endpoint answers, by its text.
+using Answers = std::map<std::string, std::string>;
+
+// Carries out `task`; returns the endpoints that were asked.
+inline std::vector<std::string> carry_out(Task* task, Router* router,
+                                          const Answers& answers) {
+  std::vector<std::string> asked;
+  for (Task::Step step = task->start(); step.kind == Task::Step::Kind::kSend;) {
+    const Target target = task->target();
+    asked.push_back(target.endpoint->text());
+    Node* const node = router->route(target);
+    Outcome outcome = outcome_of(answers.at(asked.back()));
+    router->learn(node, target, outcome);
+    step = task->answered(std::move(outcome));
+  }
+  return asked;
+}
+
+inline std::vector<std::string> discover(Router* router,
+                                         const Answers& answers) {
+  const std::unique_ptr<Task> task = router->discovery();
+  if (task == nullptr) return {"nobody"};
+  return carry_out(task.get(), router, answers);
+}
+
+// The node for what has no key.
+inline std::string place(Router* router) {
+  Node* const node = router->route(Target{});
+  return node == nullptr ? "none" : node->endpoint().text();
+}
+
+inline std::string failure(Router* router) {
+  const Status status = router->discovery_failure();
+  return status.ok() ? "none" : status.error().messages.front();
+}
+
+// Waits until the router lets its servers be asked again.
+inline void wait_for_hold_off(Router* router) {
+  while (router->discovery() == nullptr) {
+  }
+}
+
+inline Settings settings_of(std::string_view url) {
+  Settings settings;
+  settings.url = parse_url(url).value();
+  return settings;
+}
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_BY_HAND_HPP
