@@ -248,13 +248,27 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now,
 }
 
 void MemoryStore::peek(Plan* plan, Instant now) {
-  Work<0> work(plan->levels.size());
+  switch (plan->levels.size()) {
+    case 1:
+      return peek_levels<1>(plan, now);
+    case 2:
+      return peek_levels<2>(plan, now);
+    case 3:
+      return peek_levels<3>(plan, now);
+    default:
+      return peek_levels<0>(plan, now);
+  }
+}
+
+template <std::size_t kLevels>
+void MemoryStore::peek_levels(Plan* plan, Instant now) {
+  Work<kLevels> work(plan->levels.size());
   hash(*plan, &work);
   {
-    const Locked<0> locked(this, &work);
+    const Locked<kLevels> locked(this, &work);
     load(&work, now, plan);
   }
-  judge(Operation::kPeek, plan->levels.data(), work.count());
+  judge_charge(Operation::kPeek, plan->levels.data(), work.count());
 }
 
 void MemoryStore::learn(const Plan& plan, Instant now, std::uint64_t forgets) {

@@ -71,6 +71,8 @@ class MemoryStore final : public Store, private ForkGuard {
   template <std::size_t kLevels>
   void decide_levels(Plan* plan);
   template <std::size_t kLevels>
+  void peek_levels(Plan* plan, Instant now);
+  template <std::size_t kLevels>
   void hash(const Plan& plan, Work<kLevels>* work) const;
   template <std::size_t kLevels>
   void load(Work<kLevels>* work, Instant now, Plan* plan);
