@@ -55,13 +55,18 @@ using TextHandle = std::unique_ptr<limitree_text, Release<limitree_text_free>>;
 // Why a call was refused.
 class Error : public std::runtime_error {
  public:
-  Error(limitree_status status, std::vector<std::string> messages)
+  Error(limitree_status status, std::vector<std::string> messages,
+        const char* reason = "")
       : std::runtime_error(messages.front()),
         status_(status),
+        reason_(reason),
         messages_(std::make_shared<const std::vector<std::string>>(
             std::move(messages))) {}
 
   limitree_status status() const noexcept { return status_; }
+
+  // Which trouble of a store it was: "readonly".  Empty for everything else.
+  const char* reason() const noexcept { return reason_; }
 
   // One for each mistake of a limits.yaml, else exactly one.
   const std::vector<std::string>& messages() const noexcept {
@@ -78,11 +83,12 @@ class Error : public std::runtime_error {
       messages.emplace_back(limitree_error_message_at(error, i));
     }
     if (messages.empty()) messages.emplace_back(limitree_status_name(status));
-    return Error(status, std::move(messages));
+    return Error(status, std::move(messages), limitree_error_reason(error));
   }
 
  private:
   limitree_status status_;
+  const char* reason_;  // static storage
   // Shared because copying an exception must not throw.
   std::shared_ptr<const std::vector<std::string>> messages_;
 };
@@ -242,18 +248,38 @@ class Limiter {
 
   // The policy names in it live as long as the limiter.
   std::vector<limitree_limit_stats> limit_stats() const {
-    std::vector<limitree_limit_stats> stats;
-    std::size_t count = 0;
-    // Again while a reload on another thread adds limits in between.
-    do {
-      stats.resize(count);
-      check([&](limitree_error** error) {
-        return limitree_limiter_limit_stats(get(), stats.data(), stats.size(),
-                                            &count, error);
-      });
-    } while (count > stats.size());
-    stats.resize(count);
-    return stats;
+    return list<limitree_limit_stats>(limitree_limiter_limit_stats);
+  }
+
+  // How often the store failed, by reason.
+  std::vector<limitree_reason_stats> reason_stats() const {
+    return list<limitree_reason_stats>(limitree_limiter_reason_stats);
+  }
+
+  limitree_round_trips round_trips() const {
+    limitree_round_trips round_trips;
+    check([&](limitree_error** error) {
+      return limitree_limiter_round_trips(get(), &round_trips, error);
+    });
+    return round_trips;
+  }
+
+  // All statistics in the text format that Prometheus reads.
+  Text prometheus() const {
+    limitree_text* text = nullptr;
+    check([&](limitree_error** error) {
+      return limitree_limiter_prometheus(get(), &text, error);
+    });
+    return Text(text);
+  }
+
+  // Waits for an answer of the store, and returns the time that took.
+  std::int64_t ping_ns() {
+    std::int64_t round_trip_ns = 0;
+    check([&](limitree_error** error) {
+      return limitree_ping(get(), &round_trip_ns, error);
+    });
+    return round_trip_ns;
   }
 
   // The tree, for people to read.
@@ -285,6 +311,22 @@ class Limiter {
       return function(get(), path.data(), path.size(), cost, &decision, error);
     });
     return decision;
+  }
+
+  // All that `function` has to tell.
+  template <typename Item, typename Function>
+  std::vector<Item> list(Function function) const {
+    std::vector<Item> items;
+    std::size_t count = 0;
+    // Again while another thread adds some in between.
+    do {
+      items.resize(count);
+      check([&](limitree_error** error) {
+        return function(get(), items.data(), items.size(), &count, error);
+      });
+    } while (count > items.size());
+    items.resize(count);
+    return items;
   }
 
   void forget(Path path, std::int32_t leaf_only) {

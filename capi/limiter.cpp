@@ -27,9 +27,6 @@ using limitree::capi::Levels;
 using limitree::capi::null_argument;
 using limitree::capi::Question;
 
-static_assert(sizeof(limitree_stats) == 256);
-static_assert(sizeof(void*) != 8 || sizeof(limitree_limit_stats) == 128);
-
 namespace {
 
 using Segments = limitree::InlineVector<std::string_view, 12>;
@@ -80,10 +77,6 @@ limitree_status decide_one(limitree_limiter* limiter, Operation operation,
     if (status.ok()) fill(core, decision);
     return status;
   });
-}
-
-limitree_text* text_of(std::string text) {
-  return new limitree_text{std::move(text)};
 }
 
 }  // namespace
@@ -192,77 +185,4 @@ limitree_status limitree_authorize_all(limitree_limiter* limiter,
                                        limitree_error** error) {
   return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, path_count,
                          nullptr, 0, decision, error);
-}
-
-limitree_status limitree_limiter_stats(limitree_limiter* limiter,
-                                       limitree_stats* stats,
-                                       limitree_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (stats == nullptr) return null_argument("stats");
-    const limitree::LimiterStats core = limiter->limiter.stats();
-    *stats = {};
-    stats->allowed = core.totals.allowed();
-    stats->limited = core.totals.limited();
-    stats->shadow_limited = core.totals.shadow_limited;
-    stats->errors = core.totals.errors;
-    stats->reloads = core.reloads;
-    stats->limits = core.limits;
-    stats->buckets = core.store.buckets;
-    stats->max_buckets = core.store.max_buckets;
-    stats->store_bytes = core.store.bytes;
-    stats->evictions = core.store.evictions;
-    return {};
-  });
-}
-
-limitree_status limitree_limiter_limit_stats(limitree_limiter* limiter,
-                                             limitree_limit_stats* stats,
-                                             size_t capacity, size_t* count,
-                                             limitree_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (stats == nullptr && capacity != 0) return null_argument("stats");
-    if (count == nullptr) return null_argument("count");
-    const auto all = limiter->limiter.policy_stats();
-    *count = all.size();
-    for (std::size_t i = 0; i < std::min(all.size(), capacity); ++i) {
-      stats[i] = {};
-      stats[i].policy = {all[i].policy.data(), all[i].policy.size()};
-      stats[i].allowed = all[i].tally.allowed;
-      stats[i].limited = all[i].tally.limited;
-      stats[i].shadow_limited = all[i].tally.shadow_limited;
-      stats[i].near_limit = all[i].tally.near_limit;
-    }
-    return {};
-  });
-}
-
-limitree_status limitree_limiter_describe(limitree_limiter* limiter,
-                                          limitree_text** text,
-                                          limitree_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (text == nullptr) return null_argument("text");
-    *text = text_of(limiter->limiter.describe());
-    return {};
-  });
-}
-
-limitree_status limitree_limiter_explain(limitree_limiter* limiter,
-                                         const limitree_str* path,
-                                         size_t path_size, limitree_text** text,
-                                         limitree_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (text == nullptr) return null_argument("text");
-    Segments segments;
-    Status status = append(path, path_size, &segments);
-    if (!status.ok()) return status;
-    Result<std::string> explained =
-        limiter->limiter.explain(Path(segments.data(), path_size));
-    if (!explained.ok()) return std::move(explained.status());
-    *text = text_of(std::move(explained.value()));
-    return {};
-  });
 }

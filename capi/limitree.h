@@ -191,6 +191,10 @@ LIMITREE_API size_t limitree_error_count(const limitree_error *error);
 LIMITREE_API const char *limitree_error_message_at(const limitree_error *error,
                                                    size_t index);
 
+/* Which trouble of a store it was, as one word: "readonly", "timeout"; empty
+ * for every other error.  Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_error_reason(const limitree_error *error);
+
 LIMITREE_API void limitree_error_free(limitree_error *error);
 
 /* ---- Config ------------------------------------------------------------- */
@@ -395,17 +399,25 @@ LIMITREE_API void limitree_loop_run(limitree_limiter *limiter);
 
 /* Counters since the limiter was made.  256 bytes for ever, as above. */
 typedef struct limitree_stats {
-  int64_t allowed;        /* requests that authorize allowed */
-  int64_t limited;        /* requests that authorize denied */
-  int64_t shadow_limited; /* requests that only a shadow level would deny */
-  int64_t errors;         /* requests that got a negative status */
-  int64_t reloads;        /* trees swapped in */
-  int64_t limits;         /* limits in the tree */
-  int64_t buckets;        /* buckets that are not full; memory store only */
-  int64_t max_buckets;    /* as configured; memory store only */
-  int64_t store_bytes;    /* memory taken by buckets; memory store only */
-  int64_t evictions;      /* buckets forgotten to make room for others */
-  int64_t reserved[22];
+  int64_t allowed;         /* requests that authorize allowed */
+  int64_t limited;         /* requests that authorize denied */
+  int64_t shadow_limited;  /* requests that only a shadow level would deny */
+  int64_t errors;          /* requests that got a negative status */
+  int64_t reloads;         /* trees swapped in */
+  int64_t limits;          /* limits in the tree */
+  int64_t buckets;         /* buckets that are not full; memory store only */
+  int64_t max_buckets;     /* as configured; memory store only */
+  int64_t store_bytes;     /* memory taken by buckets; memory store only */
+  int64_t evictions;       /* buckets forgotten to make room for others */
+  int64_t from_deny_cache; /* of allowed and limited, those by this source */
+  int64_t from_local;
+  int64_t from_allow;
+  int64_t from_deny;
+  int64_t store_errors;  /* calls to the store that failed */
+  int64_t connects;      /* connections made to servers */
+  int64_t round_trips;   /* answers of servers */
+  int64_t round_trip_ns; /* time until then, summed up */
+  int64_t reserved[14];
 } limitree_stats;
 
 /* Takes time in proportion to the memory store's size: about a millisecond
@@ -431,6 +443,45 @@ typedef struct limitree_limit_stats {
 LIMITREE_API limitree_status limitree_limiter_limit_stats(
     limitree_limiter *limiter, limitree_limit_stats *stats, size_t capacity,
     size_t *count, limitree_error **error);
+
+/* How often a store failed for one reason.  64 bytes for ever where pointers
+ * take 8. */
+typedef struct limitree_reason_stats {
+  const char *reason; /* as limitree_error_reason; static storage */
+  int64_t errors;     /* calls that failed for it */
+  int64_t troubles;   /* times it happened, also where trying again helped */
+  int64_t reserved[5];
+} limitree_reason_stats;
+
+/* Writes the counters of the first `capacity` reasons, and to *count how many
+ * there are.  `stats` may be NULL if `capacity` is 0.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_reason_stats(
+    limitree_limiter *limiter, limitree_reason_stats *stats, size_t capacity,
+    size_t *count, limitree_error **error);
+
+#define LIMITREE_ROUND_TRIP_BUCKETS 16
+
+/* Answers of servers by the time they took. */
+typedef struct limitree_round_trips {
+  int64_t below_ns[LIMITREE_ROUND_TRIP_BUCKETS]; /* ascending; INT64_MAX last */
+  int64_t count[LIMITREE_ROUND_TRIP_BUCKETS];    /* not below the one before */
+} limitree_round_trips;
+
+LIMITREE_API limitree_status limitree_limiter_round_trips(
+    limitree_limiter *limiter, limitree_round_trips *round_trips,
+    limitree_error **error);
+
+/* All statistics in the text format that Prometheus reads, version 0.0.4.  One
+ * series for each limit, none for callers.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_prometheus(
+    limitree_limiter *limiter, limitree_text **text, limitree_error **error);
+
+/* Asks the store whether it is there, and blocks until it has answered.  The
+ * time that took is written to *round_trip_ns, which may be NULL.  The memory
+ * store answers at once.  Since 0.1. */
+LIMITREE_API limitree_status limitree_ping(limitree_limiter *limiter,
+                                           int64_t *round_trip_ns,
+                                           limitree_error **error);
 
 /* The tree as the library understood it, for people to read: one line for each
  * node and limit.  The wording may change.  Since 0.1. */

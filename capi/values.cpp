@@ -124,6 +124,11 @@ const char* limitree_error_message(const limitree_error* error) {
   return first != nullptr ? first : "";
 }
 
+const char* limitree_error_reason(const limitree_error* error) {
+  if (error == nullptr || error->error == nullptr) return "";
+  return error->error->reason;
+}
+
 size_t limitree_error_count(const limitree_error* error) {
   if (error == nullptr) return 0;
   return error->error == nullptr ? 1 : error->error->messages.size();

@@ -100,6 +100,23 @@ LIES(limitree_stats, buckets, 48);
 LIES(limitree_stats, max_buckets, 56);
 LIES(limitree_stats, store_bytes, 64);
 LIES(limitree_stats, evictions, 72);
+LIES(limitree_stats, from_deny_cache, 80);
+LIES(limitree_stats, from_local, 88);
+LIES(limitree_stats, from_allow, 96);
+LIES(limitree_stats, from_deny, 104);
+LIES(limitree_stats, store_errors, 112);
+LIES(limitree_stats, connects, 120);
+LIES(limitree_stats, round_trips, 128);
+LIES(limitree_stats, round_trip_ns, 136);
+
+SIZE(limitree_reason_stats, 64);
+LIES(limitree_reason_stats, reason, 0);
+LIES(limitree_reason_stats, errors, 8);
+LIES(limitree_reason_stats, troubles, 16);
+
+SIZE(limitree_round_trips, 256);
+LIES(limitree_round_trips, below_ns, 0);
+LIES(limitree_round_trips, count, 128);
 
 SIZE(limitree_limit_stats, 128);
 LIES(limitree_limit_stats, policy, 0);

@@ -223,6 +223,53 @@ static void test_texts(void) {
   limitree_limiter_free(limiter);
 }
 
+static void test_memory_has_no_troubles(void) {
+  limitree_limiter *limiter = make_limiter();
+  limitree_round_trips round_trips;
+  limitree_reason_stats reason;
+  limitree_text *text = NULL;
+  limitree_error *error = NULL;
+  int64_t round_trip_ns = -1;
+  size_t count = 1;
+  int i;
+  CHECK(limitree_ping(limiter, &round_trip_ns, &error) == LIMITREE_OK);
+  CHECK(error == NULL && round_trip_ns >= 0);
+  CHECK(limitree_ping(limiter, NULL, NULL) == LIMITREE_OK);
+  CHECK(limitree_limiter_reason_stats(limiter, &reason, 1, &count, NULL) ==
+        LIMITREE_OK);
+  CHECK(count == 0);
+  CHECK(limitree_limiter_round_trips(limiter, &round_trips, NULL) ==
+        LIMITREE_OK);
+  CHECK(round_trips.below_ns[0] == 16000);
+  CHECK(round_trips.below_ns[15] == INT64_MAX);
+  for (i = 0; i < LIMITREE_ROUND_TRIP_BUCKETS; i++) {
+    CHECK(round_trips.count[i] == 0);
+    CHECK(i == 0 || round_trips.below_ns[i] > round_trips.below_ns[i - 1]);
+  }
+  CHECK(limitree_limiter_prometheus(limiter, &text, NULL) == LIMITREE_OK);
+  CHECK(strstr(limitree_text_str(text).data,
+               "\nlimitree_limit_requests_total{policy=\"user:*/trade\","
+               "answer=\"allowed\"} 0\n") != NULL);
+  limitree_text_free(text);
+  limitree_limiter_free(limiter);
+}
+
+static void test_options_that_do_not_go_together(void) {
+  limitree_config *config = limitree_config_new();
+  limitree_limiter *limiter = NULL;
+  limitree_error *error = NULL;
+  CHECK(limitree_config_set(config, "tls_verify", str("off"), NULL) ==
+        LIMITREE_OK);
+  CHECK(limitree_limiter_new(config, &limiter, &error) ==
+        LIMITREE_INVALID_CONFIG);
+  CHECK(limiter == NULL);
+  CHECK_TEXT(limitree_error_message(error),
+             "tls_verify: needs a store with TLS, such as rediss://");
+  CHECK_TEXT(limitree_error_reason(error), "");
+  limitree_error_free(error);
+  limitree_config_free(config);
+}
+
 static void test_reload(void) {
   limitree_limiter *limiter = make_limiter();
   limitree_error *error = NULL;
@@ -339,6 +386,7 @@ static void test_null_handles(void) {
   CHECK(limitree_loop_fd(NULL) == -1);
   CHECK(limitree_error_status(NULL) == LIMITREE_OK);
   CHECK_TEXT(limitree_error_message(NULL), "");
+  CHECK_TEXT(limitree_error_reason(NULL), "");
   CHECK(limitree_error_count(NULL) == 0);
   CHECK(limitree_text_str(NULL).size == 0);
 
@@ -365,6 +413,14 @@ static void test_null_handles(void) {
   REFUSED(limitree_limiter_limit_stats(limiter, NULL, 0, NULL, NULL));
   REFUSED(limitree_limiter_describe(NULL, &text, NULL));
   REFUSED(limitree_limiter_describe(limiter, NULL, NULL));
+  REFUSED(limitree_limiter_reason_stats(NULL, NULL, 0, &count, NULL));
+  REFUSED(limitree_limiter_reason_stats(limiter, NULL, 1, &count, NULL));
+  REFUSED(limitree_limiter_reason_stats(limiter, NULL, 0, NULL, NULL));
+  REFUSED(limitree_limiter_round_trips(NULL, NULL, NULL));
+  REFUSED(limitree_limiter_round_trips(limiter, NULL, NULL));
+  REFUSED(limitree_limiter_prometheus(NULL, &text, NULL));
+  REFUSED(limitree_limiter_prometheus(limiter, NULL, NULL));
+  REFUSED(limitree_ping(NULL, NULL, NULL));
   REFUSED(limitree_limiter_explain(NULL, NULL, 0, &text, NULL));
   REFUSED(limitree_limiter_explain(limiter, NULL, 0, NULL, NULL));
   CHECK(limitree_config_set(config, "max_buckets", str("many"), &error) ==
@@ -408,6 +464,8 @@ int main(void) {
   test_levels();
   test_stats();
   test_texts();
+  test_memory_has_no_troubles();
+  test_options_that_do_not_go_together();
   test_reload();
   test_bad_arguments();
   test_null_handles();

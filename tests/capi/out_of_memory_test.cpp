@@ -141,6 +141,10 @@ int main() {
     return limitree_limiter_describe(limiter, &text, error);
   });
   limitree_text_free(text);
+  starve("prometheus", [&](limitree_error** error) {
+    return limitree_limiter_prometheus(limiter, &text, error);
+  });
+  limitree_text_free(text);
   starve("explain", [&](limitree_error** error) {
     return limitree_limiter_explain(limiter, segments[0], 2, &text, error);
   });
