@@ -2,26 +2,27 @@
 //
 // A family is what one key holds: all levels from the first segment that a
 // wildcard, pattern or CIDR child substituted down to the next such segment.
-// Levels above the first substituted segment are a family of their own.  Its
-// key is
+// Levels above the first substituted segment are a family of their own, which
+// goes by the path's first segment.  Its key is
 //     <prefix>{<path down to the outermost substituted segment>}<rest of it>
 // so that everything of one caller lies in one slot of a cluster; its hash has
 // a field for each level, named by the static rest of the path and the limit's
-// suffix ("" for the family's own level, "trade", "trade:spot#daily").
+// suffix ("" for the family's own level, "trade", "trade:spot#daily").  The
+// field ":", which no path can name, is the script's own: a second up to which
+// the key lives at least.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_HPP
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/plan.hpp"
 #include "base/status.hpp"
 #include "store/redis/command.hpp"
+#include "store/redis/family.hpp"
 
 namespace limitree::redis {
 
@@ -33,20 +34,20 @@ struct Address {
 Address address_of(const Plan& plan, const Level& level,
                    std::string_view prefix);
 
-// The levels of a plan that are decided by one call: all of them, or in a
-// cluster those of one slot.  Indices into plan.levels, ascending.
-using LevelSet = std::span<const std::uint32_t>;
-
 // The instant a store decides at: the server's own, or a caller's clock.
 using Now = std::optional<Instant>;
+
+struct Script;
 
 // A call of the script for some levels of a plan.
 class Call {
  public:
-  // The script decides `levels` as plan.operation asks for.  `plan` is read
-  // here and in read_reply() only.
-  // kInvalidArgument if a number is out of the range that the script computes
-  // exactly.
+  // The script decides `levels` as plan.operation asks for: those decided by
+  // one call, all of the plan or in a cluster those of one slot.  `plan` is
+  // read here and in read_reply() only.
+  // kInvalidArgument if a cost is negative, or a caller's clock names an
+  // instant before 1970 or too late for now + burst offset.
+  // REQUIRES: `levels` is not empty.
   Status encode(const Plan& plan, LevelSet levels, std::string_view prefix,
                 const Now& now);
 
@@ -57,9 +58,9 @@ class Call {
   // The key that decides the slot.
   std::string_view first_key() const;
 
-  // Sets level.debt of `levels` from the reply, and *charged to whether the
-  // script wrote anything.  kStoreProtocol if it is no such reply.
-  // Every number is range-checked: 0 <= debt <= burst offset.
+  // Sets level.debt of `levels`, as it was before the call, and *charged to
+  // whether the script wrote anything.  kStoreProtocol, and nothing is set, if
+  // it is no such reply.
   static Status read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
                            bool* charged);
 
@@ -67,10 +68,13 @@ class Call {
   std::string evalsha_;
   mutable std::string eval_;
   std::string first_key_;
+  const Script* script_ = nullptr;
+  std::size_t arguments_ = 0;  // where in evalsha_ they start
+  std::size_t words_ = 0;
 };
 
-// Appends the command that forgets the levels' buckets (a script as well, or
-// HDEL per key); its reply tells how many there were.
+// Appends the command that forgets the levels' buckets; its reply tells how
+// many there were.
 void append_reset(const Plan& plan, LevelSet levels, std::string_view prefix,
                   std::string* out);
 

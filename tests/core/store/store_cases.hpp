@@ -137,17 +137,6 @@ TYPED_TEST_P(StoreCases, TellsAPatternFromACallerOfThatName) {
   }
 }
 
-// A caller that gets an override keeps what is owed.
-TYPED_TEST_P(StoreCases, FindsACallerAgainUnderAnExactName) {
-  const Limit limit = simple_limit(std::chrono::seconds(1), 1);
-  this->once(Operation::kAuthorize, limit, "carol");
-  Plan plan(Operation::kAuthorize);
-  plan.segments.emplace_back("carol", Segment::Kind::kExact);
-  plan.add_level(&limit, 0u, 1u, 1);
-  ASSERT_TRUE(this->fixture.store()->decide(&plan).ok());
-  EXPECT_TRUE(plan.levels[0].verdict.limited);
-}
-
 TYPED_TEST_P(StoreCases, ChargesAllLevelsOrNone) {
   const Limit outer = simple_limit(std::chrono::seconds(1), 10);
   const Limit inner = simple_limit(std::chrono::seconds(1), 2);
@@ -236,10 +225,10 @@ TYPED_TEST_P(StoreCases, SurvivesAClockThatStepsBack) {
 REGISTER_TYPED_TEST_SUITE_P(
     StoreCases, AdmitsTheCapacityAndThenOnePerInterval, KeepsBucketsApart,
     TellsSegmentsFromTheirConcatenation, TellsAPatternFromACallerOfThatName,
-    FindsACallerAgainUnderAnExactName, ChargesAllLevelsOrNone,
-    DecidesMoreLevelsThanUsual, PeekAndCostZeroStoreNothing,
-    SpendNeverDeniesAndSaturates, RefundGivesBackUpToTheCapacity,
-    RefundInFullForgetsTheBucket, ResetForgets, SurvivesAClockThatStepsBack);
+    ChargesAllLevelsOrNone, DecidesMoreLevelsThanUsual,
+    PeekAndCostZeroStoreNothing, SpendNeverDeniesAndSaturates,
+    RefundGivesBackUpToTheCapacity, RefundInFullForgetsTheBucket, ResetForgets,
+    SurvivesAClockThatStepsBack);
 
 }  // namespace limitree
 

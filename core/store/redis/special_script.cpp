@@ -1,0 +1,329 @@
+#include "store/redis/special_script.hpp"
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "base/sha1.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+// A Lua function has 200 local variables at most; these take three each.
+constexpr std::size_t kMaxLevels = 12;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+// The texts; <i> is a level, <k> a family, <j> a level's place in the family.
+// decide.lua has the reasons for what they do.
+
+constexpr std::string_view kHead = R"(
+local call, sub, find = redis.call, string.sub, string.find
+local format = string.format
+local t = call('TIME')
+local s, n = t[1] + 0, t[2] * 1000
+)";
+
+constexpr std::string_view kReadFamily = R"(
+local r<k> = call('HMGET', KEYS[<k>], ':'<fields>)
+)";
+
+constexpr std::string_view kReadLevel = R"(
+local v<i>, h<i>, l<i> = r<k>[<j>], s, n
+if not v<i> then
+  v<i> = ''
+elseif #v<i> == 19 then
+  h<i>, l<i> = sub(v<i>, 1, -10) + 0, sub(v<i>, -9) + 0
+  if (h<i> - s) * 1e9 + l<i> - n < 0 then h<i>, l<i> = s, n end
+elseif #v<i> > 19 or not find(v<i>, '^%d+$') then
+  return redis.error_reply('WRONGTYPE a field of ' .. KEYS[<k>] ..
+    ' holds no time')
+end
+)";
+
+constexpr std::string_view kOverdrawn =
+    "(h<i> - s - <room_s>) * 1e9 + l<i> - n - <room_n> > 0";
+
+constexpr std::string_view kCharge = R"(
+h<i>, l<i> = h<i> + <charge_s>, l<i> + <charge_n>
+if l<i> >= 1e9 then h<i>, l<i> = h<i> + 1, l<i> - 1e9 end
+if h<i> > latest then latest = h<i> end
+)";
+
+constexpr std::string_view kWriteFamily = R"(
+horizon = tonumber(r<k>[1]) or 0
+if latest + 2 <= horizon then
+  call('HSET', KEYS[<k>]<set>)
+else
+  if horizon > 0 and call('HLEN', KEYS[<k>]) > <fields> then
+    local all = call('HGETALL', KEYS[<k>])
+    for i = 1, #all, 2 do
+      local f, v = all[i], all[i + 1]
+      if f ~= ':' and not find(f, '!', 1, true) and
+        find(v, '^%d+$') and (#v < 19 or #v == 19 and
+        (sub(v, 1, -10) - s) * 1e9 + sub(v, -9) - n <= 0) then
+        call('HDEL', KEYS[<k>], f)
+      end
+    end
+  end
+  horizon = 2 * latest - s + 2
+  call('HSET', KEYS[<k>], ':', horizon<set>)
+  call('EXPIRE', KEYS[<k>], horizon - s)
+end
+)";
+
+// Appends a text with the value of each <name> in its place.
+void append(
+    std::string_view text,
+    std::initializer_list<std::pair<std::string_view, std::string>> values,
+    std::string* out) {
+  if (text.starts_with('\n')) text.remove_prefix(1);
+  for (;;) {
+    const std::size_t open = text.find('<');
+    const std::size_t close = text.find_first_of("> ", open);
+    out->append(text.substr(0, open));
+    if (open == text.npos) return;
+    std::size_t used = open;
+    if (close != text.npos && text[close] == '>') {
+      const std::string_view name = text.substr(open + 1, close - open - 1);
+      for (const auto& [known, value] : values) {
+        if (known != name) continue;
+        out->append(value);
+        used = close + 1;
+      }
+    }
+    if (used == open) out->push_back(text[used++]);  // a "<" of its own
+    text.remove_prefix(used);
+  }
+}
+
+// A string of Lua, whatever bytes it has.
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= ' ' && byte < 0x7f && c != '\'' && c != '\\') {
+      out.push_back(c);
+      continue;
+    }
+    out.push_back('\\');
+    out.push_back(static_cast<char>('0' + byte / 100));
+    out.push_back(static_cast<char>('0' + byte / 10 % 10));
+    out.push_back(static_cast<char>('0' + byte % 10));
+  }
+  return out += '\'';
+}
+
+bool is_charged(const Level& level) {
+  return level.limit->mode == Mode::kEnforce;
+}
+
+// Writes a script: everything is read and decided before the first write.
+class Writer {
+ public:
+  Writer(const Plan& plan, const Families& families)
+      : plan_(plan), families_(families) {}
+
+  std::string write() {
+    append(kHead, {}, &text_);
+    each_family([this] { read_family(); });
+    each_family([this] { each_level([this] { read_level(); }); });
+    text_ += "local reply = t[1] .. ' ' .. t[2] .. '000 '";
+    for (std::size_t i = 1; i <= families_.levels().size(); ++i) {
+      text_ += (i > 1 ? " .. ' ' .. v" : " .. v") + std::to_string(i);
+    }
+    text_ += "\nif ";
+    each_family([this] { each_level([this] { deny_level(); }); });
+    text_ += " then return '- ' .. reply end\nlocal latest, horizon\n";
+    charged_ = false;
+    each_family([this] { write_family(); });
+    text_ += charged_ ? "return '+ ' .. reply\n" : "return '- ' .. reply\n";
+    return std::move(text_);
+  }
+
+ private:
+  template <typename Body>
+  void each_family(Body body) {
+    level_ = 0;
+    for (family_ = 0; family_ < families_.members().size(); ++family_) {
+      const std::size_t first = level_;
+      body();
+      level_ = first + member().levels;
+    }
+  }
+
+  template <typename Body>
+  void each_level(Body body) {
+    const std::size_t end = level_ + member().levels;
+    for (place_ = 0; level_ < end; ++level_, ++place_) body();
+  }
+
+  const Families::Member& member() const {
+    return families_.members()[family_];
+  }
+  const Level& level() const {
+    return plan_.levels[families_.levels()[level_]];
+  }
+  std::string field() const {
+    std::string name;
+    append_field(plan_, member().family, level(), &name);
+    return quoted(name);
+  }
+  std::string i() const { return std::to_string(level_ + 1); }
+  std::string k() const { return std::to_string(family_ + 1); }
+
+  void read_family() {
+    std::string fields;
+    each_level([&] { fields += ", " + field(); });
+    append(kReadFamily, {{"k", k()}, {"fields", fields}}, &text_);
+  }
+
+  void read_level() {
+    append(kReadLevel,
+           {{"i", i()}, {"k", k()}, {"j", std::to_string(place_ + 2)}}, &text_);
+  }
+
+  Duration charge() const {
+    return level().limit->rate.emission_interval * level().cost;
+  }
+
+  void deny_level() {
+    const std::int64_t room =
+        (level().limit->rate.burst_offset() - charge()).count();
+    if (level_ > 0) text_ += "\n  or ";
+    append(kOverdrawn,
+           {{"i", i()},
+            {"room_s", std::to_string(room / kSecond)},
+            {"room_n", std::to_string(room % kSecond)}},
+           &text_);
+  }
+
+  void write_family() {
+    std::string set;
+    each_level([&] {
+      if (!is_charged(level())) return;
+      if (set.empty()) text_ += "latest = 0\n";
+      append(kCharge,
+             {{"i", i()},
+              {"charge_s", std::to_string(charge().count() / kSecond)},
+              {"charge_n", std::to_string(charge().count() % kSecond)}},
+             &text_);
+      set += ",\n    " + field() + ", format('%d%09d', h" + i() + ", l" + i() +
+             ")";
+    });
+    if (set.empty()) return;
+    charged_ = true;
+    append(kWriteFamily,
+           {{"k", k()},
+            {"set", set},
+            {"fields", std::to_string(member().levels + 1)}},
+           &text_);
+  }
+
+  const Plan& plan_;
+  const Families& families_;
+  std::string text_;
+  std::size_t family_ = 0;  // where each_family() and each_level() are
+  std::size_t level_ = 0;
+  std::size_t place_ = 0;
+  bool charged_ = false;
+};
+
+bool is_common(const Plan& plan, const Families& families) {
+  if (plan.operation != Operation::kAuthorize) return false;
+  if (families.levels().size() > kMaxLevels) return false;
+  for (const std::uint32_t i : families.levels()) {
+    const Level& level = plan.levels[i];
+    const Limit& limit = *level.limit;
+    if (level.cost != limit.cost || level.cost == 0 ||
+        level.cost > limit.rate.capacity || limit.mode == Mode::kShadow ||
+        limit.charge != Charge::kAllOrNothing) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// All that a text is made of, in fewer bytes.
+std::string signature_of(const Plan& plan, const Families& families) {
+  std::string out;
+  out.reserve(256);
+  const auto number = [&out](std::int64_t value) {
+    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  std::size_t at = 0;
+  for (const Families::Member& member : families.members()) {
+    number(member.levels);
+    for (std::uint32_t i = 0; i < member.levels; ++i, ++at) {
+      const Level& level = plan.levels[families.levels()[at]];
+      const Limit& limit = *level.limit;
+      number(limit.rate.emission_interval.count());
+      number(limit.rate.capacity);
+      number(level.cost);
+      number(is_charged(level));
+      append_field(plan, member.family, level, &out);
+      out.push_back('\0');  // which append_segment() never writes
+    }
+  }
+  return out;
+}
+
+// A table that only grows, so that it needs no lock.
+class Scripts {
+ public:
+  template <typename Make>
+  const Script* get(const std::string& signature, Make make) {
+    std::size_t at = std::hash<std::string_view>()(signature) % kSlots;
+    const Entry* mine = nullptr;
+    for (;; at = (at + 1) % kSlots) {
+      const Entry* found = slots_[at].load(std::memory_order_acquire);
+      if (found == nullptr && mine == nullptr) {
+        if (count_.fetch_add(1, std::memory_order_relaxed) >=
+            kMaxSpecialScripts) {
+          count_.fetch_sub(1, std::memory_order_relaxed);
+          return nullptr;
+        }
+        mine = new Entry{signature, Script(make())};
+      }
+      if (found == nullptr && slots_[at].compare_exchange_strong(
+                                  found, mine, std::memory_order_acq_rel)) {
+        return &mine->script;
+      }
+      if (found->signature == signature) {
+        if (mine != nullptr) {  // another thread was faster
+          count_.fetch_sub(1, std::memory_order_relaxed);
+          delete mine;
+        }
+        return &found->script;
+      }
+    }
+  }
+
+ private:
+  struct Entry {
+    std::string signature;
+    Script script;
+  };
+  static constexpr std::size_t kSlots = 2 * kMaxSpecialScripts;
+
+  std::array<std::atomic<const Entry*>, kSlots> slots_{};
+  std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace
+
+Script::Script(std::string script)
+    : text(std::move(script)), sha1(sha1_hex(text)) {}
+
+const Script* special_script(const Plan& plan, const Families& families) {
+  static Scripts scripts;
+  if (!is_common(plan, families)) return nullptr;
+  return scripts.get(signature_of(plan, families),
+                     [&] { return Writer(plan, families).write(); });
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,121 @@
+// The Redis store in its smallest form: one blocking connection, no deadline,
+// no second try.  What is left is the script.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP
+
+#include <hiredis/hiredis.h>
+
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/judge.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "store/redis/command.hpp"
+#include "store/redis/script.hpp"
+#include "store/store.hpp"
+
+namespace limitree::redis {
+
+class ScriptStore : public Store {
+ public:
+  using Clock = std::function<Now()>;
+
+  // With the server's clock unless one is given.
+  explicit ScriptStore(
+      const RedisServer& server, Clock clock = [] { return std::nullopt; })
+      : context_(redisConnectUnix(server.socket().c_str())),
+        clock_(std::move(clock)) {}
+
+  Status decide(Plan* plan) override {
+    const std::vector<std::uint32_t> levels = all_levels(*plan);
+    Status encoded = call_.encode(*plan, levels, kPrefix, clock_());
+    if (!encoded.ok()) return encoded;
+    Reply reply = send(call_.evalsha());
+    if (is_error(*reply, "NOSCRIPT")) reply = send(call_.eval());
+    if (reply->type == REDIS_REPLY_ERROR) return failure(*reply);
+    Status read = Call::read_reply(*reply, plan, levels, &charged_);
+    if (read.ok()) {
+      judge(plan->operation, plan->levels.data(), plan->levels.size());
+    }
+    return read;
+  }
+
+  Status reset(const Plan& plan) override {
+    std::string command;
+    append_reset(plan, all_levels(plan), kPrefix, &command);
+    const Reply reply = send(command);
+    if (reply->type != REDIS_REPLY_INTEGER) return failure(*reply);
+    forgotten_ = reply->integer;
+    return {};
+  }
+
+  // Buckets, also such as are full again but were not written since.
+  StoreStats stats() override {
+    StoreStats stats;
+    const Reply keys = send_words({"KEYS", "*"});
+    for (std::size_t i = 0; i < keys->elements; ++i) {
+      const Reply fields = send_words({"HKEYS", keys->element[i]->str});
+      for (std::size_t j = 0; j < fields->elements; ++j) {
+        stats.buckets += std::string_view(fields->element[j]->str) != ":";
+      }
+    }
+    return stats;
+  }
+
+  // Of the last decide(): whether the script wrote anything.
+  bool charged() const { return charged_; }
+  // Of the last reset().
+  std::int64_t forgotten() const { return forgotten_; }
+
+  // Any command over the same connection.
+  Reply send(std::string_view command) {
+    redisAppendFormattedCommand(context_.get(), command.data(), command.size());
+    void* reply = nullptr;
+    if (redisGetReply(context_.get(), &reply) != REDIS_OK) {
+      throw std::runtime_error(context_->errstr);
+    }
+    return Reply(static_cast<redisReply*>(reply));
+  }
+  Reply send_words(std::initializer_list<std::string_view> words) {
+    std::string command;
+    append_command(words, &command);
+    return send(command);
+  }
+
+  static std::vector<std::uint32_t> all_levels(const Plan& plan) {
+    std::vector<std::uint32_t> levels(plan.levels.size());
+    std::iota(levels.begin(), levels.end(), 0u);
+    return levels;
+  }
+
+  static constexpr std::string_view kPrefix = "limitree:";
+
+ private:
+  struct Disconnect {
+    void operator()(redisContext* context) const { redisFree(context); }
+  };
+
+  static bool is_error(const redisReply& reply, std::string_view first_word) {
+    return reply.type == REDIS_REPLY_ERROR &&
+           std::string_view(reply.str, reply.len).starts_with(first_word);
+  }
+  static Status failure(const redisReply& reply) {
+    return Status(Code::kStoreUnavailable, {reply.str, reply.len});
+  }
+
+  const std::unique_ptr<redisContext, Disconnect> context_;
+  const Clock clock_;
+  Call call_;
+  bool charged_ = false;
+  std::int64_t forgotten_ = 0;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP

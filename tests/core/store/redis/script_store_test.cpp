@@ -1,0 +1,28 @@
+// What every store must do, by the script and nothing else.
+
+#include "core/store/redis/script_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/store/manual_clock.hpp"
+#include "core/store/store_cases.hpp"
+
+namespace limitree {
+namespace {
+
+class ScriptFixture {
+ public:
+  Store* store() { return &store_; }
+  void advance(Duration by) { clock_.advance(by); }
+
+ private:
+  ManualClock clock_;
+  const redis::RedisServer server_;
+  redis::ScriptStore store_{server_,
+                            [this]() -> redis::Now { return clock_.now(); }};
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Script, StoreCases, ScriptFixture);
+
+}  // namespace
+}  // namespace limitree
