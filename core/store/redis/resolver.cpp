@@ -188,11 +188,10 @@ bool Resolver::done() {
 
 void Resolver::abandon_after_fork() {
   if (lookup_ == nullptr) return;
-  close(lookup_->event);
-  // The rest may be half written.  It is left as it is: the thread that would
-  // have freed it does not exist here.
-  [[maybe_unused]] const auto* const left =
-      new std::shared_ptr<Lookup>(std::move(lookup_));
+  close(std::exchange(lookup_->event, -1));
+  // The rest stays where it is if the thread had a part in it when the process
+  // was forked: it may be half written, and who would free it does not exist.
+  lookup_.reset();
 }
 
 }  // namespace limitree::redis

@@ -73,8 +73,8 @@ Status file_error(const char* what, const std::string& file) {
 }
 
 // Asked for the password of a key: never on the terminal of the host.
-int no_password(char* /*buffer*/, int /*size*/, int /*writing*/,
-                void* /*data*/) {
+int no_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* locked) {
+  *static_cast<bool*>(locked) = true;
   return -1;
 }
 
@@ -99,8 +99,17 @@ Status load_files(const TlsSettings& settings, SSL_CTX* context) {
     return file_error("tls_cert_file", settings.cert_file);
   }
   SSL_CTX_set_default_passwd_cb(context, no_password);
-  if (SSL_CTX_use_PrivateKey_file(context, settings.key_file.c_str(),
-                                  SSL_FILETYPE_PEM) != 1) {
+  bool locked = false;
+  SSL_CTX_set_default_passwd_cb_userdata(context, &locked);
+  const bool used =
+      SSL_CTX_use_PrivateKey_file(context, settings.key_file.c_str(),
+                                  SSL_FILETYPE_PEM) == 1;
+  SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
+  if (locked) {
+    return {Code::kInvalidConfig,
+            "tls_key_file " + settings.key_file + ": it must not be encrypted"};
+  }
+  if (!used) {
     return file_error("tls_key_file", settings.key_file);
   }
   return {};

@@ -21,18 +21,21 @@ namespace {
 // Longer than anything that goes well takes.
 constexpr int kPatienceMs = 10'000;
 
-sockaddr_in loopback(int port) {
+const std::string kHost = "127.0.0.1";
+
+sockaddr_in socket_address(const std::string& text, int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  inet_pton(AF_INET, text.c_str(), &address.sin_addr);
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   return address;
 }
 
-// A socket that listens on a port chosen by the system.
-int listen_on_loopback(int backlog, int* port) {
+// A socket that listens on *port, or on one of the system's choice if that is
+// 0.
+int listen_on(const std::string& text, int backlog, int* port) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
+  sockaddr_in address = socket_address(text, *port);
   socklen_t size = sizeof address;
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   if (listener < 0 || bind(listener, any, size) != 0 ||
@@ -44,9 +47,9 @@ int listen_on_loopback(int backlog, int* port) {
   return listener;
 }
 
-Endpoint loopback_endpoint(int port) {
+Endpoint endpoint_of(const std::string& host, int port) {
   Endpoint endpoint;
-  endpoint.host = "127.0.0.1";
+  endpoint.host = host;
   endpoint.port = static_cast<std::uint16_t>(port);
   return endpoint;
 }
@@ -121,7 +124,7 @@ FakeServer::FakeServer(std::function<void(Peer&)> script)
 
 FakeServer::FakeServer(std::vector<std::function<void(Peer&)>> scripts)
     : scripts_(std::move(scripts)),
-      listener_(listen_on_loopback(128, &port_)),
+      listener_(listen_on(kHost, 128, &port_)),
       stop_(eventfd(0, EFD_CLOEXEC)),
       accepter_([this] { accept_all(); }) {}
 
@@ -133,7 +136,7 @@ FakeServer::~FakeServer() {
   close(stop_);
 }
 
-Endpoint FakeServer::endpoint() const { return loopback_endpoint(port_); }
+Endpoint FakeServer::endpoint() const { return endpoint_of(kHost, port_); }
 
 int FakeServer::connections() const {
   const std::lock_guard lock(mutex_);
@@ -161,16 +164,17 @@ void FakeServer::accept_all() {
 
 // ---- DeafServer -------------------------------------------------------------
 
-DeafServer::DeafServer() : listener_(listen_on_loopback(0, &port_)) {
+DeafServer::DeafServer(const std::string& address, int port)
+    : address_(address), port_(port), listener_(listen_on(address, 0, &port_)) {
   // A queue of length 0 takes one connection, or two; those after these get no
   // answer.
-  const sockaddr_in address = loopback(port_);
+  const sockaddr_in target = socket_address(address_, port_);
   while (true) {
     const int one =
         socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (one < 0) throw std::runtime_error("no socket");
     queued_.push_back(one);
-    connect(one, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    connect(one, reinterpret_cast<const sockaddr*>(&target), sizeof target);
     pollfd watched{one, POLLOUT, 0};
     if (poll(&watched, 1, 100) == 0) break;
   }
@@ -181,6 +185,6 @@ DeafServer::~DeafServer() {
   close(listener_);
 }
 
-Endpoint DeafServer::endpoint() const { return loopback_endpoint(port_); }
+Endpoint DeafServer::endpoint() const { return endpoint_of(address_, port_); }
 
 }  // namespace limitree::redis

@@ -75,7 +75,8 @@ class FakeServer {
 // ever.
 class DeafServer {
  public:
-  DeafServer();
+  // On a port of the system's choice if `port` is 0.
+  explicit DeafServer(const std::string& address = "127.0.0.1", int port = 0);
   ~DeafServer();
   DeafServer(const DeafServer&) = delete;
   DeafServer& operator=(const DeafServer&) = delete;
@@ -84,8 +85,9 @@ class DeafServer {
   Endpoint endpoint() const;
 
  private:
-  int port_ = 0;
-  int listener_ = -1;
+  const std::string address_;
+  int port_;
+  const int listener_;
   std::vector<int> queued_;
 };
 
