@@ -230,40 +230,59 @@ bool SentinelRouter::learn(Node* node, const Target& target,
 Router::Check SentinelRouter::check_due(Node* node, Monotonic now) {
   Monotonic due = next_check_.load(std::memory_order_relaxed);
   if (now < due || node != primary_.load(std::memory_order_relaxed) ||
-      !next_check_.compare_exchange_strong(due, now + kBetweenChecks,
+      !next_check_.compare_exchange_strong(due, now + kBetweenLooks,
                                            std::memory_order_relaxed)) {
     return {};
   }
   const std::lock_guard lock(mutex_);
+  if (asked_.node != nullptr && now < asked_until_) return asked_;
+  return next_check(node, now);
+}
+
+Router::Check SentinelRouter::next_check(Node* primary, Monotonic now) {
+  if (asked_.node != nullptr) {  // it keeps silent
+    if (Sentinel* const it = known(asked_.node->endpoint())) it->word.reset();
+    move_to_back(asked_.node->endpoint());
+    asked_ = {};
+  }
   role_is_next_ = !role_is_next_;
-  if (!role_is_next_) return {node, ask_role_};
+  if (!role_is_next_) {
+    next_check_.store(now + kBetweenChecks, std::memory_order_relaxed);
+    return {primary, ask_role_};
+  }
   Sentinel& sentinel = *std::min_element(
       sentinels_.begin(), sentinels_.end(),
       [](const Sentinel& a, const Sentinel& b) { return a.turn < b.turn; });
   const bool others = turns_ % kTurnsBetweenSentinels == 0;
   sentinel.turn = ++turns_;
-  return {sentinel_nodes_.at(sentinel.endpoint),
-          others ? ask_sentinels_ : ask_primary_};
+  asked_ = {sentinel_nodes_.at(sentinel.endpoint),
+            others ? ask_sentinels_ : ask_primary_};
+  asked_until_ = now + kBetweenChecks;
+  return asked_;
 }
 
 void SentinelRouter::checked(Node* node, const Outcome& outcome) {
   if (node != primary_.load(std::memory_order_relaxed)) {
-    heard(node->endpoint(), outcome);
+    heard(node, outcome);
   } else if (outcome.trouble == Trouble::kNone && is_replica(*outcome.reply)) {
     forget(node);
   }
 }
 
-void SentinelRouter::heard(const Endpoint& sentinel, const Outcome& outcome) {
+void SentinelRouter::heard(Node* node, const Outcome& outcome) {
   const std::lock_guard lock(mutex_);
-  Sentinel* const it = known(sentinel);
+  if (node == asked_.node) {
+    asked_ = {};
+    next_check_.store(asked_until_, std::memory_order_relaxed);
+  }
+  Sentinel* const it = known(node->endpoint());
   if (it == nullptr) return;
   if (outcome.trouble != Trouble::kNone) {
     it->word.reset();
   } else if (std::optional<Endpoint> word = read_primary(*outcome.reply)) {
     hear_word(it, std::move(*word));
   } else if (const auto others = read_sentinels(*outcome.reply)) {
-    hear_others(sentinel, *others);
+    hear_others(node->endpoint(), *others);
   }
 }
 

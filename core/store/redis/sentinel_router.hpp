@@ -37,6 +37,10 @@ class SentinelRouter final : public Router {
   // Between two checks, of which every other is for a sentinel.
   static constexpr Duration kBetweenChecks = std::chrono::milliseconds(500);
 
+  // After a sentinel was asked: nobody waits for its answer, so that it may
+  // come to be read only when something is to be sent there again.
+  static constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+
   // After nobody could tell.
   static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
 
@@ -69,9 +73,10 @@ class SentinelRouter final : public Router {
   void found_none(DiscoveryFailure failure, bool in_time);
 
   void forget(Node* node);
-  void heard(const Endpoint& sentinel, const Outcome& outcome);
+  void heard(Node* node, const Outcome& outcome);
 
   // With the mutex held.
+  Check next_check(Node* primary, Monotonic now);
   void hear_word(Sentinel* sentinel, Endpoint word);
   void hear_others(const Endpoint& sentinel,
                    const std::vector<Endpoint>& others);
@@ -92,6 +97,8 @@ class SentinelRouter final : public Router {
   std::mutex mutex_;                 // guards what follows
   std::vector<Sentinel> sentinels_;  // in the order of asking
   DiscoveryFailure failure_;
+  Check asked_;  // of a sentinel, and not yet answered
+  Monotonic asked_until_;
   bool role_is_next_ = false;  // to be checked
   std::uint32_t turns_ = 0;    // of sentinels in checks
 };

@@ -1,6 +1,7 @@
 #include "core/store/redis/sentinel_fixture.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "core/store/redis/await.hpp"
@@ -101,10 +102,19 @@ std::string SentinelFixture::url() const {
   return url + kService;
 }
 
+// A server that becomes a replica breaks off every connection.
+bool SentinelFixture::says_primary(std::size_t server) const {
+  if (servers_[server]->pid() == 0 || suspended_[server]) return false;
+  try {
+    return servers_[server]->cli({"ROLE"}).starts_with("master\n");
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 bool SentinelFixture::is_primary(int server) const {
   const auto i = static_cast<std::size_t>(server);
-  if (servers_[i]->pid() == 0 || suspended_[i]) return false;
-  if (!servers_[i]->cli({"ROLE"}).starts_with("master\n")) return false;
+  if (!says_primary(i)) return false;
   const std::string port = "\n" + std::to_string(servers_[i]->port());
   const auto votes = std::count_if(
       sentinels_.begin(), sentinels_.end(),

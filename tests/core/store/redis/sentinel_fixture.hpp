@@ -53,6 +53,7 @@ class SentinelFixture {
   void start_servers();
   void start_sentinels();
   bool knows_everybody(const RedisServer& sentinel) const;
+  bool says_primary(std::size_t server) const;
   bool is_primary(int server) const;
 
   const SentinelFixtureOptions options_;

@@ -51,19 +51,22 @@ class SentinelRouterTest : public testing::Test {
     return router_->check_due(router_->route(Target{}), now_);
   }
 
-  // Answers checks until one of `sentinel` for the primary has been answered.
+  // Answers checks until `sentinel` has been asked for the primary and has said
+  // `answer`.  The others say what they said before.
   void hear(const std::string& sentinel, const std::string& answer) {
     for (int i = 0; i < 100; ++i) {
       const Router::Check check = next_check();
       if (check.node == nullptr) continue;
       const std::string who = check.node->endpoint().text();
-      if (check.bytes.find("ROLE") != check.bytes.npos) {
-        router_->checked(check.node, outcome_of(kPrimary));
-      } else if (who == sentinel &&
-                 check.bytes.find("get-master") != check.bytes.npos) {
-        router_->checked(check.node, outcome_of(answer));
-        return;
+      const bool sought =
+          who == sentinel &&
+          check.bytes.find("get-master-addr-by-name") != check.bytes.npos;
+      if (sought) said_[who] = answer;
+      const auto said = said_.find(who);
+      if (said != said_.end()) {
+        router_->checked(check.node, outcome_of(said->second));
       }
+      if (sought) return;
     }
     FAIL() << sentinel << " is never asked";
   }
@@ -73,6 +76,7 @@ class SentinelRouterTest : public testing::Test {
   Settings settings_;
   Traffic traffic_;
   std::unique_ptr<Router> router_;
+  Answers said_;
   Monotonic now_ = std::chrono::steady_clock::now();
 };
 
@@ -303,6 +307,35 @@ TEST_F(SentinelRouterTest, ChecksTheRoleOfThePrimary) {
   // Nothing is due by a server that is none of ours.
   EXPECT_EQ(router().check_due(primary, now_ + std::chrono::hours(1)).node,
             nullptr);
+}
+
+TEST_F(SentinelRouterTest, LooksForTheAnswerOfASentinel) {
+  make_and_find("redis+sentinel://s1,s2/mymaster",
+                {{"s1:26379", names("a", "6379")},
+                 {"s2:26379", names("a", "6379")},
+                 {"a:6379", kPrimary}});
+  Node* const primary = router().route(Target{});
+  const Router::Check asked = next_check();
+  const auto look = [&] {
+    now_ += SentinelRouter::kBetweenLooks;
+    return router().check_due(primary, now_);
+  };
+  for (int i = 0; i < 3; ++i) {
+    const Router::Check again = look();
+    EXPECT_EQ(again.node, asked.node);
+    EXPECT_EQ(again.bytes, asked.bytes);
+  }
+  router().checked(asked.node, outcome_of(others({})));
+  EXPECT_EQ(look().node, nullptr) << "answered";
+
+  // One that keeps silent is left alone after a while.
+  Router::Check check = next_check();
+  while (check.node == nullptr || check.node == primary) check = next_check();
+  EXPECT_NE(check.node, asked.node);
+  int looks = 0;
+  while (look().node != primary) ++looks;
+  EXPECT_EQ(looks,
+            SentinelRouter::kBetweenChecks / SentinelRouter::kBetweenLooks - 1);
 }
 
 TEST_F(SentinelRouterTest, FollowsWhatMostSentinelsSay) {

@@ -1,0 +1,147 @@
+// Finding the nodes of a real cluster while slots move and nodes are lost.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/store/redis/await.hpp"
+#include "core/store/redis/cluster_fixture.hpp"
+#include "core/store/redis/load.hpp"
+
+namespace limitree::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kGrace = 20ms;
+
+Settings settings_of(const std::string& url, Duration timeout = 50ms) {
+  Settings settings;
+  settings.url = parse_url(url).value();
+  settings.timeout = timeout;
+  return settings;
+}
+
+std::string first_node_of(ClusterFixture& fixture) {
+  return "redis+cluster://127.0.0.1:" + std::to_string(fixture.node(0).port());
+}
+
+int sum(RedisServer& node, const std::vector<std::string>& keys) {
+  int all = 0;
+  for (const std::string& key : keys) {
+    const std::string value = node.cli({"GET", key});
+    if (value != "(nil)") all += std::stoi(value);
+  }
+  return all;
+}
+
+TEST(Cluster, SendsEachKeyToItsNode) {
+  ClusterFixture fixture;
+  Calls calls(settings_of(first_node_of(fixture), 5s));
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(calls.count("key" + std::to_string(i)), "");
+  }
+  int keys = 0;
+  for (int i = 0; i < ClusterFixture::kPrimaries; ++i) {
+    const int here = std::stoi(fixture.node(i).cli({"DBSIZE"}));
+    EXPECT_GT(here, 50);
+    keys += here;
+  }
+  EXPECT_EQ(keys, 300);
+}
+
+// No caller sees anything of it.
+TEST(Cluster, FollowsSlotsThatMove) {
+  ClusterFixture fixture;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 4; ++i) keys.push_back(std::to_string(i) + "{tag}");
+  const int slot = slot_of(keys[0]);
+  int owner = fixture.owner(slot);
+
+  Calls calls(settings_of(first_node_of(fixture), 2s));
+  Load load(&calls, keys);
+  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  for (int i = 0; i < 9; ++i) {
+    owner = (owner + 1) % ClusterFixture::kPrimaries;
+    fixture.begin_move(slot, owner);
+    do {
+      const int counted = load.counted();
+      await("calls", [&] { return load.counted() > counted + 40; });
+    } while (fixture.move_key(slot));
+    fixture.end_move(slot);
+  }
+  load.stop();
+  EXPECT_EQ(load.unknown(), 0) << load.last_trouble();
+  EXPECT_EQ(load.refused(), 0) << load.last_trouble();
+  EXPECT_EQ(sum(fixture.node(owner), keys), load.counted());
+}
+
+// Two keys of a slot that are not on the same side: TRYAGAIN until they are.
+TEST(Cluster, WaitsForKeysThatMove) {
+  ClusterFixture fixture;
+  const int slot = slot_of("{tag}");
+  const int from = fixture.owner(slot);
+  const int to = (from + 1) % ClusterFixture::kPrimaries;
+  Calls calls(settings_of(first_node_of(fixture), 20s));
+  ASSERT_EQ(calls.count("a{tag}"), "");
+  ASSERT_EQ(calls.count("b{tag}"), "");
+  fixture.begin_move(slot, to);
+  ASSERT_TRUE(fixture.move_key(slot));
+
+  KeyTask task("{tag}", {"MGET", "a{tag}", "b{tag}"});
+  std::thread call([&] { calls.run(&task); });
+  // It has been sent and sent back for some time.
+  await("attempts on the new side", [&] {
+    return fixture.node(to).cli({"INFO", "errorstats"}).find("TRYAGAIN") !=
+               std::string::npos ||
+           fixture.node(from).cli({"INFO", "errorstats"}).find("TRYAGAIN") !=
+               std::string::npos;
+  });
+  while (fixture.move_key(slot)) {
+  }
+  fixture.end_move(slot);
+  call.join();
+  ASSERT_EQ(task.outcome.trouble, Trouble::kNone) << task.outcome.detail;
+  EXPECT_EQ(task.outcome.reply->elements, 2U);
+  EXPECT_GT(task.attempts, 1);
+}
+
+// The URL names nothing but the node that dies: the others are known by then.
+void lose_a_node(bool kill) {
+  ClusterFixture fixture;
+  const std::string key = "{user:alex}";  // of node 1
+  const std::string lost_key = "b";       // of node 0
+  ASSERT_EQ(fixture.owner(slot_of(key)), 1);
+  ASSERT_EQ(fixture.owner(slot_of(lost_key)), 0);
+  Calls calls(settings_of(first_node_of(fixture)));
+  Load load(&calls, {lost_key, key, lost_key, key});
+  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+
+  kill ? fixture.node(0).kill() : fixture.suspend(0);
+  EXPECT_EQ(fixture.await_owner(slot_of(lost_key), 0), 3);
+  const auto promoted = std::chrono::steady_clock::now();
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
+  // The old one comes back as a replica.
+  kill ? fixture.node(0).start() : fixture.resume(0);
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  load.stop();
+  EXPECT_LT(load.overrun(), kGrace);
+  EXPECT_LE(sum(fixture.node(3), {lost_key}) + sum(fixture.node(1), {key}),
+            load.counted() + load.unknown());
+}
+
+TEST(Cluster, FollowsANodeThatIsKilled) { lose_a_node(true); }
+
+TEST(Cluster, FollowsANodeThatHangs) { lose_a_node(false); }
+
+TEST(Cluster, SaysWhoIsNone) {
+  const RedisServer server;
+  Calls calls(settings_of(
+      "redis+cluster://127.0.0.1:" + std::to_string(server.port()), 5s));
+  EXPECT_NE(calls.count("a").find("cluster support disabled"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace limitree::redis

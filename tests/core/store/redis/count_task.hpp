@@ -1,0 +1,66 @@
+// Counting on a server, as tests do that want to know what became of each call.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_COUNT_TASK_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_COUNT_TASK_HPP
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "store/redis/redirect.hpp"
+#include "store/redis/slot.hpp"
+#include "store/redis/task.hpp"
+
+namespace limitree::redis {
+
+// One command, that goes where it is sent on to until it is carried out.
+class KeyTask : public Task {
+ public:
+  // `key` decides the slot.
+  KeyTask(std::string_view key, std::initializer_list<std::string_view> words)
+      : target_{.slot = slot_of(key)} {
+    append_command(words, &bytes_);
+  }
+
+  Step start() override { return {Step::Kind::kSend}; }
+  Step resumed() override { return {Step::Kind::kSend}; }
+  std::string_view bytes() const override { return bytes_; }
+  const Target& target() const override { return target_; }
+
+  Step answered(Outcome of) override {
+    outcome = std::move(of);
+    ++attempts;
+    target_.endpoint.reset();
+    target_.asking = false;
+    switch (outcome.trouble) {
+      case Trouble::kAsk:
+        target_.endpoint = parse_redirect(*outcome.reply).value().endpoint;
+        target_.asking = true;
+        return {Step::Kind::kSend};
+      case Trouble::kMoved:
+      case Trouble::kReadOnly:
+        return {Step::Kind::kSend};
+      case Trouble::kTryAgain:
+        return {Step::Kind::kPause, std::chrono::milliseconds(1)};
+      default:
+        return {};
+    }
+  }
+
+  Outcome outcome;
+  int attempts = 0;
+
+ private:
+  Target target_;
+  std::string bytes_;
+};
+
+struct CountTask : KeyTask {
+  explicit CountTask(std::string_view key) : KeyTask(key, {"INCR", key}) {}
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_COUNT_TASK_HPP

@@ -1,0 +1,171 @@
+// Threads that count on servers without end, while a test does them harm.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_LOAD_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_LOAD_HPP
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/store/redis/count_task.hpp"
+#include "store/redis/router.hpp"
+#include "store/redis/run.hpp"
+#include "store/redis/traffic.hpp"
+
+namespace limitree::redis {
+
+// What a store has, as far as finding servers and sending commands goes.
+class Calls {
+ public:
+  explicit Calls(Settings settings)
+      : settings_(std::move(settings)),
+        router_(make_router(settings_, &traffic_)),
+        runner_(router_.get()) {}
+
+  const Settings& settings() const { return settings_; }
+
+  void run(Task* task) {
+    runner_.run(task, std::chrono::steady_clock::now() + settings_.timeout);
+  }
+
+  // "" if it was counted, else what became of it.
+  std::string count(std::string_view key) {
+    CountTask task(key);
+    run(&task);
+    return task.outcome.trouble == Trouble::kNone ? "" : task.outcome.detail;
+  }
+
+ private:
+  const Settings settings_;
+  Traffic traffic_;
+  const std::unique_ptr<Router> router_;
+  Runner runner_;
+};
+
+// How late this machine wakes a thread that sleeps: what no call can help.
+class StallMeter {
+ public:
+  StallMeter() : thread_([this] { measure(); }) {}
+  ~StallMeter() {
+    done_ = true;
+    thread_.join();
+  }
+  StallMeter(const StallMeter&) = delete;
+  StallMeter& operator=(const StallMeter&) = delete;
+
+  Duration longest() const { return Duration(longest_.load()); }
+
+ private:
+  void measure() {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto kNap = std::chrono::milliseconds(1);
+    while (!done_) {
+      const auto start = Clock::now();
+      std::this_thread::sleep_for(kNap);
+      const std::int64_t late = Duration(Clock::now() - start - kNap).count();
+      if (late > longest_) longest_ = late;
+    }
+  }
+
+  std::atomic<bool> done_{false};
+  std::atomic<std::int64_t> longest_{0};
+  std::thread thread_;
+};
+
+// Counts each of `keys` in a thread of its own, until it is destroyed.
+class Load {
+ public:
+  Load(Calls* calls, std::vector<std::string> keys)
+      : calls_(calls), keys_(std::move(keys)) {
+    for (const std::string& key : keys_) {
+      threads_.emplace_back([this, &key] { work(key); });
+    }
+  }
+  ~Load() { stop(); }
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+  void stop() {
+    done_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  int counted() const { return counted_; }  // acknowledged
+  int unknown() const { return unknown_; }  // sent, and no answer
+  int refused() const { return refused_; }  // certainly not counted
+  std::string last_trouble() const {
+    const std::lock_guard lock(mutex_);
+    return last_trouble_;
+  }
+
+  // How much longer than the deadline a call took, this machine's own delays
+  // left out; negative if none did.
+  Duration overrun() const {
+    return Duration(longest_.load()) - calls_->settings().timeout -
+           stalls_.longest();
+  }
+
+  // Waits until so many calls in a row have gone well; false if that takes too
+  // long.
+  bool recovers(Duration patience = std::chrono::seconds(20)) const {
+    constexpr int kEnough = 200;
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    for (int counted = counted_, bad = unknown_ + refused_;
+         counted_ < counted + kEnough;) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (bad == unknown_ + refused_) continue;
+      counted = counted_;
+      bad = unknown_ + refused_;
+    }
+    return true;
+  }
+
+ private:
+  void work(const std::string& key) {
+    while (!done_) {
+      CountTask task(key);
+      const auto start = std::chrono::steady_clock::now();
+      calls_->run(&task);
+      note(task.outcome, std::chrono::steady_clock::now() - start);
+      // Leaves some of the processors to the servers.
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+    }
+  }
+
+  void note(const Outcome& outcome, Duration took) {
+    if (outcome.trouble == Trouble::kNone) {
+      ++counted_;
+    } else {
+      const std::lock_guard lock(mutex_);
+      ++(outcome.fate == Outcome::Fate::kUnknown ? unknown_ : refused_);
+      last_trouble_ = outcome.detail;
+    }
+    std::int64_t longest = longest_;
+    while (took.count() > longest &&
+           !longest_.compare_exchange_weak(longest, took.count())) {
+    }
+  }
+
+  Calls* const calls_;
+  const std::vector<std::string> keys_;
+  const StallMeter stalls_;
+  std::atomic<bool> done_{false};
+  std::atomic<int> counted_{0};
+  std::atomic<int> unknown_{0};
+  std::atomic<int> refused_{0};
+  std::atomic<std::int64_t> longest_{0};
+  mutable std::mutex mutex_;
+  std::string last_trouble_;  // guarded by mutex_
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_LOAD_HPP
