@@ -18,7 +18,8 @@ namespace {
 
 constexpr const char* kFooter =
     "limits.yaml and logs may be \"-\" for standard input.\n"
-    "Exit codes: 0 fine; 1 a file, or the limits in it, is bad; 2 usage.";
+    "Exit codes: 0 fine; 1 a file, the limits in it, or the store, is bad; "
+    "2 usage.";
 
 constexpr const char* kCheckFooter =
     "Example:\n  limitree check examples/limits.yaml";
@@ -30,6 +31,8 @@ constexpr const char* kTryFooter =
     "After --then comes another path with its own options; all steps share "
     "their\nbuckets and their clock, which nothing but --every and --after "
     "moves.\n\n"
+    "With --store the attempts are real: they charge buckets that others see, "
+    "and\n--every and --after are refused.\n\n"
     "response  limited (0 or 1), limit, remaining, retry after, reset after "
     "of the\n          whole decision, in whole seconds; -1: no need to wait, "
     "or no use\nleft      tokens left of the tokens in a full bucket\n"
@@ -38,6 +41,28 @@ constexpr const char* kTryFooter =
     "Example:\n"
     "  limitree try examples/limits.yaml user alex trade --times 8 \\\n"
     "    --then user alex withdrawal --times 2";
+
+constexpr const char* kStoreFooter =
+    "The store is a URL such as redis://localhost:6379/0, rediss://host,\n"
+    "redis+unix:///path, redis+sentinel://h1,h2/service or "
+    "redis+cluster://h1,h2.\nOther users of this machine can see command "
+    "lines: put a URL with a password\ninto the environment as "
+    "LIMITREE_STORE.\n\n"
+    "--set names an option of the library, such as timeout or tls_ca_file.  "
+    "The\ntimeout is 2s if it is not set.\n\n";
+
+constexpr const char* kPingExample =
+    "Example:\n  limitree ping --store redis://localhost:6379";
+
+constexpr const char* kShowExample =
+    "Example:\n"
+    "  limitree show examples/limits.yaml user alex trade \\\n"
+    "    --store redis://localhost:6379";
+
+constexpr const char* kResetExample =
+    "Example:\n"
+    "  limitree reset examples/limits.yaml user alex trade --leaf \\\n"
+    "    --store redis://localhost:6379";
 
 constexpr const char* kReplayFooter =
     "Logs are in the common or combined format, plain or gzip; without any, "
@@ -100,6 +125,16 @@ void add_path(CLI::App* app, std::vector<std::string>* path) {
       ->type_name("SEGMENT");
 }
 
+void add_remote(CLI::App* app, Remote* remote) {
+  app->add_option("-u,--store", remote->store,
+                  "where the buckets are (LIMITREE_STORE)")
+      ->type_name("URL");
+  app->add_option("--set", remote->settings,
+                  "an option of the library; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
+}
+
 void add_step(CLI::App* app, TryStep* step) {
   add_path(app, &step->path);
   add_count(app, "--times", {1, 100'000}, &step->times,
@@ -135,8 +170,47 @@ CLI::App* add_try(CLI::App* app, TryOptions* options) {
       app->add_subcommand("try", "Show the responses to a series of attempts");
   add_limits(attempt, &options->limits);
   add_step(attempt, &options->steps.front());
+  attempt
+      ->add_option("-u,--store", options->remote.store,
+                   "decide there, and now; \"env\": LIMITREE_STORE")
+      ->type_name("URL");
+  attempt
+      ->add_option("--set", options->remote.settings,
+                   "an option of the library; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
   attempt->footer(kTryFooter);
   return attempt;
+}
+
+CLI::App* add_ping(CLI::App* app, PingOptions* options) {
+  CLI::App* const ping =
+      app->add_subcommand("ping", "Ask a store whether it is there");
+  add_remote(ping, &options->remote);
+  ping->footer(std::string(kStoreFooter) + kPingExample);
+  return ping;
+}
+
+CLI::App* add_show(CLI::App* app, ShowOptions* options) {
+  CLI::App* const show = app->add_subcommand(
+      "show", "Show what is left in the buckets of a caller");
+  add_limits(show, &options->limits);
+  add_path(show, &options->path);
+  add_remote(show, &options->remote);
+  show->footer(std::string(kStoreFooter) + kShowExample);
+  return show;
+}
+
+CLI::App* add_reset(CLI::App* app, ResetOptions* options) {
+  CLI::App* const reset =
+      app->add_subcommand("reset", "Forget the buckets of a caller");
+  add_limits(reset, &options->limits);
+  add_path(reset, &options->path);
+  reset->add_flag("--leaf", options->leaf,
+                  "those of the deepest node that has limits alone");
+  add_remote(reset, &options->remote);
+  reset->footer(std::string(kStoreFooter) + kResetExample);
+  return reset;
 }
 
 CLI::App* add_replay(CLI::App* app, ReplayOptions* options) {
@@ -226,6 +300,9 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   ExplainOptions explain_options;
   TryOptions try_options{.limits = {}, .steps = {TryStep()}};
   ReplayOptions replay_options;
+  PingOptions ping_options;
+  ShowOptions show_options;
+  ResetOptions reset_options;
 
   CLI::App app("Rate limiting by trees of limits", "limitree");
   app.set_version_flag("--version",
@@ -237,6 +314,9 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   const CLI::App* const explain = add_explain(&app, &explain_options);
   const CLI::App* const attempt = add_try(&app, &try_options);
   add_replay(&app, &replay_options);
+  const CLI::App* const ping = add_ping(&app, &ping_options);
+  const CLI::App* const show = add_show(&app, &show_options);
+  const CLI::App* const reset = add_reset(&app, &reset_options);
 
   check_command(app, words);
   std::vector<std::vector<std::string>> steps;
@@ -258,6 +338,9 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
     }
     return try_options;
   }
+  if (ping->parsed()) return ping_options;
+  if (show->parsed()) return show_options;
+  if (reset->parsed()) return reset_options;
   if (replay_options.logs.empty()) replay_options.logs.emplace_back("-");
   return replay_options;
 }

@@ -12,12 +12,14 @@
 #include <variant>
 #include <vector>
 
+#include "remote.hpp"
+
 namespace limitree::cli {
 
 // Documented in docs/command-line.md.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitBadInput = 1,  // a file, the limits in it, or a path they refuse
+  kExitBadInput = 1,  // a file, its limits, a path they refuse, the store
   kExitUsage = 2,     // the command line itself
 };
 
@@ -45,6 +47,7 @@ struct TryStep {
 struct TryOptions {
   std::string limits;
   std::vector<TryStep> steps;
+  Remote remote;  // no store: in memory, by a clock that the steps move
 };
 
 struct ReplayOptions {
@@ -56,13 +59,34 @@ struct ReplayOptions {
   bool json = false;
 };
 
+struct PingOptions {
+  Remote remote;
+};
+
+// Whose buckets, and where they are.
+struct CallerOptions {
+  std::string limits;
+  std::vector<std::string> path;
+  Remote remote;
+};
+
+struct ShowOptions : CallerOptions {};
+
+struct ResetOptions : CallerOptions {
+  bool leaf = false;  // those of the deepest node alone
+};
+
 using Command =
-    std::variant<CheckOptions, ExplainOptions, TryOptions, ReplayOptions>;
+    std::variant<CheckOptions, ExplainOptions, TryOptions, ReplayOptions,
+                 PingOptions, ShowOptions, ResetOptions>;
 
 int run(const CheckOptions& options);
 int run(const ExplainOptions& options);
 int run(const TryOptions& options);
 int run(const ReplayOptions& options);
+int run(const PingOptions& options);
+int run(const ShowOptions& options);
+int run(const ResetOptions& options);
 
 }  // namespace limitree::cli
 

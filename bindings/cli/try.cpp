@@ -1,7 +1,8 @@
 // `limitree try`: what would a caller see who acts like this?
 //
-// One limiter decides all steps, on a clock that moves only as the command
-// line says, so nothing waits and every run gives the same answers.
+// One limiter decides all steps.  In memory that is on a clock that moves only
+// as the command line says, so nothing waits and every run gives the same
+// answers; a store that is named decides by its own buckets, now.
 
 #include <unistd.h>
 
@@ -9,7 +10,9 @@
 #include <utility>
 
 #include "command.hpp"
+#include "failure.hpp"
 #include "format.hpp"
+#include "level_text.hpp"
 #include "limits_file.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
@@ -35,12 +38,19 @@ std::int64_t read_clock(void* now_ns) {
 
 class Trial {
  public:
-  explicit Trial(const std::string& limits)
+  explicit Trial(const TryOptions& options)
       : limiter_([&] {
+          const Remote& remote = options.remote;
           Config config;
-          read_limits(limits, &config);
-          config.set_clock(read_clock, &now_ns_);
-          return Limiter(config);
+          if (remote.store.empty()) {
+            set_store(remote, "memory://", &config);
+            config.set_clock(read_clock, &now_ns_);
+          } else {
+            set_store(remote, remote.store == "env" ? url_of({}) : remote.store,
+                      &config);
+          }
+          read_limits(options.limits, &config);
+          return limiter_of(config);
         }()) {}
 
   std::vector<Attempt> make(const TryStep& step) {
@@ -69,9 +79,28 @@ class Trial {
   Limiter limiter_;
 };
 
+// Who decided, if it was not the store: " (deny_cache)".
+std::string source_text(std::int32_t source) {
+  switch (source) {
+    case LIMITREE_SOURCE_STORE:
+      return "";
+    case LIMITREE_SOURCE_DENY_CACHE:
+      return " (deny_cache)";
+    case LIMITREE_SOURCE_LOCAL:
+      return " (local)";
+    case LIMITREE_SOURCE_ALLOW:
+      return " (allow)";
+    case LIMITREE_SOURCE_DENY:
+      return " (deny)";
+    default:
+      return " (source " + std::to_string(source) + ')';
+  }
+}
+
 Cell answer_cell(const Decision& decision) {
-  if (decision.limited != 0) return {"limited", Colour::kRed};
-  return {"allowed", Colour::kGreen};
+  const std::string source = source_text(decision.source);
+  if (decision.limited != 0) return {"limited" + source, Colour::kRed};
+  return {"allowed" + source, Colour::kGreen};
 }
 
 // "[1, 6, 0, 2, 9]"
@@ -86,18 +115,9 @@ std::string cell_text(const Decision& decision) {
 
 void add_level_cells(const limitree_level& level, std::vector<Cell>* row) {
   const Colour colour = level.limited != 0 ? Colour::kRed : Colour::kNone;
-  row->push_back(
-      {std::to_string(level.remaining) + '/' + std::to_string(level.limit),
-       colour});
+  row->push_back({left_text(level), colour});
   row->push_back({wait_text(level.retry_after_ns), colour});
   row->push_back({duration_text(level.reset_after_ns), Colour::kNone});
-}
-
-std::string policy_title(const limitree_level& level, bool utf8) {
-  std::string title = printable(to_view(level.policy), utf8);
-  if (level.mode == LIMITREE_SHADOW) title += " (shadow)";
-  if (level.mode == LIMITREE_CHECK) title += " (check)";
-  return title;
 }
 
 void add_level_columns(Table* table) {
@@ -189,7 +209,12 @@ int run(const TryOptions& options) {
                                [](const TryStep& step) {
                                  return step.every_ns + step.after_ns != 0;
                                })};
-  Trial trial(options.limits);
+  if (view.with_time && !options.remote.store.empty()) {
+    throw UsageError(
+        "--every and --after need the clock that is there without "
+        "--store; see --help");
+  }
+  Trial trial(options);
   std::string text;
   for (const TryStep& step : options.steps) {
     const std::vector<Attempt> attempts = trial.make(step);

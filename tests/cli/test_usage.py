@@ -10,7 +10,8 @@ def test_version():
     assert out.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["check", "explain", "try", "replay"])
+@pytest.mark.parametrize("command", ["check", "explain", "try", "replay",
+                                     "show", "reset"])
 def test_help_of_each_command_has_an_example(command):
     out = good(command, "--help")
     assert f"limitree {command} examples/" in out
@@ -19,7 +20,8 @@ def test_help_of_each_command_has_an_example(command):
 
 def test_help_lists_the_commands_and_exit_codes():
     out = good("--help")
-    for word in ("check", "explain", "try", "replay", "Exit codes"):
+    for word in ("check", "explain", "try", "replay", "ping", "show", "reset",
+                 "Exit codes"):
         assert word in out
 
 
@@ -69,7 +71,8 @@ def test_usage_errors_say_what_is_wrong():
         "limitree: --path 'ip,{address}': no field is called {address}; ")
 
 
-@pytest.mark.parametrize("command", ["check", "explain", "try", "replay"])
+@pytest.mark.parametrize("command", ["check", "explain", "try", "replay",
+                                     "ping", "show", "reset"])
 def test_segments_may_look_like_commands(command):
     out = good("explain", EXAMPLE, "user", command, "trade")
     assert command in out

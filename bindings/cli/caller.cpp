@@ -1,0 +1,90 @@
+// `limitree show` and `limitree reset`: the buckets of one caller.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command.hpp"
+#include "format.hpp"
+#include "level_text.hpp"
+#include "limits_file.hpp"
+#include "remote.hpp"
+#include "table.hpp"
+#include "terminal.hpp"
+
+namespace limitree::cli {
+
+namespace {
+
+constexpr std::size_t kMaxLevels = 64;
+
+Limiter limiter_for(const CallerOptions& options) {
+  const std::string url = url_of(options.remote);
+  Config config;
+  set_store(options.remote, url, &config);
+  read_limits(options.limits, &config);
+  return limiter_of(config);
+}
+
+std::vector<limitree_level> peek(Limiter* limiter,
+                                 const std::vector<limitree_str>& path,
+                                 std::int64_t cost) {
+  const limitree_path one = {path.data(), path.size(), cost};
+  std::vector<limitree_level> levels(kMaxLevels);
+  const Decision decision = limiter->decide(LIMITREE_PEEK, {&one, 1}, levels);
+  levels.resize(
+      std::min(kMaxLevels, static_cast<std::size_t>(decision.level_count)));
+  return levels;
+}
+
+// What is left in each bucket, as a request of cost 0 sees it, and when a token
+// more fits, as one of cost 1 does.
+std::string state(Limiter* limiter, const std::vector<limitree_str>& path,
+                  const Terminal& terminal) {
+  const std::vector<limitree_level> now = peek(limiter, path, 0);
+  const std::vector<limitree_level> next = peek(limiter, path, 1);
+  if (now.empty()) return "no limit lies on this path\n";
+  Table table;
+  table.add_column("limit", Align::kLeft);
+  table.add_column("left", Align::kRight);
+  table.add_column("one more in", Align::kRight);
+  table.add_column("full again in", Align::kRight);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const bool empty = next[i].limited != 0;
+    const Colour colour = empty ? Colour::kRed : Colour::kNone;
+    const std::int64_t reset_ns = now[i].reset_after_ns;
+    table.add_row({{policy_title(now[i], terminal.utf8)},
+                   {left_text(now[i]), colour},
+                   {wait_text(next[i].retry_after_ns), colour},
+                   {reset_ns == 0 ? "-" : duration_text(reset_ns)}});
+  }
+  return table.text(terminal);
+}
+
+}  // namespace
+
+int run(const ShowOptions& options) {
+  const Terminal terminal = Terminal::of(STDOUT_FILENO);
+  Limiter limiter = limiter_for(options);
+  print(state(&limiter, to_path(options.path), terminal));
+  return kExitOk;
+}
+
+int run(const ResetOptions& options) {
+  const Terminal terminal = Terminal::of(STDOUT_FILENO);
+  Limiter limiter = limiter_for(options);
+  const std::vector<limitree_str> path = to_path(options.path);
+  if (options.leaf) {
+    limiter.reset_leaf(path);
+  } else {
+    limiter.reset(path);
+  }
+  print(state(&limiter, path, terminal));
+  return kExitOk;
+}
+
+}  // namespace limitree::cli

@@ -1,0 +1,18 @@
+#include "level_text.hpp"
+
+#include "format.hpp"
+
+namespace limitree::cli {
+
+std::string policy_title(const limitree_level& level, bool utf8) {
+  std::string title = printable(to_view(level.policy), utf8);
+  if (level.mode == LIMITREE_SHADOW) title += " (shadow)";
+  if (level.mode == LIMITREE_CHECK) title += " (check)";
+  return title;
+}
+
+std::string left_text(const limitree_level& level) {
+  return std::to_string(level.remaining) + '/' + std::to_string(level.limit);
+}
+
+}  // namespace limitree::cli
