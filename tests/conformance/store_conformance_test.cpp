@@ -1,204 +1,52 @@
-// The vectors through the store interface: judge(), aggregate() and a store.
+// The vectors through the memory store.
 
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <map>
-#include <set>
-
-#include "base/decision.hpp"
-#include "base/judge.hpp"
-#include "conformance/vectors.hpp"
+#include "conformance/store_runner.hpp"
 #include "store/memory_store.hpp"
 
 namespace limitree::conformance {
 namespace {
 
-std::int64_t read_clock(void* now) { return *static_cast<std::int64_t*>(now); }
-
-std::int64_t or_never(Duration wait) {
-  return wait == kNever ? -1 : wait.count();
-}
-
-Outcome outcome_of(const Verdict& verdict, std::int64_t capacity) {
-  Decision alone;
-  alone.limited = verdict.limited;
-  alone.limit = capacity;
-  alone.remaining = verdict.remaining;
-  alone.retry_after = verdict.retry_after;
-  alone.reset_after = verdict.reset_after;
-  const Cell cell = to_cell(alone);
-  return {.limited = verdict.limited,
-          .limit = capacity,
-          .remaining = verdict.remaining,
-          .retry_after_ns = or_never(verdict.retry_after),
-          .reset_after_ns = verdict.reset_after.count(),
-          .next_in_ns = or_never(verdict.next_after),
-          .charged = verdict.charged,
-          .five = {cell.begin(), cell.end()}};
-}
-
-Outcome outcome_of(const Decision& decision) {
-  const Cell cell = to_cell(decision);
-  return {.limited = decision.limited,
-          .limit = decision.limit,
-          .remaining = decision.remaining,
-          .retry_after_ns = or_never(decision.retry_after),
-          .reset_after_ns = decision.reset_after.count(),
-          .binding = decision.binding,
-          .five = {cell.begin(), cell.end()}};
-}
-
-class StoreRunner {
+class MemoryBackend : public Backend {
  public:
-  explicit StoreRunner(const json& test) : rule_(test.at("rule")) {}
+  Store* store() override { return &store_; }
 
-  void run(const json& step) {
-    const std::string op = step.at("op");
-    now_ns_ = base_ns() + step.value("now_ns", std::int64_t{0});
-    if (op == "set_state") {
-      set_state(step.at("key"), base_ns() + step.at("tat_ns").get<int64_t>());
-      return;
-    }
-    if (op == "reset") {
-      for (const std::string key : step.at("keys")) reset(key);
-    } else {
-      decide(op, step);
-    }
-    expect_state(step.at("expect").at("state_after"));
+  // Charges a fresh bucket one nanosecond's worth, just before the TAT.
+  void set_tat(Plan* plan, std::int64_t tat_ns) override {
+    set_now(tat_ns - 1);
+    EXPECT_TRUE(store_.decide(plan).ok());
+  }
+
+  void expect_no_tat(Plan* plan) override {
+    EXPECT_LE(debt(plan), Duration(0));
+  }
+
+  void expect_tat(Plan* plan, std::int64_t tat_ns) override {
+    // A bucket whose TAT has passed may be gone.
+    EXPECT_EQ(std::max(debt(plan), Duration(0)),
+              std::max(Duration(tat_ns - now_ns()), Duration(0)));
   }
 
  private:
-  // One Limit for each (key, parameters), as a tree has it.
-  Result<const Limit*> limit_of(const json& level) {
-    Result<Rate> rate =
-        make_rate(level.at("count"), Duration(level.at("period_ns")),
-                  level.at("capacity"));
-    if (!rate.ok()) return std::move(rate.status());
-    const std::string mode = level.value("mode", "enforce");
-    json identity = level;
-    identity.erase("cost");
-    auto [known, is_new] = by_identity_.emplace(identity.dump(), nullptr);
-    if (is_new) {
-      Limit& limit = limits_.emplace_back();
-      limit.rate = rate.value();
-      limit.mode = mode == "spend"   ? Mode::kShadow
-                   : mode == "check" ? Mode::kCheck
-                                     : Mode::kEnforce;
-      limit.charge =
-          rule_ == "ind" ? Charge::kIndependent : Charge::kAllOrNothing;
-      known->second = &limit;
-    }
-    return known->second;
+  static std::int64_t read_clock(void* self) {
+    return static_cast<MemoryBackend*>(self)->now_ns();
   }
 
-  void add(Plan* plan, const Limit* limit, const std::string& key,
-           std::int64_t cost) {
-    const auto first = static_cast<std::uint32_t>(plan->segments.size());
-    plan->segments.push_back(
-        {*keys_.insert(key).first, Segment::Kind::kCaller});
-    plan->add_level(limit, first, 1, cost);
+  // The stored TAT less now, through the interface: peek leaves it unclamped.
+  Duration debt(Plan* plan) {
+    EXPECT_TRUE(store_.decide(plan).ok());
+    return plan->levels[0].debt;
   }
 
-  Status fill(const json& levels, Plan* plan) {
-    for (const json& level : levels) {
-      if (level.at("cost") < 0) {
-        return Status(Code::kInvalidArgument, "negative");  // Limiter's rule
-      }
-      Result<const Limit*> limit = limit_of(level);
-      if (!limit.ok()) return std::move(limit.status());
-      add(plan, limit.value(), level.at("key"), level.at("cost"));
-    }
-    return join_same_buckets(plan);
-  }
-
-  void decide(const std::string& op, const json& step) {
-    static const std::map<std::string, Operation> kOperations = {
-        {"spend", Operation::kAuthorize},
-        {"check", Operation::kPeek},
-        {"refund", Operation::kRefund}};
-    const json& expect = step.at("expect");
-    Plan plan(kOperations.at(op));
-    const Status filled = fill(step.at("levels"), &plan);
-    ASSERT_EQ(filled.ok(), !expect.contains("error")) << expect;
-    if (!filled.ok()) return;
-
-    if (!plan.levels.empty()) {
-      ASSERT_TRUE(store_.decide(&plan).ok());
-    }
-    ASSERT_EQ(plan.levels.size(), expect.at("levels").size());
-    for (std::size_t i = 0; i < plan.levels.size(); ++i) {
-      const json& expected = expect.at("levels")[i];
-      const Level& level = plan.levels[i];
-      EXPECT_EQ(
-          as_expected(outcome_of(level.verdict, level.limit->rate.capacity),
-                      expected),
-          expected)
-          << "level " << i;
-    }
-    const json& expected = expect.at("aggregate");
-    EXPECT_EQ(as_expected(outcome_of(aggregate(plan)), expected), expected);
-  }
-
-  // The stored TAT less now, through the interface: peek() leaves it unclamped.
-  Duration debt(const std::string& key) {
-    Plan plan(Operation::kPeek);
-    add(&plan, &any_, key, 0);
-    EXPECT_TRUE(store_.decide(&plan).ok());
-    return plan.levels[0].debt;
-  }
-
-  void reset(const std::string& key) {
-    Plan plan(Operation::kRefund);
-    add(&plan, &any_, key, 0);
-    EXPECT_TRUE(store_.reset(plan).ok());
-  }
-
-  // Charges a fresh bucket one nanosecond's worth, just before the TAT.
-  void set_state(const std::string& key, std::int64_t tat_ns) {
-    reset(key);
-    now_ns_ = tat_ns - 1;
-    Plan plan(Operation::kAuthorize);
-    add(&plan, &any_, key, 1);
-    EXPECT_TRUE(store_.decide(&plan).ok());
-  }
-
-  void expect_state(const json& expected) {
-    for (const std::string& key : keys_) {
-      if (!expected.contains(key)) {
-        EXPECT_LE(debt(key), Duration(0)) << key;
-        continue;
-      }
-      const Duration due(base_ns() + expected.at(key).get<int64_t>() - now_ns_);
-      // A bucket whose TAT has passed may be gone.
-      EXPECT_EQ(std::max(debt(key), Duration(0)), std::max(due, Duration(0)))
-          << key;
-    }
-  }
-
-  const std::string rule_;
-  std::int64_t now_ns_ = 0;
-  MemoryStore store_{1000, Clock(read_clock, &now_ns_)};
-  std::deque<Limit> limits_;
-  std::map<std::string, const Limit*> by_identity_;
-  std::set<std::string> keys_;
-  const Limit any_ = [] {
-    Limit limit;
-    limit.rate = {Duration(1), 1};
-    return limit;
-  }();
+  MemoryStore store_{1000, Clock(read_clock, this)};
 };
 
 class StoreConformance : public testing::TestWithParam<Case> {};
 
 TEST_P(StoreConformance, Case) {
-  const json& test = *GetParam().test;
-  StoreRunner runner(test);
-  int number = 0;
-  for (const json& step : test.at("steps")) {
-    SCOPED_TRACE("step " + std::to_string(number++));
-    runner.run(step);
-  }
+  MemoryBackend backend;
+  run_case(*GetParam().test, &backend);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gcra, StoreConformance, testing::ValuesIn(cases()),

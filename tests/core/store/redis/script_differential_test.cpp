@@ -1,0 +1,416 @@
+// Random requests: the script and the memory store give the same verdicts, and
+// the script leaves behind what judge() says.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/store/manual_clock.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "core/store/redis/script_store.hpp"
+#include "store/memory_store.hpp"
+#include "store/redis/special_script.hpp"
+
+namespace limitree::redis {
+namespace {
+
+using Kind = Segment::Kind;
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+
+  std::int64_t up_to(std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(0, most)(engine_);
+  }
+  bool one_in(std::int64_t count) { return up_to(count - 1) == 0; }
+
+  // All magnitudes alike: 1 ... most.
+  std::int64_t magnitude(std::int64_t most) {
+    const double power = std::uniform_real_distribution<double>(0, 1)(engine_);
+    const double value = std::pow(static_cast<double>(most), power);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(value), 1, most);
+  }
+
+  template <typename T, std::size_t N>
+  T any_of(const T (&values)[N]) {
+    return values[up_to(N - 1)];
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+// Where buckets are: families of several fields, one below another, and of
+// nobody.
+struct Place {
+  std::vector<Segment> path;
+  const char* suffix = "";
+};
+
+const std::vector<Place>& places() {
+  static const std::vector<Place> all = [] {
+    std::vector<Place> made;
+    for (const char* user : {"alex", "bo}{", "c:d"}) {
+      const Segment root = {"user", Kind::kExact};
+      const Segment caller = {user, Kind::kCaller};
+      made.push_back({{root, caller}});
+      made.push_back({{root, caller}, "#daily"});
+      made.push_back({{root, caller, {"trade", Kind::kExact}}});
+      made.push_back({{root, caller, {"it's \\ \"\xc3\xa9\"", Kind::kExact}}});
+      made.push_back(
+          {{root, caller, {"o", Kind::kExact}, {"1", Kind::kCaller}}});
+      made.push_back({{root,
+                       caller,
+                       {"o", Kind::kExact},
+                       {"2", Kind::kCaller},
+                       {"leg", Kind::kExact}}});
+    }
+    made.push_back({{{"user", Kind::kExact}}});
+    made.push_back({{{"api", Kind::kExact}, {"v1", Kind::kExact}}});
+    made.push_back({{{"api", Kind::kExact}, {"f*", Kind::kPattern}}});
+    return made;
+  }();
+  return all;
+}
+
+enum class Size : std::uint8_t { kAny, kShort };
+
+Limit random_limit(Random* random, const Place& place, Size size) {
+  Limit limit;
+  const std::int64_t longest =
+      size == Size::kShort ? 300'000'000 : kMaxBurstOffset.count();
+  const std::int64_t offset = random->magnitude(longest);
+  limit.rate.capacity =
+      random->one_in(3) ? random->up_to(4) + 1 : random->magnitude(offset);
+  limit.rate.capacity = std::min(limit.rate.capacity, offset);
+  limit.rate.emission_interval = Duration(offset / limit.rate.capacity);
+  limit.mode = random->any_of({Mode::kEnforce, Mode::kEnforce, Mode::kEnforce,
+                               Mode::kShadow, Mode::kCheck});
+  limit.cost = random->any_of({1, 1, 1, 2, 0});
+  limit.suffix = place.suffix;
+  return limit;
+}
+
+// One limit for each place at a time, as in a tree.
+class Limits {
+ public:
+  Limits(Random* random, Size size) : random_(random), size_(size) {}
+
+  const Limit* of(const Place& place) {
+    const Limit*& known = current_[&place];
+    if (known == nullptr || random_->one_in(50)) {
+      known = &all_.emplace_back(random_limit(random_, place, size_));
+    }
+    return known;
+  }
+
+ private:
+  Random* const random_;
+  const Size size_;
+  std::deque<Limit> all_;
+  std::map<const Place*, const Limit*> current_;
+};
+
+std::int64_t random_cost(Random* random, const Limit& limit) {
+  switch (random->up_to(7)) {
+    case 0:
+      return 0;
+    case 1:
+      return limit.rate.capacity;
+    case 2:
+      return saturating_cost(limit.rate.capacity, 2);
+    case 3:
+      return INT64_MAX;
+    case 4:
+      return random->magnitude(limit.rate.capacity);
+    default:
+      return 1;
+  }
+}
+
+// Some levels, each with a path of its own.  `common`: of cost 1.
+void fill(Random* random, Limits* limits, bool common, Plan* plan) {
+  std::vector<const Place*> chosen;
+  for (const Place& place : places()) chosen.push_back(&place);
+  const Charge charge = !common && random->one_in(4) ? Charge::kIndependent
+                                                     : Charge::kAllOrNothing;
+  const std::int64_t count = random->one_in(20) ? 14 : random->up_to(3) + 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = chosen.begin() +
+                    random->up_to(static_cast<std::int64_t>(chosen.size()) - 1);
+    const Place& place = **at;
+    chosen.erase(at);
+    const Limit* limit = limits->of(place);
+    if (limit->charge != charge) {
+      const_cast<Limit*>(limit)->charge = charge;  // of the whole tree
+    }
+    const std::int64_t cost = common ? 1 : random_cost(random, *limit);
+    const auto first = static_cast<std::uint32_t>(plan->segments.size());
+    for (const Segment& segment : place.path) plan->segments.push_back(segment);
+    plan->add_level(limit, first, static_cast<std::uint32_t>(place.path.size()),
+                    saturating_cost(cost, limit->cost));
+  }
+}
+
+Operation random_operation(Random* random) {
+  return random->any_of({Operation::kAuthorize, Operation::kAuthorize,
+                         Operation::kAuthorize, Operation::kPeek,
+                         Operation::kSpend, Operation::kRefund});
+}
+
+std::string text_of(const Verdict& verdict) {
+  std::string text = verdict.limited ? "limited" : "allowed";
+  text += verdict.charged ? " charged" : "";
+  for (const std::int64_t number :
+       {verdict.remaining, verdict.retry_after.count(),
+        verdict.reset_after.count(), verdict.next_after.count()}) {
+    text += " " + std::to_string(number);
+  }
+  return text;
+}
+
+std::string text_of(const Plan& plan) {
+  std::string text =
+      "operation " + std::to_string(static_cast<int>(plan.operation));
+  for (const Level& level : plan.levels) {
+    text += "\n  debt " +
+            std::to_string(std::max(level.debt, Duration(0)).count()) +
+            " cost " + std::to_string(level.cost) + ": " +
+            text_of(level.verdict);
+  }
+  return text;
+}
+
+std::uint64_t seed() {
+  const char* const given = std::getenv("LIMITREE_TEST_SEED");
+  const std::uint64_t one =
+      given != nullptr ? std::stoull(given) : std::random_device{}();
+  std::printf("LIMITREE_TEST_SEED=%llu\n",
+              static_cast<unsigned long long>(one));
+  return one;
+}
+
+// The two stores side by side, on one clock.
+class Differential : public testing::Test {
+ protected:
+  static constexpr Instant kLast = Instant::max() - kMaxBurstOffset;
+
+  // Every bucket, in a plan that asks for nothing.
+  void fill_all(Plan* plan) {
+    for (const Place& place : places()) {
+      const auto first = static_cast<std::uint32_t>(plan->segments.size());
+      for (const Segment& part : place.path) plan->segments.push_back(part);
+      plan->add_level(limits_.of(place), first,
+                      static_cast<std::uint32_t>(place.path.size()), 0);
+    }
+  }
+
+  // Either store may have forgotten a bucket that is full, and then does not
+  // owe what a clock that steps back would bring back.  So both forget now.
+  void forget_full_buckets() {
+    Plan all(Operation::kPeek);
+    fill_all(&all);
+    ASSERT_TRUE(memory_.decide(&all).ok());
+    Plan full(Operation::kPeek);
+    for (const Level& level : all.levels) {
+      if (level.debt > Duration(0)) continue;
+      const auto first = static_cast<std::uint32_t>(full.segments.size());
+      for (std::uint32_t i = 0; i < level.depth; ++i) {
+        full.segments.push_back(all.segments[level.first + i]);
+      }
+      full.add_level(level.limit, first, level.depth, 0);
+    }
+    if (full.levels.empty()) return;
+    ASSERT_TRUE(memory_.reset(full).ok());
+    ASSERT_TRUE(script_.reset(full).ok());
+  }
+
+  void move_clock() {
+    const std::int64_t now = clock_.now().time_since_epoch().count();
+    switch (random_.up_to(19)) {
+      case 0:
+        forget_full_buckets();
+        clock_.set(Instant(Duration(now - random_.up_to(now))));
+        break;
+      case 1:
+        forget_full_buckets();
+        clock_.set(Instant(
+            Duration(now - std::min(now, random_.magnitude(kLongest)))));
+        break;
+      case 2:
+        if (!random_.one_in(10)) break;
+        forget_full_buckets();
+        clock_.set(random_.one_in(2) ? Instant{} : kLast);
+        break;
+      case 3:
+      case 4:
+        break;
+      default:
+        clock_.set(std::min(
+            kLast, saturating_add(clock_.now(),
+                                  Duration(random_.magnitude(kLongest)))));
+    }
+  }
+
+  static constexpr std::int64_t kLongest = 4'000'000'000'000'000'000;
+
+  Random random_{seed()};
+  Limits limits_{&random_, Size::kAny};
+  ManualClock clock_;
+  MemoryStore memory_{100'000, clock_.clock()};
+  const RedisServer server_;
+  ScriptStore script_{server_, [this]() -> Now { return clock_.now(); }};
+};
+
+TEST_F(Differential, AgreesWithTheMemoryStore) {
+  int charged = 0;
+  int limited = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    move_clock();
+    const Operation operation = random_operation(&random_);
+    Plan one(operation);
+    fill(&random_, &limits_, false, &one);
+    Plan two(operation);
+    for (const Segment& segment : one.segments) two.segments.push_back(segment);
+    for (const Level& level : one.levels) {
+      two.add_level(level.limit, level.first, level.depth, level.cost);
+    }
+    ASSERT_TRUE(memory_.decide(&one).ok());
+    ASSERT_TRUE(script_.decide(&two).ok());
+    ASSERT_EQ(text_of(one), text_of(two)) << "request " << i;
+    const auto is_charged = [](const Level& level) {
+      return level.verdict.charged;
+    };
+    ASSERT_EQ(script_.charged(), std::ranges::any_of(two.levels, is_charged))
+        << "request " << i << "\n"
+        << text_of(two);
+    charged += script_.charged();
+    limited += one.levels[0].verdict.limited;
+  }
+  // That it was worth it.
+  EXPECT_GT(charged, 3000);
+  EXPECT_GT(limited, 1000);
+}
+
+// With the server's own clock, where special scripts are used: what a reply
+// says was found is what was there, and what judge() makes of it is what is
+// there now.
+class OwnClock : public testing::Test {
+ protected:
+  static std::string stored(ScriptStore* store, const Address& address) {
+    const Reply reply = store->send_words({"HGET", address.key, address.field});
+    return reply->type == REDIS_REPLY_STRING
+               ? std::string(reply->str, reply->len)
+               : "";
+  }
+
+  Address address(const Level& level, const Plan& plan) {
+    return address_of(plan, level, ScriptStore::kPrefix);
+  }
+
+  // No field outlives its key, and no key is kept much longer than twice the
+  // debt.
+  void expect_lifetime(const std::string& key) {
+    const Reply reply =
+        store_.send_words({"EVAL",
+                           "local t = redis.call('TIME') "
+                           "return {redis.call('PTTL', KEYS[1]), t[1], t[2], "
+                           "redis.call('HGETALL', KEYS[1])}",
+                           "1", key});
+    if (reply->element[0]->integer == -2) return;  // there is no such key
+    const std::int64_t now =
+        std::stoll(reply->element[1]->str) * 1'000'000'000 +
+        std::stoll(reply->element[2]->str) * 1000;
+    // Redis counts whole milliseconds, and had its clock read before TIME.
+    const std::int64_t end = now + (reply->element[0]->integer + 1) * 1'000'000;
+    std::int64_t latest = 0;
+    const redisReply& all = *reply->element[3];
+    for (std::size_t i = 0; i < all.elements; i += 2) {
+      const std::int64_t value = std::stoll(all.element[i + 1]->str);
+      if (std::string_view(all.element[i]->str) == ":") {
+        EXPECT_GE(end, value * 1'000'000'000);
+      } else {
+        latest = std::max(latest, value);
+      }
+    }
+    EXPECT_GE(end, latest);
+    longest_stay_ = std::max(longest_stay_, end - now);
+  }
+
+  Random random_{seed()};
+  Limits limits_{&random_, Size::kShort};
+  const RedisServer server_;
+  ScriptStore store_{server_};
+  std::int64_t longest_stay_ = 0;
+};
+
+TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
+  Call call;
+  int special = 0;
+  int charged_ones = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const bool common = random_.one_in(2);
+    Plan plan(common ? Operation::kAuthorize : random_operation(&random_));
+    fill(&random_, &limits_, common, &plan);
+    const std::vector<std::uint32_t> levels = ScriptStore::all_levels(plan);
+    special += special_script(plan, Families(plan, levels)) != nullptr;
+
+    std::vector<std::string> before;
+    for (const Level& level : plan.levels) {
+      before.push_back(stored(&store_, address(level, plan)));
+    }
+    ASSERT_TRUE(call.encode(plan, levels, ScriptStore::kPrefix, {}).ok());
+    Reply reply = store_.send(call.evalsha());
+    if (reply->type == REDIS_REPLY_ERROR) reply = store_.send(call.eval());
+    ASSERT_EQ(reply->type, REDIS_REPLY_STRING) << reply->str;
+    bool charged = false;
+    ASSERT_TRUE(Call::read_reply(*reply, &plan, levels, &charged).ok());
+    judge(plan.operation, plan.levels.data(), plan.levels.size());
+
+    std::int64_t s = 0;
+    std::int64_t n = 0;
+    ASSERT_EQ(std::sscanf(reply->str + 2, "%ld %ld", &s, &n), 2);
+    const std::int64_t now = s * 1'000'000'000 + n;
+    bool any = false;
+    for (std::size_t at = 0; at < levels.size(); ++at) {
+      const Level& level = plan.levels[at];
+      const std::string found = stored(&store_, address(level, plan));
+      std::string expected = before[at];
+      if (level.verdict.charged) {
+        any = true;
+        expected =
+            level.verdict.reset_after == Duration(0)
+                ? ""
+                : std::to_string(now + level.verdict.reset_after.count());
+      } else if (found.empty() && !before[at].empty()) {
+        EXPECT_LE(std::stoll(before[at]), now);  // it was full, and was pruned
+        continue;
+      }
+      ASSERT_EQ(found, expected) << "request " << i << ", level " << at << "\n"
+                                 << reply->str << "\n"
+                                 << text_of(plan) << "\n"
+                                 << call.eval();
+      if (!before[at].empty() && std::stoll(before[at]) > now) {
+        ASSERT_EQ(level.debt.count(), std::stoll(before[at]) - now);
+      }
+    }
+    ASSERT_EQ(charged, any);
+    charged_ones += charged;
+    expect_lifetime(address(plan.levels[0], plan).key);
+  }
+  EXPECT_GT(special, 150);
+  EXPECT_GT(charged_ones, 800);
+  EXPECT_LE(longest_stay_, 4'100'000'000) << "debts of 0.3 seconds";
+}
+
+}  // namespace
+}  // namespace limitree::redis
