@@ -1,0 +1,129 @@
+// The rights that docs/redis.md names: they suffice, and none can be spared.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/store/manual_clock.hpp"
+#include "core/store/redis/script_store.hpp"
+#include "core/store/store_cases.hpp"
+
+namespace limitree {
+namespace {
+
+using redis::RedisServer;
+using redis::RedisServerOptions;
+using redis::ScriptStore;
+
+// "~limitree:*", "+eval" and so on: what follows the password in the first ACL
+// SETUSER of the page.
+std::vector<std::string> documented_rights() {
+  std::ifstream page(LIMITREE_TEST_DATA "/../../docs/redis.md");
+  const std::string begin = "ACL SETUSER limitree on >password ";
+  std::vector<std::string> rights;
+  for (std::string line; std::getline(page, line) && rights.empty();) {
+    if (!line.starts_with(begin)) continue;
+    std::istringstream words(line.substr(begin.size()));
+    for (std::string word; words >> word;) rights.push_back(word);
+  }
+  EXPECT_FALSE(rights.empty()) << "docs/redis.md names no rights";
+  return rights;
+}
+
+RedisServerOptions with_user(const std::vector<std::string>& more) {
+  std::string user = "user limitree on >password";
+  for (const std::string& right : documented_rights()) user += " " + right;
+  for (const std::string& right : more) user += " " + right;
+  RedisServerOptions options;
+  options.config = {user};
+  return options;
+}
+
+class LimitedUser {
+ public:
+  LimitedUser() {
+    const redis::Reply reply =
+        store_.send_words({"AUTH", "limitree", "password"});
+    EXPECT_STREQ(reply->str, "OK");
+  }
+  Store* store() { return &store_; }
+  void advance(Duration by) { clock_.advance(by); }
+
+ private:
+  ManualClock clock_;
+  // These two are for ScriptStore::stats(), which nobody else needs.
+  const RedisServer server_{with_user({"+keys", "+hkeys"})};
+  ScriptStore store_{server_, [this]() -> redis::Now { return clock_.now(); }};
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Rights, StoreCases, LimitedUser);
+
+// Names of all commands that have been carried out, in scripts too.
+std::set<std::string> commands_of(const RedisServer& server) {
+  const std::string prefix = "cmdstat_";
+  std::set<std::string> names;
+  std::istringstream lines(server.cli({"INFO", "commandstats"}));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(prefix)) continue;
+    line.erase(0, prefix.size());
+    names.insert(line.substr(0, line.find(':')));
+  }
+  for (const char* ours : {"auth", "config|resetstat", "info"}) {
+    names.erase(ours);
+  }
+  return names;
+}
+
+TEST(Rights, AreAllNeeded) {
+  std::set<std::string> granted;
+  for (const std::string& right : documented_rights()) {
+    if (right.starts_with('+')) granted.insert(right.substr(1));
+  }
+
+  const RedisServer server(with_user({}));
+  ManualClock clock;
+  bool servers_clock = false;
+  ScriptStore store(server, [&]() -> redis::Now {
+    if (servers_clock) return std::nullopt;
+    return clock.now();
+  });
+  server.cli({"CONFIG", "RESETSTAT"});
+  store.send_words({"AUTH", "limitree", "password"});
+  store.send_words({"PING"});
+
+  const Limit limit = simple_limit(std::chrono::seconds(10), 1000);
+  const auto request = [&](Operation operation, const char* name, int cost) {
+    Request(operation, {"user", name}).level(limit, 2, cost).decide(&store);
+  };
+  request(Operation::kAuthorize, "alex", 5);
+  request(Operation::kRefund, "alex", 5);  // the last bucket: DEL
+  // Below one caller: a key with several buckets, of which old ones are pruned.
+  const auto below = [&](const char* name, int cost) {
+    Plan plan(Operation::kAuthorize);
+    plan.segments.emplace_back("user", Segment::Kind::kExact);
+    plan.segments.emplace_back("alex", Segment::Kind::kCaller);
+    plan.segments.emplace_back(name, Segment::Kind::kExact);
+    plan.add_level(&limit, 0u, 3, cost);
+    EXPECT_TRUE(store.decide(&plan).ok());
+  };
+  below("a", 1);
+  below("b", 1);
+  clock.advance(std::chrono::hours(1));
+  below("c", 500);
+  request(Operation::kAuthorize, "sam", 1);
+  Request reset(Operation::kPeek, {"user", "sam"});
+  reset.level(limit, 2);
+  EXPECT_TRUE(store.reset(reset.plan()).ok());
+  servers_clock = true;
+  request(Operation::kAuthorize, "kim", 1);
+
+  EXPECT_EQ(commands_of(server), granted);
+  EXPECT_EQ(server.cli({"ACL", "LOG"}), "") << "something was refused";
+}
+
+}  // namespace
+}  // namespace limitree
