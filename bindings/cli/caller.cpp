@@ -26,6 +26,8 @@ Limiter limiter_for(const CallerOptions& options) {
   const std::string url = url_of(options.remote);
   Config config;
   set_store(options.remote, url, &config);
+  // What somebody else would decide is no state of the store's buckets.
+  config.set("on_store_error", "raise");
   read_limits(options.limits, &config);
   return limiter_of(config);
 }
