@@ -303,6 +303,37 @@ TEST_F(DenyCacheTest, AnswersAsTheStoreWould) {
   EXPECT_GT(cached, 1000);
 }
 
+// Others are denied all the time, and what they learn must not outlive a
+// refund: three tokens fit as soon as refund() has returned.
+TEST(DenyCache, NeverDeniesWhatARefundHasMadeFit) {
+  ManualClock clock;
+  DenyCache cache(std::make_unique<MemoryStore>(1000, clock.clock()), 1000,
+                  clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 3);
+  const auto decide = [&](Operation operation, std::int64_t cost) {
+    Request request(operation, {"a"});
+    return request.level(limit, 1, cost).decide(&cache).limited;
+  };
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> others;
+  for (int t = 0; t < 3; ++t) {
+    others.emplace_back([&] {
+      while (!stop) decide(Operation::kPeek, 3);
+    });
+  }
+  int wrong = 0;
+  for (int i = 0; i < 3000; ++i) {
+    wrong += decide(Operation::kAuthorize, 1);
+    decide(Operation::kPeek, 3);
+    decide(Operation::kRefund, 1);
+    wrong += decide(Operation::kAuthorize, 3);
+    decide(Operation::kRefund, 3);
+  }
+  stop = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_F(DenyCacheTest, WorksInTheChildOfAFork) {
   exhaust("a");
   std::atomic<bool> stop = false;
