@@ -1,0 +1,161 @@
+#include "store/redis/decide_task.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/judge.hpp"
+
+namespace limitree::redis {
+
+DecideTask::DecideTask(Plan* plan, const Settings& settings,
+                       const Router& router, const Now& now)
+    : plan_(plan),
+      settings_(settings),
+      router_(router),
+      now_(now),
+      operation_(plan->operation) {}
+
+// A store that is no cluster has one slot, and nothing is sorted.
+void DecideTask::group_levels() {
+  const auto count = static_cast<std::uint32_t>(plan_->levels.size());
+  for (std::uint32_t i = 0; i < count; ++i) order_.push_back(i);
+  if (settings_.url.topology != Topology::kCluster) {
+    groups_.push_back({Target::kNoSlot, 0, count, false});
+    return;
+  }
+  std::vector<std::int32_t> slots;
+  for (const Level& level : plan_->levels) {
+    slots.push_back(
+        router_.slot_of(address_of(*plan_, level, settings_.prefix).key));
+  }
+  std::stable_sort(
+      order_.begin(), order_.end(),
+      [&](std::uint32_t a, std::uint32_t b) { return slots[a] < slots[b]; });
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::int32_t slot = slots[order_[i]];
+    if (groups_.empty() || groups_.back().slot != slot) {
+      groups_.push_back({slot, i, 0, false});
+    }
+    ++groups_.back().count;
+  }
+}
+
+LevelSet DecideTask::levels_of(const Group& group) const {
+  return {order_.data() + group.first, group.count};
+}
+
+Task::Step DecideTask::start() {
+  group_levels();
+  return decide_group();
+}
+
+Task::Step DecideTask::decide_group() {
+  if (group_ == groups_.size()) return denied_ ? give_back() : finish();
+  const Group& group = groups_[group_];
+  const bool look = denied_ && !is_independent(group);
+  return send(look ? Operation::kPeek : operation_, levels_of(group),
+              group.slot);
+}
+
+Task::Step DecideTask::send(Operation operation, LevelSet levels,
+                            std::int32_t slot) {
+  plan_->operation = operation;
+  Status status = call_.encode(*plan_, levels, settings_.prefix, now_);
+  plan_->operation = operation_;
+  if (!status.ok()) return fail(std::move(status), true);
+  retry_.begin(slot);
+  with_text_ = false;
+  bytes_ = call_.evalsha();
+  return {Step::Kind::kSend};
+}
+
+Task::Step DecideTask::answered(Outcome outcome) {
+  if (outcome.trouble != Trouble::kNone) return retry(outcome);
+  return refunding_ ? give_back() : decided(*outcome.reply);
+}
+
+// Whether the levels of `group`, with the debts that were read, let the request
+// through.
+bool DecideTask::denies(const Group& group) const {
+  for (const std::uint32_t i : levels_of(group)) {
+    const Level& level = plan_->levels[i];
+    if (level.limit->mode != Mode::kShadow &&
+        !probe(level.limit->rate, level.debt, level.cost).fits) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool DecideTask::is_independent(const Group& group) const {
+  const LevelSet levels = levels_of(group);
+  return std::any_of(levels.begin(), levels.end(), [this](std::uint32_t i) {
+    return plan_->levels[i].limit->charge == Charge::kIndependent;
+  });
+}
+
+Task::Step DecideTask::decided(const redisReply& reply) {
+  Group& group = groups_[group_++];
+  const bool looked = denied_ && !is_independent(group);
+  bool charged = false;
+  Status status = Call::read_reply(reply, plan_, levels_of(group), &charged);
+  if (!status.ok()) return fail(std::move(status), true);
+  if (operation_ == Operation::kAuthorize) {
+    const bool denied = denies(group);
+    group.charged = charged && !denied && !looked;
+    denied_ |= denied;
+  }
+  return decide_group();
+}
+
+// Gives back what groups were charged for a request that another one denied:
+// one call for each.
+Task::Step DecideTask::give_back() {
+  refunding_ = true;
+  while (group_ > 0) {
+    const Group& group = groups_[--group_];
+    refunded_.clear();
+    for (const std::uint32_t i : levels_of(group)) {
+      const Level& level = plan_->levels[i];
+      if (group.charged && level.limit->charge == Charge::kAllOrNothing &&
+          probe(level.limit->rate, level.debt, level.cost).fits) {
+        refunded_.push_back(i);
+      }
+    }
+    if (refunded_.empty()) continue;
+    return send(Operation::kRefund, {refunded_.data(), refunded_.size()},
+                group.slot);
+  }
+  return finish();
+}
+
+Task::Step DecideTask::finish() {
+  // An error stays one, also if all could be given back.
+  if (status_.ok()) {
+    judge(operation_, plan_->levels.data(), plan_->levels.size());
+  }
+  return {};
+}
+
+// What cannot be given back wears off by itself: that is no reason to withhold
+// a denial.
+Task::Step DecideTask::fail(Status status, bool in_time) {
+  if (status_.ok() && !refunding_) status_ = std::move(status);
+  return in_time ? give_back() : finish();
+}
+
+Task::Step DecideTask::retry(const Outcome& outcome) {
+  if (outcome.trouble == Trouble::kNoScript && !with_text_ &&
+      retry_.may_repeat()) {
+    with_text_ = true;
+    bytes_ = call_.eval();
+    return {Step::Kind::kSend};
+  }
+  if (const auto again = retry_.after(outcome)) return *again;
+  // Nothing more may be sent when the deadline has passed.
+  return fail(retry_.failure(outcome, settings_),
+              outcome.trouble != Trouble::kTimeout);
+}
+
+}  // namespace limitree::redis

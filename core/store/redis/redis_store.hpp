@@ -1,0 +1,55 @@
+// Buckets in Redis, shared by every process that uses the same server.
+//
+// Nothing is connected before the first call.  A call takes one round trip,
+// waits no longer than settings.timeout, and is never sent again once its
+// outcome is unknown.  In the child of a fork() connections are made anew.
+
+#ifndef LIMITREE_STORE_REDIS_REDIS_STORE_HPP
+#define LIMITREE_STORE_REDIS_REDIS_STORE_HPP
+
+#include <memory>
+
+#include "store/clock.hpp"
+#include "store/fork_guard.hpp"
+#include "store/redis/loop.hpp"
+#include "store/redis/router.hpp"
+#include "store/redis/script.hpp"
+#include "store/redis/settings.hpp"
+#include "store/redis/traffic.hpp"
+#include "store/store.hpp"
+
+namespace limitree::redis {
+
+class RedisStore final : public Store, private ForkGuard {
+ public:
+  // Decides at the instants of `clock`, or of the server if it is null.
+  RedisStore(Settings settings, std::optional<Clock> clock);
+  ~RedisStore() override;
+
+  bool is_remote() const override { return true; }
+  Status decide(Plan* plan) override;
+  bool decide_async(Pending* pending, Status* status) override;
+  Status reset(const Plan& plan) override;
+  Status ping() override;
+  StoreStats stats() override;
+  int loop_fd() override;
+  void loop_run() override;
+
+ private:
+  Status run(Task* task);
+  Now now() const;
+  Monotonic deadline() const;
+  void before_fork() override;
+  void after_fork() override;
+  void after_fork_in_child() override;
+
+  const Settings settings_;
+  const std::optional<Clock> clock_;
+  Traffic traffic_;
+  const std::unique_ptr<Router> router_;
+  Loop loop_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_REDIS_STORE_HPP
