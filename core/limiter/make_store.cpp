@@ -1,13 +1,34 @@
 #include "limiter/make_store.hpp"
 
+#include <optional>
+#include <utility>
+
+#include "store/redis/redis_store.hpp"
+#include "store/redis/tls.hpp"
+
 namespace limitree {
+
+namespace {
+
+Result<std::unique_ptr<Store>> make_redis_store(const Options& options) {
+  redis::Settings settings = options.redis_settings;
+  if (settings.url.tls) {
+    Result<std::shared_ptr<const redis::TlsContext>> context =
+        redis::TlsContext::make(settings.tls);
+    if (!context.ok()) return std::move(context.status());
+    settings.tls_context = std::move(context.value());
+  }
+  std::optional<Clock> clock;
+  if (options.clock.is_callers()) clock = options.clock;
+  return behind_guards(
+      std::make_unique<redis::RedisStore>(std::move(settings), clock), options);
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Store>> make_store(const Options& options) {
   if (Status status = check_options(options); !status.ok()) return status;
-  if (options.redis) {
-    return Status(Code::kInvalidConfig,
-                  "store: Redis is not supported by this version");
-  }
+  if (options.redis) return make_redis_store(options);
   return std::unique_ptr<Store>(
       new MemoryStore(options.max_buckets, options.clock));
 }

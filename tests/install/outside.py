@@ -61,6 +61,7 @@ def try_cmake(tools, prefix, work):
     build = work / "example"
     build_project(tools, prefix, EXAMPLES / "c", build)
     run(build / "authorize", EXAMPLES / "limits.yaml")
+    run(build / "event_loop")
 
 
 def try_pkg_config(cc, prefix, work):

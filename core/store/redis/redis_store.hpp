@@ -8,11 +8,14 @@
 #define LIMITREE_STORE_REDIS_REDIS_STORE_HPP
 
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
 #include "store/redis/loop.hpp"
 #include "store/redis/router.hpp"
+#include "store/redis/run.hpp"
 #include "store/redis/script.hpp"
 #include "store/redis/settings.hpp"
 #include "store/redis/traffic.hpp"
@@ -32,11 +35,13 @@ class RedisStore final : public Store, private ForkGuard {
   Status reset(const Plan& plan) override;
   Status ping() override;
   StoreStats stats() override;
-  int loop_fd() override;
-  void loop_run() override;
+  int loop_fd() override { return loop_.fd(); }
+  void loop_run() override { loop_.run(); }
 
  private:
-  Status run(Task* task);
+  class Ticket;
+
+  static void complete(std::span<std::unique_ptr<AsyncTask>> tasks);
   Now now() const;
   Monotonic deadline() const;
   void before_fork() override;
@@ -47,6 +52,7 @@ class RedisStore final : public Store, private ForkGuard {
   const std::optional<Clock> clock_;
   Traffic traffic_;
   const std::unique_ptr<Router> router_;
+  Runner runner_;
   Loop loop_;
 };
 

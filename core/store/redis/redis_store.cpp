@@ -1,0 +1,137 @@
+#include "store/redis/redis_store.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "store/redis/decide_task.hpp"
+#include "store/redis/plain_task.hpp"
+
+namespace limitree::redis {
+
+// A decision on its way: the limiter's request, and the commands it takes.
+class RedisStore::Ticket final : public AsyncTask {
+ public:
+  Ticket(Pending* pending, const Settings& settings, const Router& router,
+         const Now& now)
+      : pending_(pending), task_(&pending->plan(), settings, router, now) {}
+
+  Task* task() override { return &task_; }
+
+  void complete() {
+    pending_->complete(status.ok() ? task_.take_status() : std::move(status));
+  }
+
+ private:
+  Pending* const pending_;
+  DecideTask task_;
+};
+
+RedisStore::RedisStore(Settings settings, std::optional<Clock> clock)
+    : settings_(std::move(settings)),
+      clock_(std::move(clock)),
+      router_(make_router(settings_, &traffic_)),
+      runner_(router_.get()),
+      loop_(router_.get(), settings_, &traffic_, complete) {
+  watch_forks();
+}
+
+RedisStore::~RedisStore() {
+  unwatch_forks();
+  loop_.close();
+}
+
+Now RedisStore::now() const {
+  if (!clock_) return std::nullopt;
+  return clock_->now();
+}
+
+Monotonic RedisStore::deadline() const {
+  return std::chrono::steady_clock::now() + settings_.timeout;
+}
+
+Status RedisStore::decide(Plan* plan) {
+  DecideTask task(plan, settings_, *router_, now());
+  runner_.run(&task, deadline());
+  return task.take_status();
+}
+
+void RedisStore::complete(std::span<std::unique_ptr<AsyncTask>> tasks) {
+  for (const std::unique_ptr<AsyncTask>& task : tasks) {
+    static_cast<Ticket&>(*task).complete();
+  }
+}
+
+bool RedisStore::decide_async(Pending* pending, Status* status) {
+  if (loop_.fd() < 0) {
+    *status = to_status(Trouble::kRefused, "limitree",
+                        "no descriptor for an event loop to watch");
+    return true;
+  }
+  loop_.start(std::make_unique<Ticket>(pending, settings_, *router_, now()),
+              deadline());
+  return false;
+}
+
+Status RedisStore::reset(const Plan& plan) {
+  // One command for each key: there is nothing to be decided in one step.
+  PlainTask task(settings_);
+  for (std::uint32_t i = 0; i < plan.levels.size(); ++i) {
+    std::string bytes;
+    append_reset(plan, {&i, 1}, settings_.prefix, &bytes);
+    const std::string key =
+        address_of(plan, plan.levels[i], settings_.prefix).key;
+    task.add(router_->slot_of(key), std::move(bytes));
+  }
+  runner_.run(&task, deadline());
+  return task.take_status();
+}
+
+Status RedisStore::ping() {
+  PlainTask task(settings_);
+  std::string bytes;
+  append_command({"PING"}, &bytes);
+  task.add(0, std::move(bytes));
+  runner_.run(&task, deadline());
+  return task.take_status();
+}
+
+StoreStats RedisStore::stats() {
+  static_assert(StoreStats::kRoundTripBuckets == Traffic::kBuckets);
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  StoreStats stats;
+  for (std::size_t i = 0; i < Traffic::kBuckets; ++i) {
+    stats.round_trips[i] = traffic_.round_trips[i].load(kRelaxed);
+  }
+  stats.round_trip_ns = traffic_.round_trip_ns.load(kRelaxed);
+  stats.connects = traffic_.connects.load(kRelaxed);
+  for (std::size_t i = 1; i < kTroubleCount; ++i) {  // 0 is kNone
+    const std::int64_t count = traffic_.troubles[i].load(kRelaxed);
+    if (count > 0) {
+      stats.troubles.push_back({trouble_name(static_cast<Trouble>(i)), count});
+    }
+  }
+  return stats;
+}
+
+void RedisStore::before_fork() {
+  loop_.before_fork();
+  runner_.before_fork();
+  router_->before_fork();
+  router_->for_each([](Node* node) { node->before_fork(); });
+}
+
+void RedisStore::after_fork() {
+  router_->for_each([](Node* node) { node->after_fork_in_parent(); });
+  router_->after_fork();
+  runner_.after_fork_in_parent();
+  loop_.after_fork_in_parent();
+}
+
+void RedisStore::after_fork_in_child() {
+  router_->for_each([](Node* node) { node->after_fork_in_child(); });
+  router_->after_fork();
+  runner_.after_fork_in_child();
+  loop_.after_fork_in_child();
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,265 @@
+// What a caller sees when a server is in trouble: an answer or a named failure
+// within its deadline, and service again as soon as the server is well.
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "core/store/redis/redis_server.hpp"
+#include "core/store/redis/store_settings.hpp"
+#include "store/redis/redis_store.hpp"
+
+namespace limitree::redis {
+namespace {
+
+using std::chrono::milliseconds;
+using Steady = std::chrono::steady_clock;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr milliseconds kGrace(200);
+#else
+constexpr milliseconds kGrace(20);
+#endif
+constexpr milliseconds kTimeout(100);
+
+class FaultsTest : public testing::Test {
+ protected:
+  static Settings settings_for(const RedisServer& server) {
+    Settings settings =
+        store_settings("redis://127.0.0.1:" + std::to_string(server.port()));
+    settings.timeout = kTimeout;
+    return settings;
+  }
+
+  // One request; "ok", or the reason of its failure.
+  std::string ask(RedisStore* store, const std::string& name = "alex") {
+    Plan plan(Operation::kAuthorize);
+    plan.segments.emplace_back(name, Segment::Kind::kCaller);
+    plan.add_level(&limit_, 0u, 1u, 1);
+    const auto begin = Steady::now();
+    const Status status = store->decide(&plan);
+    const auto took = Steady::now() - begin;
+    {
+      const std::lock_guard lock(mutex_);
+      slowest_ = std::max(slowest_, took);
+    }
+    return status.ok() ? "ok" : status.error().reason;
+  }
+
+  // Asks until it is answered, for `longest` at most.
+  bool recovers(RedisStore* store, milliseconds longest = milliseconds(5000)) {
+    const auto end = Steady::now() + longest;
+    while (Steady::now() < end) {
+      if (ask(store) == "ok") return true;
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    return false;
+  }
+
+  void TearDown() override {
+    EXPECT_LE(slowest_, kTimeout + kGrace) << "a call outlived its deadline";
+  }
+
+  const Limit limit_ = [] {
+    Limit limit;
+    limit.rate = {milliseconds(1), 1'000'000};
+    return limit;
+  }();
+  std::mutex mutex_;
+  Steady::duration slowest_{};
+};
+
+TEST_F(FaultsTest, DownAtStart) {
+  RedisServer server;
+  server.stop();
+  RedisStore store(settings_for(server), std::nullopt);
+  EXPECT_EQ(ask(&store), "refused");
+  for (int i = 0; i < 50; ++i) {
+    const std::string reason = ask(&store);
+    EXPECT_TRUE(reason == "refused" || reason == "backoff") << reason;
+  }
+  server.start();
+  EXPECT_TRUE(recovers(&store));
+}
+
+TEST_F(FaultsTest, KilledAndStartedAgainInTraffic) {
+  RedisServer server;
+  RedisStore store(settings_for(server), std::nullopt);
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      while (!stop) ask(&store, "thread" + std::to_string(t));
+    });
+  }
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(recovers(&store));
+    server.kill();
+    EXPECT_NE(ask(&store), "ok");
+    server.start();
+  }
+  EXPECT_TRUE(recovers(&store));
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+// The first calls wait for their deadline; then nobody waits any more, and the
+// service comes back by itself.
+TEST_F(FaultsTest, SuspendedServer) {
+  RedisServer server;
+  RedisStore store(settings_for(server), std::nullopt);
+  ASSERT_EQ(ask(&store), "ok");
+  server.suspend();
+  EXPECT_EQ(ask(&store), "timeout");
+  const auto end = Steady::now() + milliseconds(2000);
+  int calls = 0;
+  while (Steady::now() < end) {
+    EXPECT_NE(ask(&store), "ok");
+    ++calls;
+  }
+  EXPECT_GT(calls, 1000) << "callers go on waiting";
+  server.resume();
+  EXPECT_TRUE(recovers(&store));
+}
+
+TEST_F(FaultsTest, ScriptsFlushedAllTheTime) {
+  RedisServer server;
+  RedisStore store(settings_for(server), std::nullopt);
+  for (int i = 0; i < 200; ++i) {
+    if (i % 10 == 0) server.cli({"SCRIPT", "FLUSH"});
+    ASSERT_EQ(ask(&store), "ok");
+  }
+}
+
+TEST_F(FaultsTest, BecomesAReplica) {
+  RedisServer other;
+  RedisServer server;
+  RedisStore store(settings_for(server), std::nullopt);
+  ASSERT_EQ(ask(&store), "ok");
+  server.cli({"REPLICAOF", "127.0.0.1", std::to_string(other.port())});
+  EXPECT_NE(ask(&store), "ok");
+  server.cli({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(recovers(&store));
+}
+
+TEST_F(FaultsTest, OutOfMemory) {
+  RedisServer server({.config = {"maxmemory-policy noeviction"}});
+  RedisStore store(settings_for(server), std::nullopt);
+  ASSERT_EQ(ask(&store), "ok");
+  server.cli({"CONFIG", "SET", "maxmemory", "1mb"});
+  EXPECT_EQ(ask(&store, "new"), "oom");
+  server.cli({"CONFIG", "SET", "maxmemory", "0"});
+  EXPECT_TRUE(recovers(&store));
+}
+
+TEST_F(FaultsTest, BusyWithAScript) {
+  RedisServer server({.config = {"busy-reply-threshold 1"}});
+  RedisStore store(settings_for(server), std::nullopt);
+  ASSERT_EQ(ask(&store), "ok");
+  std::thread script([&] {
+    server.cli({"EVAL",
+                "local t = redis.call('TIME')[1] + 1 "
+                "while redis.call('TIME')[1] + 0 <= t do end",
+                "0"});
+  });
+  std::set<std::string> reasons;
+  const auto end = Steady::now() + milliseconds(800);
+  while (Steady::now() < end) reasons.insert(ask(&store));
+  script.join();
+  EXPECT_TRUE(reasons.count("busy") || reasons.count("timeout"));
+  EXPECT_TRUE(recovers(&store));
+}
+
+TEST_F(FaultsTest, WrongPassword) {
+  RedisServer server({.config = {"requirepass right"}});
+  Settings settings = settings_for(server);
+  settings.login.password = "wrong-and-secret";
+  RedisStore store(settings, std::nullopt);
+  EXPECT_EQ(ask(&store), "wrongpass");
+  Plan plan(Operation::kAuthorize);
+  plan.segments.emplace_back("a", Segment::Kind::kCaller);
+  plan.add_level(&limit_, 0u, 1u, 1);
+  RedisStore another(settings, std::nullopt);
+  const Status status = another.decide(&plan);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().messages[0].find("secret"), std::string::npos);
+}
+
+TEST_F(FaultsTest, NoPassword) {
+  RedisServer server({.config = {"requirepass right"}});
+  RedisStore store(settings_for(server), std::nullopt);
+  EXPECT_EQ(ask(&store), "noauth");
+}
+
+TEST_F(FaultsTest, NoRightToRunScripts) {
+  RedisServer server(
+      {.config = {"user default on nopass ~* +@all -evalsha -eval"}});
+  RedisStore store(settings_for(server), std::nullopt);
+  EXPECT_EQ(ask(&store), "noperm");
+}
+
+TEST_F(FaultsTest, NoRightToTheKeys) {
+  RedisServer server({.config = {"user default on nopass ~other:* +@all"}});
+  RedisStore store(settings_for(server), std::nullopt);
+  EXPECT_EQ(ask(&store), "noperm");
+}
+
+TEST_F(FaultsTest, SomebodyElsesKey) {
+  RedisServer server;
+  const Settings settings = settings_for(server);
+  RedisStore store(settings, std::nullopt);
+  server.cli({"SET", settings.prefix + "{alex}", "mine"});
+  EXPECT_EQ(ask(&store), "wrongtype");
+  EXPECT_EQ(server.cli({"GET", settings.prefix + "{alex}"}), "mine");
+  EXPECT_EQ(ask(&store, "carol"), "ok");
+}
+
+TEST_F(FaultsTest, TooManyClients) {
+  RedisServer server({.config = {"maxclients 20"}});
+  std::vector<std::unique_ptr<RedisStore>> stores;
+  std::set<std::string> reasons;
+  for (int i = 0; i < 30; ++i) {
+    stores.push_back(
+        std::make_unique<RedisStore>(settings_for(server), std::nullopt));
+    reasons.insert(ask(stores.back().get()));
+  }
+  EXPECT_TRUE(reasons.count("maxclients")) << "but for a race: lost";
+  EXPECT_TRUE(reasons.count("ok"));
+  stores.resize(5);
+  EXPECT_TRUE(recovers(stores.back().get()));
+}
+
+// An address that never answers: packets go nowhere, as the queue of the
+// listening socket is full.
+TEST_F(FaultsTest, AddressThatNeverAnswers) {
+  const int listening = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(listening, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listening, 0), 0);
+  getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size);
+  std::vector<int> queue;
+  for (int i = 0; i < 4; ++i) {
+    queue.push_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    connect(queue.back(), reinterpret_cast<sockaddr*>(&address), size);
+  }
+  Settings settings = store_settings("redis://127.0.0.1:" +
+                                     std::to_string(ntohs(address.sin_port)));
+  settings.timeout = kTimeout;
+  RedisStore store(settings, std::nullopt);
+  for (int i = 0; i < 10; ++i) EXPECT_NE(ask(&store), "ok");
+  for (const int fd : queue) close(fd);
+  close(listening);
+}
+
+}  // namespace
+}  // namespace limitree::redis

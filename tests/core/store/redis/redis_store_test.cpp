@@ -1,0 +1,130 @@
+// The store over real servers: the cases that every store must pass, and what
+// only a store on another machine can meet.
+
+#include "store/redis/redis_store.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "core/store/manual_clock.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "core/store/redis/store_settings.hpp"
+#include "core/store/store_cases.hpp"
+#include "store/redis/tls.hpp"
+
+namespace limitree::redis {
+namespace {
+
+struct Plain {
+  static Settings settings() {
+    static RedisServer server;
+    return store_settings("redis://127.0.0.1:" + std::to_string(server.port()));
+  }
+};
+
+struct UnixSocket {
+  static Settings settings() {
+    static RedisServer server;
+    return store_settings("redis+unix://" + server.socket() + "?db=3");
+  }
+};
+
+// As little as docs/redis.md says is needed.
+struct Acl {
+  static Settings settings() {
+    static RedisServer server(
+        {.config = {"user app on >s3cret%: ~test* resetchannels -@all "
+                    "+evalsha +eval +time +hmget +hgetall +hset +hdel +hlen "
+                    "+hexists +expire +del +ping +select +client|setname"}});
+    return store_settings("valkey://app:s3cret%25%3A@localhost:" +
+                          std::to_string(server.port()) + "/2");
+  }
+};
+
+struct Tls {
+  static Settings settings() {
+    static RedisServer server({.tls = true, .tls_clients = true});
+    Settings settings = store_settings("rediss://localhost:" +
+                                       std::to_string(server.tls_port()));
+    settings.tls.ca_file = server.file("ca.crt");
+    settings.tls.cert_file = server.file("client.crt");
+    settings.tls.key_file = server.file("client.key");
+    Result<std::shared_ptr<const TlsContext>> context =
+        TlsContext::make(settings.tls);
+    EXPECT_TRUE(context.ok());
+    settings.tls_context = std::move(context.value());
+    return settings;
+  }
+};
+
+template <typename Server>
+class RedisFixture {
+ public:
+  Store* store() { return &store_; }
+  void advance(Duration by) { clock_.advance(by); }
+
+ private:
+  ManualClock clock_;
+  RedisStore store_{Server::settings(), clock_.clock()};
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Redis, StoreCases, RedisFixture<Plain>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RedisUnix, StoreCases, RedisFixture<UnixSocket>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RedisAcl, StoreCases, RedisFixture<Acl>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RedisTls, StoreCases, RedisFixture<Tls>);
+
+bool allowed(Store* store, const Limit& limit, const std::string& name) {
+  return !Request(Operation::kAuthorize, {name})
+              .level(limit, 1)
+              .decide(store)
+              .limited;
+}
+
+// Two processes and four threads in each: what they admit together is the
+// capacity, to the unit.  The bucket gains nothing meanwhile.
+TEST(RedisStore, AdmitsTheCapacityOverAllProcesses) {
+  constexpr int kCapacity = 500;
+  const Settings settings = Plain::settings();
+  const Limit limit = simple_limit(std::chrono::hours(1), kCapacity);
+  const auto hammer = [&] {
+    RedisStore store(settings, std::nullopt);
+    std::atomic<int> admitted = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 150; ++i) {
+          admitted += allowed(&store, limit, "shared") ? 1 : 0;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return admitted.load();
+  };
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    const int admitted = hammer();
+    const bool told =
+        write(pipe_ends[1], &admitted, sizeof admitted) == sizeof admitted;
+    _exit(told ? 0 : 1);
+  }
+  const int ours = hammer();
+  int theirs = 0;
+  ASSERT_EQ(read(pipe_ends[0], &theirs, sizeof theirs),
+            static_cast<ssize_t>(sizeof theirs));
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(ours + theirs, kCapacity);
+  EXPECT_GT(ours, 0);
+  EXPECT_GT(theirs, 0);
+}
+
+}  // namespace
+}  // namespace limitree::redis

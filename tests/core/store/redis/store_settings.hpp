@@ -1,0 +1,34 @@
+// Settings of a store that a test opens on a server of its own.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_STORE_SETTINGS_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_STORE_SETTINGS_HPP
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "store/redis/settings.hpp"
+
+namespace limitree::redis {
+
+// As the limiter's options make them of `url`, with a name space of its own on
+// each call, and a deadline that no busy machine misses.
+inline Settings store_settings(const std::string& url) {
+  static std::atomic<int> count = 0;
+  Settings settings;
+  Result<Url> parsed = parse_url(url);
+  EXPECT_TRUE(parsed.ok()) << url;
+  settings.url = std::move(parsed.value());
+  settings.login.user = settings.url.user;
+  settings.login.password = settings.url.password;
+  settings.login.db = settings.url.db;
+  settings.prefix = "test" + std::to_string(count++) + ":";
+  settings.timeout = std::chrono::seconds(5);
+  return settings;
+}
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_STORE_SETTINGS_HPP
