@@ -40,7 +40,7 @@ heading() { printf '\n%s\n' "$*"; }
 # show <command ...>: the command as it would be typed, and its output.
 show() {
   printf '$ %s\n' "$*" | sed "s|$url|\$STORE|g"
-  "$@" || printf '(exit code %d)\n' $?
+  "$@" 2>&1 || printf '(exit code %d)\n' $?
 }
 
 heading "1. A private redis-server, STORE=redis+unix://.../redis.sock"

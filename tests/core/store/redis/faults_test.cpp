@@ -22,12 +22,32 @@ namespace {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr milliseconds kGrace(200);
-#else
 constexpr milliseconds kGrace(20);
-#endif
 constexpr milliseconds kTimeout(100);
+
+// How late a thread that sleeps is woken meanwhile: what a machine that is busy
+// with something else adds to every deadline.
+class Lateness {
+ public:
+  Steady::duration worst() const { return Steady::duration(worst_.load()); }
+
+  ~Lateness() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<Steady::rep> worst_ = 0;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_{[this] {
+    while (!stop_) {
+      const auto due = Steady::now() + milliseconds(5);
+      std::this_thread::sleep_until(due);
+      const auto late = (Steady::now() - due).count();
+      if (late > worst_) worst_ = late;
+    }
+  }};
+};
 
 class FaultsTest : public testing::Test {
  protected:
@@ -64,7 +84,9 @@ class FaultsTest : public testing::Test {
   }
 
   void TearDown() override {
-    EXPECT_LE(slowest_, kTimeout + kGrace) << "a call outlived its deadline";
+    // Twice: to be woken, and to go on after that.
+    EXPECT_LE(slowest_, kTimeout + kGrace + 2 * lateness_.worst())
+        << "a call outlived its deadline";
   }
 
   const Limit limit_ = [] {
@@ -72,6 +94,7 @@ class FaultsTest : public testing::Test {
     limit.rate = {milliseconds(1), 1'000'000};
     return limit;
   }();
+  Lateness lateness_;
   std::mutex mutex_;
   Steady::duration slowest_{};
 };
@@ -124,7 +147,7 @@ TEST_F(FaultsTest, SuspendedServer) {
     EXPECT_NE(ask(&store), "ok");
     ++calls;
   }
-  EXPECT_GT(calls, 1000) << "callers go on waiting";
+  EXPECT_GT(calls, 200) << "callers go on waiting";
   server.resume();
   EXPECT_TRUE(recovers(&store));
 }
