@@ -119,6 +119,7 @@ class Connection::Impl {
   Outbox hello_;   // the greeting
   Outbox outbox_;  // commands
   ExpectedQueue expected_;
+  Reply no_asking_;  // the error that ASKING before the next one got
   std::size_t in_flight_ = 0;
   std::int64_t last_traffic_ns_ = 0;
   std::array<char, kReceiveSize> received_;
@@ -268,7 +269,14 @@ void Connection::Impl::deliver(Reply reply) {
   }
   const Expected expected = expected_.front();
   expected_.pop();
-  if (!expected.asking) --in_flight_;
+  if (expected.asking) {
+    if (reply->type == REDIS_REPLY_ERROR) no_asking_ = std::move(reply);
+    return;
+  }
+  --in_flight_;
+  // The command was sent on again, to where it came from: that would go round
+  // and round, and nobody would learn that a right is missing.
+  if (no_asking_ != nullptr) reply = std::move(no_asking_);
   if (expected.command != nullptr) {
     expected.command->complete(Outcome::answered(std::move(reply)));
   }

@@ -6,6 +6,7 @@
 
 #include "core/store/redis/await.hpp"
 #include "core/store/redis/cluster_fixture.hpp"
+#include "core/store/redis/documented_rights.hpp"
 #include "core/store/redis/load.hpp"
 
 namespace limitree::redis {
@@ -74,6 +75,36 @@ TEST(Cluster, FollowsSlotsThatMove) {
   EXPECT_EQ(load.unknown(), 0) << load.last_trouble();
   EXPECT_EQ(load.refused(), 0) << load.last_trouble();
   EXPECT_EQ(sum(fixture.node(owner), keys), load.counted());
+}
+
+// With the rights of docs/redis.md.
+TEST(Cluster, NeedsFewRights) {
+  const std::vector<std::string> more = {"+cluster|slots", "+asking"};
+  ASSERT_NE(text_of_page().find("| `+cluster\\|slots +asking` |"),
+            std::string::npos);
+  ClusterFixture fixture({user_line(kServerRights, more)});
+  Settings settings = settings_of(first_node_of(fixture), 5s);
+  settings.login.user = "limitree";
+  settings.login.password = "password";
+  const std::string key = "limitree:{tag}";
+  const auto trouble = [&] {
+    KeyTask task(
+        key, {"EVAL", "return redis.call('HSET', KEYS[1], 'a', 1)", "1", key});
+    Calls(settings).run(&task);
+    return task.outcome.trouble == Trouble::kNone ? "" : task.outcome.detail;
+  };
+  EXPECT_EQ(trouble(), "");
+  const int slot = slot_of(key);
+  const int to = (fixture.owner(slot) + 1) % ClusterFixture::kPrimaries;
+  fixture.begin_move(slot, to);
+  ASSERT_TRUE(fixture.move_key(slot));
+  EXPECT_EQ(trouble(), "");  // ASK
+  fixture.node(to).cli({"ACL", "SETUSER", "limitree", "-asking"});
+  const std::string text = trouble();
+  EXPECT_NE(text.find("NOPERM"), std::string::npos) << text;
+  fixture.end_move(slot);
+  fixture.node(0).cli({"ACL", "SETUSER", "limitree", "-cluster|slots"});
+  EXPECT_NE(trouble().find("NOPERM"), std::string::npos);
 }
 
 // Two keys of a slot that are not on the same side: TRYAGAIN until they are.

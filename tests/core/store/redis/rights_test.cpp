@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/store/manual_clock.hpp"
+#include "core/store/redis/documented_rights.hpp"
 #include "core/store/redis/script_store.hpp"
 #include "core/store/store_cases.hpp"
 
@@ -19,27 +19,9 @@ using redis::RedisServer;
 using redis::RedisServerOptions;
 using redis::ScriptStore;
 
-// "~limitree:*", "+eval" and so on: what follows the password in the first ACL
-// SETUSER of the page.
-std::vector<std::string> documented_rights() {
-  std::ifstream page(LIMITREE_TEST_DATA "/../../docs/redis.md");
-  const std::string begin = "ACL SETUSER limitree on >password ";
-  std::vector<std::string> rights;
-  for (std::string line; std::getline(page, line) && rights.empty();) {
-    if (!line.starts_with(begin)) continue;
-    std::istringstream words(line.substr(begin.size()));
-    for (std::string word; words >> word;) rights.push_back(word);
-  }
-  EXPECT_FALSE(rights.empty()) << "docs/redis.md names no rights";
-  return rights;
-}
-
 RedisServerOptions with_user(const std::vector<std::string>& more) {
-  std::string user = "user limitree on >password";
-  for (const std::string& right : documented_rights()) user += " " + right;
-  for (const std::string& right : more) user += " " + right;
   RedisServerOptions options;
-  options.config = {user};
+  options.config = {redis::user_line(redis::kServerRights, more)};
   return options;
 }
 
@@ -80,7 +62,8 @@ std::set<std::string> commands_of(const RedisServer& server) {
 
 TEST(Rights, AreAllNeeded) {
   std::set<std::string> granted;
-  for (const std::string& right : documented_rights()) {
+  for (const std::string& right :
+       redis::documented_rights(redis::kServerRights)) {
     if (right.starts_with('+')) granted.insert(right.substr(1));
   }
 

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/store/redis/await.hpp"
+#include "core/store/redis/documented_rights.hpp"
 #include "core/store/redis/load.hpp"
 #include "core/store/redis/sentinel_fixture.hpp"
 #include "store/redis/sentinel_router.hpp"
@@ -63,6 +64,40 @@ TEST(Sentinel, LogsInAtBothKinds) {
   settings.url.service = "other";
   EXPECT_NE(Calls(settings).count("a").find("knows no service \"other\""),
             std::string::npos);
+}
+
+// With the rights of docs/redis.md, checks included.
+TEST(Sentinel, NeedsFewRights) {
+  ASSERT_NE(text_of_page().find("| `+role` |"), std::string::npos);
+  SentinelFixtureOptions options;
+  options.config = {user_line(kServerRights, {"+role"})};
+  options.sentinel_config = {user_line(kSentinelRights)};
+  SentinelFixture fixture(options);
+  Settings settings = settings_of(fixture.url(), 5s);
+  settings.login.user = settings.sentinel_login.user = "limitree";
+  settings.login.password = settings.sentinel_login.password = "password";
+  Calls calls(settings);
+  const std::string key = "limitree:{a}";
+  const auto end = std::chrono::steady_clock::now() + 3s;
+  while (std::chrono::steady_clock::now() < end) {
+    KeyTask task(
+        key, {"EVAL", "return redis.call('HSET', KEYS[1], 'a', 1)", "1", key});
+    calls.run(&task);
+    ASSERT_EQ(task.outcome.trouble, Trouble::kNone) << task.outcome.detail;
+    std::this_thread::sleep_for(10ms);
+  }
+  for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
+    const std::string clients = fixture.sentinel(i).cli({"CLIENT", "LIST"});
+    EXPECT_NE(clients.find("user=limitree"), std::string::npos) << clients;
+    EXPECT_EQ(fixture.sentinel(i).cli({"ACL", "LOG"}), "");
+  }
+  // CLIENT SETNAME, which is not granted here, is refused without harm.
+  const std::string log = fixture.server(0).cli({"ACL", "LOG"});
+  EXPECT_EQ(log.find("role"), std::string::npos) << log;
+  EXPECT_EQ(log.find("eval"), std::string::npos) << log;
+
+  fixture.server(0).cli({"ACL", "SETUSER", "limitree", "-role"});
+  EXPECT_NE(Calls(settings).count(key).find("NOPERM"), std::string::npos);
 }
 
 TEST(Sentinel, FollowsAPrimaryThatIsKilled) {

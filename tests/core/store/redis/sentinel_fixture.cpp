@@ -76,6 +76,9 @@ void SentinelFixture::start_sentinels() {
       options.config.push_back("sentinel sentinel-pass " +
                                options_.sentinel_password);
     }
+    options.config.insert(options.config.end(),
+                          options_.sentinel_config.begin(),
+                          options_.sentinel_config.end());
     sentinel = std::make_unique<RedisServer>(std::move(options));
   }
   for (const std::unique_ptr<RedisServer>& sentinel : sentinels_) {

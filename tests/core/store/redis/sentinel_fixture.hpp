@@ -13,9 +13,11 @@
 namespace limitree::redis {
 
 struct SentinelFixtureOptions {
-  std::string password = {};             // of the servers
-  std::string sentinel_password = {};    // of the sentinels
-  std::vector<std::string> config = {};  // further lines for the servers
+  std::string password = {};           // of the servers
+  std::string sentinel_password = {};  // of the sentinels
+  // Further lines of their configuration.
+  std::vector<std::string> config = {};
+  std::vector<std::string> sentinel_config = {};
 };
 
 class SentinelFixture {
