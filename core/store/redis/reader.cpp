@@ -33,10 +33,14 @@ const redisReplyObjectFunctions& makers() {
 // A null from these ends the parsing, as if there had been no memory.
 
 void* make_array(const redisReadTask* task, ElementCount count) {
-  if (task->type != REDIS_REPLY_ARRAY || std::cmp_less(count, 0) ||
-      std::cmp_greater(count, Reader::kMaxElements)) {
-    return nullptr;
+  std::size_t depth = 1;
+  for (const redisReadTask* in = task->parent; in != nullptr; in = in->parent) {
+    ++depth;
   }
+  const bool fits = std::cmp_greater_equal(count, 0) &&
+                    std::cmp_less_equal(count, Reader::kMaxElements) &&
+                    depth <= Reader::kMaxDepth;
+  if (task->type != REDIS_REPLY_ARRAY || !fits) return nullptr;
   return makers().createArray(task, count);
 }
 
@@ -63,7 +67,8 @@ redisReplyObjectFunctions bounded_makers() {
 }
 
 std::string describe(const redisReader& reader) {
-  if (reader.err == REDIS_ERR_OOM) return "a reply too large or not of RESP2";
+  if (reader.err == REDIS_ERR_OOM)
+    return "a reply too large, too deep or not of RESP2";
   // "Protocol error, got "H" as reply type byte": of a web server, say.
   std::string_view text = reader.errstr;
   constexpr std::string_view kPrefix = "Protocol error, ";

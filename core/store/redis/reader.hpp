@@ -23,6 +23,9 @@ class Reader {
  public:
   // Of one array; CLUSTER SLOTS may tell one range for each slot.
   static constexpr std::size_t kMaxElements = 16384;
+  // Arrays within arrays; hiredis 1.0 and later would nest them as deep as is
+  // said, and frees them by recursion.
+  static constexpr std::size_t kMaxDepth = 7;
   // Of one reply, in bytes.
   static constexpr std::size_t kMaxReply = std::size_t{1} << 20U;
 

@@ -262,15 +262,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Wrong{"AWebServer", "HTTP/1.1 400 Bad Request\r\n\r\n",
               "not the protocol of Redis: got \"H\" as reply type byte"},
-        Wrong{"ABomb", "*1000000000\r\n", "a reply too large or not of RESP2"},
+        Wrong{"ABomb", "*1000000000\r\n",
+              "a reply too large, too deep or not of RESP2"},
         Wrong{"TooLong",
               "$1048577\r\n" + std::string(std::size_t{1} << 20U, 'x'),
               "a reply too large"},
         Wrong{"ATlsAlert", std::string("\x15\x03\x03\x00\x02\x02\x28", 7),
-              "the server speaks TLS"},
-        Wrong{"APush", ">2\r\n+invalidate\r\n*0\r\n",
-              "not the protocol of Redis: got \">\" as reply type byte"}),
+              "the server speaks TLS"}),
     [](const auto& test) { return test.param.name; });
+
+TEST(Connection, APushClosesIt) {
+  FakeServer server([](Peer& peer) {
+    peer.expect(kPing);
+    peer.send(">2\r\n+invalidate\r\n*0\r\n+PONG\r\n");
+    peer.wait_for_end();
+  });
+  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  EXPECT_EQ(ask(&connection, {"PING"}), "unknown: protocol");
+}
 
 TEST(Connection, AReplyTooManyClosesIt) {
   FakeServer server([](Peer& peer) {

@@ -63,18 +63,21 @@ TEST(Reader, RefusesWhatIsNoReply) {
 }
 
 TEST(Reader, RefusesArraysThatCannotBe) {
-  EXPECT_EQ(failure_of("*1000000000\r\n"), "a reply too large or not of RESP2");
-  EXPECT_EQ(failure_of("*16385\r\n"), "a reply too large or not of RESP2");
+  EXPECT_EQ(failure_of("*1000000000\r\n"),
+            "a reply too large, too deep or not of RESP2");
+  EXPECT_EQ(failure_of("*16385\r\n"),
+            "a reply too large, too deep or not of RESP2");
   EXPECT_EQ(failure_of("*16384\r\n"), "");
   EXPECT_EQ(failure_of("*2\r\n*1000000000\r\n"),
-            "a reply too large or not of RESP2");
+            "a reply too large, too deep or not of RESP2");
   EXPECT_NE(failure_of("*-2\r\n"), "");
 }
 
 TEST(Reader, RefusesDepth) {
   std::string bytes;
-  for (int i = 0; i < 100; ++i) bytes += "*1\r\n";
-  EXPECT_NE(failure_of(bytes), "");
+  for (std::size_t i = 0; i < Reader::kMaxDepth; ++i) bytes += "*1\r\n";
+  EXPECT_EQ(failure_of(bytes), "");
+  EXPECT_NE(failure_of(bytes + "*1\r\n"), "");
 }
 
 // Said to be long, the string is not waited for beyond the bound.
