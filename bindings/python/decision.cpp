@@ -1,0 +1,190 @@
+#include "decision.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "fields.hpp"
+#include "types.hpp"
+
+namespace limitree::python {
+
+namespace {
+
+struct DecisionObject {
+  PyObject_HEAD limitree_decision decision;
+  PyObject* levels;  // a tuple, or null
+};
+
+// What the interpreter's lock guards, for the life of the process.
+PyTypeObject* decision_type = nullptr;
+std::array<PyObject*, 64> spare;
+std::size_t spare_count = 0;
+
+DecisionObject* of(PyObject* self) {
+  return reinterpret_cast<DecisionObject*>(self);
+}
+
+void free_decision(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  Py_CLEAR(of(self)->levels);
+  if (spare_count < spare.size()) {
+    spare[spare_count++] = self;
+  } else {
+    PyObject_Free(self);
+  }
+  Py_DECREF(type);
+}
+
+// ---- What Python reads ------------------------------------------------------
+
+constexpr std::size_t kStruct = offsetof(DecisionObject, decision);
+
+constexpr Field kLimited = {Kind::kFact,
+                            kStruct + offsetof(limitree_decision, limited)};
+constexpr Field kAllowed = {Kind::kNot, kLimited.offset};
+constexpr Field kLimit = {Kind::kCount,
+                          kStruct + offsetof(limitree_decision, limit)};
+constexpr Field kRemaining = {Kind::kCount,
+                              kStruct + offsetof(limitree_decision, remaining)};
+constexpr Field kRetryAfter = {
+    Kind::kWait, kStruct + offsetof(limitree_decision, retry_after_ns)};
+constexpr Field kResetAfter = {
+    Kind::kSeconds, kStruct + offsetof(limitree_decision, reset_after_ns)};
+constexpr Field kNextAfter = {
+    Kind::kWait, kStruct + offsetof(limitree_decision, next_after_ns)};
+
+template <std::uint32_t flag>
+PyObject* get_flag(PyObject* self, void* /*closure*/) {
+  return PyBool_FromLong((of(self)->decision.flags & flag) != 0);
+}
+
+PyObject* get_levels(PyObject* self, void* /*closure*/) {
+  PyObject* const levels = of(self)->levels;
+  return Py_NewRef(levels == nullptr ? Py_None : levels);
+}
+
+PyObject* get_source(PyObject* self, void* /*closure*/) {
+  static constexpr std::array kNames = {"store", "deny_cache", "local", "allow",
+                                        "deny"};
+  static_assert(LIMITREE_SOURCE_STORE == 0 &&
+                LIMITREE_SOURCE_DENY == kNames.size() - 1);
+  const auto source = static_cast<std::size_t>(of(self)->decision.source);
+  return PyUnicode_InternFromString(source < kNames.size() ? kNames[source]
+                                                           : "unknown");
+}
+
+PyObject* as_cell(PyObject* self, PyObject* /*none*/) {
+  std::array<std::int64_t, 5> cell;
+  limitree_decision_cell(&of(self)->decision, cell.data());
+  return Py_BuildValue(
+      "(LLLLL)", static_cast<long long>(cell[0]),
+      static_cast<long long>(cell[1]), static_cast<long long>(cell[2]),
+      static_cast<long long>(cell[3]), static_cast<long long>(cell[4]));
+}
+
+PyObject* repr(PyObject* self) {
+  PyObject* const retry_after = read_field(self, kRetryAfter);
+  PyObject* const reset_after = read_field(self, kResetAfter);
+  PyObject* text = nullptr;
+  if (retry_after != nullptr && reset_after != nullptr) {
+    const limitree_decision& decision = of(self)->decision;
+    text = PyUnicode_FromFormat(
+        "Decision(limited=%s, limit=%lld, remaining=%lld, retry_after=%R, "
+        "reset_after=%R)",
+        decision.limited != 0 ? "True" : "False",
+        static_cast<long long>(decision.limit),
+        static_cast<long long>(decision.remaining), retry_after, reset_after);
+  }
+  Py_XDECREF(retry_after);
+  Py_XDECREF(reset_after);
+  return text;
+}
+
+// Both readings of `if decision:` are in use among rate limiters, so neither
+// is taken.
+int refuse_bool(PyObject* /*self*/) {
+  PyErr_SetString(PyExc_TypeError,
+                  "a Decision is neither true nor false: ask for its "
+                  "attribute `limited` or `allowed`");
+  return -1;
+}
+
+std::array getters = {
+    getter("limited", &kLimited, "Whether the request was denied."),
+    getter("allowed", &kAllowed, "The opposite of `limited`."),
+    getter("limit", &kLimit,
+           "Tokens in a full bucket of the binding level; -1 if unlimited."),
+    getter("remaining", &kRemaining,
+           "Tokens left at the binding level; -1 if unlimited."),
+    getter("retry_after", &kRetryAfter,
+           "Seconds to wait until the same request fits: None if it was "
+           "allowed,\nmath.inf if its cost is above the capacity."),
+    getter("reset_after", &kResetAfter,
+           "Seconds until every bucket on the path is full."),
+    getter("next_after", &kNextAfter,
+           "Seconds until an identical request fits, 0.0 if at once;\nmath.inf "
+           "if its cost is above the capacity."),
+    PyGetSetDef{"levels", get_levels, nullptr,
+                "A tuple with the Level of each limit met, from the root to "
+                "the leaf, path\nafter path, at most 64; None unless asked "
+                "for by `levels=True`.",
+                nullptr},
+    PyGetSetDef{"source", get_source, nullptr,
+                "Who decided: 'store', 'deny_cache', 'local', 'allow' or "
+                "'deny'.",
+                nullptr},
+    PyGetSetDef{"unlimited", get_flag<LIMITREE_UNLIMITED>, nullptr,
+                "Whether no limit lies on the path.", nullptr},
+    PyGetSetDef{"shadowed", get_flag<LIMITREE_SHADOWED>, nullptr,
+                "Whether a limit in mode shadow would have denied.", nullptr},
+    PyGetSetDef{"degraded", get_flag<LIMITREE_DEGRADED>, nullptr,
+                "Whether the store failed and on_store_error decided.",
+                nullptr},
+    PyGetSetDef{"soft", get_flag<LIMITREE_SOFT>, nullptr,
+                "Whether it was allowed out of the overrun share.", nullptr},
+    PyGetSetDef{},
+};
+
+std::array methods = {
+    PyMethodDef{"as_cell", as_cell, METH_NOARGS,
+                "as_cell($self, /)\n--\n\n"
+                "Return (limited, limit, remaining, retry_after, reset_after) "
+                "as CL.THROTTLE of\nredis-cell does: whole seconds, rounded "
+                "up; -1 for \"not limited\" and \"never\"."},
+    PyMethodDef{},
+};
+
+}  // namespace
+
+PyObject* new_decision(const limitree_decision& decision, PyObject* levels) {
+  PyObject* self;
+  if (spare_count > 0) {
+    self = PyObject_Init(spare[--spare_count], decision_type);
+  } else {
+    self = reinterpret_cast<PyObject*>(
+        PyObject_New(DecisionObject, decision_type));
+    if (self == nullptr) {
+      Py_XDECREF(levels);
+      return nullptr;
+    }
+  }
+  of(self)->decision = decision;
+  of(self)->levels = levels;
+  return self;
+}
+
+bool add_decision_type(PyObject* module) {
+  std::array slots = {
+      slot(Py_tp_dealloc, free_decision),
+      slot(Py_tp_repr, repr),
+      slot(Py_nb_bool, refuse_bool),
+      slot(Py_tp_getset, getters.data()),
+      slot(Py_tp_methods, methods.data()),
+      slot(Py_tp_doc, "What was decided about one request.  Immutable."),
+      PyType_Slot{}};
+  return add_type(module, "limitree.Decision", sizeof(DecisionObject),
+                  slots.data(), &decision_type);
+}
+
+}  // namespace limitree::python

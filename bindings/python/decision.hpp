@@ -1,0 +1,26 @@
+// limitree.Decision: a small immutable Python type over limitree_decision,
+// whose fields become Python objects when they are read.
+//
+// To make five Python numbers takes longer than to decide, and most callers
+// read one of them.  So an object is the struct behind a header, and a freed
+// one waits in a list for the next.
+
+#ifndef LIMITREE_PYTHON_DECISION_HPP
+#define LIMITREE_PYTHON_DECISION_HPP
+
+#include <Python.h>
+
+#include "limitree.h"
+
+namespace limitree::python {
+
+// Makes the type and adds it to `module`.  False: a Python error is set.
+bool add_decision_type(PyObject* module);
+
+// Returns a new Decision.  `levels` is a tuple of Level whose reference is
+// taken over, or null if nobody asked for them.  Null: a Python error is set.
+PyObject* new_decision(const limitree_decision& decision, PyObject* levels);
+
+}  // namespace limitree::python
+
+#endif  // LIMITREE_PYTHON_DECISION_HPP

@@ -1,0 +1,48 @@
+#include "errors.hpp"
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+
+namespace py = pybind11;
+
+namespace limitree::python {
+
+namespace {
+
+struct FreeError {
+  void operator()(limitree_error* error) const { limitree_error_free(error); }
+};
+
+py::list messages_of(limitree_status status, const limitree_error* error) {
+  py::list messages;
+  const std::size_t count = error == nullptr ? 0 : limitree_error_count(error);
+  for (std::size_t i = 0; i < count; ++i) {
+    const py::bytes message(limitree_error_message_at(error, i));
+    messages.append(message.attr("decode")("utf-8", "backslashreplace"));
+  }
+  if (messages.empty()) messages.append(limitree_status_name(status));
+  return messages;
+}
+
+}  // namespace
+
+PyObject* raise(limitree_status status, limitree_error* error) {
+  const std::unique_ptr<limitree_error, FreeError> owner(error);
+  if (status == LIMITREE_OUT_OF_MEMORY) return PyErr_NoMemory();
+  try {
+    const py::object exception =
+        py::module_::import("limitree.errors")
+            .attr("error_of")(limitree_status_name(status),
+                              messages_of(status, error));
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())),
+                    exception.ptr());
+  } catch (py::error_already_set& failure) {
+    failure.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
+  return nullptr;
+}
+
+}  // namespace limitree::python

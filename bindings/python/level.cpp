@@ -1,0 +1,143 @@
+#include "level.hpp"
+
+#include <array>
+#include <cstddef>
+
+#include "fields.hpp"
+#include "types.hpp"
+
+namespace limitree::python {
+
+namespace {
+
+struct LevelObject {
+  PyObject_HEAD limitree_level
+      level;  // without its policy, which may be gone by now
+  PyObject* policy;
+};
+
+PyTypeObject* level_type = nullptr;
+
+LevelObject* of(PyObject* self) { return reinterpret_cast<LevelObject*>(self); }
+
+void free_level(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  Py_CLEAR(of(self)->policy);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+constexpr Field at(Kind kind, std::size_t offset) {
+  return {kind, offsetof(LevelObject, level) + offset};
+}
+
+constexpr Field kLimit = at(Kind::kCount, offsetof(limitree_level, limit));
+constexpr Field kRemaining =
+    at(Kind::kCount, offsetof(limitree_level, remaining));
+constexpr Field kRetryAfter =
+    at(Kind::kWait, offsetof(limitree_level, retry_after_ns));
+constexpr Field kResetAfter =
+    at(Kind::kSeconds, offsetof(limitree_level, reset_after_ns));
+constexpr Field kNextAfter =
+    at(Kind::kWait, offsetof(limitree_level, next_after_ns));
+constexpr Field kWindow =
+    at(Kind::kSeconds, offsetof(limitree_level, window_ns));
+constexpr Field kCost = at(Kind::kCount, offsetof(limitree_level, cost));
+constexpr Field kLimited = at(Kind::kFact, offsetof(limitree_level, limited));
+constexpr Field kCharged = at(Kind::kFact, offsetof(limitree_level, charged));
+constexpr Field kPath = at(Kind::kIndex, offsetof(limitree_level, path));
+
+PyObject* get_policy(PyObject* self, void* /*closure*/) {
+  return Py_NewRef(of(self)->policy);
+}
+
+const char* mode_of(const limitree_level& level) {
+  switch (level.mode) {
+    case LIMITREE_ENFORCE:
+      return "enforce";
+    case LIMITREE_SHADOW:
+      return "shadow";
+    case LIMITREE_CHECK:
+      return "check";
+    default:
+      return "unknown";
+  }
+}
+
+PyObject* get_mode(PyObject* self, void* /*closure*/) {
+  return PyUnicode_InternFromString(mode_of(of(self)->level));
+}
+
+PyObject* repr(PyObject* self) {
+  const limitree_level& level = of(self)->level;
+  return PyUnicode_FromFormat(
+      "Level(policy=%R, limit=%lld, remaining=%lld, limited=%s)",
+      of(self)->policy, static_cast<long long>(level.limit),
+      static_cast<long long>(level.remaining),
+      level.limited != 0 ? "True" : "False");
+}
+
+std::array getters = {
+    PyGetSetDef{"policy", get_policy, nullptr,
+                "The limit's place in the tree: 'user:*/trade'.", nullptr},
+    getter("limit", &kLimit, "Tokens in a full bucket."),
+    getter("remaining", &kRemaining, "Tokens left."),
+    getter("retry_after", &kRetryAfter,
+           "Seconds until what was asked for fits here: None if it does, "
+           "math.inf if never."),
+    getter("reset_after", &kResetAfter, "Seconds until the bucket is full."),
+    getter("next_after", &kNextAfter,
+           "Seconds until an identical request fits here, math.inf if never."),
+    getter("window", &kWindow, "Seconds in which an empty bucket fills."),
+    getter("cost", &kCost, "Tokens asked for at this level."),
+    getter("limited", &kLimited, "Whether what was asked for does not fit."),
+    getter("charged", &kCharged, "Whether the bucket was written."),
+    PyGetSetDef{"mode", get_mode, nullptr,
+                "How it takes part: 'enforce', 'shadow' or 'check'.", nullptr},
+    getter("path", &kPath, "Index of the first path that met it."),
+    PyGetSetDef{},
+};
+
+PyObject* new_level(const limitree_level& level) {
+  PyObject* const policy = PyUnicode_DecodeUTF8(
+      level.policy.data, static_cast<Py_ssize_t>(level.policy.size),
+      "backslashreplace");
+  if (policy == nullptr) return nullptr;
+  LevelObject* const self = PyObject_New(LevelObject, level_type);
+  if (self == nullptr) {
+    Py_DECREF(policy);
+    return nullptr;
+  }
+  self->level = level;
+  self->level.policy = {};
+  self->policy = policy;
+  return reinterpret_cast<PyObject*>(self);
+}
+
+}  // namespace
+
+PyObject* new_levels(const limitree_level* levels, Py_ssize_t count) {
+  PyObject* const tuple = PyTuple_New(count);
+  if (tuple == nullptr) return nullptr;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* const level = new_level(levels[i]);
+    if (level == nullptr) {
+      Py_DECREF(tuple);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(tuple, i, level);
+  }
+  return tuple;
+}
+
+bool add_level_type(PyObject* module) {
+  std::array slots = {
+      slot(Py_tp_dealloc, free_level), slot(Py_tp_repr, repr),
+      slot(Py_tp_getset, getters.data()),
+      slot(Py_tp_doc, "What one limit said about a request.  Immutable."),
+      PyType_Slot{}};
+  return add_type(module, "limitree.Level", sizeof(LevelObject), slots.data(),
+                  &level_type);
+}
+
+}  // namespace limitree::python

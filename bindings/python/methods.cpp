@@ -1,0 +1,228 @@
+#include "methods.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <span>
+
+#include "arguments.hpp"
+#include "decision.hpp"
+#include "level.hpp"
+#include "native.hpp"
+#include "path_list.hpp"
+
+namespace limitree::python {
+
+namespace {
+
+using Function = limitree_status(limitree_limiter*, const limitree_str*,
+                                 std::size_t, std::int64_t, limitree_decision*,
+                                 limitree_error**);
+
+// What becomes of an allowed decision: authorize_action_for_user returns None.
+enum class Allowed { kDecision, kNone };
+
+// Runs the general form of `operation` and keeps the verdict of each level.
+PyObject* decide_with_levels(Native* native, std::int32_t operation,
+                             std::span<const limitree_path> paths,
+                             Allowed allowed = Allowed::kDecision) {
+  std::array<limitree_level, 64> levels;
+  limitree_decision decision;
+  const bool done =
+      native->call([&](limitree_limiter* limiter, limitree_error** error) {
+        return limitree_decide(limiter, operation, paths.data(), paths.size(),
+                               levels.data(), levels.size(), &decision, error);
+      });
+  if (!done) return nullptr;
+  if (decision.limited == 0 && allowed == Allowed::kNone) Py_RETURN_NONE;
+  PyObject* const kept = new_levels(
+      levels.data(),
+      std::min(Py_ssize_t{decision.level_count}, Py_ssize_t{levels.size()}));
+  return kept == nullptr ? nullptr : new_decision(decision, kept);
+}
+
+constexpr std::array kOperationNames = {"authorize", "peek", "spend", "refund"};
+
+// authorize, peek, spend, refund: `function` and `operation` name the same.
+template <Function* function, std::size_t operation>
+PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                 PyObject* names) {
+  Native* const native = native_of(self);
+  if (native == nullptr) return nullptr;
+  Keywords keywords;
+  keywords.levels = native->with_levels();
+  Path path;
+  if (!keywords.read({args, count, names}, Keywords::kCost | Keywords::kLevels,
+                     kOperationNames[operation]) ||
+      !path.read(args, count, "path")) {
+    return nullptr;
+  }
+  if (keywords.levels) {
+    const limitree_path one = {path.data(), path.size(), keywords.cost};
+    return decide_with_levels(native, operation, {&one, 1});
+  }
+  limitree_decision decision;
+  const bool done =
+      native->call([&](limitree_limiter* limiter, limitree_error** error) {
+        return function(limiter, path.data(), path.size(), keywords.cost,
+                        &decision, error);
+      });
+  return done ? new_decision(decision, nullptr) : nullptr;
+}
+
+// Reads the two last arguments of a call: `cost` and `levels`, or null.
+bool read_cost_and_levels(PyObject* const* values, Keywords* keywords) {
+  return (values[0] == nullptr || read_cost(values[0], &keywords->cost)) &&
+         (values[1] == nullptr ||
+          read_switch(values[1], "levels", &keywords->levels));
+}
+
+PyObject* authorize_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                        PyObject* names) {
+  static constexpr std::array kNames = {"paths", "cost", "levels"};
+  static constexpr Signature kSignature = {"authorize_all", kNames, 1, 2};
+  Native* const native = native_of(self);
+  if (native == nullptr) return nullptr;
+  std::array<PyObject*, kNames.size()> values;
+  Keywords keywords;
+  keywords.levels = native->with_levels();
+  if (!kSignature.place({args, count, names}, values.data()) ||
+      !read_cost_and_levels(&values[1], &keywords)) {
+    return nullptr;
+  }
+  try {
+    PathList paths;
+    if (!paths.read(values[0], keywords.cost)) return nullptr;
+    if (keywords.levels) {
+      return decide_with_levels(native, LIMITREE_AUTHORIZE,
+                                {paths.data(), paths.size()});
+    }
+    limitree_decision decision;
+    const bool done =
+        native->call([&](limitree_limiter* limiter, limitree_error** error) {
+          return limitree_authorize_all(limiter, paths.data(), paths.size(),
+                                        &decision, error);
+        });
+    return done ? new_decision(decision, nullptr) : nullptr;
+  } catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
+  }
+}
+
+// None if the action is allowed, so that `if limited:` reads as it should.
+PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
+                                    Py_ssize_t count, PyObject* names) {
+  static constexpr std::array kNames = {"user", "action", "cost", "levels"};
+  static constexpr Signature kSignature = {"authorize_action_for_user", kNames,
+                                           2, 3};
+  Native* const native = native_of(self);
+  if (native == nullptr) return nullptr;
+  std::array<PyObject*, kNames.size()> values;
+  Keywords keywords;
+  keywords.levels = native->with_levels();
+  limitree_str user;
+  limitree_str action;
+  if (!kSignature.place({args, count, names}, values.data()) ||
+      !read_segment(values[0], "user", -1, &user) ||
+      !read_segment(values[1], "action", -1, &action) ||
+      !read_cost_and_levels(&values[2], &keywords)) {
+    return nullptr;
+  }
+  if (keywords.levels) {
+    const std::array path = {limitree_str{"user", 4}, user, action};
+    const limitree_path one = {path.data(), path.size(), keywords.cost};
+    return decide_with_levels(native, LIMITREE_AUTHORIZE, {&one, 1},
+                              Allowed::kNone);
+  }
+  limitree_decision decision;
+  const bool done =
+      native->call([&](limitree_limiter* limiter, limitree_error** error) {
+        return limitree_authorize_action_for_user(
+            limiter, user, action, keywords.cost, &decision, error);
+      });
+  if (!done) return nullptr;
+  if (decision.limited == 0) Py_RETURN_NONE;
+  return new_decision(decision, nullptr);
+}
+
+PyObject* reset(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                PyObject* names) {
+  Native* const native = native_of(self);
+  if (native == nullptr) return nullptr;
+  Keywords keywords;
+  Path path;
+  if (!keywords.read({args, count, names}, Keywords::kLeaf, "reset") ||
+      !path.read(args, count, "path")) {
+    return nullptr;
+  }
+  const bool done =
+      native->call([&](limitree_limiter* limiter, limitree_error** error) {
+        return limitree_reset(limiter, path.data(), path.size(),
+                              keywords.leaf ? 1 : 0, error);
+      });
+  if (!done) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// ---- Adding them to the type ------------------------------------------------
+
+// PyMethodDef knows one type of function and tells others by their flags.
+template <typename Method>
+PyMethodDef method(const char* name, Method* function, const char* doc) {
+  return {name,
+          reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function)),
+          METH_FASTCALL | METH_KEYWORDS, doc};
+}
+
+std::array methods = {
+    method("authorize", decide<limitree_authorize, LIMITREE_AUTHORIZE>,
+           "authorize($self, /, *path, cost=1, levels=None)\n--\n\n"
+           "Charge `cost` to every limit along `path` if all of them allow it, "
+           "else nothing.\n\n"
+           "A cost of 0 only looks.  Returns a Decision, allowed or not.\n"
+           "Raises TypeError for a segment that is neither str nor bytes, "
+           "ValueError for an\nempty path, an unknown first segment or a "
+           "negative cost, OverflowError for a cost\nbeyond 64 bits, "
+           "StoreError and StoreTimeout when the store fails."),
+    method("peek", decide<limitree_peek, LIMITREE_PEEK>,
+           "peek($self, /, *path, cost=1, levels=None)\n--\n\n"
+           "Return the Decision that authorize would; store nothing."),
+    method("spend", decide<limitree_spend, LIMITREE_SPEND>,
+           "spend($self, /, *path, cost=1, levels=None)\n--\n\n"
+           "Charge `cost` whether it fits or not, down to empty buckets.\n\n"
+           "For costs known only afterwards, such as the bytes of a response."
+           "  The Decision\nis never limited.  Raises what authorize raises."),
+    method("refund", decide<limitree_refund, LIMITREE_REFUND>,
+           "refund($self, /, *path, cost=1, levels=None)\n--\n\n"
+           "Give `cost` back to every limit along `path`, up to its "
+           "capacity.\n\nRaises what authorize raises."),
+    method("authorize_all", authorize_all,
+           "authorize_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
+           "Charge `cost` to every limit along all of `paths`, or nothing.\n\n"
+           "A bucket that several paths reach is charged once.  Raises what "
+           "authorize raises."),
+    method("authorize_action_for_user", authorize_action_for_user,
+           "authorize_action_for_user($self, /, user, action, cost=1, *, "
+           "levels=None)\n--\n\n"
+           "Return None if `user` may do `action` now, else the Decision.\n\n"
+           "The path is 'user', user, action.  Raises what authorize raises."),
+    method("reset", reset,
+           "reset($self, /, *path, leaf=False)\n--\n\n"
+           "Forget the buckets of every limit along `path`.\n\n"
+           "With `leaf`, those of the deepest node that has limits alone.  "
+           "Raises what\nauthorize raises."),
+};
+
+}  // namespace
+
+bool add_methods(PyTypeObject* type) {
+  return std::all_of(methods.begin(), methods.end(), [&](PyMethodDef& method) {
+    const auto descriptor = pybind11::reinterpret_steal<pybind11::object>(
+        PyDescr_NewMethod(type, &method));
+    return descriptor &&
+           PyObject_SetAttrString(reinterpret_cast<PyObject*>(type),
+                                  method.ml_name, descriptor.ptr()) == 0;
+  });
+}
+
+}  // namespace limitree::python

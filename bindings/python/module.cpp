@@ -1,0 +1,100 @@
+// limitree._native: limitree.h for Python.  What a caller sees is in the
+// package limitree; here is only what it is made of.
+
+#include <pybind11/pybind11.h>
+
+#include <vector>
+
+#include "decision.hpp"
+#include "level.hpp"
+#include "limitree.h"
+#include "methods.hpp"
+#include "native.hpp"
+
+namespace py = pybind11;
+
+namespace limitree::python {
+
+namespace {
+
+void require(bool done) {
+  if (!done) throw py::error_already_set();
+}
+
+limitree_str to_str(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+py::str to_python(limitree_str text) {
+  return py::bytes(text.data, text.size)
+      .attr("decode")("utf-8", "backslashreplace");
+}
+
+void reload(Native& native, std::string_view yaml, std::string_view origin) {
+  require(
+      native.call_long([&](limitree_limiter* limiter, limitree_error** error) {
+        return limitree_limiter_reload(limiter, to_str(yaml), to_str(origin),
+                                       error);
+      }));
+}
+
+// In the order of limitree.Stats.
+py::tuple stats(Native& native) {
+  limitree_stats stats;
+  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_limiter_stats(limiter, &stats, error);
+  }));
+  return py::make_tuple(stats.allowed, stats.limited, stats.shadow_limited,
+                        stats.errors, stats.reloads, stats.limits,
+                        stats.buckets, stats.max_buckets, stats.store_bytes,
+                        stats.evictions);
+}
+
+// In the order of limitree.LimitStats.
+py::list limit_stats(Native& native) {
+  std::vector<limitree_limit_stats> stats;
+  std::size_t count = 0;
+  // Again while a reload on another thread adds limits in between.
+  do {
+    stats.resize(count);
+    require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+      return limitree_limiter_limit_stats(limiter, stats.data(), stats.size(),
+                                          &count, error);
+    }));
+  } while (count > stats.size());
+  py::list list;
+  for (std::size_t i = 0; i < count; ++i) {
+    const limitree_limit_stats& one = stats[i];
+    list.append(py::make_tuple(to_python(one.policy), one.allowed, one.limited,
+                               one.shadow_limited, one.near_limit));
+  }
+  return list;
+}
+
+void bind_limiter(py::module_& module) {
+  py::class_<Native> limiter(module, "Limiter", py::module_local());
+  limiter
+      .def(py::init<std::string_view, std::string_view, const py::dict&,
+                    py::object, bool>(),
+           py::arg("yaml"), py::arg("origin"), py::arg("options"),
+           py::arg("clock"), py::arg("levels"))
+      .def("close", &Native::close)
+      .def_property_readonly("closed", &Native::closed)
+      .def_property_readonly("is_remote", &Native::is_remote)
+      .def("_reload", reload, py::arg("yaml"), py::arg("origin"))
+      .def("_stats", stats)
+      .def("_limit_stats", limit_stats);
+  require(add_methods(reinterpret_cast<PyTypeObject*>(limiter.ptr())));
+}
+
+}  // namespace
+
+}  // namespace limitree::python
+
+PYBIND11_MODULE(_native, module) {
+  using namespace limitree::python;
+  module.attr("__version__") = limitree_version();
+  require(add_level_type(module.ptr()));
+  require(add_decision_type(module.ptr()));
+  bind_limiter(module);
+}

@@ -1,0 +1,119 @@
+#include "native.hpp"
+
+#include <memory>
+
+namespace py = pybind11;
+
+namespace limitree::python {
+
+namespace {
+
+struct FreeConfig {
+  void operator()(limitree_config* config) const {
+    limitree_config_free(config);
+  }
+};
+
+limitree_str to_str(std::string_view text) {
+  return {text.data(), text.size()};
+}
+
+// Runs `call(limitree_error**)` and throws what it reports.
+template <typename Call>
+void check(Call&& call) {
+  limitree_error* error = nullptr;
+  const limitree_status status = call(&error);
+  if (status >= 0) return;
+  raise(status, error);
+  throw py::error_already_set();
+}
+
+// The store's name decides: limitree.h promises that memory never waits.
+bool names_remote_store(const py::dict& options) {
+  if (!options.contains("store")) return false;
+  return !options["store"].cast<std::string_view>().starts_with("memory:");
+}
+
+}  // namespace
+
+Native::Native(std::string_view yaml, std::string_view origin,
+               const py::dict& options, py::object clock, bool with_levels)
+    : is_remote_(names_remote_store(options)), with_levels_(with_levels) {
+  const std::unique_ptr<limitree_config, FreeConfig> config(
+      limitree_config_new());
+  if (config == nullptr) throw std::bad_alloc();
+  for (const auto& [name, value] : options) {
+    check([&](limitree_error** error) {
+      return limitree_config_set(config.get(), name.cast<std::string>().c_str(),
+                                 to_str(value.cast<std::string_view>()), error);
+    });
+  }
+  if (!clock.is_none()) {
+    clock_ = std::move(clock);
+    if (!read_clock()) throw py::error_already_set();
+    check([&](limitree_error** error) {
+      return limitree_config_set_clock(config.get(), last_time, &now_ns_,
+                                       error);
+    });
+  }
+  check([&](limitree_error** error) {
+    const py::gil_scoped_release unlocked;  // reading limits may take long
+    return limitree_config_set_limits(config.get(), to_str(yaml),
+                                      to_str(origin), error);
+  });
+  check([&](limitree_error** error) {
+    return limitree_limiter_new(config.get(), &limiter_, error);
+  });
+}
+
+Native::~Native() { close(); }
+
+void Native::close() noexcept {
+  if (std::exchange(closed_, true) || calls_ > 0) return;
+  release();
+}
+
+void Native::release() noexcept {
+  limitree_limiter_free(std::exchange(limiter_, nullptr));
+}
+
+bool Native::refuse_closed() {
+  PyErr_SetString(PyExc_RuntimeError, "the limiter is closed");
+  return false;
+}
+
+std::int64_t Native::last_time(void* now_ns) noexcept {
+  return static_cast<std::atomic<std::int64_t>*>(now_ns)->load(
+      std::memory_order_relaxed);
+}
+
+bool Native::read_clock() {
+  PyObject* const time = PyObject_CallNoArgs(clock_.ptr());
+  if (time == nullptr) return false;
+  if (!PyLong_Check(time)) {
+    PyErr_Format(PyExc_TypeError,
+                 "clock must return nanoseconds as an int, not %.200s",
+                 Py_TYPE(time)->tp_name);
+    Py_DECREF(time);
+    return false;
+  }
+  const std::int64_t now_ns = PyLong_AsLongLong(time);
+  Py_DECREF(time);
+  if (now_ns == -1 && PyErr_Occurred() != nullptr) return false;
+  now_ns_.store(now_ns, std::memory_order_relaxed);
+  return true;
+}
+
+Native* native_of(PyObject* self) {
+  auto* const instance = reinterpret_cast<py::detail::instance*>(self);
+  void* const native = instance->simple_layout
+                           ? instance->simple_value_holder[0]
+                           : instance->get_value_and_holder().value_ptr();
+  if (native == nullptr) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "the limiter was not initialized: call __init__ first");
+  }
+  return static_cast<Native*>(native);
+}
+
+}  // namespace limitree::python

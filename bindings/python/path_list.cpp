@@ -1,0 +1,56 @@
+#include "path_list.hpp"
+
+#include <array>
+#include <cstdio>
+
+#include "arguments.hpp"
+
+namespace py = pybind11;
+
+namespace limitree::python {
+
+namespace {
+
+// Returns the items of `value` as a tuple, or nothing with TypeError set.
+py::object items_of(PyObject* value, const char* name, const char* of_what) {
+  if (PyUnicode_Check(value) || PyBytes_Check(value) ||
+      Py_TYPE(value)->tp_iter == nullptr) {
+    PyErr_Format(PyExc_TypeError, "%s must be a sequence of %s, not %.200s",
+                 name, of_what, Py_TYPE(value)->tp_name);
+    return {};
+  }
+  return py::reinterpret_steal<py::object>(PySequence_Tuple(value));
+}
+
+}  // namespace
+
+bool PathList::read(PyObject* paths, std::int64_t cost) {
+  const py::object list = items_of(paths, "paths", "paths");
+  if (!list) return false;
+  const Py_ssize_t count = PyTuple_GET_SIZE(list.ptr());
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!append(PyTuple_GET_ITEM(list.ptr(), i), i, cost)) return false;
+  }
+  return true;
+}
+
+bool PathList::append(PyObject* path, Py_ssize_t index, std::int64_t cost) {
+  std::array<char, 40> name;
+  std::snprintf(name.data(), name.size(), "paths[%zd]", index);
+  py::object items = items_of(path, name.data(), "segments");
+  if (!items) return false;
+  const Py_ssize_t count = PyTuple_GET_SIZE(items.ptr());
+  std::vector<limitree_str> segments(static_cast<std::size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!read_segment(PyTuple_GET_ITEM(items.ptr(), i), name.data(), i,
+                      &segments[static_cast<std::size_t>(i)])) {
+      return false;
+    }
+  }
+  paths_.push_back({segments.data(), segments.size(), cost});
+  segments_.push_back(std::move(segments));
+  owners_.push_back(std::move(items));
+  return true;
+}
+
+}  // namespace limitree::python

@@ -1,0 +1,38 @@
+// The paths of authorize_all.
+
+#ifndef LIMITREE_PYTHON_PATH_LIST_HPP
+#define LIMITREE_PYTHON_PATH_LIST_HPP
+
+#include <Python.h>
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "limitree.h"
+
+namespace limitree::python {
+
+// Several paths with the same cost.  Holds on to their segments: a list may be
+// changed by another thread while the store answers.
+class PathList {
+ public:
+  // Reads an iterable of iterables of str or bytes.  False: a Python error is
+  // set; TypeError for a str in the place of a path, which would be taken for
+  // one segment for each of its letters.
+  bool read(PyObject* paths, std::int64_t cost);
+
+  const limitree_path* data() const { return paths_.data(); }
+  std::size_t size() const { return paths_.size(); }
+
+ private:
+  bool append(PyObject* path, Py_ssize_t index, std::int64_t cost);
+
+  std::vector<pybind11::object> owners_;
+  std::vector<std::vector<limitree_str>> segments_;
+  std::vector<limitree_path> paths_;
+};
+
+}  // namespace limitree::python
+
+#endif  // LIMITREE_PYTHON_PATH_LIST_HPP

@@ -1,0 +1,36 @@
+// Making a type that only C++ can instantiate.
+
+#ifndef LIMITREE_PYTHON_TYPES_HPP
+#define LIMITREE_PYTHON_TYPES_HPP
+
+#include <Python.h>
+
+#include <cstring>
+
+namespace limitree::python {
+
+// PyType_Slot takes functions and texts alike as void*.
+template <typename Value>
+PyType_Slot slot(int id, Value* value) {
+  return {id, reinterpret_cast<void*>(value)};
+}
+inline PyType_Slot slot(int id, const char* text) {
+  return {id, const_cast<char*>(text)};
+}
+
+// Makes the type `name`, "limitree.Level", adds it to `module` under its last
+// word and leaves a reference to it in *type.  False: a Python error is set.
+inline bool add_type(PyObject* module, const char* name, std::size_t size,
+                     PyType_Slot* slots, PyTypeObject** type) {
+  PyType_Spec spec = {name, static_cast<int>(size), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      slots};
+  PyObject* const made = PyType_FromSpec(&spec);
+  if (made == nullptr) return false;
+  *type = reinterpret_cast<PyTypeObject*>(made);
+  return PyModule_AddObjectRef(module, std::strrchr(name, '.') + 1, made) == 0;
+}
+
+}  // namespace limitree::python
+
+#endif  // LIMITREE_PYTHON_TYPES_HPP

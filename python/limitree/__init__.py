@@ -1,0 +1,41 @@
+"""Rate limits as a tree, decided all or nothing in a tenth of a microsecond.
+
+    limiter = limitree.Limiter("limits.yaml")
+    decision = limiter.authorize("user", "alex", "trade")
+    if decision.limited:
+        print(f"try again in {decision.retry_after} s")
+"""
+
+from limitree._native import __version__
+from limitree.aio import AsyncLimiter
+from limitree.decision import Decision, Level
+from limitree.default import (
+    authorize_action_for_user,
+    configure,
+    default_limiter,
+)
+from limitree.errors import (
+    ConfigError,
+    LimitExceeded,
+    StoreError,
+    StoreTimeout,
+)
+from limitree.limiter import Limiter
+from limitree.stats import LimitStats, Stats
+
+__all__ = [
+    "AsyncLimiter",
+    "ConfigError",
+    "Decision",
+    "Level",
+    "LimitExceeded",
+    "LimitStats",
+    "Limiter",
+    "Stats",
+    "StoreError",
+    "StoreTimeout",
+    "__version__",
+    "authorize_action_for_user",
+    "configure",
+    "default_limiter",
+]

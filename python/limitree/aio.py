@@ -1,0 +1,146 @@
+"""The limiter for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from limitree.decision import Decision
+from limitree.demand import CostOf, Demand, Segment, SegmentOf
+from limitree.errors import LimitExceeded
+from limitree.limiter import Limiter
+from limitree.limits import Limits
+from limitree.stats import LimitStats, Stats
+from limitree.wait import Clock, Waiting
+
+Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
+
+
+class AsyncLimiter:
+    """A Limiter whose answers are awaited.
+
+    Takes and raises what Limiter does; methods that ask no store, such as
+    ``reload``, are not awaited.  With ``memory://`` an answer is there at once:
+    awaiting it does not give way to other tasks, and any event loop will do.
+    """
+
+    def __init__(self, limits: Limits, store: str = "memory://", *,
+                 clock: Clock | None = None, levels: bool = False,
+                 **options: object) -> None:
+        self._limiter = Limiter(limits, store, clock=clock, levels=levels,
+                                **options)
+
+    async def authorize(self, *path: Segment, cost: int = 1,
+                        levels: bool | None = None) -> Decision:
+        """Charge every limit along `path` if all allow it, else none."""
+        return self._limiter.authorize(*path, cost=cost, levels=levels)
+
+    async def authorize_all(self, paths: Iterable[Iterable[Segment]],
+                            cost: int = 1, *,
+                            levels: bool | None = None) -> Decision:
+        """Charge every limit along all of `paths`, or none."""
+        return self._limiter.authorize_all(paths, cost, levels=levels)
+
+    async def authorize_action_for_user(
+            self, user: Segment, action: Segment, cost: int = 1, *,
+            levels: bool | None = None) -> Decision | None:
+        """Return None if `user` may do `action` now, else the Decision."""
+        return self._limiter.authorize_action_for_user(user, action, cost,
+                                                       levels=levels)
+
+    async def peek(self, *path: Segment, cost: int = 1,
+                   levels: bool | None = None) -> Decision:
+        """Return the Decision that authorize would; store nothing."""
+        return self._limiter.peek(*path, cost=cost, levels=levels)
+
+    async def spend(self, *path: Segment, cost: int = 1,
+                    levels: bool | None = None) -> Decision:
+        """Charge `cost` whether it fits or not."""
+        return self._limiter.spend(*path, cost=cost, levels=levels)
+
+    async def refund(self, *path: Segment, cost: int = 1,
+                     levels: bool | None = None) -> Decision:
+        """Give `cost` back to every limit along `path`."""
+        return self._limiter.refund(*path, cost=cost, levels=levels)
+
+    async def reset(self, *path: Segment, leaf: bool = False) -> None:
+        """Forget the buckets along `path`, or of its last node alone."""
+        self._limiter.reset(*path, leaf=leaf)
+
+    async def acquire(self, *path: Segment, cost: int = 1,
+                      timeout: float | None = None) -> Decision:
+        """Authorize, waiting until `cost` fits, at most `timeout` seconds.
+
+        As Limiter.acquire; other tasks run while it waits, and a task that is
+        cancelled meanwhile has charged nothing.
+        """
+        waiting = Waiting(timeout, self._limiter.clock)
+        while True:
+            decision = await self.authorize(*path, cost=cost)
+            if decision.allowed:
+                return decision
+            seconds = waiting.next(decision)
+            if waiting.is_manual:
+                waiting.sleep(seconds)
+                seconds = 0
+            await asyncio.sleep(seconds)
+
+    def limit(self, *path: SegmentOf, cost: CostOf = 1
+              ) -> Callable[[Function], Function]:
+        """Return a decorator for async functions, as Limiter.limit.
+
+        Raises TypeError for a function that is not async.
+        """
+        demand = Demand(path, cost)
+
+        def decorate(function: Function) -> Function:
+            if not inspect.iscoroutinefunction(function):
+                raise TypeError(f"{function!r} is not an async function: use "
+                                "Limiter")
+
+            @functools.wraps(function)
+            async def limited(*args: Any, **kwargs: Any) -> Any:
+                segments, tokens = demand.of_call(args, kwargs)
+                decision = await self.authorize(*segments, cost=tokens)
+                if decision.limited:
+                    raise LimitExceeded(decision)
+                return await function(*args, **kwargs)
+            return limited  # type: ignore[return-value]
+
+        return decorate
+
+    def reload(self, limits: Limits | None = None) -> None:
+        """Swap the limits, as Limiter.reload."""
+        self._limiter.reload(limits)
+
+    def stats(self) -> Stats:
+        """Return the counters."""
+        return self._limiter.stats()
+
+    def limit_stats(self) -> list[LimitStats]:
+        """Return the counters of each limit."""
+        return self._limiter.limit_stats()
+
+    @property
+    def closed(self) -> bool:
+        """Whether close was called."""
+        return self._limiter.closed
+
+    async def close(self) -> None:
+        """Release the store; every call after that raises RuntimeError."""
+        self._limiter.close()
+
+    async def __aenter__(self) -> AsyncLimiter:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None,
+                        error: BaseException | None,
+                        trace: TracebackType | None) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return repr(self._limiter).replace("Limiter", "AsyncLimiter", 1)

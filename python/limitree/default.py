@@ -1,0 +1,60 @@
+"""One limiter for the process, for programs that need no more."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from limitree.decision import Decision
+from limitree.demand import Segment
+from limitree.errors import ConfigError
+from limitree.limiter import Limiter
+from limitree.limits import Limits
+from limitree.wait import Clock
+
+_limiter: Limiter | None = None
+_lock = threading.Lock()
+
+
+def configure(limits: Limits, store: str = "memory://", *,
+              clock: Clock | None = None, levels: bool = False,
+              **options: object) -> Limiter:
+    """Make the limiter that the functions of this module use, and return it.
+
+    The arguments and errors are those of Limiter.  One that was there before
+    goes on for whoever still holds it.
+    """
+    global _limiter
+    made = Limiter(limits, store, clock=clock, levels=levels, **options)
+    with _lock:
+        _limiter = made
+    return made
+
+
+def default_limiter() -> Limiter:
+    """Return the limiter of ``configure``, else make one from the environment.
+
+    LIMITREE_LIMITS names the file, LIMITREE_STORE the store, in memory if it is
+    not set.  Raises ConfigError if there is neither, and what Limiter raises.
+    """
+    global _limiter
+    with _lock:
+        if _limiter is None:
+            limits = os.environ.get("LIMITREE_LIMITS")
+            if not limits:
+                raise ConfigError("there are no limits: call "
+                                  "limitree.configure() or set LIMITREE_LIMITS")
+            _limiter = Limiter(limits, os.environ.get("LIMITREE_STORE")
+                               or "memory://")
+        return _limiter
+
+
+def authorize_action_for_user(user: Segment, action: Segment, cost: int = 1
+                              ) -> Decision | None:
+    """Return None if `user` may do `action` now, else the Decision.
+
+    Asks the default limiter; raises what Limiter.authorize raises, and what
+    default_limiter raises the first time.
+    """
+    limiter = _limiter or default_limiter()
+    return limiter.authorize_action_for_user(user, action, cost)

@@ -1,0 +1,92 @@
+"""What limitree raises.  A denied action is a Decision, not an error."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from limitree._native import Decision
+
+# "limits.yaml:7:9: count must be greater than 0, is -3"
+_PLACE = re.compile(r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): ")
+
+
+class LimitExceeded(Exception):
+    """A request was denied where only a permitted one may go on.
+
+    Raised by ``acquire`` and by functions under ``limit``; ``decision`` is the
+    denial, and says in ``retry_after`` how many seconds to wait.
+    """
+
+    decision: Decision
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision)
+        self.decision = decision
+
+    def __str__(self) -> str:
+        wait = self.decision.retry_after
+        if wait is None or wait == float("inf"):
+            return "limit exceeded: no wait is long enough"
+        return f"limit exceeded: try again in {wait:.3f} s"
+
+
+class ConfigError(ValueError):
+    """Limits or options were refused.
+
+    ``messages`` has one line for each mistake, in the order of the file;
+    ``file``, ``line`` and ``column`` (both from 1) are where the first one is,
+    or None if it is an option's.
+    """
+
+    file: str | None
+    line: int | None
+    column: int | None
+    messages: tuple[str, ...]
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__(*messages)
+        self.messages = messages
+        place = _PLACE.match(messages[0]) if messages else None
+        self.file = place["file"] if place else None
+        self.line = int(place["line"]) if place else None
+        self.column = int(place["column"]) if place else None
+
+    def __str__(self) -> str:
+        return "\n".join(self.messages)
+
+
+class StoreError(Exception):
+    """The store is down or refused; nothing was charged.
+
+    ``reason`` is the word of the C interface: ``"store_unavailable"`` or
+    ``"store_protocol"``, ``"store_timeout"`` in a StoreTimeout.
+    """
+
+    reason: str
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message, reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class StoreTimeout(StoreError, TimeoutError):
+    """The store did not answer in time: the request may have been charged."""
+
+
+def error_of(status: str, messages: list[str]) -> Exception:
+    """Return the exception for a status of the C interface, by its name."""
+    message = messages[0]
+    if status == "invalid_config":
+        return ConfigError(*messages)
+    if status == "store_timeout":
+        return StoreTimeout(message, status)
+    if status in ("store_unavailable", "store_protocol"):
+        return StoreError(message, status)
+    if status in ("invalid_argument", "unknown_root"):
+        return ValueError(message)
+    return RuntimeError(message)

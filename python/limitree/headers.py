@@ -1,0 +1,162 @@
+"""What an HTTP response says about limits: the text of its headers.
+
+Numbers of whole seconds are rounded up, so that who waits as long as told is
+not denied again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from limitree._native import Decision, Level
+
+Style = Literal["ietf", "draft-7", "draft-6", "legacy", "none"]
+Reset = Literal["delta", "epoch"]
+Headers = list[tuple[str, str]]
+
+
+def headers(decision: Decision, style: Style = "ietf",
+            reset: Reset = "delta") -> Headers:
+    """Return the headers of a response as (name, value) pairs.
+
+    ``style`` is one of
+
+    * ``"ietf"``: ``RateLimit-Policy`` and ``RateLimit`` of the IETF draft, with
+      one item for each limit that counts; ValueError is raised unless the
+      decision carries its levels
+    * ``"draft-7"``, ``"draft-6"``: as those drafts had them, for the binding
+      limit, with the policies of all limits if the decision carries its levels
+    * ``"legacy"``: ``X-RateLimit-Limit``, ``-Remaining`` and ``-Reset``; the
+      last is in seconds from now or, with ``reset="epoch"``, since 1970
+    * ``"none"``: none
+
+    ``Retry-After`` is the last of them if the request was limited and a wait
+    helps.  There are none where no limit lies on the path.
+    """
+    if style not in _STYLES:
+        raise ValueError(f"style must be one of {', '.join(_STYLES)}, "
+                         f"is {style!r}")
+    if reset not in ("delta", "epoch"):
+        raise ValueError(f"reset must be delta or epoch, is {reset!r}")
+    if style == "none" or decision.unlimited:
+        return []
+    if style == "legacy":
+        found = _legacy(decision, reset)
+    else:
+        found = _STYLES[style](decision)
+    return found + _retry_after(decision)
+
+
+def problem(decision: Decision) -> dict[str, object]:
+    """Return the members of the body of a 429, ``application/problem+json``.
+
+    ``violated-policies`` is there if the decision carries its levels.  Raises
+    ValueError if the request was allowed.
+    """
+    if not decision.limited:
+        raise ValueError("the request was allowed: there is no problem")
+    wait = [f"Try again in {seconds} s."
+            for _, seconds in _retry_after(decision)]
+    members: dict[str, object] = {
+        "type": "https://iana.org/assignments/http-problem-types"
+                "#quota-exceeded",
+        "title": "Too Many Requests",
+        "status": 429,
+        "detail": wait[0] if wait else "The request is larger than any limit "
+                                       "on it allows.",
+    }
+    if decision.levels is not None:
+        members["violated-policies"] = [
+            level.policy for level in _counted(decision) if level.limited]
+    return members
+
+
+def _retry_after(decision: Decision) -> Headers:
+    wait = decision.retry_after
+    if wait is None or wait == math.inf:
+        return []
+    return [("Retry-After", str(max(1, math.ceil(wait))))]
+
+
+def _counted(decision: Decision) -> list[Level]:
+    return [level for level in decision.levels or () if level.mode != "shadow"]
+
+
+def _seconds(ns: int) -> int:
+    return -(-ns // 10**9)
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def _ietf(decision: Decision) -> Headers:
+    if decision.levels is None:
+        raise ValueError("these headers name every limit, but the decision was "
+                         "made without its levels: give levels=True to the "
+                         "limiter or to the call")
+    levels = _counted(decision)
+    if not levels:
+        return []
+    policies = [f"{_quoted(level.policy)};q={level.limit}"
+                f";w={math.ceil(level.window)}" for level in levels]
+    states = [f"{_quoted(level.policy)};r={level.remaining}{_next_unit(level)}"
+              for level in levels]
+    return [("RateLimit-Policy", ", ".join(policies)),
+            ("RateLimit", ", ".join(states))]
+
+
+def _next_unit(level: Level) -> str:
+    """Return ";t=" and the seconds until one token more is there, or ""."""
+    if level.reset_after == 0:
+        return ""
+    # What is missing comes back at an even pace; reset_after is when the last
+    # of it does.  In whole nanoseconds, or 3 s might be rounded up to 4.
+    pace = _ns(level.window) // level.limit
+    others = max(0, level.limit - level.remaining - 1)
+    return f";t={max(1, _seconds(_ns(level.reset_after) - others * pace))}"
+
+
+def _quoted(policy: str) -> str:
+    """Return `policy` as a string of a structured field: printable ASCII."""
+    escaped = policy.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if " " <= c <= "~" else "?" for c in escaped) + '"'
+
+
+def _policies(decision: Decision) -> Headers:
+    policies = [f"{level.limit};w={math.ceil(level.window)}"
+                for level in _counted(decision)]
+    return [("RateLimit-Policy", ", ".join(policies))] if policies else []
+
+
+def _draft_7(decision: Decision) -> Headers:
+    state = (f"limit={decision.limit}, remaining={decision.remaining}, "
+             f"reset={math.ceil(decision.reset_after)}")
+    return _policies(decision) + [("RateLimit", state)]
+
+
+def _draft_6(decision: Decision) -> Headers:
+    return _policies(decision) + [
+        ("RateLimit-Limit", str(decision.limit)),
+        ("RateLimit-Remaining", str(decision.remaining)),
+        ("RateLimit-Reset", str(math.ceil(decision.reset_after)))]
+
+
+def _legacy(decision: Decision, reset: Reset = "delta") -> Headers:
+    at = decision.reset_after + (time.time() if reset == "epoch" else 0)
+    return [("X-RateLimit-Limit", str(decision.limit)),
+            ("X-RateLimit-Remaining", str(decision.remaining)),
+            ("X-RateLimit-Reset", str(math.ceil(at)))]
+
+
+def _none(decision: Decision) -> Headers:
+    return []
+
+
+_STYLES: dict[str, Callable[[Decision], Headers]] = {
+    "ietf": _ietf, "draft-7": _draft_7, "draft-6": _draft_6,
+    "legacy": _legacy, "none": _none}

@@ -1,0 +1,70 @@
+"""Where limits come from: a file, a text or a dict, all of them YAML to the
+core."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Union
+
+Limits = Union[str, "os.PathLike[str]", Mapping[str, object]]
+
+# JSON has them as they are, and YAML wants them escaped.
+_UNPRINTABLE = re.compile("[\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+
+
+def read(limits: Limits) -> tuple[bytes, bytes]:
+    """Return the YAML of `limits` and the name it has in error messages.
+
+    A ``str`` with a newline or a colon in it is YAML, any other is the name of
+    a file; an ``os.PathLike`` is always a file.  A mapping has the shape of a
+    ``limits.yaml``.  Raises OSError if a file cannot be read, TypeError for
+    anything else.
+    """
+    if isinstance(limits, Mapping):
+        return _yaml_of(limits), b"limits"
+    if isinstance(limits, str) and ("\n" in limits or ":" in limits):
+        return limits.encode(), b"limits"
+    if not isinstance(limits, (str, os.PathLike)):
+        raise TypeError("limits must be a path, YAML text or a dict, not "
+                        f"{type(limits).__name__}")
+    with open(limits, "rb") as file:
+        return file.read(), os.fsencode(limits)
+
+
+def _yaml_of(limits: Mapping[str, object]) -> bytes:
+    text = json.dumps(limits, ensure_ascii=False, default=_plain)
+    escaped = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return escaped.encode()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError("limits must be made of dicts, lists, texts and numbers; "
+                    f"there is a {type(value).__name__} in them")
+
+
+def text_of_options(options: Mapping[str, object]) -> dict[str, str]:
+    """Return `options` as the core takes them; None leaves the default.
+
+    ``timeout`` may be a number of seconds.  Raises TypeError for a value that
+    is no text, number, bool or path.
+    """
+    return {name: _text_of_option(name, value)
+            for name, value in options.items() if value is not None}
+
+
+def _text_of_option(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if name == "timeout" and isinstance(value, (int, float)):
+        return f"{round(value * 1000)}ms"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, (str, os.PathLike)):
+        return os.fsdecode(value)
+    raise TypeError(f"{name} must be str, int, float, bool or a path, not "
+                    f"{type(value).__name__}")

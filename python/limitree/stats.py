@@ -1,0 +1,28 @@
+"""Counters of a limiter."""
+
+from typing import NamedTuple
+
+
+class Stats(NamedTuple):
+    """What a limiter has counted since it was made."""
+
+    allowed: int  #: requests that authorize allowed
+    limited: int  #: requests that authorize denied
+    shadow_limited: int  #: requests that only a limit in mode shadow would deny
+    errors: int  #: requests that failed
+    reloads: int  #: trees swapped in
+    limits: int  #: limits in the tree
+    buckets: int  #: buckets that are not full; memory store only
+    max_buckets: int  #: as configured; memory store only
+    store_bytes: int  #: memory taken by buckets; memory store only
+    evictions: int  #: buckets forgotten to make room for others
+
+
+class LimitStats(NamedTuple):
+    """What one limit has counted, over all callers and reloads."""
+
+    policy: str  #: the limit's place in the tree, "user:*/trade"
+    allowed: int  #: requests that met it and were allowed
+    limited: int  #: requests that it denied
+    shadow_limited: int  #: requests that it would deny, in mode shadow
+    near_limit: int  #: allowed requests that used most of it
