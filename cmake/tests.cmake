@@ -8,6 +8,7 @@
 #   unit, conformance, abi, cli   run in every build
 #   house, docs, install          say the same of every build: one is enough
 #   topology                      sentinels and clusters: seconds for each case
+#   python                        the Python package, in a build that has it
 #   lint                          clang-tidy, which takes the flags of clang
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)

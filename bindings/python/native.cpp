@@ -1,6 +1,7 @@
 #include "native.hpp"
 
 #include <memory>
+#include <string>
 
 namespace py = pybind11;
 
@@ -28,6 +29,23 @@ void check(Call&& call) {
   throw py::error_already_set();
 }
 
+void set_option(limitree_config* config, const std::string& name,
+                std::string_view value) {
+  limitree_error* error = nullptr;
+  const limitree_status status =
+      limitree_config_set(config, name.c_str(), to_str(value), &error);
+  if (status == LIMITREE_INVALID_ARGUMENT) {  // to Python, a wrong keyword
+    PyErr_Format(PyExc_TypeError, "unexpected option '%s': %s", name.c_str(),
+                 limitree_error_message(error));
+    limitree_error_free(error);
+    throw py::error_already_set();
+  }
+  if (status < 0) {
+    raise(status, error);
+    throw py::error_already_set();
+  }
+}
+
 // The store's name decides: limitree.h promises that memory never waits.
 bool names_remote_store(const py::dict& options) {
   if (!options.contains("store")) return false;
@@ -43,10 +61,8 @@ Native::Native(std::string_view yaml, std::string_view origin,
       limitree_config_new());
   if (config == nullptr) throw std::bad_alloc();
   for (const auto& [name, value] : options) {
-    check([&](limitree_error** error) {
-      return limitree_config_set(config.get(), name.cast<std::string>().c_str(),
-                                 to_str(value.cast<std::string_view>()), error);
-    });
+    set_option(config.get(), name.cast<std::string>(),
+               value.cast<std::string_view>());
   }
   if (!clock.is_none()) {
     clock_ = std::move(clock);

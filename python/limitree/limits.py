@@ -11,8 +11,8 @@ from typing import Union
 
 Limits = Union[str, "os.PathLike[str]", Mapping[str, object]]
 
-# JSON has them as they are, and YAML wants them escaped.
-_UNPRINTABLE = re.compile("[\x7f-\x84\x86-\x9f\ufeff\ufffe\uffff]")
+# JSON has them as they are; to YAML they are line breaks, or nothing it takes.
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def read(limits: Limits) -> tuple[bytes, bytes]:

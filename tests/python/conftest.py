@@ -1,0 +1,30 @@
+"""What the tests of the Python package share."""
+
+import pytest
+
+import limitree
+from limitree.testing import ManualClock
+
+# Six trades at once, one more every 1.5 s; sixteen requests, one every 2 s.
+USERS = """
+schema:
+  user:
+    children:
+      "*":
+        limits: [15, 30, 60]
+        children:
+          trade: {limits: [5, 10, 15]}
+  free: {}
+  job: {limits: [0, 1, 60]}
+"""
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def limiter(clock):
+    with limitree.Limiter(USERS, clock=clock) as made:
+        yield made

@@ -1,0 +1,261 @@
+"""The operations, and what a limiter is made from."""
+
+import json
+import pathlib
+
+import pytest
+
+import limitree
+from limitree.limits import read
+
+JOB = "schema: {job: {limits: [0, 1, 60]}}"
+
+
+def test_all_or_nothing(limiter):
+    for _ in range(7):
+        limiter.authorize("user", "alex", "trade")
+    assert limiter.peek("user", "alex").remaining == 9
+
+
+def test_several_paths(limiter):
+    paths = [("job",), ["user", "alex"], iter(["user", b"alex"])]
+    decision = limiter.authorize_all(paths, levels=True)
+    assert decision.allowed
+    assert [level.path for level in decision.levels] == [0, 1]
+    assert limiter.authorize_all([("job",), ("user", "bob")]).limited
+    assert limiter.peek("user", "bob").remaining == 15
+    assert limiter.peek("user", "alex").remaining == 14
+
+
+def test_peek_spend_refund(limiter):
+    assert limiter.peek("job").remaining == 0
+    assert limiter.peek("job").allowed
+    assert limiter.spend("job", cost=100).allowed
+    assert limiter.authorize("job").limited
+    assert limiter.refund("job").remaining == 1
+    assert limiter.authorize("job").allowed
+
+
+def test_cost_of_nothing_only_looks(limiter):
+    limiter.authorize("job")
+    assert limiter.authorize("job", cost=0).allowed
+    assert limiter.authorize("job").limited
+
+
+def test_reset(limiter):
+    limiter.authorize("user", "alex", "trade", cost=6)
+    assert limiter.reset("user", "alex", "trade", leaf=True) is None
+    assert limiter.peek("user", "alex", "trade", cost=0).remaining == 6
+    assert limiter.peek("user", "alex", cost=0).remaining == 10
+    limiter.reset("user", "alex", "trade")
+    assert limiter.peek("user", "alex", cost=0).remaining == 16
+
+
+def test_time_goes_on(limiter, clock):
+    limiter.authorize("job")
+    decision = limiter.authorize("job")
+    clock.advance(decision.retry_after - 1e-6)
+    assert limiter.authorize("job").limited
+    clock.advance(1e-6)
+    assert limiter.authorize("job").allowed
+
+
+def test_the_clock_of_the_system():
+    with limitree.Limiter(JOB) as limiter:
+        assert limiter.authorize("job").allowed
+        assert 59 < limiter.authorize("job").retry_after <= 60
+
+
+@pytest.mark.parametrize("clock, error, message", [
+    (lambda: 1.5, TypeError, "clock must return nanoseconds as an int, not f"),
+    (lambda: None, TypeError, "not NoneType"),
+    (lambda: 2**63, OverflowError, None),
+    (lambda: 1 // 0, ZeroDivisionError, None)])
+def test_a_clock_that_fails(clock, error, message):
+    with pytest.raises(error, match=message):
+        limitree.Limiter(JOB, clock=clock)
+    working = [lambda: 10**18]
+    limiter = limitree.Limiter(JOB, clock=lambda: working[0]())
+    working[0] = clock
+    with pytest.raises(error, match=message):
+        limiter.authorize("job")
+    working[0] = lambda: 10**18
+    assert limiter.authorize("job").allowed
+
+
+def test_a_clock_may_ask_its_limiter():
+    """It is read before the call, so nothing is locked meanwhile."""
+    def clock():
+        if not asked and limiter:
+            asked.append(1)
+            limiter[0].authorize("job")
+        return 10**18
+
+    asked, limiter = [], []
+    limiter.append(limitree.Limiter(JOB, clock=clock))
+    assert limiter[0].authorize("job").limited
+    assert asked
+
+
+# ---- Where limits come from -------------------------------------------------
+
+
+def test_from_a_file(tmp_path):
+    path = tmp_path / "limits.yaml"
+    path.write_text(JOB)
+    for limits in (path, str(path)):
+        assert limitree.Limiter(limits).authorize("job").limit == 1
+
+
+def test_from_a_file_with_a_colon_in_its_name(tmp_path):
+    path = tmp_path / "a:b.yaml"
+    path.write_text(JOB)
+    assert limitree.Limiter(path).authorize("job").limit == 1
+
+
+def test_from_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        limitree.Limiter("nowhere.yaml")
+    with pytest.raises(IsADirectoryError):
+        limitree.Limiter(tmp_path)
+
+
+def test_from_a_dict():
+    name = "a: b\n#\u007f\u0085\u2028\ufeff\U0001f600"
+    limits = {"schema": {
+        "job": {"limits": {"count": 7, "period": 60.5}},
+        name: {"limits": [{"name": "x", "count": 3, "period": "1m"}]}}}
+    limiter = limitree.Limiter(limits)
+    assert limiter.authorize("job").limit == 7
+    assert limiter.authorize(name).limit == 3
+
+
+@pytest.mark.parametrize("limits", [None, 7, ["schema"], b"schema: {}"])
+def test_from_what_is_no_source(limits):
+    with pytest.raises(TypeError, match="limits must be a path, YAML text or "
+                                        "a dict"):
+        limitree.Limiter(limits)
+
+
+def test_from_a_dict_of_other_things():
+    with pytest.raises(TypeError, match="there is a set in them"):
+        limitree.Limiter({"schema": {"job": {"limits": {1, 2}}}})
+
+
+def test_a_dict_is_what_json_makes_of_it():
+    limits = {"schema": {"x": {"limits": [1, 2, 3]}}}
+    assert json.loads(read(limits)[0]) == limits
+
+
+def test_config_error(tmp_path):
+    path = tmp_path / "limits.yaml"
+    path.write_text("schema:\n  job:\n    limits: [0, -1, 60]\n    x: 1\n")
+    with pytest.raises(limitree.ConfigError) as caught:
+        limitree.Limiter(path)
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert (error.file, error.line, error.column) == (str(path), 3, 17)
+    assert error.messages[0] == (f"{path}:3:17: count must be greater than 0, "
+                                 "is -1")
+    assert len(error.messages) == 2 and str(error).count("\n") == 1
+    assert error.messages[1].startswith(f"{path}:4:5: unknown key")
+
+
+def test_invalid_utf8_has_a_place(tmp_path):
+    path = tmp_path / "limits.yaml"
+    path.write_bytes(b"schema: {job: {limits: [0, 1, 60]}, '\xff': {}}")
+    with pytest.raises(limitree.ConfigError) as caught:
+        limitree.Limiter(path)
+    assert caught.value.line == 1
+
+
+# ---- Options ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [
+    {"max_buckets": 7}, {"max_buckets": "7"}, {"timeout": 0.25},
+    {"timeout": "2s"}, {"deny_cache": False}, {"near_limit": 0.5},
+    {"local_share": "1/8"}, {"client_name": None},
+    {"tls_ca_file": pathlib.Path("/nowhere")}])
+def test_options(options):
+    try:
+        limiter = limitree.Limiter(JOB, **options)
+    except limitree.ConfigError as error:
+        assert "tls_ca_file" in options and "rediss" in str(error)
+        return
+    if "max_buckets" in options:
+        assert limiter.stats().max_buckets == 7
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"max_buckets": 0}, "max_buckets: "),
+    ({"max_buckets": 1.5}, "max_buckets: "), ({"timeout": 0}, "timeout: "),
+    ({"store": "memcached://"}, "store"), ({"deny_cache": "yes"}, "on or off")])
+def test_options_that_are_refused(options, message):
+    with pytest.raises(limitree.ConfigError, match=message) as caught:
+        limitree.Limiter(JOB, **options)
+    assert caught.value.file is caught.value.line is caught.value.column is None
+
+
+def test_options_that_are_not_there():
+    with pytest.raises(TypeError, match="unexpected option 'max_bucket'.*there"
+                                        " are: store, max_buckets,"):
+        limitree.Limiter(JOB, max_bucket=7)
+
+
+def test_options_of_wrong_type():
+    with pytest.raises(TypeError, match="max_buckets must be str, int, float"):
+        limitree.Limiter(JOB, max_buckets=[1])
+    with pytest.raises(TypeError):
+        limitree.Limiter(JOB, "memory://", 1)
+
+
+# ---- Reload and counters ----------------------------------------------------
+
+
+def test_reload(limiter):
+    limiter.authorize("job")
+    limiter.reload("schema: {job: {limits: [2, 3, 180]}}")
+    assert limiter.authorize("job", cost=0).limit == 3
+    with pytest.raises(ValueError, match="unknown root"):
+        limiter.authorize("user", "alex")
+
+
+def test_reload_of_mistakes_changes_nothing(limiter):
+    with pytest.raises(limitree.ConfigError) as caught:
+        limiter.reload("schema: {job: {limits: [0, 1]}}")
+    assert caught.value.file == "limits"
+    assert limiter.authorize("job").limit == 1
+    assert limiter.stats().reloads == 0
+
+
+def test_reload_of_the_file(tmp_path):
+    path = tmp_path / "limits.yaml"
+    path.write_text(JOB)
+    limiter = limitree.Limiter(path)
+    path.write_text(JOB.replace("[0,", "[4,"))
+    limiter.reload()
+    assert limiter.authorize("job").limit == 5
+
+
+def test_stats(limiter):
+    for _ in range(3):
+        limiter.authorize("job")
+    stats = limiter.stats()
+    assert (stats.allowed, stats.limited, stats.limits) == (1, 2, 3)
+    assert (stats.buckets, stats.max_buckets) == (1, 1_000_000)
+    by_policy = {one.policy: one for one in limiter.limit_stats()}
+    assert list(by_policy) == ["user:*", "user:*/trade", "job"]
+    assert by_policy["job"] == ("job", 1, 2, 0, 1)
+
+
+def test_context_manager():
+    with limitree.Limiter(JOB) as limiter:
+        assert not limiter.closed
+    assert limiter.closed
+
+
+def test_repr_keeps_the_password():
+    with pytest.raises(limitree.ConfigError) as caught:
+        limitree.Limiter(JOB, "redis://user:secret@h:x/")
+    assert "secret" not in str(caught.value)
