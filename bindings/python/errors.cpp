@@ -33,8 +33,9 @@ PyObject* raise(limitree_status status, limitree_error* error) {
   try {
     const py::object exception =
         py::module_::import("limitree.errors")
-            .attr("error_of")(limitree_status_name(status),
-                              messages_of(status, error));
+            .attr("error_of")(
+                limitree_status_name(status), messages_of(status, error),
+                error == nullptr ? "" : limitree_error_reason(error));
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())),
                     exception.ptr());
   } catch (py::error_already_set& failure) {

@@ -3,6 +3,9 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "decision.hpp"
@@ -44,10 +47,12 @@ py::tuple stats(Native& native) {
   require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
     return limitree_limiter_stats(limiter, &stats, error);
   }));
-  return py::make_tuple(stats.allowed, stats.limited, stats.shadow_limited,
-                        stats.errors, stats.reloads, stats.limits,
-                        stats.buckets, stats.max_buckets, stats.store_bytes,
-                        stats.evictions);
+  return py::make_tuple(
+      stats.allowed, stats.limited, stats.shadow_limited, stats.errors,
+      stats.reloads, stats.limits, stats.buckets, stats.max_buckets,
+      stats.store_bytes, stats.evictions, stats.from_deny_cache,
+      stats.from_local, stats.from_allow, stats.from_deny, stats.store_errors,
+      stats.connects, stats.round_trips, stats.round_trip_ns);
 }
 
 // In the order of limitree.LimitStats.
@@ -71,6 +76,24 @@ py::list limit_stats(Native& native) {
   return list;
 }
 
+double ping(Native& native) {
+  std::int64_t round_trip_ns = 0;
+  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_ping(limiter, &round_trip_ns, error);
+  }));
+  return static_cast<double>(round_trip_ns) / 1e9;
+}
+
+py::str prometheus(Native& native) {
+  limitree_text* text = nullptr;
+  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_limiter_prometheus(limiter, &text, error);
+  }));
+  const std::unique_ptr<limitree_text, decltype(&limitree_text_free)> owner(
+      text, limitree_text_free);
+  return to_python(limitree_text_str(text));
+}
+
 void bind_limiter(py::module_& module) {
   py::class_<Native> limiter(module, "Limiter", py::module_local());
   limiter
@@ -78,9 +101,15 @@ void bind_limiter(py::module_& module) {
                     py::object, bool>(),
            py::arg("yaml"), py::arg("origin"), py::arg("options"),
            py::arg("clock"), py::arg("levels"))
-      .def("close", &Native::close)
+      .def("close", &Native::close,
+           "Release the store; every call after that raises RuntimeError.")
       .def_property_readonly("closed", &Native::closed)
       .def_property_readonly("is_remote", &Native::is_remote)
+      .def("ping", ping,
+           "Ask the store whether it is there; return the seconds it took.\n\n"
+           "Raises StoreError or StoreTimeout if it is not.")
+      .def("prometheus", prometheus,
+           "Return all counters in the text format of Prometheus.")
       .def("_reload", reload, py::arg("yaml"), py::arg("origin"))
       .def("_stats", stats)
       .def("_limit_stats", limit_stats);

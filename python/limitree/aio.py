@@ -121,6 +121,10 @@ class AsyncLimiter:
         """Return the counters."""
         return self._limiter.stats()
 
+    def prometheus(self) -> str:
+        """Return all counters in the text format of Prometheus."""
+        return self._limiter.prometheus()
+
     def limit_stats(self) -> list[LimitStats]:
         """Return the counters of each limit."""
         return self._limiter.limit_stats()

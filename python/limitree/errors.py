@@ -60,8 +60,8 @@ class ConfigError(ValueError):
 class StoreError(Exception):
     """The store is down or refused; nothing was charged.
 
-    ``reason`` is the word of the C interface: ``"store_unavailable"`` or
-    ``"store_protocol"``, ``"store_timeout"`` in a StoreTimeout.
+    ``reason`` says in one word what trouble it was, such as ``"readonly"`` or
+    ``"timeout"``: the words that the counters of Limiter.prometheus have.
     """
 
     reason: str
@@ -78,15 +78,15 @@ class StoreTimeout(StoreError, TimeoutError):
     """The store did not answer in time: the request may have been charged."""
 
 
-def error_of(status: str, messages: list[str]) -> Exception:
+def error_of(status: str, messages: list[str], reason: str) -> Exception:
     """Return the exception for a status of the C interface, by its name."""
     message = messages[0]
     if status == "invalid_config":
         return ConfigError(*messages)
     if status == "store_timeout":
-        return StoreTimeout(message, status)
+        return StoreTimeout(message, reason)
     if status in ("store_unavailable", "store_protocol"):
-        return StoreError(message, status)
+        return StoreError(message, reason)
     if status in ("invalid_argument", "unknown_root"):
         return ValueError(message)
     return RuntimeError(message)

@@ -16,6 +16,14 @@ class Stats(NamedTuple):
     max_buckets: int  #: as configured; memory store only
     store_bytes: int  #: memory taken by buckets; memory store only
     evictions: int  #: buckets forgotten to make room for others
+    from_deny_cache: int  #: of allowed and limited, those by this source
+    from_local: int
+    from_allow: int
+    from_deny: int
+    store_errors: int  #: calls to the store that failed
+    connects: int  #: connections made to servers
+    round_trips: int  #: answers of servers
+    round_trip_ns: int  #: nanoseconds until then, summed up
 
 
 class LimitStats(NamedTuple):

@@ -259,3 +259,9 @@ def test_repr_keeps_the_password():
     with pytest.raises(limitree.ConfigError) as caught:
         limitree.Limiter(JOB, "redis://user:secret@h:x/")
     assert "secret" not in str(caught.value)
+
+
+def test_ping_and_prometheus(limiter):
+    assert limiter.ping() >= 0.0
+    limiter.authorize("job")
+    assert 'policy="job"' in limiter.prometheus()

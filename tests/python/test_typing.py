@@ -1,0 +1,56 @@
+"""Types: the package is strict, its stubs are true, users see them."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).parent
+PACKAGE = pathlib.Path(__import__("limitree").__file__).parent
+
+USER = """
+import limitree
+
+limiter = limitree.Limiter("schema: {job: {}}", max_buckets=7)
+decision = limiter.authorize("job", b"x", cost=2)
+wait: float | None = decision.retry_after
+pairs: list[tuple[str, str]] = decision.headers("legacy", reset="epoch")
+denied: limitree.Decision | None = limitree.authorize_action_for_user("a", "b")
+
+@limiter.limit("job", lambda who: who)
+def job(who: str) -> int:
+    return 1
+
+number: int = job("x")
+"""
+WRONG = ['limiter.authorize("job", None)', 'limiter.authorize("job", cost="1")',
+         'decision.headers("ietf-draft")', 'decision.limit = 1',
+         'limitree.Limiter(None)', 'limiter.authorize_all([1])', 'job(1)']
+
+
+def run(*command, cwd):
+    return subprocess.run([sys.executable, *command], cwd=cwd, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**os.environ, "MYPYPATH": str(PACKAGE.parent)})
+
+
+def test_strict(tmp_path):
+    done = run("-m", "mypy", "--strict", "--cache-dir", str(tmp_path), "-p",
+               "limitree", cwd=PACKAGE.parent)
+    assert done.returncode == 0, done.stdout
+
+
+def test_stubs():
+    done = run("-m", "mypy.stubtest", "limitree", "--allowlist",
+               str(HERE / "stubtest_allow.txt"), cwd=PACKAGE.parent)
+    assert done.returncode == 0, done.stdout
+
+
+def test_users_are_told(tmp_path):
+    (tmp_path / "user.py").write_text(USER + "\n".join(WRONG))
+    done = run("-m", "mypy", "--strict", "--cache-dir", str(tmp_path),
+               "user.py", cwd=tmp_path)
+    first = USER.count("\n") + 1
+    lines = {int(line.split(":")[1]) for line in done.stdout.splitlines()
+             if ": error:" in line}
+    assert lines == set(range(first, first + len(WRONG))), done.stdout
