@@ -97,7 +97,7 @@ local at, bucket = 4, 0
 for k, key in ipairs(KEYS) do
   local count = ARGV[at] + 0
   local found = call('HMGET', key, ':', unpack(ARGV, at + 1, at + count))
-  horizons[k] = tonumber(found[1]) or 0
+  horizons[k] = (found[1] or 0) + 0
   at = at + count + 1
   for j = 2, count + 1 do
     local h, l = s, n

@@ -16,16 +16,15 @@ namespace {
 // A Lua function has 200 local variables at most; these take three each.
 constexpr std::size_t kMaxLevels = 12;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 // The texts; <i> is a level, <k> a family, <j> a level's place in the family.
-// decide.lua has the reasons for what they do.
+// decide.lua has the reasons for what they do.  Here an instant is a pair of
+// whole microseconds, which the server's clock counts and a double holds, and
+// the last three digits of its nanoseconds, which for most limits stay a text.
 
 constexpr std::string_view kHead = R"(
-local call, sub, find = redis.call, string.sub, string.find
-local format = string.format
+local call, sub, format = redis.call, string.sub, string.format
 local t = call('TIME')
-local s, n = t[1] + 0, t[2] * 1000
+local now = t[1] * 1e6 + t[2]
 )";
 
 constexpr std::string_view kReadFamily = R"(
@@ -33,46 +32,52 @@ local r<k> = call('HMGET', KEYS[<k>], ':'<fields>)
 )";
 
 constexpr std::string_view kReadLevel = R"(
-local v<i>, h<i>, l<i> = r<k>[<j>], s, n
-if not v<i> then
+local v<i>, u<i>, o<i> = r<k>[<j>], now, '000'
+if v<i> then
+  local o = sub(v<i>, -3)
+  if #v<i> == 19 and (o == '000' or string.find(o, '^%d+$')) then
+    local u = sub(v<i>, 1, -4) + 0
+    if u >= now then u<i>, o<i> = u, o end
+  elseif #v<i> > 18 or not string.find(v<i>, '^%d+$') then
+    return redis.error_reply('WRONGTYPE a field of ' .. KEYS[<k>] ..
+      ' holds no time')
+  end
+else
   v<i> = ''
-elseif #v<i> == 19 then
-  h<i>, l<i> = sub(v<i>, 1, -10) + 0, sub(v<i>, -9) + 0
-  if (h<i> - s) * 1e9 + l<i> - n < 0 then h<i>, l<i> = s, n end
-elseif #v<i> > 19 or not find(v<i>, '^%d+$') then
-  return redis.error_reply('WRONGTYPE a field of ' .. KEYS[<k>] ..
-    ' holds no time')
 end
 )";
 
 constexpr std::string_view kOverdrawn =
-    "(h<i> - s - <room_s>) * 1e9 + l<i> - n - <room_n> > 0";
+    "u<i> - now >= <u> and (u<i> - now > <u> or o<i> + 0 > <n>)";
 
-constexpr std::string_view kCharge = R"(
-h<i>, l<i> = h<i> + <charge_s>, l<i> + <charge_n>
-if l<i> >= 1e9 then h<i>, l<i> = h<i> + 1, l<i> - 1e9 end
-if h<i> > latest then latest = h<i> end
+// A charge of whole microseconds, and any other.
+constexpr std::string_view kChargeMicroseconds = R"(
+u<i> = u<i> + <u>
+)";
+constexpr std::string_view kChargeNanoseconds = R"(
+u<i>, o<i> = u<i> + <u>, o<i> + <n>
+if o<i> >= 1000 then u<i>, o<i> = u<i> + 1, o<i> - 1000 end
 )";
 
 constexpr std::string_view kWriteFamily = R"(
-horizon = tonumber(r<k>[1]) or 0
-if latest + 2 <= horizon then
+horizon = r<k>[1]
+if horizon and latest + 2e6 <= horizon * 1e6 then
   call('HSET', KEYS[<k>]<set>)
 else
-  if horizon > 0 and call('HLEN', KEYS[<k>]) > <fields> then
+  if horizon and call('HLEN', KEYS[<k>]) > <fields> then
     local all = call('HGETALL', KEYS[<k>])
     for i = 1, #all, 2 do
       local f, v = all[i], all[i + 1]
-      if f ~= ':' and not find(f, '!', 1, true) and
-        find(v, '^%d+$') and (#v < 19 or #v == 19 and
-        (sub(v, 1, -10) - s) * 1e9 + sub(v, -9) - n <= 0) then
+      if f ~= ':' and not string.find(f, '!', 1, true) and
+        string.find(v, '^%d+$') and
+        (#v < 19 or #v == 19 and sub(v, 1, -4) + 0 < now) then
         call('HDEL', KEYS[<k>], f)
       end
     end
   end
-  horizon = 2 * latest - s + 2
-  call('HSET', KEYS[<k>], ':', horizon<set>)
-  call('EXPIRE', KEYS[<k>], horizon - s)
+  local life = 2 * math.ceil((latest - now) / 1e6) + 2
+  call('HSET', KEYS[<k>], ':', t[1] + life<set>)
+  call('EXPIRE', KEYS[<k>], life)
 end
 )";
 
@@ -132,16 +137,14 @@ class Writer {
     append(kHead, {}, &text_);
     each_family([this] { read_family(); });
     each_family([this] { each_level([this] { read_level(); }); });
-    text_ += "local reply = t[1] .. ' ' .. t[2] .. '000 '";
-    for (std::size_t i = 1; i <= families_.levels().size(); ++i) {
-      text_ += (i > 1 ? " .. ' ' .. v" : " .. v") + std::to_string(i);
-    }
-    text_ += "\nif ";
+    text_ += "if ";
     each_family([this] { each_level([this] { deny_level(); }); });
-    text_ += " then return '- ' .. reply end\nlocal latest, horizon\n";
+    text_ += " then\n";
+    reply('-');
+    text_ += "end\nlocal latest, horizon\n";
     charged_ = false;
     each_family([this] { write_family(); });
-    text_ += charged_ ? "return '+ ' .. reply\n" : "return '- ' .. reply\n";
+    reply(charged_ ? '+' : '-');
     return std::move(text_);
   }
 
@@ -187,18 +190,29 @@ class Writer {
            {{"i", i()}, {"k", k()}, {"j", std::to_string(place_ + 2)}}, &text_);
   }
 
-  Duration charge() const {
-    return level().limit->rate.emission_interval * level().cost;
+  // Each time anew: one long concatenation costs less than two.
+  void reply(char flag) {
+    text_ += "return '";
+    text_ += flag;
+    text_ += " ' .. t[1] .. ' ' .. t[2] .. '000";
+    for (std::size_t i = 1; i <= families_.levels().size(); ++i) {
+      text_ += (i > 1 ? " .. ' " : " ") + ("' .. v" + std::to_string(i));
+    }
+    text_ += '\n';
+  }
+
+  std::int64_t charge_ns() const {
+    return level().limit->rate.emission_interval.count() * level().cost;
   }
 
   void deny_level() {
     const std::int64_t room =
-        (level().limit->rate.burst_offset() - charge()).count();
+        level().limit->rate.burst_offset().count() - charge_ns();
     if (level_ > 0) text_ += "\n  or ";
     append(kOverdrawn,
            {{"i", i()},
-            {"room_s", std::to_string(room / kSecond)},
-            {"room_n", std::to_string(room % kSecond)}},
+            {"u", std::to_string(room / 1000)},
+            {"n", std::to_string(room % 1000)}},
            &text_);
   }
 
@@ -206,14 +220,18 @@ class Writer {
     std::string set;
     each_level([&] {
       if (!is_charged(level())) return;
-      if (set.empty()) text_ += "latest = 0\n";
-      append(kCharge,
+      const bool whole = charge_ns() % 1000 == 0;
+      append(whole ? kChargeMicroseconds : kChargeNanoseconds,
              {{"i", i()},
-              {"charge_s", std::to_string(charge().count() / kSecond)},
-              {"charge_n", std::to_string(charge().count() % kSecond)}},
+              {"u", std::to_string(charge_ns() / 1000)},
+              {"n", std::to_string(charge_ns() % 1000)}},
              &text_);
-      set += ",\n    " + field() + ", format('%d%09d', h" + i() + ", l" + i() +
-             ")";
+      append(set.empty() ? "latest = u<i>\n"
+                         : "if u<i> > latest then latest = u<i> end\n",
+             {{"i", i()}}, &text_);
+      append(whole ? ",\n    <field>, format('%d', u<i>) .. o<i>"
+                   : ",\n    <field>, format('%d%03d', u<i>, o<i>)",
+             {{"i", i()}, {"field", field()}}, &set);
     });
     if (set.empty()) return;
     charged_ = true;

@@ -1,0 +1,299 @@
+"""What a decision costs a Redis server: limitree beside its peers.
+
+The peers' scripts are taken from their installed packages:
+
+    python3 -m venv peers && peers/bin/pip install limits throttled-py redis
+    npm install --prefix peers rate-limiter-flexible
+    python3 bench/redis_server_cpu.py build/bench/bench/redis_calls peers
+
+A peer that is not installed is left out.  Each has one call for each level, as
+its library makes them; limitree has one for all.
+
+A private redis-server runs on one processor and this program on another.  Four
+connections have 64 decisions each in flight, of 5120 callers whose keys exist.
+Processor time is that of all threads of the server; rounds are interleaved.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+CALLERS = 5120
+CONNECTIONS = 4
+IN_FLIGHT = 64
+BATCH = CONNECTIONS * IN_FLIGHT
+ACTIONS = ["trade", "spot", "orders", "cancel"]
+END = b"$5\r\n=END=\r\n"
+
+# Run in the peers' own Python: their scripts, and the keys they make.
+ASK_LIMITS = """
+import json
+from importlib import resources
+from limits import RateLimitItemPerMinute
+from limits.storage.redis import RedisStorage as Storage
+path = resources.files("limits") / "resources/redis/lua_scripts"
+print(json.dumps({
+    "script": (path / "incr_expire.lua").read_text(),
+    "key": "LIMITS:" + RateLimitItemPerMinute(1000000).key_for("NAME")}))
+"""
+ASK_THROTTLED = """
+import json
+from throttled.rate_limiter.gcra import RedisLimitAtomicActionSpec as Spec
+print(json.dumps({"script": Spec.SCRIPTS, "key": "throttled:v1:gcra:NAME"}))
+"""
+ASK_FLEXIBLE = """
+const {RateLimiterRedis} = require('rate-limiter-flexible');
+const limiter = new RateLimiterRedis(
+  {storeClient: {}, points: 1000000, duration: 60});
+console.log(JSON.stringify(
+  {script: limiter._incrTtlLuaScript, key: limiter.getKey('NAME')}));
+"""
+
+
+def command(*words):
+    """The words in RESP."""
+    out = [b"*%d\r\n" % len(words)]
+    for word in words:
+        word = word if isinstance(word, bytes) else str(word).encode()
+        out.append(b"$%d\r\n%s\r\n" % (len(word), word))
+    return b"".join(out)
+
+
+class Server:
+    """A private redis-server."""
+
+    def __init__(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        self.folder = tempfile.mkdtemp(prefix="limitree-bench-")
+        path = self.folder + "/redis.sock"
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(port), "--save", "",
+             "--appendonly", "no", "--dir", self.folder, "--unixsocket", path,
+             "--logfile", self.folder + "/log"],
+            preexec_fn=lambda: os.sched_setaffinity(0, cpus[:1]))
+        if len(cpus) > 1:
+            os.sched_setaffinity(0, cpus[1:2])
+        while not os.path.exists(path):
+            if self.process.poll() is not None:
+                raise SystemExit("redis-server ended")
+            time.sleep(0.01)
+        self.connections = []
+        for _ in range(CONNECTIONS):
+            one = socket.create_connection(("127.0.0.1", port))
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.connections.append(one)
+
+    def close(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        shutil.rmtree(self.folder)
+
+    def ask(self, commands):
+        """Sends commands over one connection, and returns all that is said."""
+        one = self.connections[0]
+        one.sendall(commands + command("ECHO", "=END="))
+        said = b""
+        while not said.endswith(END):
+            said += one.recv(1 << 16)
+        return said[:-len(END)]
+
+    def carry_out(self, batch):
+        """Sends a string to each connection, and waits for all answers."""
+        for one, commands in zip(self.connections, batch):
+            one.sendall(commands + command("ECHO", "=END="))
+        for one in self.connections:
+            tail = b""
+            while not tail.endswith(END):
+                tail = (tail + one.recv(1 << 18))[-32:]
+
+    def load(self, script):
+        sha = hashlib.sha1(script.encode()).hexdigest()
+        if sha.encode() not in self.ask(command("SCRIPT", "LOAD", script)):
+            raise SystemExit("a script does not compile")
+        return sha
+
+    def cpu_us(self):
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0])
+                   for task in tasks) / 1000
+
+    def used_memory(self):
+        info = self.ask(command("INFO", "memory")).decode()
+        return int(info.split("used_memory:")[1].split("\r")[0])
+
+
+class Row:
+    """One kind of decision, and what it took in each round."""
+
+    def __init__(self, name, decisions):
+        self.name = name
+        random.Random(1).shuffle(decisions)
+        self.batches = [
+            [b"".join(decisions[at + i * IN_FLIGHT:at + (i + 1) * IN_FLIGHT])
+             for i in range(CONNECTIONS)]
+            for at in range(0, len(decisions) - BATCH + 1, BATCH)]
+        self.next = 0
+        self.rounds = []
+
+    def run(self, server, seconds):
+        end = time.monotonic() + seconds
+        count, before = 0, server.cpu_us()
+        while time.monotonic() < end or count < CALLERS:
+            server.carry_out(self.batches[self.next % len(self.batches)])
+            self.next += 1
+            count += BATCH
+        self.rounds.append((server.cpu_us() - before) / count)
+
+    def best(self):
+        return min(self.rounds)
+
+    def median(self):
+        return sorted(self.rounds)[len(self.rounds) // 2]
+
+
+def ask_peer(words, folder, environment=None):
+    try:
+        said = subprocess.run(words, cwd=folder, env=environment, check=True,
+                              capture_output=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return json.loads(said)
+
+
+def peers(server, folder):
+    """Returns for each peer what makes the call for a bucket's name."""
+    python = str(folder / "bin/python")
+    found = {
+        "limits": ask_peer([python, "-c", ASK_LIMITS], folder),
+        "rate-limiter-flexible": ask_peer(["node", "-e", ASK_FLEXIBLE], folder),
+        "throttled-py": ask_peer([python, "-c", ASK_THROTTLED], folder),
+    }
+    arguments = {  # beside the key
+        "limits": (60, 1),
+        "rate-limiter-flexible": (1, 60, 1000000, 60),
+        "throttled-py": (1, 1000000, 1),
+    }
+    calls = {}
+    for name, one in found.items():
+        if one is None:
+            print(f"{name} is not installed in {folder}")
+            continue
+        sha = server.load(one["script"])
+        calls[name] = lambda bucket, sha=sha, key=one["key"], name=name: (
+            command("EVALSHA", sha, 1, key.replace("NAME", bucket),
+                    *arguments[name]))
+    return calls
+
+
+def bucket(caller, level):
+    return ":".join([f"user:{caller:07d}"] + ACTIONS[:level])
+
+
+def decisions_of_peer(call, levels):
+    return [b"".join(call(bucket(caller, level)) for level in range(levels))
+            for caller in range(CALLERS)]
+
+
+def decisions_of_limitree(server, program, what, levels):
+    said = subprocess.run([program, what, str(levels), str(CALLERS)],
+                          check=True, capture_output=True).stdout
+    calls = []
+    while said:
+        size, = struct.unpack_from("<I", said)
+        calls.append(said[4:4 + size])
+        said = said[4 + size:]
+    server.ask(calls[0])  # the script's text
+    return calls[1:]
+
+
+def compare(server, rows, options):
+    """Prints a table of rows, with their share of the first one's time."""
+    for row in rows:
+        row.run(server, 0.3)
+        row.rounds.clear()
+    for _ in range(options.rounds):
+        for row in rows:
+            row.run(server, options.seconds)
+    for row in rows:
+        print(f"  {row.name:28} {row.best():7.2f} {row.median():8.2f}"
+              f" {rows[0].best() / row.best():9.2f}"
+              f" {rows[0].median() / row.median():8.2f}")
+
+
+def measure_cpu(server, options):
+    calls = peers(server, options.peers.resolve())
+    print("us of the server's processor for each decision, and limitree's"
+          " share of it")
+    print(f"  {'':28} {'least':>7} {'median':>8} {'of least':>9} {'median':>8}")
+    for levels in 1, 2, 3, 5:
+        print(f"{levels} level{'s' if levels > 1 else ''}")
+        server.ask(command("FLUSHALL"))
+
+        def ours(what):
+            return decisions_of_limitree(server, options.calls, what, levels)
+
+        rows = [Row("limitree", ours("allowed"))]
+        rows += [Row(name, decisions_of_peer(call, levels))
+                 for name, call in calls.items()]
+        rows.append(Row("limitree, cost 2", ours("cost")))
+        # Of the same callers: they owe by now, and a denial writes nothing.
+        rows.append(Row("limitree, denied", ours("denied")))
+        compare(server, rows, options)
+
+
+def measure_memory(server, options):
+    print("bytes of used_memory for a caller with 3 levels")
+    in_time = time.time_ns() + 10**12
+
+    def grown_by(decisions):
+        server.ask(command("FLUSHALL"))
+        before = server.used_memory()
+        for at in range(0, len(decisions), 256):
+            server.ask(b"".join(decisions[at:at + 256]))
+        return (server.used_memory() - before) / len(decisions)
+
+    server.ask(b"".join(decisions_of_limitree(
+        server, options.calls, "allowed", 3)[:1]))
+    ours = grown_by(
+        decisions_of_limitree(server, options.calls, "allowed", 3))
+    strings = grown_by([
+        b"".join(command("SET", "limitree:" + bucket(caller, level),
+                         in_time + caller, "PX", 10**6) for level in range(3))
+        for caller in range(CALLERS)])
+    print(f"  limitree, one hash {ours:9.0f}")
+    print(f"  three strings      {strings:9.0f} {ours / strings:9.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("calls", help="the program redis_calls")
+    parser.add_argument("peers", type=pathlib.Path,
+                        help="where the peers are installed")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--seconds", type=float, default=0.2)
+    options = parser.parse_args()
+    server = Server()
+    try:
+        measure_cpu(server, options)
+        measure_memory(server, options)
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    main()
