@@ -10,7 +10,7 @@
 #include <atomic>
 #include <thread>
 
-#include "core/store/manual_clock.hpp"
+#include "core/store/redis/redis_fixture.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/store_settings.hpp"
 #include "core/store/store_cases.hpp"
@@ -61,21 +61,12 @@ struct Tls {
   }
 };
 
-template <typename Server>
-class RedisFixture {
- public:
-  Store* store() { return &store_; }
-  void advance(Duration by) { clock_.advance(by); }
-
- private:
-  ManualClock clock_;
-  RedisStore store_{Server::settings(), clock_.clock()};
-};
-
 INSTANTIATE_TYPED_TEST_SUITE_P(Redis, StoreCases, RedisFixture<Plain>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RedisUnix, StoreCases, RedisFixture<UnixSocket>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RedisAcl, StoreCases, RedisFixture<Acl>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RedisTls, StoreCases, RedisFixture<Tls>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RedisCached, StoreCases, CachedFixture<Plain>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RedisTlsCached, StoreCases, CachedFixture<Tls>);
 
 bool allowed(Store* store, const Limit& limit, const std::string& name) {
   return !Request(Operation::kAuthorize, {name})

@@ -1,0 +1,169 @@
+// Random trees, paths and costs: a limiter over memory and one over Redis say
+// the same, to the nanosecond.
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "core/store/manual_clock.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "limiter/limiter.hpp"
+#include "limiter/make_store.hpp"
+#include "tree/schema.hpp"
+
+namespace limitree {
+namespace {
+
+constexpr std::uint32_t kSeed = 20261121;
+
+class Trees {
+ public:
+  explicit Trees(std::mt19937* random) : random_(*random) {}
+
+  std::string any() {
+    std::string yaml = "schema:\n";
+    for (const char* root : {"user", "ip", "job"}) {
+      yaml += std::string("  ") + root + ":" + body(4, root[0] == 'i') + "\n";
+    }
+    return yaml;
+  }
+
+ private:
+  int pick(int below) {
+    return static_cast<int>(random_() % static_cast<unsigned>(below));
+  }
+
+  std::string limit(int number) {
+    static const char* const kModes[] = {"enforce", "enforce", "enforce",
+                                         "shadow", "check"};
+    return "{name: n" + std::to_string(number) +
+           ", count: " + std::to_string(1 + pick(5)) +
+           ", period: " + std::to_string(1 + pick(20)) +
+           "s, burst: " + std::to_string(1 + pick(6)) +
+           ", cost: " + std::to_string(pick(4) == 0 ? pick(3) : 1) +
+           ", mode: " + kModes[pick(5)] +
+           (pick(6) == 0 ? ", charge: independent" : "") + "}";
+  }
+
+  std::string body(int depth, bool ip) {
+    std::string text = " {";
+    if (ip) text += "key: ip, ";
+    text += "limits: [";
+    const int limits = pick(3);
+    for (int i = 0; i < limits; ++i) text += (i > 0 ? ", " : "") + limit(i);
+    text += "]";
+    if (depth > 0) {
+      text += ", children: {";
+      const char* const names[] = {"\"*\"", "alex", "\"a*\"", "trade"};
+      const int first = ip ? 1 : pick(4);
+      for (int i = ip ? 0 : first; i < (ip ? 1 : 4); ++i) {
+        text += std::string(text.back() == '{' ? "" : ", ") + names[i] + ":" +
+                body(depth - 2, false);
+      }
+      text += "}";
+    }
+    return text + "}";
+  }
+
+  std::mt19937& random_;
+};
+
+std::unique_ptr<Store> store_of(const Options& options) {
+  Result<std::unique_ptr<Store>> store = make_store(options);
+  EXPECT_TRUE(store.ok());
+  return std::move(store.value());
+}
+
+TEST(TwoStores, SayTheSame) {
+  redis::RedisServer server;
+  std::mt19937 random(kSeed);
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  constexpr std::string_view kRoots[] = {"user", "ip", "job"};
+  constexpr std::string_view kSegments[] = {"alex", "anna", "bo",     "trade",
+                                            "a:b",  "a%b",  "{evil}", ""};
+  constexpr std::string_view kAddresses[] = {"10.0.0.1", "::ffff:10.0.0.1",
+                                             "2001:db8::1", "2001:db8::2"};
+  constexpr Operation kOperations[] = {
+      Operation::kAuthorize, Operation::kAuthorize, Operation::kAuthorize,
+      Operation::kAuthorize, Operation::kSpend,     Operation::kRefund,
+      Operation::kPeek};
+  int decided = 0;
+  int cached = 0;
+  for (int round = 0; round < 40; ++round) {
+    const std::string yaml = Trees(&random).any();
+    SCOPED_TRACE(yaml);
+    Result<Tree> tree = load_tree(yaml, "random.yaml");
+    ASSERT_TRUE(tree.ok()) << tree.status().error().messages[0];
+    const auto shared = std::make_shared<const Tree>(std::move(tree.value()));
+    ManualClock clock;
+    Options options;
+    options.clock = clock.clock();
+    Limiter memory(shared, options, store_of(options));
+    ASSERT_TRUE(set_option("store",
+                           "redis://127.0.0.1:" + std::to_string(server.port()),
+                           &options)
+                    .ok());
+    ASSERT_TRUE(set_option("timeout", "10s", &options).ok());
+    ASSERT_TRUE(
+        set_option("prefix", "r" + std::to_string(round) + ":", &options).ok());
+    ASSERT_TRUE(
+        set_option("deny_cache", round % 2 == 0 ? "off" : "on", &options).ok());
+    Limiter redis(shared, options, store_of(options));
+
+    for (int i = 0; i < 100; ++i) {
+      std::vector<std::vector<std::string_view>> paths(1 + random() % 2);
+      std::vector<Ask> asks;
+      for (auto& path : paths) {
+        path.push_back(kRoots[random() % 3]);
+        const bool ip = path[0] == "ip";
+        const std::size_t length = random() % 4;
+        for (std::size_t k = 0; k < length; ++k) {
+          path.push_back(ip && k == 0 ? kAddresses[random() % 4]
+                                      : kSegments[random() % 8]);
+        }
+        asks.push_back({path, static_cast<std::int64_t>(random() % 4)});
+      }
+      const Operation operation = kOperations[random() % 7];
+      LevelReports ours;
+      LevelReports theirs;
+      Decision a;
+      Decision b;
+      const Status one = memory.decide(operation, asks, &ours, &a);
+      const Status two = redis.decide(operation, asks, &theirs, &b);
+      ASSERT_EQ(one.code(), two.code());
+      if (!one.ok()) continue;
+      ++decided;
+      ASSERT_EQ(a.limited, b.limited) << i;
+      if (b.source == Source::kDenyCache) {
+        // It knows one level that denies, and others may deny for longer.
+        ASSERT_LE(b.retry_after, a.retry_after) << i;
+        ++cached;
+        continue;
+      }
+      ASSERT_EQ(a.limit, b.limit) << i;
+      ASSERT_EQ(a.remaining, b.remaining) << i;
+      ASSERT_EQ(a.retry_after, b.retry_after) << i;
+      ASSERT_EQ(a.reset_after, b.reset_after) << i;
+      ASSERT_EQ(a.next_after, b.next_after) << i;
+      ASSERT_EQ(ours.size(), theirs.size()) << i;
+      for (std::size_t k = 0; k < ours.size(); ++k) {
+        ASSERT_EQ(ours[k].verdict.charged, theirs[k].verdict.charged) << i;
+        ASSERT_EQ(ours[k].verdict.remaining, theirs[k].verdict.remaining) << i;
+      }
+      if (random() % 3 == 0) {
+        clock.advance(std::chrono::milliseconds(random() % 5000));
+      }
+      if (random() % 40 == 0) {
+        const bool leaf = random() % 2 == 0;
+        ASSERT_TRUE(memory.reset(asks[0].path, leaf).ok());
+        ASSERT_TRUE(redis.reset(asks[0].path, leaf).ok());
+      }
+    }
+  }
+  EXPECT_GT(decided, 2000);
+  EXPECT_GT(cached, 50);
+}
+
+}  // namespace
+}  // namespace limitree

@@ -1,0 +1,44 @@
+// Redis stores as fixtures of StoreCases.
+//
+// A Server has a static settings(): those of a store with a name space of its
+// own on a server that the whole suite shares.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_FIXTURE_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_FIXTURE_HPP
+
+#include <memory>
+
+#include "core/store/manual_clock.hpp"
+#include "store/deny_cache.hpp"
+#include "store/redis/redis_store.hpp"
+
+namespace limitree::redis {
+
+template <typename Server>
+class RedisFixture {
+ public:
+  Store* store() { return &store_; }
+  void advance(Duration by) { clock_.advance(by); }
+
+ private:
+  ManualClock clock_;
+  RedisStore store_{Server::settings(), clock_.clock()};
+};
+
+// Behind a deny cache, as every limiter's is unless it is told otherwise.
+template <typename Server>
+class CachedFixture {
+ public:
+  Store* store() { return &store_; }
+  void advance(Duration by) { clock_.advance(by); }
+
+ private:
+  ManualClock clock_;
+  DenyCache store_{
+      std::make_unique<RedisStore>(Server::settings(), clock_.clock()), 1000,
+      clock_.clock()};
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_FIXTURE_HPP
