@@ -1,0 +1,288 @@
+// limitree.h over a real Redis, with the eyes of a C caller: blocking calls,
+// calls that do not block, and what is left when a limiter is freed.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/store/redis/redis_server.hpp"
+#include "limitree.h"
+
+namespace {
+
+using limitree::redis::RedisServer;
+
+constexpr const char* kLimits = R"(
+schema:
+  user:
+    children:
+      "*":
+        limits: [15, 30, 60]
+        children:
+          trade: {limits: [5, 10, 15]}
+)";
+
+limitree_str str(const std::string& text) { return {text.data(), text.size()}; }
+
+struct Free {
+  void operator()(limitree_limiter* limiter) const {
+    limitree_limiter_free(limiter);
+  }
+  void operator()(limitree_config* config) const {
+    limitree_config_free(config);
+  }
+  void operator()(limitree_error* error) const { limitree_error_free(error); }
+};
+using Limiter = std::unique_ptr<limitree_limiter, Free>;
+using Config = std::unique_ptr<limitree_config, Free>;
+
+// Completions, by what their calls were given.
+struct Inbox {
+  static void put(const limitree_completion* completions, size_t count,
+                  void* inbox) {
+    auto* const self = static_cast<Inbox*>(inbox);
+    ++self->batches;
+    for (size_t i = 0; i < count; ++i) {
+      const auto id = reinterpret_cast<std::uintptr_t>(completions[i].request);
+      ++self->calls[id];
+      self->status[id] = completions[i].status;
+      self->decision[id] = completions[i].decision;
+      if (completions[i].error != nullptr) {
+        self->reason[id] = limitree_error_reason(completions[i].error);
+      }
+    }
+  }
+
+  int batches = 0;
+  std::map<std::uintptr_t, int> calls;
+  std::map<std::uintptr_t, limitree_status> status;
+  std::map<std::uintptr_t, limitree_decision> decision;
+  std::map<std::uintptr_t, std::string> reason;
+};
+
+class CapiRedis : public testing::Test {
+ protected:
+  static RedisServer& server() {
+    static RedisServer server;
+    return server;
+  }
+
+  static Limiter limiter_on(
+      const std::string& url, Inbox* inbox,
+      const std::map<std::string, std::string>& options = {}) {
+    const Config config(limitree_config_new());
+    limitree_error* error = nullptr;
+    const auto set = [&](const char* name, const std::string& value) {
+      EXPECT_EQ(limitree_config_set(config.get(), name, str(value), &error), 0)
+          << name;
+    };
+    EXPECT_EQ(limitree_config_set_limits(config.get(), str(kLimits),
+                                         str("limits.yaml"), &error),
+              0);
+    set("store", url);
+    set("timeout", "5s");
+    for (const auto& [name, value] : options) set(name.c_str(), value);
+    if (inbox != nullptr) {
+      EXPECT_EQ(limitree_config_set_completion(config.get(), Inbox::put, inbox,
+                                               nullptr, &error),
+                0);
+    }
+    limitree_limiter* limiter = nullptr;
+    EXPECT_EQ(limitree_limiter_new(config.get(), &limiter, &error), 0);
+    return Limiter(limiter);
+  }
+
+  static std::string url() {
+    return "redis://127.0.0.1:" + std::to_string(server().port());
+  }
+
+  static limitree_status start(limitree_limiter* limiter,
+                               const std::string& user, std::uintptr_t id,
+                               limitree_decision* decision,
+                               limitree_error** error = nullptr) {
+    const std::string root = "user";
+    const std::string action = "trade";
+    const limitree_str path[] = {str(root), str(user), str(action)};
+    return limitree_authorize_async(
+        limiter, path, 3, 1, reinterpret_cast<void*>(id), decision, error);
+  }
+
+  // Runs the loop until as many calls are complete.
+  static void run(limitree_limiter* limiter, const Inbox& inbox,
+                  std::size_t complete) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (inbox.calls.size() < complete &&
+           std::chrono::steady_clock::now() < end) {
+      pollfd watched = {limitree_loop_fd(limiter), POLLIN, 0};
+      ASSERT_GE(watched.fd, 0);
+      poll(&watched, 1, 1000);
+      limitree_loop_run(limiter);
+    }
+  }
+
+  void SetUp() override { server().cli({"FLUSHALL"}); }
+};
+
+TEST_F(CapiRedis, AnswersCallsThatBlockAndCallsThatDoNot) {
+  Inbox inbox;
+  const Limiter limiter = limiter_on(url(), &inbox);
+  limitree_decision decision;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(
+        limitree_authorize_action_for_user(limiter.get(), str("alex"),
+                                           str("trade"), 1, &decision, nullptr),
+        LIMITREE_OK);
+    EXPECT_EQ(decision.limited, 0);
+    EXPECT_EQ(decision.remaining, 5 - i);
+    EXPECT_EQ(decision.source, LIMITREE_SOURCE_STORE);
+  }
+  for (std::uintptr_t id = 0; id < 10; ++id) {
+    ASSERT_EQ(start(limiter.get(), "alex", id, &decision), LIMITREE_PENDING);
+  }
+  EXPECT_TRUE(inbox.calls.empty()) << "nobody has run the loop";
+  run(limiter.get(), inbox, 10);
+  ASSERT_EQ(inbox.calls.size(), 10U);
+  int limited = 0;
+  for (std::uintptr_t id = 0; id < 10; ++id) {
+    EXPECT_EQ(inbox.calls[id], 1);
+    EXPECT_EQ(inbox.status[id], LIMITREE_OK);
+    EXPECT_EQ(inbox.decision[id].level_count, 2);
+    limited += inbox.decision[id].limited;
+  }
+  EXPECT_EQ(limited, 7);
+  EXPECT_LE(inbox.batches, 3) << "answers that came together go together";
+  // What is known to be denied is answered at once.
+  EXPECT_EQ(start(limiter.get(), "alex", 99, &decision), LIMITREE_OK);
+  EXPECT_EQ(decision.limited, 1);
+  EXPECT_EQ(decision.source, LIMITREE_SOURCE_DENY_CACHE);
+}
+
+TEST_F(CapiRedis, GivesTheVerdictOfEachLevelLater) {
+  Inbox inbox;
+  const Limiter limiter = limiter_on(url(), &inbox);
+  const limitree_str path[] = {{"user", 4}, {"carol", 5}, {"trade", 5}};
+  const limitree_path paths[] = {{path, 3, 2}};
+  limitree_level levels[2] = {};
+  limitree_decision decision;
+  ASSERT_EQ(limitree_decide_async(limiter.get(), LIMITREE_AUTHORIZE, paths, 1,
+                                  nullptr, levels, 2, &decision, nullptr),
+            LIMITREE_PENDING);
+  run(limiter.get(), inbox, 1);
+  EXPECT_EQ(levels[0].remaining, 14);
+  EXPECT_EQ(levels[1].remaining, 4);
+  EXPECT_EQ(std::string(levels[1].policy.data, levels[1].policy.size),
+            "user:*/trade");
+}
+
+TEST_F(CapiRedis, CancelsWhatIsPendingWhenItIsFreed) {
+  RedisServer hung;
+  Inbox inbox;
+  Limiter limiter =
+      limiter_on("redis://127.0.0.1:" + std::to_string(hung.port()), &inbox);
+  limitree_decision decision;
+  ASSERT_EQ(start(limiter.get(), "alex", 1, &decision), LIMITREE_PENDING);
+  run(limiter.get(), inbox, 1);
+  hung.suspend();
+  for (std::uintptr_t id = 2; id < 100; ++id) {
+    ASSERT_EQ(start(limiter.get(), "alex", id, &decision), LIMITREE_PENDING);
+  }
+  limiter.reset();
+  hung.resume();
+  for (std::uintptr_t id = 2; id < 100; ++id) {
+    EXPECT_EQ(inbox.calls[id], 1);
+    EXPECT_EQ(inbox.status[id], LIMITREE_CANCELLED);
+  }
+}
+
+TEST_F(CapiRedis, TellsWhyThereIsNoDecision) {
+  RedisServer gone;
+  const std::string dead = "redis://127.0.0.1:" + std::to_string(gone.port());
+  gone.stop();
+  Inbox inbox;
+  const Limiter limiter = limiter_on(dead, &inbox);
+  limitree_decision decision;
+  ASSERT_EQ(start(limiter.get(), "alex", 1, &decision), LIMITREE_PENDING);
+  run(limiter.get(), inbox, 1);
+  EXPECT_EQ(inbox.status[1], LIMITREE_STORE_UNAVAILABLE);
+  EXPECT_EQ(inbox.reason[1], "refused");
+
+  limitree_error* error = nullptr;
+  EXPECT_EQ(limitree_authorize_action_for_user(
+                limiter.get(), str("alex"), str("trade"), 1, &decision, &error),
+            LIMITREE_STORE_UNAVAILABLE);
+  const std::unique_ptr<limitree_error, Free> owned(error);
+  EXPECT_NE(std::string(limitree_error_message(error)).find("127.0.0.1"),
+            std::string::npos);
+}
+
+TEST_F(CapiRedis, DecidesWithoutTheStoreIfToldTo) {
+  RedisServer gone;
+  const std::string dead = "redis://127.0.0.1:" + std::to_string(gone.port());
+  gone.stop();
+  Inbox inbox;
+  const Limiter limiter =
+      limiter_on(dead, &inbox, {{"on_store_error", "local"}});
+  limitree_decision decision;
+  for (std::uintptr_t id = 0; id < 8; ++id) {
+    const limitree_status status = start(limiter.get(), "alex", id, &decision);
+    if (status == LIMITREE_OK) {
+      inbox.calls[id] = 1;
+      inbox.decision[id] = decision;
+    } else {
+      run(limiter.get(), inbox, id + 1);
+    }
+    EXPECT_EQ(inbox.decision[id].limited, id < 6 ? 0 : 1) << id;
+    EXPECT_TRUE(inbox.decision[id].source == LIMITREE_SOURCE_LOCAL ||
+                inbox.decision[id].source == LIMITREE_SOURCE_DENY_CACHE);
+  }
+}
+
+TEST_F(CapiRedis, NeedsSomewhereToSendCompletions) {
+  const Limiter limiter = limiter_on(url(), nullptr);
+  limitree_decision decision;
+  limitree_error* error = nullptr;
+  EXPECT_EQ(start(limiter.get(), "alex", 1, &decision, &error),
+            LIMITREE_INVALID_ARGUMENT);
+  const std::unique_ptr<limitree_error, Free> owned(error);
+  EXPECT_STREQ(limitree_error_message(error),
+               "this store needs limitree_config_set_completion");
+}
+
+// A child has connections of its own: both go on, and the buckets are shared.
+TEST_F(CapiRedis, GoesOnInTheChildOfAFork) {
+  Inbox inbox;
+  const Limiter limiter = limiter_on(url(), &inbox);
+  limitree_decision decision;
+  ASSERT_EQ(start(limiter.get(), "bob", 1, &decision), LIMITREE_PENDING);
+  const auto trade = [&] {
+    const limitree_status status = limitree_authorize_action_for_user(
+        limiter.get(), str("bob"), str("trade"), 1, &decision, nullptr);
+    return status == LIMITREE_OK && decision.limited == 0;
+  };
+  EXPECT_TRUE(trade());
+  const pid_t child = fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    alarm(20);
+    const bool good = trade() && trade();
+    _exit(good && limitree_loop_fd(limiter.get()) >= 0 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  run(limiter.get(), inbox, 1);
+  EXPECT_EQ(inbox.status[1], LIMITREE_OK) << "pending across the fork";
+  EXPECT_TRUE(trade());
+  EXPECT_EQ(decision.remaining, 1) << "two here, two there, and this one";
+}
+
+}  // namespace
