@@ -7,7 +7,6 @@
 #include "convert.hpp"
 #include "limiter/prometheus.hpp"
 
-using limitree::LimiterStats;
 using limitree::PolicyStats;
 using limitree::ReasonCount;
 using limitree::Result;

@@ -1,0 +1,146 @@
+"""Commands against a redis-server of the test's own."""
+
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+import pytest
+from command import EXAMPLE, bad, environment, good, run
+
+pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None,
+                                reason="redis-server is not installed")
+PASSWORD = "s3cret"
+TRADE = ("user", "alex", "trade")
+
+
+class Server:
+    """A redis-server on a Unix socket and, for URLs with hosts, a port."""
+
+    def __init__(self, folder, *settings):
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = found.getsockname()[1]
+        self.path = folder / "redis.sock"
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1",
+             "--unixsocket", str(self.path), "--save", "", "--appendonly",
+             "no", "--dir", str(folder), *settings],
+            stdout=subprocess.DEVNULL)
+        self.url = f"redis://127.0.0.1:{self.port}"
+
+    def wait(self):
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port)) as one:
+                    one.sendall(b"PING\r\n")
+                    if one.recv(1):
+                        return self
+            except OSError:
+                time.sleep(0.01)
+        raise TimeoutError("redis-server does not answer")
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(name="start")
+def make_start():
+    servers = []
+    # Paths of Unix sockets are short; those of tmp_path may not be.
+    with tempfile.TemporaryDirectory() as folder:
+        def start(*settings):
+            servers.append(Server(pathlib.Path(folder), *settings))
+            return servers[-1].wait()
+        yield start
+        for server in servers:
+            server.stop()
+
+
+def rows(text):
+    return {line.split()[0]: line.split()[1:]
+            for line in text.splitlines()[1:]}
+
+
+def test_ping(start):
+    server = start()
+    for url in (server.url, f"redis+unix://{server.path}"):
+        out = good("ping", "--store", url)
+        assert out.startswith(f"{url} answered in ")
+
+
+def test_ping_without_an_answer(start):
+    server = start()
+    server.stop()
+    assert bad(1, "ping", "-u", server.url).startswith("limitree: ")
+
+
+def test_passwords_come_from_the_environment(start):
+    server = start("--requirepass", PASSWORD)
+    url = f"redis://:{PASSWORD}@127.0.0.1:{server.port}"
+    out = good("ping", env=environment(LIMITREE_STORE=url))
+    assert out.startswith(f"redis://127.0.0.1:{server.port} answered in ")
+    assert PASSWORD not in out
+    wrong = environment(LIMITREE_STORE=url.replace(PASSWORD, "wr0ng"))
+    done = run("ping", env=wrong)
+    assert done.code == 1
+    assert "wr0ng" not in done.err
+
+
+def test_the_walk_through(start):
+    store = ("--store", start().url)
+    out = good("try", EXAMPLE, *TRADE, "--times", "7", *store)
+    assert out.count("allowed") == 6 and out.count("limited") == 1
+
+    shown = rows(good("show", EXAMPLE, *TRADE, *store))
+    assert shown["user:*/trade"][0] == "0/6"
+    assert shown["user:*/trade"][1] != "-"
+    assert shown["user:*"][0] == "10/16" and shown["user:*"][1] == "-"
+
+    reset = rows(good("reset", EXAMPLE, *TRADE, "--leaf", *store))
+    assert reset["user:*/trade"] == ["6/6", "-", "-"]
+    assert reset["user:*"][0] == "10/16"
+    reset = rows(good("reset", EXAMPLE, *TRADE, *store))
+    assert reset["user:*"] == ["16/16", "-", "-"]
+
+
+def test_showing_charges_nothing(start):
+    store = ("--store", start().url)
+    for _ in range(3):
+        shown = rows(good("show", EXAMPLE, *TRADE, *store))
+        assert shown["user:*"] == ["16/16", "-", "-"]
+
+
+def test_prefixes_keep_programs_apart(start):
+    store = ("--store", start().url)
+    good("try", EXAMPLE, *TRADE, "--times", "6", *store)
+    other = good("try", EXAMPLE, *TRADE, *store, "--set", "prefix=other:")
+    assert "allowed" in other
+    assert "limited" in good("try", EXAMPLE, *TRADE, *store)
+
+
+def test_try_tells_who_denied(start):
+    out = good("try", EXAMPLE, *TRADE, "--times", "9", "--store", start().url)
+    assert out.count("limited (deny_cache)") == 2
+    out = good("try", EXAMPLE, *TRADE, "--times", "2", "--store", start().url,
+               "--set", "deny_cache=off")
+    assert "deny_cache" not in out
+
+
+@pytest.mark.parametrize("policy, answer", [
+    ("allow", "allowed (allow)"), ("deny", "limited (deny)"),
+    ("local", "allowed (local)")])
+def test_try_tells_who_decided_for_a_store_that_is_down(start, policy, answer):
+    server = start()
+    server.stop()
+    words = ("try", EXAMPLE, *TRADE, "--store", server.url)
+    assert answer in good(*words, "--set", f"on_store_error={policy}")
+    assert bad(1, *words).startswith("limitree: ")
+    # What stands in for a store knows nothing of its buckets.
+    for command in ("show", "reset"):
+        assert bad(1, command, EXAMPLE, *TRADE, "--store", server.url, "--set",
+                   f"on_store_error={policy}").startswith("limitree: ")
