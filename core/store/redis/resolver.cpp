@@ -57,30 +57,23 @@ bool read_path(const std::string& path, SocketAddress* address) {
   return true;
 }
 
-// Look-ups under way in this process.  A child of fork() inherits the number
-// but not the threads, so the number says whose it is.
-class Running {
- public:
-  // Counts one more, unless there are too many.
-  static bool enter() {
-    std::uint64_t seen = packed_.load();
-    while (true) {
-      const std::uint64_t mine = own();
-      const std::uint64_t current = (seen & ~kCount) == mine ? seen : mine;
-      if ((current & kCount) >= Resolver::kMaxThreads) return false;
-      if (packed_.compare_exchange_weak(seen, current + 1)) return true;
-    }
-  }
-  static void leave() { packed_.fetch_sub(1); }
+// Look-ups under way, in the lower half.  A child of fork() inherits the number
+// but not the threads; so the upper half says whose it is.
+std::atomic<std::uint64_t> running{0};
 
- private:
-  static constexpr std::uint64_t kCount = 0xffffffff;
-  static std::uint64_t own() {
-    return static_cast<std::uint64_t>(getpid()) << 32U;
+// Counts one more, unless there are too many.
+bool enter() {
+  constexpr std::uint64_t kCount = 0xffffffff;
+  const std::uint64_t mine = static_cast<std::uint64_t>(getpid()) << 32U;
+  std::uint64_t seen = running.load();
+  while (true) {
+    const std::uint64_t current = (seen & ~kCount) == mine ? seen : mine;
+    if ((current & kCount) >= Resolver::kMaxThreads) return false;
+    if (running.compare_exchange_weak(seen, current + 1)) return true;
   }
+}
 
-  static inline std::atomic<std::uint64_t> packed_{0};  // pid, number
-};
+void leave() { running.fetch_sub(1); }
 
 }  // namespace
 
@@ -108,7 +101,7 @@ struct Resolver::Lookup {
     const std::unique_ptr<std::shared_ptr<Lookup>> self(
         static_cast<std::shared_ptr<Lookup>*>(argument));
     (*self)->run();
-    Running::leave();
+    leave();
     return nullptr;
   }
 
@@ -144,7 +137,7 @@ void Resolver::start_lookup(const Endpoint& endpoint) {
     failure_ = error_text(errno);
     return;
   }
-  if (!Running::enter()) {
+  if (!enter()) {
     failure_ = "too many look-ups of names are not answered";
     return;
   }
@@ -163,7 +156,7 @@ void Resolver::start_lookup(const Endpoint& endpoint) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&detached);
   if (error != 0) {
-    Running::leave();
+    leave();
     failure_ = error_text(error);
     return;
   }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -513,6 +514,29 @@ TEST(Connection, TriesAllAddressesOfAName) {
   Endpoint endpoint = server.endpoint();
   endpoint.host = "localhost";
   Connection connection(endpoint, kSettings, kNoLogin);
+  EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
+}
+
+// No more descriptors: an error as others are, and no harm done.
+TEST(Connection, TellsThatThereAreNoDescriptorsLeft) {
+  FakeServer server([](Peer& peer) {
+    peer.expect(kPing);
+    peer.send("+PONG\r\n");
+    peer.wait_for_end();
+  });
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+  const rlimit none{0, old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (const char* const host : {"127.0.0.1", "localhost"}) {
+    Endpoint endpoint = server.endpoint();
+    endpoint.host = host;
+    Connection connection(endpoint, kSettings, kNoLogin);
+    EXPECT_TRUE(connection.closed());
+    EXPECT_EQ(connection.detail(), "too many open files");
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+  Connection connection(server.endpoint(), kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
 }
 

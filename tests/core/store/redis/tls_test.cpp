@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/store/redis/chaos_proxy.hpp"
 #include "core/store/redis/fake_server.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/temporary_folder.hpp"
@@ -295,6 +296,43 @@ TEST_F(Tls, SpeaksByteByByte) {
   EXPECT_EQ(session.failure(), "");
   EXPECT_EQ(answer, "+PONG\r\n");
   close(socket);
+}
+
+// Until so much comes through that all of it does.
+TEST_F(Tls, MayBeCutAtAnyPlace) {
+  const Settings settings = settings_of(trusting(*server_));
+  ChaosProxy proxy(server_->tls_port());
+  Endpoint endpoint;
+  endpoint.host = "localhost";
+  endpoint.port = static_cast<std::uint16_t>(proxy.port());
+  bool sent = false;
+  std::string answer;
+  for (int cut = 0; answer != "PONG"; cut += 53) {
+    ASSERT_LT(cut, 20'000);
+    proxy.cut_after = cut;
+    TestCommand command({"PING"});
+    Connection connection(endpoint, settings, kNoLogin);
+    connection.push(&command);
+    ASSERT_TRUE(run_until(&connection, [&] { return command.done(); }));
+    answer = command.text();
+    // The further, the more: first nothing is sent, then no answer comes.
+    sent |= command.outcome().fate != Outcome::Fate::kNotSent;
+    EXPECT_EQ(command.outcome().fate != Outcome::Fate::kNotSent, sent) << cut;
+    EXPECT_TRUE(answer == "PONG" || answer == "not sent: lost" ||
+                answer == "unknown: lost")
+        << answer;
+    EXPECT_EQ(command.completions(), 1);
+  }
+}
+
+TEST_F(Tls, MayComeInCrumbs) {
+  const Settings settings = settings_of(trusting(*server_));
+  ChaosProxy proxy(server_->tls_port());
+  proxy.crumble = true;
+  Endpoint endpoint;
+  endpoint.host = "localhost";
+  endpoint.port = static_cast<std::uint16_t>(proxy.port());
+  EXPECT_EQ(ping(endpoint, settings, Login{}), "PONG");
 }
 
 TEST_F(Tls, RefusesRecordsThatWereChanged) {
