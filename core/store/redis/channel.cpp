@@ -1,8 +1,5 @@
 #include "store/redis/channel.hpp"
 
-#include <poll.h>
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -22,21 +19,6 @@ constexpr std::size_t kFew = 4;
 constexpr std::size_t kMaxInFlight = 4096;
 
 constexpr Duration kLongestSpin = std::chrono::microseconds(50);
-
-// Whether there is something to do for the connection.
-bool poll_until(pollfd target, Monotonic deadline) {
-  const auto left =
-      std::max<Duration>(deadline - Clock::now(), Duration::zero());
-#if defined(__linux__)
-  timespec time{};
-  time.tv_sec = static_cast<time_t>(left.count() / 1'000'000'000);
-  time.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
-  return ppoll(&target, 1, &time, nullptr) > 0;
-#else
-  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(left);
-  return ::poll(&target, 1, static_cast<int>(ms.count())) > 0;
-#endif
-}
 
 }  // namespace
 
@@ -214,14 +196,18 @@ void Channel::wait(Waiter* me) {
 void Channel::read(Waiter* me) {
   bool readable = false;
   for (;;) {
-    pollfd target{};
+    std::shared_ptr<const ReadEnd> end;
+    int fd = -1;
+    bool write = false;
     {
       const Turn turn(this);
       if (step(me, readable)) return;
-      target.fd = line_.fd();
-      target.events = line_.wants_write() ? POLLIN | POLLOUT : POLLIN;
+      fd = line_.fd();
+      write = line_.wants_write();
+      if (!write) end = line_.read_end();
     }
-    readable = poll_until(target, me->deadline);
+    readable = end != nullptr ? end->wait(me->deadline)
+                              : wait_for(fd, write, me->deadline);
   }
 }
 

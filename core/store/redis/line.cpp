@@ -26,6 +26,7 @@ void Line::connect(Monotonic now) {
   ++generation_;
   was_ready_ = false;
   heard_ = now;
+  let_go_if_closed();
   connection_.emplace(endpoint_, settings_, login_);
 }
 
@@ -46,12 +47,15 @@ void Line::push(Command* command, bool asking, Monotonic now) {
 bool Line::abandon(Command* command) { return connection_->abandon(command); }
 
 void Line::flush() {
-  if (open()) connection_->flush();
+  if (!open()) return;
+  connection_->flush();
+  let_go_if_closed();
 }
 
 void Line::run(Monotonic now) {
   const std::size_t before = in_flight();
   connection_->run();
+  let_go_if_closed();
   if (in_flight() < before) heard_ = now;
   if (was_ready_ || !ready()) return;
   was_ready_ = true;
@@ -59,16 +63,34 @@ void Line::run(Monotonic now) {
   traffic_->connects.fetch_add(1, std::memory_order_relaxed);
 }
 
+// The socket is open as long as a copy of it is: to close it tells nobody.
+void Line::let_go_if_closed() {
+  if (open() || read_end_ == nullptr) return;
+  read_end_->hang_up();
+  read_end_.reset();
+}
+
+std::shared_ptr<const ReadEnd> Line::read_end() {
+  if (read_end_ == nullptr && ready() && open()) {
+    read_end_ = std::make_shared<ReadEnd>(fd(), settings_.timeout);
+  }
+  return read_end_ != nullptr && read_end_->valid() ? read_end_ : nullptr;
+}
+
 void Line::close(Trouble trouble, const std::string& detail) {
   if (!open()) return;
   // Wakes who may be polling the descriptor: to close it would not.
   shutdown(connection_->fd(), SHUT_RDWR);
   connection_->close(trouble, detail);
+  let_go_if_closed();
 }
 
+// Threads of the parent may have held the copy: nobody will give it back.
 void Line::abandon_after_fork() {
   if (connection_) connection_->abandon_after_fork();
   connection_.reset();
+  if (read_end_ != nullptr) read_end_->close();
+  read_end_.reset();
 }
 
 }  // namespace limitree::redis

@@ -9,11 +9,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "store/redis/connection.hpp"
 #include "store/redis/health.hpp"
+#include "store/redis/read_end.hpp"
 #include "store/redis/traffic.hpp"
 
 namespace limitree::redis {
@@ -56,6 +58,10 @@ class Line {
   }
   std::size_t unsent() const { return connection_ ? connection_->unsent() : 0; }
 
+  // Where a thread may wait for answers while others use the line; null if the
+  // connection is not ready, or there are no more descriptors.
+  std::shared_ptr<const ReadEnd> read_end();
+
   // How many connections have been made: tells one from the next.
   std::uint64_t generation() const { return generation_; }
 
@@ -67,12 +73,14 @@ class Line {
   Duration patience() const { return 2 * settings_.timeout; }
   bool given_up(Monotonic now) const;
   void connect(Monotonic now);
+  void let_go_if_closed();
 
   const Endpoint& endpoint_;
   const Settings& settings_;
   const Login& login_;
   Traffic* const traffic_;
   std::optional<Connection> connection_;
+  std::shared_ptr<ReadEnd> read_end_;
   std::uint64_t generation_ = 0;
   bool was_ready_ = false;
   Monotonic heard_{};  // when the last answer came, or the first wait began

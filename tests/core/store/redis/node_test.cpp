@@ -441,6 +441,22 @@ TEST(Node, PostsToNobodyWithoutHarm) {
   }));
 }
 
+// A descriptor for the connection is enough; another makes it faster.
+TEST(Node, GetsByWithOneDescriptor) {
+  const RedisServer server;
+  Client client(server.port());
+  std::vector<int> taken;
+  for (int fd = 0; (fd = dup(0)) != -1;) taken.push_back(fd);
+  const Outcome none = client.ask("a");
+  close(taken.back());
+  taken.pop_back();
+  const bool one = client.answers("b") && client.answers("c");
+  for (const int fd : taken) close(fd);
+  EXPECT_EQ(none.fate, Fate::kNotSent);
+  EXPECT_EQ(none.trouble, Trouble::kRefused) << none.detail;
+  EXPECT_TRUE(one);
+}
+
 TEST(Node, LeavesNoDescriptorBehind) {
   RedisServer server;
   const int before = open_descriptors();

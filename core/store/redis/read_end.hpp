@@ -1,0 +1,46 @@
+// A copy of a connection's socket, for a thread that waits there for an answer.
+//
+// The connection belongs to all threads, and one of them may close it at any
+// moment; the number of its descriptor may then be another file's.  The copy
+// stays what it is as long as somebody holds it.
+
+#ifndef LIMITREE_STORE_REDIS_READ_END_HPP
+#define LIMITREE_STORE_REDIS_READ_END_HPP
+
+#include "store/redis/health.hpp"
+
+namespace limitree::redis {
+
+// Whether there is something to do for `fd` before `deadline`.
+bool wait_for(int fd, bool write, Monotonic deadline);
+
+class ReadEnd {
+ public:
+  // Of `socket`, where nobody waits for longer than `timeout` as a rule.  That
+  // has to be a socket whose owner says with each call that it will not wait.
+  ReadEnd(int socket, Duration timeout);
+  ~ReadEnd() { close(); }
+  ReadEnd(const ReadEnd&) = delete;
+  ReadEnd& operator=(const ReadEnd&) = delete;
+
+  // Whether the copy could be made.
+  bool valid() const { return fd_ != -1; }
+
+  // Whether there is something to read before `deadline`.
+  bool wait(Monotonic deadline) const;
+
+  // Ends the connection, and with it every wait().
+  void hang_up() const;
+
+  // In the child of a fork(): whoever held it there is no more.
+  void close();
+
+ private:
+  int fd_;
+  const Duration timeout_;
+  bool blocks_ = false;  // recv() waits, for timeout_
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_READ_END_HPP
