@@ -71,6 +71,10 @@ Flight::Link* Flight::link_of(Node* node) {
   if (link == nullptr) {
     link = std::make_unique<Link>(node, settings_, traffic_, this);
   }
+  // Completes what was on its way there.
+  if (std::exchange(link->drops, node->drops()) != node->drops()) {
+    link->line.close(Trouble::kLost, "the connection was given up");
+  }
   return link.get();
 }
 
@@ -145,7 +149,6 @@ void Flight::send_to(Job* job, Node* node) {
     return fail(job, Trouble::kBackoff, "not tried, the last attempts failed");
   }
   Line& line = job->link->line;
-  // Answers may be completed by this, but not that of `job`.
   const bool usable = line.prepare(now_, false);
   touch(job->link);
   if (!usable) {

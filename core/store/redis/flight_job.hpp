@@ -76,6 +76,7 @@ struct Flight::Link {
   Node* const node;
   Check check;
   Line line;
+  std::uint64_t drops = 0;  // of the node, that the line has followed
   // What the poller was told last.
   struct Watched {
     int fd = -1;

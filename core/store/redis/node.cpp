@@ -93,6 +93,7 @@ std::optional<Outcome> Node::take_posted() {
 }
 
 void Node::drop_connections(Trouble trouble, const std::string& detail) {
+  drops_.fetch_add(1, std::memory_order_relaxed);
   for (const auto& channel : channels_) channel->drop(trouble, detail);
 }
 

@@ -11,6 +11,7 @@
 #ifndef LIMITREE_STORE_REDIS_NODE_HPP
 #define LIMITREE_STORE_REDIS_NODE_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -55,6 +56,9 @@ class Node {
   // Closes connections: after a READONLY, or a failover.  Those who wait get
   // kUnknown or kNotSent with `trouble`.
   void drop_connections(Trouble trouble, const std::string& detail);
+  // How often that has been asked for: who has a connection of its own to this
+  // server, as a Loop does, is to close that too.
+  std::uint64_t drops() const { return drops_.load(std::memory_order_relaxed); }
 
   // Around fork(): take and release every lock.  after_fork_in_child() also
   // forgets the connections, their callers being threads of the parent.
@@ -71,6 +75,7 @@ class Node {
   const Login& login_;
   Traffic* const traffic_;
   Health health_;
+  std::atomic<std::uint64_t> drops_{0};
   std::vector<std::unique_ptr<Channel>> channels_;  // as many as `connections`
 };
 

@@ -25,9 +25,6 @@ class Poller {
   // is watched for.  Closing a descriptor ends it.
   bool watch(int fd, bool write, void* owner);
 
-  // REQUIRES: `fd` is open.
-  void unwatch(int fd);
-
   // Makes fd() readable.  From any thread.
   void wake();
 

@@ -59,11 +59,6 @@ bool Poller::watch(int fd, bool write, void* owner) {
   return errno == ENOENT && epoll_ctl(fd_, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-void Poller::unwatch(int fd) {
-  epoll_event event{};
-  epoll_ctl(fd_, EPOLL_CTL_DEL, fd, &event);
-}
-
 void Poller::wake() {
   const std::uint64_t one = 1;
   // It cannot fail: a counter that is never read would have to be full.

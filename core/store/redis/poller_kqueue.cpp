@@ -59,12 +59,6 @@ bool Poller::watch(int fd, bool write, void* owner) {
   return true;
 }
 
-void Poller::unwatch(int fd) {
-  const auto ident = static_cast<std::uintptr_t>(fd);
-  apply(fd_, change(ident, EVFILT_READ, EV_DELETE));
-  apply(fd_, change(ident, EVFILT_WRITE, EV_DELETE));
-}
-
 void Poller::wake() {
   struct kevent event = change(kWake, EVFILT_USER, 0);
   event.fflags = NOTE_TRIGGER;

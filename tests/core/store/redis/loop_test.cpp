@@ -383,6 +383,31 @@ TEST(Loop, NoticesThatAnIdleConnectionWasClosed) {
   EXPECT_EQ(host.traffic.connects, 5);
 }
 
+TEST(Loop, DropsItsConnectionWithTheNodes) {
+  const RedisServer server;
+  Host host(server.port());
+  EXPECT_TRUE(host.answers("a"));
+  host.router.node()->drop_connections(Trouble::kReadOnly, "a replica now");
+  EXPECT_TRUE(host.answers("b"));
+  EXPECT_TRUE(host.answers("c"));
+  EXPECT_EQ(host.traffic.connects, 2);
+}
+
+TEST(Loop, BoundsWhatIsInFlight) {
+  RedisServer server;
+  Host host(server.port());
+  ASSERT_TRUE(host.answers("a"));
+  server.suspend();
+  for (int i = 0; i < 17000; ++i) host.start(std::to_string(i));
+  host.loop->run();
+  ASSERT_EQ(host.finished.size(), 1u + 17000 - 16384);
+  EXPECT_EQ(host.finished[1]->echo.outcome.fate, Fate::kNotSent);
+  EXPECT_EQ(host.finished[1]->echo.outcome.trouble, Trouble::kBackoff);
+  server.resume();
+  ASSERT_TRUE(host.run_until(17001));
+  EXPECT_EQ(host.right(), 1 + 16384);
+}
+
 TEST(Loop, TakesAnswersThatComeInBytes) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
