@@ -30,16 +30,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 5;
 
-// As much work for the server as a decision on two levels.
+// About as much work for the server as a decision on two levels.
 constexpr const char* kScript = R"(
 local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-local stored = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])
-local debt = math.max((tonumber(stored[1]) or 0) - now, 0)
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now + debt),
-           ARGV[2], string.format('%.0f', now))
-redis.call('PEXPIRE', KEYS[1], 60000)
-return {1, debt, 0}
+local found = redis.call('HMGET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('HSET', KEYS[1], ARGV[1], time[1], ARGV[2], time[2])
+return {1, found[1], found[2]}
 )";
 
 // ---- figures ---------------------------------------------------------------
@@ -48,20 +44,38 @@ struct Figures {
   double per_second = 0;
   double p50_us = 0;
   double p99_us = 0;
-  double cpu_us = 0;  // of this process, for each
+  double cpu_us = 0;     // of this process, for each
+  double server_us = 0;  // of the server, for each
 };
 
-double cpu_seconds() {
+// The time of processors, in seconds, that the two have taken so far.
+struct Effort {
+  double ours = 0;
+  double servers = 0;
+};
+
+double field_of(const std::string& info, const std::string& name) {
+  const std::size_t at = info.find(name + ":");
+  return at == std::string::npos
+             ? 0
+             : std::atof(info.c_str() + at + name.size() + 1);
+}
+
+Effort effort(const RedisServer& server) {
+  const std::string info = server.cli({"INFO", "cpu"});
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) +
            static_cast<double>(time.tv_usec) / 1e6;
   };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  return {seconds(usage.ru_utime) + seconds(usage.ru_stime),
+          field_of(info, "used_cpu_user_main_thread") +
+              field_of(info, "used_cpu_sys_main_thread")};
 }
 
-Figures figures_of(std::vector<float> us, double seconds, double cpu) {
+Figures figures_of(std::vector<float> us, double seconds, const Effort& before,
+                   const Effort& after) {
   std::sort(us.begin(), us.end());
   const auto at = [&](double part) {
     return us.empty() ? 0.0
@@ -69,7 +83,9 @@ Figures figures_of(std::vector<float> us, double seconds, double cpu) {
                             part * static_cast<double>(us.size() - 1))];
   };
   const auto count = static_cast<double>(us.size());
-  return {count / seconds, at(0.5), at(0.99), cpu * 1e6 / count};
+  return {count / seconds, at(0.5), at(0.99),
+          (after.ours - before.ours) * 1e6 / count,
+          (after.servers - before.servers) * 1e6 / count};
 }
 
 float us_since(Clock::time_point start) {
@@ -88,13 +104,16 @@ Figures median_of(const std::vector<Figures>& rounds) {
     return median(values);
   };
   return {pick(&Figures::per_second), pick(&Figures::p50_us),
-          pick(&Figures::p99_us), pick(&Figures::cpu_us)};
+          pick(&Figures::p99_us), pick(&Figures::cpu_us),
+          pick(&Figures::server_us)};
 }
 
 void print(const char* name, const Figures& figures) {
-  std::printf("  %-34s %9.0f/s  p50 %7.1f us  p99 %8.1f us  cpu %5.2f us\n",
-              name, figures.per_second, figures.p50_us, figures.p99_us,
-              figures.cpu_us);
+  std::printf(
+      "  %-30s %7.0f/s  p50 %7.1f  p99 %8.1f us  cpu %5.2f + %5.2f us\n", name,
+      figures.per_second, figures.p50_us, figures.p99_us, figures.cpu_us,
+      figures.server_us);
+  std::fflush(stdout);
 }
 
 // ---- the command -----------------------------------------------------------
@@ -129,7 +148,8 @@ void require(bool holds, const char* what) {
 // Lets `threads` threads call for a while.  make(thread) returns what a thread
 // calls again and again, with the number of the call.
 template <typename Make>
-Figures block(int threads, double seconds, Make make) {
+Figures block(const RedisServer& server, int threads, double seconds,
+              Make make) {
   std::vector<std::vector<float>> samples(static_cast<std::size_t>(threads));
   std::atomic<bool> go = false;
   std::atomic<bool> stop = false;
@@ -150,7 +170,7 @@ Figures block(int threads, double seconds, Make make) {
     });
   }
   while (ready < threads) std::this_thread::yield();
-  const double cpu = cpu_seconds();
+  const Effort before = effort(server);
   const Clock::time_point start = Clock::now();
   go = true;
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -161,12 +181,12 @@ Figures block(int threads, double seconds, Make make) {
   for (const std::vector<float>& one : samples) {
     all.insert(all.end(), one.begin(), one.end());
   }
-  return figures_of(std::move(all), took, cpu_seconds() - cpu);
+  return figures_of(std::move(all), took, before, effort(server));
 }
 
 Figures bare_hiredis(const RedisServer& server, const Commands& commands,
                      int threads, double seconds) {
-  return block(threads, seconds, [&](int thread) {
+  return block(server, threads, seconds, [&](int thread) {
     std::shared_ptr<redisContext> context(
         redisConnect("127.0.0.1", server.port()), redisFree);
     require(context && context->err == 0, "cannot connect");
@@ -179,9 +199,9 @@ Figures bare_hiredis(const RedisServer& server, const Commands& commands,
   });
 }
 
-Figures node(Node* node, const Commands& commands, int threads,
-             double seconds) {
-  return block(threads, seconds, [&](int thread) {
+Figures node(const RedisServer& server, Node* node, const Commands& commands,
+             int threads, double seconds) {
+  return block(server, threads, seconds, [&](int thread) {
     return [node, bytes = commands.decide(thread)](int) {
       const Outcome outcome =
           node->exchange(bytes, false, Clock::now() + std::chrono::seconds(5));
@@ -207,9 +227,9 @@ void compare_blocking(const RedisServer& server, const Commands& commands,
     std::vector<Figures> spun;
     for (int round = 0; round < kRounds; ++round) {
       theirs.push_back(bare_hiredis(server, commands, threads, seconds));
-      mine.push_back(node(&ours, commands, threads, seconds));
+      mine.push_back(node(server, &ours, commands, threads, seconds));
       if (threads == 1) {
-        spun.push_back(node(&spins, commands, threads, seconds));
+        spun.push_back(node(server, &spins, commands, threads, seconds));
       }
     }
     const Figures peer = median_of(theirs);
@@ -271,8 +291,8 @@ class Decision final : public AsyncTask, private Task {
   const Clock::time_point started;
 };
 
-Figures loop(Node* node, const Commands& commands, int in_flight,
-             double seconds) {
+Figures loop(const RedisServer& server, Node* node, const Commands& commands,
+             int in_flight, double seconds) {
   OneServer router(node);
   Settings settings;
   settings.timeout = std::chrono::seconds(5);
@@ -303,11 +323,11 @@ Figures loop(Node* node, const Commands& commands, int in_flight,
   for (int i = 0; i < in_flight; ++i) start();
   while (samples.size() < 1000) turn();
   samples.clear();
-  const double cpu = cpu_seconds();
+  const Effort before = effort(server);
   const Clock::time_point began = Clock::now();
   while (us_since(began) < seconds * 1e6) turn();
   const double took = us_since(began) / 1e6;
-  const Figures figures = figures_of(samples, took, cpu_seconds() - cpu);
+  const Figures figures = figures_of(samples, took, before, effort(server));
   stop = true;
   while (under_way > 0) turn();
   return figures;
@@ -323,7 +343,7 @@ Figures bare_pipeline(const RedisServer& server, const Commands& commands,
   std::string batch;
   for (int i = 0; i < in_flight; ++i) batch += commands.decide(i);
   std::vector<float> samples;
-  const double cpu = cpu_seconds();
+  const Effort before = effort(server);
   const Clock::time_point began = Clock::now();
   while (us_since(began) < seconds * 1e6) {
     const Clock::time_point start = Clock::now();
@@ -336,7 +356,7 @@ Figures bare_pipeline(const RedisServer& server, const Commands& commands,
     }
   }
   const double took = us_since(began) / 1e6;
-  return figures_of(std::move(samples), took, cpu_seconds() - cpu);
+  return figures_of(std::move(samples), took, before, effort(server));
 }
 
 void compare_loops(const RedisServer& server, const Commands& commands,
@@ -351,7 +371,7 @@ void compare_loops(const RedisServer& server, const Commands& commands,
     std::vector<Figures> mine;
     for (int round = 0; round < kRounds; ++round) {
       bare.push_back(bare_pipeline(server, commands, in_flight, seconds));
-      mine.push_back(loop(&node, commands, in_flight, seconds));
+      mine.push_back(loop(server, &node, commands, in_flight, seconds));
     }
     std::printf("event loop, %d in flight\n", in_flight);
     print("hiredis, batch by batch", median_of(bare));
