@@ -99,7 +99,7 @@ TEST(Node, SpinsIfToldTo) {
 }
 
 TEST(Node, PrecedesByAsking) {
-  const RedisServer server;
+  const RedisServer server({.config = {"cluster-enabled yes"}});
   Client client(server.port());
   const Outcome outcome =
       client.node.exchange(echo("a"), true, now() + client.settings.timeout);
