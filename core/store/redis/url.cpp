@@ -220,8 +220,8 @@ Status read_endpoint(std::string_view text, Endpoint* endpoint) {
         "host must be a name, an IPv4 address, or an IPv6 address in brackets");
   }
   endpoint->host = host;
-  return colon == text.npos ? Status()
-                            : read_port(text.substr(colon + 1), endpoint);
+  if (colon == text.npos) return {};
+  return read_port(text.substr(colon + 1), endpoint);
 }
 
 Status read_hosts(std::string_view text, Url* url) {

@@ -7,16 +7,13 @@
 
 #include "core/store/redis/await.hpp"
 #include "core/store/redis/documented_rights.hpp"
+#include "core/store/redis/drive_cases.hpp"
 #include "core/store/redis/load.hpp"
 #include "core/store/redis/sentinel_fixture.hpp"
 #include "store/redis/sentinel_router.hpp"
 
 namespace limitree::redis {
 namespace {
-
-using namespace std::chrono_literals;
-
-constexpr auto kGrace = 20ms;
 
 Settings settings_of(const std::string& url, Duration timeout = 50ms) {
   Settings settings;
