@@ -337,6 +337,10 @@ class Scripts {
 Script::Script(std::string script)
     : text(std::move(script)), sha1(sha1_hex(text)) {}
 
+std::string special_text(const Plan& plan, const Families& families) {
+  return is_common(plan, families) ? Writer(plan, families).write() : "";
+}
+
 const Script* special_script(const Plan& plan, const Families& families) {
   static Scripts scripts;
   if (!is_common(plan, families)) return nullptr;

@@ -35,6 +35,9 @@ inline constexpr std::size_t kMaxSpecialScripts = 512;  // of a process
 // know of fork().
 const Script* special_script(const Plan& plan, const Families& families);
 
+// The text of that script, made anew; empty if there is none.
+std::string special_text(const Plan& plan, const Families& families);
+
 }  // namespace limitree::redis
 
 #endif  // LIMITREE_STORE_REDIS_SPECIAL_SCRIPT_HPP

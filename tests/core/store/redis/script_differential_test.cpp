@@ -82,7 +82,9 @@ const std::vector<Place>& places() {
   return all;
 }
 
-enum class Size : std::uint8_t { kAny, kShort };
+enum class Size : std::uint8_t { kAny, kShort, kTiny };
+
+constexpr Duration kRound = std::chrono::milliseconds(250);
 
 Limit random_limit(Random* random, const Place& place, Size size) {
   Limit limit;
@@ -93,6 +95,13 @@ Limit random_limit(Random* random, const Place& place, Size size) {
       random->one_in(3) ? random->up_to(4) + 1 : random->magnitude(offset);
   limit.rate.capacity = std::min(limit.rate.capacity, offset);
   limit.rate.emission_interval = Duration(offset / limit.rate.capacity);
+  // Round numbers meet where random ones never do.
+  if (size == Size::kAny && random->one_in(3)) {
+    limit.rate = {kRound * (random->up_to(7) + 1), random->up_to(9) + 1};
+  }
+  if (size == Size::kTiny) {  // whole microseconds and halves
+    limit.rate = {Duration(500) * (random->up_to(7) + 1), random->up_to(9) + 1};
+  }
   limit.mode = random->any_of({Mode::kEnforce, Mode::kEnforce, Mode::kEnforce,
                                Mode::kShadow, Mode::kCheck});
   limit.cost = random->any_of({1, 1, 1, 2, 0});
@@ -190,6 +199,18 @@ std::string text_of(const Plan& plan) {
   return text;
 }
 
+void copy(const Plan& from, Plan* to) {
+  for (const Segment& segment : from.segments) to->segments.push_back(segment);
+  for (const Level& level : from.levels) {
+    to->add_level(level.limit, level.first, level.depth, level.cost);
+  }
+}
+
+bool is_charged(const Plan& plan) {
+  return std::ranges::any_of(
+      plan.levels, [](const Level& level) { return level.verdict.charged; });
+}
+
 std::uint64_t seed() {
   const char* const given = std::getenv("LIMITREE_TEST_SEED");
   const std::uint64_t one =
@@ -258,7 +279,37 @@ class Differential : public testing::Test {
         clock_.set(std::min(
             kLast, saturating_add(clock_.now(),
                                   Duration(random_.magnitude(kLongest)))));
+        if (random_.one_in(3)) {  // up to a round number
+          const Duration past = clock_.now().time_since_epoch() % kRound;
+          if (clock_.now() < kLast - kRound) clock_.advance(kRound - past);
+        }
     }
+  }
+
+  // A special script at the instant of the clock, with keys that stay.
+  std::string frozen(std::string text, const Plan& plan,
+                     const Families& families) const {
+    const auto replace = [&text](std::string_view from, std::string_view to) {
+      for (std::size_t at; (at = text.find(from)) != text.npos;) {
+        text.replace(at, from.size(), to);
+      }
+    };
+    replace("call('TIME')", "ARGV");
+    replace("call('EXPIRE',", "redis.log(redis.LOG_DEBUG,");
+    std::string command;
+    append_array(5 + families.members().size(), &command);
+    append_word("EVAL", &command);
+    append_word(text, &command);
+    append_word(static_cast<std::int64_t>(families.members().size()), &command);
+    for (const Families::Member& member : families.members()) {
+      std::string key;
+      append_key(plan, member.family, ScriptStore::kPrefix, &key);
+      append_word(key, &command);
+    }
+    const std::int64_t us = clock_.now().time_since_epoch().count() / 1000;
+    append_word(us / 1'000'000, &command);
+    append_word(us % 1'000'000, &command);
+    return command;
   }
 
   static constexpr std::int64_t kLongest = 4'000'000'000'000'000'000;
@@ -280,25 +331,50 @@ TEST_F(Differential, AgreesWithTheMemoryStore) {
     Plan one(operation);
     fill(&random_, &limits_, false, &one);
     Plan two(operation);
-    for (const Segment& segment : one.segments) two.segments.push_back(segment);
-    for (const Level& level : one.levels) {
-      two.add_level(level.limit, level.first, level.depth, level.cost);
-    }
+    copy(one, &two);
     ASSERT_TRUE(memory_.decide(&one).ok());
     ASSERT_TRUE(script_.decide(&two).ok());
     ASSERT_EQ(text_of(one), text_of(two)) << "request " << i;
-    const auto is_charged = [](const Level& level) {
-      return level.verdict.charged;
-    };
-    ASSERT_EQ(script_.charged(), std::ranges::any_of(two.levels, is_charged))
-        << "request " << i << "\n"
-        << text_of(two);
+    ASSERT_EQ(script_.charged(), is_charged(two)) << "request " << i << "\n"
+                                                  << text_of(two);
     charged += script_.charged();
     limited += one.levels[0].verdict.limited;
   }
   // That it was worth it.
   EXPECT_GT(charged, 3000);
   EXPECT_GT(limited, 1000);
+}
+
+// Special scripts with a clock that stands still: they ask for TIME, so what
+// they are told instead comes with the call.
+TEST_F(Differential, SpecialScriptsAgreeWithTheMemoryStore) {
+  Limits limits(&random_, Size::kTiny);
+  int special = 0;
+  int limited = 0;
+  for (int i = 0; special < 5000; ++i) {
+    clock_.advance(std::chrono::microseconds(random_.up_to(2)));
+    Plan one(Operation::kAuthorize);
+    fill(&random_, &limits, true, &one);
+    Plan two(Operation::kAuthorize);
+    copy(one, &two);
+    const std::vector<std::uint32_t> levels = ScriptStore::all_levels(two);
+    const Families families(two, levels);
+    const std::string text = special_text(two, families);
+    if (text.empty()) continue;
+    ++special;
+    ASSERT_TRUE(memory_.decide(&one).ok());
+
+    const Reply reply = script_.send(frozen(text, two, families));
+    ASSERT_EQ(reply->type, REDIS_REPLY_STRING) << reply->str;
+    bool charged = false;
+    ASSERT_TRUE(Call::read_reply(*reply, &two, levels, &charged).ok());
+    judge(two.operation, two.levels.data(), two.levels.size());
+    ASSERT_EQ(text_of(one), text_of(two)) << "request " << i;
+    ASSERT_EQ(charged, is_charged(two)) << "request " << i << "\n"
+                                        << text_of(two);
+    limited += !charged;
+  }
+  EXPECT_GT(limited, 100);
 }
 
 // With the server's own clock, where special scripts are used: what a reply
