@@ -1,7 +1,5 @@
 #include "errors.hpp"
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 
 namespace py = pybind11;
@@ -27,15 +25,18 @@ py::list messages_of(limitree_status status, const limitree_error* error) {
 
 }  // namespace
 
+py::object exception_of(limitree_status status, const limitree_error* error) {
+  return py::module_::import("limitree.errors")
+      .attr("error_of")(limitree_status_name(status),
+                        messages_of(status, error),
+                        error == nullptr ? "" : limitree_error_reason(error));
+}
+
 PyObject* raise(limitree_status status, limitree_error* error) {
   const std::unique_ptr<limitree_error, FreeError> owner(error);
   if (status == LIMITREE_OUT_OF_MEMORY) return PyErr_NoMemory();
   try {
-    const py::object exception =
-        py::module_::import("limitree.errors")
-            .attr("error_of")(
-                limitree_status_name(status), messages_of(status, error),
-                error == nullptr ? "" : limitree_error_reason(error));
+    const py::object exception = exception_of(status, error);
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())),
                     exception.ptr());
   } catch (py::error_already_set& failure) {

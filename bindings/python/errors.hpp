@@ -4,10 +4,16 @@
 #define LIMITREE_PYTHON_ERRORS_HPP
 
 #include <Python.h>
+#include <pybind11/pybind11.h>
 
 #include "limitree.h"
 
 namespace limitree::python {
+
+// Returns the exception that `status` and `error`, which may be null, stand
+// for. Throws error_already_set.
+pybind11::object exception_of(limitree_status status,
+                              const limitree_error* error);
 
 // Sets the Python error that `status` and `error` stand for, and frees `error`,
 // which may be null.  Returns null, for callers that return an object.

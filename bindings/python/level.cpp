@@ -1,5 +1,6 @@
 #include "level.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -117,9 +118,10 @@ PyObject* new_level(const limitree_level& level) {
 }  // namespace
 
 PyObject* new_levels(const limitree_level* levels, Py_ssize_t count) {
-  PyObject* const tuple = PyTuple_New(count);
+  const Py_ssize_t kept = std::min(count, kMaxLevels);
+  PyObject* const tuple = PyTuple_New(kept);
   if (tuple == nullptr) return nullptr;
-  for (Py_ssize_t i = 0; i < count; ++i) {
+  for (Py_ssize_t i = 0; i < kept; ++i) {
     PyObject* const level = new_level(levels[i]);
     if (level == nullptr) {
       Py_DECREF(tuple);

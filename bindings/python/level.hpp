@@ -12,8 +12,11 @@ namespace limitree::python {
 // Makes the type and adds it to `module`.  False: a Python error is set.
 bool add_level_type(PyObject* module);
 
-// Returns a new tuple of `count` Level, which outlives the limiter; null: a
-// Python error is set.
+// How many levels a decision keeps.
+inline constexpr Py_ssize_t kMaxLevels = 64;
+
+// Returns a new tuple of the first of `count` Level, at most kMaxLevels, which
+// outlive the limiter; null: a Python error is set.
 PyObject* new_levels(const limitree_level* levels, Py_ssize_t count);
 
 }  // namespace limitree::python

@@ -26,7 +26,7 @@ enum class Allowed { kDecision, kNone };
 PyObject* decide_with_levels(Native* native, std::int32_t operation,
                              std::span<const limitree_path> paths,
                              Allowed allowed = Allowed::kDecision) {
-  std::array<limitree_level, 64> levels;
+  std::array<limitree_level, kMaxLevels> levels;
   limitree_decision decision;
   const bool done =
       native->call([&](limitree_limiter* limiter, limitree_error** error) {
@@ -35,9 +35,7 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
       });
   if (!done) return nullptr;
   if (decision.limited == 0 && allowed == Allowed::kNone) Py_RETURN_NONE;
-  PyObject* const kept = new_levels(
-      levels.data(),
-      std::min(Py_ssize_t{decision.level_count}, Py_ssize_t{levels.size()}));
+  PyObject* const kept = new_levels(levels.data(), decision.level_count);
   return kept == nullptr ? nullptr : new_decision(decision, kept);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "decision.hpp"
@@ -13,6 +14,7 @@
 #include "limitree.h"
 #include "methods.hpp"
 #include "native.hpp"
+#include "pending.hpp"
 
 namespace py = pybind11;
 
@@ -94,6 +96,15 @@ py::str prometheus(Native& native) {
   return to_python(limitree_text_str(text));
 }
 
+py::object start_request(Native& native, std::int32_t operation,
+                         py::object paths, bool several, py::object cost,
+                         py::object levels, const py::object& make_future) {
+  return start(native,
+               {operation, std::move(paths), several, std::move(cost),
+                std::move(levels)},
+               make_future);
+}
+
 void bind_limiter(py::module_& module) {
   py::class_<Native> limiter(module, "Limiter", py::module_local());
   limiter
@@ -110,6 +121,11 @@ void bind_limiter(py::module_& module) {
            "Raises StoreError or StoreTimeout if it is not.")
       .def("prometheus", prometheus,
            "Return all counters in the text format of Prometheus.")
+      .def("_start", start_request, py::arg("operation"), py::arg("paths"),
+           py::arg("several"), py::arg("cost"), py::arg("levels"),
+           py::arg("make_future"))
+      .def("_loop_fd", &Native::loop_fd)
+      .def("_run_loop", &Native::run_loop)
       .def("_reload", reload, py::arg("yaml"), py::arg("origin"))
       .def("_stats", stats)
       .def("_limit_stats", limit_stats);

@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "pending.hpp"
+
 namespace py = pybind11;
 
 namespace limitree::python {
@@ -73,6 +75,10 @@ Native::Native(std::string_view yaml, std::string_view origin,
     });
   }
   check([&](limitree_error** error) {
+    return limitree_config_set_completion(config.get(), complete, nullptr,
+                                          nullptr, error);
+  });
+  check([&](limitree_error** error) {
     const py::gil_scoped_release unlocked;  // reading limits may take long
     return limitree_config_set_limits(config.get(), to_str(yaml),
                                       to_str(origin), error);
@@ -91,6 +97,15 @@ void Native::close() noexcept {
 
 void Native::release() noexcept {
   limitree_limiter_free(std::exchange(limiter_, nullptr));
+}
+
+int Native::loop_fd() { return closed_ ? -1 : limitree_loop_fd(limiter_); }
+
+void Native::run_loop() {
+  if (closed_) return;
+  ++calls_;  // what futures are told may let another thread close
+  limitree_loop_run(limiter_);
+  if (--calls_ == 0 && closed_) release();
 }
 
 bool Native::refuse_closed() {

@@ -57,6 +57,16 @@ class Native {
   bool call_long(Function&& function) {
     return call(true, std::forward<Function>(function));
   }
+  // The same for what never waits.
+  template <typename Function>
+  bool call_at_once(Function&& function) {
+    return call(false, std::forward<Function>(function));
+  }
+
+  // Watched by the event loop; -1 if there is nothing to watch.
+  int loop_fd();
+  // Completes what the store has answered.
+  void run_loop();
 
  private:
   template <typename Function>

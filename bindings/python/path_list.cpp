@@ -29,20 +29,26 @@ bool PathList::read(PyObject* paths, std::int64_t cost) {
   if (!list) return false;
   const Py_ssize_t count = PyTuple_GET_SIZE(list.ptr());
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!append(PyTuple_GET_ITEM(list.ptr(), i), i, cost)) return false;
+    std::array<char, 40> name;
+    std::snprintf(name.data(), name.size(), "paths[%zd]", i);
+    if (!append(PyTuple_GET_ITEM(list.ptr(), i), name.data(), cost)) {
+      return false;
+    }
   }
   return true;
 }
 
-bool PathList::append(PyObject* path, Py_ssize_t index, std::int64_t cost) {
-  std::array<char, 40> name;
-  std::snprintf(name.data(), name.size(), "paths[%zd]", index);
-  py::object items = items_of(path, name.data(), "segments");
+bool PathList::read_one(PyObject* path, std::int64_t cost) {
+  return append(path, "path", cost);
+}
+
+bool PathList::append(PyObject* path, const char* name, std::int64_t cost) {
+  py::object items = items_of(path, name, "segments");
   if (!items) return false;
   const Py_ssize_t count = PyTuple_GET_SIZE(items.ptr());
   std::vector<limitree_str> segments(static_cast<std::size_t>(count));
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!read_segment(PyTuple_GET_ITEM(items.ptr(), i), name.data(), i,
+    if (!read_segment(PyTuple_GET_ITEM(items.ptr(), i), name, i,
                       &segments[static_cast<std::size_t>(i)])) {
       return false;
     }

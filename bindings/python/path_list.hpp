@@ -22,11 +22,14 @@ class PathList {
   // one segment for each of its letters.
   bool read(PyObject* paths, std::int64_t cost);
 
+  // The same for one path.
+  bool read_one(PyObject* path, std::int64_t cost);
+
   const limitree_path* data() const { return paths_.data(); }
   std::size_t size() const { return paths_.size(); }
 
  private:
-  bool append(PyObject* path, Py_ssize_t index, std::int64_t cost);
+  bool append(PyObject* path, const char* name, std::int64_t cost);
 
   std::vector<pybind11::object> owners_;
   std::vector<std::vector<limitree_str>> segments_;

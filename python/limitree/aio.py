@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from limitree.decision import Decision
+from limitree.delivery import Watch
 from limitree.demand import CostOf, Demand, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
@@ -19,6 +20,9 @@ from limitree.wait import Clock, Waiting
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
+# The operations of limitree_decide.
+_AUTHORIZE, _PEEK, _SPEND, _REFUND = range(4)
+
 
 class AsyncLimiter:
     """A Limiter whose answers are awaited.
@@ -26,6 +30,9 @@ class AsyncLimiter:
     Takes and raises what Limiter does; methods that ask no store, such as
     ``reload``, are not awaited.  With ``memory://`` an answer is there at once:
     awaiting it does not give way to other tasks, and any event loop will do.
+    With another store the running loop, which must have ``add_reader``, watches
+    its connections; there is no thread.  A task that is cancelled while it
+    waits may have charged.
     """
 
     def __init__(self, limits: Limits, store: str = "memory://", *,
@@ -33,43 +40,69 @@ class AsyncLimiter:
                  **options: object) -> None:
         self._limiter = Limiter(limits, store, clock=clock, levels=levels,
                                 **options)
+        # Memory answers at once: there is nothing to watch.
+        self._watch = Watch(self._limiter) if self._limiter.is_remote else None
 
     async def authorize(self, *path: Segment, cost: int = 1,
                         levels: bool | None = None) -> Decision:
         """Charge every limit along `path` if all allow it, else none."""
-        return self._limiter.authorize(*path, cost=cost, levels=levels)
+        if self._watch is None:
+            return self._limiter.authorize(*path, cost=cost, levels=levels)
+        return await self._watch.ask(_AUTHORIZE, path, False, cost, levels)
 
     async def authorize_all(self, paths: Iterable[Iterable[Segment]],
                             cost: int = 1, *,
                             levels: bool | None = None) -> Decision:
         """Charge every limit along all of `paths`, or none."""
-        return self._limiter.authorize_all(paths, cost, levels=levels)
+        if self._watch is None:
+            return self._limiter.authorize_all(paths, cost, levels=levels)
+        return await self._watch.ask(_AUTHORIZE, paths, True, cost, levels)
 
     async def authorize_action_for_user(
             self, user: Segment, action: Segment, cost: int = 1, *,
             levels: bool | None = None) -> Decision | None:
         """Return None if `user` may do `action` now, else the Decision."""
-        return self._limiter.authorize_action_for_user(user, action, cost,
-                                                       levels=levels)
+        decision = await self.authorize("user", user, action, cost=cost,
+                                        levels=levels)
+        return decision if decision.limited else None
 
     async def peek(self, *path: Segment, cost: int = 1,
                    levels: bool | None = None) -> Decision:
         """Return the Decision that authorize would; store nothing."""
-        return self._limiter.peek(*path, cost=cost, levels=levels)
+        if self._watch is None:
+            return self._limiter.peek(*path, cost=cost, levels=levels)
+        return await self._watch.ask(_PEEK, path, False, cost, levels)
 
     async def spend(self, *path: Segment, cost: int = 1,
                     levels: bool | None = None) -> Decision:
         """Charge `cost` whether it fits or not."""
-        return self._limiter.spend(*path, cost=cost, levels=levels)
+        if self._watch is None:
+            return self._limiter.spend(*path, cost=cost, levels=levels)
+        return await self._watch.ask(_SPEND, path, False, cost, levels)
 
     async def refund(self, *path: Segment, cost: int = 1,
                      levels: bool | None = None) -> Decision:
         """Give `cost` back to every limit along `path`."""
-        return self._limiter.refund(*path, cost=cost, levels=levels)
+        if self._watch is None:
+            return self._limiter.refund(*path, cost=cost, levels=levels)
+        return await self._watch.ask(_REFUND, path, False, cost, levels)
 
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
-        """Forget the buckets along `path`, or of its last node alone."""
-        self._limiter.reset(*path, leaf=leaf)
+        """Forget the buckets along `path`, or of its last node alone.
+
+        An operation for people: on another machine it takes a thread of the
+        loop's executor.
+        """
+        if self._watch is None:
+            self._limiter.reset(*path, leaf=leaf)
+        else:
+            await asyncio.to_thread(self._limiter.reset, *path, leaf=leaf)
+
+    async def ping(self) -> float:
+        """Ask the store whether it is there, as Limiter.ping; see reset."""
+        if self._watch is None:
+            return self._limiter.ping()
+        return await asyncio.to_thread(self._limiter.ping)
 
     async def acquire(self, *path: Segment, cost: int = 1,
                       timeout: float | None = None) -> Decision:
@@ -135,7 +168,12 @@ class AsyncLimiter:
         return self._limiter.closed
 
     async def close(self) -> None:
-        """Release the store; every call after that raises RuntimeError."""
+        """Release the store; every call after that raises RuntimeError.
+
+        So do those that wait for an answer.
+        """
+        if self._watch is not None:
+            self._watch.detach()
         self._limiter.close()
 
     async def __aenter__(self) -> AsyncLimiter:

@@ -1,0 +1,99 @@
+#include "pending.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "arguments.hpp"
+#include "decision.hpp"
+#include "errors.hpp"
+#include "level.hpp"
+#include "path_list.hpp"
+
+namespace py = pybind11;
+
+namespace limitree::python {
+
+namespace {
+
+// One that is under way.  The library owns it from PENDING to its completion.
+struct Pending {
+  py::object future;
+  std::unique_ptr<limitree_level[]> levels;  // null if nobody asked for them
+};
+
+void require(bool done) {
+  if (!done) throw py::error_already_set();
+}
+
+py::object decision_of(const limitree_decision& decision,
+                       const Pending& pending) {
+  PyObject* levels = nullptr;
+  if (pending.levels != nullptr) {
+    levels = new_levels(pending.levels.get(), decision.level_count);
+    require(levels != nullptr);
+  }
+  auto made = py::reinterpret_steal<py::object>(new_decision(decision, levels));
+  require(static_cast<bool>(made));
+  return made;
+}
+
+// What a future gets: (future, Decision or None, exception or None).
+py::tuple answer_of(const limitree_completion& completion) {
+  const std::unique_ptr<Pending> pending(
+      static_cast<Pending*>(completion.request));
+  py::object decision = py::none();
+  py::object failure = py::none();
+  if (completion.status == LIMITREE_OK) {
+    decision = decision_of(completion.decision, *pending);
+  } else {
+    failure = exception_of(completion.status, completion.error);
+  }
+  return py::make_tuple(pending->future, decision, failure);
+}
+
+}  // namespace
+
+py::object start(Native& native, const Request& request,
+                 const py::object& make_future) {
+  std::int64_t cost;
+  require(read_cost(request.cost.ptr(), &cost));
+  PathList paths;
+  require(request.several ? paths.read(request.paths.ptr(), cost)
+                          : paths.read_one(request.paths.ptr(), cost));
+  auto pending = std::make_unique<Pending>();
+  bool with_levels = native.with_levels();
+  require(read_switch(request.levels.ptr(), "levels", &with_levels));
+  const std::size_t capacity = with_levels ? kMaxLevels : 0;
+  if (with_levels) pending->levels.reset(new limitree_level[capacity]);
+  pending->future = make_future();
+
+  limitree_decision decision;
+  limitree_status status = LIMITREE_OK;
+  require(native.call_at_once(
+      [&](limitree_limiter* limiter, limitree_error** error) {
+        status = limitree_decide_async(
+            limiter, request.operation, paths.data(), paths.size(),
+            pending.get(), pending->levels.get(), capacity, &decision, error);
+        return status;
+      }));
+  if (status == LIMITREE_PENDING) return pending.release()->future;
+  return decision_of(decision, *pending);
+}
+
+void complete(const limitree_completion* completions, std::size_t count,
+              void* /*user_data*/) noexcept {
+  const py::error_scope error_of_caller;  // a limiter may be freed under one
+  try {
+    py::list batch;
+    for (std::size_t i = 0; i < count; ++i) {
+      batch.append(answer_of(completions[i]));
+    }
+    py::module_::import("limitree.delivery").attr("deliver")(batch);
+  } catch (py::error_already_set& failure) {
+    failure.discard_as_unraisable("limitree: answers of the store");
+  } catch (const std::exception& failure) {
+    PySys_WriteStderr("limitree: answers of the store: %s\n", failure.what());
+  }
+}
+
+}  // namespace limitree::python

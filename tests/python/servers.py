@@ -1,0 +1,44 @@
+"""A redis-server for one test, on a socket in a folder of its own."""
+
+import contextlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+#: What a limiter in these tests may wait: the machine may be busy.
+PATIENT = "5s"
+
+
+@contextlib.contextmanager
+def redis_server():
+    """Yield the URL of a server and its process."""
+    if shutil.which("redis-server") is None:
+        pytest.skip("redis-server is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/redis.sock"
+        process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
+             "--dir", folder], stdout=subprocess.DEVNULL)
+        try:
+            wait_for(path, process)
+            yield f"redis+unix://{path}", process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def wait_for(path, process):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket(socket.AF_UNIX) as connection:
+            with contextlib.suppress(OSError):
+                connection.connect(path)
+                connection.sendall(b"PING\r\n")
+                if connection.recv(7) == b"+PONG\r\n":
+                    return
+        time.sleep(0.01)
+    raise RuntimeError("redis-server does not answer")

@@ -1,0 +1,337 @@
+"""The limiters on a store that has to be asked over a socket."""
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import limitree
+from servers import PATIENT, redis_server
+
+LIMITS = """
+schema:
+  user: {children: {"*": {limits: [99, 1, 3600]}}}
+  job: {limits: [0, 1, 3600]}
+"""
+
+
+@pytest.fixture(scope="module")
+def server():
+    with redis_server() as found:
+        yield found
+
+
+@pytest.fixture
+def url(server):
+    limiter = limitree.Limiter(LIMITS, server[0], timeout=PATIENT)
+    for path in (["job"], ["user", "alex"]):
+        limiter.reset(*path)
+    limiter.close()
+    return server[0]
+
+
+def made(url, **options):
+    return limitree.Limiter(LIMITS, url, **{"timeout": PATIENT, **options})
+
+
+def made_async(url, **options):
+    """Without the deny cache, or a second question would not be asked."""
+    return limitree.AsyncLimiter(
+        LIMITS, url, **{"timeout": PATIENT, "deny_cache": False, **options})
+
+
+# ---- Limiter ----------------------------------------------------------------
+
+
+def test_two_limiters_share(url):
+    with made(url) as one, made(url) as other:
+        assert one.ping() > 0
+        assert one.authorize("job", levels=True).levels[0].charged
+        assert other.authorize("job").limited
+        assert other.authorize("job").source == "deny_cache"
+        one.refund("job")
+        assert one.authorize("job").allowed
+        assert one.stats().round_trips >= 3
+        assert one.reset("job") is None
+
+
+def test_threads_admit_the_limit(url):
+    admitted = []
+    with made(url) as limiter:
+        def work():
+            for _ in range(40):
+                admitted.append(limiter.authorize("user", "alex").allowed)
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert (sum(admitted), len(admitted)) == (100, 320)
+
+
+def test_other_threads_run_meanwhile(server):
+    """The interpreter's lock is given up while the server does not answer."""
+    url, process = server
+    with made(url, timeout="500ms") as limiter:
+        limiter.ping()
+        process.send_signal(signal.SIGSTOP)
+        try:
+            asking = threading.Thread(target=pytest.raises, args=(
+                limitree.StoreTimeout, limiter.authorize, "job"))
+            asking.start()
+            steps = 0
+            while asking.is_alive():
+                steps += 1
+                time.sleep(0.001)
+        finally:
+            process.send_signal(signal.SIGCONT)
+        assert steps > 20
+
+
+def test_closed_by_another_thread_meanwhile(server):
+    url, process = server
+    limiter = made(url, timeout="300ms")
+    limiter.ping()
+    process.send_signal(signal.SIGSTOP)
+    try:
+        errors = []
+
+        def ask():
+            try:
+                limiter.authorize("job")
+            except limitree.StoreTimeout as error:
+                errors.append(error)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        time.sleep(0.05)
+        limiter.close()
+        asking.join()
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert len(errors) == 1 and errors[0].reason
+    assert isinstance(errors[0], TimeoutError)
+    with pytest.raises(RuntimeError, match="closed"):
+        limiter.authorize("job")
+
+
+def test_no_server(tmp_path):
+    with made(f"redis+unix://{tmp_path}/nobody") as limiter:
+        with pytest.raises(limitree.StoreError) as caught:
+            limiter.authorize("job")
+        assert caught.value.reason
+        assert not isinstance(caught.value, limitree.StoreTimeout)
+        with pytest.raises(limitree.StoreError):
+            limiter.ping()
+
+
+@pytest.mark.parametrize("answer", ["allow", "deny", "local"])
+def test_on_store_error(tmp_path, answer):
+    with made(f"redis+unix://{tmp_path}/nobody",
+              on_store_error=answer) as limiter:
+        decision = limiter.authorize("job")
+        assert decision.source == answer and decision.degraded
+        assert decision.allowed is (answer != "deny")
+
+
+def test_async_function_needs_the_other_limiter(url):
+    async def job():
+        pass
+
+    with made(url) as limiter:
+        with pytest.raises(TypeError, match="use AsyncLimiter"):
+            limiter.limit("job")(job)
+
+
+# ---- AsyncLimiter -----------------------------------------------------------
+
+
+def test_tasks_admit_the_limit(url):
+    async def main():
+        async with made_async(url) as limiter:
+            answers = await asyncio.gather(*(
+                limiter.authorize("user", "alex") for _ in range(320)))
+            assert sum(answer.allowed for answer in answers) == 100
+            assert (await limiter.peek("user", "alex", cost=0)).limit == 100
+
+    asyncio.run(main())
+
+
+def test_all_operations(url):
+    async def main():
+        async with made_async(url, levels=True) as limiter:
+            assert (await limiter.authorize("job")).levels[0].policy == "job"
+            assert await limiter.ping() > 0
+            await limiter.refund("job")
+            assert (await limiter.spend("job", cost=5)).remaining == 0
+            await limiter.reset("job")
+            paths = [["job"], ("user", b"alex")]
+            decision = await limiter.authorize_all(paths, levels=False)
+            assert decision.allowed and decision.levels is None
+            assert (await limiter.authorize_all(paths)).limited
+            assert not await limiter.authorize_action_for_user("alex", "x")
+            with pytest.raises(limitree.LimitExceeded):
+                await limiter.limit("job")(main)()
+
+    asyncio.run(main())
+
+
+def test_wrong_arguments(url):
+    async def main():
+        async with made_async(url) as limiter:
+            for path, cost in [(("job", None), 1), (("job",), 1.5)]:
+                with pytest.raises(TypeError, match=r"path\[1\]|cost"):
+                    await limiter.authorize(*path, cost=cost)
+            with pytest.raises(ValueError, match="unknown root"):
+                await limiter.authorize("jobs")
+            with pytest.raises(TypeError, match=r"paths\[0\] must be"):
+                await limiter.authorize_all(["job"])
+            assert (await limiter.authorize("job")).allowed
+
+    asyncio.run(main())
+
+
+def test_the_loop_runs_while_the_server_hangs(server):
+    url, process = server
+
+    async def main():
+        async with made_async(url, timeout="400ms") as limiter:
+            await limiter.ping()
+            await limiter.peek("job")
+            process.send_signal(signal.SIGSTOP)
+            try:
+                asking = asyncio.ensure_future(limiter.authorize("job"))
+                steps = 0
+                while not asking.done():
+                    steps += 1
+                    await asyncio.sleep(0.001)
+            finally:
+                process.send_signal(signal.SIGCONT)
+            assert isinstance(asking.exception(), limitree.StoreTimeout)
+            assert steps > 20
+
+    asyncio.run(main())
+
+
+def test_cancelled(server):
+    """The answer for a task that is gone is dropped, others get theirs."""
+    url, process = server
+
+    async def main():
+        async with made_async(url) as limiter:
+            await limiter.peek("job")
+            process.send_signal(signal.SIGSTOP)
+            try:
+                tasks = [asyncio.ensure_future(limiter.peek("job"))
+                         for _ in range(6)]
+                await asyncio.sleep(0.01)
+                for task in tasks[::2]:
+                    task.cancel()
+                await asyncio.sleep(0)
+            finally:
+                process.send_signal(signal.SIGCONT)
+            answers = await asyncio.gather(*tasks, return_exceptions=True)
+            assert [type(answer) for answer in answers] == [
+                asyncio.CancelledError, limitree.Decision] * 3
+
+    asyncio.run(main())
+
+
+def test_closed_while_tasks_wait(server):
+    url, process = server
+
+    async def main():
+        limiter = made_async(url)
+        await limiter.peek("job")
+        process.send_signal(signal.SIGSTOP)
+        try:
+            tasks = [asyncio.ensure_future(limiter.peek("job"))
+                     for _ in range(3)]
+            await asyncio.sleep(0.01)
+            await limiter.close()
+            answers = await asyncio.wait_for(
+                asyncio.gather(*tasks, return_exceptions=True), 5)
+        finally:
+            process.send_signal(signal.SIGCONT)
+        assert [type(answer) for answer in answers] == [RuntimeError] * 3
+
+    asyncio.run(main())
+
+
+def test_one_loop_after_the_other(server):
+    """Also when the first one was closed with a request under way."""
+    url, process = server
+    limiter = made_async(url)
+
+    async def leave():
+        await limiter.peek("job")
+        process.send_signal(signal.SIGSTOP)
+        asyncio.ensure_future(limiter.peek("job"))
+        await asyncio.sleep(0.01)
+
+    try:
+        asyncio.run(leave())
+    finally:
+        process.send_signal(signal.SIGCONT)
+    for _ in range(3):
+        assert asyncio.run(limiter.peek("job")).limit == 1
+    asyncio.run(limiter.close())
+
+
+def test_two_loops_at_once(server):
+    url, process = server
+    limiter = made_async(url)
+
+    async def main():
+        await limiter.peek("job")
+        process.send_signal(signal.SIGSTOP)
+        try:
+            waiting = asyncio.ensure_future(limiter.peek("job"))
+            await asyncio.sleep(0.01)
+            with pytest.raises(RuntimeError, match="another event loop"):
+                await asyncio.to_thread(asyncio.run, limiter.peek("job"))
+        finally:
+            process.send_signal(signal.SIGCONT)
+        assert (await waiting).limit == 1
+        await limiter.close()
+
+    asyncio.run(main())
+
+
+def test_forgotten_with_requests_under_way(server):
+    url, process = server
+
+    async def main():
+        limiter = made_async(url)
+        await limiter.peek("job")
+        process.send_signal(signal.SIGSTOP)
+        asyncio.ensure_future(limiter.peek("job"))
+        await asyncio.sleep(0.01)
+
+    try:
+        asyncio.run(main())
+    finally:
+        process.send_signal(signal.SIGCONT)
+    gc.collect()
+
+
+def test_after_a_fork(url):
+    async def use(limiter):
+        return (await limiter.authorize("user", "alex")).remaining
+
+    limiter = made_async(url)
+    assert asyncio.run(use(limiter)) == 99
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(asyncio.run(use(limiter)))
+        finally:
+            os._exit(255)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status == 98
+    assert asyncio.run(use(limiter)) == 97
