@@ -1,9 +1,14 @@
 """What the tests of the Python package share."""
 
+import hypothesis
 import pytest
 
 import limitree
 from limitree.testing import ManualClock
+
+# The machine may be busy: how long an example takes says nothing.
+hypothesis.settings.register_profile("limitree", deadline=None)
+hypothesis.settings.load_profile("limitree")
 
 # Six trades at once, one more every 1.5 s; sixteen requests, one every 2 s.
 USERS = """

@@ -1,0 +1,148 @@
+"""acquire and the decorator limit, for threads and for asyncio."""
+
+import asyncio
+import inspect
+
+import pytest
+
+import limitree
+from conftest import USERS
+from limitree.testing import ManualClock
+
+
+class Both:
+    """A limiter of either kind behind the names of Limiter."""
+
+    def __init__(self, kind, clock):
+        self.limiter = kind(USERS, clock=clock)
+
+    def __getattr__(self, name):
+        function = getattr(self.limiter, name)
+        if not inspect.iscoroutinefunction(function):
+            return function
+        return lambda *args, **kw: asyncio.run(function(*args, **kw))
+
+
+@pytest.fixture(params=[limitree.Limiter, limitree.AsyncLimiter])
+def either(request, clock):
+    return Both(request.param, clock)
+
+
+def test_acquire_waits(either, clock):
+    start = clock.now_ns
+    for _ in range(8):
+        assert either.acquire("user", "alex", "trade").allowed
+    assert clock.now_ns - start == 3_000_000_000
+
+
+def test_acquire_gives_up_at_once(either, clock):
+    start = clock.now_ns
+    either.acquire("job")
+    with pytest.raises(limitree.LimitExceeded) as caught:
+        either.acquire("job", timeout=59)
+    assert caught.value.decision.retry_after == 60
+    assert str(caught.value) == "limit exceeded: try again in 60.000 s"
+    assert clock.now_ns == start
+    assert either.acquire("job", timeout=60).allowed
+
+
+def test_acquire_of_what_never_fits(either):
+    with pytest.raises(limitree.LimitExceeded, match="no wait is long enough"):
+        either.acquire("job", cost=2)
+
+
+def test_acquire_on_the_time_of_the_system():
+    limits = "schema: {a: {limits: [0, 50, 1]}}"
+    with limitree.Limiter(limits) as limiter:
+        for _ in range(3):
+            assert limiter.acquire("a", timeout=5).allowed
+        with pytest.raises(limitree.LimitExceeded):
+            limiter.acquire("a", timeout=0)
+
+    async def main():
+        async with limitree.AsyncLimiter(limits) as limiter:
+            ticks = []
+
+            async def tick():
+                while True:
+                    ticks.append(1)
+                    await asyncio.sleep(0.001)
+
+            ticking = asyncio.ensure_future(tick())
+            for _ in range(3):
+                assert (await limiter.acquire("a", timeout=5)).allowed
+            ticking.cancel()
+            assert len(ticks) > 3
+            waiting = asyncio.ensure_future(limiter.acquire("a"))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert limiter.stats().allowed == 3
+
+    asyncio.run(main())
+
+
+def test_limit(limiter):
+    @limiter.limit("user", lambda user, amount: user, "trade",
+                   cost=lambda user, amount: amount)
+    def trade(user, amount):
+        """Trades."""
+        return user, amount
+
+    assert trade("alex", 4) == ("alex", 4)
+    with pytest.raises(limitree.LimitExceeded) as caught:
+        trade("alex", amount=3)
+    assert caught.value.decision.remaining == 2
+    assert trade("bob", 6) == ("bob", 6)
+    assert (trade.__name__, trade.__doc__) == ("trade", "Trades.")
+
+
+def test_limit_refuses_wrong_segments(limiter):
+    @limiter.limit("user", lambda: None)
+    def act():
+        raise AssertionError("ran without a limit")
+
+    with pytest.raises(TypeError, match=r"path\[1\] must be str or bytes"):
+        act()
+
+
+@pytest.mark.parametrize("kind", [limitree.Limiter, limitree.AsyncLimiter])
+def test_limit_of_an_async_function(kind):
+    limiter = kind(USERS, clock=ManualClock())
+
+    @limiter.limit("job")
+    async def job(value):
+        return value
+
+    assert inspect.iscoroutinefunction(job)
+    assert asyncio.run(job(7)) == 7
+    with pytest.raises(limitree.LimitExceeded):
+        asyncio.run(job(7))
+
+
+def test_async_limit_is_for_async_functions():
+    limiter = limitree.AsyncLimiter(USERS)
+    with pytest.raises(TypeError, match="not an async function"):
+        limiter.limit("job")(print)
+
+
+def test_memory_answers_without_the_loop():
+    """A coroutine that never gives way is over at its first step."""
+    limiter = limitree.AsyncLimiter(USERS, levels=True)
+    calls = [limiter.authorize("job"), limiter.peek("job"),
+             limiter.spend("job"), limiter.refund("job"),
+             limiter.reset("job", leaf=True), limiter.ping(),
+             limiter.authorize_all([["job"]]),
+             limiter.authorize_action_for_user("alex", "trade")]
+    for call in calls:
+        with pytest.raises(StopIteration):
+            call.send(None)
+    assert limiter.stats().allowed == 3
+    assert [one.policy for one in limiter.limit_stats()][-1] == "job"
+    assert "limitree" in limiter.prometheus()
+    limiter.reload("schema: {job: {limits: [3, 1, 60]}}")
+    assert "AsyncLimiter memory://" in repr(limiter)
+    with pytest.raises(StopIteration):
+        limiter.close().send(None)
+    assert limiter.closed
