@@ -35,7 +35,7 @@ std::optional<Task::Step> Retry::after(const Outcome& outcome) {
   switch (outcome.trouble) {
     case Trouble::kAsk: {
       std::optional<Redirect> redirect = parse_redirect(*outcome.reply);
-      if (!redirect || redirect->endpoint.host.empty()) return {};
+      if (!redirect) return {};  // an empty host: the router fills it in
       target_.endpoint = std::move(redirect->endpoint);
       target_.asking = true;
       return Task::Step{Task::Step::Kind::kSend};
