@@ -17,6 +17,7 @@ namespace {
 // Runs a program in silence, without a shell between.
 void run(std::vector<std::string> words) {
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t silence;

@@ -130,7 +130,7 @@ void RedisServer::start() {
 }
 
 bool RedisServer::launch() {
-  std::ofstream(file("redis.log"));  // only what this run says
+  std::ofstream(file("redis.log")).flush();  // only what this run says
   const std::string config = file("redis.conf");
   const std::string log_path = file("redis.log");
   pid_ = fork();
