@@ -14,6 +14,7 @@ namespace {
 struct DecisionObject {
   PyObject_HEAD limitree_decision decision;
   PyObject* levels;  // a tuple, or null
+  Truth truth;
 };
 
 // What the interpreter's lock guards, for the life of the process.
@@ -102,8 +103,9 @@ PyObject* repr(PyObject* self) {
 }
 
 // Both readings of `if decision:` are in use among rate limiters, so neither
-// is taken.
-int refuse_bool(PyObject* /*self*/) {
+// is taken; what can be a denial only is true.
+int truth(PyObject* self) {
+  if (of(self)->truth == Truth::kDenial) return 1;
   PyErr_SetString(PyExc_TypeError,
                   "a Decision is neither true nor false: ask for its "
                   "attribute `limited` or `allowed`");
@@ -157,7 +159,18 @@ std::array methods = {
 
 }  // namespace
 
-PyObject* new_decision(const limitree_decision& decision, PyObject* levels) {
+PyObject* denial_or_none(PyObject* decision) {
+  if (Py_TYPE(decision) != decision_type) {
+    PyErr_SetString(PyExc_TypeError, "decision must be a Decision");
+    return nullptr;
+  }
+  if (of(decision)->decision.limited == 0) Py_RETURN_NONE;
+  return new_decision(of(decision)->decision, Py_XNewRef(of(decision)->levels),
+                      Truth::kDenial);
+}
+
+PyObject* new_decision(const limitree_decision& decision, PyObject* levels,
+                       Truth truth) {
   PyObject* self;
   if (spare_count > 0) {
     self = PyObject_Init(spare[--spare_count], decision_type);
@@ -171,6 +184,7 @@ PyObject* new_decision(const limitree_decision& decision, PyObject* levels) {
   }
   of(self)->decision = decision;
   of(self)->levels = levels;
+  of(self)->truth = truth;
   return self;
 }
 
@@ -178,7 +192,7 @@ bool add_decision_type(PyObject* module) {
   std::array slots = {
       slot(Py_tp_dealloc, free_decision),
       slot(Py_tp_repr, repr),
-      slot(Py_nb_bool, refuse_bool),
+      slot(Py_nb_bool, truth),
       slot(Py_tp_getset, getters.data()),
       slot(Py_tp_methods, methods.data()),
       slot(Py_tp_doc, "What was decided about one request.  Immutable."),

@@ -17,9 +17,20 @@ namespace limitree::python {
 // Makes the type and adds it to `module`.  False: a Python error is set.
 bool add_decision_type(PyObject* module);
 
+// What `if decision:` means.
+enum class Truth {
+  kNone,    // nothing: TypeError
+  kDenial,  // true; of what is None otherwise, authorize_action_for_user
+};
+
 // Returns a new Decision.  `levels` is a tuple of Level whose reference is
 // taken over, or null if nobody asked for them.  Null: a Python error is set.
-PyObject* new_decision(const limitree_decision& decision, PyObject* levels);
+PyObject* new_decision(const limitree_decision& decision, PyObject* levels,
+                       Truth truth = Truth::kNone);
+
+// Returns `decision`, a Decision, with Truth::kDenial, or None if it is
+// allowed; null: a Python error is set.
+PyObject* denial_or_none(PyObject* decision);
 
 }  // namespace limitree::python
 

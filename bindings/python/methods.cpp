@@ -19,13 +19,11 @@ using Function = limitree_status(limitree_limiter*, const limitree_str*,
                                  std::size_t, std::int64_t, limitree_decision*,
                                  limitree_error**);
 
-// What becomes of an allowed decision: authorize_action_for_user returns None.
-enum class Allowed { kDecision, kNone };
-
 // Runs the general form of `operation` and keeps the verdict of each level.
+// Returns None instead of an allowed decision if only a denial is wanted.
 PyObject* decide_with_levels(Native* native, std::int32_t operation,
                              std::span<const limitree_path> paths,
-                             Allowed allowed = Allowed::kDecision) {
+                             Truth truth = Truth::kNone) {
   std::array<limitree_level, kMaxLevels> levels;
   limitree_decision decision;
   const bool done =
@@ -34,9 +32,9 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
                                levels.data(), levels.size(), &decision, error);
       });
   if (!done) return nullptr;
-  if (decision.limited == 0 && allowed == Allowed::kNone) Py_RETURN_NONE;
+  if (decision.limited == 0 && truth == Truth::kDenial) Py_RETURN_NONE;
   PyObject* const kept = new_levels(levels.data(), decision.level_count);
-  return kept == nullptr ? nullptr : new_decision(decision, kept);
+  return kept == nullptr ? nullptr : new_decision(decision, kept, truth);
 }
 
 constexpr std::array kOperationNames = {"authorize", "peek", "spend", "refund"};
@@ -130,7 +128,7 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
     const std::array path = {limitree_str{"user", 4}, user, action};
     const limitree_path one = {path.data(), path.size(), keywords.cost};
     return decide_with_levels(native, LIMITREE_AUTHORIZE, {&one, 1},
-                              Allowed::kNone);
+                              Truth::kDenial);
   }
   limitree_decision decision;
   const bool done =
@@ -140,7 +138,7 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
       });
   if (!done) return nullptr;
   if (decision.limited == 0) Py_RETURN_NONE;
-  return new_decision(decision, nullptr);
+  return new_decision(decision, nullptr, Truth::kDenial);
 }
 
 PyObject* reset(PyObject* self, PyObject* const* args, Py_ssize_t count,
@@ -199,11 +197,13 @@ std::array methods = {
            "Charge `cost` to every limit along all of `paths`, or nothing.\n\n"
            "A bucket that several paths reach is charged once.  Raises what "
            "authorize raises."),
-    method("authorize_action_for_user", authorize_action_for_user,
-           "authorize_action_for_user($self, /, user, action, cost=1, *, "
-           "levels=None)\n--\n\n"
-           "Return None if `user` may do `action` now, else the Decision.\n\n"
-           "The path is 'user', user, action.  Raises what authorize raises."),
+    method(
+        "authorize_action_for_user", authorize_action_for_user,
+        "authorize_action_for_user($self, /, user, action, cost=1, *, "
+        "levels=None)\n--\n\n"
+        "Return None if `user` may do `action` now, else the Decision, which "
+        "is true.\n\n"
+        "The path is 'user', user, action.  Raises what authorize raises."),
     method("reset", reset,
            "reset($self, /, *path, leaf=False)\n--\n\n"
            "Forget the buckets of every limit along `path`.\n\n"

@@ -142,4 +142,12 @@ PYBIND11_MODULE(_native, module) {
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));
   bind_limiter(module);
+  module.def(
+      "denial_or_none",
+      [](const py::object& decision) {
+        PyObject* const denial = denial_or_none(decision.ptr());
+        require(denial != nullptr);
+        return py::reinterpret_steal<py::object>(denial);
+      },
+      py::arg("decision"));
 }

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from limitree._native import denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
 from limitree.demand import CostOf, Demand, Segment, SegmentOf
@@ -61,10 +62,16 @@ class AsyncLimiter:
     async def authorize_action_for_user(
             self, user: Segment, action: Segment, cost: int = 1, *,
             levels: bool | None = None) -> Decision | None:
-        """Return None if `user` may do `action` now, else the Decision."""
+        """Return None if `user` may do `action` now, else the Decision.
+
+        It is true, unlike others: ``if limited:`` may be asked.
+        """
+        if self._watch is None:
+            return self._limiter.authorize_action_for_user(user, action, cost,
+                                                           levels=levels)
         decision = await self.authorize("user", user, action, cost=cost,
                                         levels=levels)
-        return decision if decision.limited else None
+        return denial_or_none(decision)
 
     async def peek(self, *path: Segment, cost: int = 1,
                    levels: bool | None = None) -> Decision:

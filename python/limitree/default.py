@@ -53,6 +53,7 @@ def authorize_action_for_user(user: Segment, action: Segment, cost: int = 1
                               ) -> Decision | None:
     """Return None if `user` may do `action` now, else the Decision.
 
+    It is true, unlike others: ``if limited:`` may be asked.
     Asks the default limiter; raises what Limiter.authorize raises, and what
     default_limiter raises the first time.
     """

@@ -56,6 +56,16 @@ def test_neither_true_nor_false(limiter):
         assert decision or True
 
 
+def test_a_denial_is_true(limiter):
+    """Of authorize_action_for_user, whose other answer is None."""
+    call = limiter.authorize_action_for_user
+    assert not call("alex", "trade", 6) and not call("a", "trade", levels=True)
+    assert call("alex", "trade")
+    assert call("alex", "trade", levels=True)
+    with pytest.raises(TypeError):
+        bool(limiter.authorize("user", "alex", "trade"))
+
+
 @pytest.mark.parametrize("name", ["limited", "limit", "retry_after", "levels",
                                   "headers", "new"])
 def test_immutable(limiter, name):

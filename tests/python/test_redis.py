@@ -174,7 +174,9 @@ def test_all_operations(url):
             decision = await limiter.authorize_all(paths, levels=False)
             assert decision.allowed and decision.levels is None
             assert (await limiter.authorize_all(paths)).limited
-            assert not await limiter.authorize_action_for_user("alex", "x")
+            call = limiter.authorize_action_for_user
+            assert await call("alex", "x") is None
+            assert await call("alex", "x", 101)
             with pytest.raises(limitree.LimitExceeded):
                 await limiter.limit("job")(main)()
 

@@ -28,6 +28,12 @@ def either(request, clock):
     return Both(request.param, clock)
 
 
+def test_a_denial_is_true(either):
+    call = either.authorize_action_for_user
+    assert call("alex", "trade", 6) is None
+    assert call("alex", "trade") and call("alex", "trade").limited
+
+
 def test_acquire_waits(either, clock):
     start = clock.now_ns
     for _ in range(8):
