@@ -39,7 +39,7 @@ class Limiter::Reader {
   explicit Reader(Limiter* limiter)
       : lane_(limiter->lanes_.acquire()),
         snapshot_(*limiter->snapshot_.load(std::memory_order_acquire)) {}
-  ~Reader() { lane_.lock.unlock(); }
+  ~Reader() { lane_.unlock(); }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -292,7 +292,7 @@ void Limiter::reload(std::shared_ptr<const Tree> tree) {
   // Whoever takes a lane from now on sees the new snapshot; whoever held one
   // before is waited for.  After that only those have the old one who own a
   // share of it.
-  for (Lane& lane : lanes_) const std::lock_guard wait(lane.lock);
+  for (Lane& lane : lanes_) const std::lock_guard wait(lane);
   store_->limits_changed();
 }
 
@@ -318,7 +318,7 @@ LimiterStats Limiter::stats() {
   stats.limits = static_cast<std::int64_t>(
       snapshot_.load(std::memory_order_acquire)->policies.size());
   for (Lane& lane : lanes_) {
-    const std::lock_guard hold(lane.lock);
+    const std::lock_guard hold(lane);
     stats.totals += lane.totals();
   }
   return stats;
@@ -327,7 +327,7 @@ LimiterStats Limiter::stats() {
 std::vector<PolicyStats> Limiter::policy_stats() {
   const std::lock_guard lock(reload_mutex_);
   for (Lane& lane : lanes_) {
-    const std::lock_guard hold(lane.lock);
+    const std::lock_guard hold(lane);
     lane.flush();
   }
   std::vector<PolicyStats> stats;
@@ -339,11 +339,11 @@ std::vector<PolicyStats> Limiter::policy_stats() {
 
 void Limiter::before_fork() {
   reload_mutex_.lock();
-  for (Lane& lane : lanes_) lane.lock.lock();
+  for (Lane& lane : lanes_) lane.lock();
 }
 
 void Limiter::after_fork() {
-  for (Lane& lane : lanes_) lane.lock.unlock();
+  for (Lane& lane : lanes_) lane.unlock();
   reload_mutex_.unlock();
 }
 

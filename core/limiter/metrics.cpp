@@ -1,5 +1,7 @@
 #include "limiter/metrics.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <bit>
 #include <mutex>
@@ -71,14 +73,14 @@ Lanes::Lanes(Share near_limit)
 }
 
 Lane& Lanes::acquire_another(std::uint32_t usual) {
-  for (std::uint32_t i = 1; i < count_; ++i) {
-    Lane& lane = lanes_[(usual + i) & (count_ - 1)];
-    if (lane.lock.try_lock()) return lane;
+  for (;;) {
+    for (std::uint32_t i = 1; i <= count_; ++i) {
+      Lane& lane = lanes_[(usual + i) & (count_ - 1)];
+      if (lane.try_lock()) return lane;
+    }
+    // More threads than lanes, and all of them at it.
+    sched_yield();
   }
-  // More threads than lanes, and all of them at it: queue up at one.
-  Lane& lane = lanes_[usual & (count_ - 1)];
-  lane.lock.lock();
-  return lane;
 }
 
 }  // namespace limitree

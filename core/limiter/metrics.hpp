@@ -94,9 +94,24 @@ struct Totals {
 };
 
 // One thread's counters.  Everything but the lock is guarded by it.
+//
+// Threads that decide without pause may hold it nearly all the time.  So who
+// wants to see all lanes claims one after the other, and the deciding threads
+// keep off a claimed lane until it has been had.
 class alignas(64) Lane {
  public:
-  SpinLock lock;
+  // For deciding threads.
+  bool try_lock() {
+    return claims_.load(std::memory_order_relaxed) == 0 && lock_.try_lock();
+  }
+  void unlock() { lock_.unlock(); }
+
+  // For everybody else.  As a BasicLockable: std::lock_guard claims.
+  void lock() {
+    claims_.fetch_add(1, std::memory_order_relaxed);
+    lock_.lock();
+    claims_.fetch_sub(1, std::memory_order_relaxed);
+  }
 
   // From which part used on an allowed request is near its limit.
   void set_near_limit(Share share) { near_limit_ = share; }
@@ -117,6 +132,8 @@ class alignas(64) Lane {
   };
 
   Share near_limit_{8, 10};
+  SpinLock lock_;
+  std::atomic<std::int32_t> claims_{0};  // who wait in lock()
   Totals totals_;
   std::array<Entry, 32> cache_;
 };
@@ -133,7 +150,7 @@ class Lanes {
     const auto usual =
         static_cast<std::uint32_t>((id * 0x9e3779b97f4a7c15) >> 32);
     Lane& lane = lanes_[usual & (count_ - 1)];
-    return lane.lock.try_lock() ? lane : acquire_another(usual);
+    return lane.try_lock() ? lane : acquire_another(usual);
   }
 
   Lane* begin() { return lanes_.get(); }

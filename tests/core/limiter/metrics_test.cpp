@@ -71,14 +71,14 @@ TEST(Lanes, LoseNothingBetweenThreads) {
       for (int i = 0; i < 500; ++i) {
         Lane& lane = lanes.acquire();
         lane.count_error();
-        lane.lock.unlock();
+        lane.unlock();
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   Totals totals;
   for (Lane& lane : lanes) {
-    const std::lock_guard hold(lane.lock);
+    const std::lock_guard hold(lane);
     totals += lane.totals();
   }
   EXPECT_EQ(totals.errors, 80 * 500);
