@@ -1,0 +1,80 @@
+"""What pip makes of the sources: an archive, and from it a wheel that works."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+PROGRAM = """
+import limitree
+limiter = limitree.Limiter("schema: {job: {limits: [0, 1, 60]}}")
+assert limiter.authorize("job").allowed and limiter.authorize("job").limited
+print(limitree.__file__, limitree.__version__)
+"""
+
+
+def run(*command, **keywords):
+    """Runs a command without the package of the build folder."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name != "PYTHONPATH"}
+    done = subprocess.run(list(map(str, command)), text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=environment, **keywords)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sdist")
+    run(sys.executable, "-c", "import sys; from scikit_build_core.build import "
+        "build_sdist; build_sdist(sys.argv[1])", folder, cwd=ROOT)
+    return next(folder.glob("limitree-*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
+        "--no-deps", "--no-index", "--wheel-dir", folder, sdist)
+    return next(folder.glob("limitree-*.whl"))
+
+
+def test_archive_is_complete(sdist):
+    with tarfile.open(sdist) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames()
+                 if "/" in name}
+    assert {"CMakeLists.txt", "LICENSE", "README.md", "capi/limitree.h",
+            "python/limitree/py.typed", "PKG-INFO"} <= names
+    assert not [name for name in names if name.startswith(("build/", ".git/"))]
+
+
+def test_wheel_has_what_it_needs(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    inside = {name.split("/", 1)[1] for name in names
+              if name.startswith("limitree/")}
+    sources = {path.name for path in (ROOT / "python/limitree").iterdir()
+               if path.is_file()}
+    native = {name for name in inside if name.endswith(".so")}
+    assert len(native) == 1 and inside - native == sources
+    assert {name.split("/")[0] for name in names} == {
+        "limitree", wheel.name.rsplit("-", 3)[0] + ".dist-info"}
+
+
+def test_wheel_works_in_an_empty_environment(wheel, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv/bin/python"
+    run(python, "-m", "pip", "install", "--no-index", wheel)
+    file, version = run(python, "-c", PROGRAM, cwd=tmp_path).split()
+    assert file.startswith(str(tmp_path))
+    assert version in wheel.name
+    plugins = run(python, "-c", "from importlib.metadata import entry_points; "
+                  "print(entry_points(group='pytest11')['limitree'].value)")
+    assert plugins.strip() == "limitree.pytest_plugin"
