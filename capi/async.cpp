@@ -7,9 +7,7 @@
 
 using limitree::Answer;
 using limitree::Code;
-using limitree::Decision;
 using limitree::LevelReports;
-using limitree::Listener;
 using limitree::Operation;
 using limitree::Status;
 using limitree::capi::AsyncCall;

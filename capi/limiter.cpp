@@ -8,11 +8,8 @@
 #include "limiter/make_store.hpp"
 
 using limitree::Ask;
-using limitree::Code;
 using limitree::Decision;
-using limitree::LevelReport;
 using limitree::LevelReports;
-using limitree::Mode;
 using limitree::Operation;
 using limitree::Path;
 using limitree::Result;

@@ -28,7 +28,7 @@ class RedisStore::Ticket final : public AsyncTask {
 
 RedisStore::RedisStore(Settings settings, std::optional<Clock> clock)
     : settings_(std::move(settings)),
-      clock_(std::move(clock)),
+      clock_(clock),
       router_(make_router(settings_, &traffic_)),
       runner_(router_.get()),
       loop_(router_.get(), settings_, &traffic_, complete) {
