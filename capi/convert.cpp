@@ -61,16 +61,8 @@ Status Question::read(std::span<const limitree_path> paths) {
     return Status(Code::kInvalidArgument, "at least one path is needed");
   }
   for (const limitree_path& path : paths) {
-    if (path.segments == nullptr && path.size != 0) {
-      return null_argument("path");
-    }
-    for (std::size_t i = 0; i < path.size; ++i) {
-      const limitree_str& segment = path.segments[i];
-      if (segment.data == nullptr && segment.size != 0) {
-        return null_argument("segment.data");
-      }
-      segments_.emplace_back(segment.data, segment.size);
-    }
+    Status status = append(path.segments, path.size, &segments_);
+    if (!status.ok()) return status;
   }
   // Only now, for the segments moved while they grew.
   const std::string_view* next = segments_.data();

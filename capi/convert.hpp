@@ -13,6 +13,21 @@
 
 namespace limitree::capi {
 
+using Segments = InlineVector<std::string_view, 12>;
+
+// Appends what a C caller passed as one path, borrowed.
+inline Status append(const limitree_str* path, std::size_t size,
+                     Segments* segments) {
+  if (path == nullptr && size != 0) return null_argument("path");
+  for (std::size_t i = 0; i < size; ++i) {
+    if (path[i].data == nullptr && path[i].size != 0) {
+      return null_argument("segment.data");
+    }
+    segments->emplace_back(path[i].data, path[i].size);
+  }
+  return {};
+}
+
 // What a C caller asks for: a path or several, as the core takes them.
 class Question {
  public:
@@ -23,7 +38,7 @@ class Question {
   std::span<const Ask> asks() const { return {asks_.data(), asks_.size()}; }
 
  private:
-  InlineVector<std::string_view, 12> segments_;
+  Segments segments_;
   InlineVector<Ask, 4> asks_;
 };
 

@@ -16,6 +16,7 @@ using limitree::Result;
 using limitree::Status;
 using limitree::Store;
 using limitree::Tree;
+using limitree::capi::append;
 using limitree::capi::check;
 using limitree::capi::check_operation;
 using limitree::capi::fill;
@@ -23,22 +24,9 @@ using limitree::capi::guarded;
 using limitree::capi::Levels;
 using limitree::capi::null_argument;
 using limitree::capi::Question;
+using limitree::capi::Segments;
 
 namespace {
-
-using Segments = limitree::InlineVector<std::string_view, 12>;
-
-// Appends what a C caller passed as one path.
-Status append(const limitree_str* path, std::size_t size, Segments* segments) {
-  if (path == nullptr && size != 0) return null_argument("path");
-  for (std::size_t i = 0; i < size; ++i) {
-    if (path[i].data == nullptr && path[i].size != 0) {
-      return null_argument("segment.data");
-    }
-    segments->emplace_back(path[i].data, path[i].size);
-  }
-  return {};
-}
 
 Status decide(limitree_limiter* limiter, Operation operation,
               std::span<const limitree_path> paths, Levels levels,

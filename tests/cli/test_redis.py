@@ -1,7 +1,6 @@
 """Commands against a redis-server of the test's own."""
 
 import pathlib
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -10,8 +9,6 @@ import time
 import pytest
 from command import EXAMPLE, bad, environment, good, run
 
-pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None,
-                                reason="redis-server is not installed")
 PASSWORD = "s3cret"
 TRADE = ("user", "alex", "trade")
 
