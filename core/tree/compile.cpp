@@ -45,7 +45,7 @@ class Compiler {
   Compiler(Nodes* nodes, Problems* problems)
       : nodes_(nodes), problems_(problems) {}
 
-  void run(const std::vector<Draft>& roots);
+  void run(std::span<const std::vector<Draft>> texts);
 
  private:
   using MergedList = std::deque<Merged>;  // they do not move
@@ -76,13 +76,17 @@ class Compiler {
   bool too_large_ = false;
 };
 
-void Compiler::run(const std::vector<Draft>& roots) {
+void Compiler::run(std::span<const std::vector<Draft>> texts) {
   nodes_->children_of.emplace_back();
   MergedList merged;
-  for (const Draft& root : roots) {
-    merged.emplace_back();
-    merged.back().name = root.name;
-    merged.back().layers = {&root};
+  for (std::size_t text = 0; text < texts.size(); ++text) {
+    problems_->set_text(text);
+    for (const Draft& root : texts[text]) {
+      merged.emplace_back();
+      merged.back().name = root.name;
+      merged.back().layers = {&root};
+      children_of(merged.back().layers);  // here, where its text is known
+    }
   }
   Children children;
   store(merged, &children);
@@ -355,9 +359,9 @@ void Compiler::store_globs(std::vector<Child> globs, Children* children) {
 
 }  // namespace
 
-void compile(const std::vector<Draft>& roots, Nodes* nodes,
+void compile(std::span<const std::vector<Draft>> texts, Nodes* nodes,
              Problems* problems) {
-  Compiler(nodes, problems).run(roots);
+  Compiler(nodes, problems).run(texts);
 }
 
 }  // namespace limitree

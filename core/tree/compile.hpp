@@ -5,6 +5,7 @@
 #define LIMITREE_TREE_COMPILE_HPP
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "tree/draft.hpp"
@@ -18,10 +19,11 @@ namespace limitree {
 inline constexpr std::size_t kMaxNodes = 4'000'000;
 
 // Adds to *nodes, which holds limits and places already, all that a walk needs
-// of the tree with these top-level nodes.  Rules that depend on what a node
-// inherits are checked here: mistakes go to *problems, and *nodes is then not
-// to be used.
-void compile(const std::vector<Draft>& roots, Nodes* nodes, Problems* problems);
+// of the tree with the top-level nodes of these texts.  Rules that depend on
+// what a node inherits are checked here: mistakes go to *problems, and *nodes
+// is then not to be used.
+void compile(std::span<const std::vector<Draft>> texts, Nodes* nodes,
+             Problems* problems);
 
 }  // namespace limitree
 

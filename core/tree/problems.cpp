@@ -49,10 +49,10 @@ void Problems::add(Mark mark, std::string what) {
     ++uncounted_;
     return;
   }
-  problems_.push_back({mark, std::move(what)});
+  problems_.push_back({text_, mark, std::move(what)});
 }
 
-Status Problems::to_status(std::string_view origin) const {
+Status Problems::to_status(std::span<const std::string_view> origins) const {
   std::vector<Problem> sorted = problems_;
   std::sort(sorted.begin(), sorted.end());
   // Whatever is inherited is checked wherever it ends up.
@@ -60,12 +60,13 @@ Status Problems::to_status(std::string_view origin) const {
 
   Error error{Code::kInvalidConfig, {}};
   for (const Problem& problem : sorted) {
-    error.messages.push_back(
-        std::string(origin) + ":" + std::to_string(problem.mark.line) + ":" +
-        std::to_string(problem.mark.column) + ": " + problem.what);
+    error.messages.push_back(std::string(origins[problem.text]) + ":" +
+                             std::to_string(problem.mark.line) + ":" +
+                             std::to_string(problem.mark.column) + ": " +
+                             problem.what);
   }
   if (uncounted_ > 0) {
-    error.messages.push_back(std::string(origin) + ": and " +
+    error.messages.push_back(std::string(origins[text_]) + ": and " +
                              std::to_string(uncounted_) + " more");
   }
   return Status(std::move(error));

@@ -30,12 +30,20 @@ class Problems {
   bool empty() const { return problems_.empty(); }
   void add(Mark mark, std::string what);
 
+  // What is added from now on stands in the text of this number, from 0.
+  void set_text(std::size_t text) { text_ = text; }
+
   // kInvalidConfig with "<origin>:<line>:<column>: <what>" for each problem,
-  // in the order of the text and each once.  REQUIRES: !empty().
-  Status to_status(std::string_view origin) const;
+  // in the order of the texts and each once.  REQUIRES: !empty(), and there is
+  // an origin for every text.
+  Status to_status(std::span<const std::string_view> origins) const;
+  Status to_status(std::string_view origin) const {
+    return to_status(std::span(&origin, 1));
+  }
 
  private:
   struct Problem {
+    std::size_t text;
     Mark mark;
     std::string what;
 
@@ -44,6 +52,7 @@ class Problems {
 
   std::vector<Problem> problems_;
   std::size_t uncounted_ = 0;  // left out beyond kMaxMessages
+  std::size_t text_ = 0;
 };
 
 // `text` made safe to print: one line of UTF-8, cut after 64 bytes.

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -284,18 +286,53 @@ bool SchemaReader::read_bool(const Entry& entry, bool otherwise) {
   return otherwise;
 }
 
+// A top-level name that an earlier text has too; within one text it would be a
+// duplicate key.
+void refuse_shared_roots(std::span<const std::vector<Draft>> texts,
+                         std::span<const std::string_view> origins,
+                         Problems* problems) {
+  std::unordered_map<std::string_view, std::size_t> text_of;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    problems->set_text(i);
+    for (const Draft& root : texts[i]) {
+      const std::size_t first = text_of.emplace(root.name, i).first->second;
+      if (first == i) continue;
+      problems->add(root.mark, quote(root.name) + " is a top-level name of " +
+                                   printable(origins[first]) + " already");
+    }
+  }
+}
+
 }  // namespace
 
 Result<Tree> load_tree(std::string_view yaml, std::string_view origin) {
+  const LimitsText text{yaml, origin};
+  return load_tree(std::span(&text, 1));
+}
+
+Result<Tree> load_tree(std::span<const LimitsText> texts) {
   Problems problems;
-  YamlDocument document;
-  if (!document.read(yaml, &problems)) return problems.to_status(origin);
+  std::vector<std::string_view> origins;
+  for (const LimitsText& text : texts) origins.push_back(text.origin);
+
+  // Drafts borrow from the documents.
+  std::vector<YamlDocument> documents(texts.size());
+  bool readable = true;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    problems.set_text(i);
+    readable &= documents[i].read(texts[i].yaml, &problems);
+  }
+  if (!readable) return problems.to_status(origins);
 
   auto nodes = std::make_unique<Nodes>();
-  const std::vector<Draft> roots =
-      SchemaReader(document, nodes.get(), &problems).read();
+  std::vector<std::vector<Draft>> roots;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    problems.set_text(i);
+    roots.push_back(SchemaReader(documents[i], nodes.get(), &problems).read());
+  }
+  refuse_shared_roots(roots, origins, &problems);
   compile(roots, nodes.get(), &problems);
-  if (!problems.empty()) return problems.to_status(origin);
+  if (!problems.empty()) return problems.to_status(origins);
   return Tree(std::move(nodes));
 }
 

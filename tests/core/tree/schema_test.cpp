@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -186,6 +187,49 @@ TEST(LoadTree, LongNameIsAName) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_LT(found[0].size(), 200U);
   EXPECT_TRUE(levels(tree, {"user", "x"}).empty());
+}
+
+TEST(LoadTree, TakesTopLevelNamesOfSeveralTexts) {
+  constexpr std::array<LimitsText, 2> kTexts = {
+      LimitsText{"schema: {user: {children: {'*': {limits: 9/s}}}}", "a.yaml"},
+      LimitsText{"schema: {ip: {key: ip, children: {'*': {limits: 7/s}}}}",
+                 "b.yaml"}};
+  Result<Tree> tree = load_tree(kTexts);
+  ASSERT_TRUE(tree.ok());
+  EXPECT_EQ(levels(tree.value(), {"user", "x"}), Strings{"user:* user:x 9"});
+  EXPECT_EQ(levels(tree.value(), {"ip", "::ffff:10.0.0.1"}),
+            Strings{"ip:* ip:10.0.0.1 7"});
+}
+
+TEST(LoadTree, SaysInWhichOfSeveralTextsAMistakeIs) {
+  constexpr std::array<LimitsText, 4> kTexts = {
+      LimitsText{"schema:\n  a: {limits: 0/s}\n", "a.yaml"},
+      LimitsText{"schema: {b: {}, a: {}}", "b.yaml"},
+      LimitsText{"schema: {c: {children: {10.0.0.0/8: {}}}}", "c.yaml"},
+      LimitsText{"schema: {b: {}, c: {}, d: {ipv6_prefix: 64}}", "d.yaml"}};
+  Result<Tree> tree = load_tree(kTexts);
+  ASSERT_FALSE(tree.ok());
+  EXPECT_EQ(
+      tree.status().error().messages,
+      (Strings{"a.yaml:2:15: count must be greater than 0, is 0",
+               "b.yaml:1:17: \"a\" is a top-level name of a.yaml already",
+               "c.yaml:1:25: \"10.0.0.0/8\" is a network, which needs \"key: "
+               "ip\" on the node above",
+               "d.yaml:1:10: \"b\" is a top-level name of b.yaml already",
+               "d.yaml:1:17: \"c\" is a top-level name of c.yaml already",
+               "d.yaml:1:28: ipv6_prefix needs \"key: ip\""}));
+}
+
+TEST(LoadTree, SaysWhichOfSeveralTextsCannotBeRead) {
+  constexpr std::array<LimitsText, 3> kTexts = {
+      LimitsText{"schema: {a: {}}", "a.yaml"},
+      LimitsText{"schema: [", "b.yaml"}, LimitsText{"schema: ]", "c.yaml"}};
+  Result<Tree> tree = load_tree(kTexts);
+  ASSERT_FALSE(tree.ok());
+  const Strings& found = tree.status().error().messages;
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_TRUE(found[0].starts_with("b.yaml:")) << found[0];
+  EXPECT_TRUE(found[1].starts_with("c.yaml:")) << found[1];
 }
 
 }  // namespace
