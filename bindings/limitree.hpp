@@ -163,6 +163,15 @@ class Config {
     return *this;
   }
 
+  // Adds the top-level names in `yaml` to the limit tree.
+  Config& add_limits(std::string_view yaml, std::string_view origin) {
+    check([&](limitree_error** error) {
+      return limitree_config_add_limits(get(), to_str(yaml), to_str(origin),
+                                        error);
+    });
+    return *this;
+  }
+
   // `user_data` must outlive every limiter made from this config.
   Config& set_clock(limitree_clock_fn now_ns, void* user_data) {
     check([&](limitree_error** error) {
@@ -235,6 +244,13 @@ class Limiter {
     check([&](limitree_error** error) {
       return limitree_limiter_reload(get(), to_str(yaml), to_str(origin),
                                      error);
+    });
+  }
+
+  // Takes the limit tree of `config`.
+  void reload(const Config& config) {
+    check([&](limitree_error** error) {
+      return limitree_limiter_reload_config(get(), config.get(), error);
     });
   }
 

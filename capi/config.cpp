@@ -3,12 +3,37 @@
 #include "handles.hpp"
 
 using limitree::Clock;
+using limitree::LimitsText;
 using limitree::Result;
 using limitree::Status;
 using limitree::Tree;
 using limitree::capi::guarded;
 using limitree::capi::null_argument;
+using limitree::capi::OwnedLimits;
 using limitree::capi::view;
+
+namespace {
+
+// Gives `config` the tree of `limits` and one text more; if it has a mistake
+// the config stays as it is.
+Status take_limits(limitree_config* config, std::vector<OwnedLimits> limits,
+                   limitree_str yaml, limitree_str origin) {
+  const auto text = view(yaml);
+  if (!text) return null_argument("yaml.data");
+  const auto name = view(origin);
+  if (!name) return null_argument("origin.data");
+  limits.push_back({std::string(*text), std::string(*name)});
+
+  std::vector<LimitsText> texts;
+  for (const OwnedLimits& one : limits) texts.push_back({one.yaml, one.origin});
+  Result<Tree> tree = limitree::load_tree(texts);
+  if (!tree.ok()) return std::move(tree.status());
+  config->tree = std::make_shared<const Tree>(std::move(tree.value()));
+  config->limits = std::move(limits);
+  return {};
+}
+
+}  // namespace
 
 limitree_config* limitree_config_new(void) {
   try {
@@ -38,10 +63,17 @@ limitree_status limitree_config_set_limits(limitree_config* config,
                                            limitree_error** error) {
   return guarded(error, [&]() -> Status {
     if (config == nullptr) return null_argument("config");
-    Result<Tree> tree = limitree::capi::load(yaml, origin);
-    if (!tree.ok()) return std::move(tree.status());
-    config->tree = std::make_shared<const Tree>(std::move(tree.value()));
-    return {};
+    return take_limits(config, {}, yaml, origin);
+  });
+}
+
+limitree_status limitree_config_add_limits(limitree_config* config,
+                                           limitree_str yaml,
+                                           limitree_str origin,
+                                           limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (config == nullptr) return null_argument("config");
+    return take_limits(config, config->limits, yaml, origin);
   });
 }
 

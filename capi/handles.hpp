@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/status.hpp"
 #include "limiter/limiter.hpp"
@@ -27,8 +28,18 @@ struct limitree_text {
   std::string text;
 };
 
+namespace limitree::capi {
+
+struct OwnedLimits {
+  std::string yaml;
+  std::string origin;
+};
+
+}  // namespace limitree::capi
+
 struct limitree_config {
   limitree::Options options;
+  std::vector<limitree::capi::OwnedLimits> limits;  // that `tree` is made of
   std::shared_ptr<const limitree::Tree> tree =
       std::make_shared<const limitree::Tree>();
   limitree_completion_fn on_completion = nullptr;

@@ -95,6 +95,17 @@ limitree_status limitree_limiter_reload(limitree_limiter* limiter,
   });
 }
 
+limitree_status limitree_limiter_reload_config(limitree_limiter* limiter,
+                                               const limitree_config* config,
+                                               limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (limiter == nullptr) return null_argument("limiter");
+    if (config == nullptr) return null_argument("config");
+    limiter->limiter.reload(config->tree);
+    return {};
+  });
+}
+
 limitree_status limitree_authorize(limitree_limiter* limiter,
                                    const limitree_str* path, size_t path_size,
                                    int64_t cost, limitree_decision* decision,

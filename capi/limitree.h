@@ -219,6 +219,13 @@ LIMITREE_API limitree_status limitree_config_set_limits(limitree_config *config,
                                                         limitree_str origin,
                                                         limitree_error **error);
 
+/* Adds the top-level names in `yaml` to the limit tree, or none of them if it
+ * has a mistake; a name that the tree has already is one.  Since 0.1. */
+LIMITREE_API limitree_status limitree_config_add_limits(limitree_config *config,
+                                                        limitree_str yaml,
+                                                        limitree_str origin,
+                                                        limitree_error **error);
+
 /* One finished limitree_authorize_async. */
 typedef struct limitree_completion {
   void *request;               /* as given to limitree_authorize_async */
@@ -275,6 +282,12 @@ LIMITREE_API limitree_status limitree_limiter_reload(limitree_limiter *limiter,
                                                      limitree_str yaml,
                                                      limitree_str origin,
                                                      limitree_error **error);
+
+/* The same for limits in several texts: swaps the limit tree for that of
+ * `config`, whose options have no effect.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_reload_config(
+    limitree_limiter *limiter, const limitree_config *config,
+    limitree_error **error);
 
 /*
  * Charges `cost` to every limit along `path` if all of them allow it, else

@@ -298,6 +298,51 @@ static void test_reload(void) {
   limitree_limiter_free(limiter);
 }
 
+static void test_limits_in_several_texts(void) {
+  limitree_limiter *limiter = make_limiter(); /* without "job" and "task" */
+  limitree_config *config = limitree_config_new();
+  limitree_error *error = NULL;
+  limitree_decision decision;
+  const limitree_str job[] = {str("job")}, task[] = {str("task")};
+  CHECK(limitree_config_set_limits(config,
+                                   str("schema: {job: {limits: 7/day}}"),
+                                   str("a.yaml"), &error) == LIMITREE_OK);
+  CHECK(limitree_config_add_limits(config,
+                                   str("schema: {task: {limits: 9/day}}"),
+                                   str("b.yaml"), &error) == LIMITREE_OK);
+  CHECK(limitree_config_add_limits(
+            config, str("schema:\n  next: {}\n  job: {}\n"), str("c.yaml"),
+            &error) == LIMITREE_INVALID_CONFIG);
+  CHECK_TEXT(limitree_error_message(error),
+             "c.yaml:3:3: \"job\" is a top-level name of a.yaml already");
+  limitree_error_free(error);
+
+  CHECK(limitree_authorize(limiter, job, 1, 1, &decision, &error) ==
+        LIMITREE_UNKNOWN_ROOT);
+  limitree_error_free(error);
+  CHECK(limitree_limiter_reload_config(limiter, config, &error) == LIMITREE_OK);
+  CHECK(limitree_authorize(limiter, job, 1, 1, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 7);
+  CHECK(limitree_authorize(limiter, task, 1, 1, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 9);
+
+  /* To set limits is to begin anew. */
+  CHECK(limitree_config_set_limits(config,
+                                   str("schema: {job: {limits: 5/day}}"),
+                                   str("d.yaml"), &error) == LIMITREE_OK);
+  CHECK(limitree_limiter_reload_config(limiter, config, &error) == LIMITREE_OK);
+  CHECK(limitree_authorize(limiter, task, 1, 1, &decision, &error) ==
+        LIMITREE_UNKNOWN_ROOT);
+  limitree_error_free(error);
+  limitree_config_free(config);
+  CHECK(limitree_authorize(limiter, job, 1, 0, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 5);
+  limitree_limiter_free(limiter);
+}
+
 /* After a failure the status, the error and the outputs are as promised. */
 static void check_refused(limitree_status status, limitree_status expected,
                           limitree_error *error, const char *message) {
@@ -398,12 +443,17 @@ static void test_null_handles(void) {
   REFUSED(limitree_config_set_limits(NULL, nothing, nothing, NULL));
   REFUSED(limitree_config_set_limits(config, broken, nothing, NULL));
   REFUSED(limitree_config_set_limits(config, nothing, broken, NULL));
+  REFUSED(limitree_config_add_limits(NULL, nothing, nothing, NULL));
+  REFUSED(limitree_config_add_limits(config, broken, nothing, NULL));
+  REFUSED(limitree_config_add_limits(config, nothing, broken, NULL));
   REFUSED(limitree_config_set_clock(NULL, read_clock, NULL, NULL));
   REFUSED(limitree_config_set_completion(config, NULL, NULL, NULL, NULL));
   REFUSED(limitree_limiter_new(NULL, &limiter, NULL));
   REFUSED(limitree_limiter_new(config, NULL, NULL));
   REFUSED(limitree_limiter_reload(NULL, nothing, nothing, NULL));
   REFUSED(limitree_limiter_reload(limiter, broken, nothing, NULL));
+  REFUSED(limitree_limiter_reload_config(NULL, config, NULL));
+  REFUSED(limitree_limiter_reload_config(limiter, NULL, NULL));
   REFUSED(limitree_reset(NULL, NULL, 0, 0, NULL));
   REFUSED(limitree_reset(limiter, NULL, 0, 0, NULL));
   REFUSED(limitree_limiter_stats(NULL, &stats, NULL));
@@ -467,6 +517,7 @@ int main(void) {
   test_memory_has_no_troubles();
   test_options_that_do_not_go_together();
   test_reload();
+  test_limits_in_several_texts();
   test_bad_arguments();
   test_null_handles();
   test_completion_data_is_freed_once();

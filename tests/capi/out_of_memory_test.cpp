@@ -98,6 +98,7 @@ void starve(const char* name, Call call) {
 
 int main() {
   const std::string yaml = kYaml;
+  const std::string more = "schema: {more: {limits: 1/day}}";
   const std::string origin = "limits.yaml";
   limitree_config* config = nullptr;
   for (long allocations = 0; config == nullptr; ++allocations) {
@@ -108,12 +109,18 @@ int main() {
   starve("set_limits", [&](limitree_error** error) {
     return limitree_config_set_limits(config, str(yaml), str(origin), error);
   });
+  starve("add_limits", [&](limitree_error** error) {
+    return limitree_config_add_limits(config, str(more), str(origin), error);
+  });
   limitree_limiter* limiter = nullptr;
   starve("limiter_new", [&](limitree_error** error) {
     return limitree_limiter_new(config, &limiter, error);
   });
   starve("reload", [&](limitree_error** error) {
     return limitree_limiter_reload(limiter, str(yaml), str(origin), error);
+  });
+  starve("reload_config", [&](limitree_error** error) {
+    return limitree_limiter_reload_config(limiter, config, error);
   });
 
   // Many paths, so that there is something to allocate.
