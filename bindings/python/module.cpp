@@ -26,21 +26,9 @@ void require(bool done) {
   if (!done) throw py::error_already_set();
 }
 
-limitree_str to_str(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
 py::str to_python(limitree_str text) {
   return py::bytes(text.data, text.size)
       .attr("decode")("utf-8", "backslashreplace");
-}
-
-void reload(Native& native, std::string_view yaml, std::string_view origin) {
-  require(
-      native.call_long([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_limiter_reload(limiter, to_str(yaml), to_str(origin),
-                                       error);
-      }));
 }
 
 // In the order of limitree.Stats.
@@ -108,10 +96,9 @@ py::object start_request(Native& native, std::int32_t operation,
 void bind_limiter(py::module_& module) {
   py::class_<Native> limiter(module, "Limiter", py::module_local());
   limiter
-      .def(py::init<std::string_view, std::string_view, const py::dict&,
-                    py::object, bool>(),
-           py::arg("yaml"), py::arg("origin"), py::arg("options"),
-           py::arg("clock"), py::arg("levels"))
+      .def(py::init<const py::list&, const py::dict&, py::object, bool>(),
+           py::arg("texts"), py::arg("options"), py::arg("clock"),
+           py::arg("levels"))
       .def("close", &Native::close,
            "Release the store; every call after that raises RuntimeError.")
       .def_property_readonly("closed", &Native::closed)
@@ -126,7 +113,7 @@ void bind_limiter(py::module_& module) {
            py::arg("make_future"))
       .def("_loop_fd", &Native::loop_fd)
       .def("_run_loop", &Native::run_loop)
-      .def("_reload", reload, py::arg("yaml"), py::arg("origin"))
+      .def("_reload", &Native::reload, py::arg("texts"))
       .def("_stats", stats)
       .def("_limit_stats", limit_stats);
   require(add_methods(reinterpret_cast<PyTypeObject*>(limiter.ptr())));

@@ -17,6 +17,12 @@ struct FreeConfig {
   }
 };
 
+std::unique_ptr<limitree_config, FreeConfig> new_config() {
+  std::unique_ptr<limitree_config, FreeConfig> config(limitree_config_new());
+  if (config == nullptr) throw std::bad_alloc();
+  return config;
+}
+
 limitree_str to_str(std::string_view text) {
   return {text.data(), text.size()};
 }
@@ -48,6 +54,19 @@ void set_option(limitree_config* config, const std::string& name,
   }
 }
 
+// Reading limits may take long: other threads go on meanwhile.
+void add_limits(limitree_config* config, const py::list& texts) {
+  for (const py::handle text : texts) {
+    const auto [yaml, origin] =
+        text.cast<std::pair<std::string_view, std::string_view>>();
+    check([&, yaml = yaml, origin = origin](limitree_error** error) {
+      const py::gil_scoped_release unlocked;
+      return limitree_config_add_limits(config, to_str(yaml), to_str(origin),
+                                        error);
+    });
+  }
+}
+
 // The store's name decides: limitree.h promises that memory never waits.
 bool names_remote_store(const py::dict& options) {
   if (!options.contains("store")) return false;
@@ -56,12 +75,10 @@ bool names_remote_store(const py::dict& options) {
 
 }  // namespace
 
-Native::Native(std::string_view yaml, std::string_view origin,
-               const py::dict& options, py::object clock, bool with_levels)
+Native::Native(const py::list& texts, const py::dict& options, py::object clock,
+               bool with_levels)
     : is_remote_(names_remote_store(options)), with_levels_(with_levels) {
-  const std::unique_ptr<limitree_config, FreeConfig> config(
-      limitree_config_new());
-  if (config == nullptr) throw std::bad_alloc();
+  const auto config = new_config();
   for (const auto& [name, value] : options) {
     set_option(config.get(), name.cast<std::string>(),
                value.cast<std::string_view>());
@@ -78,11 +95,7 @@ Native::Native(std::string_view yaml, std::string_view origin,
     return limitree_config_set_completion(config.get(), complete, nullptr,
                                           nullptr, error);
   });
-  check([&](limitree_error** error) {
-    const py::gil_scoped_release unlocked;  // reading limits may take long
-    return limitree_config_set_limits(config.get(), to_str(yaml),
-                                      to_str(origin), error);
-  });
+  add_limits(config.get(), texts);
   check([&](limitree_error** error) {
     return limitree_limiter_new(config.get(), &limiter_, error);
   });
@@ -97,6 +110,16 @@ void Native::close() noexcept {
 
 void Native::release() noexcept {
   limitree_limiter_free(std::exchange(limiter_, nullptr));
+}
+
+void Native::reload(const py::list& texts) {
+  const auto config = new_config();
+  add_limits(config.get(), texts);
+  const bool done =
+      call_long([&](limitree_limiter* limiter, limitree_error** error) {
+        return limitree_limiter_reload_config(limiter, config.get(), error);
+      });
+  if (!done) throw py::error_already_set();
 }
 
 int Native::loop_fd() { return closed_ ? -1 : limitree_loop_fd(limiter_); }

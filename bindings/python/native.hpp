@@ -23,11 +23,11 @@ namespace limitree::python {
 
 class Native {
  public:
-  // `options` are pairs of texts; `clock` is a callable that returns the time
-  // in nanoseconds, or None.  Throws error_already_set.
-  Native(std::string_view yaml, std::string_view origin,
-         const pybind11::dict& options, pybind11::object clock,
-         bool with_levels);
+  // `texts` holds pairs of YAML and what to call it, both bytes; `options` are
+  // pairs of texts; `clock` is a callable that returns the time in nanoseconds,
+  // or None.  Throws error_already_set.
+  Native(const pybind11::list& texts, const pybind11::dict& options,
+         pybind11::object clock, bool with_levels);
   ~Native();
   Native(const Native&) = delete;
   Native& operator=(const Native&) = delete;
@@ -62,6 +62,9 @@ class Native {
   bool call_at_once(Function&& function) {
     return call(false, std::forward<Function>(function));
   }
+
+  // Swaps the limits for those of `texts`.  Throws error_already_set.
+  void reload(const pybind11::list& texts);
 
   // Watched by the event loop; -1 if there is nothing to watch.
   int loop_fd();

@@ -25,7 +25,8 @@ default_clock: Clock | None = None
 class Limiter(_native.Limiter):
     """Decides whether the caller named by a path may act now.
 
-    ``limits`` is a path, YAML text or a dict, see ``limitree.limits.read``;
+    ``limits`` is a path, YAML text, a dict or a list of those, see
+    ``limitree.limits.read``;
     ``store`` is a URL and ``options`` are those of docs/configuration.md, also
     as int, float or bool.  ``clock`` returns nanoseconds since 1970 as an int,
     for tests; None takes the system's.  With ``levels`` decisions carry the
@@ -41,9 +42,8 @@ class Limiter(_native.Limiter):
                  **options: object) -> None:
         if clock is None:
             clock = default_clock
-        yaml, origin = read(limits)
         texts = text_of_options({"store": store, **options})
-        super().__init__(yaml, origin, texts, clock, levels)
+        super().__init__(read(limits), texts, clock, levels)
         self._limits = limits
         self._store = texts["store"]
         self.clock = clock  #: as it was given, or None
@@ -56,7 +56,7 @@ class Limiter(_native.Limiter):
         """
         if limits is None:
             limits = self._limits
-        self._reload(*read(limits))
+        self._reload(read(limits))
         self._limits = limits
 
     def stats(self) -> Stats:

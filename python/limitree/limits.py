@@ -6,30 +6,40 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Union
 
-Limits = Union[str, "os.PathLike[str]", Mapping[str, object]]
+OneText = Union[str, "os.PathLike[str]", Mapping[str, object]]
+Limits = Union[OneText, Sequence[OneText]]
 
 # JSON has them as they are; to YAML they are line breaks, or nothing it takes.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
-def read(limits: Limits) -> tuple[bytes, bytes]:
+def read(limits: Limits) -> list[tuple[bytes, bytes]]:
     """Return the YAML of `limits` and the name it has in error messages.
 
     A ``str`` with a newline or a colon in it is YAML, any other is the name of
     a file; an ``os.PathLike`` is always a file.  A mapping has the shape of a
-    ``limits.yaml``.  Raises OSError if a file cannot be read, TypeError for
-    anything else.
+    ``limits.yaml``.  A list holds several of these, each with top-level names
+    of its own; they make up one tree.  Raises OSError if a file cannot be read,
+    TypeError for anything else.
     """
+    if isinstance(limits, (list, tuple)):
+        if not limits:
+            raise TypeError("limits must not be an empty list")
+        return [_read_one(one) for one in limits]
+    return [_read_one(limits)]
+
+
+def _read_one(limits: object) -> tuple[bytes, bytes]:
     if isinstance(limits, Mapping):
         return _yaml_of(limits), b"limits"
     if isinstance(limits, str) and ("\n" in limits or ":" in limits):
         return limits.encode(), b"limits"
     if not isinstance(limits, (str, os.PathLike)):
-        raise TypeError("limits must be a path, YAML text or a dict, not "
-                        f"{type(limits).__name__}")
+        raise TypeError("limits must be a path, YAML text, a dict or a list "
+                        f"of those, not {type(limits).__name__}")
     with open(limits, "rb") as file:
         return file.read(), os.fsencode(limits)
 

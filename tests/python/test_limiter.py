@@ -130,11 +130,37 @@ def test_from_a_dict():
     assert limiter.authorize(name).limit == 3
 
 
-@pytest.mark.parametrize("limits", [None, 7, ["schema"], b"schema: {}"])
+@pytest.mark.parametrize("limits", [None, 7, {"schema"}, b"schema: {}", [7],
+                                    [["schema: {}"]]])
 def test_from_what_is_no_source(limits):
-    with pytest.raises(TypeError, match="limits must be a path, YAML text or "
-                                        "a dict"):
+    with pytest.raises(TypeError, match="limits must be a path, YAML text, "
+                                        "a dict or a list of those, not"):
         limitree.Limiter(limits)
+
+
+def test_from_several(tmp_path):
+    path = tmp_path / "limits.yaml"
+    path.write_text("schema: {file: {limits: 3/s}}")
+    of = [{"schema": {"dict": {"limits": "2/s"}}}, path,
+          "schema: {text: {limits: 4/s}}"]
+    limiter = limitree.Limiter(of)
+    assert [limiter.peek(name).limit for name in ("dict", "file", "text")] == [
+        2, 3, 4]
+    decision = limiter.authorize_all([["dict"], ["text"]], 3)
+    assert decision.limited and limiter.peek("text", cost=0).remaining == 4
+    path.write_text("schema:\n  dict: {}")
+    with pytest.raises(limitree.ConfigError) as caught:
+        limiter.reload()
+    assert str(caught.value) == (
+        f'{path}:2:3: "dict" is a top-level name of limits already')
+    limiter.reload(of[:1])
+    with pytest.raises(ValueError, match="text"):
+        limiter.peek("text")
+
+
+def test_from_no_source_at_all():
+    with pytest.raises(TypeError, match="must not be an empty list"):
+        limitree.Limiter([])
 
 
 def test_from_a_dict_of_other_things():
@@ -144,7 +170,7 @@ def test_from_a_dict_of_other_things():
 
 def test_a_dict_is_what_json_makes_of_it():
     limits = {"schema": {"x": {"limits": [1, 2, 3]}}}
-    assert json.loads(read(limits)[0]) == limits
+    assert json.loads(read(limits)[0][0]) == limits
 
 
 def test_config_error(tmp_path):
