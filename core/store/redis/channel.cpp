@@ -1,6 +1,7 @@
 #include "store/redis/channel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "store/redis/drive.hpp"
@@ -67,6 +68,13 @@ struct Channel::Waiter final : Command {
   State state = State::kWaiting;
   Outcome outcome;
   Wakeup wakeup;
+};
+
+// What a reader has found.
+struct Channel::Read {
+  bool readable = false;
+  std::string_view taken;        // which has been read already
+  std::uint64_t generation = 0;  // of the connection that it comes from
 };
 
 // A command that nobody waits for.
@@ -194,29 +202,38 @@ void Channel::wait(Waiter* me) {
 }
 
 void Channel::read(Waiter* me) {
-  bool readable = false;
+  std::array<char, 1024> bytes;
+  Read read;
   for (;;) {
     std::shared_ptr<const ReadEnd> end;
     int fd = -1;
     bool write = false;
     {
       const Turn turn(this);
-      if (step(me, readable)) return;
+      if (step(me, read)) return;
       fd = line_.fd();
       write = line_.wants_write();
       if (!write) end = line_.read_end();
+      read = {false, {}, line_.generation()};
     }
-    readable = end != nullptr ? end->wait(me->deadline)
-                              : wait_for(fd, write, me->deadline);
+    std::size_t taken = 0;
+    read.readable = end != nullptr ? end->wait(me->deadline, bytes, &taken)
+                                   : wait_for(fd, write, me->deadline);
+    read.taken = std::string_view(bytes.data(), taken);
   }
 }
 
 // Returns whether `me` is done with reading.
-bool Channel::step(Waiter* me, bool readable) {
+bool Channel::step(Waiter* me, const Read& read) {
   const Monotonic now = Clock::now();
+  // What was taken from a connection that is no more has nobody to answer.
+  if (!read.taken.empty() && line_.open() &&
+      read.generation == line_.generation()) {
+    line_.run(now, read.taken);
+  }
   if (!me->over()) {
-    if (readable) line_.run(now);
-    if (!me->over() && low_latency_ && !readable) spin(me, now);
+    if (read.readable && read.taken.empty()) line_.run(now);
+    if (!me->over() && low_latency_ && !read.readable) spin(me, now);
     if (!me->over() && now >= me->deadline) expire(me);
   }
   if (!me->over()) return false;

@@ -52,6 +52,7 @@ class alignas(64) Channel {
 
  private:
   struct Waiter;
+  struct Read;
   class Turn;
   class Posted;
 
@@ -63,7 +64,7 @@ class alignas(64) Channel {
   void read(Waiter* me);
 
   // With the mutex held.
-  bool step(Waiter* me, bool readable);
+  bool step(Waiter* me, const Read& read);
   void spin(Waiter* me, Monotonic now);
   void expire(Waiter* me);
   bool has_reader() const;

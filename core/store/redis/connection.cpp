@@ -79,7 +79,7 @@ class Connection::Impl {
   void push(Command* command, bool asking);
   bool abandon(const Command* command);
   void flush();
-  void run();
+  void run(std::string_view taken);
   void close(Trouble trouble, std::string detail);
   void abandon_after_fork();
 
@@ -217,13 +217,16 @@ bool Connection::Impl::send(Outbox* box) {
 
 // ---- receiving --------------------------------------------------------------
 
-void Connection::Impl::run() {
+void Connection::Impl::run(std::string_view taken) {
   if (closed()) return;
   if (dialer_) {
     dialer_->run();
     dial();
-  } else {
+  } else if (taken.empty()) {
     receive();
+  } else {
+    last_traffic_ns_ = coarse_ns();
+    deliver(taken);
   }
   flush();
 }
@@ -353,7 +356,7 @@ void Connection::push(Command* command, bool asking) {
 }
 bool Connection::abandon(Command* command) { return impl_->abandon(command); }
 void Connection::flush() { impl_->flush(); }
-void Connection::run() { impl_->run(); }
+void Connection::run(std::string_view taken) { impl_->run(taken); }
 void Connection::close(Trouble trouble, std::string detail) {
   impl_->close(trouble, std::move(detail));
 }

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "store/redis/command.hpp"
 #include "store/redis/settings.hpp"
@@ -55,8 +56,9 @@ class Connection {
   void flush();
 
   // Reads and completes what has been answered, after a step of connecting if
-  // that is due, and flushes.
-  void run();
+  // that is due, and flushes.  `taken`: what comes first, for it has been read
+  // from the socket by somebody else.  REQUIRES: then there is no TLS.
+  void run(std::string_view taken = {});
 
   // Completes everything with `trouble` and closes the socket.
   void close(Trouble trouble, std::string detail);

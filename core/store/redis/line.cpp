@@ -52,9 +52,9 @@ void Line::flush() {
   let_go_if_closed();
 }
 
-void Line::run(Monotonic now) {
+void Line::run(Monotonic now, std::string_view taken) {
   const std::size_t before = in_flight();
-  connection_->run();
+  connection_->run(taken);
   let_go_if_closed();
   if (in_flight() < before) heard_ = now;
   if (was_ready_ || !ready()) return;
@@ -72,7 +72,8 @@ void Line::let_go_if_closed() {
 
 std::shared_ptr<const ReadEnd> Line::read_end() {
   if (read_end_ == nullptr && ready() && open()) {
-    read_end_ = std::make_shared<ReadEnd>(fd(), settings_.timeout);
+    read_end_ = std::make_shared<ReadEnd>(fd(), settings_.timeout,
+                                          settings_.tls_context == nullptr);
   }
   return read_end_ != nullptr && read_end_->valid() ? read_end_ : nullptr;
 }

@@ -41,11 +41,12 @@ class Line {
   // False: answers are overdue, and no command should join those that wait.
   bool prepare(Monotonic now, bool alone);
 
-  // As those of Connection.  REQUIRES: prepare() has been called.
+  // As those of Connection, with `taken` for bytes that a thread has read from
+  // read_end().  REQUIRES: prepare() has been called.
   void push(Command* command, bool asking, Monotonic now);
   bool abandon(Command* command);
   void flush();
-  void run(Monotonic now);
+  void run(Monotonic now, std::string_view taken = {});
   void close(Trouble trouble, const std::string& detail);
   void abandon_after_fork();
 

@@ -53,21 +53,26 @@ bool wait_for(int fd, bool write, Monotonic deadline) {
 #endif
 }
 
-ReadEnd::ReadEnd(int socket, Duration timeout)
-    : fd_(fcntl(socket, F_DUPFD_CLOEXEC, 0)), timeout_(timeout) {
+ReadEnd::ReadEnd(int socket, Duration timeout, bool clear)
+    : fd_(fcntl(socket, F_DUPFD_CLOEXEC, 0)), timeout_(timeout), clear_(clear) {
   if (fd_ != -1) blocks_ = let_block(fd_, timeout);
 }
 
-// A look at the first byte that waits for it costs a third of what poll() costs
-// beside the reading.  Its wait is always as long as timeout_, so it is for
-// those who have that much time left.
-bool ReadEnd::wait(Monotonic deadline) const {
+// To read at once saves a system call.  TLS wants to read for itself, but a
+// look at the first byte that waits for it costs a third of what poll() costs.
+// The wait of recv() is always as long as timeout_, so it is for those who have
+// that much time left.
+bool ReadEnd::wait(Monotonic deadline, std::span<char> bytes,
+                   std::size_t* taken) const {
+  *taken = 0;
   if (!blocks_ || deadline - Clock::now() < timeout_ - kSlack) {
     return wait_for(fd_, false, deadline);
   }
   char first = 0;
-  return recv(fd_, &first, 1, MSG_PEEK) >= 0 ||
-         (errno != EAGAIN && errno != EINTR);
+  const ssize_t received = clear_ ? recv(fd_, bytes.data(), bytes.size(), 0)
+                                  : recv(fd_, &first, 1, MSG_PEEK);
+  if (clear_ && received > 0) *taken = static_cast<std::size_t>(received);
+  return received >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 
 void ReadEnd::hang_up() const { shutdown(fd_, SHUT_RDWR); }
