@@ -510,6 +510,67 @@ LIMITREE_API limitree_status limitree_limiter_explain(limitree_limiter *limiter,
                                                       limitree_text **text,
                                                       limitree_error **error);
 
+/* ---- Addresses of clients ------------------------------------------------ */
+
+/* An IP address in its one canonical form.  Plain data of 64 bytes for ever. */
+typedef struct limitree_ip {
+  char text[48];    /* RFC 5952, and a terminator: "2001:db8::1" */
+  int32_t size;     /* bytes of `text` without its terminator */
+  int32_t version;  /* 4 or 6 */
+  int32_t believed; /* entries of the header that were followed */
+  int32_t reserved;
+} limitree_ip;
+
+/* Reads an IP address as servers and proxies write it: with a port, in
+ * brackets, with a zone, IPv4 inside of IPv6 (which is IPv4).  Of an IPv6
+ * address the first `ipv6_prefix` (1 to 128) bits are kept, the others zero.
+ * Since 0.1. */
+LIMITREE_API limitree_status limitree_canonical_ip(limitree_str address,
+                                                   int32_t ipv6_prefix,
+                                                   limitree_ip *ip,
+                                                   limitree_error **error);
+
+/* How the header by which proxies name their clients is written. */
+enum {
+  LIMITREE_X_FORWARDED_FOR = 0, /* addresses, with commas between them */
+  LIMITREE_FORWARDED = 1        /* RFC 7239: for=192.0.2.1;proto=https */
+};
+
+/* Which proxies are believed.  May be used from any thread. */
+typedef struct limitree_proxies limitree_proxies;
+
+/*
+ * Trusts the nearest `trusted_hops` proxies (0 to 100), or those whose address
+ * lies in `trusted`: networks such as "10.0.0.0/8", single addresses, and
+ * "unix" for a peer without an address.  Not both; neither trusts nobody.
+ * `ipv6_prefix` is as for limitree_canonical_ip.  LIMITREE_INVALID_CONFIG if
+ * any of it is refused.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_proxies_new(
+    int32_t header, int32_t trusted_hops, const limitree_str *trusted,
+    size_t trusted_count, int32_t ipv6_prefix, limitree_proxies **proxies,
+    limitree_error **error);
+LIMITREE_API void limitree_proxies_free(limitree_proxies *proxies);
+
+/*
+ * The address of the client that a request came from.  `peer` is the other end
+ * of the connection, empty where that has no address; `lines` are the values
+ * of the header in the order of the request, none if it was absent.
+ *
+ * From the peer on, and then from the last entry of the header to the first,
+ * the walk goes on while the address it has reached is a trusted one; where it
+ * ends, there is the client.  An entry that is no address ends it at the proxy
+ * that wrote that.  So what a client writes itself is never reached.
+ * LIMITREE_INVALID_ARGUMENT if it ends at a peer without an address.
+ * Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_client_ip(const limitree_proxies *proxies,
+                                                limitree_str peer,
+                                                const limitree_str *lines,
+                                                size_t line_count,
+                                                limitree_ip *ip,
+                                                limitree_error **error);
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif

@@ -44,8 +44,17 @@ SAME(LIMITREE_PEEK, 1);
 SAME(LIMITREE_SPEND, 2);
 SAME(LIMITREE_REFUND, 3);
 
+SAME(LIMITREE_X_FORWARDED_FOR, 0);
+SAME(LIMITREE_FORWARDED, 1);
+
 SAME(LIMITREE_NEVER, INT64_MAX);
 SIZE(limitree_status, 4);
+
+SIZE(limitree_ip, 64);
+LIES(limitree_ip, text, 0);
+LIES(limitree_ip, size, 48);
+LIES(limitree_ip, version, 52);
+LIES(limitree_ip, believed, 56);
 
 #if UINTPTR_MAX == UINT64_MAX
 SIZE(limitree_str, 16);

@@ -481,6 +481,102 @@ static void test_null_handles(void) {
   limitree_config_free(config);
 }
 
+static limitree_status canonical(const char *address, int32_t prefix,
+                                 limitree_ip *ip) {
+  return limitree_canonical_ip(str(address), prefix, ip, NULL);
+}
+
+static void test_canonical_ip(void) {
+  limitree_error *error = NULL;
+  limitree_ip ip;
+  memset(&ip, 0xff, sizeof ip);
+  CHECK(canonical("[::FFFF:192.0.2.1]:443", 64, &ip) == LIMITREE_OK);
+  CHECK_TEXT(ip.text, "192.0.2.1");
+  CHECK(ip.size == 9 && ip.version == 4);
+  CHECK(ip.believed == 0 && ip.reserved == 0);
+  CHECK(canonical("2001:DB8:1:2:3::4%eth0", 64, &ip) == LIMITREE_OK);
+  CHECK_TEXT(ip.text, "2001:db8:1:2::");
+  CHECK(ip.size == 14 && ip.version == 6);
+  CHECK(canonical("ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe", 128, &ip) ==
+        LIMITREE_OK);
+  CHECK_TEXT(ip.text, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:fffe");
+
+  CHECK(limitree_canonical_ip(str("localhost"), 64, &ip, &error) ==
+        LIMITREE_INVALID_ARGUMENT);
+  CHECK_TEXT(limitree_error_message(error),
+             "\"localhost\" is not an IP address");
+  limitree_error_free(error);
+  CHECK(canonical("192.0.2.1", 0, &ip) == LIMITREE_INVALID_CONFIG);
+  CHECK(canonical("192.0.2.1", 129, &ip) == LIMITREE_INVALID_CONFIG);
+}
+
+static void test_client_ip(void) {
+  const limitree_str trusted[2] = {str("10.0.0.0/8"), str("fd00::/8")};
+  const limitree_str lines[2] = {str("1.1.1.1, 2001:DB8::5"), str("fd00::1")};
+  limitree_proxies *proxies = NULL;
+  limitree_error *error = NULL;
+  limitree_ip ip;
+  CHECK(limitree_proxies_new(LIMITREE_X_FORWARDED_FOR, 0, trusted, 2, 128,
+                             &proxies, &error) == LIMITREE_OK);
+  CHECK(limitree_client_ip(proxies, str("10.0.0.1"), lines, 2, &ip, &error) ==
+        LIMITREE_OK);
+  CHECK_TEXT(ip.text, "2001:db8::5");
+  CHECK(ip.believed == 2);
+  CHECK(limitree_client_ip(proxies, str("203.0.113.5"), lines, 2, &ip,
+                           &error) == LIMITREE_OK);
+  CHECK_TEXT(ip.text, "203.0.113.5");
+  CHECK(ip.believed == 0);
+  CHECK(limitree_client_ip(proxies, str("10.0.0.1"), NULL, 0, &ip, &error) ==
+        LIMITREE_OK);
+  CHECK_TEXT(ip.text, "10.0.0.1");
+  CHECK(limitree_client_ip(proxies, str(""), lines, 2, &ip, &error) ==
+        LIMITREE_INVALID_ARGUMENT);
+  CHECK_TEXT(limitree_error_message(error),
+             "the peer \"\" is not an IP address");
+  limitree_error_free(error);
+  limitree_proxies_free(proxies);
+
+  CHECK(limitree_proxies_new(LIMITREE_FORWARDED, 1, NULL, 0, 64, &proxies,
+                             &error) == LIMITREE_OK);
+  {
+    const limitree_str line = str("for=\"[2001:db8:1:2::9]:80\";proto=https");
+    CHECK(limitree_client_ip(proxies, str(""), &line, 1, &ip, &error) ==
+          LIMITREE_OK);
+    CHECK_TEXT(ip.text, "2001:db8:1:2::");
+  }
+  limitree_proxies_free(proxies);
+  CHECK(limitree_proxies_new(LIMITREE_X_FORWARDED_FOR, 1, trusted, 2, 128,
+                             &proxies, &error) == LIMITREE_INVALID_CONFIG);
+  CHECK_TEXT(limitree_error_message(error),
+             "trusted_hops and trusted_proxies exclude each other");
+  limitree_error_free(error);
+}
+
+static void test_addresses_of_null(void) {
+  const limitree_str broken = {NULL, 3};
+  const limitree_str nothing = {NULL, 0};
+  limitree_proxies *proxies = NULL;
+  limitree_ip ip;
+  limitree_proxies_free(NULL);
+  REFUSED(limitree_canonical_ip(nothing, 64, &ip, NULL));
+  REFUSED(limitree_canonical_ip(broken, 64, &ip, NULL));
+  REFUSED(limitree_canonical_ip(str("::1"), 64, NULL, NULL));
+  REFUSED(limitree_proxies_new(2, 0, NULL, 0, 64, &proxies, NULL));
+  REFUSED(limitree_proxies_new(-1, 0, NULL, 0, 64, &proxies, NULL));
+  REFUSED(limitree_proxies_new(0, 0, NULL, 1, 64, &proxies, NULL));
+  REFUSED(limitree_proxies_new(0, 0, &broken, 1, 64, &proxies, NULL));
+  REFUSED(limitree_proxies_new(0, 0, NULL, 0, 64, NULL, NULL));
+  CHECK(proxies == NULL);
+  CHECK(limitree_proxies_new(0, 0, NULL, 0, 64, &proxies, NULL) == LIMITREE_OK);
+  REFUSED(limitree_client_ip(NULL, str("::1"), NULL, 0, &ip, NULL));
+  REFUSED(limitree_client_ip(proxies, broken, NULL, 0, &ip, NULL));
+  REFUSED(limitree_client_ip(proxies, nothing, NULL, 0, &ip, NULL));
+  REFUSED(limitree_client_ip(proxies, str("::1"), NULL, 1, &ip, NULL));
+  REFUSED(limitree_client_ip(proxies, str("::1"), &broken, 1, &ip, NULL));
+  REFUSED(limitree_client_ip(proxies, str("::1"), NULL, 0, NULL, NULL));
+  limitree_proxies_free(proxies);
+}
+
 static void never_called(const limitree_completion *completions, size_t count,
                          void *user_data) {
   (void)completions;
@@ -520,6 +616,9 @@ int main(void) {
   test_limits_in_several_texts();
   test_bad_arguments();
   test_null_handles();
+  test_canonical_ip();
+  test_client_ip();
+  test_addresses_of_null();
   test_completion_data_is_freed_once();
   return failures != 0;
 }

@@ -166,5 +166,22 @@ int main() {
   });
   limitree_limiter_free(limiter);
   limitree_config_free(config);
+
+  limitree_str networks[20];  // more than what needs no memory
+  const std::string network = "10.0.0.0/8";
+  for (limitree_str& one : networks) one = str(network);
+  limitree_proxies* proxies = nullptr;
+  starve("proxies_new", [&](limitree_error** error) {
+    return limitree_proxies_new(0, 0, networks, 20, 64, &proxies, error);
+  });
+  const std::string peer = "10.0.0.1";
+  limitree_str lines[20];
+  for (limitree_str& line : lines) line = str(peer);
+  limitree_ip ip;
+  starve("client_ip", [&](limitree_error** error) {
+    return limitree_client_ip(proxies, str(peer), lines, 20, &ip, error);
+  });
+  expect(ip.believed == 20, "not all entries were followed", 0);
+  limitree_proxies_free(proxies);
   return g_failures != 0;
 }

@@ -1,0 +1,131 @@
+// The addresses of clients, and limitree_proxies: whom to believe about them.
+
+#include "tree/address.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/inline_vector.hpp"
+#include "handles.hpp"
+#include "tree/forwarded.hpp"
+#include "tree/problems.hpp"
+#include "tree/proxies.hpp"
+
+using limitree::Address;
+using limitree::AddressText;
+using limitree::Code;
+using limitree::ForwardedSyntax;
+using limitree::InlineVector;
+using limitree::Proxies;
+using limitree::Result;
+using limitree::Status;
+using limitree::capi::guarded;
+using limitree::capi::null_argument;
+using limitree::capi::view;
+
+static_assert(sizeof(limitree_ip) == 64);
+static_assert(LIMITREE_X_FORWARDED_FOR ==
+              static_cast<int>(ForwardedSyntax::kList));
+static_assert(LIMITREE_FORWARDED ==
+              static_cast<int>(ForwardedSyntax::kForwarded));
+
+struct limitree_proxies {
+  const Proxies proxies;
+};
+
+namespace {
+
+using Texts = InlineVector<std::string_view, 8>;
+
+Status read_texts(const limitree_str* data, std::size_t size, const char* name,
+                  Texts* texts) {
+  if (data == nullptr && size != 0) return null_argument(name);
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto text = view(data[i]);
+    if (!text) return null_argument((std::string(name) + ".data").c_str());
+    texts->push_back(*text);
+  }
+  return {};
+}
+
+Status no_address(std::string_view what, std::string_view text) {
+  // A header can be long: its beginning tells enough.
+  constexpr std::size_t kShown = 60;
+  return Status(Code::kInvalidArgument,
+                std::string(what) + limitree::quote(text.substr(0, kShown)) +
+                    " is not an IP address");
+}
+
+void fill(const Address& address, std::int32_t believed, limitree_ip* ip) {
+  const AddressText text(address);
+  *ip = {};
+  static_assert(sizeof ip->text > 47);
+  std::ranges::copy(text.view(), ip->text);
+  ip->size = static_cast<std::int32_t>(text.view().size());
+  ip->version = address.v6 ? 6 : 4;
+  ip->believed = believed;
+}
+
+}  // namespace
+
+limitree_status limitree_canonical_ip(limitree_str address, int32_t ipv6_prefix,
+                                      limitree_ip* ip, limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (ip == nullptr) return null_argument("ip");
+    const auto text = view(address);
+    if (!text) return null_argument("address.data");
+    Status status = limitree::check_ipv6_prefix(ipv6_prefix);
+    if (!status.ok()) return status;
+    const auto parsed = limitree::parse_endpoint(*text);
+    if (!parsed) return no_address("", *text);
+    fill(limitree::grouped(*parsed, ipv6_prefix), 0, ip);
+    return {};
+  });
+}
+
+limitree_status limitree_proxies_new(int32_t header, int32_t trusted_hops,
+                                     const limitree_str* trusted,
+                                     size_t trusted_count, int32_t ipv6_prefix,
+                                     limitree_proxies** proxies,
+                                     limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (proxies == nullptr) return null_argument("proxies");
+    if (header != LIMITREE_X_FORWARDED_FOR && header != LIMITREE_FORWARDED) {
+      return Status(Code::kInvalidArgument,
+                    "no header " + std::to_string(header));
+    }
+    Texts networks;
+    Status status = read_texts(trusted, trusted_count, "trusted", &networks);
+    if (!status.ok()) return status;
+    Result<Proxies> made =
+        Proxies::make(trusted_hops, {networks.data(), networks.size()},
+                      static_cast<ForwardedSyntax>(header), ipv6_prefix);
+    if (!made.ok()) return std::move(made.status());
+    *proxies = new limitree_proxies{std::move(made.value())};
+    return {};
+  });
+}
+
+void limitree_proxies_free(limitree_proxies* proxies) { delete proxies; }
+
+limitree_status limitree_client_ip(const limitree_proxies* proxies,
+                                   limitree_str peer, const limitree_str* lines,
+                                   size_t line_count, limitree_ip* ip,
+                                   limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (proxies == nullptr) return null_argument("proxies");
+    if (ip == nullptr) return null_argument("ip");
+    const auto text = view(peer);
+    if (!text) return null_argument("peer.data");
+    Texts values;
+    Status status = read_texts(lines, line_count, "lines", &values);
+    if (!status.ok()) return status;
+    const auto client =
+        proxies->proxies.client(*text, {values.data(), values.size()});
+    if (!client) return no_address("the peer ", *text);
+    fill(client->address, client->believed, ip);
+    return {};
+  });
+}

@@ -1,0 +1,118 @@
+#include "tree/forwarded.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace limitree {
+
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+constexpr std::size_t kLongestPort = 5;
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == kNone) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+bool is_port(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestPort &&
+         text.find_first_not_of("0123456789") == kNone;
+}
+
+// Finds the last `separator` of `text` that is in no quotes.  A quote after a
+// backslash is part of what is quoted.
+std::size_t find_last_unquoted(std::string_view text, char separator) {
+  bool quoted = false;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    if (text[i] == '"') {
+      std::size_t first = i;
+      while (first > 0 && text[first - 1] == '\\') --first;
+      if ((i - first) % 2 == 0) quoted = !quoted;
+      i = first;
+    } else if (text[i] == separator && !quoted) {
+      return i;
+    }
+  }
+  return kNone;
+}
+
+// Takes what follows the last separator off the end of *text.
+std::string_view take_last(std::string_view* text, std::size_t separator) {
+  const std::size_t begin = separator == kNone ? 0 : separator + 1;
+  const std::string_view last = text->substr(begin);
+  *text = text->substr(0, begin == 0 ? 0 : separator);
+  return trim(last);
+}
+
+bool is_for(std::string_view name) {
+  return name.size() == 3 && (name[0] | 0x20) == 'f' &&
+         (name[1] | 0x20) == 'o' && (name[2] | 0x20) == 'r';
+}
+
+std::string_view unquoted(std::string_view value) {
+  const bool quoted =
+      value.size() >= 2 && value.front() == '"' && value.back() == '"';
+  return quoted ? value.substr(1, value.size() - 2) : value;
+}
+
+// The value of `for` in one element of RFC 7239; empty if it is not there
+// exactly once.
+std::string_view find_for(std::string_view element) {
+  std::string_view found;
+  while (!element.empty()) {
+    const std::string_view pair =
+        take_last(&element, find_last_unquoted(element, ';'));
+    const std::size_t equals = pair.find('=');
+    if (equals == kNone || !is_for(pair.substr(0, equals))) continue;
+    if (!found.empty()) return {};
+    found = unquoted(pair.substr(equals + 1));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Address> parse_endpoint(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == kNone) return std::nullopt;
+    const std::string_view rest = text.substr(end + 1);
+    if (!rest.empty() && !(rest[0] == ':' && is_port(rest.substr(1)))) {
+      return std::nullopt;
+    }
+    text = text.substr(1, end - 1);
+    // Brackets are for addresses with colons.
+    if (text.find(':') == kNone) return std::nullopt;
+  } else if (std::ranges::count(text, ':') == 1) {
+    const std::size_t colon = text.find(':');
+    if (!is_port(text.substr(colon + 1))) return std::nullopt;
+    text = text.substr(0, colon);
+  }
+  return parse_address(text);
+}
+
+std::optional<std::string_view> ForwardedEntries::take() {
+  // Empty elements of a list mean nothing, says RFC 9110.
+  for (;;) {
+    while (line_.empty()) {
+      if (lines_.empty()) return std::nullopt;
+      line_ = lines_.back();
+      lines_ = lines_.first(lines_.size() - 1);
+    }
+    const std::string_view element = take_element();
+    if (element.empty()) continue;
+    return syntax_ == ForwardedSyntax::kList ? element : find_for(element);
+  }
+}
+
+std::string_view ForwardedEntries::take_element() {
+  const std::size_t comma = syntax_ == ForwardedSyntax::kList
+                                ? line_.rfind(',')
+                                : find_last_unquoted(line_, ',');
+  return take_last(&line_, comma);
+}
+
+}  // namespace limitree
