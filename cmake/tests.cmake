@@ -9,6 +9,7 @@
 #   house, docs, install          say the same of every build: one is enough
 #   topology                      sentinels and clusters: seconds for each case
 #   python                        the Python package, in a build that has it
+#   node                          the Node.js package, likewise
 #   lint                          clang-tidy, which takes the flags of clang
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)

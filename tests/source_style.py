@@ -1,7 +1,8 @@
 """Checks what no formatter does: how the text of the sources looks.
 
 ASCII only, 80 columns, no tabs, no trailing blanks, a newline at the end, no
-file of core/, capi/ or bindings/ over 400 lines, no TODO without an issue.
+file of core/, capi/, bindings/ or node/ over 400 lines, no TODO without an
+issue.
 
 Usage: source_style.py [root of the sources]
 """
@@ -11,16 +12,20 @@ import re
 import subprocess
 import sys
 
-CODE = {".c", ".h", ".cpp", ".hpp", ".py", ".sh", ".lua", ".cmake"}
+CODE = {".c", ".h", ".cpp", ".hpp", ".py", ".sh", ".lua", ".cmake",
+        ".ts", ".cts", ".mts", ".js", ".cjs", ".mjs"}
 TEXT = CODE | {".md", ".yaml", ".yml", ".in", ".map", ".json", ".txt"}
 SCRIPTS = {"dev", ".ci/run"}  # code without a suffix
 
 # Inputs of tests: broken on purpose, or handed over from elsewhere.
 INPUTS = ("tests/data/", "tests/conformance/", "tests/fuzz/corpus/")
 
+# Folders that are no part of the sources.
+BUILT = {"build", ".git", "node_modules", "prebuilds"}
+
 MAX_COLUMNS = 80
 MAX_LINES = 400
-SHORT = ("core/", "capi/", "bindings/")
+SHORT = ("core/", "capi/", "bindings/", "node/")
 LONG = {"capi/limitree.h"}  # a manual as much as a header
 
 NOTE = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))")
@@ -36,7 +41,7 @@ def list_files(root):
         found = [root / name for name in names.decode().split("\0") if name]
     except (OSError, subprocess.CalledProcessError):  # an unpacked archive
         found = [path for path in root.rglob("*")
-                 if path.relative_to(root).parts[0] not in {"build", ".git"}]
+                 if path.relative_to(root).parts[0] not in BUILT]
     return sorted({path for path in found if path.is_file()})
 
 

@@ -1,0 +1,231 @@
+// limitree.node: limitree.h for Node.js.  What a caller sees is in node/src;
+// here is only what it is made of.
+
+#include <napi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine.hpp"
+#include "environment.hpp"
+#include "native.hpp"
+#include "pool_call.hpp"
+#include "requests.hpp"
+
+namespace limitree::node {
+
+namespace {
+
+using Keeper = std::shared_ptr<Native>;
+
+Native& native_of(const Napi::CallbackInfo& info) {
+  return *static_cast<Native*>(info.Data());
+}
+
+Napi::String to_string(Napi::Env env, limitree_str text) {
+  return Napi::String::New(env, text.data, text.size);
+}
+
+// Runs `function()`, and says in JavaScript what went wrong.
+template <typename Function>
+Napi::Value told(const Napi::CallbackInfo& info, Function&& function) {
+  try {
+    return function();
+  } catch (const Error& error) {
+    Environment::of(info.Env()).raise(error);
+  } catch (const std::bad_alloc&) {
+    Environment::of(info.Env())
+        .raise(LIMITREE_OUT_OF_MEMORY, "", {"out of memory"});
+  }
+  return info.Env().Undefined();
+}
+
+// The same for calls of a limiter that must be open.
+template <typename Function>
+Napi::Value told_of_open(const Napi::CallbackInfo& info, Function&& function) {
+  return told(info, [&]() -> Napi::Value {
+    Native& native = native_of(info);
+    if (native.is_closed()) {
+      throw Error(LIMITREE_CANCELLED, {"the limiter is closed"});
+    }
+    return function(native);
+  });
+}
+
+// reload(yaml, origin): a promise.
+Napi::Value reload(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    auto yaml = info[0].As<Napi::String>().Utf8Value();
+    auto origin = info[1].As<Napi::String>().Utf8Value();
+    return run_in_pool(native,
+                       [yaml = std::move(yaml), origin = std::move(origin)](
+                           Engine& engine, double*, limitree_error** error) {
+                         return engine.reload(yaml, origin, error);
+                       });
+  });
+}
+
+// ping(): a promise of milliseconds.
+Napi::Value ping(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    return run_in_pool(native, [](Engine& engine, double* ms,
+                                  limitree_error** error) {
+      std::int64_t ns = 0;
+      const limitree_status status = limitree_ping(engine.get(), &ns, error);
+      *ms = static_cast<double>(ns) / 1e6;
+      return status;
+    });
+  });
+}
+
+// stats(): the numbers in the order of node/src/stats.ts.
+Napi::Value stats(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    const limitree_stats stats = native.engine().limiter().stats();
+    const std::vector<std::int64_t> all = {
+        stats.allowed,    stats.limited,         stats.shadow_limited,
+        stats.errors,     stats.reloads,         stats.limits,
+        stats.buckets,    stats.max_buckets,     stats.store_bytes,
+        stats.evictions,  stats.from_deny_cache, stats.from_local,
+        stats.from_allow, stats.from_deny,       stats.store_errors,
+        stats.connects,   stats.round_trips,     stats.round_trip_ns};
+    const Napi::Array numbers = Napi::Array::New(info.Env(), all.size());
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      numbers.Set(i, static_cast<double>(all[i]));
+    }
+    return numbers;
+  });
+}
+
+// limitStats(): an array of [policy, allowed, limited, shadowLimited,
+// nearLimit].
+Napi::Value limit_stats(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    const auto all = native.engine().limiter().limit_stats();
+    const Napi::Array rows = Napi::Array::New(info.Env(), all.size());
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      const Napi::HandleScope scope(info.Env());
+      const Napi::Array row = Napi::Array::New(info.Env(), 5);
+      row.Set(0u, to_string(info.Env(), all[i].policy));
+      row.Set(1u, static_cast<double>(all[i].allowed));
+      row.Set(2u, static_cast<double>(all[i].limited));
+      row.Set(3u, static_cast<double>(all[i].shadow_limited));
+      row.Set(4u, static_cast<double>(all[i].near_limit));
+      rows.Set(i, row);
+    }
+    return rows;
+  });
+}
+
+// prometheus(): a text.
+Napi::Value prometheus(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    const std::string text(native.engine().limiter().prometheus().view());
+    return Napi::String::New(info.Env(), text);
+  });
+}
+
+// policy(number): the name of a limit.
+Napi::Value policy(const Napi::CallbackInfo& info) {
+  return told(info, [&]() -> Napi::Value {
+    return to_string(info.Env(), native_of(info).policy(
+                                     info[0].As<Napi::Number>().Uint32Value()));
+  });
+}
+
+Napi::Value close(const Napi::CallbackInfo& info) {
+  native_of(info).close();
+  return info.Env().Undefined();
+}
+
+void keep(napi_env env, napi_value function, const Keeper& native) {
+  napi_add_finalizer(
+      env, function, new Keeper(native),
+      [](napi_env, void* data, void*) { delete static_cast<Keeper*>(data); },
+      nullptr, nullptr);
+}
+
+using Raw = napi_value(napi_env, napi_callback_info);
+using Wrapped = Napi::Value(const Napi::CallbackInfo&);
+
+// Each function keeps the native limiter alive for itself.
+Napi::Object functions_of(Napi::Env env, const Keeper& native) {
+  Napi::Object functions = Napi::Object::New(env);
+  const auto add_raw = [&](const char* name, Raw* function) {
+    napi_value made = nullptr;
+    napi_create_function(env, name, NAPI_AUTO_LENGTH, function, native.get(),
+                         &made);
+    keep(env, made, native);
+    functions.Set(name, made);
+  };
+  const auto add = [&](const char* name, Wrapped* function) {
+    const Napi::Function made =
+        Napi::Function::New(env, function, name, native.get());
+    keep(env, made, native);
+    functions.Set(name, made);
+  };
+  add_raw("decide", decide);
+  add_raw("start", start);
+  add_raw("reset", reset);
+  add("reload", reload);
+  add("ping", ping);
+  add("stats", stats);
+  add("limitStats", limit_stats);
+  add("prometheus", prometheus);
+  add("policy", policy);
+  add("close", close);
+  return functions;
+}
+
+// open(yaml, origin, options, share, isRemote, hasClock): the functions of a
+// limiter.  `options` has names and values in turn; the clock's time is in the
+// array.
+Napi::Value open(const Napi::CallbackInfo& info) {
+  return told(info, [&]() -> Napi::Value {
+    Environment& environment = Environment::of(info.Env());
+    Settings settings;
+    settings.yaml = info[0].As<Napi::String>().Utf8Value();
+    settings.origin = info[1].As<Napi::String>().Utf8Value();
+    const auto options = info[2].As<Napi::Array>();
+    for (std::uint32_t i = 0; i + 1 < options.Length(); i += 2) {
+      settings.options.emplace_back(
+          options.Get(i).As<Napi::String>().Utf8Value(),
+          options.Get(i + 1).As<Napi::String>().Utf8Value());
+    }
+    settings.share = info[3].As<Napi::String>().Utf8Value();
+    if (info[5].As<Napi::Boolean>().Value()) {
+      settings.now_ns = environment.now_ns();
+    }
+    const auto native =
+        std::make_shared<Native>(environment, Engine::open(settings),
+                                 info[4].As<Napi::Boolean>().Value());
+    return functions_of(info.Env(), native);
+  });
+}
+
+// connect(makeError, deliver)
+Napi::Value connect(const Napi::CallbackInfo& info) {
+  Environment::of(info.Env())
+      .connect(info[0].As<Napi::Function>(), info[1].As<Napi::Function>());
+  return info.Env().Undefined();
+}
+
+Napi::Object init(Napi::Env env, Napi::Object exports) {
+  auto* const environment = new Environment(env);
+  env.SetInstanceData(environment);
+  exports.Set("version", limitree_version());
+  exports.Set("numbers", environment->array());
+  exports.Set("connect", Napi::Function::New(env, connect, "connect"));
+  exports.Set("open", Napi::Function::New(env, open, "open"));
+  return exports;
+}
+
+}  // namespace
+
+}  // namespace limitree::node
+
+using limitree::node::init;
+NODE_API_MODULE(limitree, init)

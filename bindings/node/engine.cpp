@@ -1,0 +1,102 @@
+#include "engine.hpp"
+
+#include <map>
+#include <mutex>
+
+namespace limitree::node {
+
+namespace {
+
+// Never destroyed: threads may outlive the statics of a process.
+struct Shared {
+  std::mutex mutex;  // guards the map, and yaml_ of every engine
+  std::map<std::string, std::weak_ptr<Engine>> engines;
+};
+
+Shared& shared() {
+  static Shared& one = *new Shared;
+  return one;
+}
+
+// Only keeps what came: who asked is told when the library has returned, for
+// they may do anything, such as to close the limiter.
+void complete(const limitree_completion* completions, std::size_t count,
+              void* user_data) noexcept {
+  std::vector<Answer>& answers = **static_cast<Answers*>(user_data);
+  for (std::size_t i = 0; i < count; ++i) {
+    const limitree_completion& done = completions[i];
+    Answer answer = {done.request, done.decision, done.status, {}, ""};
+    if (done.status < 0) {
+      answer.reason = limitree_error_reason(done.error);
+      try {
+        answer.messages = Error::from(done.status, done.error).messages();
+      } catch (const std::bad_alloc&) {  // then without words
+      }
+    }
+    answers.push_back(std::move(answer));
+  }
+}
+
+std::int64_t last_time(void* now_ns) noexcept {
+  return static_cast<std::atomic<std::int64_t>*>(now_ns)->load(
+      std::memory_order_relaxed);
+}
+
+std::unique_ptr<Limiter> make_limiter(const Settings& settings,
+                                      std::atomic<std::int64_t>* now_ns,
+                                      const Answers& answers) {
+  Config config;
+  for (const auto& [name, value] : settings.options) config.set(name, value);
+  if (settings.now_ns) config.set_clock(last_time, now_ns);
+  check([&](limitree_error** error) {
+    return limitree_config_set_completion(
+        config.get(), complete, new Answers(answers),
+        [](void* user_data) { delete static_cast<Answers*>(user_data); },
+        error);
+  });
+  config.set_limits(settings.yaml, settings.origin);
+  return std::make_unique<Limiter>(config);
+}
+
+}  // namespace
+
+Engine::Engine(const Settings& settings)
+    : options_(settings.options),
+      yaml_(settings.yaml),
+      now_ns_(settings.now_ns.value_or(0)),
+      answers_(std::make_shared<std::vector<Answer>>()),
+      limiter_(make_limiter(settings, &now_ns_, answers_)) {}
+
+std::shared_ptr<Engine> Engine::open(const Settings& settings) {
+  if (settings.share.empty()) return std::make_shared<Engine>(settings);
+  const std::lock_guard lock(shared().mutex);
+  std::erase_if(shared().engines,
+                [](const auto& one) { return one.second.expired(); });
+  std::weak_ptr<Engine>& place = shared().engines[settings.share];
+  std::shared_ptr<Engine> engine = place.lock();
+  if (engine == nullptr) {
+    engine = std::make_shared<Engine>(settings);
+    place = engine;
+  } else if (!engine->is_made_of(settings)) {
+    throw Error(LIMITREE_INVALID_CONFIG,
+                {"share: the limiter \"" + settings.share +
+                 "\" has other limits or options"});
+  }
+  return engine;
+}
+
+limitree_status Engine::reload(const std::string& yaml,
+                               const std::string& origin,
+                               limitree_error** error) {
+  const std::lock_guard lock(shared().mutex);
+  const limitree_status status =
+      limitree_limiter_reload(get(), to_str(yaml), to_str(origin), error);
+  if (status >= 0) yaml_ = yaml;
+  return status;
+}
+
+bool Engine::is_made_of(const Settings& settings) const {
+  return yaml_ == settings.yaml && options_ == settings.options;
+}
+
+}  // namespace limitree::node

@@ -1,0 +1,92 @@
+#include "environment.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "native.hpp"
+
+namespace limitree::node {
+
+Environment::Environment(Napi::Env env)
+    : env_(env),
+      array_(Napi::Persistent(Napi::Float64Array::New(env, kArraySize))),
+      numbers_(array_.Value().Data()),
+      context_(env, "limitree") {
+  napi_add_async_cleanup_hook(env_, end, this, &hook_);
+}
+
+Environment::~Environment() {
+  // What the thread takes with it anyway, but not from in here.
+  make_error_.SuppressDestruct();
+  deliver_.SuppressDestruct();
+  array_.SuppressDestruct();
+}
+
+Environment& Environment::of(napi_env env) {
+  return *Napi::Env(env).GetInstanceData<Environment>();
+}
+
+void Environment::connect(Napi::Function make_error, Napi::Function deliver) {
+  make_error_ = Napi::Persistent(make_error);
+  deliver_ = Napi::Persistent(deliver);
+}
+
+Napi::Value Environment::error_value(
+    limitree_status status, const char* reason,
+    const std::vector<std::string>& messages) const {
+  const Napi::Array texts = Napi::Array::New(env_, messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    texts.Set(static_cast<std::uint32_t>(i), messages[i]);
+  }
+  return make_error_.Call(
+      {Napi::String::New(env_, limitree_status_name(status)),
+       Napi::String::New(env_, reason), texts});
+}
+
+void Environment::raise(limitree_status status, const char* reason,
+                        const std::vector<std::string>& messages) const {
+  try {
+    napi_throw(env_, error_value(status, reason, messages));
+  } catch (const Napi::Error& failure) {
+    failure.ThrowAsJavaScriptException();
+  }
+}
+
+void Environment::raise(const Error& error) const {
+  raise(error.status(), error.reason(), error.messages());
+}
+
+void Environment::call_deliver(std::size_t count, Napi::Array errors) const {
+  deliver_.Call({Napi::Number::New(env_, static_cast<double>(count)), errors});
+}
+
+void Environment::run_from_loop(const std::function<void()>& function) const {
+  if (is_ending_) return;
+  const Napi::HandleScope scope(env_);
+  try {
+    const Napi::CallbackScope callback(env_, context_);
+    try {
+      function();
+    } catch (const Napi::Error& failure) {
+      napi_fatal_exception(env_, failure.Value());
+    }
+  } catch (const Napi::Error&) {
+    // The thread was told to end meanwhile: nobody waits any more.
+  }
+}
+
+void Environment::closed() {
+  if (--closing_ == 0 && is_ending_) napi_remove_async_cleanup_hook(hook_);
+}
+
+void Environment::end(napi_async_cleanup_hook_handle hook, void* self) {
+  auto& environment = *static_cast<Environment*>(self);
+  environment.is_ending_ = true;
+  // Each takes itself out of the set.
+  while (!environment.natives_.empty()) {
+    (*environment.natives_.begin())->close();
+  }
+  if (environment.closing_ == 0) napi_remove_async_cleanup_hook(hook);
+}
+
+}  // namespace limitree::node

@@ -1,0 +1,92 @@
+// What there is once for each thread of JavaScript: the array of numbers, the
+// functions of JavaScript that native code calls, and the limiters, which have
+// to be released before the thread ends.
+
+#ifndef LIMITREE_NODE_ENVIRONMENT_HPP
+#define LIMITREE_NODE_ENVIRONMENT_HPP
+
+#include <napi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "layout.hpp"
+#include "limitree.hpp"
+
+namespace limitree::node {
+
+class Native;
+
+class Environment {
+ public:
+  explicit Environment(Napi::Env env);
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  static Environment& of(napi_env env);
+
+  napi_env env() const { return env_; }
+
+  // The array of layout.hpp.
+  double* numbers() const { return numbers_; }
+  Napi::Value array() const { return array_.Value(); }
+
+  // What JavaScript's clock said last.
+  std::int64_t now_ns() const {
+    return static_cast<std::int64_t>(numbers_[kNowSeconds]) * 1'000'000'000 +
+           static_cast<std::int64_t>(numbers_[kNowRest]);
+  }
+
+  // Tells JavaScript's `make_error(status, reason, messages)` and
+  // `deliver(count, errors)`.
+  void connect(Napi::Function make_error, Napi::Function deliver);
+
+  // Returns what make_error makes; empty if it threw, which is then pending.
+  Napi::Value error_value(limitree_status status, const char* reason,
+                          const std::vector<std::string>& messages) const;
+  // Throws it into JavaScript.
+  void raise(limitree_status status, const char* reason,
+             const std::vector<std::string>& messages) const;
+  void raise(const Error& error) const;
+
+  // Calls JavaScript's deliver(); throws Napi::Error.
+  void call_deliver(std::size_t count, Napi::Array errors) const;
+
+  // Runs what calls into JavaScript; what waits for its promises goes on before
+  // this returns.  REQUIRES: called by the event loop, not by JavaScript.
+  void run_from_loop(const std::function<void()>& function) const;
+
+  // Limiters that are open, each with something that has to be closed.
+  void add(Native* native) { natives_.insert(native); }
+  void remove(Native* native) { natives_.erase(native); }
+
+  // A handle of libuv that is being closed: the thread waits for it to end.
+  void closing() { ++closing_; }
+  void closed();
+
+  // Whether JavaScript is gone for good.
+  bool is_ending() const { return is_ending_; }
+
+ private:
+  static void end(napi_async_cleanup_hook_handle hook, void* self);
+
+  const napi_env env_;
+  Napi::Reference<Napi::Float64Array> array_;
+  double* numbers_;
+  Napi::FunctionReference make_error_;
+  Napi::FunctionReference deliver_;
+  Napi::AsyncContext context_;
+  napi_async_cleanup_hook_handle hook_ = nullptr;
+  std::unordered_set<Native*> natives_;
+  std::size_t closing_ = 0;
+  bool is_ending_ = false;
+};
+
+}  // namespace limitree::node
+
+#endif  // LIMITREE_NODE_ENVIRONMENT_HPP

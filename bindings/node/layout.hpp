@@ -1,0 +1,73 @@
+// The array of numbers that native code and JavaScript write for each other: a
+// call into JavaScript's engine for each number would take longer than the
+// decision.  node/src/layout.ts says the same.
+
+#ifndef LIMITREE_NODE_LAYOUT_HPP
+#define LIMITREE_NODE_LAYOUT_HPP
+
+#include <cstddef>
+
+namespace limitree::node {
+
+// What JavaScript says before a call.
+enum Input : std::size_t {
+  kOperation,   // LIMITREE_AUTHORIZE ...
+  kCost,        // a whole number
+  kWithLevels,  // 0 or 1
+  kSlot,        // of the promise, for start()
+  kNowSeconds,  // the clock's time, if there is a clock
+  kNowRest,     // and its nanoseconds
+  kPathCount,   // 1, or of several paths, whose sizes are at kInputSize;
+                // kUserAndAction: one path that the caller gave as these
+  kPending,     // what start() says: 1 if the answer is to come
+  kInputSize
+};
+inline constexpr double kUserAndAction = 0;
+
+// What is written at kInputSize after a call, and for each answer of a batch.
+enum DecisionField : std::size_t {
+  kLimit,
+  kRemaining,
+  kRetryAfterMs,  // -1 if allowed, Infinity if never
+  kResetAfterMs,
+  kNextAfterMs,
+  kBits,         // limited | flags << 1 | source << 16
+  kLevel,        // the binding one, or -1
+  kLevelCount,   // of levels that follow
+  kRetryAfterS,  // rounded up, as in the cell
+  kResetAfterS,
+  kDecisionSize
+};
+
+enum LevelField : std::size_t {
+  kPolicy,  // its number, for policy()
+  kLevelLimit,
+  kLevelRemaining,
+  kLevelRetryAfterMs,
+  kLevelResetAfterMs,
+  kLevelNextAfterMs,
+  kWindowMs,
+  kLevelCost,
+  kLevelBits,  // limited | charged << 1 | mode << 2
+  kPath,
+  kLevelSize
+};
+
+// The most levels that are told of; more than any sensible path has.
+inline constexpr std::size_t kMaxLevels = 64;
+
+// One answer of a batch: its slot, its status, and unless that is an error a
+// decision with its levels.
+inline constexpr std::size_t kAnswerHead = 2;
+inline constexpr std::size_t kMaxAnswer =
+    kAnswerHead + kDecisionSize + kMaxLevels * kLevelSize;
+
+inline constexpr std::size_t kArraySize = 16384;
+static_assert(kInputSize + kMaxAnswer < kArraySize);
+
+// The most paths of one request.
+inline constexpr std::size_t kMaxPaths = kArraySize - kInputSize;
+
+}  // namespace limitree::node
+
+#endif  // LIMITREE_NODE_LAYOUT_HPP

@@ -1,0 +1,71 @@
+// What is behind one Limiter of JavaScript's: the engine, which several threads
+// may share, and what belongs to this thread alone.
+
+#ifndef LIMITREE_NODE_NATIVE_HPP
+#define LIMITREE_NODE_NATIVE_HPP
+
+#include <cstddef>
+#include <memory>
+
+#include "engine.hpp"
+#include "environment.hpp"
+#include "numbers.hpp"
+#include "watch.hpp"
+
+namespace limitree::node {
+
+class Native : public std::enable_shared_from_this<Native> {
+ public:
+  // `is_remote`: whether a decision may have to wait for another machine.
+  Native(Environment& environment, std::shared_ptr<Engine> engine,
+         bool is_remote);
+  ~Native();
+  Native(const Native&) = delete;
+  Native& operator=(const Native&) = delete;
+
+  bool is_closed() const { return is_closed_; }
+  bool is_remote() const { return is_remote_; }
+  Environment& environment() const { return environment_; }
+  Policies& policies() { return policies_; }
+  // Empty if the limiter is closed: the names went with it.
+  limitree_str policy(std::size_t number) const {
+    return engine_ == nullptr ? limitree_str{} : policies_.at(number);
+  }
+
+  // REQUIRES: !is_closed(), or a pool call that has not ended.
+  Engine& engine() const { return *engine_; }
+
+  // Answers what is pending as cancelled, and refuses every call after that.
+  // Calls that run on another thread come to their end first.
+  void close();
+
+  // Begins a request whose answer is to come.  Lets the event loop watch the
+  // store, and returns what is wrong if it cannot, or an empty text.
+  const char* begin_request();
+  // It was answered, at once or by the loop.
+  void end_request() { set_pending(pending_ - 1); }
+
+  // Around a call on another thread: the engine stays that long.
+  void begin_pool_call() { ++pool_calls_; }
+  void end_pool_call();
+
+ private:
+  void run_loop();
+  void release();
+  void set_pending(std::size_t count);
+
+  Environment& environment_;
+  std::shared_ptr<Engine> engine_;  // null: released
+  const Answers answers_;
+  const bool is_remote_;
+  bool is_closed_ = false;
+  std::size_t pool_calls_ = 0;
+  std::size_t pending_ = 0;
+  std::shared_ptr<Native> self_;  // while something is pending
+  Policies policies_;
+  Watch watch_;
+};
+
+}  // namespace limitree::node
+
+#endif  // LIMITREE_NODE_NATIVE_HPP

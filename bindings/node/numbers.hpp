@@ -1,0 +1,41 @@
+// Decisions and levels as rows of numbers, as layout.hpp has them.
+
+#ifndef LIMITREE_NODE_NUMBERS_HPP
+#define LIMITREE_NODE_NUMBERS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "layout.hpp"
+#include "limitree.h"
+
+namespace limitree::node {
+
+// Numbers for the names of limits: JavaScript asks once for the name of each.
+// The names live as long as the limiter.
+class Policies {
+ public:
+  std::size_t number_of(limitree_str policy);
+  // An empty text if there is no such number.
+  limitree_str at(std::size_t number) const {
+    return number < policies_.size() ? policies_[number] : limitree_str{};
+  }
+
+ private:
+  std::unordered_map<const char*, std::size_t> numbers_;
+  std::vector<limitree_str> policies_;
+};
+
+// Writes kDecisionSize numbers and says that `level_count` rows follow.
+void write_decision(const limitree_decision& decision, std::size_t level_count,
+                    double* to);
+
+// Writes kLevelSize numbers for each level; returns their end.
+double* write_levels(const limitree_level* levels, std::size_t count,
+                     Policies* policies, double* to);
+
+}  // namespace limitree::node
+
+#endif  // LIMITREE_NODE_NUMBERS_HPP

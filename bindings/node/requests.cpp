@@ -1,0 +1,255 @@
+#include "requests.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "delivery.hpp"
+#include "native.hpp"
+#include "pool_call.hpp"
+#include "segments.hpp"
+
+namespace limitree::node {
+
+namespace {
+
+using Function = limitree_status(limitree_limiter*, const limitree_str*,
+                                 std::size_t, std::int64_t, limitree_decision*,
+                                 limitree_error**);
+
+constexpr std::array<Function*, 4> kFunctions = {
+    limitree_authorize, limitree_peek, limitree_spend, limitree_refund};
+static_assert(LIMITREE_AUTHORIZE == 0 && LIMITREE_REFUND == 3);
+
+// What JavaScript asks for.
+class Request {
+ public:
+  // False: an error is thrown into JavaScript.
+  bool read(napi_env env, napi_callback_info info);
+
+  Native& native() const { return *native_; }
+  double* numbers() const { return numbers_; }
+  const Segments& segments() const { return segments_; }
+  std::int32_t operation() const { return operation_; }
+  std::int64_t cost() const { return cost_; }
+  bool wants_levels() const { return wants_levels_; }
+  bool has_one_path() const { return path_count_ <= 1; }
+
+  // The paths, for the general form of an operation.  Borrows from this.
+  std::vector<limitree_path> paths() const;
+
+ private:
+  std::string place_of(std::size_t segment) const;
+  bool refuse(limitree_status status, const std::string& message) const;
+
+  Native* native_ = nullptr;
+  double* numbers_ = nullptr;
+  Segments segments_;
+  std::int32_t operation_ = 0;
+  std::int64_t cost_ = 0;
+  bool wants_levels_ = false;
+  std::size_t path_count_ = 0;
+};
+
+bool Request::read(napi_env env, napi_callback_info info) {
+  std::array<napi_value, 8> few;
+  std::vector<napi_value> many;
+  napi_value* values = few.data();
+  std::size_t count = few.size();
+  void* data = nullptr;
+  napi_get_cb_info(env, info, &count, values, nullptr, &data);
+  native_ = static_cast<Native*>(data);
+  if (count > few.size()) {
+    many.resize(count);
+    values = many.data();
+    napi_get_cb_info(env, info, &count, values, nullptr, nullptr);
+  }
+  if (native_->is_closed()) {
+    return refuse(LIMITREE_CANCELLED, "the limiter is closed");
+  }
+  numbers_ = native_->environment().numbers();
+  operation_ = static_cast<std::int32_t>(numbers_[kOperation]);
+  cost_ = static_cast<std::int64_t>(numbers_[kCost]);
+  wants_levels_ = numbers_[kWithLevels] != 0;
+  path_count_ = static_cast<std::size_t>(numbers_[kPathCount]);
+  std::size_t index = 0;
+  const std::string wrong = segments_.read(env, values, count, &index);
+  if (!wrong.empty()) {
+    return refuse(LIMITREE_INVALID_ARGUMENT, place_of(index) + " " + wrong);
+  }
+  return true;
+}
+
+std::vector<limitree_path> Request::paths() const {
+  if (has_one_path()) return {{segments_.data(), segments_.size(), cost_}};
+  std::vector<limitree_path> paths;
+  const limitree_str* next = segments_.data();
+  for (std::size_t i = 0; i < path_count_; ++i) {
+    const auto size = static_cast<std::size_t>(numbers_[kInputSize + i]);
+    paths.push_back({next, size, cost_});
+    next += size;
+  }
+  return paths;
+}
+
+// How the caller calls that segment: "path[1]".
+std::string Request::place_of(std::size_t segment) const {
+  if (numbers_[kPathCount] == kUserAndAction) {
+    return segment == 1 ? "user" : "action";
+  }
+  const auto index = [](std::size_t i) {
+    return "[" + std::to_string(i) + "]";
+  };
+  if (has_one_path()) return "path" + index(segment);
+  std::size_t path = 0;
+  for (;; ++path) {
+    const auto size = static_cast<std::size_t>(numbers_[kInputSize + path]);
+    if (segment < size) break;
+    segment -= size;
+  }
+  return "paths" + index(path) + index(segment);
+}
+
+bool Request::refuse(limitree_status status, const std::string& message) const {
+  native_->environment().raise(status, "", {message});
+  return false;
+}
+
+void raise(const Native& native, limitree_status status,
+           limitree_error* error) {
+  const ErrorHandle owner(error);
+  native.environment().raise(Error::from(status, error));
+}
+
+std::size_t level_count(const limitree_decision& decision) {
+  return std::min(static_cast<std::size_t>(decision.level_count), kMaxLevels);
+}
+
+void write(const Request& request, const limitree_decision& decision,
+           const limitree_level* levels) {
+  double* const to = request.numbers() + kInputSize;
+  const std::size_t count = levels == nullptr ? 0 : level_count(decision);
+  write_decision(decision, count, to);
+  write_levels(levels, count, &request.native().policies(), to + kDecisionSize);
+}
+
+void decide(const Request& request) {
+  limitree_limiter* const limiter = request.native().engine().get();
+  limitree_decision decision;
+  limitree_error* error = nullptr;
+  limitree_status status;
+  if (request.has_one_path() && !request.wants_levels()) {
+    Function* const function =
+        kFunctions[static_cast<std::size_t>(request.operation())];
+    const Segments& path = request.segments();
+    status = function(limiter, path.data(), path.size(), request.cost(),
+                      &decision, &error);
+    if (status >= 0) return write(request, decision, nullptr);
+  } else {
+    std::array<limitree_level, kMaxLevels> levels;
+    const std::vector<limitree_path> paths = request.paths();
+    status = limitree_decide(limiter, request.operation(), paths.data(),
+                             paths.size(), levels.data(), levels.size(),
+                             &decision, &error);
+    if (status >= 0) return write(request, decision, levels.data());
+  }
+  raise(request.native(), status, error);
+}
+
+void start(const Request& request) {
+  Native& native = request.native();
+  const char* const wrong = native.begin_request();
+  if (*wrong != '\0') {
+    native.environment().raise(LIMITREE_INTERNAL, "", {wrong});
+    return;
+  }
+  auto pending = std::make_unique<Pending>();
+  pending->slot = request.numbers()[kSlot];
+  std::size_t capacity = 0;
+  if (request.wants_levels()) {
+    pending->levels.reset(new limitree_level[kMaxLevels]);
+    capacity = kMaxLevels;
+  }
+  const std::vector<limitree_path> paths = request.paths();
+  limitree_decision decision;
+  limitree_error* error = nullptr;
+  const limitree_status status = limitree_decide_async(
+      native.engine().get(), request.operation(), paths.data(), paths.size(),
+      pending.get(), pending->levels.get(), capacity, &decision, &error);
+  request.numbers()[kPending] = status == LIMITREE_PENDING ? 1 : 0;
+  if (status == LIMITREE_PENDING) {
+    pending.release();
+    return;
+  }
+  native.end_request();
+  if (status < 0) return raise(native, status, error);
+  write(request, decision, pending->levels.get());
+}
+
+// The segments outlive the call that they came with.
+napi_value reset(const Request& request) {
+  std::vector<std::string> path;
+  for (std::size_t i = 0; i < request.segments().size(); ++i) {
+    path.emplace_back(to_view(request.segments().data()[i]));
+  }
+  const std::int32_t leaf_only = request.cost() == 0 ? 1 : 0;
+  return run_in_pool(request.native(),
+                     [path = std::move(path), leaf_only](
+                         Engine& engine, double*, limitree_error** error) {
+                       const std::vector<limitree_str> segments = to_path(path);
+                       return limitree_reset(engine.get(), segments.data(),
+                                             segments.size(), leaf_only, error);
+                     });
+}
+
+// Runs `call(request)`, whatever it throws.
+template <typename Call>
+napi_value guarded(napi_env env, napi_callback_info info, Call&& call) {
+  Request request;
+  try {
+    if (!request.read(env, info)) return nullptr;
+    Native& native = request.native();
+    native.engine().set_now(native.environment().now_ns());
+    return call(request);
+  } catch (const Napi::Error& failure) {
+    failure.ThrowAsJavaScriptException();
+  } catch (const std::bad_alloc&) {
+    request.native().environment().raise(LIMITREE_OUT_OF_MEMORY, "",
+                                         {"out of memory"});
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+napi_value decide(napi_env env, napi_callback_info info) {
+  return guarded(env, info, [](const Request& request) -> napi_value {
+    decide(request);
+    return nullptr;
+  });
+}
+
+napi_value start(napi_env env, napi_callback_info info) {
+  return guarded(env, info, [](const Request& request) -> napi_value {
+    start(request);
+    return nullptr;
+  });
+}
+
+napi_value reset(napi_env env, napi_callback_info info) {
+  return guarded(env, info, [](const Request& request) -> napi_value {
+    if (request.native().is_remote()) return reset(request);
+    const Segments& path = request.segments();
+    limitree_error* error = nullptr;
+    const limitree_status status =
+        limitree_reset(request.native().engine().get(), path.data(),
+                       path.size(), request.cost() == 0 ? 1 : 0, &error);
+    if (status < 0) raise(request.native(), status, error);
+    return nullptr;
+  });
+}
+
+}  // namespace limitree::node

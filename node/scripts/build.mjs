@@ -1,0 +1,75 @@
+// Makes node/dist of node/src: CommonJS by the TypeScript compiler, and beside
+// each entry point of the package a module for `import` that hands on what that
+// has, so that there is one Limiter however it was loaded.
+//
+// build.mjs [limitree.node]: puts that native module where it is looked for.
+
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const require = createRequire(import.meta.url);
+
+function compile() {
+  rmSync(join(ROOT, 'node', 'dist'), { recursive: true, force: true });
+  const compiler = require.resolve('typescript/bin/tsc');
+  const done = spawnSync(
+    process.execPath, [compiler, '-p', join(ROOT, 'node')],
+    { stdio: 'inherit' });
+  if (done.status !== 0) process.exit(done.status ?? 1);
+}
+
+/** The names that the CommonJS file exports, by what the compiler wrote. */
+function namesOf(file) {
+  const code = readFileSync(file, 'utf8');
+  const names = new Set();
+  for (const match of code.matchAll(/^exports\.(\w+) = /gm)) {
+    names.add(match[1]);
+  }
+  const getters = /^Object\.defineProperty\(exports, "(\w+)"/gm;
+  for (const match of code.matchAll(getters)) names.add(match[1]);
+  names.delete('__esModule');
+  return [...names].sort();
+}
+
+function wrap(file) {
+  const beside = `./${basename(file)}`;
+  const names = namesOf(file);
+  const named = names.filter((name) => name !== 'default');
+  let code = '';
+  let types = `export * from '${beside}';\n`;
+  if (named.length > 0) {
+    code += `export {\n${named.map((name) => `  ${name},\n`).join('')}` +
+      `} from '${beside}';\n`;
+  }
+  if (names.includes('default')) {
+    code = `import all from '${beside}';\n${code}export default all.default;\n`;
+    types = `import all = require('${beside}');\n${types}` +
+      'declare const one: typeof all.default;\nexport default one;\n';
+  }
+  const stem = file.slice(0, -'.js'.length);
+  writeFileSync(`${stem}.mjs`, code);
+  writeFileSync(`${stem}.d.mts`, types);
+}
+
+/** A new file: a process may have the old one open. */
+function place(native) {
+  const { platform } = require(join(ROOT, 'node', 'dist', 'platform.js'));
+  const folder = join(ROOT, 'prebuilds', platform());
+  const file = join(folder, 'limitree.node');
+  mkdirSync(folder, { recursive: true });
+  rmSync(file, { force: true });
+  copyFileSync(native, file);
+}
+
+compile();
+const manifest = readFileSync(join(ROOT, 'package.json'), 'utf8');
+const { exports } = JSON.parse(manifest);
+for (const entry of Object.values(exports)) {
+  if (entry.require) wrap(join(ROOT, entry.require.default));
+}
+if (process.argv[2]) place(process.argv[2]);

@@ -1,0 +1,93 @@
+// How answers of a store reach the promises that wait for them: native code
+// writes many of them to the array and calls `deliver` once.
+
+import { Decision } from './decision.js';
+import { makeError } from './errors.js';
+import * as at from './layout.js';
+import { native } from './native.js';
+import type { Names } from './names.js';
+
+/** An AbortSignal; so that its type need not be known where it is not used. */
+export interface Signal {
+  readonly aborted: boolean;
+  readonly reason?: unknown;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+/** One who waits for an answer. */
+interface Waiting {
+  readonly resolve: (decision: Decision) => void;
+  readonly reject: (error: unknown) => void;
+  readonly withLevels: boolean;
+  readonly names: Names;
+  readonly signal: Signal | undefined;
+  readonly onAbort: (() => void) | undefined;
+}
+
+const numbers = native.numbers;
+
+/** By slots; one that is undefined is free, and named by `free`. */
+const waiting: (Waiting | undefined)[] = [];
+const free: number[] = [];
+
+/** Takes the one who waits out of the slot. */
+function take(slot: number): Waiting {
+  const one = waiting[slot]!;
+  waiting[slot] = undefined;
+  free.push(slot);
+  if (one.onAbort !== undefined) {
+    one.signal!.removeEventListener('abort', one.onAbort);
+  }
+  return one;
+}
+
+function deliver(count: number, errors: Error[]): void {
+  let from = at.INPUT_SIZE;
+  let nextError = 0;
+  for (let i = 0; i < count; ++i) {
+    const one = take(numbers[from]!);
+    const failed = numbers[from + 1]! < 0;
+    from += 2;
+    if (failed) {
+      one.reject(errors[nextError++]);
+      continue;
+    }
+    one.resolve(new Decision(numbers, from, one.withLevels, one.names));
+    from += at.DECISION_SIZE + numbers[from + at.LEVEL_COUNT]! * at.LEVEL_SIZE;
+  }
+}
+
+native.connect(makeError, deliver);
+
+/**
+ * Calls `start` of a native limiter with a slot for its answer.
+ *
+ * Rejects with the reason of `signal` as soon as that is aborted; the request
+ * may have been charged then, and its answer is dropped.
+ */
+export function ask(
+  start: () => void,
+  withLevels: boolean,
+  names: Names,
+  signal: Signal | undefined,
+): Promise<Decision> {
+  return new Promise((resolve, reject) => {
+    const slot = free.pop() ?? waiting.length;
+    const onAbort = signal && (() => reject(signal.reason));
+    waiting[slot] = { resolve, reject, withLevels, names, signal, onAbort };
+    numbers[at.SLOT] = slot;
+    try {
+      start();
+    } catch (error) {
+      take(slot);
+      throw error;
+    }
+    if (numbers[at.PENDING] === 0) {
+      take(slot);
+      resolve(new Decision(numbers, at.INPUT_SIZE, withLevels, names));
+    } else if (onAbort !== undefined) {
+      signal!.addEventListener('abort', onAbort);
+    }
+  });
+}

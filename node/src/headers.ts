@@ -1,0 +1,204 @@
+// What an HTTP response says about limits: the text of its headers and the body
+// of a 429.  Numbers of whole seconds are rounded up, so that who waits as long
+// as told is not denied again.
+
+import type { Decision, Rows } from './decision.js';
+import { invalidArgument } from './errors.js';
+import * as at from './layout.js';
+
+/**
+ * - `ietf`: `RateLimit-Policy` and `RateLimit` of the IETF draft, with one item
+ *   for each limit that counts
+ * - `draft-7`, `draft-6`: as those drafts had them, for the binding limit
+ * - `legacy`: `X-RateLimit-Limit`, `-Remaining` and `-Reset`
+ * - `none`: none
+ */
+export type HeaderStyle = 'ietf' | 'draft-7' | 'draft-6' | 'legacy' | 'none';
+
+export interface HeaderOptions {
+  /** What the legacy reset counts from: now, or 1970.  Default `"delta"`. */
+  readonly reset?: 'delta' | 'epoch';
+}
+
+export type Headers = Record<string, string>;
+
+/** The members of `application/problem+json`. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: 429;
+  readonly detail: string;
+  /** If the decision carries its levels. */
+  readonly 'violated-policies'?: readonly string[];
+}
+
+const SHADOW = 1;
+
+export function headers(
+  decision: Decision,
+  rows: Rows | undefined,
+  style: HeaderStyle,
+  options?: HeaderOptions,
+): Headers {
+  const found: Headers = {};
+  if (style === 'none' || decision.unlimited) {
+    checkStyle(style);
+    return found;
+  }
+  switch (style) {
+    case 'ietf':
+      ietf(rows, found);
+      break;
+    case 'draft-7':
+      draft7(decision, rows, found);
+      break;
+    case 'draft-6':
+      draft6(decision, rows, found);
+      break;
+    case 'legacy':
+      legacy(decision, options?.reset ?? 'delta', found);
+      break;
+    default:
+      checkStyle(style);
+  }
+  const seconds = retryAfter(decision);
+  if (seconds > 0) found['Retry-After'] = String(seconds);
+  return found;
+}
+
+export function problem(decision: Decision, rows: Rows | undefined): Problem {
+  if (!decision.limited) {
+    throw invalidArgument('the request was allowed: there is no problem');
+  }
+  const seconds = retryAfter(decision);
+  const members: Problem = {
+    type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+    title: 'Too Many Requests',
+    status: 429,
+    detail: seconds > 0 ? `Try again in ${seconds} s.`
+      : 'The request is larger than any limit on it allows.',
+  };
+  if (rows === undefined) return members;
+  const violated: string[] = [];
+  for (let i = 0; i < rows.names.length; ++i) {
+    const bits = number(rows, i, at.LEVEL_BITS);
+    if (bits >> 2 !== SHADOW && (bits & 1) !== 0) {
+      violated.push(rows.names[i]!.policy);
+    }
+  }
+  return { ...members, 'violated-policies': violated };
+}
+
+function checkStyle(style: string): void {
+  const styles = ['ietf', 'draft-7', 'draft-6', 'legacy', 'none'];
+  if (!styles.includes(style)) {
+    throw invalidArgument(
+      `style must be one of ${styles.join(', ')}, is ${String(style)}`);
+  }
+}
+
+/** Seconds for Retry-After, at least 1; 0: there is none. */
+function retryAfter(decision: Decision): number {
+  if (!decision.limited) return 0;
+  return Math.max(0, decision.cell[3]);
+}
+
+function number(rows: Rows, level: number, field: number): number {
+  return rows.numbers[level * at.LEVEL_SIZE + field]!;
+}
+
+function counts(rows: Rows, level: number): boolean {
+  return number(rows, level, at.LEVEL_BITS) >> 2 !== SHADOW;
+}
+
+function seconds(ms: number): number {
+  return Math.ceil(ms / 1000);
+}
+
+function ns(ms: number): number {
+  return Math.round(ms * 1e6);
+}
+
+function ietf(rows: Rows | undefined, found: Headers): void {
+  if (rows === undefined) {
+    throw invalidArgument(
+      'these headers name every limit, but the decision was made without its ' +
+        'levels: give levels: true to the limiter or to the call');
+  }
+  let policies = '';
+  let states = '';
+  for (let i = 0; i < rows.names.length; ++i) {
+    if (!counts(rows, i)) continue;
+    const quoted = rows.names[i]!.quoted;
+    const comma = policies === '' ? '' : ', ';
+    policies += `${comma}${quoted};q=${number(rows, i, at.LEVEL_LIMIT)}` +
+      `;w=${seconds(number(rows, i, at.WINDOW_MS))}`;
+    states += `${comma}${quoted};r=${number(rows, i, at.LEVEL_REMAINING)}` +
+      nextUnit(rows, i);
+  }
+  if (policies === '') return;
+  found['RateLimit-Policy'] = policies;
+  found['RateLimit'] = states;
+}
+
+/** `;t=` and the seconds until one token more is there, or nothing if full. */
+function nextUnit(rows: Rows, level: number): string {
+  const resetAfterMs = number(rows, level, at.LEVEL_RESET_AFTER_MS);
+  if (resetAfterMs === 0) return '';
+  // What is missing comes back at an even pace, the last of it at the reset.
+  // In whole nanoseconds, or 3 s might be rounded up to 4.
+  const limit = number(rows, level, at.LEVEL_LIMIT);
+  const pace = Math.floor(ns(number(rows, level, at.WINDOW_MS)) / limit);
+  const others =
+    Math.max(0, limit - number(rows, level, at.LEVEL_REMAINING) - 1);
+  const wait = Math.ceil((ns(resetAfterMs) - others * pace) / 1e9);
+  return `;t=${Math.max(1, wait)}`;
+}
+
+function policies(rows: Rows | undefined, found: Headers): void {
+  if (rows === undefined) return;
+  const all: string[] = [];
+  for (let i = 0; i < rows.names.length; ++i) {
+    if (!counts(rows, i)) continue;
+    all.push(`${number(rows, i, at.LEVEL_LIMIT)}` +
+      `;w=${seconds(number(rows, i, at.WINDOW_MS))}`);
+  }
+  if (all.length > 0) found['RateLimit-Policy'] = all.join(', ');
+}
+
+function draft7(
+  decision: Decision,
+  rows: Rows | undefined,
+  found: Headers,
+): void {
+  policies(rows, found);
+  found['RateLimit'] = `limit=${decision.limit}, ` +
+    `remaining=${decision.remaining}, reset=${decision.cell[4]}`;
+}
+
+function draft6(
+  decision: Decision,
+  rows: Rows | undefined,
+  found: Headers,
+): void {
+  policies(rows, found);
+  found['RateLimit-Limit'] = String(decision.limit);
+  found['RateLimit-Remaining'] = String(decision.remaining);
+  found['RateLimit-Reset'] = String(decision.cell[4]);
+}
+
+function legacy(
+  decision: Decision,
+  reset: 'delta' | 'epoch',
+  found: Headers,
+): void {
+  if (reset !== 'delta' && reset !== 'epoch') {
+    throw invalidArgument(
+      `reset must be delta or epoch, is ${String(reset)}`);
+  }
+  const from = reset === 'epoch' ? Date.now() : 0;
+  found['X-RateLimit-Limit'] = String(decision.limit);
+  found['X-RateLimit-Remaining'] = String(decision.remaining);
+  found['X-RateLimit-Reset'] = from === 0 ? String(decision.cell[4])
+    : String(seconds(from + decision.resetAfterMs));
+}

@@ -1,0 +1,28 @@
+/**
+ * Rate limits as a tree, decided all or nothing in a fraction of a microsecond.
+ *
+ *     const limiter = new Limiter({ limits: 'limits.yaml' });
+ *     const limited = await limiter.authorizeActionForUser('alex', 'trade');
+ *     if (limited) console.log(`try again in ${limited.retryAfterMs} ms`);
+ */
+
+import { native } from './native.js';
+
+export {
+  authorizeActionForUser, configure, defaultLimiter } from './default.js';
+export { Decision } from './decision.js';
+export type { Level, Mode, Source } from './decision.js';
+export type { Signal } from './delivery.js';
+export { ConfigError, LimitreeError, StoreError } from './errors.js';
+export type { ErrorCode } from './errors.js';
+export type {
+  HeaderOptions, HeaderStyle, Headers, Problem } from './headers.js';
+export { Limiter } from './limiter.js';
+export type { LimiterOptions, ResetOptions } from './limiter.js';
+export type { FileUrl, LimitTree, Limits, StoreOptions } from './limits.js';
+export type {
+  AsyncCallOptions, CallOptions, Clock, Path, Segment } from './requests.js';
+export type { LimitStats, Stats } from './stats.js';
+
+/** The version of limitree. */
+export const version: string = native.version;

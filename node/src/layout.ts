@@ -1,0 +1,51 @@
+// The array of numbers that native code and JavaScript write for each other.
+// bindings/node/layout.hpp says the same, and says why.
+
+/** What is said before a call. */
+export const OPERATION = 0;
+export const COST = 1;
+export const WITH_LEVELS = 2;
+export const SLOT = 3;
+export const NOW_SECONDS = 4;
+export const NOW_REST = 5;
+export const PATH_COUNT = 6;
+export const PENDING = 7;
+export const INPUT_SIZE = 8;
+
+/** A value of PATH_COUNT: one path, given as a user and an action. */
+export const USER_AND_ACTION = 0;
+
+/** A decision: where its fields are, from its beginning. */
+export const LIMIT = 0;
+export const REMAINING = 1;
+export const RETRY_AFTER_MS = 2;
+export const RESET_AFTER_MS = 3;
+export const NEXT_AFTER_MS = 4;
+export const BITS = 5;
+export const LEVEL = 6;
+export const LEVEL_COUNT = 7;
+export const RETRY_AFTER_S = 8;
+export const RESET_AFTER_S = 9;
+export const DECISION_SIZE = 10;
+
+/** One of the levels that follow a decision. */
+export const POLICY = 0;
+export const LEVEL_LIMIT = 1;
+export const LEVEL_REMAINING = 2;
+export const LEVEL_RETRY_AFTER_MS = 3;
+export const LEVEL_RESET_AFTER_MS = 4;
+export const LEVEL_NEXT_AFTER_MS = 5;
+export const WINDOW_MS = 6;
+export const LEVEL_COST = 7;
+export const LEVEL_BITS = 8;
+export const PATH = 9;
+export const LEVEL_SIZE = 10;
+
+/** The operations of limitree_decide. */
+export const AUTHORIZE = 0;
+export const PEEK = 1;
+export const SPEND = 2;
+export const REFUND = 3;
+
+/** The most paths of one request. */
+export const MAX_PATHS = 4096;

@@ -1,0 +1,212 @@
+// The limiter.
+
+/// <reference lib="esnext.disposable" preserve="true" />
+
+import type { Decision } from './decision.js';
+import { invalidArgument } from './errors.js';
+import * as at from './layout.js';
+import { TextOfFile, read, readSync, textOfOptions } from './limits.js';
+import type { FileUrl, Limits, StoreOptions } from './limits.js';
+import { Names } from './names.js';
+import { native } from './native.js';
+import type { Functions } from './native.js';
+import { NONE, Requests, checkOptions, writeFirstTime } from './requests.js';
+import type {
+  AsyncCallOptions, CallOptions, Clock, Path, Segment } from './requests.js';
+import { statsOf } from './stats.js';
+import type { LimitStats, Stats } from './stats.js';
+
+export interface LimiterOptions extends StoreOptions {
+  readonly limits: Limits;
+  /** For tests; without it the store's own clock is used. */
+  readonly clock?: Clock | undefined;
+  /** Whether decisions carry their levels where a call does not say. */
+  readonly levels?: boolean | undefined;
+  /**
+   * A name under which the threads of this process share one limiter: the first
+   * one that asks for it makes it, and it lives until the last one has closed
+   * it.  Memory store only.
+   */
+  readonly share?: string | undefined;
+}
+
+export interface ResetOptions {
+  /** Whether to forget only the buckets of the deepest node with limits. */
+  readonly leaf?: boolean | undefined;
+}
+
+function checkShare(options: LimiterOptions, isRemote: boolean): void {
+  const share: unknown = options.share;
+  if (share === undefined) return;
+  if (typeof share !== 'string' || share === '') {
+    throw invalidArgument('share must be a name');
+  }
+  if (isRemote) {
+    throw invalidArgument('share: only limiters in memory can be shared; ' +
+      'through a store on another machine they share anyway');
+  }
+  if (options.clock !== undefined) {
+    throw invalidArgument('share: threads cannot share a clock');
+  }
+}
+
+/** Decides whether the caller named by a path may act now. */
+export class Limiter {
+  readonly #native: Functions;
+  readonly #requests: Requests;
+  readonly #isRemote: boolean;
+  #limits: Limits;
+  #isClosed = false;
+
+  /**
+   * Reads `limits` if they are a file; connects to the store on first use.
+   *
+   * Throws ConfigError if limits or options are refused, and what the file
+   * system says if a file cannot be read.
+   */
+  constructor(options: LimiterOptions) {
+    checkOptions(options);
+    const { limits, clock, levels, share, ...others } = options;
+    this.#isRemote = !String(others.store ?? 'memory:').startsWith('memory:');
+    checkShare(options, this.#isRemote);
+    const { yaml, origin } = readSync(limits);
+    const texts = textOfOptions(others);
+    writeFirstTime(clock);
+    this.#native = native.open(yaml, origin, texts, share ?? '',
+                               this.#isRemote, clock !== undefined);
+    this.#requests = new Requests(this.#native, new Names(this.#native),
+                                  this.#isRemote, levels === true, clock);
+    this.#limits = limits instanceof TextOfFile ? limits.file : limits;
+  }
+
+  /** Makes a limiter of a file, without blocking while that is read. */
+  static async fromFile(
+    file: string | FileUrl,
+    options: Omit<LimiterOptions, 'limits'> = {},
+  ): Promise<Limiter> {
+    checkOptions(options);
+    return new Limiter({ ...options, limits: await TextOfFile.read(file) });
+  }
+
+  /**
+   * Charges `cost` to every limit along `path` if all of them allow it, else
+   * nothing.  Resolves to the decision, allowed or denied.
+   *
+   * Rejects with a LimitreeError: a StoreError if the store cannot answer and
+   * `onStoreError` is `"raise"`, else `LIMITREE_INVALID_ARGUMENT`,
+   * `LIMITREE_UNKNOWN_ROOT` or `LIMITREE_CANCELLED`.
+   */
+  authorize(path: Path, options?: AsyncCallOptions): Promise<Decision> {
+    return this.#requests.ask(at.AUTHORIZE, path, options);
+  }
+
+  /**
+   * The same at once.  Throws what `authorize` rejects with, and
+   * `LIMITREE_NOT_SYNC` if the store is not in memory.
+   */
+  authorizeSync(path: Path, options: CallOptions = NONE): Decision {
+    if (options !== NONE) checkOptions(options);
+    this.#requests.needMemory();
+    return this.#requests.decide(at.AUTHORIZE, path, options);
+  }
+
+  /** The same over several paths: all or nothing over all of their limits. */
+  authorizeAll(
+    paths: readonly Path[],
+    options?: AsyncCallOptions,
+  ): Promise<Decision> {
+    return this.#requests.askAll(paths, options);
+  }
+
+  /**
+   * Resolves to undefined if `user` may do `action` now, else to the decision
+   * about `['user', user, action]`.  Rejects as `authorize` does.
+   */
+  authorizeActionForUser(
+    user: Segment,
+    action: Segment,
+    options?: AsyncCallOptions,
+  ): Promise<Decision | undefined> {
+    return this.#requests.askForUser(user, action, options);
+  }
+
+  /** What `authorize` would answer; stores nothing. */
+  peek(path: Path, options?: AsyncCallOptions): Promise<Decision> {
+    return this.#requests.ask(at.PEEK, path, options);
+  }
+
+  /**
+   * Charges `cost` whether it fits or not, down to empty buckets: for costs
+   * known only afterwards.  The decision is never limited.
+   */
+  spend(path: Path, options?: AsyncCallOptions): Promise<Decision> {
+    return this.#requests.ask(at.SPEND, path, options);
+  }
+
+  /** Gives `cost` back to every limit along `path`, up to its capacity. */
+  refund(path: Path, options?: AsyncCallOptions): Promise<Decision> {
+    return this.#requests.ask(at.REFUND, path, options);
+  }
+
+  /** Forgets the buckets of every limit along `path`. */
+  async reset(path: Path, options: ResetOptions = {}): Promise<void> {
+    checkOptions(options);
+    await this.#requests.reset(path, options.leaf === true);
+  }
+
+  /**
+   * Swaps the limits; requests under way finish on the old ones.  Without
+   * `limits` the file is read again.  Rejects as the constructor throws, and
+   * the old limits stay.
+   */
+  async reload(limits: Limits = this.#limits): Promise<void> {
+    const { yaml, origin } = await read(limits);
+    await this.#native.reload(yaml, origin);
+    this.#limits = limits;
+  }
+
+  /** Resolves to the milliseconds of a round trip to the store. */
+  async ping(): Promise<number> {
+    return await this.#native.ping();
+  }
+
+  /** The counters; takes about 1 ms per million buckets. */
+  stats(): Stats {
+    return statsOf(this.#native.stats());
+  }
+
+  /** The counters of each limit, in the order of the tree. */
+  limitStats(): LimitStats[] {
+    return this.#native.limitStats().map(
+      ([policy, allowed, limited, shadowLimited, nearLimit]) =>
+        ({ policy, allowed, limited, shadowLimited, nearLimit }));
+  }
+
+  /** All counters in the text format of Prometheus. */
+  prometheus(): string {
+    return this.#native.prometheus();
+  }
+
+  /** Whether `close` was called. */
+  get closed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Whether a decision may have to wait for another machine. */
+  get isRemote(): boolean {
+    return this.#isRemote;
+  }
+
+  /**
+   * Releases the store.  Who waits for an answer, and every call after that, is
+   * rejected with `LIMITREE_CANCELLED`.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#native.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,151 @@
+// Where limits and options come from, and how the core takes them: as text.
+
+import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { invalidArgument } from './errors.js';
+
+/** A `file:` URL, as `new URL('limits.yaml', import.meta.url)` makes one. */
+export interface FileUrl {
+  readonly href: string;
+}
+
+/**
+ * A tree of limits: the name of a file, YAML, a file's URL, or an object of the
+ * shape of a `limits.yaml`.  A text with a newline or a colon in it is YAML.
+ */
+export type Limits = string | FileUrl | LimitTree;
+
+export interface LimitTree {
+  readonly schema: object;
+}
+
+/** YAML, and the name it has in messages. */
+export interface Text {
+  readonly yaml: string;
+  readonly origin: string;
+}
+
+/** JSON has them as they are; to YAML they are line breaks, or unprintable. */
+const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
+
+function isUrl(limits: object): limits is FileUrl {
+  return 'href' in limits && typeof limits.href === 'string';
+}
+
+/** The name of the file, or undefined if `limits` are no file. */
+function fileOf(limits: Limits): string | undefined {
+  if (typeof limits === 'string') {
+    return /[\n:]/.test(limits) ? undefined : limits;
+  }
+  if (typeof limits !== 'object' || limits === null) {
+    throw invalidArgument('limits must be the name of a file, YAML, a URL or ' +
+      `an object, is ${limits === null ? 'null' : typeof limits}`);
+  }
+  return isUrl(limits) ? fileURLToPath(limits.href) : undefined;
+}
+
+function textOf(limits: string | LimitTree): Text {
+  const yaml = typeof limits === 'string' ? limits : yamlOf(limits);
+  return { yaml, origin: 'limits' };
+}
+
+/** A file that has been read. */
+export class TextOfFile implements LimitTree, Text {
+  readonly schema = {};
+
+  private constructor(
+    readonly file: FileUrl,
+    readonly yaml: string,
+    readonly origin: string,
+  ) {}
+
+  static async read(file: string | FileUrl): Promise<TextOfFile> {
+    const name = typeof file === 'string' ? file : fileOf(file);
+    if (name === undefined) throw invalidArgument('file must be a name or URL');
+    const yaml = await readFile(name, 'utf8');
+    return new TextOfFile(pathToFileURL(name), yaml, name);
+  }
+}
+
+function yamlOf(tree: object): string {
+  const text = JSON.stringify(tree, (name, value: unknown) => {
+    if (typeof value === 'bigint') return Number(value);
+    if (typeof value === 'function' || typeof value === 'symbol') {
+      throw invalidArgument('limits must be made of objects, arrays, texts ' +
+        `and numbers; "${name}" is a ${typeof value}`);
+    }
+    return value;
+  });
+  return text.replace(UNPRINTABLE, (found) =>
+    `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** Reads `limits`; what a file system has to say is thrown as it is. */
+export function readSync(limits: Limits): Text {
+  if (limits instanceof TextOfFile) return limits;
+  const file = fileOf(limits);
+  if (file === undefined) return textOf(limits as string | LimitTree);
+  return { yaml: readFileSync(file, 'utf8'), origin: file };
+}
+
+export async function read(limits: Limits): Promise<Text> {
+  const file = fileOf(limits);
+  if (file === undefined) return textOf(limits as string | LimitTree);
+  return { yaml: await readFile(file, 'utf8'), origin: file };
+}
+
+/** The options of docs/configuration.md; undefined leaves the default. */
+export interface StoreOptions {
+  /** Where buckets are kept: `memory://`, `redis://host:6379`, ... */
+  readonly store?: string | undefined;
+  /** The most buckets kept in memory. */
+  readonly maxBuckets?: number | undefined;
+  /** How long a call may take: milliseconds, or a text such as `"2s"`. */
+  readonly timeout?: number | string | undefined;
+  /** Connections to each server for calls that block. */
+  readonly connections?: number | undefined;
+  /** What the name of every key in Redis begins with. */
+  readonly prefix?: string | undefined;
+  /** How connections call themselves. */
+  readonly clientName?: string | undefined;
+  readonly lowLatency?: boolean | undefined;
+  /** What is decided when the store fails. */
+  readonly onStoreError?: 'raise' | 'allow' | 'deny' | 'local' | undefined;
+  /** This process's part of every limit under `onStoreError: 'local'`. */
+  readonly localShare?: number | string | undefined;
+  /** Whether to deny again what the store has just denied. */
+  readonly denyCache?: boolean | undefined;
+  readonly denyCacheSize?: number | undefined;
+  /** Which part of a limit has to be used to be counted as near it. */
+  readonly nearLimit?: number | string | undefined;
+  readonly tlsCaFile?: string | undefined;
+  readonly tlsCertFile?: string | undefined;
+  readonly tlsKeyFile?: string | undefined;
+  readonly tlsServerName?: string | undefined;
+  readonly tlsVerify?: boolean | undefined;
+  readonly sentinelUsername?: string | undefined;
+  readonly sentinelPassword?: string | undefined;
+}
+
+/** Names and values in turn, as the core takes them. */
+export function textOfOptions(options: object): string[] {
+  const text: string[] = [];
+  for (const [name, value] of Object.entries(options) as [string, unknown][]) {
+    if (value === undefined) continue;
+    const name_ = name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
+    text.push(name_, textOfOption(name, value));
+  }
+  return text;
+}
+
+function textOfOption(name: string, value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number' && Number.isFinite(value)) {
+    return name === 'timeout' ? `${Math.round(value)}ms` : String(value);
+  }
+  throw invalidArgument(`${name} must be a text, a number or a boolean, is ` +
+    String(value));
+}

@@ -1,0 +1,264 @@
+// How one limiter asks: arguments are checked, written to the array, and the
+// native limiter is called.
+//
+// Between writing and calling nothing of the caller's may run, for it could ask
+// too: so everything is read beforehand, the clock and the segments included.
+
+import { Decision } from './decision.js';
+import { ask } from './delivery.js';
+import type { Signal } from './delivery.js';
+import { LimitreeError, invalidArgument } from './errors.js';
+import * as at from './layout.js';
+import type { Names } from './names.js';
+import { native } from './native.js';
+import type { Functions } from './native.js';
+
+/** A part of a path.  A whole number stands for its decimal digits. */
+export type Segment = string | number | bigint;
+
+/** Who asks for what, from the root: `['user', 'alex', 'trade']`. */
+export type Path = readonly Segment[];
+
+/** The time: milliseconds since 1970 as a number, nanoseconds as a bigint. */
+export type Clock = () => number | bigint;
+
+export interface CallOptions {
+  /** Tokens asked for, a whole number; 0 only looks.  Default 1. */
+  readonly cost?: number | undefined;
+  /** Whether the decision carries its levels; default as the limiter says. */
+  readonly levels?: boolean | undefined;
+}
+
+export interface AsyncCallOptions extends CallOptions {
+  /**
+   * Gives up waiting for the store.  Aborted beforehand nothing is charged,
+   * later the request may have been.
+   */
+  readonly signal?: Signal | undefined;
+}
+
+export const NONE: AsyncCallOptions = {};
+
+const numbers = native.numbers;
+
+/** What `value` is, for messages. */
+function kind(value: unknown): string {
+  return value === null ? 'null' : typeof value;
+}
+
+export function checkOptions(options: unknown): void {
+  if (typeof options !== 'object' || options === null) {
+    throw invalidArgument(
+      `options must be an object such as {cost: 2}, is ${kind(options)}`);
+  }
+}
+
+function checkArray(value: unknown, name: string): void {
+  if (!Array.isArray(value)) {
+    throw invalidArgument(`${name} must be an array, is ${kind(value)}`);
+  }
+}
+
+function costOf(options: CallOptions): number {
+  const cost = options.cost;
+  if (cost === undefined) return 1;
+  if (!Number.isSafeInteger(cost)) {
+    throw invalidArgument(`cost must be a whole number, is ${String(cost)}`);
+  }
+  return cost;
+}
+
+/** Reads the clock of the caller, for write(). */
+function timeOf(clock: Clock): number | bigint {
+  const now: unknown = clock();
+  if (typeof now !== 'bigint' && !Number.isFinite(now)) {
+    throw invalidArgument('clock must return milliseconds as a number or ' +
+      `nanoseconds as a bigint, not ${String(now)}`);
+  }
+  return now as number | bigint;
+}
+
+function writeTime(now: number | bigint): void {
+  if (typeof now === 'bigint') {
+    const seconds = now / 1_000_000_000n;
+    numbers[at.NOW_SECONDS] = Number(seconds);
+    numbers[at.NOW_REST] = Number(now - seconds * 1_000_000_000n);
+  } else {
+    const seconds = Math.floor(now / 1000);
+    numbers[at.NOW_SECONDS] = seconds;
+    numbers[at.NOW_REST] = Math.round((now - seconds * 1000) * 1e6);
+  }
+}
+
+/** The requests of one limiter. */
+export class Requests {
+  readonly #native: Functions;
+  readonly #names: Names;
+  readonly #isRemote: boolean;
+  readonly #withLevels: boolean;
+  readonly #clock: Clock | undefined;
+
+  constructor(
+    functions: Functions,
+    names: Names,
+    isRemote: boolean,
+    withLevels: boolean,
+    clock: Clock | undefined,
+  ) {
+    this.#native = functions;
+    this.#names = names;
+    this.#isRemote = isRemote;
+    this.#withLevels = withLevels;
+    this.#clock = clock;
+  }
+
+  /** Throws unless the store answers at once. */
+  needMemory(): void {
+    if (!this.#isRemote) return;
+    throw new LimitreeError('LIMITREE_NOT_SYNC',
+      'authorizeSync would wait for another machine: use authorize');
+  }
+
+  /** Decides about one path, at once. */
+  decide(operation: number, path: Path, options: CallOptions): Decision {
+    checkArray(path, 'path');
+    const withLevels = options.levels ?? this.#withLevels;
+    const decide = this.#native.decide;
+    if (path.length === 3) {
+      const [first, second, third] = path;
+      this.#write(operation, options, 1);
+      decide(first, second, third);
+    } else if (path.length === 2) {
+      const [first, second] = path;
+      this.#write(operation, options, 1);
+      decide(first, second);
+    } else {
+      const segments = [...path];
+      this.#write(operation, options, 1);
+      decide(...segments);
+    }
+    return new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
+  }
+
+  /** Decides about one path. */
+  ask(
+    operation: number,
+    path: Path,
+    options: AsyncCallOptions = NONE,
+  ): Promise<Decision> {
+    try {
+      if (options !== NONE) checkOptions(options);
+      if (options.signal?.aborted) return Promise.reject(options.signal.reason);
+      if (!this.#isRemote) {
+        return Promise.resolve(this.decide(operation, path, options));
+      }
+      checkArray(path, 'path');
+      return this.#start(operation, [...path], 1, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Authorizes several paths. */
+  askAll(
+    paths: readonly Path[],
+    options: AsyncCallOptions = NONE,
+  ): Promise<Decision> {
+    try {
+      checkOptions(options);
+      if (options.signal?.aborted) return Promise.reject(options.signal.reason);
+      checkArray(paths, 'paths');
+      paths.forEach((path, i) => checkArray(path, `paths[${i}]`));
+      if (paths.length === 0) throw invalidArgument('there are no paths');
+      if (paths.length > at.MAX_PATHS) {
+        throw invalidArgument(`there are more than ${at.MAX_PATHS} paths`);
+      }
+      const sizes = paths.map((path) => path.length);
+      const segments = paths.flat();
+      if (this.#isRemote) {
+        return this.#start(at.AUTHORIZE, segments, paths.length, options,
+                           sizes);
+      }
+      const withLevels = options.levels ?? this.#withLevels;
+      this.#write(at.AUTHORIZE, options, paths.length);
+      numbers.set(sizes, at.INPUT_SIZE);
+      this.#native.decide(...segments);
+      return Promise.resolve(
+        new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Authorizes a user's action; undefined if it is allowed. */
+  askForUser(
+    user: Segment,
+    action: Segment,
+    options: AsyncCallOptions = NONE,
+  ): Promise<Decision | undefined> {
+    try {
+      if (options !== NONE) checkOptions(options);
+      if (options.signal?.aborted) return Promise.reject(options.signal.reason);
+      if (this.#isRemote) {
+        return this.#start(at.AUTHORIZE, ['user', user, action],
+                           at.USER_AND_ACTION, options).then(denialOnly);
+      }
+      const withLevels = options.levels ?? this.#withLevels;
+      this.#write(at.AUTHORIZE, options, at.USER_AND_ACTION);
+      this.#native.decide('user', user, action);
+      if ((numbers[at.INPUT_SIZE + at.BITS]! & 1) === 0) {
+        return Promise.resolve(undefined);
+      }
+      return Promise.resolve(
+        new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Forgets buckets, of the last node alone if `leaf`. */
+  async reset(path: Path, leaf: boolean): Promise<void> {
+    checkArray(path, 'path');
+    const segments = [...path];
+    this.#write(at.AUTHORIZE, { cost: leaf ? 0 : 1 }, 1);
+    await this.#native.reset(...segments);
+  }
+
+  #write(operation: number, options: CallOptions, pathCount: number): void {
+    const cost = costOf(options);
+    const withLevels = options.levels ?? this.#withLevels;
+    if (this.#clock !== undefined) writeTime(timeOf(this.#clock));
+    numbers[at.OPERATION] = operation;
+    numbers[at.COST] = cost;
+    numbers[at.WITH_LEVELS] = withLevels ? 1 : 0;
+    numbers[at.PATH_COUNT] = pathCount;
+  }
+
+  #start(
+    operation: number,
+    segments: readonly Segment[],
+    pathCount: number,
+    options: AsyncCallOptions,
+    sizes: readonly number[] = [],
+  ): Promise<Decision> {
+    const withLevels = options.levels ?? this.#withLevels;
+    return ask(() => {
+      this.#write(operation, options, pathCount);
+      numbers.set(sizes, at.INPUT_SIZE);
+      this.#native.start(...segments);
+    }, withLevels, this.#names, options.signal);
+  }
+}
+
+function denialOnly(decision: Decision): Decision | undefined {
+  return decision.limited ? decision : undefined;
+}
+
+/** Writes the time of `clock`, for the limiter that is about to be made. */
+export function writeFirstTime(clock: Clock | undefined): void {
+  if (clock === undefined) return;
+  if (typeof clock !== 'function') {
+    throw invalidArgument(`clock must be a function, is ${kind(clock)}`);
+  }
+  writeTime(timeOf(clock));
+}

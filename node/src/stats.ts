@@ -1,0 +1,66 @@
+// Counters of a limiter.
+
+/** What a limiter has counted since it was made. */
+export interface Stats {
+  /** Requests that authorize allowed. */
+  readonly allowed: number;
+  /** Requests that authorize denied. */
+  readonly limited: number;
+  /** Requests that only a limit in mode shadow would deny. */
+  readonly shadowLimited: number;
+  /** Requests that failed. */
+  readonly errors: number;
+  /** Trees swapped in. */
+  readonly reloads: number;
+  /** Limits in the tree. */
+  readonly limits: number;
+  /** Buckets that are not full; memory store only. */
+  readonly buckets: number;
+  /** As configured; memory store only. */
+  readonly maxBuckets: number;
+  /** Memory taken by buckets; memory store only. */
+  readonly storeBytes: number;
+  /** Buckets forgotten to make room for others. */
+  readonly evictions: number;
+  /** Of allowed and limited, those by this source. */
+  readonly fromDenyCache: number;
+  readonly fromLocal: number;
+  readonly fromAllow: number;
+  readonly fromDeny: number;
+  /** Calls to the store that failed. */
+  readonly storeErrors: number;
+  /** Connections made to servers. */
+  readonly connects: number;
+  /** Answers of servers. */
+  readonly roundTrips: number;
+  /** Milliseconds until then, summed up. */
+  readonly roundTripMs: number;
+}
+
+/** What one limit has counted, over all callers and reloads. */
+export interface LimitStats {
+  /** The limit's place in the tree. */
+  readonly policy: string;
+  /** Requests that met it and were allowed. */
+  readonly allowed: number;
+  /** Requests that it denied. */
+  readonly limited: number;
+  /** Requests that it would deny, in mode shadow. */
+  readonly shadowLimited: number;
+  /** Allowed requests that used most of it. */
+  readonly nearLimit: number;
+}
+
+/** In the order of bindings/node/addon.cpp. */
+const NAMES = [
+  'allowed', 'limited', 'shadowLimited', 'errors', 'reloads', 'limits',
+  'buckets', 'maxBuckets', 'storeBytes', 'evictions', 'fromDenyCache',
+  'fromLocal', 'fromAllow', 'fromDeny', 'storeErrors', 'connects',
+  'roundTrips', 'roundTripMs'] as const;
+
+export function statsOf(numbers: readonly number[]): Stats {
+  const found: Record<string, number> = {};
+  NAMES.forEach((name, i) => { found[name] = numbers[i]!; });
+  return { ...found, roundTripMs: found['roundTripMs']! / 1e6 } as
+    unknown as Stats;
+}

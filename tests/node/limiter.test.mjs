@@ -1,0 +1,237 @@
+// The limiter in memory.
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+import { ConfigError, Decision, Limiter, version } from 'limitree';
+
+const LIMITS = `
+schema:
+  user:
+    children:
+      "*":
+        limits: [15, 30, 60]
+        children:
+          trade: {limits: [5, 10, 15]}
+  job: {limits: [0, 1, 60]}
+  free: {}
+`;
+
+/** A clock that stands still until it is told to move on. */
+function clockAt(ms) {
+  const clock = () => clock.now;
+  clock.now = ms;
+  return clock;
+}
+
+function made(options = {}) {
+  return new Limiter({ limits: LIMITS, clock: clockAt(1.7e12), ...options });
+}
+
+describe('the operations', () => {
+  it('charge all levels or none', async () => {
+    const limiter = made();
+    for (let i = 0; i < 6; ++i) {
+      assert.equal(limiter.authorizeSync(['user', 'alex', 'trade']).limited,
+                   false);
+    }
+    const denied = await limiter.authorize(['user', 'alex', 'trade']);
+    assert.ok(denied instanceof Decision);
+    assert.deepEqual([denied.limited, denied.limit, denied.remaining,
+                      denied.retryAfterMs, denied.resetAfterMs],
+                     [true, 6, 0, 1500, 12000]);
+    assert.equal((await limiter.peek(['user', 'alex'], { cost: 0 })).remaining,
+                 10);
+  });
+
+  it('answer by the paths and costs that are given', async () => {
+    const limiter = made();
+    assert.equal((await limiter.authorize(['user', 'bob', 'trade'],
+                                          { cost: 2 })).remaining, 4);
+    assert.equal((await limiter.spend(['user', 'bob', 'trade'],
+                                      { cost: 99 })).limited, false);
+    assert.equal((await limiter.authorize(['user', 'bob'])).limited, true);
+    await limiter.refund(['user', 'bob', 'trade'], { cost: 6 });
+    assert.equal((await limiter.authorize(['user', 'bob', 'trade'])).remaining,
+                 5);
+    assert.equal((await limiter.authorize(['user', 'bob'], { cost: 17 }))
+      .retryAfterMs, Infinity);
+    await limiter.reset(['user', 'bob', 'trade'], { leaf: true });
+    assert.equal((await limiter.peek(['user', 'bob', 'trade'],
+                                     { cost: 6 })).limited, true);
+    await limiter.reset(['user', 'bob', 'trade']);
+    assert.equal((await limiter.peek(['user', 'bob', 'trade'],
+                                     { cost: 6 })).limited, false);
+  });
+
+  it('decide several paths at once', async () => {
+    const limiter = made();
+    const paths = [['job'], ['user', 'carol', 'trade']];
+    const decision = await limiter.authorizeAll(paths, { levels: true });
+    assert.deepEqual(
+      decision.levels.map((level) => [level.policy, level.path]),
+      [['job', 0], ['user:*', 1], ['user:*/trade', 1]]);
+    assert.equal((await limiter.authorizeAll(paths)).limited, true);
+    assert.equal((await limiter.peek(paths[1])).remaining, 4);
+  });
+
+  it('tell users by their denials', async () => {
+    const limiter = made();
+    for (let i = 0; i < 6; ++i) {
+      assert.equal(await limiter.authorizeActionForUser('dora', 'trade'),
+                   undefined);
+    }
+    const limited = await limiter.authorizeActionForUser('dora', 'trade');
+    assert.equal(limited.limit, 6);
+    assert.deepEqual(limited.cell, [1, 6, 0, 2, 12]);
+  });
+
+  it('know where no limit lies', () => {
+    const decision = made().authorizeSync(['free']);
+    assert.deepEqual([decision.unlimited, decision.limit, decision.remaining],
+                     [true, -1, -1]);
+    assert.deepEqual(decision.cell, [0, -1, -1, -1, 0]);
+    assert.deepEqual(decision.headers(), {});
+  });
+
+  it('take whole numbers for their digits', () => {
+    const limiter = made();
+    limiter.authorizeSync(['user', 42, 'trade']);
+    limiter.authorizeSync(['user', 42n, 'trade']);
+    assert.equal(limiter.authorizeSync(['user', '42', 'trade']).remaining, 3);
+  });
+
+  it('tell callers apart whose names are no ASCII, or long', () => {
+    const limiter = made({ limits: `
+schema: {user: {children: {"*": {limits: [0, 1, 60]}}}}` });
+    const long = 'x'.repeat(5000);
+    const names = ['\u00e9', '\u00ea', 'e\u0301', '\u{1f600}', '\u{1f601}',
+                   '\u20ac', long, `${long}y`, `${long}\u00e9`, '\0', '',
+                   'x'.repeat(126), 'x'.repeat(127), 'x'.repeat(128)];
+    for (const name of names) {
+      assert.ok(limiter.authorizeSync(['user', name]).allowed, name);
+      assert.ok(limiter.authorizeSync(['user', name]).limited, name);
+    }
+  });
+
+  it('take paths of any length', () => {
+    const limiter = made();
+    for (const length of [3, 7, 8, 9, 40]) {
+      const path = ['user', 'e', 'trade', ...Array(length - 3).fill('x')];
+      assert.ok(limiter.authorizeSync(path).allowed);
+    }
+    assert.equal(limiter.authorizeSync(['user', 'e', 'trade']).remaining, 0);
+  });
+});
+
+describe('the clock', () => {
+  it('may tell milliseconds or nanoseconds', () => {
+    for (const [at, later] of [[1.7e12, 1.7e12 + 1500],
+                               [1_700_000_000_000_000_001n,
+                                1_700_000_001_500_000_001n]]) {
+      const clock = clockAt(at);
+      const limiter = made({ clock });
+      limiter.authorizeSync(['user', 'alex', 'trade'], { cost: 6 });
+      assert.ok(limiter.authorizeSync(['user', 'alex', 'trade']).limited);
+      clock.now = later;
+      assert.ok(limiter.authorizeSync(['user', 'alex', 'trade']).allowed);
+    }
+  });
+
+  it('is the system\'s by default', () => {
+    const limits = 'schema: {job: {limits: [9, 1, 9]}}';
+    const limiter = new Limiter({ limits });
+    limiter.authorizeSync(['job']);
+    const { resetAfterMs } = limiter.authorizeSync(['job']);
+    assert.ok(resetAfterMs > 17_000 && resetAfterMs < 18_000);
+  });
+});
+
+describe('limits', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'limitree-'));
+  after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'limits.yaml');
+  writeFileSync(file, LIMITS);
+
+  it('are a file, a URL, a text or an object', async () => {
+    const tree = { schema: { job: { limits: [0, 1, 60] } } };
+    for (const limits of [file, pathToFileURL(file), LIMITS, tree]) {
+      const limiter = new Limiter({ limits });
+      assert.ok(limiter.authorizeSync(['job']).allowed);
+      assert.ok(limiter.authorizeSync(['job']).limited);
+    }
+    const limiter = await Limiter.fromFile(file, { levels: true });
+    assert.equal(limiter.authorizeSync(['job']).levels.length, 1);
+  });
+
+  it('can be any text that JSON can say', () => {
+    const name = 'a\u0085b\u2028c\ufeff"\\\n\u{1f600}';
+    const limiter = new Limiter({
+      limits: { schema: { [name]: { limits: { count: 1, period: '1h' } } } } });
+    assert.equal(limiter.authorizeSync([name]).limit, 1);
+  });
+
+  it('are swapped all or nothing', async () => {
+    const limiter = await Limiter.fromFile(file);
+    limiter.authorizeSync(['job']);
+    await assert.rejects(limiter.reload('schema: {job: {limits: [0]}}'),
+                         ConfigError);
+    assert.ok(limiter.authorizeSync(['job']).limited);
+    await limiter.reload('schema: {job: {limits: [9, 10, 60]}}');
+    assert.equal(limiter.authorizeSync(['job']).limit, 10);
+    writeFileSync(file, 'schema: {job: {limits: [7, 10, 60]}}');
+    await limiter.reload({ schema: { job: { limits: [6, 10, 60] } } });
+    assert.equal(limiter.authorizeSync(['job']).limit, 7);
+    assert.equal(limiter.stats().reloads, 2);
+    const other = await Limiter.fromFile(file);
+    writeFileSync(file, 'schema: {job: {limits: [2, 10, 60]}}');
+    await other.reload();
+    assert.equal(other.authorizeSync(['job']).limit, 3);
+  });
+
+  it('are refused with every mistake in them', () => {
+    const limits = 'schema:\n  job:\n    limits: [0, -3, 60]\n    limit: 1\n';
+    assert.throws(() => new Limiter({ limits }), (error) => {
+      assert.ok(error instanceof ConfigError);
+      assert.equal(error.code, 'LIMITREE_INVALID_CONFIG');
+      assert.deepEqual([error.file, error.line, error.column],
+                       ['limits', 3, 17]);
+      assert.equal(error.messages.length, 2);
+      assert.equal(error.message, error.messages.join('\n'));
+      return true;
+    });
+  });
+});
+
+describe('the rest', () => {
+  it('counts', async () => {
+    const limiter = made({ maxBuckets: 5000 });
+    limiter.authorizeSync(['job']);
+    limiter.authorizeSync(['job']);
+    const stats = limiter.stats();
+    assert.deepEqual([stats.allowed, stats.limited, stats.limits, stats.buckets,
+                      stats.maxBuckets], [1, 1, 3, 1, 5000]);
+    const [, , job] = limiter.limitStats();
+    assert.deepEqual(job, { policy: 'job', allowed: 1, limited: 1,
+                            shadowLimited: 0, nearLimit: 1 });
+    assert.match(limiter.prometheus(), /^limitree_\w+.* 1$/m);
+    assert.ok(await limiter.ping() >= 0);
+  });
+
+  it('ends', async () => {
+    const limiter = made();
+    assert.equal(limiter.closed, false);
+    await limiter.close();
+    await limiter[Symbol.asyncDispose]();
+    assert.equal(limiter.closed, true);
+    await assert.rejects(limiter.authorize(['job']),
+                         { code: 'LIMITREE_CANCELLED' });
+    assert.throws(() => limiter.stats(), { code: 'LIMITREE_CANCELLED' });
+  });
+
+  it('has a version', () => assert.match(version, /^\d+\.\d+\.\d+$/));
+});

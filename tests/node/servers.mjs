@@ -1,0 +1,73 @@
+// A redis-server for one test, on a socket in a folder of its own.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What a limiter in these tests may wait: the machine may be busy. */
+export const PATIENT = '5s';
+
+async function answers(path) {
+  const socket = createConnection(path);
+  try {
+    await once(socket, 'connect');
+    socket.write('PING\r\n');
+    const [answer] = await once(socket, 'data');
+    return answer.toString() === '+PONG\r\n';
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+export class RedisServer {
+  #folder = mkdtempSync(join(tmpdir(), 'limitree-'));
+  #process;
+
+  get path() {
+    return join(this.#folder, 'redis.sock');
+  }
+
+  get url() {
+    return `redis+unix://${this.path}`;
+  }
+
+  /** Starts it, again after kill() too, and waits until it answers. */
+  async start(...options) {
+    this.#process = spawn('redis-server', [
+      '--port', '0', '--unixsocket', this.path, '--save', '',
+      '--dir', this.#folder, ...options], { stdio: 'ignore' });
+    for (let i = 0; i < 1000; ++i) {
+      if (await answers(this.path)) return this;
+      await sleep(10);
+    }
+    throw new Error('redis-server does not answer');
+  }
+
+  signal(name) {
+    this.#process.kill(name);
+  }
+
+  async kill() {
+    const gone = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await gone;
+  }
+
+  async stop() {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+/** A server that runs as long as the tests of `suite`'s file. */
+export async function serverFor({ after }) {
+  const server = await new RedisServer().start();
+  after(() => server.stop());
+  return server;
+}
