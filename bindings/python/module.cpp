@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "address.hpp"
 #include "decision.hpp"
 #include "level.hpp"
 #include "limitree.h"
@@ -129,6 +130,7 @@ PYBIND11_MODULE(_native, module) {
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));
   bind_limiter(module);
+  bind_addresses(module);
   module.def(
       "denial_or_none",
       [](const py::object& decision) {

@@ -8,6 +8,7 @@
 
 from limitree._native import __version__
 from limitree.aio import AsyncLimiter
+from limitree.clients import ClientIp, canonical_ip, client_ip
 from limitree.decision import Decision, Level
 from limitree.default import (
     authorize_action_for_user,
@@ -25,6 +26,7 @@ from limitree.stats import LimitStats, Stats
 
 __all__ = [
     "AsyncLimiter",
+    "ClientIp",
     "ConfigError",
     "Decision",
     "Level",
@@ -36,6 +38,8 @@ __all__ = [
     "StoreTimeout",
     "__version__",
     "authorize_action_for_user",
+    "canonical_ip",
+    "client_ip",
     "configure",
     "default_limiter",
 ]

@@ -71,6 +71,14 @@ class Decision:
 
 def denial_or_none(decision: Decision) -> Decision | None: ...
 
+def canonical_ip(address: str | bytes, ipv6_prefix: int = 128) -> str: ...
+
+class Proxies:
+    def __init__(self, forwarded: bool, hops: int, trusted: list[str],
+                 ipv6_prefix: int) -> None: ...
+    def client(self, peer: str | bytes | None,
+               lines: str | bytes | Iterable[str | bytes] | None) -> str: ...
+
 class Limiter:
     def __init__(self, texts: list[tuple[bytes, bytes]],
                  options: Mapping[str, str], clock: Clock | None,
