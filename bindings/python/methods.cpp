@@ -73,31 +73,37 @@ bool read_cost_and_levels(PyObject* const* values, Keywords* keywords) {
           read_switch(values[1], "levels", &keywords->levels));
 }
 
-PyObject* authorize_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
-                        PyObject* names) {
+constexpr std::array kNamesOfAll = {"authorize_all", "peek_all", "spend_all",
+                                    "refund_all"};
+
+// The same operations over several paths.
+template <std::int32_t operation>
+PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                     PyObject* names) {
   static constexpr std::array kNames = {"paths", "cost", "levels"};
-  static constexpr Signature kSignature = {"authorize_all", kNames, 1, 2};
+  static constexpr Signature kSignature = {kNamesOfAll[operation], kNames, 1,
+                                           2};
   Native* const native = native_of(self);
   if (native == nullptr) return nullptr;
   std::array<PyObject*, kNames.size()> values;
-  Keywords keywords;
-  keywords.levels = native->with_levels();
+  bool with_levels = native->with_levels();
   if (!kSignature.place({args, count, names}, values.data()) ||
-      !read_cost_and_levels(&values[1], &keywords)) {
+      (values[2] != nullptr &&
+       !read_switch(values[2], "levels", &with_levels))) {
     return nullptr;
   }
   try {
     PathList paths;
-    if (!paths.read(values[0], keywords.cost)) return nullptr;
-    if (keywords.levels) {
-      return decide_with_levels(native, LIMITREE_AUTHORIZE,
+    if (!paths.read(values[0], values[1])) return nullptr;
+    if (with_levels) {
+      return decide_with_levels(native, operation,
                                 {paths.data(), paths.size()});
     }
     limitree_decision decision;
     const bool done =
         native->call([&](limitree_limiter* limiter, limitree_error** error) {
-          return limitree_authorize_all(limiter, paths.data(), paths.size(),
-                                        &decision, error);
+          return limitree_decide(limiter, operation, paths.data(), paths.size(),
+                                 nullptr, 0, &decision, error);
         });
     return done ? new_decision(decision, nullptr) : nullptr;
   } catch (const std::bad_alloc&) {
@@ -192,11 +198,25 @@ std::array methods = {
            "refund($self, /, *path, cost=1, levels=None)\n--\n\n"
            "Give `cost` back to every limit along `path`, up to its "
            "capacity.\n\nRaises what authorize raises."),
-    method("authorize_all", authorize_all,
+    method("authorize_all", decide_all<LIMITREE_AUTHORIZE>,
            "authorize_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
            "Charge `cost` to every limit along all of `paths`, or nothing.\n\n"
-           "A bucket that several paths reach is charged once.  Raises what "
-           "authorize raises."),
+           "A list or tuple of costs has one for each path.  A bucket that "
+           "several paths reach\nis charged once, the largest of their costs.  "
+           "Raises what authorize raises, and\nValueError for another number "
+           "of costs."),
+    method("peek_all", decide_all<LIMITREE_PEEK>,
+           "peek_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
+           "Return the Decision that authorize_all would; store nothing."),
+    method("spend_all", decide_all<LIMITREE_SPEND>,
+           "spend_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
+           "Charge `cost` along all of `paths`, as spend; costs as those of "
+           "authorize_all."),
+    method(
+        "refund_all", decide_all<LIMITREE_REFUND>,
+        "refund_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
+        "Give `cost` back along all of `paths`, as refund; costs as those of "
+        "authorize_all."),
     method(
         "authorize_action_for_user", authorize_action_for_user,
         "authorize_action_for_user($self, /, user, action, cost=1, *, "

@@ -24,16 +24,37 @@ py::object items_of(PyObject* value, const char* name, const char* of_what) {
 
 }  // namespace
 
-bool PathList::read(PyObject* paths, std::int64_t cost) {
+bool PathList::read(PyObject* paths, PyObject* costs) {
   const py::object list = items_of(paths, "paths", "paths");
   if (!list) return false;
   const Py_ssize_t count = PyTuple_GET_SIZE(list.ptr());
   for (Py_ssize_t i = 0; i < count; ++i) {
     std::array<char, 40> name;
     std::snprintf(name.data(), name.size(), "paths[%zd]", i);
-    if (!append(PyTuple_GET_ITEM(list.ptr(), i), name.data(), cost)) {
-      return false;
-    }
+    if (!append(PyTuple_GET_ITEM(list.ptr(), i), name.data(), 1)) return false;
+  }
+  return costs == nullptr || read_costs(costs);
+}
+
+bool PathList::read_costs(PyObject* costs) {
+  if (!PyList_Check(costs) && !PyTuple_Check(costs)) {
+    std::int64_t cost;
+    if (!read_cost(costs, &cost)) return false;
+    for (limitree_path& path : paths_) path.cost = cost;
+    return true;
+  }
+  const auto list = py::reinterpret_steal<py::object>(PySequence_Tuple(costs));
+  if (!list) return false;
+  const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(list.ptr()));
+  if (count != paths_.size()) {
+    PyErr_Format(PyExc_ValueError, "there are %zu paths and %zu costs",
+                 paths_.size(), count);
+    return false;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    PyObject* const cost =
+        PyTuple_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i));
+    if (!read_cost(cost, &paths_[i].cost)) return false;
   }
   return true;
 }

@@ -1,4 +1,4 @@
-// The paths of authorize_all.
+// The paths of authorize_all and its like.
 
 #ifndef LIMITREE_PYTHON_PATH_LIST_HPP
 #define LIMITREE_PYTHON_PATH_LIST_HPP
@@ -13,14 +13,15 @@
 
 namespace limitree::python {
 
-// Several paths with the same cost.  Holds on to their segments: a list may be
+// Several paths, each with a cost.  Holds on to their segments: a list may be
 // changed by another thread while the store answers.
 class PathList {
  public:
-  // Reads an iterable of iterables of str or bytes.  False: a Python error is
-  // set; TypeError for a str in the place of a path, which would be taken for
-  // one segment for each of its letters.
-  bool read(PyObject* paths, std::int64_t cost);
+  // Reads an iterable of iterables of str or bytes, and their costs: an int for
+  // all, a list or tuple of one for each, or null for 1.  False: a Python error
+  // is set; TypeError for a str in the place of a path, which would be taken
+  // for one segment for each of its letters.
+  bool read(PyObject* paths, PyObject* costs);
 
   // The same for one path.
   bool read_one(PyObject* path, std::int64_t cost);
@@ -30,6 +31,7 @@ class PathList {
 
  private:
   bool append(PyObject* path, const char* name, std::int64_t cost);
+  bool read_costs(PyObject* costs);
 
   std::vector<pybind11::object> owners_;
   std::vector<std::vector<limitree_str>> segments_;

@@ -55,11 +55,14 @@ py::tuple answer_of(const limitree_completion& completion) {
 
 py::object start(Native& native, const Request& request,
                  const py::object& make_future) {
-  std::int64_t cost;
-  require(read_cost(request.cost.ptr(), &cost));
   PathList paths;
-  require(request.several ? paths.read(request.paths.ptr(), cost)
-                          : paths.read_one(request.paths.ptr(), cost));
+  if (request.several) {
+    require(paths.read(request.paths.ptr(), request.cost.ptr()));
+  } else {
+    std::int64_t cost;
+    require(read_cost(request.cost.ptr(), &cost));
+    require(paths.read_one(request.paths.ptr(), cost));
+  }
   auto pending = std::make_unique<Pending>();
   bool with_levels = native.with_levels();
   require(read_switch(request.levels.ptr(), "levels", &with_levels));

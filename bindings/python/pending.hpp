@@ -22,7 +22,7 @@ struct Request {
   std::int32_t operation;  // LIMITREE_AUTHORIZE ...
   pybind11::object paths;  // one path, or a sequence of them if `several`
   bool several;
-  pybind11::object cost;    // int
+  pybind11::object cost;    // int, or several as PathList::read takes them
   pybind11::object levels;  // bool or None, as the methods of Limiter take it
 };
 

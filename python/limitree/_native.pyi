@@ -2,6 +2,7 @@ from asyncio import Future
 from collections.abc import Callable, Iterable, Mapping
 from typing import final
 
+from limitree.demand import Costs
 from limitree.headers import Headers, Reset, Style
 from limitree.wait import Clock
 
@@ -92,8 +93,17 @@ class Limiter:
     def refund(self, *path: str | bytes, cost: int = 1,
                levels: bool | None = None) -> Decision: ...
     def authorize_all(self, paths: Iterable[Iterable[str | bytes]],
-                      cost: int = 1, *,
+                      cost: Costs = 1, *,
                       levels: bool | None = None) -> Decision: ...
+    def peek_all(self, paths: Iterable[Iterable[str | bytes]],
+                 cost: Costs = 1, *,
+                 levels: bool | None = None) -> Decision: ...
+    def spend_all(self, paths: Iterable[Iterable[str | bytes]],
+                  cost: Costs = 1, *,
+                  levels: bool | None = None) -> Decision: ...
+    def refund_all(self, paths: Iterable[Iterable[str | bytes]],
+                   cost: Costs = 1, *,
+                   levels: bool | None = None) -> Decision: ...
     def authorize_action_for_user(
         self, user: str | bytes, action: str | bytes, cost: int = 1, *,
         levels: bool | None = None) -> Decision | None: ...
@@ -103,7 +113,7 @@ class Limiter:
     def closed(self) -> bool: ...
     @property
     def is_remote(self) -> bool: ...
-    def _start(self, operation: int, paths: object, several: bool, cost: int,
+    def _start(self, operation: int, paths: object, several: bool, cost: Costs,
                levels: bool | None,
                make_future: Callable[[], Future[Decision]]
                ) -> Decision | Future[Decision]: ...

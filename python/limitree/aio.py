@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
 from limitree._native import denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
-from limitree.demand import CostOf, Demand, Segment, SegmentOf
+from limitree.demand import CostOf, Costs, Demand, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.limits import Limits
@@ -52,12 +52,36 @@ class AsyncLimiter:
         return await self._watch.ask(_AUTHORIZE, path, False, cost, levels)
 
     async def authorize_all(self, paths: Iterable[Iterable[Segment]],
-                            cost: int = 1, *,
+                            cost: Costs = 1, *,
                             levels: bool | None = None) -> Decision:
         """Charge every limit along all of `paths`, or none."""
         if self._watch is None:
             return self._limiter.authorize_all(paths, cost, levels=levels)
         return await self._watch.ask(_AUTHORIZE, paths, True, cost, levels)
+
+    async def peek_all(self, paths: Iterable[Iterable[Segment]],
+                       cost: Costs = 1, *,
+                       levels: bool | None = None) -> Decision:
+        """Return the Decision that authorize_all would; store nothing."""
+        if self._watch is None:
+            return self._limiter.peek_all(paths, cost, levels=levels)
+        return await self._watch.ask(_PEEK, paths, True, cost, levels)
+
+    async def spend_all(self, paths: Iterable[Iterable[Segment]],
+                        cost: Costs = 1, *,
+                        levels: bool | None = None) -> Decision:
+        """Charge along all of `paths` whether it fits or not."""
+        if self._watch is None:
+            return self._limiter.spend_all(paths, cost, levels=levels)
+        return await self._watch.ask(_SPEND, paths, True, cost, levels)
+
+    async def refund_all(self, paths: Iterable[Iterable[Segment]],
+                         cost: Costs = 1, *,
+                         levels: bool | None = None) -> Decision:
+        """Give back to every limit along all of `paths`."""
+        if self._watch is None:
+            return self._limiter.refund_all(paths, cost, levels=levels)
+        return await self._watch.ask(_REFUND, paths, True, cost, levels)
 
     async def authorize_action_for_user(
             self, user: Segment, action: Segment, cost: int = 1, *,
@@ -156,6 +180,10 @@ class AsyncLimiter:
     def reload(self, limits: Limits | None = None) -> None:
         """Swap the limits, as Limiter.reload."""
         self._limiter.reload(limits)
+
+    def put_beside(self, schema: Mapping[str, object]) -> None:
+        """Keep top-level names beside the limits, as Limiter.put_beside."""
+        self._limiter.put_beside(schema)
 
     def stats(self) -> Stats:
         """Return the counters."""

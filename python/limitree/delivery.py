@@ -6,6 +6,8 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
+from limitree.demand import Costs
+
 if TYPE_CHECKING:
     from limitree._native import Decision, Limiter
 
@@ -39,7 +41,7 @@ class Watch:
         self._waiting = 0
 
     async def ask(self, operation: int, paths: object, several: bool,
-                  cost: int, levels: bool | None) -> Decision:
+                  cost: Costs, levels: bool | None) -> Decision:
         """Return the Decision of the store.
 
         Raises RuntimeError while another event loop waits for answers.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 Segment = str | bytes
 SegmentOf = Segment | Callable[..., Segment]
+Costs = int | list[int] | tuple[int, ...]  # for all paths, or one for each
 CostOf = int | Callable[..., int]
 
 

@@ -138,6 +138,33 @@ def test_from_what_is_no_source(limits):
         limitree.Limiter(limits)
 
 
+def test_costs_of_several_paths(limiter):
+    paths = [["user", "alex", "trade"], ["job"]]
+    assert limiter.authorize_all(paths, [3, 1]).allowed
+    assert limiter.peek("user", "alex", "trade", cost=0).remaining == 3
+    assert limiter.authorize_all(paths, (0, 1)).limited
+    assert limiter.peek_all(paths, (3, 0)).allowed
+    assert limiter.peek_all(paths, (4, 0)).limited
+    assert limiter.spend_all(paths, [9, 0]).allowed
+    assert limiter.peek("user", "alex", "trade", cost=0).remaining == 0
+    limiter.refund_all(iter(paths), [2, 1])
+    assert limiter.peek("user", "alex", "trade", cost=0).remaining == 2
+    assert limiter.authorize("job").allowed
+    # The same bucket is charged once, the larger of the costs.
+    limiter.authorize_all([["user", "bob"], ["user", "bob"]], [2, 5])
+    assert limiter.peek("user", "bob", cost=0).remaining == 11
+
+
+@pytest.mark.parametrize("costs, error", [
+    ([1], ValueError), ((1, 1, 1), ValueError), ([1, -1], ValueError),
+    ([1, "1"], TypeError), ([1, None], TypeError), ({1, 2}, TypeError),
+    ([1, 1 << 64], OverflowError)])
+def test_costs_that_do_not_fit(limiter, costs, error):
+    with pytest.raises(error):
+        limiter.authorize_all([["job"], ["user", "x"]], costs)
+    assert limiter.peek("job").allowed
+
+
 def test_from_several(tmp_path):
     path = tmp_path / "limits.yaml"
     path.write_text("schema: {file: {limits: 3/s}}")
