@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import threading
 
 from limitree.decision import Decision
 from limitree.demand import Segment
 from limitree.errors import ConfigError
 from limitree.limiter import Limiter
 from limitree.limits import Limits
+from limitree.locks import ForkLock
 from limitree.wait import Clock
 
 _limiter: Limiter | None = None
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def configure(limits: Limits, store: str = "memory://", *,

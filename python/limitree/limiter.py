@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from limitree.decision import Decision
 from limitree.demand import CostOf, Demand, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limits import Limits, read, text_of_options
+from limitree.locks import ForkLock
 from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Waiting
 
@@ -42,10 +43,14 @@ class Limiter(_native.Limiter):
                  **options: object) -> None:
         if clock is None:
             clock = default_clock
-        texts = text_of_options({"store": store, **options})
-        super().__init__(read(limits), texts, clock, levels)
+        named = text_of_options({"store": store, **options})
+        texts = read(limits)
+        super().__init__(texts, named, clock, levels)
         self._limits = limits
-        self._store = texts["store"]
+        self._texts = texts  # of self._limits, as they were read
+        self._beside: dict[str, object] = {}
+        self._swapping = ForkLock()
+        self._store = named["store"]
         self.clock = clock  #: as it was given, or None
 
     def reload(self, limits: Limits | None = None) -> None:
@@ -56,8 +61,29 @@ class Limiter(_native.Limiter):
         """
         if limits is None:
             limits = self._limits
-        self._reload(read(limits))
-        self._limits = limits
+        texts = read(limits)
+        with self._swapping:
+            self._swap(texts, self._beside)
+            self._limits, self._texts = limits, texts
+
+    def put_beside(self, schema: Mapping[str, object]) -> None:
+        """Keep top-level names beside the limits, whatever reload brings.
+
+        For integrations, which have limits of their own: `schema` is what
+        stands below the key of that name in a limits.yaml; names that were put
+        before are replaced.  No file is read.  Raises ConfigError if a name is
+        one of the limits too, and everything stays as it was.
+        """
+        with self._swapping:
+            beside = {**self._beside, **schema}
+            self._swap(self._texts, beside)
+            self._beside = beside
+
+    def _swap(self, texts: list[tuple[bytes, bytes]],
+              beside: Mapping[str, object]) -> None:
+        own = read({"schema": beside}) if beside else []
+        # The longer text last: each is read together with those before it.
+        self._reload(own + texts)
 
     def stats(self) -> Stats:
         """Return the counters; takes about 1 ms per million buckets."""

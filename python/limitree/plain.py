@@ -1,0 +1,203 @@
+"""Limits as people write them beside a function: "5/second; 100/hour".
+
+Such a limit becomes a node of the tree, so that it is decided by the limiter
+that decides everything else, in the same step.  This is for the integrations
+with web frameworks; their decorators take such texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import NamedTuple, Protocol
+
+from limitree.demand import Segment
+from limitree.errors import ConfigError
+from limitree.limiter import Limiter
+from limitree.locks import ForkLock
+
+#: The most different limits below one PlainLimits.  Where texts are computed
+#: for each request, a mistake must not fill the memory.
+MAX_LIMITS = 10_000
+
+_SEPARATORS = re.compile(r"[;,|]")
+_LIMIT = re.compile(
+    r"\s*(?P<count>[0-9]+)\s*(?:/|per\s)\s*(?P<multiple>[0-9]+)?\s*"
+    r"(?P<unit>[a-z]+)?(?:\s+burst\s+(?P<burst>[0-9]+))?\s*", re.IGNORECASE)
+_SECONDS = {"second": 1, "sec": 1, "s": 1, "minute": 60, "min": 60, "m": 60,
+            "hour": 3600, "h": 3600, "day": 86400, "d": 86400,
+            "week": 604800, "w": 604800, "month": 2592000, "year": 31104000}
+_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+
+
+@dataclass(frozen=True)
+class PlainLimit:
+    """`count` tokens in `period` seconds, `burst` of them at once."""
+
+    count: int
+    period: int
+    burst: int
+
+    @property
+    def name(self) -> str:
+        """How it is called in keys and policies: "5/1s", "30/1m-burst10"."""
+        unit, seconds = next(one for one in _UNITS if self.period % one[1] == 0)
+        text = f"{self.count}/{self.period // seconds}{unit}"
+        return text if self.burst == self.count else f"{text}-burst{self.burst}"
+
+    @property
+    def node(self) -> dict[str, object]:
+        """The node of a tree that has this limit."""
+        return {"limits": asdict(self)}
+
+
+def parse(text: str) -> list[PlainLimit]:
+    """Return the limits in `text`, those that are the same only once.
+
+    A limit is ``5/second``, ``10 per minute``, ``1 per 5 minutes``, ``5/m``,
+    ``100/300`` (seconds), and perhaps `` burst 20``; ``;``, ``,`` or ``|``
+    separate several.  A month has 30 days and a year 360.  Raises ConfigError
+    for anything else, TypeError unless it is a str.
+    """
+    if not isinstance(text, str):
+        raise TypeError("limits must be a str such as '5/second', not "
+                        f"{type(text).__name__}")
+    found = [_parse_one(part, text) for part in _SEPARATORS.split(text)]
+    return list(dict.fromkeys(found))
+
+
+def _parse_one(part: str, text: str) -> PlainLimit:
+    match = _LIMIT.fullmatch(part)
+    if match is None or not (match["unit"] or match["multiple"]):
+        raise ConfigError(f"limits are written as '5/second; 100 per 2 hours', "
+                          f"{text!r} is not")
+    seconds = _seconds_of(match["unit"], text)
+    count = int(match["count"])
+    limit = PlainLimit(count, int(match["multiple"] or 1) * seconds,
+                       int(match["burst"] or count))
+    for what, number in asdict(limit).items():
+        if number < 1:
+            raise ConfigError(f"{what} must be greater than 0 in {text!r}")
+    return limit
+
+
+def _seconds_of(unit: str | None, text: str) -> int:
+    word = (unit or "s").lower()
+    if len(word) > 3:  # "ms" is no plural
+        word = word.removesuffix("s")
+    seconds = _SECONDS.get(word)
+    if seconds is None:
+        raise ConfigError(f"there is no unit {unit!r}, in {text!r}")
+    return seconds
+
+
+class Ruled(Protocol):
+    """What both limiters have."""
+
+    def put_beside(self, schema: Mapping[str, object]) -> None:
+        """See Limiter.put_beside."""
+
+
+class PlainRule(NamedTuple):
+    """Limits under a scope, each with a bucket for each key."""
+
+    root: str
+    scope: str
+    limits: tuple[PlainLimit, ...]
+    names: tuple[str, ...]  # of the limits
+
+    def paths(self, key: Segment) -> list[tuple[Segment, ...]]:
+        """Return the paths to the buckets of `key`, one for each limit."""
+        root, scope = self.root, self.scope
+        return [(root, scope, key, name) for name in self.names]
+
+
+class PlainLimits:
+    """The plain limits of a program, as nodes of a tree.
+
+    Limits of one scope lie at ``<root>:<scope>/*/<name of the limit>``; ``*``
+    is the key of a caller.  The names come from what was written, not from the
+    order in which modules are imported, so all processes of a program have the
+    same ones.
+
+    Rules may be added at any time and by any thread; a limiter knows them after
+    `update`, which costs nothing if there is nothing new.
+    """
+
+    def __init__(self, root: str = "view") -> None:
+        self._root = root
+        self._scopes: dict[str, dict[str, PlainLimit]] = {}
+        self._rules: dict[tuple[str, str], PlainRule] = {}
+        self._count = 0
+        self._lock = ForkLock()
+        self._news = True
+
+    def rule(self, text: str, scope: str) -> PlainRule:
+        """Return the rule for the limits in `text`, adding it if it is new.
+
+        `scope` is the name of what is limited, such as an endpoint.  Raises
+        ConfigError if the limits are refused, ValueError for a scope that is
+        empty or has a ``*``.
+        """
+        known = self._rules.get((scope, text))
+        if known is not None:
+            return known
+        if not scope or "*" in scope:
+            raise ValueError(f"a scope must be a name without *, is {scope!r}")
+        limits = parse(text)
+        _check(limits, text)
+        with self._lock:
+            self._add(scope, limits, text)
+            rule = PlainRule(self._root, scope, tuple(limits),
+                             tuple(limit.name for limit in limits))
+            self._rules[scope, text] = rule
+        return rule
+
+    def _add(self, scope: str, limits: list[PlainLimit], text: str) -> None:
+        of_scope = self._scopes.setdefault(scope, {})
+        new = {limit.name: limit for limit in limits
+               if limit.name not in of_scope}
+        if self._count + len(new) > MAX_LIMITS:
+            raise ConfigError(f"{text!r} would be one limit too many: there "
+                              f"are {self._count} different ones already")
+        of_scope.update(new)
+        self._count += len(new)
+        self._news |= bool(new)
+
+    def update(self, limiter: Ruled) -> None:
+        """Let `limiter`, always the same one, know what is new.
+
+        Raises ConfigError if its own limits have a top-level name `root`.
+        """
+        if not self._news:
+            return
+        with self._lock:
+            if self._news:
+                limiter.put_beside(self.schema())
+                self._news = False
+
+    def schema(self) -> dict[str, object]:
+        """Return the top-level name with all that is below."""
+        if not self._count:
+            return {self._root: {}}
+        scopes = {scope: {"children": {"*": {"children": {
+            name: limit.node for name, limit in limits.items()}}}}
+            for scope, limits in self._scopes.items() if limits}
+        return {self._root: {"children": scopes}}
+
+    def __iter__(self) -> Iterator[PlainRule]:
+        return iter(list(self._rules.values()))
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+
+def _check(limits: list[PlainLimit], text: str) -> None:
+    """Let the core say what it does not take, such as 2/nanosecond."""
+    nodes = {limit.name: limit.node for limit in limits}
+    try:
+        Limiter({"schema": {"of": {"children": nodes}}}).close()
+    except ConfigError as error:
+        what = error.messages[0].split(": ", 1)[-1]
+        raise ConfigError(f"{what}, in {text!r}") from None

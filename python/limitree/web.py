@@ -1,0 +1,62 @@
+"""What a web server answers when a request is denied, or cannot be decided.
+
+The integrations with frameworks share it, so that a client sees the same
+whatever stands behind.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import NamedTuple
+
+from limitree._native import Decision
+from limitree.errors import StoreError
+from limitree.headers import Headers, Reset, Style, headers, problem
+
+logger = logging.getLogger("limitree")
+
+
+class Answer(NamedTuple):
+    """A whole HTTP response."""
+
+    status: int
+    reason: str
+    headers: Headers
+    body: bytes
+
+    @property
+    def status_line(self) -> str:
+        """As WSGI wants it: "429 Too Many Requests"."""
+        return f"{self.status} {self.reason}"
+
+
+def denial(decision: Decision, style: Style = "ietf",
+           reset: Reset = "delta") -> Answer:
+    """Return the 429 for a decision that is limited.
+
+    Raises ValueError for one that is not, and what headers() raises.
+    """
+    return _problem(429, "Too Many Requests", problem(decision),
+                    headers(decision, style, reset))
+
+
+def unavailable(error: StoreError) -> Answer:
+    """Return the 503 for a request that no store would decide.
+
+    Nothing of `error` is told to the client; it goes to the log "limitree".
+    """
+    logger.error("a request was refused, for it could not be decided: %s",
+                 error)
+    return _problem(503, "Service Unavailable",
+                    {"type": "about:blank", "title": "Service Unavailable",
+                     "status": 503}, [("Retry-After", "1")])
+
+
+def _problem(status: int, reason: str, members: dict[str, object],
+             extra: Headers) -> Answer:
+    body = json.dumps(members).encode()
+    return Answer(status, reason, [
+        ("Content-Type", "application/problem+json"),
+        ("Content-Length", str(len(body))),
+        ("Cache-Control", "no-store"), *extra], body)

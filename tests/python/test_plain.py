@@ -1,0 +1,237 @@
+"""Limits as texts, and how they get into a limiter's tree."""
+
+import os
+import threading
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+import limitree
+from conftest import USERS
+from limitree import plain
+from limitree.plain import PlainLimits, parse
+
+
+@pytest.mark.parametrize("text, names", [
+    ("5/second", ["5/1s"]),
+    ("5/second;100/hour", ["5/1s", "100/1h"]),
+    (" 5 per minute , 7 PER 2 Hours|3/day", ["5/1m", "7/2h", "3/1d"]),
+    ("1/5 minutes", ["1/5m"]),
+    ("1 per 5minute", ["1/5m"]),
+    ("10/60 seconds; 10/minute", ["10/1m"]),
+    ("1/s;2/sec;3/m;4/min;5/h;6/d;7/w;8/week", [
+        "1/1s", "2/1s", "3/1m", "4/1m", "5/1h", "6/1d", "7/7d", "8/7d"]),
+    ("1/month;1/year;90/90 minutes", ["1/30d", "1/360d", "90/90m"]),
+    ("100/300", ["100/5m"]),
+    ("30/minute burst 5;5/s burst 5", ["30/1m-burst5", "5/1s"]),
+])
+def test_what_is_read(text, names):
+    assert [limit.name for limit in parse(text)] == names
+
+
+@pytest.mark.parametrize("text, what", [
+    ("", "'' is not"),
+    ("5", "'5' is not"),
+    ("5/", "'5/' is not"),
+    ("5/s;", "'5/s;' is not"),
+    ("-5/s", "'-5/s' is not"),
+    ("five/s", "'five/s' is not"),
+    ("5/s burst", "'5/s burst' is not"),
+    ("5/fortnight", "there is no unit 'fortnight', in '5/fortnight'"),
+    ("5/ms", "there is no unit 'ms', in '5/ms'"),
+    ("5/ss", "there is no unit 'ss', in '5/ss'"),
+    ("1/s; 0/hour", "count must be greater than 0 in '1/s; 0/hour'"),
+    ("1/0 hours", "period must be greater than 0 in '1/0 hours'"),
+    ("1/s burst 0", "burst must be greater than 0 in '1/s burst 0'"),
+    ("10000000000/s", "count 10000000000 in .* in '10000000000/s'"),
+    ("1/200 years", "'1/200 years'"),
+])
+def test_what_is_refused(text, what):
+    with pytest.raises(limitree.ConfigError, match=what):
+        PlainLimits().rule(text, "trade")
+
+
+@pytest.mark.parametrize("text", [None, 5, b"5/s", ["5/s"]])
+def test_what_is_no_text(text):
+    with pytest.raises(TypeError, match="must be a str such as"):
+        parse(text)
+
+
+@pytest.mark.parametrize("scope", ["", "*", "a*b"])
+def test_a_scope_is_a_name(scope):
+    with pytest.raises(ValueError, match="must be a name without"):
+        PlainLimits().rule("5/s", scope)
+
+
+@hypothesis.given(st.text("0123456789/ persndhbut;,|", max_size=20))
+def test_a_text_is_read_or_refused(text):
+    try:
+        limits = parse(text)
+    except limitree.ConfigError:
+        return
+    again = parse(";".join(limit.name.replace("-burst", " burst ")
+                           for limit in limits))
+    assert again == limits
+
+
+# ---- In a limiter -----------------------------------------------------------
+
+
+def test_one_tree_with_the_limits_of_the_user(limiter):
+    plain_limits = PlainLimits()
+    rule = plain_limits.rule("2/second; 3/hour", "trade")
+    plain_limits.update(limiter)
+    paths = [*rule.paths("alex"), ("user", "alex", "trade")]
+
+    decision = limiter.authorize_all(paths, levels=True)
+    assert [(level.policy, level.limit) for level in decision.levels] == [
+        ("view:trade/*/2/1s", 2), ("view:trade/*/3/1h", 3),
+        ("user:*", 16), ("user:*/trade", 6)]
+    assert limiter.authorize_all(paths).allowed
+    # Denied by one, so nothing is charged anywhere.
+    assert limiter.authorize_all(paths).limited
+    assert limiter.peek("user", "alex", "trade", cost=0).remaining == 4
+    assert limiter.peek_all(rule.paths("bob")).remaining == 1
+
+
+def test_names_do_not_depend_on_the_order():
+    texts = [("5/s", "b"), ("1/h;5/s", "a"), ("10/m", "b")]
+    keys = []
+    for order in (texts, texts[::-1]):
+        plain_limits = PlainLimits()
+        rules = {(scope, text): plain_limits.rule(text, scope)
+                 for text, scope in order}
+        keys.append({name: rule.paths("x") for name, rule in rules.items()})
+    assert keys[0] == keys[1]
+
+
+def test_rules_that_come_later(limiter):
+    plain_limits = PlainLimits()
+    first = plain_limits.rule("2/hour", "first")
+    plain_limits.update(limiter)
+    assert limiter.authorize_all(first.paths("a"), 2).allowed
+    later = plain_limits.rule("3/hour", "later")
+    with_more = plain_limits.rule("9/hour;2/hour", "first")
+    plain_limits.update(limiter)
+    reloads = limiter.stats().reloads
+    plain_limits.update(limiter)
+    assert limiter.stats().reloads == reloads, "nothing is new"
+    assert limiter.authorize_all(later.paths("a")).limit == 3
+    # Buckets keep their state, and are those of the limit, not of the rule.
+    assert limiter.authorize_all(with_more.paths("a")).limited
+    assert plain_limits.rule("2/hour", "first") is first
+
+
+def test_the_limits_of_the_user_may_be_swapped(limiter, tmp_path):
+    plain_limits = PlainLimits()
+    rule = plain_limits.rule("2/hour", "first")
+    plain_limits.update(limiter)
+    limiter.reload("schema: {job: {limits: 7/s}}")
+    assert limiter.peek("job").limit == 7
+    assert limiter.peek_all(rule.paths("a")).limit == 2
+    with pytest.raises(limitree.ConfigError, match='"view" is a top-level name '
+                                                   'of limits already'):
+        limiter.reload("schema: {view: {limits: 7/s}}")
+    assert limiter.peek("job").limit == 7
+
+    # The file is not read again because a rule is new.
+    path = tmp_path / "limits.yaml"
+    path.write_text("schema: {job: {limits: 8/s}}")
+    limiter.reload(path)
+    path.write_text("schema: [")
+    plain_limits.rule("3/hour", "first")
+    plain_limits.update(limiter)
+    assert limiter.peek("job").limit == 8
+
+
+def test_a_name_that_the_limits_have_already(limiter):
+    plain_limits = PlainLimits(root="user")
+    plain_limits.rule("2/hour", "first")
+    for _ in range(2):  # it is not taken for done
+        with pytest.raises(limitree.ConfigError, match='"user" is a top-level'):
+            plain_limits.update(limiter)
+    assert limiter.authorize("user", "alex").limit == 16
+
+
+def test_without_a_rule():
+    limiter = limitree.Limiter(USERS)
+    PlainLimits().update(limiter)
+    assert limiter.authorize("view", "x").unlimited
+
+
+def test_keys_are_segments(limiter):
+    plain_limits = PlainLimits()
+    rule = plain_limits.rule("2/hour", "trade")
+    plain_limits.update(limiter)
+    for key in ("a:b", "*", "", b"\xff", "2/1h"):
+        assert [limiter.authorize_all(rule.paths(key)).limited
+                for _ in range(3)] == [False, False, True], key
+    with pytest.raises(TypeError):
+        limiter.authorize_all(rule.paths(None))
+
+
+def test_there_is_an_end_to_them(monkeypatch):
+    monkeypatch.setattr(plain, "MAX_LIMITS", 5)
+    plain_limits = PlainLimits()
+    for i in range(1, 6):
+        plain_limits.rule(f"{i}/s", "x")
+    with pytest.raises(limitree.ConfigError, match="one limit too many"):
+        plain_limits.rule("6/s", "x")
+    assert plain_limits.rule("5/s;4/s", "x").names == ("5/1s", "4/1s")
+
+
+def test_rules_from_many_threads(limiter):
+    plain_limits = PlainLimits()
+    failures = []
+
+    def work(i):
+        try:
+            for j in range(1, 40):
+                rule = plain_limits.rule(f"{j}/hour", f"scope{i % 2}")
+                plain_limits.update(limiter)
+                limit = limiter.peek_all(rule.paths("a")).limit
+                assert limit == j, (limit, j)
+                if j % 10 == 0:
+                    limiter.reload(USERS)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(plain_limits) == 2 * 39
+
+
+def test_forks_while_threads_add_rules(limiter):
+    plain_limits = PlainLimits()
+    done = threading.Event()
+
+    def work():
+        for i in range(1, 5000):
+            plain_limits.rule(f"{i}/hour", "busy")
+            plain_limits.update(limiter)
+            if done.is_set():
+                return
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for i in range(20):
+            child = os.fork()
+            if child == 0:
+                try:
+                    rule = plain_limits.rule(f"{i + 1}/minute", "child")
+                    plain_limits.update(limiter)
+                    limit = limiter.peek_all(rule.paths("a")).limit
+                    os._exit(7 if limit == i + 1 else 1)
+                finally:
+                    os._exit(255)
+            status = os.waitpid(child, 0)[1]
+            assert os.waitstatus_to_exitcode(status) == 7
+    finally:
+        done.set()
+        thread.join()
