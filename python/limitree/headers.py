@@ -51,6 +51,31 @@ def headers(decision: Decision, style: Style = "ietf",
     return found + _retry_after(decision)
 
 
+def combined(decisions: list[Decision], style: Style = "ietf",
+             reset: Reset = "delta") -> Headers:
+    """Return the headers of a response that several decisions lie behind.
+
+    Where a style has room for one limit it is that of the tightest decision: a
+    denial, or the longest wait, or the fewest left.  Raises what headers does.
+    """
+    if style != "ietf" or len(decisions) == 1:
+        return headers(max(decisions, key=_tightness), style, reset)
+    joined: dict[str, str] = {}
+    for decision in decisions:
+        for name, value in headers(decision, style):
+            if name not in joined:
+                joined[name] = value
+            elif name == "Retry-After":
+                joined[name] = str(max(int(joined[name]), int(value)))
+            else:
+                joined[name] += f", {value}"
+    return list(joined.items())
+
+
+def _tightness(decision: Decision) -> tuple[bool, float, int]:
+    return decision.limited, decision.next_after, -decision.remaining
+
+
 def problem(decision: Decision) -> dict[str, object]:
     """Return the members of the body of a 429, ``application/problem+json``.
 

@@ -1,0 +1,220 @@
+"""Limits before an ASGI application, for HTTP and for websockets.
+
+    app = LimitreeMiddleware(app, limits="limits.yaml", store="redis://...")
+
+A request that is denied never reaches the application.  Responses tell what is
+left, streams included, since their headers are added as they start.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from limitree import web
+from limitree.aio import AsyncLimiter
+from limitree.clients import ClientIp, client_ip
+from limitree.decision import Decision
+from limitree.errors import StoreError
+from limitree.headers import Headers, Reset, Style, combined
+from limitree.keeper import App, Keeper, Message, Receive, Scope, Send
+from limitree.limits import Limits
+from limitree.wait import Clock
+
+__all__ = ["LimitreeMiddleware", "Record", "Telling", "decide", "refuse"]
+
+# Messages by which an application begins to answer.
+_STARTS = ("http.response.start", "websocket.accept",
+           "websocket.http.response.start")
+_POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013  # of RFC 6455
+
+
+class Record:
+    """What was decided about one connection: ``scope["limitree"]``."""
+
+    __slots__ = ("decisions", "limiter")
+
+    def __init__(self) -> None:
+        self.decisions: list[Decision] = []  #: in the order they were made
+        #: The integration that looks after the connection, if any does.
+        self.limiter: Any = None
+
+
+class Telling:
+    """An ASGI middleware that tells in headers what `Record` has.
+
+    The base of others; it decides nothing.
+    """
+
+    def __init__(self, app: App, keeper: Keeper, style: Style,
+                 reset: Reset) -> None:
+        self.app = app
+        self._keeper = keeper
+        self._style = style
+        self._reset = reset
+
+    async def __call__(self, scope: Scope, receive: Receive,
+                       send: Send) -> None:
+        kind = scope["type"]
+        if kind == "lifespan":
+            await self._keeper.lifespan(self.app, scope, receive, send)
+        elif kind not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+        elif "limitree" in scope:  # one outside of this tells it all
+            await self.serve(scope, receive, send)
+        else:
+            record = scope["limitree"] = Record()
+            await self.serve(scope, receive, self._telling(record, send))
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection."""
+        await self.app(scope, receive, send)
+
+    def _telling(self, record: Record, send: Send) -> Send:
+        async def tell(message: Message) -> None:
+            if message["type"] in _STARTS and record.decisions:
+                told = combined(record.decisions, self._style, self._reset)
+                message["headers"] = _added(message.get("headers", ()), told)
+            await send(message)
+        return tell
+
+
+def _added(before: Iterable[Iterable[bytes]], told: Headers
+           ) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a response with ours; its own Retry-After stays."""
+    found = [(bytes(name), bytes(value)) for name, value in before]
+    own = {name.lower() for name, _ in found}
+    return found + [
+        (name.lower().encode(), value.encode()) for name, value in told
+        if name != "Retry-After" or b"retry-after" not in own]
+
+
+class LimitreeMiddleware(Telling):
+    """Asks a limiter about every connection before the application sees it.
+
+    ``limits`` are those of a limiter that is made of them, with ``store`` and
+    ``options`` as AsyncLimiter takes them, and closed when the application
+    ends; or an AsyncLimiter, which is left open.
+
+    ``path`` gets the scope of a connection and returns its path, or a list of
+    paths, which are decided all or nothing; it may be async.  Without it the
+    path is ``("ip", <the client's address>)``, as ``client_ip`` tells it.
+    ``cost`` is a number or gets the scope, too.  ``exclude`` are URL paths that
+    are not limited, where ``/static/*`` stands for all below ``/static/``; or
+    it gets the scope and says whether that is so.
+
+    A denied request gets a 429; ``response`` gets the scope and the Decision
+    and returns another one, as an ASGI application.  Where the store fails and
+    ``on_store_error`` is ``raise``, the answer is 503.  Raises what
+    AsyncLimiter raises; what ``path`` and ``cost`` raise goes to the server, as
+    do errors of the limiter about what they have returned.
+    """
+
+    def __init__(self, app: App, limits: Limits | AsyncLimiter,
+                 store: str = "memory://", *,
+                 path: Callable[[Scope], Any] | None = None,
+                 client_ip: ClientIp = client_ip(),
+                 cost: int | Callable[[Scope], Any] = 1,
+                 exclude: Iterable[str] | Callable[[Scope], bool] = (),
+                 headers: Style = "ietf", reset: Reset = "delta",
+                 response: Callable[[Scope, Decision], App] | None = None,
+                 clock: Clock | None = None, **options: object) -> None:
+        super().__init__(app, Keeper(limits, store,
+                                     {"clock": clock, **options}),
+                         headers, reset)
+        self._path = path or (lambda scope: ("ip", client_ip.of_scope(scope)))
+        self._cost = cost
+        self._is_excluded = exclude if callable(exclude) else _one_of(exclude)
+        self._response = response
+
+    @property
+    def limiter(self) -> AsyncLimiter:
+        """The limiter that is asked."""
+        return self._keeper.limiter
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection, if it may have one."""
+        if self._is_excluded(scope):
+            await self.app(scope, receive, send)
+            return
+        try:
+            decision = await self._decide(scope)
+        except StoreError as error:
+            await refuse(web.unavailable(error), scope, receive, send)
+            return
+        scope["limitree"].decisions.append(decision)
+        if decision.allowed:
+            await self.app(scope, receive, send)
+        elif self._response is not None and can_respond(scope):
+            if scope["type"] == "websocket":
+                await receive()  # websocket.connect
+            await self._response(scope, decision)(scope, receive, send)
+        else:
+            await refuse(web.denial(decision, "none"), scope, receive, send)
+
+    async def _decide(self, scope: Scope) -> Decision:
+        asked = self._path(scope)
+        if inspect.isawaitable(asked):
+            asked = await asked
+        cost = self._cost(scope) if callable(self._cost) else self._cost
+        if inspect.isawaitable(cost):
+            cost = await cost
+        return await decide(self.limiter, asked, cast(int, cost))
+
+
+def _one_of(paths: Iterable[str]) -> Callable[[Scope], bool]:
+    if isinstance(paths, (str, bytes)):
+        raise TypeError("exclude must be a sequence of URL paths, not "
+                        f"{type(paths).__name__}")
+    listed = list(paths)
+    exact = frozenset(path for path in listed if not path.endswith("/*"))
+    below = tuple(path[:-1] for path in listed if path.endswith("/*"))
+
+    def is_one(scope: Scope) -> bool:
+        path = scope["path"]
+        return path in exact or path.startswith(below)
+    return is_one
+
+
+async def decide(limiter: AsyncLimiter, asked: Any, cost: int) -> Decision:
+    """Return the Decision for a path or a list of paths, with its levels.
+
+    Raises TypeError for anything else: a function that returns None has
+    forgotten to say what it wants.
+    """
+    if asked is None or isinstance(asked, (str, bytes)):
+        raise TypeError("a path must be a sequence of segments, or a list of "
+                        f"paths, not {type(asked).__name__}")
+    parts = list(asked)
+    if parts and isinstance(parts[0], (str, bytes)):
+        return await limiter.authorize(*parts, cost=cost, levels=True)
+    return await limiter.authorize_all(parts, cost, levels=True)
+
+
+def can_respond(scope: Scope) -> bool:
+    """Whether a connection that is refused can be told why."""
+    return (scope["type"] == "http"
+            or "websocket.http.response" in (scope.get("extensions") or ()))
+
+
+async def refuse(answer: web.Answer, scope: Scope, receive: Receive,
+                 send: Send) -> None:
+    """Send `answer`, or close the websocket, which was not accepted yet.
+
+    The server then says 403 to the client, unless it lets us say more.
+    """
+    if scope["type"] == "websocket":
+        await receive()  # websocket.connect
+    if not can_respond(scope):
+        code = (_POLICY_VIOLATION if answer.status == 429
+                else _TRY_AGAIN_LATER)
+        await send({"type": "websocket.close", "code": code,
+                    "reason": answer.reason})
+        return
+    kind = ("http.response" if scope["type"] == "http"
+            else "websocket.http.response")
+    await send({"type": f"{kind}.start", "status": answer.status,
+                "headers": [(name.lower().encode(), value.encode())
+                            for name, value in answer.headers]})
+    await send({"type": f"{kind}.body", "body": answer.body})

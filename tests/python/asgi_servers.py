@@ -1,0 +1,62 @@
+"""ASGI servers of their own for a test: uvicorn and hypercorn, on free ports.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:([1-9]\d*)")
+
+#: As arguments for `serve`.
+SERVERS = {
+    "uvicorn": ["uvicorn", "--port", "0", "--loop", "asyncio",
+                "--no-proxy-headers"],
+    "uvicorn-uvloop": ["uvicorn", "--port", "0", "--loop", "uvloop",
+                       "--no-proxy-headers"],
+    "hypercorn": ["hypercorn", "--bind", "127.0.0.1:0"],
+    "hypercorn-uvloop": ["hypercorn", "--bind", "127.0.0.1:0",
+                         "--worker-class", "uvloop"],
+}
+
+
+@contextlib.contextmanager
+def serve(server, application, *options, cwd=HERE, **environment):
+    """Yields the address of a server, once it listens, and its process."""
+    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *SERVERS[server], *options, application],
+            stdout=log, stderr=log, cwd=cwd,
+            env={**os.environ, "PYTHONPATH": path, **environment})
+        try:
+            yield _address(process, log), process
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            finally:
+                process.kill()
+
+
+def _address(process, log):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        log.seek(0)
+        found = _ADDRESS.search(log.read())
+        if found and _listens(int(found[1])):
+            return found[0]
+        time.sleep(0.02)
+    log.seek(0)
+    raise RuntimeError(f"the server does not listen:\n{log.read()}")
+
+
+def _listens(port):
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
