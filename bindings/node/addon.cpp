@@ -136,6 +136,15 @@ Napi::Value policy(const Napi::CallbackInfo& info) {
   });
 }
 
+// root(name): a number for a first segment.
+Napi::Value root(const Napi::CallbackInfo& info) {
+  return told(info, [&]() -> Napi::Value {
+    const std::size_t number =
+        native_of(info).roots().add(info[0].As<Napi::String>().Utf8Value());
+    return Napi::Number::New(info.Env(), static_cast<double>(number));
+  });
+}
+
 Napi::Value close(const Napi::CallbackInfo& info) {
   native_of(info).close();
   return info.Env().Undefined();
@@ -176,6 +185,7 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add("limitStats", limit_stats);
   add("prometheus", prometheus);
   add("policy", policy);
+  add("root", root);
   add("close", close);
   return functions;
 }

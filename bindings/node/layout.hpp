@@ -19,23 +19,23 @@ enum Input : std::size_t {
   kNowRest,     // and its nanoseconds
   kPathCount,   // 1, or of several paths, whose sizes are at kInputSize;
                 // kUserAndAction: one path that the caller gave as these
+  kRoot,        // the number of the first segment, which is then not among the
+                // arguments; 0: it is
   kPending,     // what start() says: 1 if the answer is to come
   kInputSize
 };
 inline constexpr double kUserAndAction = 0;
 
 // What is written at kInputSize after a call, and for each answer of a batch.
+// Times are nanoseconds: to divide them is for who looks at them.
 enum DecisionField : std::size_t {
   kLimit,
   kRemaining,
-  kRetryAfterMs,  // -1 if allowed, Infinity if never
-  kResetAfterMs,
-  kNextAfterMs,
-  kBits,         // limited | flags << 1 | source << 16
-  kLevel,        // the binding one, or -1
-  kLevelCount,   // of levels that follow
-  kRetryAfterS,  // rounded up, as in the cell
-  kResetAfterS,
+  kRetryAfterNs,  // -1 if allowed, LIMITREE_NEVER if never
+  kResetAfterNs,
+  kNextAfterNs,
+  kBits,        // limited | flags << 1 | source << 16
+  kLevelCount,  // of levels that follow
   kDecisionSize
 };
 
@@ -43,10 +43,10 @@ enum LevelField : std::size_t {
   kPolicy,  // its number, for policy()
   kLevelLimit,
   kLevelRemaining,
-  kLevelRetryAfterMs,
-  kLevelResetAfterMs,
-  kLevelNextAfterMs,
-  kWindowMs,
+  kLevelRetryAfterNs,
+  kLevelResetAfterNs,
+  kLevelNextAfterNs,
+  kWindowNs,
   kLevelCost,
   kLevelBits,  // limited | charged << 1 | mode << 2
   kPath,

@@ -27,6 +27,7 @@ class Native : public std::enable_shared_from_this<Native> {
   bool is_remote() const { return is_remote_; }
   Environment& environment() const { return environment_; }
   Policies& policies() { return policies_; }
+  Roots& roots() { return roots_; }
   // Empty if the limiter is closed: the names went with it.
   limitree_str policy(std::size_t number) const {
     return engine_ == nullptr ? limitree_str{} : policies_.at(number);
@@ -63,6 +64,7 @@ class Native : public std::enable_shared_from_this<Native> {
   std::size_t pending_ = 0;
   std::shared_ptr<Native> self_;  // while something is pending
   Policies policies_;
+  Roots roots_;
   Watch watch_;
 };
 

@@ -5,7 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "layout.hpp"
@@ -26,6 +29,23 @@ class Policies {
  private:
   std::unordered_map<const char*, std::size_t> numbers_;
   std::vector<limitree_str> policies_;
+};
+
+// First segments that need not be read again, with numbers from 1.  There are
+// as many as trees have top-level names; callers do not name them.
+class Roots {
+ public:
+  std::size_t add(std::string name) {
+    names_.push_back(std::move(name));
+    return names_.size();
+  }
+  limitree_str at(std::size_t number) const {
+    const std::string& name = names_.at(number - 1);
+    return {name.data(), name.size()};
+  }
+
+ private:
+  std::deque<std::string> names_;  // which stay where they are
 };
 
 // Writes kDecisionSize numbers and says that `level_count` rows follow.

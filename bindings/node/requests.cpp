@@ -75,9 +75,11 @@ bool Request::read(napi_env env, napi_callback_info info) {
   cost_ = static_cast<std::int64_t>(numbers_[kCost]);
   wants_levels_ = numbers_[kWithLevels] != 0;
   path_count_ = static_cast<std::size_t>(numbers_[kPathCount]);
+  const auto root = static_cast<std::size_t>(numbers_[kRoot]);
+  if (root != 0) segments_.begin_with(native_->roots().at(root));
   std::size_t index = 0;
-  const std::string wrong = segments_.read(env, values, count, &index);
-  if (!wrong.empty()) {
+  const char* const wrong = segments_.read(env, values, count, &index);
+  if (wrong != nullptr) {
     return refuse(LIMITREE_INVALID_ARGUMENT, place_of(index) + " " + wrong);
   }
   return true;

@@ -30,20 +30,20 @@ void append_code_point(char32_t code, std::string* out) {
   }
 }
 
-const char* name_of(napi_valuetype type) {
+const char* refuse(napi_valuetype type) {
   switch (type) {
     case napi_undefined:
-      return "undefined";
+      return "must be a string, is undefined";
     case napi_null:
-      return "null";
+      return "must be a string, is null";
     case napi_boolean:
-      return "a boolean";
+      return "must be a string, is a boolean";
     case napi_symbol:
-      return "a symbol";
+      return "must be a string, is a symbol";
     case napi_function:
-      return "a function";
+      return "must be a string, is a function";
     default:
-      return "an object";
+      return "must be a string, is an object";
   }
 }
 
@@ -67,25 +67,25 @@ bool append_utf8(std::u16string_view text, std::string* out) {
   return true;
 }
 
-std::string Segments::read(napi_env env, const napi_value* values,
+const char* Segments::read(napi_env env, const napi_value* values,
                            std::size_t count, std::size_t* index) {
   limitree_str* segments = few_.data();
-  if (count > few_.size()) {
-    many_.resize(count);
+  if (size_ + count > few_.size()) {
+    many_.assign(few_.data(), few_.data() + size_);
+    many_.resize(size_ + count);
     segments = many_.data();
   }
-  size_ = count;
-  for (std::size_t i = 0; i < count; ++i) {
-    std::string wrong = read_one(env, values[i], &segments[i]);
-    if (!wrong.empty()) {
-      *index = i;
+  for (std::size_t i = 0; i < count; ++i, ++size_) {
+    const char* const wrong = read_one(env, values[i], &segments[size_]);
+    if (wrong != nullptr) {
+      *index = size_;
       return wrong;
     }
   }
-  return {};
+  return nullptr;
 }
 
-std::string Segments::read_one(napi_env env, napi_value value,
+const char* Segments::read_one(napi_env env, napi_value value,
                                limitree_str* segment) {
   std::array<char16_t, 128> wide;
   std::size_t length = 0;
@@ -109,7 +109,7 @@ std::string Segments::read_one(napi_env env, napi_value value,
 }
 
 // Whole numbers are what many callers are known by.
-std::string Segments::read_other(napi_env env, napi_value value,
+const char* Segments::read_other(napi_env env, napi_value value,
                                  limitree_str* segment) {
   napi_valuetype type = napi_undefined;
   napi_typeof(env, value, &type);
@@ -120,7 +120,7 @@ std::string Segments::read_other(napi_env env, napi_value value,
       return "must be a string or a whole number, is another number";
     }
   } else if (type != napi_bigint) {
-    return std::string("must be a string, is ") + name_of(type);
+    return refuse(type);
   }
   napi_value text;
   if (napi_coerce_to_string(env, value, &text) != napi_ok) {
@@ -129,7 +129,7 @@ std::string Segments::read_other(napi_env env, napi_value value,
   return read_one(env, text, segment);
 }
 
-std::string Segments::keep(std::u16string_view text, limitree_str* segment) {
+const char* Segments::keep(std::u16string_view text, limitree_str* segment) {
   char16_t all = 0;
   for (const char16_t unit : text) all = static_cast<char16_t>(all | unit);
   if (all < 0x80 && text.size() <= text_.size() - used_) {
@@ -139,7 +139,7 @@ std::string Segments::keep(std::u16string_view text, limitree_str* segment) {
     }
     used_ += text.size();
     *segment = {to, text.size()};
-    return {};
+    return nullptr;
   }
   auto utf8 = std::make_unique<std::string>();
   if (!append_utf8(text, utf8.get())) {
@@ -147,7 +147,7 @@ std::string Segments::keep(std::u16string_view text, limitree_str* segment) {
   }
   *segment = {utf8->data(), utf8->size()};
   longs_.push_back(std::move(utf8));
-  return {};
+  return nullptr;
 }
 
 }  // namespace limitree::node

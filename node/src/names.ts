@@ -1,17 +1,31 @@
 // The names of the limits of one limiter, by their numbers in the array.
 
 import type { Functions } from './native.js';
+import { ceilSeconds } from './time.js';
 
-/** What is known of one limit. */
-export interface Name {
-  readonly policy: string;
-  /** As a string of a structured field: printable ASCII, quoted. */
+/** A limit, as headers call it. */
+export class Name {
+  /** As a string of a structured field: printable ASCII. */
   readonly quoted: string;
-}
+  // What the last policyItem() was made of: it changes with a reload only.
+  #limit = -1;
+  #window = -1;
+  #item = '';
 
-function quoted(policy: string): string {
-  const escaped = policy.replace(/[\\"]/g, '\\$&');
-  return `"${escaped.replace(/[^ -~]/gu, '?')}"`;
+  constructor(readonly policy: string) {
+    const escaped = policy.replace(/[\\"]/g, '\\$&');
+    this.quoted = `"${escaped.replace(/[^ -~]/gu, '?')}"`;
+  }
+
+  /** Its item in RateLimit-Policy. */
+  policyItem(limit: number, windowNs: number): string {
+    if (limit !== this.#limit || windowNs !== this.#window) {
+      this.#limit = limit;
+      this.#window = windowNs;
+      this.#item = `${this.quoted};q=${limit};w=${ceilSeconds(windowNs)}`;
+    }
+    return this.#item;
+  }
 }
 
 /** Asks the native limiter once for each. */
@@ -24,10 +38,11 @@ export class Names {
   }
 
   at(number: number): Name {
-    const known = this.#known[number];
-    if (known !== undefined) return known;
-    const policy = this.#functions.policy(number);
-    const name = { policy, quoted: quoted(policy) };
+    return this.#known[number] ?? this.#ask(number);
+  }
+
+  #ask(number: number): Name {
+    const name = new Name(this.#functions.policy(number));
     this.#known[number] = name;
     return name;
   }

@@ -17,6 +17,7 @@ export interface Functions {
   limitStats(): [string, number, number, number, number][];
   prometheus(): string;
   policy(number: number): string;
+  root(name: string): number;
   close(): void;
 }
 

@@ -90,8 +90,15 @@ function writeTime(now: number | bigint): void {
   }
 }
 
+/** The most first segments that are known by number. */
+const MAX_ROOTS = 64;
+
 /** The requests of one limiter. */
 export class Requests {
+  /** Numbers of first segments, and the one that was asked for last. */
+  readonly #roots = new Map<string, number>();
+  #root: unknown = undefined;
+  #rootNumber = 0;
   readonly #native: Functions;
   readonly #names: Names;
   readonly #isRemote: boolean;
@@ -124,20 +131,40 @@ export class Requests {
     checkArray(path, 'path');
     const withLevels = options.levels ?? this.#withLevels;
     const decide = this.#native.decide;
-    if (path.length === 3) {
-      const [first, second, third] = path;
-      this.#write(operation, options, 1);
-      decide(first, second, third);
-    } else if (path.length === 2) {
-      const [first, second] = path;
-      this.#write(operation, options, 1);
-      decide(first, second);
+    const root = this.#numberOf(path[0]);
+    if (root !== 0 && path.length === 3) {
+      const second = path[1];
+      const third = path[2];
+      this.#write(operation, options, 1, root);
+      decide(second, third);
+    } else if (root !== 0 && path.length === 2) {
+      const second = path[1];
+      this.#write(operation, options, 1, root);
+      decide(second);
     } else {
       const segments = [...path];
       this.#write(operation, options, 1);
       decide(...segments);
+      this.#learn(segments[0]);
     }
     return new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
+  }
+
+  /** The number of a first segment, or 0. */
+  #numberOf(first: unknown): number {
+    if (first === this.#root) return this.#rootNumber;
+    const number = this.#roots.get(first as string);
+    if (number === undefined) return 0;
+    this.#root = first;
+    this.#rootNumber = number;
+    return number;
+  }
+
+  /** Gives a number to a first segment that the tree has. */
+  #learn(first: unknown): void {
+    if (typeof first !== 'string' || this.#roots.has(first)) return;
+    if (this.#roots.size === MAX_ROOTS) return;
+    this.#roots.set(first, this.#native.root(first));
   }
 
   /** Decides about one path. */
@@ -204,8 +231,14 @@ export class Requests {
                            at.USER_AND_ACTION, options).then(denialOnly);
       }
       const withLevels = options.levels ?? this.#withLevels;
-      this.#write(at.AUTHORIZE, options, at.USER_AND_ACTION);
-      this.#native.decide('user', user, action);
+      const root = this.#numberOf('user');
+      this.#write(at.AUTHORIZE, options, at.USER_AND_ACTION, root);
+      if (root !== 0) {
+        this.#native.decide(user, action);
+      } else {
+        this.#native.decide('user', user, action);
+        this.#learn('user');
+      }
       if ((numbers[at.INPUT_SIZE + at.BITS]! & 1) === 0) {
         return Promise.resolve(undefined);
       }
@@ -224,7 +257,12 @@ export class Requests {
     await this.#native.reset(...segments);
   }
 
-  #write(operation: number, options: CallOptions, pathCount: number): void {
+  #write(
+    operation: number,
+    options: CallOptions,
+    pathCount: number,
+    root = 0,
+  ): void {
     const cost = costOf(options);
     const withLevels = options.levels ?? this.#withLevels;
     if (this.#clock !== undefined) writeTime(timeOf(this.#clock));
@@ -232,6 +270,7 @@ export class Requests {
     numbers[at.COST] = cost;
     numbers[at.WITH_LEVELS] = withLevels ? 1 : 0;
     numbers[at.PATH_COUNT] = pathCount;
+    numbers[at.ROOT] = root;
   }
 
   #start(

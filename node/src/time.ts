@@ -1,0 +1,21 @@
+// Times, which come as nanoseconds and are told in milliseconds and seconds.
+
+/** LIMITREE_NEVER, as a number that need not be exact. */
+const NEVER = 2 ** 63;
+
+/** Milliseconds; -1 stays what it is, and "never" is Infinity. */
+export function toMs(ns: number): number {
+  if (ns === -1) return -1;
+  return ns >= NEVER ? Infinity : ns / 1e6;
+}
+
+/** Seconds, rounded up: a nanosecond is a second. */
+export function ceilSeconds(ns: number): number {
+  const seconds = Math.floor(ns / 1e9);
+  return ns > seconds * 1e9 ? seconds + 1 : seconds;
+}
+
+/** The same for a wait in the five fields: -1 also if there is none. */
+export function waitSeconds(ns: number): number {
+  return ns === -1 || ns >= NEVER ? -1 : ceilSeconds(ns);
+}
