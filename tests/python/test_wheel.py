@@ -60,8 +60,9 @@ def test_wheel_has_what_it_needs(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     inside = {name.split("/", 1)[1] for name in names
               if name.startswith("limitree/")}
-    sources = {path.name for path in (ROOT / "python/limitree").iterdir()
-               if path.is_file()}
+    package = ROOT / "python/limitree"
+    sources = {str(path.relative_to(package)) for path in package.rglob("*")
+               if path.is_file() and path.suffix != ".pyc"}
     native = {name for name in inside if name.endswith(".so")}
     assert len(native) == 1 and inside - native == sources
     assert {name.split("/")[0] for name in names} == {
