@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from limitree._native import Decision, Level
@@ -111,12 +111,32 @@ def _counted(decision: Decision) -> list[Level]:
     return [level for level in decision.levels or () if level.mode != "shadow"]
 
 
-def _seconds(ns: int) -> int:
-    return -(-ns // 10**9)
-
-
 def _ns(seconds: float) -> int:
     return round(seconds * 1e9)
+
+
+class _Policy(NamedTuple):
+    """What the headers say of a limit whatever its callers have left."""
+
+    quota: str  # an item of RateLimit-Policy
+    begin: str  # of an item of RateLimit, up to the tokens left
+    pace_ns: int  # in which one token comes back
+
+
+# Few limits stand behind many headers.  Forgotten all at once, in the rare
+# program whose limits are without number.
+_known: dict[tuple[str, int, float], _Policy] = {}
+_MAX_KNOWN = 4096
+
+
+def _learn(policy: str, limit: int, window: float) -> _Policy:
+    name = _quoted(policy)
+    found = _Policy(f"{name};q={limit};w={math.ceil(window)}", f"{name};r=",
+                    _ns(window) // limit)
+    if len(_known) >= _MAX_KNOWN:
+        _known.clear()
+    _known[policy, limit, window] = found
+    return found
 
 
 def _ietf(decision: Decision) -> Headers:
@@ -124,26 +144,29 @@ def _ietf(decision: Decision) -> Headers:
         raise ValueError("these headers name every limit, but the decision was "
                          "made without its levels: give levels=True to the "
                          "limiter or to the call")
-    levels = _counted(decision)
-    if not levels:
+    quotas, states = [], []
+    for level in decision.levels:
+        if level.mode == "shadow":
+            continue
+        limit = level.limit
+        key = level.policy, limit, level.window
+        policy = _known.get(key) or _learn(*key)
+        remaining = level.remaining
+        state = f"{policy.begin}{remaining}"
+        reset_after = level.reset_after
+        if reset_after:
+            # What is missing comes back at an even pace; reset_after is when
+            # the last of it does.  In whole nanoseconds, or 3 s might be
+            # rounded up to 4.
+            others = max(0, limit - remaining - 1)
+            next_ns = round(reset_after * 1e9) - others * policy.pace_ns
+            state = f"{state};t={max(1, -(-next_ns // 10**9))}"
+        quotas.append(policy.quota)
+        states.append(state)
+    if not states:
         return []
-    policies = [f"{_quoted(level.policy)};q={level.limit}"
-                f";w={math.ceil(level.window)}" for level in levels]
-    states = [f"{_quoted(level.policy)};r={level.remaining}{_next_unit(level)}"
-              for level in levels]
-    return [("RateLimit-Policy", ", ".join(policies)),
+    return [("RateLimit-Policy", ", ".join(quotas)),
             ("RateLimit", ", ".join(states))]
-
-
-def _next_unit(level: Level) -> str:
-    """Return ";t=" and the seconds until one token more is there, or ""."""
-    if level.reset_after == 0:
-        return ""
-    # What is missing comes back at an even pace; reset_after is when the last
-    # of it does.  In whole nanoseconds, or 3 s might be rounded up to 4.
-    pace = _ns(level.window) // level.limit
-    others = max(0, level.limit - level.remaining - 1)
-    return f";t={max(1, _seconds(_ns(level.reset_after) - others * pace))}"
 
 
 def _quoted(policy: str) -> str:
