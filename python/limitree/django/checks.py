@@ -1,0 +1,127 @@
+"""What `manage.py check` says of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+from django.urls import URLResolver, get_resolver
+
+from limitree.django import conf, decorators
+from limitree.django.conf import NO_LIMITS, Conf, Mistake
+from limitree.django.rule import Rule
+from limitree.errors import ConfigError
+from limitree.limiter import Limiter
+
+_MIDDLEWARE = ("limitree.django.LimitreeMiddleware",
+               "limitree.django.middleware.LimitreeMiddleware")
+_AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
+
+
+def check_limitree(**others: Any) -> list[CheckMessage]:
+    """Return what is wrong with the settings, and what looks wrong."""
+    found, mistakes = conf.read()
+    errors: list[CheckMessage] = [
+        Error(one.text, hint=one.hint, id=one.id) for one in mistakes]
+    errors += [Error(one.text, hint=one.hint, id=one.id)
+               for one in _limiter(found)]
+    return [*errors, *_middleware(found), *_looks_wrong(found)]
+
+
+def _limiter(found: Conf) -> Iterator[Mistake]:
+    """Yield what the limiter refuses: limits, store, options, paths."""
+    limits = NO_LIMITS if found.limits is None else found.limits
+    try:
+        limiter = Limiter(limits)
+    except ConfigError as error:
+        for text in error.messages:
+            yield Mistake("limitree.E001", text)
+        return
+    except (OSError, TypeError) as error:
+        yield Mistake("limitree.E001", f"LIMITREE['LIMITS']: {error}")
+        return
+    try:
+        Limiter(NO_LIMITS, found.store, **found.options).close()
+    except (ConfigError, OSError, TypeError) as error:
+        yield Mistake("limitree.E003", f"LIMITREE: {error}")
+    with limiter:
+        for rule, where in _rules(found):
+            yield from _path(limiter, rule, where)
+
+
+def _rules(found: Conf) -> Iterator[tuple[Rule, str]]:
+    for path in found.paths:
+        yield Rule(path), "LIMITREE['PATHS']"
+    _import_views(get_resolver())
+    for rule, group in list(decorators.known.items()):
+        # method_decorator tries its decorators on a function of its own.
+        yield rule, ("a class" if ".<locals>.dummy" in group else group)
+
+
+def _import_views(resolver: URLResolver) -> None:
+    """Have all views imported, and with them decorated."""
+    for pattern in resolver.url_patterns:
+        if isinstance(pattern, URLResolver):
+            _import_views(pattern)
+
+
+def _path(limiter: Limiter, rule: Rule, where: str) -> Iterator[Mistake]:
+    if rule.rate is not None or callable(rule.path) or callable(rule.path[0]):
+        return
+    try:
+        limiter.peek(rule.path[0])
+    except ValueError as error:
+        yield Mistake("limitree.E004", f"{where}: {error}")
+
+
+def _middleware(found: Conf) -> Iterator[CheckMessage]:
+    names = list(settings.MIDDLEWARE)
+    places = [place for place, name in enumerate(names)
+              if name in _MIDDLEWARE]
+    if len(places) > 1:
+        yield Error("LimitreeMiddleware is in MIDDLEWARE twice",
+                    hint="Every request would be charged twice.",
+                    id="limitree.E005")
+    if not places:
+        if found.default is not None or found.paths:
+            yield Error("LIMITREE has limits for every request, but "
+                        "LimitreeMiddleware is not in MIDDLEWARE",
+                        id="limitree.E005")
+        elif decorators.known:
+            yield Warning("views have limits, but LimitreeMiddleware is not in "
+                          "MIDDLEWARE",
+                          hint="They answer with 403 instead of 429, and "
+                          "without headers.", id="limitree.W002")
+    elif _asks_for_user(found) and (
+            _AUTHENTICATION in names[places[0]:]
+            or not any("uth" in name for name in names[:places[0]])):
+        yield Error("LimitreeMiddleware asks for request.user before "
+                    "AuthenticationMiddleware has set it",
+                    hint=f"Put it behind {_AUTHENTICATION!r}.",
+                    id="limitree.E006")
+
+
+def _asks_for_user(found: Conf) -> bool:
+    parts: list[object] = [found.key] if found.default is not None else []
+    for path in found.paths:
+        parts.extend([path] if callable(path) else path)
+    return any(getattr(part, "needs_user", False) for part in parts)
+
+
+def _looks_wrong(found: Conf) -> Iterator[CheckMessage]:
+    if found.store == "memory://" and found.enabled and not settings.DEBUG:
+        yield Warning("LIMITREE['STORE'] is this process's memory",
+                      hint="With several workers each of them admits the whole "
+                      "limit; a redis:// store is shared.", id="limitree.W001")
+    behind_proxy = (settings.USE_X_FORWARDED_HOST
+                    or settings.SECURE_PROXY_SSL_HEADER)
+    if behind_proxy and (found.trusted_hops, found.trusted_proxies,
+                         found.client_ip) == (None, None, None):
+        yield Warning("there is a proxy in front, but LIMITREE trusts none",
+                      hint="All clients have the proxy's address: set "
+                      "'TRUSTED_HOPS' or 'TRUSTED_PROXIES'.",
+                      id="limitree.W003")
+    for name in conf.ignored():
+        yield Warning(f"{name} has no effect on limitree", id="limitree.W004")

@@ -1,0 +1,316 @@
+"""The settings: LIMITREE, and where it is silent those of django-ratelimit."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, cast
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from limitree.clients import ClientIp, client_ip
+from limitree.django import keys
+from limitree.django.rule import PathOf, check_path, check_rate, key_function
+from limitree.errors import ConfigError
+from limitree.headers import Reset, Style
+from limitree.limiter import Limiter
+from limitree.limits import Limits
+from limitree.wait import Clock
+
+
+class Mistake(NamedTuple):
+    """What is wrong with a setting; `id` is that of the system check."""
+
+    id: str
+    text: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Conf:
+    """What the settings say, once they are read."""
+
+    #: The tree, or None where all limits stand at the views.
+    limits: Limits | None = None
+    store: str = "memory://"
+    clock: Clock | None = None
+    enabled: bool = True
+    #: Who is counted where a view gives a rate but no key.
+    key: Callable[..., Any] = keys.ip
+    #: A rate for every request, by `key`.
+    default: str | None = None
+    #: Paths of the tree for every request.
+    paths: tuple[PathOf, ...] = ()
+    #: URL paths that neither `default` nor `paths` are for.
+    exempt: tuple[str, ...] = ()
+    #: Tells the client's address, or is the key of request.META that does.
+    client_ip: ClientIp | str | Callable[..., str] | None = None
+    trusted_hops: int | None = None
+    trusted_proxies: tuple[str, ...] | None = None
+    #: The header that proxies write the client in.
+    proxy_header: str = "x-forwarded-for"
+    ipv6_prefix: int = 64
+    headers: Style = "ietf"
+    legacy_reset: Reset = "delta"
+    #: Makes the response to a denied request, from it and the exception.
+    view: Callable[..., Any] | None = None
+    #: Raised in place of Ratelimited.
+    exception_class: Callable[..., Any] | None = None
+    #: What the limiter takes besides, by the names of docs/configuration.md.
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: The tree where the settings have none; "-" is asked by nobody.
+NO_LIMITS: dict[str, object] = {"schema": {"-": {}}}
+
+_NAMES = {one.name.upper() for one in fields(Conf)} - {"OPTIONS"}
+
+#: The settings of django-ratelimit, and what takes their place.
+_FALLBACKS = {
+    "RATELIMIT_ENABLE": "ENABLED",
+    "RATELIMIT_USE_CACHE": "STORE",
+    "RATELIMIT_CACHE_PREFIX": "PREFIX",
+    "RATELIMIT_VIEW": "VIEW",
+    "RATELIMIT_FAIL_OPEN": "ON_STORE_ERROR",
+    "RATELIMIT_IP_META_KEY": "CLIENT_IP",
+    "RATELIMIT_IPV6_MASK": "IPV6_PREFIX",
+    "RATELIMIT_EXCEPTION_CLASS": "EXCEPTION_CLASS",
+}
+#: Those that have no effect.
+_IGNORED = ("RATELIMIT_HASH_ALGORITHM", "RATELIMIT_IPV4_MASK")
+
+
+def read() -> tuple[Conf, list[Mistake]]:
+    """Return what the settings say, and every mistake in them.
+
+    A setting with a mistake has its default.  Whether the limits can be read
+    and what the limiter thinks of its options is not looked at here.
+    """
+    found = getattr(settings, "LIMITREE", None)
+    if found is None:
+        found = {}
+    if not isinstance(found, Mapping):
+        wrong = f"LIMITREE must be a dict, is {type(found).__name__}"
+        return Conf(), [Mistake("limitree.E002", wrong)]
+    raw = {**_of_django_ratelimit(), **found}
+    values: dict[str, Any] = {}
+    options: dict[str, object] = {}
+    mistakes: list[Mistake] = []
+    for name, value in raw.items():
+        if name not in _NAMES:
+            mistakes.extend(_wrong_with_option(name))
+            options[str(name).lower()] = value
+            continue
+        try:
+            values[name.lower()] = _READ[name](value)
+        except (TypeError, ValueError, ImportError, LookupError) as error:
+            # A KeyError would show its text in quotes.
+            reason = error.args[0] if error.args else error
+            mistakes.append(Mistake("limitree.E002",
+                                    f"LIMITREE[{name!r}] {reason}"))
+    conf = Conf(**values, options=options)
+    try:
+        clients(conf)
+    except ConfigError as error:
+        mistakes.append(Mistake("limitree.E002", f"LIMITREE: {error}"))
+    return conf, mistakes
+
+
+def clients(conf: Conf, hops: int | None = None) -> ClientIp:
+    """Return what tells the client of a request; raises ConfigError.
+
+    With `hops` so many proxies are believed, whatever `conf` says.
+    """
+    trusted = conf.trusted_proxies or ()
+    if hops is not None:
+        trusted = ()
+    return client_ip(
+        trusted_hops=(conf.trusted_hops or 0) if hops is None else hops,
+        trusted_proxies=trusted, header=conf.proxy_header,
+        ipv6_prefix=conf.ipv6_prefix)
+
+
+def ignored() -> Iterator[str]:
+    """Yield the names of settings that are there and have no effect."""
+    return (name for name in _IGNORED if hasattr(settings, name))
+
+
+def _of_django_ratelimit() -> dict[str, object]:
+    found = {}
+    for name, ours in _FALLBACKS.items():
+        if hasattr(settings, name):
+            found[ours] = getattr(settings, name)
+    if "STORE" in found:
+        found["STORE"] = f"cache://{found['STORE']}"
+    if "ON_STORE_ERROR" in found:
+        found["ON_STORE_ERROR"] = ("allow" if found["ON_STORE_ERROR"]
+                                   else "deny")
+    return found
+
+
+def _wrong_with_option(name: object) -> Iterator[Mistake]:
+    """Yield a mistake unless `name` is an option of the limiter."""
+    if not isinstance(name, str) or not name.isupper():
+        yield Mistake("limitree.E002",
+                      f"LIMITREE has the key {name!r}, but keys are capitals")
+        return
+    some_value: dict[str, Any] = {name.lower(): "on"}
+    try:
+        if name != "LEVELS":  # of Limiter, and not for the settings to say
+            Limiter(NO_LIMITS, **some_value).close()
+            return
+    except ValueError:  # it is one, and has other values
+        return
+    except TypeError:
+        pass
+    close = difflib.get_close_matches(name, _NAMES, 1)
+    yield Mistake("limitree.E002", f"LIMITREE has no setting {name!r}",
+                  f"Did you mean {close[0]!r}?" if close else None)
+
+
+# ---- Values -----------------------------------------------------------------
+
+
+def _limits(value: object) -> object:
+    if value is not None and not isinstance(
+            value, (str, os.PathLike, Mapping, list, tuple)):
+        raise TypeError("must be a path, YAML text or a dict, is "
+                        f"{type(value).__name__}")
+    return value
+
+
+def _store(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"must be a URL, is {type(value).__name__}")
+    if value.startswith("cache://"):
+        return _store_of_cache(value.removeprefix("cache://"))
+    return value
+
+
+def _store_of_cache(alias: str) -> str:
+    """Return the URL of the server that CACHES[alias] is kept on."""
+    caches = settings.CACHES
+    if alias not in caches:
+        raise LookupError(f"names the cache {alias!r}, but CACHES has "
+                          f"{', '.join(map(repr, sorted(caches)))}")
+    cache = caches[alias]
+    if cache.get("BACKEND", "").endswith(("LocMemCache", "DummyCache")):
+        return "memory://"
+    location = cache.get("LOCATION", "")
+    if isinstance(location, str):
+        location = location.replace(";", ",").split(",")
+    first = str(location[0]).strip() if location else ""
+    # Django writes to the first server, and reads from the others.
+    if first.startswith("unix://"):
+        first = f"redis+{first}"
+    if not first.startswith(("redis", "valkey")):
+        raise ValueError(f"names the cache {alias!r}, which is not on a Redis: "
+                         "write the URL of one")
+    if cache.get("OPTIONS"):
+        raise ValueError(f"names the cache {alias!r}, whose OPTIONS are not "
+                         "known here: write its URL")
+    return first
+
+
+def _clock(value: object) -> object:
+    found = _imported(value)
+    if found is not None and not callable(found):
+        raise TypeError("must be a function that returns nanoseconds")
+    return found
+
+
+def _bool(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"must be True or False, is {value!r}")
+    return value
+
+
+def _key(value: object) -> object:
+    return key_function(cast("str", value))
+
+
+def _default(value: object) -> object:
+    return None if value is None else check_rate(value)
+
+
+def _paths(value: object) -> tuple[object, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError("must be a list of paths, such as "
+                        '[("ip", keys.ip)]')
+    return tuple(check_path(_imported(path) if isinstance(path, str)
+                            and "." in path else path) for path in value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"must be a text, is {value!r}")
+    return value
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise TypeError(f"must be a list of texts, is {type(value).__name__}")
+    for one in value:
+        if not isinstance(one, str):
+            raise TypeError(f"must hold texts only, has {one!r}")
+    return tuple(value)
+
+
+def _client_ip(value: object) -> object:
+    """A function, where it lies, or the key of request.META as it is."""
+    if isinstance(value, str) and "." not in value:
+        return value
+    return _function(value)
+
+
+def _number(lowest: int, highest: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(f"must be a whole number, is {value!r}")
+        if not lowest <= value <= highest:
+            raise ValueError(f"must be from {lowest} to {highest}, is {value}")
+        return value
+    return read
+
+
+def _one_of(*words: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if value not in words:
+            raise ValueError(f"must be one of {', '.join(words)}, is {value!r}")
+        return value
+    return read
+
+
+def _function(value: object) -> object:
+    found = _imported(value)
+    if found is not None and not callable(found):
+        raise TypeError(f"must be a function or where it lies, is {value!r}")
+    return found
+
+
+def _imported(value: object) -> object:
+    return import_string(value) if isinstance(value, str) else value
+
+
+_READ: dict[str, Callable[[object], object]] = {
+    "LIMITS": _limits,
+    "STORE": _store,
+    "CLOCK": _clock,
+    "ENABLED": _bool,
+    "KEY": _key,
+    "DEFAULT": _default,
+    "PATHS": _paths,
+    "EXEMPT": _texts,
+    "CLIENT_IP": _client_ip,
+    "TRUSTED_HOPS": _number(0, 100),
+    "TRUSTED_PROXIES": _texts,
+    "PROXY_HEADER": _text,
+    "IPV6_PREFIX": _number(1, 128),
+    "HEADERS": _one_of("ietf", "draft-7", "draft-6", "legacy", "none"),
+    "LEGACY_RESET": _one_of("delta", "epoch"),
+    "VIEW": _function,
+    "EXCEPTION_CLASS": _function,
+}

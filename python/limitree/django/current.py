@@ -1,0 +1,71 @@
+"""Which Site the settings stand for at this moment."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import ImproperlyConfigured
+
+from limitree import limiter as limiters
+from limitree.errors import ConfigError
+
+if TYPE_CHECKING:
+    from limitree.aio import AsyncLimiter
+    from limitree.django.site import Site
+    from limitree.limiter import Limiter
+
+_site: Site | None = None
+_made_by_clock: object = None
+_lock = threading.Lock()
+
+
+def current() -> Site:
+    """Return the Site of the settings as they are.
+
+    Raises ImproperlyConfigured with every mistake that is in them.
+    """
+    site = _site
+    # The fixture limitree_clock changes the clock under an old site.
+    if site is None or _made_by_clock is not limiters.default_clock:
+        return _make()
+    return site
+
+
+def _make() -> Site:
+    global _site, _made_by_clock
+    from limitree.django import conf, site
+
+    with _lock:
+        clock = limiters.default_clock
+        if _site is not None and _made_by_clock is clock:
+            return _site
+        found, mistakes = conf.read()
+        texts = [one.text for one in mistakes]
+        if not texts:
+            try:
+                _site, _made_by_clock = site.Site(found), clock
+                return _site
+            except ConfigError as error:
+                texts = list(error.messages)
+            except (OSError, TypeError) as error:
+                texts = [str(error)]
+        raise ImproperlyConfigured("\n".join(texts))
+
+
+def forget_if_changed(*, setting: str, **others: object) -> None:
+    """Make the limiter anew with the next request; for override_settings."""
+    global _site
+    if setting in ("LIMITREE", "CACHES") or setting.startswith("RATELIMIT_"):
+        with _lock:
+            _site = None
+
+
+def limiter() -> Limiter:
+    """Return the limiter of the settings, for views and other threads."""
+    return current().limiter
+
+
+def async_limiter() -> AsyncLimiter:
+    """Return the same limiter, awaited."""
+    return current().awaited

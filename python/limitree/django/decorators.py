@@ -1,0 +1,178 @@
+"""The decorator of views."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, TypeVar
+
+from asgiref.sync import iscoroutinefunction
+
+from limitree.django.current import current
+from limitree.django.exceptions import Ratelimited
+from limitree.django.response import too_many_awaited
+from limitree.django.rule import (
+    ALL,
+    UNSAFE,
+    CostOf,
+    DeductWhen,
+    Key,
+    Part,
+    RateOf,
+    Rule,
+)
+from limitree.django.site import Site
+from limitree.django.steps import Bound, Step, steps_of
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+#: The rules of all views that are decorated, for the system checks.
+known: weakref.WeakKeyDictionary[Rule, str] = weakref.WeakKeyDictionary()
+
+
+def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
+              rate: RateOf | None = None,
+              method: str | Collection[str] | None = ALL, block: bool = True,
+              cost: CostOf = 1, deduct_when: DeductWhen | None = None
+              ) -> Callable[[View], View]:
+    """Return a decorator for views that run only if a limit allows it.
+
+    The limit is a path of the tree, whose segments may be functions of the
+    view's arguments, or a `rate` such as "5/m" for each `key`:
+
+        @ratelimit("user", keys.user, "trade")
+        @ratelimit(key="ip", rate="5/m;100/h")
+
+    ``key``, ``rate``, ``group``, ``method`` and ``block`` are those of
+    django-ratelimit.  ``cost`` is a number of tokens, or a function of the
+    view's arguments.  With ``deduct_when`` a request is denied if it does not
+    fit, but charged only after the response, if the function says so of it:
+    True for `cost`, or a number of tokens.
+
+    Decorators that stand one above the other decide all or nothing, in one
+    step, if they block and have the same cost.  A method of a class goes by
+    ``method_decorator``.
+
+    Raises TypeError, ValueError or ConfigError if that makes no sense.  The
+    view raises Ratelimited, or has ``request.limited`` if `block` is false.
+    """
+    if rate is not None and len(path) == 1 and group is None:
+        group, path = _only_text(path[0]), ()  # as django-ratelimit has it
+    rule = Rule(path, group=group, key=key, rate=rate, method=method,
+                block=block, cost=cost, deduct_when=deduct_when)
+
+    def decorate(view: View) -> View:
+        return _limited(Bound(rule, rule.group or group_of(view)), view)
+
+    return decorate
+
+
+setattr(ratelimit, "ALL", ALL)
+setattr(ratelimit, "UNSAFE", UNSAFE)
+
+
+class _Mark(NamedTuple):
+    """Left on what ratelimit returns, and copied on by other decorators."""
+
+    view: Callable[..., Any]
+    limited: Callable[..., Any]
+    rules: list[Bound]
+
+
+def _limited(bound: Bound, view: View) -> View:
+    rules = [bound]
+    mark: _Mark | None = getattr(view, "_limitree", None)
+    if mark is not None and mark.limited is view:
+        rules += mark.rules
+        view = mark.view  # type: ignore[assignment]
+    if not isinstance(view, functools.partial):  # those come with each request
+        known[bound.rule] = group_of(view)
+    steps = steps_of(rules)
+    limited = (_limited_awaited if iscoroutinefunction(view)
+               else _limited_sync)(view, steps)
+    functools.update_wrapper(limited, view)
+    setattr(limited, "_limitree", _Mark(view, limited, rules))
+    return limited  # type: ignore[return-value]
+
+
+def _limited_sync(view: Callable[..., Any], steps: list[Step]
+                  ) -> Callable[..., Any]:
+    def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
+        site = _begin(request)
+        if site.conf.enabled:
+            if site.is_remote and _on_event_loop(request):
+                return _finish_awaited(site, view, steps, request, args, kwargs)
+            for step in steps:
+                denial = step.decide(site, request, args, kwargs)
+                if denial is not None:
+                    raise site.exception(denial)
+        return view(request, *args, **kwargs)
+
+    return limited
+
+
+def _limited_awaited(view: Callable[..., Any], steps: list[Step]
+                     ) -> Callable[..., Any]:
+    async def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
+        site = _begin(request)
+        if site.conf.enabled:
+            return await _finish_awaited(site, view, steps, request, args,
+                                         kwargs)
+        return await view(request, *args, **kwargs)
+
+    return limited
+
+
+def _begin(request: Any) -> Site:
+    if not hasattr(request, "META"):
+        raise TypeError("the first argument of the view is no request: "
+                        "decorate methods with method_decorator(...)")
+    request.limited = getattr(request, "limited", False)
+    return current()
+
+
+async def _finish_awaited(site: Site, view: Callable[..., Any],
+                          steps: list[Step], request: Any,
+                          args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    for step in steps:
+        denial = await step.decide_awaited(site, request, args, kwargs)
+        if denial is not None:
+            error = site.exception(denial)
+            # An exception would cost a thread: Django handles them in one.
+            if request.limitree.has_middleware and type(error) is Ratelimited:
+                return await too_many_awaited(site, request, error)
+            raise error
+    response = view(request, *args, **kwargs)
+    return await response if inspect.isawaitable(response) else response
+
+
+def _on_event_loop(request: Any) -> bool:
+    """Whether other requests would wait for this one.
+
+    A class with async methods has a dispatch that is not async.
+    """
+    if not hasattr(request, "scope"):  # WSGI: a loop would be its own
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _only_text(group: Any) -> str:
+    if not isinstance(group, str):
+        raise TypeError(f"a group must be a text, not {type(group).__name__}")
+    return group
+
+
+def group_of(view: Callable[..., Any]) -> str:
+    """Return the name that a view's rates are counted by: where it lies."""
+    if isinstance(view, functools.partial):  # of method_decorator
+        method = view.func
+        kind = type(getattr(method, "__self__", method))
+        return f"{kind.__module__}.{kind.__qualname__}.{method.__name__}"
+    return f"{view.__module__}.{view.__qualname__}"

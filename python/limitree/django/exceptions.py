@@ -1,0 +1,25 @@
+"""What a denied request raises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import PermissionDenied
+
+from limitree.errors import LimitExceeded
+
+if TYPE_CHECKING:
+    from limitree.decision import Decision
+
+
+class Ratelimited(LimitExceeded, PermissionDenied):
+    """A view was not run, because a limit denies it.
+
+    LimitreeMiddleware answers it with 429.  Without the middleware Django takes
+    it for the PermissionDenied that it is, and answers with 403.
+    """
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision)
+        # What Django and REST framework show of a PermissionDenied.
+        self.args = (str(self),)

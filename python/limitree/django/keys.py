@@ -1,0 +1,102 @@
+"""Who a request comes from: segments of a path that a request tells.
+
+They are given as they are, not called: ``ratelimit("user", keys.user)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.http import HttpRequest
+
+from limitree.django.current import current
+
+KeyFunction = Callable[..., str]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def needs_user(key: Function) -> Function:
+    """Mark a key function that reads ``request.user``.
+
+    In an async view the user is then loaded before the function is called, as
+    it must not wait for the database itself.
+    """
+    setattr(key, "needs_user", True)
+    return key
+
+
+def _of_request(key: Function) -> Function:
+    """Mark what takes no group, as functions for ``key=`` else do."""
+    setattr(key, "of_request", True)
+    return key
+
+
+@_of_request
+def ip(request: HttpRequest, *args: object, **kwargs: object) -> str:
+    """Return the address of the client, in its one canonical form.
+
+    LIMITREE's TRUSTED_HOPS or TRUSTED_PROXIES say which proxies are believed;
+    IPv6 clients count by networks of IPV6_PREFIX bits.  Raises ValueError if
+    the server knows no address, as behind a Unix socket that is not trusted.
+    """
+    return current().client_ip(request)
+
+
+@_of_request
+@needs_user
+def user(request: HttpRequest, *args: object, **kwargs: object) -> str:
+    """Return the primary key of the user; all anonymous ones are "" together.
+    """
+    found = user_of(request)
+    return str(found.pk) if found.is_authenticated else ""
+
+
+@_of_request
+@needs_user
+def user_or_ip(request: HttpRequest, *args: object, **kwargs: object) -> str:
+    """Return the primary key of the user, or the address of an anonymous one.
+    """
+    found = user_of(request)
+    return str(found.pk) if found.is_authenticated else ip(request)
+
+
+def header(name: str) -> KeyFunction:
+    """Return a key function: the value of a header, "" if it is not there."""
+    @_of_request
+    def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
+        return request.headers.get(name, "")
+    return value
+
+
+def get(name: str) -> KeyFunction:
+    """Return a key function: a parameter of the URL, "" if it is not there."""
+    @_of_request
+    def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
+        return request.GET.get(name, "")
+    return value
+
+
+def post(name: str) -> KeyFunction:
+    """Return a key function: a field of the form, "" if it is not there."""
+    @_of_request
+    def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
+        return request.POST.get(name, "")
+    return value
+
+
+def user_of(request: HttpRequest) -> Any:
+    """Return the user of `request`, without asking the database in a loop."""
+    loaded = getattr(request, "_limitree_user", None)
+    return request.user if loaded is None else loaded
+
+
+async def load_user(request: HttpRequest) -> None:
+    """Fetch the user, so that user_of can be called from an event loop."""
+    from asgiref.sync import sync_to_async
+
+    auser = getattr(request, "auser", None)  # since Django 5.0
+    if auser is not None:
+        request._limitree_user = await auser()  # type: ignore[attr-defined]
+    else:
+        await sync_to_async(lambda: request.user.is_authenticated)()

@@ -1,0 +1,98 @@
+"""`manage.py limitree`: shows and resets callers, asks the store."""
+
+from __future__ import annotations
+
+import math
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError
+
+from limitree.django.current import current
+from limitree.django.site import Site
+from limitree.errors import StoreError
+
+
+class Command(BaseCommand):
+    """Shows what the limits are and who has used how much of them."""
+
+    help = "Shows limits and who has used how much of them; resets a caller."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        actions.add_parser("check", help="print the limits of the settings")
+        actions.add_parser("ping", help="ask the store whether it is there")
+        show = actions.add_parser("show", help="print a caller's buckets")
+        reset = actions.add_parser("reset", help="forget a caller's buckets")
+        for action in (show, reset):
+            action.add_argument("path", nargs="+", metavar="segment",
+                                help="as in: user alex trade")
+        reset.add_argument("--leaf", action="store_true",
+                           help="forget the bucket of the last segment alone")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            site = current()
+            getattr(self, "_" + options["action"])(site, options)
+        except (ImproperlyConfigured, ValueError, StoreError) as error:
+            raise CommandError(str(error)) from error
+
+    def _check(self, site: Site, options: dict[str, Any]) -> None:
+        found = [stats.policy for stats in site.limiter.limit_stats()]
+        for policy in found:
+            self.stdout.write(policy)
+        self.stdout.write(f"{len(found)} limits")
+
+    def _ping(self, site: Site, options: dict[str, Any]) -> None:
+        _require_shared(site)
+        first = site.limiter.ping()
+        again = site.limiter.ping()
+        self.stdout.write(f"{again * 1000:.3f} ms, and {first * 1000:.3f} ms "
+                          "to connect and ask")
+
+    def _show(self, site: Site, options: dict[str, Any]) -> None:
+        _require_shared(site)
+        path = options["path"]
+        levels = site.limiter.peek(*path, levels=True).levels
+        held = site.limiter.peek(*path, cost=0, levels=True).levels
+        if not levels or not held:
+            self.stdout.write("no limit lies on this path")
+            return
+        rows = [("limit", "left", "one more in", "full again in")]
+        rows += [(one.policy, f"{now.remaining}/{now.limit}",
+                  _duration(one.retry_after), _duration(now.reset_after))
+                 for one, now in zip(levels, held)]
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        for row in rows:
+            name, *numbers = (text.ljust(width) if place == 0
+                              else text.rjust(width) for place, (text, width)
+                              in enumerate(zip(row, widths)))
+            self.stdout.write("  ".join([name, *numbers]))
+
+    def _reset(self, site: Site, options: dict[str, Any]) -> None:
+        _require_shared(site)
+        site.limiter.reset(*options["path"], leaf=options["leaf"])
+        self.stdout.write("reset " + " ".join(options["path"]))
+
+
+def _require_shared(site: Site) -> None:
+    if not site.is_remote:
+        raise CommandError("the store is memory://: what other processes have "
+                           "counted cannot be seen from here")
+
+
+def _duration(seconds: float | None) -> str:
+    """Return a time rounded up, so that who waits so long has waited enough.
+    """
+    if not seconds:
+        return "-"
+    if math.isinf(seconds):
+        return "never"
+    if seconds < 10:
+        return f"{math.ceil(seconds * 10) / 10:g}s"
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = [(days, "d"), (hours, "h"), (minutes, "m"), (rest, "s")]
+    return "".join(f"{number}{unit}" for number, unit in parts if number)

@@ -1,0 +1,123 @@
+"""The middleware: limits for every request, 429 for denied ones, headers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from limitree.django.current import current
+from limitree.django.exceptions import Ratelimited
+from limitree.django.keys import load_user
+from limitree.django.record import Record
+from limitree.django.response import (
+    add_headers,
+    too_many,
+    too_many_awaited,
+    unavailable,
+)
+from limitree.errors import LimitExceeded, StoreError
+
+GetResponse = Callable[[HttpRequest], Any]
+
+
+class LimitreeMiddleware:
+    """Stands in front of all views, under WSGI and under ASGI.
+
+    Asks LIMITREE's DEFAULT and PATHS before anything behind it runs, makes a
+    429 of Ratelimited and of every LimitExceeded that a view raises and a 503
+    of a StoreError, charges what was deferred, and adds the headers to each
+    response, streams too.
+
+    Raises ImproperlyConfigured if the settings are wrong, when it is made: a
+    server that starts has limits.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+        self._is_async = iscoroutinefunction(get_response)
+        if self._is_async:
+            markcoroutinefunction(self)
+        current()
+
+    def __call__(self, request: HttpRequest
+                 ) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if self._is_async:
+            return self._answer_awaited(request)
+        record = _begin(request)
+        try:
+            response = self._answer(request, record)
+        except StoreError as error:
+            response = unavailable(error)
+        if record.decisions:
+            add_headers(current(), record, response)
+        return cast("HttpResponseBase", response)
+
+    def _answer(self, request: HttpRequest, record: Record) -> Any:
+        site = current()
+        ask = site.ask_of(request)
+        if ask.paths:
+            decision = ask.authorize(site.limiter)
+            record.decisions.append(decision)
+            if decision.limited:
+                return too_many(site, request, Ratelimited(decision))
+        response = self.get_response(request)
+        for ask, costs in record.due(response):
+            record.decisions.append(site.limiter.spend_all(ask.paths, costs))
+        denial = record.taken_for_forbidden(response)
+        if denial is not None:
+            return too_many(site, request, Ratelimited(denial))
+        return response
+
+    async def _answer_awaited(self, request: HttpRequest) -> HttpResponseBase:
+        record = _begin(request)
+        try:
+            response = await self._ask_awaited(request, record)
+        except StoreError as error:
+            response = unavailable(error)
+        if record.decisions:
+            add_headers(current(), record, response)
+        return cast("HttpResponseBase", response)
+
+    async def _ask_awaited(self, request: HttpRequest, record: Record) -> Any:
+        site = current()
+        if site.requests_need_user:
+            await load_user(request)
+        ask = site.ask_of(request)
+        if ask.paths:
+            decision = await ask.authorize_awaited(site.awaited)
+            record.decisions.append(decision)
+            if decision.limited:
+                return await too_many_awaited(site, request,
+                                              Ratelimited(decision))
+        response = await self.get_response(request)
+        for ask, costs in record.due(response):
+            record.decisions.append(
+                await site.awaited.spend_all(ask.paths, costs))
+        denial = record.taken_for_forbidden(response)
+        if denial is not None:
+            return await too_many_awaited(site, request, Ratelimited(denial))
+        return response
+
+    def process_exception(self, request: HttpRequest, error: Exception
+                          ) -> HttpResponseBase | None:
+        """Make a response of what a view raised; called by Django."""
+        if isinstance(error, StoreError):
+            return unavailable(error)
+        if not isinstance(error, LimitExceeded):
+            return None
+        record: Record = request.limitree  # type: ignore[attr-defined]
+        if not any(error.decision is one for one in record.decisions):
+            record.decisions.append(error.decision)
+        return cast("HttpResponseBase", too_many(current(), request, error))
+
+
+def _begin(request: Any) -> Record:
+    record = request.limitree = Record(has_middleware=True)
+    return record

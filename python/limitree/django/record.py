@@ -1,0 +1,77 @@
+"""What was decided about one request, kept on it as ``request.limitree``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from limitree.decision import Decision
+from limitree.django.ask import Ask
+
+if TYPE_CHECKING:
+    from limitree.django.rule import DeductWhen
+
+
+class Deferred(NamedTuple):
+    """A charge that waits for the response."""
+
+    ask: Ask
+    when: DeductWhen
+
+    def costs(self, response: HttpResponseBase) -> list[int] | None:
+        """Return the costs that a response has, None if it is for free."""
+        found = self.when(response)
+        if found is True:
+            return self.ask.costs
+        return [int(found)] * len(self.ask.costs) if found else None
+
+
+class Record:
+    """The decisions on one request, in the order they were made."""
+
+    __slots__ = ("decisions", "deferred", "denial", "has_middleware")
+
+    def __init__(self, has_middleware: bool = False) -> None:
+        self.decisions: list[Decision] = []
+        self.deferred: list[Deferred] = []
+        #: The decision for which the view was not run.
+        self.denial: Decision | None = None
+        self.has_middleware = has_middleware
+
+    @property
+    def decision(self) -> Decision | None:
+        """The tightest decision: a denial, or the longest wait; or None."""
+        return max(self.decisions, key=tightness, default=None)
+
+    def due(self, response: HttpResponseBase) -> list[tuple[Ask, list[int]]]:
+        """Return what was deferred and `response` costs."""
+        found = []
+        for one in self.deferred:
+            costs = one.costs(response)
+            if costs is not None:
+                found.append((one.ask, costs))
+        return found
+
+    def taken_for_forbidden(self, response: HttpResponseBase
+                            ) -> Decision | None:
+        """Return the denial that someone took for one of permission.
+
+        As REST framework does with what is raised in its views.
+        """
+        return self.denial if response.status_code == 403 else None
+
+
+def tightness(decision: Decision) -> tuple[bool, float, int]:
+    """Return how near a limit is, to compare decisions by."""
+    return decision.limited, decision.next_after, -decision.remaining
+
+
+def record_of(request: HttpRequest) -> Record:
+    """Return the record of `request`, which it has from then on."""
+    found: Record | None = getattr(request, "limitree", None)
+    if found is None:
+        found = Record()
+        request.limitree = found  # type: ignore[attr-defined]
+    return found

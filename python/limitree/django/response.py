@@ -1,0 +1,78 @@
+"""The response to a denied request, and what every response tells of limits.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import async_to_sync, iscoroutinefunction
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from limitree import web
+from limitree.decision import Decision
+from limitree.django.record import Record
+from limitree.errors import LimitExceeded, StoreError
+from limitree.headers import Headers, combined
+
+if TYPE_CHECKING:
+    from limitree.django.site import Site
+
+
+def too_many(site: Site, request: HttpRequest, error: LimitExceeded) -> Any:
+    """Return the response to a request that `error` was raised for.
+
+    It is that of LIMITREE's VIEW, else a 429 with problem+json.
+    """
+    view = site.conf.view
+    if view is None:
+        return _problem(error.decision)
+    if iscoroutinefunction(view):
+        view = async_to_sync(view)
+    return view(request, error)
+
+
+async def too_many_awaited(site: Site, request: HttpRequest,
+                           error: LimitExceeded) -> Any:
+    """The same on the event loop."""
+    view = site.conf.view
+    if view is None:
+        return _problem(error.decision)
+    response = view(request, error)
+    return await response if inspect.isawaitable(response) else response
+
+
+def unavailable(error: StoreError) -> HttpResponse:
+    """Return a 503, for a request that no store would decide."""
+    return _response(web.unavailable(error))
+
+
+def _problem(decision: Decision) -> HttpResponse:
+    return _response(web.denial(decision, "none"))
+
+
+def _response(answer: web.Answer) -> HttpResponse:
+    return HttpResponse(answer.body, status=answer.status,
+                        headers=dict(answer.headers))
+
+
+def add_headers(site: Site, record: Record, response: HttpResponseBase) -> None:
+    """Tell in the headers of `response` what was decided."""
+    conf = site.conf
+    told = record.decisions
+    if conf.headers == "ietf" and None in [one.levels for one in told]:
+        pairs = _of_limiters_elsewhere(told)
+    else:
+        pairs = combined(told, conf.headers, conf.legacy_reset)
+    for name, value in pairs:
+        response.headers[name] = value
+
+
+def _of_limiters_elsewhere(decisions: list[Decision]) -> Headers:
+    """Return the headers where some decisions cannot name their limits."""
+    named = [one for one in decisions if one.levels is not None]
+    pairs = combined(named) if named else []
+    waits = [pair for pair in combined(decisions, "legacy")
+             if pair[0] == "Retry-After"]
+    return pairs + waits

@@ -1,0 +1,201 @@
+"""What a request is asked before its view: a path of the tree, or a rate."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Union, cast
+
+from django.http import HttpRequest
+from django.utils.module_loading import import_string
+
+from limitree.demand import Segment
+from limitree.django import keys
+from limitree.django.ask import text_of
+from limitree.plain import parse
+
+if TYPE_CHECKING:
+    from limitree.django.ask import Ask
+    from limitree.django.site import Site
+
+#: For ``method=``, as django-ratelimit has them.
+ALL = None
+UNSAFE = ("DELETE", "PATCH", "POST", "PUT")
+
+#: A segment, or a function that gets the arguments of the view.
+Part = Union[Segment, Callable[..., Any]]
+#: A text, or (count, seconds) as django-ratelimit takes it.
+RateText = Union[str, tuple[int, int]]
+PathOf = Union[Sequence[Part], Callable[..., Union[Sequence[Any], None]]]
+#: As keys.ip, or a function of the group and the request, or where one lies.
+Key = Union[str, Callable[..., Any]]
+RateOf = Union[RateText, Callable[..., Union[RateText, None]]]
+CostOf = Union[int, Callable[..., int]]
+#: Tells from the response whether it costs, or how much.
+DeductWhen = Callable[[Any], Union[bool, int]]
+
+#: A rate of django-ratelimit that allows nothing: "0/s".
+NOTHING = re.compile(r"\s*0+\s*/")
+
+_KEYS = {"ip": keys.ip, "user": keys.user, "user_or_ip": keys.user_or_ip}
+_KEY_MAKERS = {"get": keys.get, "post": keys.post, "header": keys.header}
+
+
+class Rule:
+    """One limit or path of limits, for the requests of some views."""
+
+    def __init__(self, path: PathOf, *, group: str | None = None,
+                 key: Key | None = None, rate: RateOf | None = None,
+                 method: str | Collection[str] | None = ALL,
+                 block: bool = True, cost: CostOf = 1,
+                 deduct_when: DeductWhen | None = None) -> None:
+        if rate is None:
+            if key is not None or group is not None:
+                raise TypeError("a key and a group are for a rate: "
+                                'ratelimit(key="ip", rate="5/m")')
+            check_path(path)
+        elif path:
+            raise TypeError("a path of the tree and a rate exclude each other")
+        if isinstance(method, str):
+            method = (method,)
+        #: Segments, or one function that returns the path, or None for none.
+        self.path = path if callable(path) else tuple(path)
+        self.group = group
+        self.rate = _rate_function(rate)
+        self.methods = (None if method is None
+                        else frozenset(one.upper() for one in method))
+        self.block = block
+        self.cost = cost
+        self.deduct_when = deduct_when
+        self.key = None if key is None else key_function(key)
+
+    def needs_user(self, site: Site) -> bool:
+        """Whether ``request.user`` is read to find the path."""
+        parts: Iterable[object] = (self.key or site.key,)
+        if self.rate is None:
+            parts = (self.path,) if callable(self.path) else self.path
+        return any(getattr(part, "needs_user", False) for part in parts)
+
+    def may_join(self, other: Rule) -> bool:
+        """Whether both can be charged at once, or neither."""
+        return (self.block and other.block and self.deduct_when is None
+                and other.deduct_when is None)
+
+    def put(self, ask: Ask, site: Site, group: str, request: HttpRequest,
+            args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Put the paths of `request` in `ask`, if the rule is for it.
+
+        What an async key function returns is in it, not yet awaited.
+        """
+        if self.methods is not None and request.method not in self.methods:
+            return
+        cost = (self.cost(request, *args, **kwargs) if callable(self.cost)
+                else self.cost)
+        rate: Any = self.rate
+        if rate is None:
+            path = self._path_of_tree(request, args, kwargs)
+            if path is not None:
+                ask.add(path, cost)
+            return
+        if callable(rate):
+            rate = rate(group, request)
+            if rate is None:
+                return
+        key = self.key or site.key
+        value = text_of(key(request) if getattr(key, "of_request", False)
+                        else key(group, request))
+        site.put_rate(ask, group, rate, value, cost)
+
+    def _path_of_tree(self, request: HttpRequest, args: tuple[Any, ...],
+                      kwargs: dict[str, Any]) -> list[Any] | None:
+        if callable(self.path):
+            found = self.path(request, *args, **kwargs)
+            return None if found is None else [text_of(one) for one in found]
+        return [text_of(part(request, *args, **kwargs)) if callable(part)
+                else part for part in self.path]
+
+
+def check_path(path: Any) -> Any:
+    """Return `path`; raises TypeError unless it may be one of the tree."""
+    if callable(path):
+        return path
+    if not isinstance(path, (list, tuple)) or not path:
+        raise TypeError('must be a path such as ("ip", keys.ip) or a rate such '
+                        'as rate="5/m"')
+    for part in path:
+        if not isinstance(part, (str, bytes)) and not callable(part):
+            raise TypeError("a path is made of texts and functions, there is a "
+                            f"{type(part).__name__} in it")
+    return path
+
+
+def key_function(key: Key) -> Callable[..., Any]:
+    """Return the function that `key` stands for.
+
+    Raises TypeError or ValueError if it stands for none.  A function that lies
+    elsewhere is imported when it is first needed.
+    """
+    if callable(key):
+        return key
+    if not isinstance(key, str):
+        raise TypeError("a key must be a text or a function, not "
+                        f"{type(key).__name__}")
+    if key in _KEYS:
+        return _KEYS[key]
+    kind, colon, name = key.partition(":")
+    if colon and name and kind in _KEY_MAKERS:
+        return _KEY_MAKERS[kind](name)
+    if "." in key and not colon:
+        return _Imported(key)
+    raise ValueError(f"no such key {key!r}: there are ip, user, user_or_ip, "
+                     "get:x, post:x, header:x and where a function lies")
+
+
+class _Imported:
+    """A function by its dotted path, imported when it is first needed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    @functools.cached_property
+    def _function(self) -> Callable[..., Any]:
+        return cast("Callable[..., Any]", import_string(self._path))
+
+    @property
+    def needs_user(self) -> bool:
+        return getattr(self._function, "needs_user", False)
+
+    @property
+    def of_request(self) -> bool:
+        return getattr(self._function, "of_request", False)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._function(*args)
+
+
+def check_rate(rate: Any) -> Any:
+    """Return `rate`; raises ConfigError or TypeError if it is none."""
+    text = text_of_rate(rate)
+    if not NOTHING.match(text):
+        parse(text)
+    return rate
+
+
+def text_of_rate(rate: Any) -> str:
+    """Return a rate as a text, as it is or from (count, seconds)."""
+    if isinstance(rate, tuple) and len(rate) == 2:
+        return f"{rate[0]}/{rate[1]}"
+    if not isinstance(rate, str):
+        raise TypeError('a rate must be a text such as "5/m", not '
+                        f"{type(rate).__name__}")
+    return rate
+
+
+def _rate_function(rate: RateOf | None) -> RateOf | None:
+    if rate is None or callable(rate):
+        return rate
+    if isinstance(rate, str) and "." in rate:
+        return _Imported(rate)
+    check_rate(rate)
+    return rate

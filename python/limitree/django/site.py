@@ -1,0 +1,129 @@
+"""The limiter that all views of this process share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.http import HttpRequest
+
+from limitree.aio import AsyncLimiter
+from limitree.clients import ClientIp, canonical_ip
+from limitree.decision import Decision
+from limitree.django import conf
+from limitree.django.ask import Ask
+from limitree.django.exceptions import Ratelimited
+from limitree.django.rule import NOTHING, RateText, Rule, text_of_rate
+from limitree.errors import LimitExceeded
+from limitree.limiter import Limiter
+from limitree.plain import PlainLimits, PlainRule
+
+#: The top-level name below which limits lie that stand at views.
+ROOT = "view"
+
+
+class Site:
+    """What the settings have become: the limiter, and who its callers are.
+
+    Raises ConfigError, TypeError and OSError as Limiter and client_ip do.
+    """
+
+    def __init__(self, found: conf.Conf) -> None:
+        self.conf = found
+        self._plain = PlainLimits(ROOT)
+        self._rates: dict[tuple[str, RateText], tuple[PlainRule, bool]] = {}
+        limits = found.limits
+        self.awaited = AsyncLimiter(
+            conf.NO_LIMITS if limits is None else limits, found.store,
+            clock=found.clock, levels=found.headers not in ("legacy", "none"),
+            **found.options)
+        # The same limiter, for threads: they share connections and deny cache.
+        self.limiter: Limiter = self.awaited._limiter
+        self.is_remote = self.limiter.is_remote
+        self.key = found.key
+        self._rules = _rules_of(found)
+        self._exempt = frozenset(found.exempt)
+        self._exempt_below = tuple(one for one in found.exempt
+                                   if one.endswith("/"))
+        source = found.client_ip
+        self._address: str | Callable[..., str] | None = None
+        if isinstance(source, ClientIp):
+            self._clients = source
+        else:
+            self._clients, self._address = conf.clients(found), source
+        self._clients_by_hops: dict[int, ClientIp] = {}
+        #: Whether who a request comes from cannot be told without its user.
+        self.requests_need_user = any(rule.needs_user(self)
+                                      for rule in self._rules)
+
+    def put_rate(self, ask: Ask, group: str, rate: RateText, key: Any,
+                 cost: int) -> None:
+        """Put in `ask` the limits of `rate` at the views of `group`."""
+        plain, fits = self._rates.get((group, rate)) or self._add(group, rate)
+        if not fits:
+            cost = 2  # of one token
+        for name in plain.names:
+            ask.add([ROOT, group, key, name], cost)
+
+    def _add(self, group: str, rate: RateText) -> tuple[PlainRule, bool]:
+        text = text_of_rate(rate)
+        fits = not NOTHING.match(text)
+        plain = self._plain.rule(text if fits else NOTHING.sub("1/", text),
+                                 group)
+        self._plain.update(self.limiter)
+        # Only now: a path that the tree does not know has no limits.
+        self._rates[group, rate] = plain, fits
+        return plain, fits
+
+    def ask_of(self, request: HttpRequest) -> Ask:
+        """Return what every request is asked, where it is not exempt."""
+        ask = Ask()
+        if not self._rules or not self.conf.enabled:
+            return ask
+        url = request.path_info
+        if url in self._exempt or url.startswith(self._exempt_below):
+            return ask
+        for rule in self._rules:
+            rule.put(ask, self, rule.group or "", request, (), {})
+        return ask
+
+    def client_ip(self, request: HttpRequest, hops: int | None = None) -> str:
+        """Return the address of the client, in its one canonical form.
+
+        `hops` proxies are believed, or those of the settings if it is None.
+        Raises ValueError if there is no address.
+        """
+        if hops is not None:
+            return self._by_hops(hops).of_environ(request.META)
+        source = self._address
+        if source is None:
+            return self._clients.of_environ(request.META)
+        found = (source(request) if callable(source)
+                 else request.META.get(source, ""))
+        return canonical_ip(found, self.conf.ipv6_prefix)
+
+    def _by_hops(self, hops: int) -> ClientIp:
+        found = self._clients_by_hops.get(hops)
+        if found is None:
+            found = conf.clients(self.conf, hops)
+            self._clients_by_hops[hops] = found
+        return found
+
+    def exception(self, denial: Decision) -> Exception:
+        """Return what a view raises that is not run."""
+        kind = self.conf.exception_class
+        if kind is None:
+            return Ratelimited(denial)
+        if isinstance(kind, type) and issubclass(kind, LimitExceeded):
+            return kind(denial)
+        error = cast("Exception", kind())
+        error.decision = denial  # type: ignore[attr-defined]
+        return error
+
+
+def _rules_of(found: conf.Conf) -> list[Rule]:
+    """Return what every request is asked."""
+    rules = [Rule(path) for path in found.paths]
+    if found.default is not None:
+        rules.append(Rule((), group="default", rate=found.default))
+    return rules

@@ -1,0 +1,88 @@
+"""The rules of a view, put together into as few decisions as possible."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from django.http import HttpRequest
+
+from limitree.decision import Decision
+from limitree.django.ask import Ask
+from limitree.django.keys import load_user
+from limitree.django.record import Deferred, record_of
+from limitree.django.rule import Rule
+from limitree.django.site import Site
+
+
+class Bound(NamedTuple):
+    """A rule at a view, whose name its rates are counted by."""
+
+    rule: Rule
+    group: str
+
+
+def steps_of(rules: list[Bound]) -> list[Step]:
+    """Return the steps that decide `rules`, in their order."""
+    steps: list[Step] = []
+    for bound in rules:
+        if steps and steps[-1].rules[-1].rule.may_join(bound.rule):
+            steps[-1].rules.append(bound)
+        else:
+            steps.append(Step([bound]))
+    return steps
+
+
+class Step:
+    """Rules that are charged together or not at all."""
+
+    def __init__(self, rules: list[Bound]) -> None:
+        self.rules = rules
+
+    def decide(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Decision | None:
+        """Return the decision that keeps the view from running, or None."""
+        ask = self._ask(site, request, args, kwargs)
+        if not ask.paths:
+            return None
+        deferred = self.rules[0].rule.deduct_when is not None
+        decision = (ask.peek if deferred else ask.authorize)(site.limiter)
+        return self._note(request, decision, ask)
+
+    async def decide_awaited(self, site: Site, request: HttpRequest,
+                             args: tuple[Any, ...], kwargs: dict[str, Any]
+                             ) -> Decision | None:
+        """The same on the event loop."""
+        if any(bound.rule.needs_user(site) for bound in self.rules):
+            await load_user(request)
+        ask = self._ask(site, request, args, kwargs)
+        if not ask.paths:
+            return None
+        deferred = self.rules[0].rule.deduct_when is not None
+        decision = await (ask.peek_awaited if deferred
+                          else ask.authorize_awaited)(site.awaited)
+        return self._note(request, decision, ask)
+
+    def _ask(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> Ask:
+        ask = Ask()
+        for rule, group in self.rules:
+            rule.put(ask, site, group, request, args, kwargs)
+        return ask
+
+    def _note(self, request: Any, decision: Decision, ask: Ask
+              ) -> Decision | None:
+        record = record_of(request)
+        record.decisions.append(decision)
+        rule = self.rules[0].rule
+        limited = decision.limited
+        if limited:
+            request.limited = True
+        if limited and rule.block:
+            record.denial = decision
+            return decision
+        if rule.deduct_when is not None:
+            if not record.has_middleware:
+                raise RuntimeError("deduct_when needs LimitreeMiddleware, "
+                                   "which sees the response")
+            record.deferred.append(Deferred(ask, rule.deduct_when))
+        return None

@@ -1,0 +1,399 @@
+"""limitree.django in one process: middleware, decorators, settings."""
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+
+import pytest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.test import AsyncClient, Client, RequestFactory, override_settings
+from django.urls import path
+
+import limitree
+from limitree.django import (
+    Ratelimited,
+    get_usage,
+    is_ratelimited,
+    keys,
+    limiter,
+    ratelimit,
+)
+
+import django_site
+
+
+def limits(**changed):
+    """Settings for one test."""
+    return override_settings(LIMITREE={"LIMITS": django_site.LIMITS, **changed})
+
+
+@pytest.fixture(autouse=True)
+def clock(limitree_clock):
+    """Every test has a limiter of its own, and time that stands."""
+    with limits():
+        yield limitree_clock
+
+
+@pytest.fixture
+def client():
+    return Client()
+
+
+class Awaited:
+    """An AsyncClient for tests that are not async."""
+
+    def __init__(self):
+        self._client = AsyncClient()
+
+    def get(self, *args, **kwargs):
+        async def get():
+            response = await self._client.get(*args, **kwargs)
+            if response.streaming:
+                response.parts = [part async for part in response]
+            return response
+        return asyncio.run(get())
+
+
+@pytest.fixture(params=["", "async/"])
+def ask(request):
+    """Gets a URL by WSGI from a view, or by ASGI from an async view."""
+    client = Awaited() if request.param else Client()
+    return lambda url, **query: client.get(f"/{request.param}{url}", query)
+
+
+# ---- Views ------------------------------------------------------------------
+
+
+def test_a_path_of_the_tree(ask, clock):
+    for left in range(5, -1, -1):
+        response = ask("trade", user="alex")
+        assert response.status_code == 200
+        assert f'"user:*/trade";r={left};' in response["RateLimit"]
+    assert response["RateLimit-Policy"] == (
+        '"user:*";q=16;w=32, "user:*/trade";q=6;w=9')
+    assert "Retry-After" not in response
+    denied = ask("trade", user="alex")
+    assert denied.status_code == 429
+    assert denied["Retry-After"] == "2"
+    assert denied["Content-Type"] == "application/problem+json"
+    assert denied["Cache-Control"] == "no-store"
+    assert json.loads(denied.content)["violated-policies"] == ["user:*/trade"]
+    assert '"user:*";r=10;' in denied["RateLimit"]  # nothing was charged
+    assert ask("trade", user="bob").status_code == 200
+    clock.advance(1.5)
+    assert ask("trade", user="alex").status_code == 200
+
+
+def test_a_rate(client, clock):
+    assert client.get("/rated").status_code == 200
+    response = client.get("/rated")
+    assert response["RateLimit"] == (
+        '"view:django_site.rated/*/2/1m";r=0;t=30, '
+        '"view:django_site.rated/*/3/1h";r=1;t=1200')
+    assert client.get("/rated").status_code == 429
+    clock.advance(60)
+    assert client.get("/rated").status_code == 200
+    assert client.get("/rated")["Retry-After"] == str(1200 - 60)
+    assert client.get("/rated", REMOTE_ADDR="10.0.0.7").status_code == 200
+
+
+def test_only_some_methods_and_not_blocked(client):
+    for _ in range(5):
+        assert client.get("/noted").content == b"not limited"
+    assert client.post("/noted").content == b"not limited"
+    assert client.post("/noted").content == b"not limited"
+    response = client.post("/noted")
+    assert (response.status_code, response.content) == (200, b"limited")
+    assert response["Retry-After"] == "30"
+    with limits(ENABLED=False):
+        assert client.post("/noted").content == b"not limited"
+
+
+def test_arguments_of_the_view(client):
+    assert '"user:*";r=11' in client.get("/number/5")["RateLimit"]
+    assert client.get("/number/17").status_code == 429
+    assert "Retry-After" not in client.get("/number/17")
+    assert '"user:*";r=6' in client.get("/number/5")["RateLimit"]
+
+
+def test_streams_have_headers(ask):
+    response = ask("stream", user="alex")
+    assert '"user:*/trade";r=5' in response["RateLimit"]
+    parts = getattr(response, "parts", None) or list(response)
+    assert b"".join(parts) == b"ab"
+    for _ in range(5):
+        ask("stream", user="alex")
+    assert ask("stream", user="alex").status_code == 429
+
+
+def test_charged_after_the_response(ask):
+    for _ in range(5):
+        assert ask("guess", user="alex", right="1").status_code == 200
+    assert ask("guess", user="alex").status_code == 404
+    response = ask("guess", user="alex")
+    assert response.status_code == 404 and ";r=0" in response["RateLimit"]
+    assert ask("guess", user="alex", right="1").status_code == 429
+    assert ask("guess", user="bob", right="1").status_code == 200
+
+
+def test_charged_by_the_size_of_the_response(client):
+    assert ";r=20" in client.get("/size?user=alex")["RateLimit"]
+    assert ";r=0" in client.get("/size?user=alex")["RateLimit"]
+    assert client.get("/size?user=alex").status_code == 429
+
+
+def test_to_charge_after_the_response_takes_the_middleware():
+    with override_settings(MIDDLEWARE=[]):
+        with pytest.raises(RuntimeError, match="LimitreeMiddleware"):
+            Client().get("/guess?user=alex")
+
+
+def test_classes(client):
+    assert client.get("/class").status_code == 200
+    assert client.get("/class").status_code == 429
+    assert client.get("/class/other").status_code == 200
+    assert client.get("/class/other").status_code == 429
+    policy = client.get("/class")["RateLimit-Policy"]
+    assert policy.startswith('"view:django_site.OfClass.dispatch/*/1/1h"')
+    for _ in range(3):
+        assert client.get("/class/method").status_code == 200
+    assert client.post("/class/method").status_code == 200
+    assert client.post("/class/method").status_code == 429
+
+
+def test_async_classes():
+    client = Awaited()
+    for _ in range(6):
+        assert client.get("/async/class?user=alex").status_code == 200
+    assert client.get("/async/class?user=alex").status_code == 429
+
+
+def test_a_method_without_method_decorator():
+    @ratelimit(key="ip", rate="5/m")
+    def view(self, request):
+        pass
+    with pytest.raises(TypeError, match="method_decorator"):
+        view(object(), RequestFactory().get("/"))
+
+
+def test_limits_below_the_views(client):
+    for _ in range(6):
+        assert client.get("/service?user=alex").status_code == 200
+    response = client.get("/service?user=alex")
+    assert response.status_code == 429
+    assert response["Retry-After"] == "2"
+
+
+def test_a_limiter_elsewhere_does_not_name_its_limits():
+    elsewhere = limitree.Limiter({"schema": {"x": {"limits": [0, 1, 7]}}})
+
+    @ratelimit(key="ip", rate="2/h")
+    def view(request):
+        elsewhere.acquire("x", timeout=0)
+        return HttpResponse("done")
+
+    urls = type("urls", (), {"urlpatterns": [path("elsewhere", view)]})
+    with override_settings(ROOT_URLCONF=urls):
+        assert Client().get("/elsewhere").status_code == 200
+        response = Client().get("/elsewhere")
+    assert (response.status_code, response["Retry-After"]) == (429, "7")
+    assert response["RateLimit"].endswith(';r=0;t=1800')
+    assert "," not in response["RateLimit"]
+
+
+def test_decorators_above_each_other_are_all_or_nothing():
+    @ratelimit("user", keys.get("user"), "trade")
+    @ratelimit(key="ip", rate="2/h", cost=2)
+    @ratelimit(key="ip", rate="9/h", block=False)
+    def view(request):
+        return HttpResponse("done")
+
+    request = RequestFactory().get("/?user=alex")
+    view(request)
+    with pytest.raises(Ratelimited):
+        view(request)
+    left = limiter().peek("user", "alex", "trade", cost=0)
+    assert left.remaining == 5  # not 4
+    assert len(request.limitree.decisions) == 3
+
+
+def test_the_mark_is_not_taken_over_by_other_decorators():
+    """A decorator in between keeps its place."""
+    import functools
+
+    @ratelimit(key="ip", rate="2/h")
+    def view(request):
+        return HttpResponse("done")
+
+    @functools.wraps(view)
+    def between(request):
+        return HttpResponse("from elsewhere")
+
+    outer = ratelimit("free")(between)
+    for _ in range(5):
+        answer = outer(RequestFactory().get("/"))
+        assert answer.content == b"from elsewhere"
+
+
+def test_without_the_middleware_it_is_raised():
+    view = ratelimit("user", keys.get("user"), cost=17)(django_site.plain)
+    with pytest.raises(Ratelimited, match="no wait is long enough") as error:
+        view(RequestFactory().get("/?user=a"))
+    assert isinstance(error.value, PermissionDenied)
+    assert isinstance(error.value, limitree.LimitExceeded)
+    assert error.value.decision.limited
+    with override_settings(MIDDLEWARE=[]):
+        client = Client()
+        for _ in range(2):
+            client.get("/rated")
+        assert client.get("/rated").status_code == 403
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({}, "a path such as"),
+    ({"key": "ip"}, "are for a rate"),
+    ({"group": "a"}, "are for a rate"),
+    ({"rate": "5/m", "key": "id"}, "no such key 'id'"),
+    ({"rate": "5/m", "key": "file:x"}, "no such key"),
+    ({"rate": "5/m", "key": 7}, "must be a text or a function"),
+    ({"rate": "5/fortnight"}, "no unit"),
+    ({"rate": 7}, "must be a text"),
+])
+def test_what_makes_no_sense(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ratelimit(**arguments)
+
+
+def test_what_makes_no_sense_of_a_path():
+    for path in [("user", None), ("user", 7), (None,)]:
+        with pytest.raises(TypeError, match="texts and functions"):
+            ratelimit(*path)
+    with pytest.raises(TypeError, match="exclude each other"):
+        ratelimit("user", "a", rate="5/m")
+    with pytest.raises(TypeError, match="a group must be a text"):
+        ratelimit(keys.ip, rate="5/m")
+
+
+def test_none_is_never_no_limit():
+    view = ratelimit("user", lambda request: None)(django_site.plain)
+    with pytest.raises(TypeError, match="None"):
+        view(RequestFactory().get("/"))
+    view = ratelimit(key=lambda group, request: None, rate="5/m")(
+        django_site.plain)
+    with pytest.raises(TypeError, match="None"):
+        view(RequestFactory().get("/"))
+    view = ratelimit("usr", keys.ip)(django_site.plain)
+    with pytest.raises(ValueError, match="usr"):
+        view(RequestFactory().get("/"))
+
+
+# ---- Rates as django-ratelimit has them -------------------------------------
+
+
+def many(rate, times=20, **arguments):
+    """Returns how many of so many requests a rate allows."""
+    @ratelimit(key="ip", rate=rate, **arguments)
+    def view(request):
+        return HttpResponse("done")
+
+    allowed = 0
+    for _ in range(times):
+        with contextlib.suppress(Ratelimited):
+            view(RequestFactory().get("/"))
+            allowed += 1
+    return allowed
+
+
+def of_group(group, request):
+    return {"gold": "7/m", "none": None, "zero": "0/s"}[group]
+
+
+@pytest.mark.parametrize("rate, allowed", [
+    ("5/m", 5), ("5/15m", 5), ("5/300", 5), ((5, 60), 5), ("0/s", 0),
+    ("3/sec", 3), ("4 per hour", 4), ("5/m;3/h", 3), ((0, 60), 0)])
+def test_rates(rate, allowed):
+    assert many(rate) == allowed
+
+
+@pytest.mark.parametrize("group, allowed", [
+    ("gold", 7), ("none", 20), ("zero", 0)])
+def test_rates_by_request(group, allowed):
+    assert many(of_group, group=group) == allowed
+    assert many("test_django.of_group", group=group) == (
+        0 if allowed < 20 else 20)  # the same group: the same buckets
+
+
+def test_a_group_is_shared():
+    one = ratelimit(group="pool", key="ip", rate="3/m")(django_site.plain)
+    other = ratelimit("pool", key="ip", rate="3/m")(lambda request: 1)
+    request = RequestFactory().get("/")
+    one(request), other(request), one(request)
+    with pytest.raises(Ratelimited):
+        other(request)
+
+
+@pytest.mark.parametrize("key, where", [
+    ("get:q", "/?q=%s"), ("header:X-Api-Key", None), ("post:q", None),
+    ("test_django.key_of_query", "/?q=%s"),
+    (lambda group, request: request.GET["q"] + group, "/?q=%s")])
+def test_keys(key, where):
+    view = ratelimit(key=key, rate="1/m")(lambda request: 1)
+
+    def ask(value):
+        if where is not None:
+            return view(RequestFactory().get(where % value))
+        if key.startswith("post"):
+            return view(RequestFactory().post("/", {"q": value}))
+        return view(RequestFactory().get("/", HTTP_X_API_KEY=value))
+
+    ask("a"), ask("b")
+    with pytest.raises(Ratelimited):
+        ask("a")
+
+
+def key_of_query(group, request):
+    return request.GET["q"]
+
+
+def test_usage(clock):
+    request = RequestFactory().get("/")
+
+    def usage(increment):
+        found = get_usage(request, "pool", key="ip", rate="2/m",
+                          increment=increment)
+        return found["count"], found["limit"], found["should_limit"]
+
+    assert usage(False) == (0, 2, False)
+    assert usage(True) == (1, 2, False)
+    assert usage(True) == (2, 2, False)
+    assert usage(False) == (2, 2, True)
+    assert usage(True) == (3, 2, True)
+    assert get_usage(request, "pool", key="ip", rate="2/m")["time_left"] == 60
+    assert is_ratelimited(request, "pool", key="ip", rate="2/m")
+    assert not is_ratelimited(request, fn=usage, key="ip", rate="2/m")
+    assert not is_ratelimited(request, "pool", key="ip", rate="2/m",
+                              method=is_ratelimited.UNSAFE)
+    assert get_usage(request, "pool", key="ip") is None
+    with pytest.raises(TypeError, match="group"):
+        get_usage(request, key="ip", rate="2/m")
+    with limits(ENABLED=False):
+        assert get_usage(request, "pool", key="ip", rate="2/m") is None
+
+
+# ---- What is imported -------------------------------------------------------
+
+
+def test_limitree_alone_imports_no_django():
+    program = ("import sys, limitree; "
+               "assert not [n for n in sys.modules if n.startswith('django')]")
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_nothing_is_read_while_settings_are_made():
+    """`from limitree.django import keys` stands in a settings.py."""
+    program = ("import limitree.django; from django.conf import settings; "
+               "assert not settings.configured")
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,178 @@
+"""limitree.django behind real servers, asked by a real client."""
+
+import asyncio
+import collections
+import contextlib
+import json
+import signal
+import threading
+import time
+
+import httpx
+import pytest
+from asgiref.sync import SyncToAsync
+from django.test import AsyncClient, override_settings
+
+import django_site
+from servers import redis_server
+from web_servers import gunicorn, uvicorn
+
+
+def settings(**changed):
+    """The environment of a server with these settings."""
+    return {"LIMITREE_TEST": json.dumps(changed)}
+
+
+@contextlib.contextmanager
+def served(kind, **changed):
+    """Yields a client of a server, with several workers if it has a store."""
+    workers = ["--workers", "3" if changed else "1"]
+    if kind == "asgi":
+        server = uvicorn("django_site:asgi", *workers, **settings(**changed))
+    else:
+        preload = ["--preload"] if kind == "preload" else []
+        server = gunicorn("django_site:application", *workers, *preload,
+                          **settings(**changed))
+    with server as address, httpx.Client(base_url=address) as client:
+        yield client
+
+
+def statuses(client, url, times, threads=6):
+    """Returns how often each status came, of requests at the same time."""
+    found = collections.Counter()
+
+    def work():
+        with httpx.Client(base_url=client.base_url, timeout=30) as own:
+            for _ in range(times // threads):
+                found[own.get(url).status_code] += 1
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return found
+
+
+@pytest.mark.parametrize("kind", ["sync", "preload", "asgi"])
+def test_workers_admit_the_limit_together(kind):
+    with redis_server() as (url, _):
+        with served(kind, STORE=url, TIMEOUT="10s") as client:
+            for path in ("/hard?user=alex", "/async/hard?user=bob"):
+                found = statuses(client, path, 120)
+                assert found == {200: 50, 429: 70}, path
+                response = client.get(path)
+                assert response.status_code == 429
+                assert response.headers["Retry-After"]
+                assert response.json()["status"] == 429
+
+
+@pytest.mark.parametrize("kind, url", [
+    ("sync", "/stream"), ("asgi", "/async/stream"), ("asgi", "/stream")])
+def test_streams(kind, url):
+    with served(kind) as client:
+        for left in range(5, -1, -1):
+            with client.stream("GET", url, params={"user": "a"}) as response:
+                assert f'"user:*/trade";r={left}' in (
+                    response.headers["RateLimit"])
+                assert response.read() == b"ab"
+        assert client.get(url, params={"user": "a"}).status_code == 429
+
+
+@pytest.mark.parametrize("kind", ["sync", "asgi"])
+@pytest.mark.parametrize("policy, expected", [
+    ("raise", {503: 60}), ("allow", {200: 60}), ("deny", {429: 60}),
+    ("local", {200: 50, 429: 10})])
+def test_the_store_is_gone(kind, policy, expected):
+    url = "/async/hard?user=a" if kind == "asgi" else "/hard?user=a"
+    with redis_server() as (store, process):
+        # One worker, or "local" would count for each of them.
+        environment = settings(STORE=store, ON_STORE_ERROR=policy,
+                               TIMEOUT="2s")
+        server = (uvicorn("django_site:asgi", **environment) if kind == "asgi"
+                  else gunicorn("django_site:application", **environment))
+        with server as address, httpx.Client(base_url=address) as client:
+            assert client.get(url).status_code == 200
+            process.kill()
+            process.wait()
+            found = statuses(client, url, 60)
+            assert found == expected
+            failed = client.get(url)
+            if policy == "raise":
+                assert failed.headers["Retry-After"] == "1"
+                assert store not in failed.text
+
+
+# ---- Nothing blocks the event loop ------------------------------------------
+
+
+def hops_of(url, **changed):
+    """Returns how many threads a request through ASGI takes, and its status.
+
+    Django itself takes some, for signals.
+    """
+    found = []
+    before = SyncToAsync.__call__
+
+    async def counted(self, *args, **kwargs):
+        found.append(self.func)
+        return await before(self, *args, **kwargs)
+
+    with override_settings(LIMITREE={"LIMITS": django_site.LIMITS, **changed}):
+        SyncToAsync.__call__ = counted
+        try:
+            response = asyncio.run(AsyncClient().get(url))
+        finally:
+            SyncToAsync.__call__ = before
+    return len(found), response.status_code
+
+
+@pytest.mark.parametrize("store", ["memory", "redis"])
+def test_no_thread_for_a_request(store):
+    middleware = [one for one in django_site.settings.MIDDLEWARE
+                  if "limitree" in one]
+    with contextlib.ExitStack() as stack:
+        more = {"DEFAULT": "1000/m"}
+        if store == "redis":
+            url, _ = stack.enter_context(redis_server())
+            more |= {"STORE": url, "TIMEOUT": "5s"}
+        stack.enter_context(override_settings(MIDDLEWARE=[]))
+        alone, _ = hops_of("/async/trade?user=a", ENABLED=False)
+        stack.enter_context(override_settings(MIDDLEWARE=middleware))
+        for _ in range(6):
+            assert hops_of("/async/trade?user=a", **more) == (alone, 200)
+            assert hops_of("/async/class?user=b", **more) == (alone, 200)
+            if store == "memory":  # made anew each time
+                break
+        if store == "redis":
+            # In the one more Django logs what is 400 or above.
+            denied = hops_of("/async/trade?user=a", **more)
+            assert denied == (alone + 1, 429)
+
+
+def test_other_requests_go_on_while_redis_hangs():
+    with redis_server() as (url, process), override_settings(
+            MIDDLEWARE=["limitree.django.LimitreeMiddleware"],
+            LIMITREE={"LIMITS": django_site.LIMITS, "STORE": url,
+                      "TIMEOUT": "500ms", "DEFAULT": "10/m",
+                      "EXEMPT": ["/async/class"]}):
+        async def main():
+            client = AsyncClient()
+            assert (await client.get("/async/trade?user=a")).status_code == 200
+            process.send_signal(signal.SIGSTOP)
+            steps = 0
+            for path in ("/async/trade?user=b", "/async/class?user=b"):
+                start = time.monotonic()
+                asked = asyncio.ensure_future(client.get(path))
+                while not asked.done():
+                    steps += 1
+                    await asyncio.sleep(0.005)
+                assert time.monotonic() - start > 0.4
+                assert asked.result().status_code == 503
+            return steps
+
+        try:
+            steps = asyncio.run(main())
+        finally:
+            process.send_signal(signal.SIGCONT)
+        assert steps > 60
