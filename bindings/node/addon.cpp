@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "address.hpp"
 #include "engine.hpp"
 #include "environment.hpp"
 #include "native.hpp"
@@ -230,6 +231,9 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("numbers", environment->array());
   exports.Set("connect", Napi::Function::New(env, connect, "connect"));
   exports.Set("open", Napi::Function::New(env, open, "open"));
+  exports.Set("canonicalIp",
+              Napi::Function::New(env, canonical_ip, "canonicalIp"));
+  exports.Set("proxies", Napi::Function::New(env, proxies, "proxies"));
   return exports;
 }
 

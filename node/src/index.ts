@@ -8,6 +8,8 @@
 
 import { native } from './native.js';
 
+export { canonicalIp, clientIp } from './address.js';
+export type { ClientIp, ClientIpOptions, IpRequest } from './address.js';
 export {
   authorizeActionForUser, configure, defaultLimiter } from './default.js';
 export { Decision } from './decision.js';

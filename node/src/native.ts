@@ -37,6 +37,13 @@ export interface Native {
     isRemote: boolean,
     hasClock: boolean,
   ): Functions;
+  canonicalIp(address: string, ipv6Prefix: number): string;
+  proxies(
+    isForwarded: boolean,
+    hops: number,
+    trusted: readonly string[],
+    ipv6Prefix: number,
+  ): (peer: string, ...lines: readonly string[]) => string;
 }
 
 function candidates(): string[] {
