@@ -6,7 +6,7 @@ Who makes a limiter closes it: one that was handed over stays open.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from limitree.aio import AsyncLimiter
@@ -61,7 +61,7 @@ class Keeper:
             self._limiter.put_beside(self._beside)
         return self._limiter
 
-    def put_beside(self, schema: dict[str, object]) -> None:
+    def put_beside(self, schema: Mapping[str, object]) -> None:
         """As AsyncLimiter.put_beside, also for limiters that are made later."""
         self.limiter.put_beside(schema)
         if self._owns:

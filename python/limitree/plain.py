@@ -165,6 +165,11 @@ class PlainLimits:
         self._count += len(new)
         self._news |= bool(new)
 
+    @property
+    def has_news(self) -> bool:
+        """Whether `update` has something to do."""
+        return self._news
+
     def update(self, limiter: Ruled) -> None:
         """Let `limiter`, always the same one, know what is new.
 

@@ -1,0 +1,530 @@
+"""limitree.fastapi, spoken to through Starlette's TestClient."""
+
+import threading
+import time
+from typing import Annotated
+
+import pytest
+from fastapi import APIRouter, Depends, FastAPI, Request, Response, WebSocket
+from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import StreamingResponse
+from fastapi.testclient import TestClient
+from starlette.testclient import WebSocketDenialResponse
+from starlette.websockets import WebSocketDisconnect
+
+import limitree
+from limitree import client_ip
+from limitree.fastapi import Limiter, RateLimit, RateLimitExceeded
+
+TREE = """
+schema:
+  user:
+    children:
+      "*":
+        limits: {count: 6, period: 1m}
+        children: {trade: {limits: {count: 2, period: 1m}}}
+"""
+
+
+@pytest.fixture
+def app(clock):
+    made = FastAPI()
+    made.state.used = Limiter(
+        client_ip(trusted_hops=1), app=made, limits=TREE, clock=clock)
+    return made
+
+
+def client_of(app, address="203.0.113.1"):
+    return TestClient(app, headers={"x-forwarded-for": address})
+
+
+def get(app, url, times=1, address="203.0.113.1", **more):
+    client = client_of(app, address)
+    return [client.get(url, **more).status_code for _ in range(times)]
+
+
+def user(request: Request):
+    return request.headers["user"]
+
+
+def test_a_dependency_denies(app, clock):
+    @app.get("/a", dependencies=[Depends(RateLimit("2/minute"))])
+    async def a():
+        return {"a": 1}
+
+    client = client_of(app)
+    first = client.get("/a")
+    assert first.json() == {"a": 1}
+    assert first.headers["ratelimit-policy"] == '"route:GET/a/*/2/1m";q=2;w=60'
+    assert first.headers["ratelimit"] == '"route:GET/a/*/2/1m";r=1;t=30'
+    assert client.get("/a").status_code == 200
+    denied = client.get("/a")
+    assert denied.status_code == 429
+    assert denied.headers["content-type"] == "application/problem+json"
+    assert denied.headers["retry-after"] == "30"
+    assert denied.headers["ratelimit"] == '"route:GET/a/*/2/1m";r=0;t=30'
+    assert denied.json()["violated-policies"] == ["route:GET/a/*/2/1m"]
+    assert get(app, "/a", address="203.0.113.2") == [200]
+    clock.advance(30)
+    assert get(app, "/a", 2) == [200, 429]
+
+
+def test_every_kind_of_response_has_headers(app):
+    limit = Depends(RateLimit("100/minute", by="app"))
+
+    @app.get("/dict", dependencies=[limit])
+    async def a_dict():
+        return {}
+
+    @app.get("/response", dependencies=[limit])
+    async def response():
+        return PlainTextResponse("x", headers={"x-own": "1"})
+
+    @app.get("/stream", dependencies=[limit])
+    def stream():
+        return StreamingResponse(iter(["a", "b"]))
+
+    @app.get("/error", dependencies=[limit])
+    def error():
+        return Response(status_code=404)
+
+    for left, url in enumerate(["/dict", "/response", "/stream", "/error"]):
+        told = client_of(app).get(url).headers
+        assert told["ratelimit"].startswith(
+            f'"route:app/*/100/1m";r={99 - left}')
+
+
+def test_it_runs_before_what_costs_something(app):
+    work = []
+
+    def session(request: Request):
+        work.append("session")
+        yield
+        work.append("end")
+
+    @app.get("/a", dependencies=[Depends(RateLimit("1/minute"))])
+    def a(found: Annotated[None, Depends(session)]):
+        work.append("endpoint")
+
+    @app.get("/b")
+    @app.state.limiter.limit("1/minute")
+    def b(found: Annotated[None, Depends(session)]):
+        work.append("endpoint")
+
+    assert get(app, "/a", 2) == [200, 429]
+    assert get(app, "/b", 2) == [200, 429]
+    assert work == ["session", "endpoint", "end"] * 2
+
+
+def test_routes_are_told_apart_by_their_path_not_their_url(app):
+    limit = RateLimit("1/minute")
+    inner, sub = APIRouter(prefix="/inner"), FastAPI()
+
+    @app.get("/x/{number}", dependencies=[Depends(limit)])
+    @app.post("/x/{number}", dependencies=[Depends(limit)])
+    @inner.get("/x/{number}", dependencies=[Depends(limit)])
+    @sub.get("/x/{number}", dependencies=[Depends(limit)])
+    def x(number: int):
+        return number
+
+    app.include_router(inner)
+    app.include_router(inner, prefix="/outer")
+    app.mount("/sub/{tenant}", sub)
+    for url, policy in [("/x/{}", "/x/<number>"),
+                        ("/inner/x/{}", "/inner/x/<number>"),
+                        ("/outer/inner/x/{}", "/outer/inner/x/<number>"),
+                        ("/sub/t{}/x/1", "/sub/<tenant>/x/<number>")]:
+        first = client_of(app).get(url.format(1))
+        assert first.headers["ratelimit"].startswith(
+            f'"route:GET{policy}/*/1/1m";r=0'), url
+        assert get(app, url.format(2)) == [429], url
+    assert client_of(app).post("/x/1").status_code == 200
+
+
+def test_urls_may_be_told_apart(app):
+    @app.get("/x/{name:path}", dependencies=[
+        Depends(RateLimit("1/minute", by="path"))])
+    def x(name):
+        return name
+
+    assert get(app, "/x/1") + get(app, "/x/2") + get(app, "/x/1") == [
+        200, 200, 429]
+    assert get(app, "/x/1", address="203.0.113.2") == [200]
+    assert get(app, "/x/%ff%fe", 2) == [200, 429]
+
+
+def test_a_scope_is_shared(app):
+    for name in "a", "b":
+        @app.get(f"/{name}", dependencies=[
+            Depends(RateLimit("1/minute", scope="both"))])
+        def endpoint():
+            pass
+    assert get(app, "/a") + get(app, "/b") == [200, 429]
+
+
+def test_the_key_may_be_anything(app):
+    @app.get("/function", dependencies=[
+        Depends(RateLimit("1/minute", key=lambda request: int(user(request))))])
+    def function():
+        pass
+
+    async def slowly(request: Request):
+        return user(request).encode()
+
+    @app.get("/async", dependencies=[
+        Depends(RateLimit("1/minute", key=slowly))])
+    def awaited():
+        pass
+
+    @app.get("/depends", dependencies=[
+        Depends(RateLimit("1/minute", key=Depends(user)))])
+    def depends():
+        pass
+
+    @app.get("/nobody", dependencies=[
+        Depends(RateLimit("1/minute", key=lambda: "all"))])
+    def nobody():
+        pass
+
+    for url in "/function", "/async", "/depends":
+        client = client_of(app)
+        found = [client.get(url, headers={"user": name}).status_code
+                 for name in ["1", "2", "1"]]
+        assert found == [200, 200, 429], url
+    assert get(app, "/nobody", address="203.0.113.1") == [200]
+    assert get(app, "/nobody", address="203.0.113.2") == [429]
+
+
+@pytest.mark.parametrize("key", [
+    lambda request: None, lambda: 1.5, Depends(lambda: None)])
+@pytest.mark.parametrize("by", ["route", "path"])
+def test_a_key_that_is_none_is_never_no_limit(app, key, by):
+    @app.get("/a", dependencies=[Depends(RateLimit("1/minute", key=key,
+                                                   by=by))])
+    def a():
+        raise AssertionError("the endpoint must not be reached")
+
+    with pytest.raises(TypeError):
+        get(app, "/a")
+
+
+def test_paths_of_the_tree(app):
+    trade = ("user", user, "trade")
+
+    @app.post("/trade", dependencies=[Depends(RateLimit(trade))])
+    def post():
+        pass
+
+    @app.get("/trade", dependencies=[Depends(RateLimit(
+        lambda request: ["user", user(request)], "100/minute"))])
+    def look():
+        pass
+
+    client = TestClient(app, headers={"user": "ann",
+                                      "x-forwarded-for": "203.0.113.1"})
+    first = client.post("/trade")
+    assert first.headers["ratelimit-policy"] == (
+        '"user:*";q=6;w=60, "user:*/trade";q=2;w=60')
+    assert [client.post("/trade").status_code for _ in range(2)] == [200, 429]
+    both = client.get("/trade").headers["ratelimit-policy"]
+    assert both == '"user:*";q=6;w=60, "route:GET/trade/*/100/1m";q=100;w=60'
+    assert [client.get("/trade").status_code
+            for _ in range(4)] == [200, 200, 200, 429]
+
+
+def test_the_limit_may_be_told_by_the_request(app):
+    @app.get("/a", dependencies=[Depends(RateLimit(
+        lambda request: request.headers["limit"]))])
+    def a():
+        pass
+
+    assert get(app, "/a", 2, headers={"limit": "1/minute"}) == [200, 429]
+    assert get(app, "/a", 2, headers={"limit": "2/minute"}) == [200, 200]
+    with pytest.raises(limitree.ConfigError):
+        get(app, "/a", headers={"limit": "lots"})
+
+
+def test_the_cost(app):
+    async def cost(request: Request):
+        return int(request.headers["cost"])
+
+    @app.get("/a", dependencies=[Depends(RateLimit("10/minute", cost=cost))])
+    def a():
+        pass
+
+    @app.get("/b", dependencies=[Depends(RateLimit("10/minute", cost=6))])
+    def b():
+        pass
+
+    assert get(app, "/a", 2, headers={"cost": "5"}) == [200, 200]
+    assert get(app, "/a", headers={"cost": "1"}) == [429]
+    assert get(app, "/b", 2) == [200, 429]
+    with pytest.raises(ValueError, match="cost"):
+        get(app, "/a", headers={"cost": "-1"})
+
+
+def test_the_decision_is_a_parameter(app):
+    @app.get("/a")
+    async def a(decision: Annotated[limitree.Decision,
+                                    Depends(RateLimit("3/minute"))]):
+        return decision.remaining
+
+    assert client_of(app).get("/a").json() == 2
+
+
+def test_several_limits_are_one_step(app, clock):
+    @app.get("/a", dependencies=[Depends(RateLimit("1/second; 3/minute"))])
+    def a():
+        pass
+
+    client = client_of(app)
+    assert [client.get("/a").status_code for _ in range(5)] == [200] + [429] * 4
+    clock.advance(1)  # nobody was charged for what was denied
+    told = client.get("/a").headers["ratelimit"]
+    assert told == '"route:GET/a/*/1/1s";r=0;t=1, "route:GET/a/*/3/1m";r=1;t=19'
+
+
+def test_websockets(app):
+    @app.websocket("/ws")
+    async def ws(websocket: WebSocket, decision: Annotated[
+            limitree.Decision, Depends(RateLimit("1/minute"))]):
+        await websocket.accept()
+        await websocket.send_json(decision.remaining)
+        await websocket.close()
+
+    client = client_of(app)
+    with client.websocket_connect("/ws") as socket:
+        assert socket.receive_json() == 0
+    with pytest.raises(WebSocketDenialResponse) as denied:
+        with client.websocket_connect("/ws"):
+            pass
+    assert denied.value.status_code == 429
+    assert denied.value.headers["retry-after"] == "60"
+
+    async def without(scope, receive, send):
+        await app({**scope, "extensions": {}}, receive, send)
+    with pytest.raises(WebSocketDisconnect) as closed:
+        with client_of(without).websocket_connect("/ws"):
+            pass
+    assert closed.value.code == 1008
+
+
+def test_a_handler_of_ones_own(app):
+    @app.exception_handler(429)
+    async def busy(request, error):
+        assert isinstance(error, limitree.LimitExceeded)
+        return JSONResponse({"again": error.decision.retry_after}, 429)
+
+    @app.get("/a", dependencies=[Depends(RateLimit("1/minute"))])
+    def a():
+        pass
+
+    get(app, "/a")
+    denied = client_of(app).get("/a")
+    assert denied.json() == {"again": 60}
+    assert denied.headers["retry-after"] == "60"
+
+
+def test_limits_of_functions_are_told_as_well(app, clock):
+    job = limitree.AsyncLimiter({"schema": {"job": {"limits": [0, 1, 60]}}},
+                                clock=clock)
+
+    @app.get("/a")
+    @job.limit("job")
+    async def a():
+        return 1
+
+    assert get(app, "/a", 2) == [200, 429]
+
+
+def test_a_store_that_fails_is_told():
+    app = FastAPI()
+    Limiter(app=app, store="redis+unix:///nowhere/redis.sock")
+
+    @app.get("/a", dependencies=[Depends(RateLimit("1/minute"))])
+    def a():
+        pass
+
+    @app.websocket("/ws")
+    async def ws(websocket: WebSocket, decision: Annotated[
+            limitree.Decision, Depends(RateLimit("1/minute"))]):
+        raise AssertionError("the endpoint must not be reached")
+
+    with TestClient(app) as client:
+        assert client.get("/a").status_code == 503
+        with pytest.raises(WebSocketDenialResponse) as denied:
+            with client.websocket_connect("/ws"):
+                pass
+        assert denied.value.status_code == 503
+
+
+def test_each_start_of_an_application_has_a_limiter(app):
+    @app.get("/a", dependencies=[Depends(RateLimit("1/minute"))])
+    def a():
+        pass
+
+    for _ in range(2):
+        with client_of(app) as client:
+            assert [client.get("/a").status_code for _ in range(2)] == [
+                200, 429]
+
+
+def test_the_loop_is_not_stopped_by_a_new_route_in_a_large_tree(clock):
+    children = {f"user{i}": {"limits": [i, 1, 60]} for i in range(50_000)}
+    app = FastAPI()
+    Limiter(app=app, limits={"schema": {"user": {"children": children}}},
+            clock=clock)
+
+    @app.get("/a", dependencies=[Depends(RateLimit("1/minute"))])
+    async def a():
+        pass
+
+    @app.get("/ping")
+    async def ping():
+        pass
+
+    with TestClient(app) as client:
+        first = threading.Thread(target=client.get, args=["/a"])
+        start = time.monotonic()
+        first.start()
+        pings = []
+        while first.is_alive():
+            before = time.monotonic()
+            client.get("/ping")
+            pings.append(time.monotonic() - before)
+        took = time.monotonic() - start
+    assert len(pings) > 2 and max(pings) < took / 2
+
+
+def test_nobody_to_ask_is_an_error():
+    app = FastAPI()
+
+    @app.get("/a", dependencies=[Depends(RateLimit("1/minute"))])
+    def a():
+        pass
+
+    with pytest.raises(RuntimeError, match="needs a limitree.fastapi.Limiter"):
+        TestClient(app).get("/a")
+
+
+@pytest.mark.parametrize("limits, more, error", [
+    ([], {}, TypeError), ([None], {}, TypeError), ([1], {}, TypeError),
+    (["lots"], {}, limitree.ConfigError),
+    (["1/minute"], {"by": "url"}, ValueError),
+    (["1/minute"], {"key": 1}, TypeError),
+])
+def test_mistakes_show_where_they_are_made(limits, more, error):
+    with pytest.raises(error):
+        RateLimit(*limits, **more)
+
+
+@pytest.mark.parametrize("path", [None, b"user", 1, ["user", None], []])
+def test_a_path_that_is_none_is_never_no_limit(app, path):
+    @app.get("/a", dependencies=[Depends(RateLimit(lambda: path))])
+    def a():
+        raise AssertionError("the endpoint must not be reached")
+
+    with pytest.raises((TypeError, ValueError)):
+        get(app, "/a")
+
+
+def test_the_tree_may_not_use_the_name_of_routes():
+    with pytest.raises(limitree.ConfigError, match="route"):
+        Limiter(limits="schema: {route: {}}")
+
+
+# In the manner of slowapi.
+
+
+def test_decorators(app):
+    limiter = app.state.limiter
+
+    @app.get("/sync")
+    @limiter.limit("1/minute")
+    def sync(number: int = 3):
+        return number
+
+    @app.get("/async/{number}")
+    @limiter.limit("1/minute", key_func=lambda: "all")
+    async def awaited(request: Request, number: int):
+        return request.url.path, number
+
+    assert client_of(app).get("/sync?number=7").json() == 7
+    assert get(app, "/sync") == [429]
+    assert client_of(app).get("/async/5").json() == ["/async/5", 5]
+    assert get(app, "/async/5", address="203.0.113.2") == [429]
+    assert sync() == 3 and sync(9) == 9  # called by hand
+    names = app.openapi()["paths"]["/sync"]["get"]["parameters"]
+    assert [one["name"] for one in names] == ["number"]
+
+
+def test_decorators_of_one_function(app):
+    limiter = app.state.limiter
+
+    @app.get("/a")
+    @limiter.limit("2/minute")
+    @limiter.limit("5/hour", methods=["get"])
+    @limiter.limit("1/day", methods=["POST"])
+    @limiter.limit("1/day", exempt_when=lambda: True)
+    def a():
+        pass
+
+    assert get(app, "/a", 3) == [200, 200, 429]
+
+
+def test_shared_limits(app):
+    shared = app.state.limiter.shared_limit("2/minute", scope="api", cost=1)
+
+    @app.get("/a")
+    @shared
+    def a():
+        pass
+
+    @app.get("/b")
+    @shared
+    def b():
+        pass
+
+    assert get(app, "/a") + get(app, "/b") + get(app, "/a") == [200, 200, 429]
+
+
+def test_default_limits(clock):
+    app = FastAPI()
+    limiter = Limiter(lambda: "all", app=app, default_limits=["1/minute"],
+                      clock=clock)
+
+    @app.get("/default")
+    def default():
+        pass
+
+    @app.get("/exempt")
+    @limiter.exempt
+    def exempt():
+        pass
+
+    @app.get("/own")
+    @limiter.limit("2/minute")
+    def own():
+        pass
+
+    @app.get("/both")
+    @limiter.limit("2/minute", override_defaults=False)
+    def both():
+        pass
+
+    assert get(app, "/default", 2) == [200, 429]
+    assert get(app, "/exempt", 3) == [200, 200, 200]
+    assert get(app, "/own", 3) == [200, 200, 429]
+    assert get(app, "/both", 2) == [200, 429]
+    limiter.enabled = False
+    assert get(app, "/default", 3) == [200, 200, 200]
+
+
+def test_the_exception_is_an_http_exception(clock):
+    limiter = limitree.Limiter({"schema": {"job": {"limits": [0, 1, 60]}}},
+                               clock=clock)
+    limiter.authorize("job")
+    error = RateLimitExceeded(limiter.authorize("job"))
+    assert error.status_code == 429
+    assert error.detail == "Try again in 60 s."
+    assert "429" in str(error)
