@@ -22,7 +22,7 @@ def blocks_of(page):
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md",
-                                  "docs/client-ip.md"])
+                                  "docs/client-ip.md", "docs/fastapi.md"])
 def test_page(page, tmp_path, monkeypatch, limitree_clock):
     monkeypatch.setattr("limitree.limiter.default_clock", None)
     shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)

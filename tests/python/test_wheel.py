@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -17,6 +18,17 @@ import limitree
 limiter = limitree.Limiter("schema: {job: {limits: [0, 1, 60]}}")
 assert limiter.authorize("job").allowed and limiter.authorize("job").limited
 print(limitree.__file__, limitree.__version__)
+"""
+
+
+# The README's FastAPI application, started by the server's own command.
+SERVED = """
+import asgi_servers, httpx, sys
+with asgi_servers.serve("uvicorn", "main:app", cwd=".") as (address, _):
+    answers = [httpx.get(f"{address}/prices") for _ in range(4)]
+assert [one.status_code for one in answers] == [200, 200, 200, 429], answers
+assert answers[0].json() == {"btc": 1}
+assert answers[3].headers["retry-after"] == "1"
 """
 
 
@@ -79,3 +91,26 @@ def test_wheel_works_in_an_empty_environment(wheel, tmp_path):
     plugins = run(python, "-c", "from importlib.metadata import entry_points; "
                   "print(entry_points(group='pytest11')['limitree'].value)")
     assert plugins.strip() == "limitree.pytest_plugin"
+
+
+def test_the_fastapi_snippet_of_the_readme_is_served(wheel, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv/bin/python"
+    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[fastapi]",
+        "uvicorn", "httpx", "uvloop")
+    text = (ROOT / "README.md").read_text()
+    (snippet,) = [block for block in re.findall(r"^```python\n(.*?)^```$", text,
+                                                re.S | re.M)
+                  if "FastAPI" in block]
+    (tmp_path / "main.py").write_text(snippet)
+    (tmp_path / "asgi_servers.py").write_bytes(
+        (ROOT / "tests/python/asgi_servers.py").read_bytes())
+    run(python, "-c", SERVED, cwd=tmp_path)
+
+
+def test_import_brings_in_nothing_that_is_optional():
+    optional = {"django", "rest_framework", "flask", "werkzeug", "fastapi",
+                "starlette", "opentelemetry", "prometheus_client", "pytest"}
+    subprocess.run([sys.executable, "-c", "import limitree, sys; "
+                    f"assert not {optional!r} & sys.modules.keys()"],
+                   check=True)
