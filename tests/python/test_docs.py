@@ -22,7 +22,8 @@ def blocks_of(page):
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md",
-                                  "docs/client-ip.md", "docs/fastapi.md"])
+                                  "docs/client-ip.md", "docs/fastapi.md",
+                                  "docs/telemetry.md"])
 def test_page(page, tmp_path, monkeypatch, limitree_clock):
     monkeypatch.setattr("limitree.limiter.default_clock", None)
     shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)

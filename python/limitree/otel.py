@@ -1,0 +1,128 @@
+"""Counters for OpenTelemetry, observed when they are exported.
+
+    limitree.otel.instrument(limiter)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from opentelemetry.metrics import (
+    CallbackOptions,
+    MeterProvider,
+    Observation,
+    get_meter_provider,
+)
+
+from limitree._native import __version__
+from limitree.samples import MAX_POLICIES, Family, Limiters, read
+
+__all__ = ["instrument"]
+
+
+class _Instrument(NamedTuple):
+    name: str
+    unit: str
+    family: str  # of Prometheus
+    sample: str  # in the family
+    kind: str = "counter"
+    help: str = ""  # in place of the family's
+
+
+_INSTRUMENTS = (
+    _Instrument("limitree.decisions", "{decision}", "limitree_decisions_total",
+                "limitree_decisions_total"),
+    _Instrument("limitree.shadow_limited", "{decision}",
+                "limitree_shadow_limited_total",
+                "limitree_shadow_limited_total"),
+    _Instrument("limitree.errors", "{error}", "limitree_errors_total",
+                "limitree_errors_total"),
+    _Instrument("limitree.limit.requests", "{request}",
+                "limitree_limit_requests_total",
+                "limitree_limit_requests_total"),
+    _Instrument("limitree.limit.near", "{request}", "limitree_limit_near_total",
+                "limitree_limit_near_total"),
+    _Instrument("limitree.store.errors", "{error}",
+                "limitree_store_errors_total", "limitree_store_errors_total"),
+    _Instrument("limitree.store.troubles", "{error}",
+                "limitree_store_troubles_total",
+                "limitree_store_troubles_total"),
+    _Instrument("limitree.store.connects", "{connection}",
+                "limitree_store_connects_total",
+                "limitree_store_connects_total"),
+    _Instrument("limitree.store.round_trips", "{round_trip}",
+                "limitree_store_round_trip_seconds",
+                "limitree_store_round_trip_seconds_count", "counter",
+                "Answers of stores."),
+    _Instrument("limitree.store.round_trip_time", "s",
+                "limitree_store_round_trip_seconds",
+                "limitree_store_round_trip_seconds_sum"),
+    _Instrument("limitree.buckets", "{bucket}", "limitree_buckets",
+                "limitree_buckets", "gauge"),
+    _Instrument("limitree.buckets.limit", "{bucket}", "limitree_max_buckets",
+                "limitree_max_buckets", "gauge"),
+    _Instrument("limitree.buckets.memory", "By", "limitree_bucket_bytes",
+                "limitree_bucket_bytes", "gauge"),
+    _Instrument("limitree.evictions", "{bucket}", "limitree_evictions_total",
+                "limitree_evictions_total"),
+    _Instrument("limitree.reloads", "{reload}", "limitree_reloads_total",
+                "limitree_reloads_total"),
+    _Instrument("limitree.limits", "{limit}", "limitree_limits",
+                "limitree_limits", "gauge"),
+)
+
+
+class _Snapshot:
+    """What all instruments tell of one moment.
+
+    The SDK asks each of them once in a round; one that asks again begins the
+    next.
+    """
+
+    def __init__(self, limiters: Limiters, max_policies: int) -> None:
+        self._limiters = limiters
+        self._max_policies = max_policies
+        self._lock = threading.Lock()
+        self._families: dict[str, Family] | None = None
+        self._told: set[str] = set()
+
+    def of(self, wanted: _Instrument) -> list[Observation]:
+        with self._lock:
+            if self._families is None or wanted.name in self._told:
+                self._families = read(self._limiters, self._max_policies)
+                self._told.clear()
+            self._told.add(wanted.name)
+            family = self._families.get(wanted.family)
+        return [Observation(sample.value, dict(sample.labels))
+                for sample in (family.samples if family else ())
+                if sample.name == wanted.sample]
+
+
+def instrument(limiters: Limiters, *,
+               meter_provider: MeterProvider | None = None,
+               max_policies: int = MAX_POLICIES) -> None:
+    """Let a meter observe one limiter, or several by their names.
+
+    With names every observation has an attribute ``limiter``; call this once
+    for all limiters of a program.  Limits beyond the first ``max_policies`` of
+    a limiter are summed up, and no attribute names a caller: so the number of
+    series is bounded whatever is in the tree.  The provider is the global one
+    unless another is given.
+    """
+    provider = meter_provider or get_meter_provider()
+    meter = provider.get_meter("limitree", __version__)
+    snapshot = _Snapshot(limiters, max_policies)
+    helps = {name: family.help
+             for name, family in read(limiters, max_policies).items()}
+    for one in _INSTRUMENTS:
+        make = (meter.create_observable_gauge if one.kind == "gauge"
+                else meter.create_observable_counter)
+        make(one.name, callbacks=[_callback(snapshot, one)], unit=one.unit,
+             description=one.help or helps.get(one.family, ""))
+
+
+def _callback(snapshot: _Snapshot, wanted: _Instrument
+              ) -> Callable[[CallbackOptions], Iterable[Observation]]:
+    return lambda options: snapshot.of(wanted)
