@@ -1,0 +1,135 @@
+"""A store that dies under requests, and programs that end with some."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+
+import limitree
+from servers import PATIENT, redis_server
+
+JOBS = "schema: {job: {children: {'*': {limits: [0, 1, 60]}}}, free: {}}"
+
+# Whichever comes first: the end of the connection, or of patience.
+LOST = (limitree.StoreError, limitree.StoreTimeout)
+
+
+def test_threads_whose_store_dies():
+    """Each of them is told, none hangs; the limiter goes on."""
+    ends = []
+
+    def ask(limiter):
+        try:
+            ends.append(limiter.peek("job", "a"))
+        except limitree.StoreError as error:
+            ends.append(error)
+
+    with redis_server() as (url, process):
+        with limitree.Limiter(JOBS, url, timeout="2s") as limiter:
+            limiter.ping()
+            process.send_signal(signal.SIGSTOP)
+            threads = [threading.Thread(target=ask, args=[limiter])
+                       for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            time.sleep(0.05)  # on their way
+            start = time.monotonic()
+            process.kill()
+            for thread in threads:
+                thread.join(20)
+            assert time.monotonic() - start < 10
+            assert [type(end) in LOST for end in ends] == [True] * 8
+            with pytest.raises(limitree.StoreError):
+                limiter.peek("job", "a")
+            assert limiter.stats().errors >= 8
+
+
+def test_tasks_whose_store_dies():
+    async def main(url, process):
+        async with limitree.AsyncLimiter(JOBS, url, timeout="2s") as limiter:
+            await limiter.peek("job", "a")
+            process.send_signal(signal.SIGSTOP)
+            tasks = [asyncio.create_task(limiter.authorize("job", "a"))
+                     for _ in range(50)]
+            await asyncio.sleep(0.02)
+            assert not any(task.done() for task in tasks)
+            process.kill()
+            answers = await asyncio.wait_for(
+                asyncio.gather(*tasks, return_exceptions=True), 20)
+            assert {type(answer) for answer in answers} <= set(LOST)
+            with pytest.raises(limitree.StoreError):
+                await limiter.authorize("job", "a")
+
+    with redis_server() as (url, process):
+        asyncio.run(main(url, process))
+
+
+def test_programs_that_end_with_tasks_under_way():
+    """Also with the answers of some never read, and without a close."""
+    program = """
+        import asyncio, limitree, os, signal, sys
+        limiter = limitree.AsyncLimiter(sys.argv[2], sys.argv[1], timeout="5s")
+        async def main():
+            await limiter.peek("free")
+            await limiter.peek("job", "a")
+            os.kill(int(sys.argv[3]), signal.SIGSTOP)
+            for _ in range(20):
+                asyncio.ensure_future(limiter.peek("job", "a"))
+            await asyncio.sleep(0.02)
+            os.kill(int(sys.argv[3]), signal.SIGCONT)
+        asyncio.run(main())
+        print("ended")
+        """
+    with redis_server() as (url, process):
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program), url, JOBS,
+             str(process.pid)], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
+
+
+@pytest.mark.parametrize("store", ["memory", "redis"])
+def test_segments_are_bytes(store):
+    """Whatever they are: no two names meet, none is refused."""
+    names = [b"", b"\xff", b"\xff\xfe", b"a\x00b", b"a:b", b"*", b"\xc3\xa4",
+             b"x" * 300, b"{a}", b"%", b"\r\nDEL x"]
+
+    def use(limiter):
+        for name in names:
+            assert limiter.authorize("job", name).allowed, name
+        for name in names:
+            assert limiter.authorize("job", name).limited, name
+        assert limiter.authorize("job", "\u00e4").limited  # its UTF-8
+
+    if store == "memory":
+        use(limitree.Limiter(JOBS))
+    else:
+        with redis_server() as (url, _):
+            use(limitree.Limiter(JOBS, url, timeout=PATIENT))
+
+
+def test_an_async_limiter_that_is_closed():
+    async def main():
+        limiter = limitree.AsyncLimiter(JOBS)
+        await limiter.close()
+        await limiter.close()
+        assert limiter.closed
+        for ask in (limiter.authorize, limiter.peek, limiter.spend,
+                    limiter.refund, limiter.reset):
+            with pytest.raises(RuntimeError, match="the limiter is closed"):
+                await ask("job", "a")
+        for ask in (limiter.authorize_all, limiter.peek_all):
+            with pytest.raises(RuntimeError, match="the limiter is closed"):
+                await ask([["job", "a"]])
+        for look in (limiter.stats, limiter.limit_stats, limiter.prometheus,
+                     limiter.reload):
+            with pytest.raises(RuntimeError, match="the limiter is closed"):
+                look()
+        with pytest.raises(RuntimeError, match="the limiter is closed"):
+            await limiter.ping()
+
+    asyncio.run(main())
