@@ -30,20 +30,23 @@ def served(kind, **changed):
     if kind == "asgi":
         server = uvicorn("django_site:asgi", *workers, **settings(**changed))
     else:
-        preload = ["--preload"] if kind == "preload" else []
-        server = gunicorn("django_site:application", *workers, *preload,
+        more = {"sync": [], "preload": ["--preload"],
+                "threads": ["--threads", "6"]}[kind]
+        server = gunicorn("django_site:application", *workers, *more,
                           **settings(**changed))
     with server as address, httpx.Client(base_url=address) as client:
         yield client
 
 
-def statuses(client, url, times, threads=6):
+def statuses(client, urls, times, threads=6):
     """Returns how often each status came, of requests at the same time."""
+    urls = [urls] if isinstance(urls, str) else urls
     found = collections.Counter()
 
     def work():
         with httpx.Client(base_url=client.base_url, timeout=30) as own:
-            for _ in range(times // threads):
+            for turn in range(times // threads):
+                url = urls[turn % len(urls)]
                 found[own.get(url).status_code] += 1
 
     workers = [threading.Thread(target=work) for _ in range(threads)]
@@ -54,14 +57,16 @@ def statuses(client, url, times, threads=6):
     return found
 
 
-@pytest.mark.parametrize("kind", ["sync", "preload", "asgi"])
+@pytest.mark.parametrize("kind", ["sync", "preload", "threads", "asgi"])
 def test_workers_admit_the_limit_together(kind):
     with redis_server() as (url, _):
         with served(kind, STORE=url, TIMEOUT="10s") as client:
-            for path in ("/hard?user=alex", "/async/hard?user=bob"):
+            for path in ("/hard?user=alex", "/async/hard?user=bob",
+                         ["/hard?user=carol", "/async/hard?user=carol"]):
                 found = statuses(client, path, 120)
                 assert found == {200: 50, 429: 70}, path
-                response = client.get(path)
+                response = client.get(path if isinstance(path, str)
+                                      else path[0])
                 assert response.status_code == 429
                 assert response.headers["Retry-After"]
                 assert response.json()["status"] == 429

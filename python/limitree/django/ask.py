@@ -35,7 +35,6 @@ class Ask:
 
     async def authorize_awaited(self, limiter: AsyncLimiter) -> Decision:
         """The same on the event loop."""
-        await self._settle()
         if len(self.paths) == 1:
             return await limiter.authorize(*self.paths[0], cost=self.costs[0])
         return await limiter.authorize_all(self.paths, self.costs)
@@ -46,10 +45,9 @@ class Ask:
 
     async def peek_awaited(self, limiter: AsyncLimiter) -> Decision:
         """The same on the event loop."""
-        await self._settle()
         return await limiter.peek_all(self.paths, self.costs)
 
-    async def _settle(self) -> None:
+    async def settle(self) -> None:
         """Await what async key functions have returned."""
         for path in self.paths:
             for place, part in enumerate(path):

@@ -25,7 +25,7 @@ from limitree.django.rule import (
     Rule,
 )
 from limitree.django.site import Site
-from limitree.django.steps import Bound, Step, steps_of
+from limitree.django.steps import Bound, Step, is_asgi, steps_of
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -103,7 +103,7 @@ def _limited_sync(view: Callable[..., Any], steps: list[Step]
     def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
         site = _begin(request)
         if site.conf.enabled:
-            if site.is_remote and _on_event_loop(request):
+            if is_asgi(request) and _on_event_loop():
                 return _finish_awaited(site, view, steps, request, args, kwargs)
             for step in steps:
                 denial = step.decide(site, request, args, kwargs)
@@ -149,13 +149,11 @@ async def _finish_awaited(site: Site, view: Callable[..., Any],
     return await response if inspect.isawaitable(response) else response
 
 
-def _on_event_loop(request: Any) -> bool:
+def _on_event_loop() -> bool:
     """Whether other requests would wait for this one.
 
     A class with async methods has a dispatch that is not async.
     """
-    if not hasattr(request, "scope"):  # WSGI: a loop would be its own
-        return False
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -91,6 +91,7 @@ class LimitreeMiddleware:
             await load_user(request)
         ask = site.ask_of(request)
         if ask.paths:
+            await ask.settle()
             decision = await ask.authorize_awaited(site.awaited)
             record.decisions.append(decision)
             if decision.limited:

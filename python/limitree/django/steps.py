@@ -32,6 +32,14 @@ def steps_of(rules: list[Bound]) -> list[Step]:
     return steps
 
 
+def is_asgi(request: Any) -> bool:
+    """Whether the server, and so the event loop, has other requests.
+
+    Under WSGI an async view has a loop of its own, in the request's thread.
+    """
+    return hasattr(request, "scope")
+
+
 class Step:
     """Rules that are charged together or not at all."""
 
@@ -57,7 +65,11 @@ class Step:
         ask = self._ask(site, request, args, kwargs)
         if not ask.paths:
             return None
+        await ask.settle()
         deferred = self.rules[0].rule.deduct_when is not None
+        if not is_asgi(request):  # the loop has no other request to look after
+            decision = (ask.peek if deferred else ask.authorize)(site.limiter)
+            return self._note(request, decision, ask)
         decision = await (ask.peek_awaited if deferred
                           else ask.authorize_awaited)(site.awaited)
         return self._note(request, decision, ask)
