@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "fields.hpp"
+#include "ietf.hpp"
 #include "types.hpp"
 
 namespace limitree::python {
@@ -84,6 +85,12 @@ PyObject* as_cell(PyObject* self, PyObject* /*none*/) {
       static_cast<long long>(cell[3]), static_cast<long long>(cell[4]));
 }
 
+// For headers() of Python, which has looked for levels.
+PyObject* ietf(PyObject* self, PyObject* /*none*/) {
+  PyObject* const levels = of(self)->levels;
+  return levels == nullptr ? PyList_New(0) : ietf_headers(levels);
+}
+
 PyObject* repr(PyObject* self) {
   PyObject* const retry_after = read_field(self, kRetryAfter);
   PyObject* const reset_after = read_field(self, kResetAfter);
@@ -154,6 +161,9 @@ std::array methods = {
                 "Return (limited, limit, remaining, retry_after, reset_after) "
                 "as CL.THROTTLE of\nredis-cell does: whole seconds, rounded "
                 "up; -1 for \"not limited\" and \"never\"."},
+    PyMethodDef{"_ietf", ietf, METH_NOARGS,
+                "_ietf($self, /)\n--\n\n"
+                "Return the headers that name every level."},
     PyMethodDef{},
 };
 

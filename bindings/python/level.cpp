@@ -11,12 +11,6 @@ namespace limitree::python {
 
 namespace {
 
-struct LevelObject {
-  PyObject_HEAD limitree_level
-      level;  // without its policy, which may be gone by now
-  PyObject* policy;
-};
-
 PyTypeObject* level_type = nullptr;
 
 LevelObject* of(PyObject* self) { return reinterpret_cast<LevelObject*>(self); }

@@ -9,6 +9,12 @@
 
 namespace limitree::python {
 
+struct LevelObject {
+  PyObject_HEAD limitree_level
+      level;  // without its policy, which may be gone by now
+  PyObject* policy;
+};
+
 // Makes the type and adds it to `module`.  False: a Python error is set.
 bool add_level_type(PyObject* module);
 

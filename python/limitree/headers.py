@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from limitree._native import Decision, Level
@@ -111,68 +111,12 @@ def _counted(decision: Decision) -> list[Level]:
     return [level for level in decision.levels or () if level.mode != "shadow"]
 
 
-def _ns(seconds: float) -> int:
-    return round(seconds * 1e9)
-
-
-class _Policy(NamedTuple):
-    """What the headers say of a limit whatever its callers have left."""
-
-    quota: str  # an item of RateLimit-Policy
-    begin: str  # of an item of RateLimit, up to the tokens left
-    pace_ns: int  # in which one token comes back
-
-
-# Few limits stand behind many headers.  Forgotten all at once, in the rare
-# program whose limits are without number.
-_known: dict[tuple[str, int, float], _Policy] = {}
-_MAX_KNOWN = 4096
-
-
-def _learn(policy: str, limit: int, window: float) -> _Policy:
-    name = _quoted(policy)
-    found = _Policy(f"{name};q={limit};w={math.ceil(window)}", f"{name};r=",
-                    _ns(window) // limit)
-    if len(_known) >= _MAX_KNOWN:
-        _known.clear()
-    _known[policy, limit, window] = found
-    return found
-
-
 def _ietf(decision: Decision) -> Headers:
     if decision.levels is None:
         raise ValueError("these headers name every limit, but the decision was "
                          "made without its levels: give levels=True to the "
                          "limiter or to the call")
-    quotas, states = [], []
-    for level in decision.levels:
-        if level.mode == "shadow":
-            continue
-        limit = level.limit
-        key = level.policy, limit, level.window
-        policy = _known.get(key) or _learn(*key)
-        remaining = level.remaining
-        state = f"{policy.begin}{remaining}"
-        reset_after = level.reset_after
-        if reset_after:
-            # What is missing comes back at an even pace; reset_after is when
-            # the last of it does.  In whole nanoseconds, or 3 s might be
-            # rounded up to 4.
-            others = max(0, limit - remaining - 1)
-            next_ns = round(reset_after * 1e9) - others * policy.pace_ns
-            state = f"{state};t={max(1, -(-next_ns // 10**9))}"
-        quotas.append(policy.quota)
-        states.append(state)
-    if not states:
-        return []
-    return [("RateLimit-Policy", ", ".join(quotas)),
-            ("RateLimit", ", ".join(states))]
-
-
-def _quoted(policy: str) -> str:
-    """Return `policy` as a string of a structured field: printable ASCII."""
-    escaped = policy.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if " " <= c <= "~" else "?" for c in escaped) + '"'
+    return decision._ietf()
 
 
 def _policies(decision: Decision) -> Headers:
