@@ -13,6 +13,7 @@ from asgiref.sync import iscoroutinefunction
 
 from limitree.django.current import current
 from limitree.django.exceptions import Ratelimited
+from limitree.django.record import record_of
 from limitree.django.response import too_many_awaited
 from limitree.django.rule import (
     ALL,
@@ -25,7 +26,7 @@ from limitree.django.rule import (
     Rule,
 )
 from limitree.django.site import Site
-from limitree.django.steps import Bound, Step, is_asgi, steps_of
+from limitree.django.steps import Bound, Step, steps_of
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -101,12 +102,13 @@ def _limited(bound: Bound, view: View) -> View:
 def _limited_sync(view: Callable[..., Any], steps: list[Step]
                   ) -> Callable[..., Any]:
     def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
-        site = _begin(request)
+        record = record_of(request)
+        site = current()
         if site.conf.enabled:
-            if is_asgi(request) and _on_event_loop():
+            if record.is_asgi and _on_event_loop():
                 return _finish_awaited(site, view, steps, request, args, kwargs)
             for step in steps:
-                denial = step.decide(site, request, args, kwargs)
+                denial = step.decide(site, record, request, args, kwargs)
                 if denial is not None:
                     raise site.exception(denial)
         return view(request, *args, **kwargs)
@@ -117,32 +119,22 @@ def _limited_sync(view: Callable[..., Any], steps: list[Step]
 def _limited_awaited(view: Callable[..., Any], steps: list[Step]
                      ) -> Callable[..., Any]:
     async def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
-        site = _begin(request)
-        if site.conf.enabled:
-            return await _finish_awaited(site, view, steps, request, args,
-                                         kwargs)
-        return await view(request, *args, **kwargs)
+        return await _finish_awaited(current(), view, steps, request, args,
+                                     kwargs)
 
     return limited
-
-
-def _begin(request: Any) -> Site:
-    if not hasattr(request, "META"):
-        raise TypeError("the first argument of the view is no request: "
-                        "decorate methods with method_decorator(...)")
-    request.limited = getattr(request, "limited", False)
-    return current()
 
 
 async def _finish_awaited(site: Site, view: Callable[..., Any],
                           steps: list[Step], request: Any,
                           args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    for step in steps:
-        denial = await step.decide_awaited(site, request, args, kwargs)
+    record = record_of(request)
+    for step in steps if site.conf.enabled else ():
+        denial = await step.decide_awaited(site, record, request, args, kwargs)
         if denial is not None:
             error = site.exception(denial)
             # An exception would cost a thread: Django handles them in one.
-            if request.limitree.has_middleware and type(error) is Ratelimited:
+            if record.has_middleware and type(error) is Ratelimited:
                 return await too_many_awaited(site, request, error)
             raise error
     response = view(request, *args, **kwargs)

@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from limitree.django.current import current
 from limitree.django.exceptions import Ratelimited
 from limitree.django.keys import load_user
-from limitree.django.record import Record
+from limitree.django.record import Record, begin
 from limitree.django.response import (
     add_headers,
     too_many,
@@ -50,7 +50,7 @@ class LimitreeMiddleware:
                  ) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self._is_async:
             return self._answer_awaited(request)
-        record = _begin(request)
+        record = begin(request, Record(True, self._is_async))
         try:
             response = self._answer(request, record)
         except StoreError as error:
@@ -62,21 +62,23 @@ class LimitreeMiddleware:
     def _answer(self, request: HttpRequest, record: Record) -> Any:
         site = current()
         ask = site.ask_of(request)
-        if ask.paths:
+        if ask is not None:
             decision = ask.authorize(site.limiter)
             record.decisions.append(decision)
             if decision.limited:
                 return too_many(site, request, Ratelimited(decision))
         response = self.get_response(request)
-        for ask, costs in record.due(response):
-            record.decisions.append(site.limiter.spend_all(ask.paths, costs))
-        denial = record.taken_for_forbidden(response)
-        if denial is not None:
-            return too_many(site, request, Ratelimited(denial))
+        if record.deferred:
+            for due, costs in record.due(response):
+                record.decisions.append(
+                    site.limiter.spend_all(due.paths, costs))
+        if record.denial is not None and response.status_code == 403:
+            # Someone took it for one of permission, as REST framework does.
+            return too_many(site, request, Ratelimited(record.denial))
         return response
 
     async def _answer_awaited(self, request: HttpRequest) -> HttpResponseBase:
-        record = _begin(request)
+        record = begin(request, Record(True, self._is_async))
         try:
             response = await self._ask_awaited(request, record)
         except StoreError as error:
@@ -90,7 +92,7 @@ class LimitreeMiddleware:
         if site.requests_need_user:
             await load_user(request)
         ask = site.ask_of(request)
-        if ask.paths:
+        if ask is not None:
             await ask.settle()
             decision = await ask.authorize_awaited(site.awaited)
             record.decisions.append(decision)
@@ -98,12 +100,13 @@ class LimitreeMiddleware:
                 return await too_many_awaited(site, request,
                                               Ratelimited(decision))
         response = await self.get_response(request)
-        for ask, costs in record.due(response):
-            record.decisions.append(
-                await site.awaited.spend_all(ask.paths, costs))
-        denial = record.taken_for_forbidden(response)
-        if denial is not None:
-            return await too_many_awaited(site, request, Ratelimited(denial))
+        if record.deferred:
+            for due, costs in record.due(response):
+                record.decisions.append(
+                    await site.awaited.spend_all(due.paths, costs))
+        if record.denial is not None and response.status_code == 403:
+            return await too_many_awaited(site, request,
+                                          Ratelimited(record.denial))
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception
@@ -117,8 +120,3 @@ class LimitreeMiddleware:
         if not any(error.decision is one for one in record.decisions):
             record.decisions.append(error.decision)
         return cast("HttpResponseBase", too_many(current(), request, error))
-
-
-def _begin(request: Any) -> Record:
-    record = request.limitree = Record(has_middleware=True)
-    return record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -31,14 +31,17 @@ class Deferred(NamedTuple):
 class Record:
     """The decisions on one request, in the order they were made."""
 
-    __slots__ = ("decisions", "deferred", "denial", "has_middleware")
+    __slots__ = ("decisions", "deferred", "denial", "has_middleware", "is_asgi")
 
-    def __init__(self, has_middleware: bool = False) -> None:
+    def __init__(self, has_middleware: bool, is_asgi: bool) -> None:
         self.decisions: list[Decision] = []
         self.deferred: list[Deferred] = []
         #: The decision for which the view was not run.
         self.denial: Decision | None = None
         self.has_middleware = has_middleware
+        #: Whether the event loop, if there is one, has other requests: under
+        #: WSGI an async view has one of its own, in the request's thread.
+        self.is_asgi = is_asgi
 
     @property
     def decision(self) -> Decision | None:
@@ -54,14 +57,6 @@ class Record:
                 found.append((one.ask, costs))
         return found
 
-    def taken_for_forbidden(self, response: HttpResponseBase
-                            ) -> Decision | None:
-        """Return the denial that someone took for one of permission.
-
-        As REST framework does with what is raised in its views.
-        """
-        return self.denial if response.status_code == 403 else None
-
 
 def tightness(decision: Decision) -> tuple[bool, float, int]:
     """Return how near a limit is, to compare decisions by."""
@@ -69,9 +64,21 @@ def tightness(decision: Decision) -> tuple[bool, float, int]:
 
 
 def record_of(request: HttpRequest) -> Record:
-    """Return the record of `request`, which it has from then on."""
+    """Return the record of `request`, which it has from then on.
+
+    Raises TypeError for what is no request.
+    """
     found: Record | None = getattr(request, "limitree", None)
-    if found is None:
-        found = Record()
-        request.limitree = found  # type: ignore[attr-defined]
-    return found
+    if found is not None:
+        return found
+    if not hasattr(request, "META"):
+        raise TypeError("the first argument of the view is no request: "
+                        "decorate methods with method_decorator(...)")
+    return begin(request, Record(False, hasattr(request, "scope")))
+
+
+def begin(request: Any, record: Record) -> Record:
+    """Give `request` its record."""
+    request.limitree = record
+    request.limited = False
+    return record

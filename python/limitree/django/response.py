@@ -61,12 +61,15 @@ def add_headers(site: Site, record: Record, response: HttpResponseBase) -> None:
     """Tell in the headers of `response` what was decided."""
     conf = site.conf
     told = record.decisions
-    if conf.headers == "ietf" and None in [one.levels for one in told]:
+    if len(told) == 1 and told[0].levels is not None:
+        pairs = told[0].headers(conf.headers, conf.legacy_reset)
+    elif conf.headers == "ietf" and any(one.levels is None for one in told):
         pairs = _of_limiters_elsewhere(told)
     else:
         pairs = combined(told, conf.headers, conf.legacy_reset)
+    headers = response.headers
     for name, value in pairs:
-        response.headers[name] = value
+        headers[name] = value
 
 
 def _of_limiters_elsewhere(decisions: list[Decision]) -> Headers:

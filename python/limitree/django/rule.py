@@ -102,10 +102,16 @@ class Rule:
             rate = rate(group, request)
             if rate is None:
                 return
+        site.put_rate(ask, group, rate, self._caller(site, group, request),
+                      cost)
+
+    def _caller(self, site: Site, group: str, request: HttpRequest) -> Any:
         key = self.key or site.key
-        value = text_of(key(request) if getattr(key, "of_request", False)
-                        else key(group, request))
-        site.put_rate(ask, group, rate, value, cost)
+        if key is keys.ip:  # most often it is
+            return site.client_ip(request)
+        if getattr(key, "of_request", False):
+            return text_of(key(request))
+        return text_of(key(group, request))
 
     def _path_of_tree(self, request: HttpRequest, args: tuple[Any, ...],
                       kwargs: dict[str, Any]) -> list[Any] | None:

@@ -41,7 +41,7 @@ class Site:
         self.limiter: Limiter = self.awaited._limiter
         self.is_remote = self.limiter.is_remote
         self.key = found.key
-        self._rules = _rules_of(found)
+        self._rules = _rules_of(found) if found.enabled else []
         self._exempt = frozenset(found.exempt)
         self._exempt_below = tuple(one for one in found.exempt
                                    if one.endswith("/"))
@@ -75,17 +75,17 @@ class Site:
         self._rates[group, rate] = plain, fits
         return plain, fits
 
-    def ask_of(self, request: HttpRequest) -> Ask:
-        """Return what every request is asked, where it is not exempt."""
-        ask = Ask()
-        if not self._rules or not self.conf.enabled:
-            return ask
+    def ask_of(self, request: HttpRequest) -> Ask | None:
+        """Return what every request is asked, None where that is nothing."""
+        if not self._rules:
+            return None
         url = request.path_info
         if url in self._exempt or url.startswith(self._exempt_below):
-            return ask
+            return None
+        ask = Ask()
         for rule in self._rules:
             rule.put(ask, self, rule.group or "", request, (), {})
-        return ask
+        return ask if ask.paths else None
 
     def client_ip(self, request: HttpRequest, hops: int | None = None) -> str:
         """Return the address of the client, in its one canonical form.

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from limitree.decision import Decision
 from limitree.django.ask import Ask
 from limitree.django.keys import load_user
-from limitree.django.record import Deferred, record_of
+from limitree.django.record import Deferred, Record
 from limitree.django.rule import Rule
 from limitree.django.site import Site
 
@@ -32,33 +32,26 @@ def steps_of(rules: list[Bound]) -> list[Step]:
     return steps
 
 
-def is_asgi(request: Any) -> bool:
-    """Whether the server, and so the event loop, has other requests.
-
-    Under WSGI an async view has a loop of its own, in the request's thread.
-    """
-    return hasattr(request, "scope")
-
-
 class Step:
     """Rules that are charged together or not at all."""
 
     def __init__(self, rules: list[Bound]) -> None:
         self.rules = rules
 
-    def decide(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
-               kwargs: dict[str, Any]) -> Decision | None:
+    def decide(self, site: Site, record: Record, request: HttpRequest,
+               args: tuple[Any, ...], kwargs: dict[str, Any]
+               ) -> Decision | None:
         """Return the decision that keeps the view from running, or None."""
         ask = self._ask(site, request, args, kwargs)
         if not ask.paths:
             return None
         deferred = self.rules[0].rule.deduct_when is not None
         decision = (ask.peek if deferred else ask.authorize)(site.limiter)
-        return self._note(request, decision, ask)
+        return self._note(record, request, decision, ask)
 
-    async def decide_awaited(self, site: Site, request: HttpRequest,
-                             args: tuple[Any, ...], kwargs: dict[str, Any]
-                             ) -> Decision | None:
+    async def decide_awaited(self, site: Site, record: Record,
+                             request: HttpRequest, args: tuple[Any, ...],
+                             kwargs: dict[str, Any]) -> Decision | None:
         """The same on the event loop."""
         if any(bound.rule.needs_user(site) for bound in self.rules):
             await load_user(request)
@@ -67,12 +60,12 @@ class Step:
             return None
         await ask.settle()
         deferred = self.rules[0].rule.deduct_when is not None
-        if not is_asgi(request):  # the loop has no other request to look after
+        if not record.is_asgi:
             decision = (ask.peek if deferred else ask.authorize)(site.limiter)
-            return self._note(request, decision, ask)
+            return self._note(record, request, decision, ask)
         decision = await (ask.peek_awaited if deferred
                           else ask.authorize_awaited)(site.awaited)
-        return self._note(request, decision, ask)
+        return self._note(record, request, decision, ask)
 
     def _ask(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
              kwargs: dict[str, Any]) -> Ask:
@@ -81,9 +74,8 @@ class Step:
             rule.put(ask, site, group, request, args, kwargs)
         return ask
 
-    def _note(self, request: Any, decision: Decision, ask: Ask
+    def _note(self, record: Record, request: Any, decision: Decision, ask: Ask
               ) -> Decision | None:
-        record = record_of(request)
         record.decisions.append(decision)
         rule = self.rules[0].rule
         limited = decision.limited
