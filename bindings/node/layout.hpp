@@ -17,14 +17,15 @@ enum Input : std::size_t {
   kSlot,        // of the promise, for start()
   kNowSeconds,  // the clock's time, if there is a clock
   kNowRest,     // and its nanoseconds
-  kPathCount,   // 1, or of several paths, whose sizes are at kInputSize;
-                // kUserAndAction: one path that the caller gave as these
+  kPaths,       // kUserAndAction or kOnePath; or one more than there are paths,
+                // with size and cost of each in turn at kInputSize
   kRoot,        // the number of the first segment, which is then not among the
                 // arguments; 0: it is
   kPending,     // what start() says: 1 if the answer is to come
   kInputSize
 };
-inline constexpr double kUserAndAction = 0;
+inline constexpr std::size_t kUserAndAction = 0;
+inline constexpr std::size_t kOnePath = 1;
 
 // What is written at kInputSize after a call, and for each answer of a batch.
 // Times are nanoseconds: to divide them is for who looks at them.
@@ -64,9 +65,6 @@ inline constexpr std::size_t kMaxAnswer =
 
 inline constexpr std::size_t kArraySize = 16384;
 static_assert(kInputSize + kMaxAnswer < kArraySize);
-
-// The most paths of one request.
-inline constexpr std::size_t kMaxPaths = kArraySize - kInputSize;
 
 }  // namespace limitree::node
 

@@ -36,7 +36,7 @@ class Request {
   std::int32_t operation() const { return operation_; }
   std::int64_t cost() const { return cost_; }
   bool wants_levels() const { return wants_levels_; }
-  bool has_one_path() const { return path_count_ <= 1; }
+  bool has_one_path() const { return paths_ <= kOnePath; }
 
   // The paths, for the general form of an operation.  Borrows from this.
   std::vector<limitree_path> paths() const;
@@ -51,7 +51,7 @@ class Request {
   std::int32_t operation_ = 0;
   std::int64_t cost_ = 0;
   bool wants_levels_ = false;
-  std::size_t path_count_ = 0;
+  std::size_t paths_ = kOnePath;  // as the array has it
 };
 
 bool Request::read(napi_env env, napi_callback_info info) {
@@ -74,7 +74,7 @@ bool Request::read(napi_env env, napi_callback_info info) {
   operation_ = static_cast<std::int32_t>(numbers_[kOperation]);
   cost_ = static_cast<std::int64_t>(numbers_[kCost]);
   wants_levels_ = numbers_[kWithLevels] != 0;
-  path_count_ = static_cast<std::size_t>(numbers_[kPathCount]);
+  paths_ = static_cast<std::size_t>(numbers_[kPaths]);
   const auto root = static_cast<std::size_t>(numbers_[kRoot]);
   if (root != 0) segments_.begin_with(native_->roots().at(root));
   std::size_t index = 0;
@@ -89,9 +89,10 @@ std::vector<limitree_path> Request::paths() const {
   if (has_one_path()) return {{segments_.data(), segments_.size(), cost_}};
   std::vector<limitree_path> paths;
   const limitree_str* next = segments_.data();
-  for (std::size_t i = 0; i < path_count_; ++i) {
-    const auto size = static_cast<std::size_t>(numbers_[kInputSize + i]);
-    paths.push_back({next, size, cost_});
+  const double* number = numbers_ + kInputSize;
+  for (std::size_t i = kOnePath; i < paths_; ++i, number += 2) {
+    const auto size = static_cast<std::size_t>(number[0]);
+    paths.push_back({next, size, static_cast<std::int64_t>(number[1])});
     next += size;
   }
   return paths;
@@ -99,7 +100,7 @@ std::vector<limitree_path> Request::paths() const {
 
 // How the caller calls that segment: "path[1]".
 std::string Request::place_of(std::size_t segment) const {
-  if (numbers_[kPathCount] == kUserAndAction) {
+  if (paths_ == kUserAndAction) {
     return segment == 1 ? "user" : "action";
   }
   const auto index = [](std::size_t i) {
@@ -108,7 +109,7 @@ std::string Request::place_of(std::size_t segment) const {
   if (has_one_path()) return "path" + index(segment);
   std::size_t path = 0;
   for (;; ++path) {
-    const auto size = static_cast<std::size_t>(numbers_[kInputSize + path]);
+    const auto size = static_cast<std::size_t>(numbers_[kInputSize + 2 * path]);
     if (segment < size) break;
     segment -= size;
   }

@@ -8,13 +8,15 @@ export const WITH_LEVELS = 2;
 export const SLOT = 3;
 export const NOW_SECONDS = 4;
 export const NOW_REST = 5;
-export const PATH_COUNT = 6;
+export const PATHS = 6;
 export const ROOT = 7;
 export const PENDING = 8;
 export const INPUT_SIZE = 9;
 
-/** A value of PATH_COUNT: one path, given as a user and an action. */
+/** Values of PATHS: one path that was given as a user and an action; one path.
+ * Of several it is their number and one more. */
 export const USER_AND_ACTION = 0;
+export const ONE_PATH = 1;
 
 /** A decision: where its fields are, from its beginning. */
 export const LIMIT = 0;

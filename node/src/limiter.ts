@@ -12,7 +12,7 @@ import { native } from './native.js';
 import type { Functions } from './native.js';
 import { NONE, Requests, checkOptions, writeFirstTime } from './requests.js';
 import type {
-  AsyncCallOptions, CallOptions, Clock, Path, Segment } from './requests.js';
+  AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment } from './requests.js';
 import { statsOf } from './stats.js';
 import type { LimitStats, Stats } from './stats.js';
 
@@ -110,9 +110,13 @@ export class Limiter {
     return this.#requests.decide(at.AUTHORIZE, path, options);
   }
 
-  /** The same over several paths: all or nothing over all of their limits. */
+  /**
+   * The same over several paths, `['ip', ip]` or `{ path: ['ip', ip], cost: 2 }`:
+   * all or nothing over all of their limits.  A bucket that several paths reach
+   * is charged once, with the largest cost.
+   */
   authorizeAll(
-    paths: readonly Path[],
+    paths: readonly (Path | Costly)[],
     options?: AsyncCallOptions,
   ): Promise<Decision> {
     return this.#requests.askAll(paths, options);

@@ -129,10 +129,20 @@ export interface StoreOptions {
   readonly sentinelPassword?: string | undefined;
 }
 
+const OPTIONS: readonly (keyof StoreOptions)[] = [
+  'store', 'maxBuckets', 'timeout', 'connections', 'prefix', 'clientName',
+  'lowLatency', 'onStoreError', 'localShare', 'denyCache', 'denyCacheSize',
+  'nearLimit', 'tlsCaFile', 'tlsCertFile', 'tlsKeyFile', 'tlsServerName',
+  'tlsVerify', 'sentinelUsername', 'sentinelPassword'];
+
 /** Names and values in turn, as the core takes them. */
 export function textOfOptions(options: object): string[] {
   const text: string[] = [];
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
+    if (!(OPTIONS as readonly string[]).includes(name)) {
+      throw invalidArgument(
+        `no option "${name}", there are: ${OPTIONS.join(', ')}`);
+    }
     if (value === undefined) continue;
     const name_ = name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
     text.push(name_, textOfOption(name, value));

@@ -19,6 +19,13 @@ export type Segment = string | number | bigint;
 /** Who asks for what, from the root: `['user', 'alex', 'trade']`. */
 export type Path = readonly Segment[];
 
+/** A path of several, with a cost of its own. */
+export interface Costly {
+  readonly path: Path;
+  /** Default: that of the call. */
+  readonly cost?: number | undefined;
+}
+
 /** The time: milliseconds since 1970 as a number, nanoseconds as a bigint. */
 export type Clock = () => number | bigint;
 
@@ -59,9 +66,9 @@ function checkArray(value: unknown, name: string): void {
   }
 }
 
-function costOf(options: CallOptions): number {
+function costOf(options: CallOptions, usual = 1): number {
   const cost = options.cost;
-  if (cost === undefined) return 1;
+  if (cost === undefined) return usual;
   if (!Number.isSafeInteger(cost)) {
     throw invalidArgument(`cost must be a whole number, is ${String(cost)}`);
   }
@@ -88,6 +95,28 @@ function writeTime(now: number | bigint): void {
     numbers[at.NOW_SECONDS] = seconds;
     numbers[at.NOW_REST] = Math.round((now - seconds * 1000) * 1e6);
   }
+}
+
+/** Appends the segments of `paths`; returns size and cost of each in turn. */
+function sizesOf(
+  paths: readonly (Path | Costly)[],
+  cost: number,
+  segments: Segment[],
+): number[] {
+  checkArray(paths, 'paths');
+  if (paths.length === 0) throw invalidArgument('there are no paths');
+  if (paths.length > at.MAX_PATHS) {
+    throw invalidArgument(`there are more than ${at.MAX_PATHS} paths`);
+  }
+  const sizes: number[] = [];
+  paths.forEach((one, i) => {
+    const isCostly = typeof one === 'object' && one !== null && 'path' in one;
+    const path = isCostly ? one.path : one;
+    checkArray(path, `paths[${i}]${isCostly ? '.path' : ''}`);
+    segments.push(...path);
+    sizes.push(path.length, isCostly ? costOf(one, cost) : cost);
+  });
+  return sizes;
 }
 
 /** The most first segments that are known by number. */
@@ -135,15 +164,15 @@ export class Requests {
     if (root !== 0 && path.length === 3) {
       const second = path[1];
       const third = path[2];
-      this.#write(operation, options, 1, root);
+      this.#write(operation, options, at.ONE_PATH, root);
       decide(second, third);
     } else if (root !== 0 && path.length === 2) {
       const second = path[1];
-      this.#write(operation, options, 1, root);
+      this.#write(operation, options, at.ONE_PATH, root);
       decide(second);
     } else {
       const segments = [...path];
-      this.#write(operation, options, 1);
+      this.#write(operation, options, at.ONE_PATH);
       decide(...segments);
       this.#learn(segments[0]);
     }
@@ -180,7 +209,7 @@ export class Requests {
         return Promise.resolve(this.decide(operation, path, options));
       }
       checkArray(path, 'path');
-      return this.#start(operation, [...path], 1, options);
+      return this.#start(operation, [...path], at.ONE_PATH, options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -188,26 +217,21 @@ export class Requests {
 
   /** Authorizes several paths. */
   askAll(
-    paths: readonly Path[],
+    paths: readonly (Path | Costly)[],
     options: AsyncCallOptions = NONE,
   ): Promise<Decision> {
     try {
       checkOptions(options);
       if (options.signal?.aborted) return Promise.reject(options.signal.reason);
-      checkArray(paths, 'paths');
-      paths.forEach((path, i) => checkArray(path, `paths[${i}]`));
-      if (paths.length === 0) throw invalidArgument('there are no paths');
-      if (paths.length > at.MAX_PATHS) {
-        throw invalidArgument(`there are more than ${at.MAX_PATHS} paths`);
-      }
-      const sizes = paths.map((path) => path.length);
-      const segments = paths.flat();
+      const cost = costOf(options);
+      const segments: Segment[] = [];
+      const sizes = sizesOf(paths, cost, segments);
+      const count = paths.length + at.ONE_PATH;
       if (this.#isRemote) {
-        return this.#start(at.AUTHORIZE, segments, paths.length, options,
-                           sizes);
+        return this.#start(at.AUTHORIZE, segments, count, options, sizes);
       }
       const withLevels = options.levels ?? this.#withLevels;
-      this.#write(at.AUTHORIZE, options, paths.length);
+      this.#write(at.AUTHORIZE, options, count);
       numbers.set(sizes, at.INPUT_SIZE);
       this.#native.decide(...segments);
       return Promise.resolve(
@@ -253,14 +277,15 @@ export class Requests {
   async reset(path: Path, leaf: boolean): Promise<void> {
     checkArray(path, 'path');
     const segments = [...path];
-    this.#write(at.AUTHORIZE, { cost: leaf ? 0 : 1 }, 1);
+    this.#write(at.AUTHORIZE, { cost: leaf ? 0 : 1 },
+                at.ONE_PATH);
     await this.#native.reset(...segments);
   }
 
   #write(
     operation: number,
     options: CallOptions,
-    pathCount: number,
+    paths: number,
     root = 0,
   ): void {
     const cost = costOf(options);
@@ -269,20 +294,20 @@ export class Requests {
     numbers[at.OPERATION] = operation;
     numbers[at.COST] = cost;
     numbers[at.WITH_LEVELS] = withLevels ? 1 : 0;
-    numbers[at.PATH_COUNT] = pathCount;
+    numbers[at.PATHS] = paths;
     numbers[at.ROOT] = root;
   }
 
   #start(
     operation: number,
     segments: readonly Segment[],
-    pathCount: number,
+    paths: number,
     options: AsyncCallOptions,
     sizes: readonly number[] = [],
   ): Promise<Decision> {
     const withLevels = options.levels ?? this.#withLevels;
     return ask(() => {
-      this.#write(operation, options, pathCount);
+      this.#write(operation, options, paths);
       numbers.set(sizes, at.INPUT_SIZE);
       this.#native.start(...segments);
     }, withLevels, this.#names, options.signal);

@@ -76,6 +76,11 @@ describe('the operations', () => {
       decision.levels.map((level) => [level.policy, level.path]),
       [['job', 0], ['user:*', 1], ['user:*/trade', 1]]);
     assert.equal((await limiter.authorizeAll(paths)).limited, true);
+    const costly = { path: paths[1], cost: 3 };
+    assert.equal((await limiter.authorizeAll([costly, ['free']])).remaining, 2);
+    assert.equal((await limiter.authorizeAll([{ path: ['free'] }, costly],
+                                             { cost: 9 })).limited, true);
+    await limiter.refund(costly.path, { cost: 3 });
     assert.equal((await limiter.peek(paths[1])).remaining, 4);
   });
 

@@ -1,0 +1,253 @@
+// What callers get wrong: each is told so, and nothing else happens.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+
+import { Limiter, LimitreeError, configure } from 'limitree';
+
+const LIMITS = 'schema: {user: {children: {"*": {limits: [9, 1, 60]}}}, job: {}}';
+const INVALID = 'LIMITREE_INVALID_ARGUMENT';
+
+const limiter = new Limiter({ limits: LIMITS });
+
+/** Both ways to ask say the same. */
+async function refuses(path, options, code, message) {
+  const check = (error) => {
+    assert.ok(error instanceof LimitreeError, error);
+    assert.equal(error.code, code);
+    assert.match(error.message, message);
+    assert.ok(!error.message.includes('\n'));
+    return true;
+  };
+  assert.throws(() => limiter.authorizeSync(path, options), check);
+  for (const call of ['authorize', 'peek', 'spend', 'refund']) {
+    await assert.rejects(limiter[call](path, options), check);
+  }
+}
+
+describe('a path', () => {
+  const wrong = [
+    [undefined, /^path must be an array, is undefined$/],
+    [null, /^path must be an array, is null$/],
+    ['user', /^path must be an array, is string$/],
+    [{ 0: 'user', length: 1 }, /^path must be an array, is object$/],
+    [new Set(['user']), /^path must be an array, is object$/],
+    [[], /empty/],
+    [['user', undefined], /^path\[1\] must be a string, is undefined$/],
+    [['user', null], /^path\[1\] must be a string, is null$/],
+    [['user', true], /^path\[1\] must be a string, is a boolean$/],
+    [['user', Symbol('a')], /^path\[1\] must be a string, is a symbol$/],
+    [['user', {}], /^path\[1\] must be a string, is an object$/],
+    [['user', ['a']], /^path\[1\] must be a string, is an object$/],
+    [['user', Object('a')], /^path\[1\] must be a string, is an object$/],
+    [['user', () => 'a'], /^path\[1\] must be a string, is a function$/],
+    [['user', NaN], /^path\[1\] must be a string or a whole number/],
+    [['user', Infinity], /^path\[1\] must be a string or a whole number/],
+    [['user', 1.5], /^path\[1\] must be a string or a whole number/],
+    [['user', 2 ** 53], /^path\[1\] must be a string or a whole number/],
+    [['user', 'a\ud800'], /^path\[1\] has a surrogate that stands alone/],
+    [['user', '\udc00'], /^path\[1\] has a surrogate that stands alone/],
+    [['user', '\ude00\ud83d'], /^path\[1\] has a surrogate that stands alone/],
+    [['user', 'x'.repeat(300) + '\ud800'], /^path\[1\] has a surrogate/],
+    [[undefined, 'user'], /^path\[0\] must be a string, is undefined$/],
+    // eslint-disable-next-line no-sparse-arrays
+    [['user', , 'trade'], /^path\[1\] must be a string, is undefined$/],
+    [['user', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', {}],
+     /^path\[9\] must be a string, is an object$/],
+  ];
+  for (const [path, message] of wrong) {
+    it(`is not ${String(message)}`, () => refuses(path, {}, INVALID, message));
+  }
+
+  it('has a known root', () =>
+    refuses(['users', 'a'], {}, 'LIMITREE_UNKNOWN_ROOT', /unknown root/));
+
+  it('is read the same once its root is known', async () => {
+    limiter.authorizeSync(['job']);
+    await refuses(['job', undefined], {}, INVALID, /^path\[1\] must/);
+    await refuses(['job', 'a', null], {}, INVALID, /^path\[2\] must/);
+    const copy = new Limiter({ limits: LIMITS });
+    copy.authorizeSync(['job']);
+    await copy.reload('schema: {other: {}}');
+    assert.throws(() => copy.authorizeSync(['job', 'a']),
+                  { code: 'LIMITREE_UNKNOWN_ROOT' });
+  });
+});
+
+describe('a cost', () => {
+  for (const cost of [NaN, Infinity, 0.5, '1', null, 2 ** 53, {}, 1n, true]) {
+    it(`is not ${typeof cost} ${String(cost)}`, () =>
+      refuses(['user', 'a'], { cost }, INVALID, /^cost must be a whole number/));
+  }
+
+  it('is not negative', () =>
+    refuses(['user', 'a'], { cost: -1 }, INVALID, /cost.* negative|negative/));
+});
+
+describe('other arguments', () => {
+  it('are options', async () => {
+    for (const options of [null, 2, 'cost']) {
+      await refuses(['user', 'a'], options, INVALID,
+                    /^options must be an object/);
+    }
+  });
+
+  it('of authorizeAll', async () => {
+    for (const [paths, message] of [
+      [undefined, /^paths must be an array, is undefined$/],
+      [['user'], /^paths\[0\] must be an array/],
+      [[['job'], ['user', null]], /^paths\[1\]\[1\] must be a string, is null$/],
+      [[['job'], []], /empty/],
+      [[{ path: 'job' }], /^paths\[0\]\.path must be an array/],
+      [[{ path: ['job'], cost: 0.5 }], /^cost must be a whole number/],
+      [[null], /^paths\[0\] must be an array, is null$/],
+      [[], /no paths/],
+      [Array(5000).fill(['job']), /more than 4096 paths/],
+    ]) {
+      await assert.rejects(limiter.authorizeAll(paths),
+                           { code: INVALID, message });
+    }
+  });
+
+  it('of authorizeActionForUser', async () => {
+    for (const [user, action, message] of [
+      [undefined, 'trade', /^user must be a string, is undefined$/],
+      ['alex', undefined, /^action must be a string, is undefined$/],
+      ['alex', {}, /^action must be a string, is an object$/],
+      [NaN, 'trade', /^user must be a string or a whole number/],
+    ]) {
+      // Before and after its root is known.
+      const fresh = new Limiter({ limits: LIMITS });
+      await assert.rejects(fresh.authorizeActionForUser(user, action),
+                           { code: INVALID, message });
+      await fresh.authorizeActionForUser('alex', 'trade');
+      await assert.rejects(fresh.authorizeActionForUser(user, action),
+                           { code: INVALID, message });
+    }
+  });
+
+  it('of reset', async () => {
+    await assert.rejects(limiter.reset('job'), { code: INVALID });
+    await assert.rejects(limiter.reset(['job', null]), { code: INVALID });
+    await assert.rejects(limiter.reset(['jobs']),
+                         { code: 'LIMITREE_UNKNOWN_ROOT' });
+    await assert.rejects(limiter.reset(['job'], null), { code: INVALID });
+  });
+
+  it('of headers', () => {
+    const decision = limiter.authorizeSync(['user', 'a']);
+    assert.throws(() => decision.headers(), { code: INVALID, message: /levels/ });
+    assert.throws(() => decision.headers('draft-5'),
+                  { code: INVALID, message: /^style must be one of ietf/ });
+    assert.throws(() => decision.headers('legacy', { reset: 'unix' }),
+                  { code: INVALID, message: /^reset must be delta or epoch/ });
+    assert.throws(() => limiter.authorizeSync(['job']).headers('x'),
+                  { code: INVALID });
+    assert.throws(() => decision.problem(), { code: INVALID });
+  });
+});
+
+describe('a new limiter', () => {
+  const wrong = [
+    [undefined, INVALID, /^options must be an object/],
+    [{}, INVALID, /^limits must be .*, is undefined$/],
+    [{ limits: null }, INVALID, /^limits must be .*, is null$/],
+    [{ limits: 7 }, INVALID, /^limits must be .*, is number$/],
+    [{ limits: LIMITS, clock: 7 }, INVALID, /^clock must be a function/],
+    [{ limits: LIMITS, clock: () => 'now' }, INVALID, /^clock must return/],
+    [{ limits: LIMITS, clock: () => NaN }, INVALID, /^clock must return/],
+    [{ limits: LIMITS, maxBucket: 7 }, INVALID,
+     /^no option "maxBucket", there are: .*maxBuckets/],
+    [{ limits: LIMITS, timeout: {} }, INVALID, /^timeout must be/],
+    [{ limits: LIMITS, timeout: NaN }, INVALID, /^timeout must be/],
+    [{ limits: LIMITS, timeout: 'soon' }, 'LIMITREE_INVALID_CONFIG', /timeout/],
+    [{ limits: LIMITS, store: 7 }, 'LIMITREE_INVALID_CONFIG', /^store: /],
+    [{ limits: LIMITS, store: 'mysql://' }, 'LIMITREE_INVALID_CONFIG', /store/],
+    [{ limits: LIMITS, share: '' }, INVALID, /^share must be a name/],
+    [{ limits: LIMITS, share: 'a', clock: Date.now }, INVALID, /^share: /],
+    [{ limits: LIMITS, share: 'a', store: 'redis://' }, INVALID, /^share: /],
+    [{ limits: { schema: () => 7 } }, INVALID, /^limits must be made of/],
+    [{ limits: { schemas: {} } }, 'LIMITREE_INVALID_CONFIG', /schemas/],
+    [{ limits: { schema: { a: { limits: [NaN, 1, 1] } } } },
+     'LIMITREE_INVALID_CONFIG', /^limits:1:\d+: /],
+    [{ limits: { schema: { '\ud800': {} } } }, 'LIMITREE_INVALID_CONFIG', /./],
+    [{ limits: 'nothing.yaml' }, 'ENOENT', /nothing\.yaml/],
+    [{ limits: new URL('http://a/b') }, 'ERR_INVALID_URL_SCHEME', /./],
+  ];
+  for (const [options, code, message] of wrong) {
+    it(`is refused: ${String(message)}`, () => {
+      assert.throws(() => new Limiter(options), { code, message });
+      assert.throws(() => configure(options), { code, message });
+    });
+  }
+
+  it('knows every option of docs/configuration.md', () => {
+    const page = new URL('../../docs/configuration.md', import.meta.url);
+    const names = [...readFileSync(page, 'utf8').matchAll(
+      /^\| `(\w+)` \| (?:`|  ?\|)/gm)].map(([, name]) =>
+      name.replace(/_(.)/g, (_, letter) => letter.toUpperCase()));
+    assert.ok(names.length >= 19);
+    assert.throws(() => new Limiter({ limits: LIMITS, no: 1 }), {
+      message: `no option "no", there are: ${names.join(', ')}` });
+  });
+
+  it('of a file that is not there', async () => {
+    await assert.rejects(Limiter.fromFile('nothing.yaml'), { code: 'ENOENT' });
+    await assert.rejects(Limiter.fromFile(7), { code: INVALID });
+    await assert.rejects(Limiter.fromFile('a.yaml', null), { code: INVALID });
+  });
+
+  it('needs new', () => assert.throws(() => Limiter({}), TypeError));
+});
+
+describe('a clock', () => {
+  it('that fails is told of, and nothing is charged', async () => {
+    let fails = false;
+    const clock = () => {
+      if (fails) throw new RangeError('no time');
+      return 1.7e12;
+    };
+    const timed = new Limiter({ limits: LIMITS, clock });
+    fails = true;
+    await assert.rejects(timed.authorize(['user', 'a']), RangeError);
+    assert.throws(() => timed.authorizeSync(['user', 'a']), RangeError);
+    fails = false;
+    assert.equal(timed.authorizeSync(['user', 'a']).remaining, 9);
+  });
+
+  it('may ask another limiter meanwhile', () => {
+    const clock = () => {
+      limiter.authorizeSync(['user', 'elsewhere'], { cost: 3 });
+      return 1.7e12;
+    };
+    const timed = new Limiter({ limits: LIMITS, clock });
+    assert.equal(timed.authorizeSync(['user', 'a'], { cost: 2 }).remaining, 8);
+    const path = { 0: 'user', length: 2, get 1() { clock(); return 'a'; } };
+    const sly = Object.assign(['user', 'x'], {});
+    Object.defineProperty(sly, 1, Object.getOwnPropertyDescriptor(path, 1));
+    assert.equal(timed.authorizeSync(sly, { cost: 2 }).remaining, 6);
+  });
+});
+
+describe('a closed limiter', () => {
+  it('says so, whatever is called', async () => {
+    const closed = new Limiter({ limits: LIMITS });
+    const kept = closed.authorizeSync(['user', 'a'], { levels: true });
+    await closed.close();
+    await closed.close();
+    const code = 'LIMITREE_CANCELLED';
+    for (const [call, ...args] of [
+      ['authorize', ['job']], ['peek', ['job']], ['spend', ['job']],
+      ['refund', ['job']], ['authorizeAll', [['job']]], ['ping'],
+      ['authorizeActionForUser', 'a', 'b'], ['reset', ['job']],
+      ['reload', LIMITS]]) {
+      await assert.rejects(closed[call](...args), { code }, call);
+    }
+    for (const [call, ...args] of [
+      ['authorizeSync', ['job']], ['stats'], ['limitStats'], ['prometheus']]) {
+      assert.throws(() => closed[call](...args), { code }, call);
+    }
+    assert.equal(kept.levels[0].policy, 'user:*');
+  });
+});

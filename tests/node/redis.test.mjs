@@ -1,0 +1,340 @@
+// The limiter on a store that has to be asked over a socket.
+
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+import { Decision, Limiter, LimitreeError, StoreError } from 'limitree';
+
+import { PATIENT, RedisServer } from './servers.mjs';
+
+const LIMITS = `
+schema:
+  user: {children: {"*": {limits: [99, 1, 3600]}}}
+  job: {limits: [0, 1, 3600]}
+`;
+
+const server = new RedisServer();
+before(() => server.start());
+after(() => server.stop());
+
+function made(options = {}) {
+  return new Limiter({ limits: LIMITS, store: server.url, timeout: PATIENT,
+                       denyCache: false, ...options });
+}
+
+beforeEach(async () => {
+  const limiter = made();
+  await limiter.reset(['job']);
+  await limiter.reset(['user', 'alex']);
+  await limiter.close();
+});
+
+/** Runs `function` while the server answers nothing. */
+async function whileItHangs(action) {
+  server.signal('SIGSTOP');
+  try {
+    return await action();
+  } finally {
+    server.signal('SIGCONT');
+  }
+}
+
+const codes = (results) => results.map(({ reason }) => reason?.code);
+
+describe('answers', () => {
+  it('are shared by limiters', async () => {
+    const [one, other] = [made({ denyCache: true }), made({ denyCache: true })];
+    const decision = await one.authorize(['job'], { levels: true });
+    assert.equal(decision.levels[0].charged, true);
+    assert.equal((await other.authorize(['job'])).source, 'store');
+    assert.equal((await other.authorize(['job'])).source, 'deny_cache');
+    await one.refund(['job']);
+    assert.ok((await one.authorize(['job'])).allowed);
+    assert.ok(one.stats().roundTrips >= 3);
+    assert.ok(await one.ping() > 0);
+    await Promise.all([one.close(), other.close()]);
+  });
+
+  it('admit exactly the limit', async () => {
+    const limiter = made();
+    const answers = await Promise.all(Array.from({ length: 3000 }, () =>
+      limiter.authorize(['user', 'alex'])));
+    assert.equal(answers.filter(({ allowed }) => allowed).length, 100);
+    assert.ok(answers.every((answer) => answer instanceof Decision));
+    await limiter.close();
+  });
+
+  it('come from every operation', async () => {
+    const limiter = made({ levels: true });
+    assert.equal((await limiter.authorize(['job'])).levels[0].policy, 'job');
+    await limiter.refund(['job']);
+    assert.equal((await limiter.spend(['job'], { cost: 5 })).remaining, 0);
+    await limiter.reset(['job']);
+    const paths = [['job'], ['user', 'alex']];
+    const decision = await limiter.authorizeAll(paths, { levels: false });
+    assert.equal(decision.allowed, true);
+    assert.equal(decision.levels, undefined);
+    const denied = await limiter.authorizeAll(paths);
+    assert.deepEqual(denied.levels.map(({ policy, limited, path }) =>
+      [policy, limited, path]), [['job', true, 0], ['user:*', false, 1]]);
+    assert.equal(await limiter.authorizeActionForUser('alex', 'x'), undefined);
+    const limited =
+      await limiter.authorizeActionForUser('alex', 'x', { cost: 101 });
+    assert.equal(limited.retryAfterMs, Infinity);
+    assert.equal((await limiter.peek(['user', 'alex'], { cost: 0 })).remaining,
+                 98);
+    await limiter.close();
+  });
+
+  it('come with as many levels as fit, many at once', async () => {
+    const limits = Array.from({ length: 30 }, (_, i) =>
+      ({ name: `n${i}`, count: 100, period: '1h' }));
+    const limiter = made({ levels: true, limits: {
+      schema: { job: { children: { '*': { limits } } } } } });
+    const answers = await Promise.all(Array.from({ length: 300 }, (_, i) =>
+      limiter.authorize(['job', i])));
+    for (const { levels } of answers) {
+      assert.equal(levels.length, 30);
+      assert.ok(levels.every(({ remaining }) => remaining === 99));
+    }
+    await limiter.close();
+  });
+
+  it('take the time of the clock', async () => {
+    let now = 1.7e12;
+    const limiter = made({ clock: () => now });
+    assert.ok((await limiter.authorize(['job'])).allowed);
+    assert.equal((await limiter.authorize(['job'])).retryAfterMs, 3_600_000);
+    now += 3_600_000;
+    assert.ok((await limiter.authorize(['job'])).allowed);
+    await limiter.reset(['job']);
+    await limiter.close();
+  });
+
+  it('cannot be had at once', async () => {
+    const limiter = made();
+    assert.throws(() => limiter.authorizeSync(['job']),
+                  { code: 'LIMITREE_NOT_SYNC' });
+    assert.equal(limiter.isRemote, true);
+    await limiter.close();
+  });
+
+  it('of wrong questions are errors', async () => {
+    const limiter = made();
+    for (const [path, options, code] of [
+      [['job', undefined], {}, 'LIMITREE_INVALID_ARGUMENT'],
+      [['job'], { cost: 1.5 }, 'LIMITREE_INVALID_ARGUMENT'],
+      [['job'], { cost: -1 }, 'LIMITREE_INVALID_ARGUMENT'],
+      [[], {}, 'LIMITREE_INVALID_ARGUMENT'],
+      [['jobs'], {}, 'LIMITREE_UNKNOWN_ROOT'],
+    ]) {
+      await assert.rejects(limiter.authorize(path, options), { code });
+    }
+    await assert.rejects(limiter.reset(['jobs']),
+                         { code: 'LIMITREE_UNKNOWN_ROOT' });
+    assert.ok((await limiter.authorize(['job'])).allowed);
+    await limiter.close();
+  });
+});
+
+describe('a store in trouble', () => {
+  it('that is not there', async () => {
+    const limiter = made({ store: `redis+unix://${server.path}.no` });
+    for (const call of [() => limiter.authorize(['job']),
+                        () => limiter.ping(), () => limiter.reset(['job'])]) {
+      await assert.rejects(call, (error) => {
+        assert.ok(error instanceof StoreError);
+        assert.ok(error instanceof LimitreeError);
+        assert.equal(error.code, 'LIMITREE_STORE_UNAVAILABLE');
+        assert.equal(error.reason, 'refused');
+        return true;
+      });
+    }
+    await limiter.close();
+  });
+
+  for (const onStoreError of ['allow', 'deny', 'local']) {
+    it(`may ${onStoreError}`, async () => {
+      const limiter = made({ store: `redis+unix://${server.path}.no`,
+                             onStoreError });
+      const decision = await limiter.authorize(['job']);
+      assert.equal(decision.source, onStoreError);
+      assert.equal(decision.degraded, true);
+      assert.equal(decision.allowed, onStoreError !== 'deny');
+      await limiter.close();
+    });
+  }
+
+  it('that hangs does not stop the loop', async () => {
+    const limiter = made({ timeout: 300 });
+    await limiter.peek(['job']);
+    let steps = 0;
+    const timer = setInterval(() => { ++steps; }, 1);
+    await whileItHangs(() => assert.rejects(
+      limiter.authorize(['job']), { code: 'LIMITREE_STORE_TIMEOUT' }));
+    clearInterval(timer);
+    assert.ok(steps > 20, `${steps} steps`);
+    await limiter.close();
+  });
+
+  it('that is killed and comes back under load', async () => {
+    const limiter = made({ timeout: 200 });
+    const seen = { OK: 0 };
+    let isOver = false;
+    const load = Array.from({ length: 16 }, async () => {
+      while (!isOver) {
+        try {
+          await limiter.peek(['job']);
+          ++seen.OK;
+        } catch (error) {
+          assert.ok(error instanceof StoreError, error);
+          seen[error.code] = (seen[error.code] ?? 0) + 1;
+          await sleep(1);
+        }
+      }
+    });
+    for (let i = 0; i < 2; ++i) {
+      await sleep(100);
+      await server.kill();
+      await sleep(100);
+      await server.start();
+      const { OK } = seen;
+      for (let j = 0; j < 500 && seen.OK < OK + 100; ++j) await sleep(10);
+      assert.ok(seen.OK >= OK + 100, 'it serves again');
+    }
+    isOver = true;
+    await Promise.all(load);
+    assert.ok(seen.LIMITREE_STORE_UNAVAILABLE > 0);
+    await limiter.close();
+  });
+});
+
+describe('the end', () => {
+  it('answers who waits', async () => {
+    const limiter = made();
+    await limiter.peek(['job']);
+    await whileItHangs(async () => {
+      const calls = Array.from({ length: 5 }, () => limiter.peek(['job']));
+      await sleep(10);
+      await limiter.close();
+      assert.deepEqual(codes(await Promise.allSettled(calls)),
+                       Array(5).fill('LIMITREE_CANCELLED'));
+    });
+    await assert.rejects(limiter.peek(['job']), { code: 'LIMITREE_CANCELLED' });
+  });
+
+  it('may be called for by who got an answer', async () => {
+    const limiter = made();
+    const calls = Array.from({ length: 50 }, async (_, i) => {
+      await limiter.peek(['job']);
+      if (i === 0) await limiter.close();
+    });
+    calls.push(limiter.peek(['job']).then(() => limiter.peek(['job'])));
+    const seen = new Set(codes(await Promise.allSettled(calls)));
+    seen.delete(undefined);
+    assert.deepEqual([...seen], ['LIMITREE_CANCELLED']);
+  });
+
+  it('waits for calls on other threads', async () => {
+    const limiter = made({ timeout: 300 });
+    await limiter.ping();
+    await whileItHangs(async () => {
+      const ping = limiter.ping();
+      const peek = limiter.peek(['job']);
+      await sleep(10);
+      await limiter.close();
+      assert.deepEqual(codes(await Promise.allSettled([ping, peek])),
+                       ['LIMITREE_STORE_TIMEOUT', 'LIMITREE_CANCELLED']);
+    });
+  });
+
+  it('of the process is not held up', async () => {
+    const program = `
+      const { Limiter } = require('limitree');
+      const limiter = new Limiter({ store: ${JSON.stringify(server.url)},
+        timeout: '5s', limits: 'schema: {job: {limits: [9, 1, 60]}}' });
+      limiter.authorize(['job']).then(({ limit }) => console.log(limit));
+      globalThis.keep = limiter;`;
+    const start = Date.now();
+    const { stdout } = await promisify(execFile)(
+      process.execPath, ['-e', program], { timeout: 20_000 });
+    assert.equal(stdout, '10\n');
+    assert.ok(Date.now() - start < 10_000);
+  });
+
+  it('comes by itself for limiters that nobody holds', async () => {
+    const gone = [];
+    const registry = new FinalizationRegistry((name) => gone.push(name));
+    async function leave(name) {
+      const limiter = made();
+      registry.register(limiter, name);
+      return [await limiter.peek(['job']), limiter.peek(['job'])];
+    }
+    const answers = [];
+    for (let i = 0; i < 20; ++i) answers.push((await leave(i))[1]);
+    globalThis.gc();
+    for (const answer of await Promise.all(answers)) {
+      assert.equal(answer.limit, 1);
+    }
+    for (let i = 0; i < 200 && gone.length === 0; ++i) {
+      globalThis.gc();
+      await sleep(5);
+    }
+    assert.ok(gone.length > 0);
+  });
+});
+
+describe('an AbortSignal', () => {
+  it('aborted before', async () => {
+    const limiter = made();
+    const reason = new Error('enough');
+    const { signal } = Object.assign(new AbortController());
+    const aborted = AbortSignal.abort(reason);
+    await assert.rejects(limiter.authorize(['job'], { signal: aborted }),
+                         reason);
+    await assert.rejects(limiter.authorizeAll([['job']], { signal: aborted }),
+                         reason);
+    await assert.rejects(
+      limiter.authorizeActionForUser('alex', 'x', { signal: aborted }), reason);
+    assert.ok((await limiter.authorize(['job'], { signal })).allowed);
+    await limiter.close();
+  });
+
+  it('aborted meanwhile', async () => {
+    const limiter = made();
+    await limiter.peek(['job']);
+    const controller = new AbortController();
+    const { signal } = controller;
+    let others;
+    await whileItHangs(async () => {
+      const calls = Array.from({ length: 6 }, (_, i) =>
+        limiter.peek(['job'], i % 2 === 0 ? { signal } : {}));
+      await sleep(10);
+      controller.abort();
+      const mine = await Promise.allSettled([calls[0], calls[2], calls[4]]);
+      assert.deepEqual(mine.map(({ reason }) => reason.name),
+                       Array(3).fill('AbortError'));
+      others = Promise.all([calls[1], calls[3], calls[5]]);
+    });
+    assert.equal((await others).length, 3);
+    await limiter.close();
+  });
+
+  it('is let go of afterwards', async () => {
+    const limiter = made();
+    const listeners = new Set();
+    const signal = {
+      aborted: false,
+      addEventListener: (_, listener) => listeners.add(listener),
+      removeEventListener: (_, listener) => listeners.delete(listener),
+    };
+    const call = limiter.peek(['job'], { signal });
+    assert.equal(listeners.size, 1);
+    await call;
+    assert.equal(listeners.size, 0);
+    await limiter.close();
+  });
+});
