@@ -65,9 +65,9 @@ export class RedisServer {
   }
 }
 
-/** A server that runs as long as the tests of `suite`'s file. */
-export async function serverFor({ after }) {
+/** A server that runs as long as `test`. */
+export async function serverFor(test) {
   const server = await new RedisServer().start();
-  after(() => server.stop());
+  test.after(() => server.stop());
   return server;
 }
