@@ -23,7 +23,8 @@ export { Limiter } from './limiter.js';
 export type { LimiterOptions, ResetOptions } from './limiter.js';
 export type { FileUrl, LimitTree, Limits, StoreOptions } from './limits.js';
 export type {
-  AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment } from './requests.js';
+  AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment,
+} from './requests.js';
 export type { LimitStats, Stats } from './stats.js';
 
 /** The version of limitree. */

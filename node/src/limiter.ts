@@ -12,7 +12,8 @@ import { native } from './native.js';
 import type { Functions } from './native.js';
 import { NONE, Requests, checkOptions, writeFirstTime } from './requests.js';
 import type {
-  AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment } from './requests.js';
+  AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment,
+} from './requests.js';
 import { statsOf } from './stats.js';
 import type { LimitStats, Stats } from './stats.js';
 
@@ -111,8 +112,8 @@ export class Limiter {
   }
 
   /**
-   * The same over several paths, `['ip', ip]` or `{ path: ['ip', ip], cost: 2 }`:
-   * all or nothing over all of their limits.  A bucket that several paths reach
+   * The same over several paths, `['ip', ip]` or `{ path, cost: 2 }`: all or
+   * nothing over all of their limits.  A bucket that several paths reach
    * is charged once, with the largest cost.
    */
   authorizeAll(
