@@ -37,11 +37,7 @@ def headers(decision: Decision, style: Style = "ietf",
     ``Retry-After`` is the last of them if the request was limited and a wait
     helps.  There are none where no limit lies on the path.
     """
-    if style not in _STYLES:
-        raise ValueError(f"style must be one of {', '.join(_STYLES)}, "
-                         f"is {style!r}")
-    if reset not in ("delta", "epoch"):
-        raise ValueError(f"reset must be delta or epoch, is {reset!r}")
+    check_style(style, reset)
     if style == "none" or decision.unlimited:
         return []
     if style == "legacy":
@@ -49,6 +45,15 @@ def headers(decision: Decision, style: Style = "ietf",
     else:
         found = _STYLES[style](decision)
     return found + _retry_after(decision)
+
+
+def check_style(style: str, reset: str) -> None:
+    """Raise ValueError unless there are such headers."""
+    if style not in _STYLES:
+        raise ValueError(f"style must be one of {', '.join(_STYLES)}, "
+                         f"is {style!r}")
+    if reset not in ("delta", "epoch"):
+        raise ValueError(f"reset must be delta or epoch, is {reset!r}")
 
 
 def combined(decisions: list[Decision], style: Style = "ietf",

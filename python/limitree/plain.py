@@ -28,6 +28,7 @@ _LIMIT = re.compile(
 _SECONDS = {"second": 1, "sec": 1, "s": 1, "minute": 60, "min": 60, "m": 60,
             "hour": 3600, "h": 3600, "day": 86400, "d": 86400,
             "week": 604800, "w": 604800, "month": 2592000, "year": 31104000}
+_WORDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
@@ -45,6 +46,14 @@ class PlainLimit:
         unit, seconds = next(one for one in _UNITS if self.period % one[1] == 0)
         text = f"{self.count}/{self.period // seconds}{unit}"
         return text if self.burst == self.count else f"{text}-burst{self.burst}"
+
+    def __str__(self) -> str:
+        """In words: "5 per 1 second"."""
+        word, seconds = next(one for one in _WORDS if self.period % one[1] == 0)
+        text = f"{self.count} per {self.period // seconds} {word}"
+        if self.burst == self.count:
+            return text
+        return f"{text} burst {self.burst}"
 
     @property
     def node(self) -> dict[str, object]:
@@ -126,7 +135,7 @@ class PlainLimits:
     """
 
     def __init__(self, root: str = "view") -> None:
-        self._root = root
+        self.root = root  #: the top-level name
         self._scopes: dict[str, dict[str, PlainLimit]] = {}
         self._rules: dict[tuple[str, str], PlainRule] = {}
         self._count = 0
@@ -149,7 +158,7 @@ class PlainLimits:
         _check(limits, text)
         with self._lock:
             self._add(scope, limits, text)
-            rule = PlainRule(self._root, scope, tuple(limits),
+            rule = PlainRule(self.root, scope, tuple(limits),
                              tuple(limit.name for limit in limits))
             self._rules[scope, text] = rule
         return rule
@@ -185,11 +194,11 @@ class PlainLimits:
     def schema(self) -> dict[str, object]:
         """Return the top-level name with all that is below."""
         if not self._count:
-            return {self._root: {}}
+            return {self.root: {}}
         scopes = {scope: {"children": {"*": {"children": {
             name: limit.node for name, limit in limits.items()}}}}
             for scope, limits in self._scopes.items() if limits}
-        return {self._root: {"children": scopes}}
+        return {self.root: {"children": scopes}}
 
     def __iter__(self) -> Iterator[PlainRule]:
         return iter(list(self._rules.values()))

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Union, cast
 
 from limitree._native import Decision
+from limitree.demand import Segment
 from limitree.errors import StoreError
 from limitree.headers import Headers, Reset, Style, headers, problem
+
+Path = Sequence[Segment]
+Paths = Union[Path, Sequence[Path], None]
 
 logger = logging.getLogger("limitree")
 
@@ -29,6 +34,20 @@ class Answer(NamedTuple):
     def status_line(self) -> str:
         """As WSGI wants it: "429 Too Many Requests"."""
         return f"{self.status} {self.reason}"
+
+
+def paths_of(found: Paths) -> Sequence[Path]:
+    """Return the paths in what a function has told: one, several or none.
+
+    Raises TypeError for a text, which is no path.
+    """
+    if found is None:
+        return ()
+    if isinstance(found, (str, bytes)):
+        raise TypeError(f"a path must be a sequence of segments, is {found!r}")
+    if found and isinstance(found[0], (str, bytes)):
+        return (cast(Path, found),)
+    return cast("Sequence[Path]", found)
 
 
 def denial(decision: Decision, style: Style = "ietf",

@@ -1,0 +1,49 @@
+"""What a view's caller sees when a limit is exceeded."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.exceptions import TooManyRequests
+from werkzeug.wrappers import Response
+
+from limitree._native import Decision
+from limitree.headers import problem
+
+if TYPE_CHECKING:
+    from limitree.flask.rules import RequestLimit
+
+
+class RateLimitExceeded(TooManyRequests):
+    """A request was denied: a 429, for ``@app.errorhandler(429)`` to render.
+
+    ``decision`` is the denial, ``limit`` the limit that stands for it, and
+    ``description`` its text, such as "5 per 1 second", or the error message
+    that was given to the limit.  Without an error handler the response is a
+    problem in JSON; the headers are added to whatever is returned.
+    """
+
+    decision: Decision
+    limit: RequestLimit
+
+    def __init__(self, decision: Decision, limit: RequestLimit,
+                 description: str | None = None,
+                 response: Response | None = None) -> None:
+        super().__init__(description or str(limit), response)
+        self.decision = decision
+        self.limit = limit
+        self._message = description
+
+    def get_body(self, environ: Any = None, scope: Any = None) -> str:
+        """Return the problem, as limitree.headers.problem has it."""
+        members = problem(self.decision)
+        if self._message is not None:
+            members["detail"] = self._message
+        return json.dumps(members)
+
+    def get_headers(self, environ: Any = None, scope: Any = None
+                    ) -> list[tuple[str, str]]:
+        """Return the headers of the body."""
+        return [("Content-Type", "application/problem+json"),
+                ("Cache-Control", "no-store")]

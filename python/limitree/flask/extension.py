@@ -1,0 +1,320 @@
+"""The extension: what is limited, in any number of applications."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import flask
+from flask.wrappers import Response
+
+from limitree.decision import Decision
+from limitree.errors import StoreError
+from limitree.flask.cli import commands
+from limitree.flask.rules import (
+    Breach,
+    CostOf,
+    ExemptionScope,
+    Key,
+    PathsOf,
+    RequestLimit,
+    RouteLimit,
+    Rule,
+    ScopeOf,
+    SegmentOf,
+    TextOf,
+    exempt_view,
+    exemption_of_view,
+)
+from limitree.flask.settings import Reader
+from limitree.flask.site import Site, State, refuse
+from limitree.headers import Style
+from limitree.limiter import Limiter as Core
+from limitree.limits import Limits
+
+Target = TypeVar("Target", bound="Callable[..., Any] | flask.Blueprint")
+
+_ALL = ExemptionScope.APPLICATION | ExemptionScope.DEFAULT
+
+
+class Limiter:
+    """Limits the requests of Flask applications.
+
+    Everything but the key function may come from ``app.config`` instead, see
+    docs/flask.md; what is given here goes first.  `key_func` says whose bucket
+    plain limits count in: the address of the client if it is None.
+
+    All limits of a request are decided in one step before the view runs, and
+    either all of them are charged or none.
+    """
+
+    def __init__(
+        self, key_func: Key | None = None, *, app: flask.Flask | None = None,
+        limits: Limits | None = None, path: PathsOf | None = None,
+        default_limits: Sequence[TextOf] | None = None,
+        default_limits_per_method: bool | None = None,
+        default_limits_exempt_when: Callable[[], bool] | None = None,
+        default_limits_deduct_when: Callable[[Response], bool] | None = None,
+        default_limits_cost: CostOf | None = None,
+        application_limits: Sequence[TextOf] | None = None,
+        application_limits_per_method: bool | None = None,
+        application_limits_exempt_when: Callable[[], bool] | None = None,
+        application_limits_deduct_when:
+            Callable[[Response], bool] | None = None,
+        application_limits_cost: CostOf | None = None,
+        headers: Style | None = None, headers_enabled: bool | None = None,
+        header_name_mapping: Mapping[str, str] | None = None,
+        strategy: str | None = None, storage_uri: str | None = None,
+        storage_options: Mapping[str, object] | None = None,
+        on_store_error: str | None = None, swallow_errors: bool | None = None,
+        in_memory_fallback_enabled: bool | None = None,
+        on_breach: Breach | None = None, key_prefix: str | None = None,
+        decide: str | None = None, enabled: bool | None = None,
+    ) -> None:
+        if isinstance(key_func, flask.Flask):
+            raise TypeError("the application goes into app=, or to init_app()")
+        self._given: dict[str, object] = {
+            name: value for name, value in locals().items()
+            if name not in ("self", "app")}
+        self.version = 0  #: of the rules; each change makes it larger
+        self._filters: list[Callable[[], bool]] = []
+        self._exempt_blueprints: dict[str, ExemptionScope] = {}
+        self._blueprints: dict[str, list[Rule]] = {}
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: flask.Flask) -> None:
+        """Put `app` under the limits; it may be one of several.
+
+        Requests are decided where this call stands among the functions that are
+        registered with ``before_request``.  Raises ConfigError for settings or
+        limits that are refused, OSError if a file of limits cannot be read.
+        """
+        sites = app.extensions.setdefault("limitree", {})
+        if self in sites:
+            return
+        settings = Reader(self._given, app.config).read()
+        if not settings.enabled:
+            return
+        site = Site(self, app, settings)
+        sites[self] = site
+        if settings.decide == "view":
+            setattr(app, "dispatch_request",
+                    _after_all_others(site.before, app.dispatch_request))
+        else:
+            app.before_request(site.before)
+        app.after_request(site.after)
+        handlers = app.error_handler_spec[None][None]
+        if StoreError not in handlers:
+            app.register_error_handler(StoreError, refuse)
+        if "limitree" not in app.cli.commands:
+            app.cli.add_command(commands)
+
+    # ---- What is limited ----------------------------------------------------
+
+    def limit(
+        self, limit_value: TextOf, *, key_func: Key | None = None,
+        per_method: bool = False, methods: Iterable[str] | None = None,
+        error_message: str | Callable[[], str] | None = None,
+        exempt_when: Callable[[], bool] | None = None,
+        override_defaults: bool = True,
+        deduct_when: Callable[[Response], bool] | None = None,
+        on_breach: Breach | None = None, cost: CostOf = 1,
+        scope: ScopeOf | None = None,
+    ) -> RouteLimit:
+        """Return plain limits for a view, a blueprint or a block of code.
+
+        `limit_value` is a text such as "5/second; 100/hour", or a function that
+        returns one.  `deduct_when` gets the response: the limits are looked at
+        before the view and charged after it, if that returns true.
+
+        Raises ConfigError for a text that is refused.
+        """
+        return RouteLimit(self, Rule(
+            limit_value, key=key_func, scope=scope, per_method=per_method,
+            methods=_upper(methods), error_message=error_message,
+            exempt_when=exempt_when, override_defaults=override_defaults,
+            deduct_when=deduct_when, on_breach=on_breach, cost=cost))
+
+    def shared_limit(
+        self, limit_value: TextOf, scope: ScopeOf, *,
+        key_func: Key | None = None, per_method: bool = False,
+        methods: Iterable[str] | None = None,
+        error_message: str | Callable[[], str] | None = None,
+        exempt_when: Callable[[], bool] | None = None,
+        override_defaults: bool = True,
+        deduct_when: Callable[[Response], bool] | None = None,
+        on_breach: Breach | None = None, cost: CostOf = 1,
+    ) -> RouteLimit:
+        """The same with one bucket for all that are limited by this `scope`."""
+        return RouteLimit(self, Rule(
+            limit_value, key=key_func, scope=scope, shared=True,
+            per_method=per_method, methods=_upper(methods),
+            error_message=error_message, exempt_when=exempt_when,
+            override_defaults=override_defaults, deduct_when=deduct_when,
+            on_breach=on_breach, cost=cost))
+
+    def path(
+        self, *path: SegmentOf, methods: Iterable[str] | None = None,
+        error_message: str | Callable[[], str] | None = None,
+        exempt_when: Callable[[], bool] | None = None,
+        override_defaults: bool = True,
+        deduct_when: Callable[[Response], bool] | None = None,
+        on_breach: Breach | None = None, cost: CostOf = 1,
+    ) -> RouteLimit:
+        """The same for the limits on a path of the tree, LIMITREE_LIMITS.
+
+        A segment may be a function without arguments.
+        """
+        if not path:
+            raise ValueError("a path must have a segment")
+        return RouteLimit(self, Rule(
+            path=path, methods=_upper(methods), error_message=error_message,
+            exempt_when=exempt_when, override_defaults=override_defaults,
+            deduct_when=deduct_when, on_breach=on_breach, cost=cost))
+
+    def exempt(self, target: Target | None = None, *,
+               flags: ExemptionScope = _ALL) -> Any:
+        """Exempt a view or a blueprint; also ``@limiter.exempt(flags=...)``."""
+        if target is None:
+            return functools.partial(self.exempt, flags=flags)
+        if isinstance(target, flask.Blueprint):
+            self._exempt_blueprints[target.name] = flags
+        else:
+            exempt_view(target, self, flags)
+        self._changed()
+        return target
+
+    def request_filter(self, function: Callable[[], bool]
+                       ) -> Callable[[], bool]:
+        """Exempt the requests for which `function` returns true."""
+        self._filters.append(function)
+        return function
+
+    # ---- What the sites want to know ----------------------------------------
+
+    def is_filtered(self) -> bool:
+        """Return whether a request_filter exempts the request at hand."""
+        return any(exempts() for exempts in self._filters)
+
+    def exemption_of(self, view: object, blueprint: str) -> ExemptionScope:
+        """Return what a view in `blueprint`, "parent.child", is exempt from."""
+        found = exemption_of_view(view, self)
+        *above, last = blueprint.split(".")
+        found |= self._exempt_blueprints.get(last, ExemptionScope.NONE)
+        for name in above:
+            flags = self._exempt_blueprints.get(name, ExemptionScope.NONE)
+            if flags & ExemptionScope.DESCENDENTS:
+                found |= flags
+        return found
+
+    def rules_of_blueprint(self, blueprint: str) -> list[Rule]:
+        """Return the rules of a blueprint, and of those it is nested in.
+
+        Rules of its own override those above, unless all of them say that they
+        do not.
+        """
+        *above, last = blueprint.split(".")
+        flags = self._exempt_blueprints.get(last, ExemptionScope.NONE)
+        found = [] if flags & _ALL else list(self._blueprints.get(last, ()))
+        if (flags & ExemptionScope.ANCESTORS
+                or any(rule.override_defaults for rule in found)):
+            return found
+        for name in above:
+            outer = self._exempt_blueprints.get(name, ExemptionScope.NONE)
+            if not outer & ExemptionScope.DESCENDENTS:
+                found += self._blueprints.get(name, ())
+        return found
+
+    def _add_to_blueprint(self, blueprint: flask.Blueprint, rule: Rule) -> None:
+        self._blueprints.setdefault(blueprint.name, []).append(rule)
+        self._changed()
+
+    def _changed(self) -> None:
+        self.version += 1
+
+    # ---- The request at hand ------------------------------------------------
+
+    @property
+    def site(self) -> Site:
+        """The application at hand under this extension.
+
+        Raises RuntimeError if there is none.
+        """
+        site = self._site()
+        if site is None:
+            raise RuntimeError("this application is not limited: init_app was "
+                               "not called, or LIMITREE_ENABLED is off")
+        return site
+
+    def _site(self) -> Site | None:
+        sites: dict[Limiter, Site] = flask.current_app.extensions.get(
+            "limitree", {})
+        return sites.get(self)
+
+    def _state(self) -> State | None:
+        site = self._site()
+        return site.state() if site else None
+
+    def _ask_once(self, rule: Rule) -> None:
+        site = self._site()
+        if site is not None:
+            site.ask(rule, once=True)
+
+    def _ask(self, rule: Rule) -> None:
+        site = self._site()
+        if site is not None:
+            site.ask(rule, once=False)
+
+    def check(self) -> None:
+        """Decide the request at hand once more, with all of its limits.
+
+        Raises RateLimitExceeded.
+        """
+        self.site.before()
+
+    @property
+    def decision(self) -> Decision | None:
+        """What was decided last for the request at hand, None if nothing."""
+        state = self._state()
+        return state.steps[-1][0] if state and state.steps else None
+
+    @property
+    def current_limits(self) -> list[RequestLimit]:
+        """The limits of the request at hand, from the root to the leaf."""
+        state = self._state()
+        return state.limits() if state else []
+
+    @property
+    def current_limit(self) -> RequestLimit | None:
+        """The one of them that comes first to deny a request like this."""
+        return max(self.current_limits, default=None,
+                   key=lambda limit: limit.level.next_after)
+
+    # ---- The limiter --------------------------------------------------------
+
+    @property
+    def limiter(self) -> Core:
+        """The limitree.Limiter of the application at hand."""
+        return self.site.core
+
+    def reset(self) -> None:
+        """Forget all buckets of the application at hand.
+
+        Raises RuntimeError if they are in a store that others may use.
+        """
+        self.site.renew()
+
+
+def _upper(methods: Iterable[str] | None) -> frozenset[str] | None:
+    return None if methods is None else frozenset(
+        method.upper() for method in methods)
+
+
+def _after_all_others(before: Callable[[], None],
+                      dispatch: Callable[..., Any]) -> Callable[..., Any]:
+    def dispatch_request(*args: Any, **kwargs: Any) -> Any:
+        before()
+        return dispatch(*args, **kwargs)
+    return dispatch_request

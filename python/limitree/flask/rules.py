@@ -1,0 +1,264 @@
+"""What decorators and settings ask of a request."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+import flask
+from flask.wrappers import Response
+
+from limitree.decision import Level
+from limitree.demand import Segment
+from limitree.plain import PlainLimit, PlainLimits, PlainRule, parse
+from limitree.web import Path, Paths, paths_of
+
+if TYPE_CHECKING:
+    from limitree.flask.extension import Limiter
+
+View = TypeVar("View", bound=Callable[..., Any])
+Key = Callable[[], Segment]
+TextOf = str | Callable[[], str]
+CostOf = int | Callable[[], int]
+ScopeOf = str | Callable[[str], str]
+SegmentOf = Segment | Callable[[], Segment]
+PathsOf = Callable[[], Paths]
+Breach = Callable[["RequestLimit"], Response | None]
+
+# Where a view keeps what decorators have said of it: functools.wraps() hands it
+# on to the functions that others wrap around it.
+RULES = "_limitree_rules"
+EXEMPT = "_limitree_exempt"
+
+
+class ExemptionScope(enum.Flag):
+    """What a view or a blueprint is exempt from."""
+
+    NONE = 0
+    APPLICATION = 1  #: limits of the whole application
+    DEFAULT = 2  #: default limits
+    DESCENDENTS = 4  #: also the blueprints nested in this one
+    ANCESTORS = 8  #: limits of the blueprints this one is nested in
+
+
+@dataclass(eq=False)
+class Rule:
+    """Limits that apply together, to one key and at one cost.
+
+    They are plain, from `text`, or those on `path` of the tree; either may call
+    functions, once for each request.
+    """
+
+    text: TextOf | None = None
+    path: tuple[SegmentOf, ...] = ()
+    paths: PathsOf | None = None  # instead of `path`: tells one, some or none
+    key: Key | None = None  # of plain limits; None: the extension's own
+    scope: ScopeOf | None = None
+    shared: bool = False
+    per_method: bool = False
+    methods: frozenset[str] | None = None
+    error_message: str | Callable[[], str] | None = None
+    exempt_when: Callable[[], bool] | None = None
+    override_defaults: bool = True
+    deduct_when: Callable[[Response], bool] | None = None
+    on_breach: Breach | None = None
+    cost: CostOf = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.text, str):
+            parse(self.text)  # what is wrong is said where it is written
+        if self.shared and not self.scope:
+            raise ValueError("shared limits need the name of their scope")
+
+    def applies_to(self, method: str) -> bool:
+        """Return whether requests of this method are limited at all."""
+        return self.methods is None or method in self.methods
+
+    def scope_of(self, endpoint: str, method: str) -> str:
+        """Return the scope of plain limits; "@" marks what endpoints share."""
+        own = self.scope(endpoint) if callable(self.scope) else self.scope
+        if self.shared:
+            scope = f"@{own}"
+        else:
+            scope = f"{endpoint}@{own}" if own else endpoint
+        return f"{scope}@{method}" if self.per_method else scope
+
+
+class Bound:
+    """A rule at one endpoint and method, with all that can be known before."""
+
+    __slots__ = ("_path", "_plain", "_scope", "_static", "key", "rule")
+
+    def __init__(self, rule: Rule, plain: PlainLimits, key: Key,
+                 endpoint: str, method: str) -> None:
+        self.rule = rule
+        self.key = rule.key or key
+        self._plain = plain
+        self._path = rule.path
+        self._scope = ""
+        self._static: PlainRule | None = None
+        if rule.text is not None:
+            self._scope = rule.scope_of(endpoint, method)
+            if isinstance(rule.text, str):
+                self._static = plain.rule(rule.text, self._scope)
+
+    def paths(self, keys: dict[Key, Segment]
+              ) -> tuple[Sequence[Path], tuple[PlainLimit | None, ...]]:
+        """Return the paths of this request, and the plain limit of each.
+
+        `keys` are those known already.
+        """
+        rule = self._static or self._rule_now()
+        if rule is None:
+            found = self._tree_paths()
+            return found, (None,) * len(found)
+        key = keys.get(self.key)
+        if key is None:
+            key = keys[self.key] = self.key()
+        return rule.paths(key), rule.limits
+
+    def _tree_paths(self) -> Sequence[Path]:
+        tell = self.rule.paths
+        if tell is None:
+            return [tuple([part() if callable(part) else part
+                           for part in self._path])]
+        return paths_of(tell())
+
+    def _rule_now(self) -> PlainRule | None:
+        text = self.rule.text
+        if text is None:
+            return None
+        return self._plain.rule(text() if callable(text) else text,
+                                self._scope)
+
+    def cost(self) -> int:
+        """Return the cost of this request."""
+        cost = self.rule.cost
+        return cost() if callable(cost) else cost
+
+
+@dataclass(frozen=True)
+class RequestLimit:
+    """One limit, as it stands for the request at hand."""
+
+    path: Path  #: who asked for what: the path of the tree
+    level: Level  #: the verdict
+    shared: bool  #: whether other endpoints count in the same bucket
+    limit: PlainLimit | None  #: None if the limit is one of the tree's
+    rule: Rule = field(repr=False, compare=False)
+    now: float = field(default_factory=time.time, repr=False,
+                       compare=False)
+
+    @property
+    def key(self) -> str:
+        """The path as one text."""
+        return ":".join(part if isinstance(part, str)
+                        else part.decode(errors="backslashreplace")
+                        for part in self.path)
+
+    @property
+    def breached(self) -> bool:
+        """Whether this limit denied the request."""
+        return self.level.limited and self.level.mode != "shadow"
+
+    @property
+    def remaining(self) -> int:
+        """The tokens left."""
+        return self.level.remaining
+
+    @property
+    def reset_at(self) -> int:
+        """When the bucket is full again: seconds since 1970, rounded up."""
+        return int(self.now + self.level.reset_after) + 1
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """``(reset_at, remaining)``."""
+        return self.reset_at, self.remaining
+
+    def __str__(self) -> str:
+        return str(self.limit) if self.limit else self.level.policy
+
+
+class RouteLimit:
+    """A rule to be put on a function, a blueprint or a block of code.
+
+    Made by ``Limiter.limit`` and its like.  As a context manager it decides
+    when the block is entered, and raises RateLimitExceeded.
+    """
+
+    def __init__(self, extension: Limiter, rule: Rule) -> None:
+        self._extension = extension
+        self.rule = rule
+
+    @overload
+    def __call__(self, target: flask.Blueprint) -> None: ...
+
+    @overload
+    def __call__(self, target: View) -> View: ...
+
+    def __call__(self, target: Any) -> Any:
+        extension, rule = self._extension, self.rule
+        if isinstance(target, flask.Blueprint):
+            extension._add_to_blueprint(target, rule)
+            return None
+
+        @functools.wraps(target)
+        def limited(*args: Any, **kwargs: Any) -> Any:
+            # Decided already, unless this is a function that the view calls.
+            extension._ask_once(rule)
+            return flask.current_app.ensure_sync(target)(*args, **kwargs)
+
+        setattr(limited, RULES, [*getattr(target, RULES, ()),
+                                 (extension, rule)])
+        extension._changed()
+        return limited
+
+    def __enter__(self) -> RouteLimit:
+        self._extension._ask(self.rule)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None,
+                 error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        pass
+
+
+def rules_of(function: object, extension: Limiter) -> list[Rule]:
+    """Return the rules that decorators have put on `function`."""
+    marks = cast("Iterable[tuple[Limiter, Rule]]", getattr(function, RULES, ()))
+    return [rule for of, rule in marks if of is extension]
+
+
+def rules_of_view(view: object, method: str, extension: Limiter) -> list[Rule]:
+    """The same for a view, and for the method of a class-based one."""
+    found = rules_of(view, extension)
+    kind = getattr(view, "view_class", None)
+    if kind is not None:
+        handler = getattr(kind, method.lower(), None)
+        if handler is None and method == "HEAD":
+            handler = getattr(kind, "get", None)
+        found += [rule for rule in rules_of(handler, extension)
+                  if rule not in found]
+    return found
+
+
+def exempt_view(view: object, extension: Limiter,
+                flags: ExemptionScope) -> None:
+    """Keep in mind what `view`, a function or a class, is exempt from."""
+    setattr(view, EXEMPT, {**getattr(view, EXEMPT, {}), extension: flags})
+
+
+def exemption_of_view(view: object, extension: Limiter) -> ExemptionScope:
+    """Return what that was."""
+    found = ExemptionScope.NONE
+    for target in (view, getattr(view, "view_class", None)):
+        marks = cast("dict[Limiter, ExemptionScope]",
+                     getattr(target, EXEMPT, {}))
+        found |= marks.get(extension, ExemptionScope.NONE)
+    return found

@@ -1,0 +1,180 @@
+"""What ``app.config`` says: LIMITREE_*, and RATELIMIT_* of Flask-Limiter where
+they mean the same.
+
+What is given to ``Limiter(...)`` goes first, then LIMITREE_*, then RATELIMIT_*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast, get_args
+
+from limitree.clients import client_ip
+from limitree.errors import ConfigError
+from limitree.flask.keys import get_remote_address
+from limitree.flask.rules import Breach, CostOf, Key, PathsOf, TextOf
+from limitree.headers import Reset, Style
+from limitree.limits import Limits
+
+When = Callable[[], bool]
+
+#: Names of Flask-Limiter's strategies, all of which become GCRA.
+_STRATEGIES = ("fixed-window", "fixed-window-elastic-expiry", "moving-window",
+               "sliding-window-counter", "gcra")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Limits that hold without a decorator: default or application-wide."""
+
+    texts: tuple[TextOf, ...] = ()
+    per_method: bool = False
+    exempt_when: When | None = None
+    deduct_when: Callable[[Any], bool] | None = None
+    cost: CostOf = 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that one application has decided."""
+
+    enabled: bool
+    limits: Limits | None
+    path: PathsOf | None
+    store: str
+    options: Mapping[str, Any]
+    key: Key
+    default: Group
+    application: Group
+    style: Style
+    reset: Reset
+    names: Mapping[str, str] = field(default_factory=dict)  # of headers
+    on_breach: Breach | None = None
+    decide: str = "before_request"
+
+
+class Reader:
+    """Looks a setting up in all the places where it may be."""
+
+    def __init__(self, given: Mapping[str, object],
+                 config: Mapping[str, Any]) -> None:
+        self._given = given
+        self._config = config
+
+    def get(self, given: str, *names: str, default: Any = None) -> Any:
+        """Return what was given by this name, or else configured by one."""
+        value = self._given.get(given)
+        if value is not None:
+            return value
+        for name in names:
+            if self._config.get(name) is not None:
+                return self._config[name]
+        return default
+
+    def read(self) -> Settings:
+        """Return the settings.  Raises ConfigError for what cannot be."""
+        get = self.get
+        style, reset = self._headers()
+        decide = get("decide", "LIMITREE_DECIDE", default="before_request")
+        if decide not in ("before_request", "view"):
+            raise ConfigError("LIMITREE_DECIDE must be before_request or view, "
+                              f"is {decide!r}")
+        strategy = get("strategy", "RATELIMIT_STRATEGY", default="gcra")
+        if strategy not in _STRATEGIES:
+            raise ConfigError(f"there is no strategy {strategy!r}: every limit "
+                              "is a token bucket, as \"gcra\" says")
+        return Settings(
+            enabled=bool(get("enabled", "LIMITREE_ENABLED",
+                             "RATELIMIT_ENABLED", default=True)),
+            limits=get("limits", "LIMITREE_LIMITS"),
+            path=get("path", "LIMITREE_PATH"),
+            store=get("storage_uri", "LIMITREE_STORE",
+                      "RATELIMIT_STORAGE_URI", default="memory://"),
+            options=self._options(), key=self._key(),
+            default=self._group("default_limits", "DEFAULT", "DEFAULTS"),
+            application=self._group("application_limits", "APPLICATION",
+                                    "APPLICATION"),
+            style=style, reset=reset, names=self._names(),
+            on_breach=get("on_breach", "LIMITREE_ON_BREACH",
+                          "RATELIMIT_ON_BREACH_CALLBACK"),
+            decide=decide)
+
+    def _options(self) -> dict[str, Any]:
+        options = dict(self.get("storage_options", "LIMITREE_OPTIONS",
+                                "RATELIMIT_STORAGE_OPTIONS", default={}))
+        on_error = self.get("on_store_error", "LIMITREE_ON_STORE_ERROR")
+        if on_error is None and self.get(
+                "in_memory_fallback_enabled",
+                "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED"):
+            on_error = "local"
+        if on_error is None and self.get("swallow_errors",
+                                         "RATELIMIT_SWALLOW_ERRORS"):
+            on_error = "allow"
+        if on_error is not None:
+            options.setdefault("on_store_error", on_error)
+        prefix = self.get("key_prefix", "LIMITREE_PREFIX",
+                          "RATELIMIT_KEY_PREFIX")
+        if prefix:
+            options.setdefault("prefix", prefix)
+        return options
+
+    def _key(self) -> Key:
+        key = self.get("key_func", "LIMITREE_KEY_FUNC", "RATELIMIT_KEY_FUNC")
+        if key is not None:
+            return cast(Key, key)
+        hops = self.get("", "LIMITREE_TRUSTED_HOPS", default=0)
+        proxies = self.get("", "LIMITREE_TRUSTED_PROXIES", default=())
+        if not hops and not proxies:
+            return get_remote_address
+        client = client_ip(trusted_hops=hops, trusted_proxies=proxies)
+
+        def key_of_request() -> str:
+            from flask import request
+            return client.of_environ(request.environ)
+        return key_of_request
+
+    def _group(self, given: str, texts: str, rest: str) -> Group:
+        found = self.get(given, f"LIMITREE_{texts}", f"RATELIMIT_{texts}",
+                         default=())
+        if isinstance(found, str) or callable(found):
+            found = [found]
+        if not isinstance(found, Iterable):
+            raise ConfigError(f"{given} must be a list of limits, is {found!r}")
+
+        def other(name: str, default: object = None) -> Any:
+            return self.get(f"{given}_{name.lower()}",
+                            f"LIMITREE_{rest}_{name}",
+                            f"RATELIMIT_{rest}_{name}", default=default)
+        return Group(tuple(found), bool(other("PER_METHOD")),
+                     other("EXEMPT_WHEN"), other("DEDUCT_WHEN"),
+                     other("COST", 1))
+
+    def _headers(self) -> tuple[Style, Reset]:
+        style = self.get("headers", "LIMITREE_HEADERS")
+        reset = self.get("", "LIMITREE_HEADERS_RESET")
+        if style is None:
+            enabled = self.get("headers_enabled", "RATELIMIT_HEADERS_ENABLED")
+            if enabled is None:
+                style = "ietf"
+            else:  # as Flask-Limiter sends them
+                style = "legacy" if enabled else "none"
+                reset = reset or "epoch"
+        reset = reset or "delta"
+        if style not in get_args(Style) or reset not in get_args(Reset):
+            raise ConfigError(
+                f"there are no headers {style!r} with reset {reset!r}: "
+                f"LIMITREE_HEADERS is one of {', '.join(get_args(Style))}, "
+                f"LIMITREE_HEADERS_RESET of {', '.join(get_args(Reset))}")
+        return cast(Style, style), cast(Reset, reset)
+
+    def _names(self) -> dict[str, str]:
+        names = {}
+        mapping = self.get("header_name_mapping", default={})
+        for what, usual in (("LIMIT", "X-RateLimit-Limit"),
+                            ("REMAINING", "X-RateLimit-Remaining"),
+                            ("RESET", "X-RateLimit-Reset")):
+            name = mapping.get(what) or self.get("", f"RATELIMIT_HEADER_{what}")
+            if name:
+                names[usual] = name
+        return names

@@ -1,0 +1,314 @@
+"""A Flask application under limits: what is asked, and answered, for each of
+its requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import flask
+from flask.wrappers import Response
+
+from limitree.decision import Decision
+from limitree.demand import Segment
+from limitree.errors import StoreError
+from limitree.flask.errors import RateLimitExceeded
+from limitree.flask.rules import (
+    Bound,
+    ExemptionScope,
+    Key,
+    RequestLimit,
+    Rule,
+    exemption_of_view,
+    rules_of_view,
+)
+from limitree.flask.settings import Group, Settings
+from limitree.headers import combined
+from limitree.limiter import Limiter as Core
+from limitree.plain import PlainLimit, PlainLimits
+from limitree.web import Path, logger, unavailable
+
+if TYPE_CHECKING:
+    from limitree.flask.extension import Limiter
+
+# A tree that limits nothing: the plain limits are put beside it.
+_NO_LIMITS: Mapping[str, object] = {"schema": {"none": {}}}
+
+Owner = tuple[Bound, "PlainLimit | None"]
+
+
+class Asked:
+    """What a request asks for, path by path."""
+
+    __slots__ = ("costs", "owners", "paths")
+
+    def __init__(self) -> None:
+        self.paths: list[Path] = []
+        self.costs: list[int] = []
+        self.owners: list[Owner] = []
+
+    def add(self, bound: Bound, paths: Sequence[Path],
+            limits: Iterable[PlainLimit | None], cost: int) -> None:
+        """Ask for `cost` on `paths`, on behalf of `bound`."""
+        for path, limit in zip(paths, limits):
+            self.paths.append(path)
+            self.costs.append(cost)
+            self.owners.append((bound, limit))
+
+    def join(self, others: Asked) -> Asked:
+        """Return what both ask for."""
+        both = Asked()
+        both.paths = self.paths + others.paths
+        both.costs = self.costs + others.costs
+        both.owners = self.owners + others.owners
+        return both
+
+
+class State:
+    """What has been decided for one request."""
+
+    __slots__ = ("later", "rules", "steps")
+
+    def __init__(self) -> None:
+        # One, unless the view asks for more, or what is not its own.
+        self.steps: list[tuple[Decision, Asked]] = []
+        self.later: list[tuple[int, Asked]] = []  # to be charged: of which step
+        self.rules: set[Rule] = set()  # that have been asked
+
+    def limits(self) -> list[RequestLimit]:
+        """Return what each limit has said, step by step."""
+        return [limit for decision, asked in self.steps
+                for limit in limits_of(decision, asked)]
+
+
+class Site:
+    """One application, with its limiter and its settings."""
+
+    def __init__(self, extension: Limiter, app: flask.Flask,
+                 settings: Settings) -> None:
+        self.extension = extension
+        self.app = app
+        self.settings = settings
+        self.plain = PlainLimits()
+        self.core = self._new_core()
+        self._bounds: dict[tuple[str, str], list[Bound]] = {}
+        self._version = -1
+        self._state = f"limitree.flask.{id(extension):x}"  # in the environ
+        self._everywhere, self._defaults = self._rules_of_settings()
+
+    def _new_core(self) -> Core:
+        settings = self.settings
+        limits = _NO_LIMITS if settings.limits is None else settings.limits
+        core = Core(limits, settings.store, levels=True, **settings.options)
+        self.plain.update(core)  # which fails at once, if ever
+        return core
+
+    def _rules_of_settings(self) -> tuple[list[Rule], list[Rule]]:
+        """Return the rules for all requests, and those for want of others."""
+        settings = self.settings
+        everywhere = [Rule(paths=settings.path)] if settings.path else []
+        everywhere += _rules_of(settings.application, "application")
+        return everywhere, _rules_of(settings.default, None)
+
+    # ---- Which rules apply --------------------------------------------------
+
+    def bounds(self, endpoint: str, method: str) -> list[Bound]:
+        """Return the rules for a request, bound to its endpoint and method."""
+        version = self.extension.version
+        if version != self._version:
+            self._bounds = {}
+            self._version = version
+        known = self._bounds.get((endpoint, method))
+        if known is None:
+            known = [self.bind(rule, endpoint, method)
+                     for rule in self._rules(endpoint, method)]
+            self._bounds[endpoint, method] = known
+        return known
+
+    def bind(self, rule: Rule, endpoint: str, method: str) -> Bound:
+        """Return one rule bound to an endpoint."""
+        return Bound(rule, self.plain, self.settings.key, endpoint, method)
+
+    def _rules(self, endpoint: str, method: str) -> list[Rule]:
+        extension = self.extension
+        if endpoint.rpartition(".")[2] == "static":
+            return []
+        view = self.app.view_functions.get(endpoint)
+        blueprint = endpoint.rpartition(".")[0]
+        exempt = extension.exemption_of(view, blueprint)
+        found = [] if exempt & ExemptionScope.APPLICATION else [
+            *self._everywhere]
+        own: list[Rule] = []
+        if not exemption_of_view(view, extension):
+            own = [rule for rule in rules_of_view(view, method, extension)
+                   if rule.applies_to(method)]
+        if all(not rule.override_defaults for rule in own):
+            own += [rule for rule in extension.rules_of_blueprint(blueprint)
+                    if rule.applies_to(method)]
+        if (all(not rule.override_defaults for rule in own)
+                and not exempt & ExemptionScope.DEFAULT):
+            found += self._defaults
+        return found + own
+
+    # ---- Before the view ----------------------------------------------------
+
+    def before(self) -> None:
+        """Decide the request at hand; raise RateLimitExceeded if denied."""
+        request = flask.request
+        endpoint = request.endpoint
+        if endpoint is None or self.extension.is_filtered():
+            return
+        bounds = self.bounds(endpoint, request.method)
+        if bounds:
+            state = request.environ[self._state] = State()
+            self._decide(state, bounds)
+
+    def ask(self, rule: Rule, once: bool) -> None:
+        """Decide one rule more, or if `once`, unless it has been decided."""
+        state = self.state()
+        if once and state is not None and rule in state.rules:
+            return
+        request = flask.request
+        endpoint = request.endpoint
+        if (endpoint is None or not rule.applies_to(request.method)
+                or self.extension.is_filtered()):
+            return
+        if state is None:
+            state = request.environ[self._state] = State()
+        self._decide(state, [self.bind(rule, endpoint, request.method)])
+
+    def state(self) -> State | None:
+        """Return what has been decided for the request at hand."""
+        state: State | None = flask.request.environ.get(self._state)
+        return state
+
+    def _decide(self, state: State, bounds: list[Bound]) -> None:
+        now, later = Asked(), Asked()
+        keys: dict[Key, Segment] = {}
+        for bound in bounds:
+            rule = bound.rule
+            state.rules.add(rule)
+            if rule.exempt_when is not None and rule.exempt_when():
+                continue
+            paths, limits = bound.paths(keys)
+            if paths:
+                asked = now if rule.deduct_when is None else later
+                asked.add(bound, paths, limits, bound.cost())
+        self.plain.update(self.core)
+        if later.paths:
+            self._look(state, now, later)
+        elif now.paths:
+            decision = self.core.authorize_all(now.paths, now.costs)
+            state.steps.append((decision, now))
+            if decision.limited:
+                self._deny(decision, now)
+
+    def _look(self, state: State, now: Asked, later: Asked) -> None:
+        """Decide where some of it is charged only after the response."""
+        asked = now.join(later)
+        decision = self.core.peek_all(asked.paths, asked.costs)
+        state.steps.append((decision, asked))
+        if decision.limited:
+            self._deny(decision, asked)
+        if now.paths:
+            charged = self.core.authorize_all(now.paths, now.costs)
+            if charged.limited:
+                state.steps[-1] = charged, now
+                self._deny(charged, now)
+        state.later.append((len(state.steps) - 1, later))
+
+    def _deny(self, decision: Decision, asked: Asked) -> None:
+        limits = limits_of(decision, asked)
+        breached = [limit for limit in limits if limit.breached]
+        # The one with the longest wait is what the headers are about.
+        binding = max(breached or limits, key=_wait)
+        response = None
+        for limit in breached:
+            for breach in dict.fromkeys((self.settings.on_breach,
+                                         limit.rule.on_breach)):
+                response = (breach(limit) if breach else None) or response
+        message = binding.rule.error_message
+        raise RateLimitExceeded(decision, binding,
+                                message() if callable(message) else message,
+                                response)
+
+    # ---- After it -----------------------------------------------------------
+
+    def after(self, response: Response) -> Response:
+        """Charge what was to be charged afterwards, and add the headers."""
+        state = self.state()
+        if state is None or not state.steps:
+            return response
+        for step, later in state.later:
+            self._settle(state, step, later, response)
+        settings = self.settings
+        decisions = [decision for decision, _ in state.steps]
+        for name, value in combined(decisions, settings.style, settings.reset):
+            response.headers[settings.names.get(name, name)] = value
+        return response
+
+    def _settle(self, state: State, step: int, later: Asked,
+                response: Response) -> None:
+        due = Asked()
+        verdicts: dict[Bound, bool] = {}
+        for path, cost, owner in zip(later.paths, later.costs, later.owners):
+            bound, limit = owner
+            if bound not in verdicts:
+                when = bound.rule.deduct_when
+                verdicts[bound] = when is not None and when(response)
+            if verdicts[bound]:
+                due.add(bound, [path], [limit], cost)
+        try:
+            if due.paths:
+                self.core.spend_all(due.paths, due.costs)
+            if self.settings.style != "none":
+                asked = state.steps[step][1]
+                state.steps[step] = self.core.peek_all(asked.paths, 0), asked
+        except StoreError as error:
+            # The view has done its work, which a 503 would deny.
+            logger.error("what a response costs could not be charged: %s",
+                         error)
+
+    def close(self) -> None:
+        """Release the store."""
+        self.core.close()
+
+    def renew(self) -> None:
+        """Forget all buckets, which are in this process.
+
+        Raises RuntimeError for those that are not.
+        """
+        if self.core.is_remote:
+            raise RuntimeError("buckets in a store are not forgotten all at "
+                               "once: reset a caller, or empty the store")
+        self.core.close()
+        self.plain = PlainLimits()
+        self.core = self._new_core()
+        self._bounds = {}
+
+
+def limits_of(decision: Decision, asked: Asked) -> list[RequestLimit]:
+    """Return what each limit says about a request."""
+    found = []
+    for level in decision.levels or ():
+        bound, limit = asked.owners[level.path]
+        found.append(RequestLimit(asked.paths[level.path], level,
+                                  bound.rule.shared, limit, bound.rule))
+    return found
+
+
+def refuse(error: StoreError) -> Response:
+    """Return the 503 of an application that has no handler of its own."""
+    answer = unavailable(error)
+    return Response(answer.body, answer.status, answer.headers)
+
+
+def _wait(limit: RequestLimit) -> float:
+    return limit.level.retry_after or 0.0
+
+
+def _rules_of(group: Group, shared: str | None) -> list[Rule]:
+    return [Rule(text, scope=shared, shared=shared is not None,
+                 per_method=group.per_method, exempt_when=group.exempt_when,
+                 deduct_when=group.deduct_when, cost=group.cost)
+            for text in group.texts]

@@ -1,0 +1,75 @@
+"""A WSGI middleware: limits in front of any application.
+
+    ip = limitree.client_ip(trusted_proxies=["10.0.0.0/8"])
+    limiter = limitree.Limiter("limits.yaml")
+    app = LimitreeMiddleware(
+        app, limiter, lambda environ: ("ip", ip.of_environ(environ)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from limitree.errors import StoreError
+from limitree.headers import Headers, Reset, Style, check_style, headers
+from limitree.limiter import Limiter
+from limitree.web import Answer, Paths, denial, paths_of, unavailable
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+#: Where the decision is in the environment of the application.
+DECISION = "limitree.decision"
+
+
+class LimitreeMiddleware:
+    """Asks `limiter` about every request before `app` does.
+
+    `path` gets the environment and returns whose request it is: a path of the
+    tree, a list of paths that are decided in one step, or None for a request
+    that is not limited.  `cost` is a number, or a function of the environment
+    that returns one.  A denied request is answered with a 429, one that the
+    store could not decide with a 503; `app` does not see them.  Headers are
+    added to all other responses, whose bodies are not touched: a stream stays
+    one.  The environment has the Decision as ``limitree.decision``.
+    """
+
+    def __init__(self, app: WSGIApplication, limiter: Limiter,
+                 path: Callable[[WSGIEnvironment], Paths], *,
+                 cost: int | Callable[[WSGIEnvironment], int] = 1,
+                 style: Style = "ietf", reset: Reset = "delta") -> None:
+        self._app = app
+        self._limiter = limiter
+        self._path = path
+        self._cost = cost
+        self._style: Style = style
+        self._reset: Reset = reset
+        check_style(style, reset)
+
+    def __call__(self, environ: WSGIEnvironment,
+                 start_response: StartResponse) -> Iterable[bytes]:
+        paths = paths_of(self._path(environ))
+        if not paths:
+            return self._app(environ, start_response)
+        cost = self._cost(environ) if callable(self._cost) else self._cost
+        try:
+            decision = self._limiter.authorize_all(paths, cost, levels=True)
+        except StoreError as error:
+            return _send(unavailable(error), environ, start_response)
+        environ[DECISION] = decision
+        if decision.limited:
+            return _send(denial(decision, self._style, self._reset), environ,
+                         start_response)
+        own = headers(decision, self._style, self._reset)
+
+        def start(status: str, theirs: Headers, *exc_info: Any
+                  ) -> Callable[[bytes], object]:
+            return start_response(status, [*theirs, *own], *exc_info)
+        return self._app(environ, start)
+
+
+def _send(answer: Answer, environ: WSGIEnvironment,
+          start_response: StartResponse) -> Iterable[bytes]:
+    start_response(answer.status_line, answer.headers)
+    return [] if environ["REQUEST_METHOD"] == "HEAD" else [answer.body]

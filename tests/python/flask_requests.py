@@ -1,0 +1,18 @@
+"""What the tests of the Flask extension share."""
+
+import flask
+
+
+def codes(client, path, count, **options):
+    """Returns the status codes of some requests, one after the other."""
+    return [client.get(path, **options).status_code for _ in range(count)]
+
+
+def who():
+    """The key function of these tests."""
+    return flask.request.headers.get("X-Who", "nobody")
+
+
+def as_(name):
+    """The options of a request that `name` makes."""
+    return {"headers": {"X-Who": name}}

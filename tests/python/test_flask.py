@@ -1,0 +1,243 @@
+"""Limits of Flask views, by a test client and a clock that stands."""
+
+import flask
+import pytest
+
+import limitree
+from flask_requests import as_, codes, who
+from limitree.flask import ExemptionScope, Limiter
+
+
+@pytest.fixture
+def app(limitree_clock):
+    app = flask.Flask("shop")
+    app.testing = True
+    return app
+
+
+# ---- Plain limits -----------------------------------------------------------
+
+
+def test_a_decorated_view(app, limitree_clock):
+    limiter = Limiter(who, app=app)
+
+    @app.get("/trade")
+    @limiter.limit("2/second; 3/hour")
+    def trade():
+        return "traded"
+
+    client = app.test_client()
+    assert codes(client, "/trade", 3, **as_("alex")) == [200, 200, 429]
+    assert codes(client, "/trade", 1, **as_("bob")) == [200]
+    limitree_clock.advance(1)
+    # What was denied has charged nothing, so one of the hour's is left.
+    assert codes(client, "/trade", 2, **as_("alex")) == [200, 429]
+    answer = client.get("/trade", **as_("alex"))
+    assert answer.headers["RateLimit-Policy"] == (
+        '"view:trade/*/2/1s";q=2;w=1, "view:trade/*/3/1h";q=3;w=3600')
+    assert answer.headers["Retry-After"] == "1199"
+    assert answer.content_type == "application/problem+json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.json == {
+        "type": "https://iana.org/assignments/http-problem-types"
+                "#quota-exceeded",
+        "title": "Too Many Requests", "status": 429,
+        "detail": "Try again in 1199 s.",
+        "violated-policies": ["view:trade/*/3/1h"]}
+
+
+def test_the_view_is_not_run(app):
+    limiter, runs = Limiter(who, app=app), []
+
+    @app.get("/")
+    @limiter.limit("1/hour")
+    def view():
+        runs.append(1)
+        return ""
+
+    assert codes(app.test_client(), "/", 3) == [200, 429, 429]
+    assert len(runs) == 1
+
+
+def test_several_decorators_are_one_step(app):
+    limiter = Limiter(who, app=app)
+
+    @app.get("/")
+    @limiter.limit("5/hour", key_func=lambda: "all")
+    @limiter.limit("2/hour")
+    def view():
+        return ""
+
+    client = app.test_client()
+    assert codes(client, "/", 4, **as_("alex")) == [200, 200, 429, 429]
+    assert codes(client, "/", 4, **as_("bob")) == [200, 200, 429, 429]
+    # The denials of alex and bob have charged nobody.
+    assert codes(client, "/", 2, **as_("carol")) == [200, 429]
+
+
+def test_default_and_application_limits(app):
+    limiter = Limiter(who, app=app, default_limits=["2/hour"],
+                      application_limits=["6/hour"])
+    app.get("/a", endpoint="a")(lambda: "")
+    app.get("/b", endpoint="b")(lambda: "")
+    app.get("/c", endpoint="c")(limiter.limit("9/hour")(lambda: ""))
+    app.get("/d", endpoint="d")(
+        limiter.limit("9/hour", override_defaults=False)(lambda: ""))
+    client = app.test_client()
+    assert codes(client, "/a", 3) == [200, 200, 429]
+    assert codes(client, "/b", 1) == [200]
+    assert codes(client, "/d", 3, **as_("d")) == [200, 200, 429]
+    assert codes(client, "/c", 4) == [200, 200, 200, 429]
+    assert codes(client, "/c", 9, **as_("c")) == [200] * 6 + [429] * 3
+    with app.app_context():
+        assert limiter.limiter.peek(
+            "view", "@application", "nobody", "6/1h", cost=0).remaining == 0
+
+
+def test_limits_that_are_told_for_each_request(app):
+    limiter = Limiter(who, app=app)
+    texts = {"alex": "3/hour", "bob": "1/hour"}
+
+    @app.get("/")
+    @limiter.limit(lambda: texts[who()])
+    def view():
+        return ""
+
+    client = app.test_client()
+    assert codes(client, "/", 4, **as_("alex")) == [200, 200, 200, 429]
+    assert codes(client, "/", 2, **as_("bob")) == [200, 429]
+    texts["bob"] = "4/hour"
+    assert codes(client, "/", 5, **as_("bob")) == [200] * 4 + [429]
+    texts["bob"] = "4/mile"
+    with pytest.raises(limitree.ConfigError, match="no unit 'mile'"):
+        client.get("/", **as_("bob"))
+
+
+def test_a_mistake_is_told_where_it_is_written(app):
+    limiter = Limiter(who, app=app)
+    with pytest.raises(limitree.ConfigError, match="'5 trades' is not"):
+        limiter.limit("5 trades")
+    with pytest.raises(limitree.ConfigError, match="must be greater than 0"):
+        Limiter(who, app=flask.Flask("x"), default_limits=["0/second"])
+    with pytest.raises(TypeError, match="app="):
+        Limiter(app)
+    with pytest.raises(ValueError, match="need the name of their scope"):
+        limiter.shared_limit("5/second", "")
+    with pytest.raises(ValueError, match="must have a segment"):
+        limiter.path()
+
+
+def test_a_key_is_never_left_out(app):
+    limiter = Limiter(lambda: None, app=app)
+    app.get("/", endpoint="x")(limiter.limit("5/second")(lambda: ""))
+    with pytest.raises(TypeError):
+        app.test_client().get("/")
+
+
+def test_costs(app):
+    limiter = Limiter(who, app=app)
+
+    @app.post("/")
+    @limiter.limit("10/hour", cost=lambda: flask.request.json["items"])
+    @limiter.limit("3/hour")
+    def view():
+        return ""
+
+    client = app.test_client()
+
+    def post(items):
+        return client.post("/", json={"items": items}).status_code
+    assert [post(6), post(5), post(4), post(0), post(0)] == [
+        200, 429, 200, 200, 429]
+    assert "Retry-After" not in client.post("/", json={"items": 11}).headers
+
+
+def test_methods(app):
+    limiter = Limiter(who, app=app, default_limits=["7/hour"])
+
+    @app.route("/some", methods=["GET", "POST"])
+    @limiter.limit("1/hour", methods=["post"])
+    def some():
+        return ""
+
+    @app.route("/each", methods=["GET", "POST"])
+    @limiter.limit("1/hour", per_method=True)
+    def each():
+        return ""
+
+    client = app.test_client()
+    assert [client.post("/some").status_code for _ in range(2)] == [200, 429]
+    # The others fall back to the default limits.
+    assert codes(client, "/some", 8) == [200] * 7 + [429]
+    assert codes(client, "/each", 2) == [200, 429]
+    assert [client.post("/each").status_code for _ in range(2)] == [200, 429]
+
+
+def test_shared_limits(app):
+    limiter = Limiter(who, app=app)
+    mail = limiter.shared_limit("3/hour", scope="mail")
+    app.get("/a", endpoint="a")(mail(lambda: ""))
+    app.get("/b", endpoint="b")(mail(lambda: ""))
+    by_path = limiter.shared_limit("2/hour", scope=lambda name: name[:1])
+    app.get("/x1", endpoint="x1")(by_path(lambda: ""))
+    app.get("/x2", endpoint="x2")(by_path(lambda: ""))
+    app.get("/mail", endpoint="mail")(limiter.limit("3/hour")(lambda: ""))
+    client = app.test_client()
+    assert codes(client, "/a", 2) + codes(client, "/b", 2) == [
+        200, 200, 200, 429]
+    assert codes(client, "/x1", 1) + codes(client, "/x2", 2) == [200, 200, 429]
+    assert codes(client, "/mail", 1) == [200]
+
+
+def test_scopes_of_a_view(app):
+    limiter = Limiter(who, app=app)
+
+    @app.get("/<shop>")
+    @limiter.limit("1/hour", scope=lambda _: flask.request.view_args["shop"])
+    def view(shop):
+        return ""
+
+    client = app.test_client()
+    assert codes(client, "/a", 2) == [200, 429]
+    # A scope is read once for each view: it is no key.
+    assert client.get("/b").status_code == 429
+
+
+def test_exempt_when(app):
+    limiter = Limiter(who, app=app)
+    app.get("/", endpoint="x")(limiter.limit(
+        "1/hour", exempt_when=lambda: who() == "admin")(lambda: ""))
+    client = app.test_client()
+    assert codes(client, "/", 3, **as_("admin")) == [200] * 3
+    assert codes(client, "/", 2, **as_("bob")) == [200, 429]
+    assert "RateLimit" not in client.get("/", **as_("admin")).headers
+
+
+def test_exempt_views(app):
+    limiter = Limiter(who, app=app, default_limits=["1/hour"],
+                      application_limits=["2/hour"])
+
+    @app.get("/all")
+    @limiter.exempt
+    def all_of_it():
+        return ""
+
+    @app.get("/default")
+    @limiter.exempt(flags=ExemptionScope.DEFAULT)
+    def default():
+        return ""
+
+    app.static_folder = "."
+    client = app.test_client()
+    assert codes(client, "/all", 4) == [200] * 4
+    assert codes(client, "/default", 4) == [200, 200, 429, 429]
+    assert codes(client, "/nothing", 4) == [404] * 4
+
+
+def test_request_filter(app):
+    limiter = Limiter(who, app=app, default_limits=["1/hour"])
+    limiter.request_filter(lambda: who() == "admin")
+    app.get("/", endpoint="x")(lambda: "")
+    client = app.test_client()
+    assert codes(client, "/", 3, **as_("admin")) == [200] * 3
+    assert codes(client, "/", 2) == [200, 429]
