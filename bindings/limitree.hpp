@@ -154,7 +154,7 @@ class Config {
     return *this;
   }
 
-  // Replaces the limit tree; `origin` names the text in error messages.
+  // Replaces the limit tree; `origin` is the file that `yaml` was read from.
   Config& set_limits(std::string_view yaml, std::string_view origin) {
     check([&](limitree_error** error) {
       return limitree_config_set_limits(get(), to_str(yaml), to_str(origin),

@@ -212,8 +212,10 @@ LIMITREE_API limitree_status limitree_config_set(limitree_config *config,
                                                  limitree_str value,
                                                  limitree_error **error);
 
-/* Replaces the limit tree by the one in `yaml`; `origin` ("limits.yaml") only
- * appears in error messages.  Since 0.1. */
+/* Replaces the limit tree by the one in `yaml`.  `origin` is the name of the
+ * file that it was read from: error messages begin with it, and files that
+ * `overrides` names lie in its folder.  For limits from elsewhere it is any
+ * word without a '/', and the working directory is that folder.  Since 0.1. */
 LIMITREE_API limitree_status limitree_config_set_limits(limitree_config *config,
                                                         limitree_str yaml,
                                                         limitree_str origin,
@@ -277,6 +279,7 @@ LIMITREE_API void limitree_limiter_free(limitree_limiter *limiter);
 
 /* Swaps the limit tree, all or nothing: if `yaml` has a mistake, the old tree
  * stays.  Running requests finish on the old one.  Buckets keep their state.
+ * `origin` as above; files of overrides are read again, and with the same care.
  * Must not be called from the clock function.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_reload(limitree_limiter *limiter,
                                                      limitree_str yaml,
@@ -294,7 +297,7 @@ LIMITREE_API limitree_status limitree_limiter_reload_config(
  * nothing.  A cost of 0 only looks.  Blocks while the store answers.
  * Returns LIMITREE_OK whether allowed or denied.  LIMITREE_UNKNOWN_ROOT if the
  * tree has no such top-level name; LIMITREE_INVALID_ARGUMENT if the path is
- * empty, the cost negative, or a segment under `key: ip` not an address.
+ * empty, the cost negative, or a segment not what its `key` says.
  * Since 0.1.
  */
 LIMITREE_API limitree_status limitree_authorize(limitree_limiter *limiter,

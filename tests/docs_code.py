@@ -4,7 +4,8 @@
                  compiled as the body of a function that has what C_FRAGMENT
                  or CXX_FRAGMENT gives it; an excerpt of a source file must
                  stand there still
-  ```yaml        a whole limits.yaml must pass `limitree check`
+  ```yaml        a whole limits.yaml must pass `limitree check`, beside the
+                 blocks of its page that are marked <!-- file users.csv -->
   ```sh          commands that begin with `limitree` are run in a copy of
                  examples/ and must succeed
   ```console     the same for what follows "$ "; the output must be as shown,
@@ -30,7 +31,7 @@ Block = collections.namedtuple("Block", "place language text mark")
 Tools = collections.namedtuple("Tools", "root cc cxx library command")
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
-MARK = re.compile(r"<!-- (fails|not run) -->\s*\Z")
+MARK = re.compile(r"<!-- (fails|not run|file [\w.]+) -->\s*\Z")
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 FRAGMENT_WARNINGS = ["-Wno-unused-variable", "-Wno-unused-but-set-variable"]
@@ -118,10 +119,22 @@ def wrong_with_code(block, tools, work):
     return None if status == 0 else output or f"exit status {status}"
 
 
+def files_beside(block, root):
+    """Yields the files that the page of a block shows, by name."""
+    page = block.place.rpartition(":")[0]
+    for other in blocks_of(root):
+        if other.place.startswith(page + ":"):
+            word, _, name = other.mark.partition(" ")
+            if word == "file":
+                yield name, other.text
+
+
 def wrong_with_yaml(block, tools, work):
     """Returns what is wrong with a limits.yaml, or None."""
     if not re.match(r"(#.*\n|\s*\n)*schema:", block.text):
         return None  # a part of one
+    for name, content in files_beside(block, tools.root):
+        (work / name).write_text(content, encoding="utf-8")
     (work / "limits.yaml").write_text(block.text, encoding="utf-8")
     status, output = run([tools.command, "check", "limits.yaml"], work)
     if block.mark == "fails":

@@ -1,16 +1,16 @@
 #include "tree/compile.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <deque>
 #include <unordered_map>
+
+#include "tree/arrange.hpp"
 
 namespace limitree {
 
 namespace {
 
 constexpr std::uint8_t kDefaultIpv6Prefix = 64;
-constexpr std::uint32_t kCompareUpTo = 8;  // names; more get a hash table
 constexpr std::size_t kMaxLayers = 8 * kMaxNodes;
 
 // The nodes as written that make up one node of the tree: what an earlier one
@@ -32,8 +32,11 @@ struct LayersHash {
 struct Merged {
   std::string_view name;  // canonical; borrows from `text` or a draft
   std::string text;
+  PatternKind pattern = PatternKind::kExact;
   Network network;  // if it is one
   Layers layers;
+  std::size_t own = 0;                        // layers before those of "*"
+  std::optional<LimitRange> override_limits;  // that a file has for its name
   const Draft* parent = nullptr;  // that the last of the layers is a child of
   bool inherits = true;
 
@@ -42,34 +45,34 @@ struct Merged {
 
 class Compiler {
  public:
-  Compiler(Nodes* nodes, Problems* problems)
-      : nodes_(nodes), problems_(problems) {}
+  Compiler(const OverrideFiles& files, Nodes* nodes, Problems* problems)
+      : files_(files), nodes_(nodes), problems_(problems) {}
 
   void run(std::span<const std::vector<Draft>> texts);
 
  private:
   using MergedList = std::deque<Merged>;  // they do not move
+  using Files = std::vector<const LoadedOverrides*>;
 
   std::uint32_t children_of(const Layers& layers);
   std::uint32_t make_children(const Layers& layers);
-  MergedList merge(const Layers& layers, bool ip);
-  bool canonical(const Draft& child, bool ip, Merged* merged);
-  bool canonical_address(const Draft& child, Merged* merged);
-  bool within_limits(const MergedList& merged);
+  MergedList merge(const Layers& layers, Key key);
+  bool canonical(const Draft& child, Key key, Merged* merged);
+  bool canonical_network(const Draft& child, Merged* merged);
+  bool canonical_id(const Draft& child, Key key, Merged* merged);
+  Files files_of(const Layers& layers, Key key);
+  void apply(const Files& files, MergedList* merged);
+  bool within_limits(const MergedList& merged, const Files& files);
   Node make_node(const Merged& merged);
   Text add_text(const Merged& merged);
   bool store(const MergedList& merged, Children* children);
-  void store_exact(const std::vector<Child>& exact, Children* children);
-  void store_networks(const std::vector<Child>& networks,
-                      const std::vector<Network>& addresses,
-                      Children* children);
-  void store_globs(std::vector<Child> globs, Children* children);
-  std::uint32_t next_child() const {
-    return static_cast<std::uint32_t>(nodes_->children.size());
-  }
+  void store_overrides(const Files& files, Children* children);
 
+  const OverrideFiles& files_;
+  std::string_view origin_;  // of the text that is being compiled
   Nodes* nodes_;
   Problems* problems_;
+  std::deque<LoadedOverrides> loaded_;
   std::unordered_map<Layers, std::uint32_t, LayersHash> made_;
   std::size_t node_count_ = 0;
   std::size_t layer_count_ = 0;
@@ -81,6 +84,7 @@ void Compiler::run(std::span<const std::vector<Draft>> texts) {
   MergedList merged;
   for (std::size_t text = 0; text < texts.size(); ++text) {
     problems_->set_text(text);
+    origin_ = files_.origins[text];
     for (const Draft& root : texts[text]) {
       merged.emplace_back();
       merged.back().name = root.name;
@@ -92,20 +96,13 @@ void Compiler::run(std::span<const std::vector<Draft>> texts) {
   store(merged, &children);
   nodes_->children_of.front() = children;
 
-  // The tree may live long and be large; it never grows again.
-  nodes_->limits.shrink_to_fit();
-  nodes_->children_of.shrink_to_fit();
-  nodes_->children.shrink_to_fit();
-  nodes_->networks.shrink_to_fit();
-  nodes_->slots.shrink_to_fit();
-  nodes_->places.shrink_to_fit();
-  nodes_->text.shrink_to_fit();
+  nodes_->shrink_to_fit();
 }
 
 // The children of a node made of `layers`; kNoIndex if it has none.
 std::uint32_t Compiler::children_of(const Layers& layers) {
   const auto governs = [](const Draft* layer) {
-    return !layer->children.empty() || layer->ip || layer->ipv6_prefix != 0;
+    return !layer->children.empty() || layer->key || layer->ipv6_prefix != 0;
   };
   Layers governing;
   std::copy_if(layers.begin(), layers.end(), std::back_inserter(governing),
@@ -121,35 +118,40 @@ std::uint32_t Compiler::children_of(const Layers& layers) {
 
 std::uint32_t Compiler::make_children(const Layers& layers) {
   Children children;
+  std::optional<Key> key;
   for (const Draft* layer : layers) {
-    children.ip |= layer->ip;
+    if (!key) key = layer->key;
     if (children.ipv6_prefix == 0) children.ipv6_prefix = layer->ipv6_prefix;
   }
+  children.key = key.value_or(Key());
   if (children.ipv6_prefix == 0) {
     children.ipv6_prefix = kDefaultIpv6Prefix;
-  } else if (!children.ip) {
+  } else if (children.key.kind != KeyKind::kIp) {
     for (const Draft* layer : layers) {
       if (layer->ipv6_prefix == 0) continue;
       problems_->add(layer->prefix_mark, "ipv6_prefix needs \"key: ip\"");
     }
   }
 
-  const MergedList merged = merge(layers, children.ip);
-  if (merged.empty() || !within_limits(merged)) return kNoIndex;
+  MergedList merged = merge(layers, children.key);
+  const Files files = files_of(layers, children.key);
+  if (merged.empty() || !within_limits(merged, files)) return kNoIndex;
+  apply(files, &merged);
   if (!store(merged, &children)) return kNoIndex;
+  if (!files.empty()) store_overrides(files, &children);
   nodes_->children_of.push_back(children);
   return static_cast<std::uint32_t>(nodes_->children_of.size() - 1);
 }
 
 // The children of all layers by name, each with what it inherits from the
 // layers below and then from its "*" sibling.
-Compiler::MergedList Compiler::merge(const Layers& layers, bool ip) {
+Compiler::MergedList Compiler::merge(const Layers& layers, Key key) {
   MergedList list;
   std::unordered_map<std::string_view, Merged*> by_name;
   for (const Draft* layer : layers) {
     for (const Draft& child : layer->children) {
       Merged& merged = list.emplace_back();
-      if (!canonical(child, ip, &merged)) {
+      if (!canonical(child, key, &merged)) {
         list.pop_back();
         continue;
       }
@@ -174,6 +176,7 @@ Compiler::MergedList Compiler::merge(const Layers& layers, bool ip) {
   if (any == by_name.end()) return list;
   const Layers& inherited = any->second->layers;
   for (Merged& merged : list) {
+    merged.own = merged.layers.size();
     if (&merged == any->second || !merged.inherits) continue;
     merged.layers.insert(merged.layers.end(), inherited.begin(),
                          inherited.end());
@@ -182,45 +185,112 @@ Compiler::MergedList Compiler::merge(const Layers& layers, bool ip) {
 }
 
 // Sets the name under which `child` is merged; false if it cannot be here.
-bool Compiler::canonical(const Draft& child, bool ip, Merged* merged) {
+bool Compiler::canonical(const Draft& child, Key key, Merged* merged) {
   merged->name = child.name;
-  if (child.pattern == PatternKind::kNetwork) {
-    if (!ip) {
+  merged->pattern = child.pattern;
+  const bool cidr = key.kind == KeyKind::kCidr4 || key.kind == KeyKind::kCidr6;
+  switch (child.pattern) {
+    case PatternKind::kExact:
+      return key.kind == KeyKind::kText || canonical_id(child, key, merged);
+    case PatternKind::kNetwork:
+      if (key.kind == KeyKind::kIp) return canonical_network(child, merged);
+      if (cidr) return canonical_id(child, key, merged);
       problems_->add(child.mark, quote(child.name) +
                                      " is a network, which needs \"key: ip\" "
                                      "on the node above");
       return false;
-    }
-    Result<Network> network = parse_network(child.name);
-    if (!network.ok()) {
-      problems_->add(child.mark, network.status().error().messages.front());
-      return false;
-    }
-    merged->network = network.value();
-    merged->text = AddressText(network.value()).view();
-    merged->name = merged->text;
+    case PatternKind::kGlob:
+    case PatternKind::kAny:
+      return true;
   }
-  if (child.pattern == PatternKind::kExact && ip) {
-    return canonical_address(child, merged);
-  }
-  return true;
+  return false;
 }
 
-bool Compiler::canonical_address(const Draft& child, Merged* merged) {
-  const std::optional<Address> address = parse_address(child.name);
-  if (!address) {
-    problems_->add(child.mark, quote(child.name) +
-                                   " is not an IP address, a network or a "
-                                   "pattern with *, as \"key: ip\" wants");
+bool Compiler::canonical_network(const Draft& child, Merged* merged) {
+  Result<Network> network = parse_network(child.name);
+  if (!network.ok()) {
+    problems_->add(child.mark, network.status().error().messages.front());
     return false;
   }
-  merged->text = AddressText(*address).view();
+  merged->network = network.value();
+  merged->text = AddressText(network.value()).view();
   merged->name = merged->text;
   return true;
 }
 
-bool Compiler::within_limits(const MergedList& merged) {
+// A literal id, of whatever kind.
+bool Compiler::canonical_id(const Draft& child, Key key, Merged* merged) {
+  CanonicalId id;
+  if (const char* const wrong = id.set(key, child.name)) {
+    problems_->add(child.mark, quote(child.name) + " " + wrong +
+                                   (key.kind == KeyKind::kIp
+                                        ? ", a network or a pattern with *"
+                                        : "") +
+                                   ", as \"key: " + key_text(key) + "\" wants");
+    return false;
+  }
+  if (child.share && child.pattern == PatternKind::kNetwork) {
+    problems_->add(child.mark, "share needs a pattern, " + quote(child.name) +
+                                   " is one id of \"key: " + key_text(key) +
+                                   "\"");
+  }
+  merged->text = id.view();
+  merged->name = merged->text;
+  merged->pattern = PatternKind::kExact;
+  return true;
+}
+
+// The files that `layers` name, those of the first of them first.
+Compiler::Files Compiler::files_of(const Layers& layers, Key key) {
+  Files files;
+  for (const Draft* layer : layers) {
+    if (layer->overrides.empty()) continue;
+    const auto found = std::find_if(
+        loaded_.begin(), loaded_.end(), [&](const LoadedOverrides& loaded) {
+          return loaded.draft == layer && loaded.key == key;
+        });
+    if (found != loaded_.end()) {
+      files.push_back(&*found);
+    } else if (any_child(*layer) != nullptr) {
+      loaded_.push_back(load_overrides({origin_, files_.read}, *layer, key,
+                                       nodes_, problems_));
+      files.push_back(&loaded_.back());
+    }
+  }
+  return files;
+}
+
+// A name that the tree states goes before what files say of it, but takes from
+// them the limits that it does not state.
+void Compiler::apply(const Files& files, MergedList* merged) {
+  if (files.empty()) return;
+  for (Merged& child : *merged) {
+    if (child.pattern != PatternKind::kExact) continue;
+    for (const LoadedOverrides* file : files) {
+      const std::uint32_t number =
+          nodes_->overrides[file->index].ids.find(child.name);
+      if (number == IdTable::kNone) continue;
+      const std::vector<Draft>& siblings = file->draft->children;
+      const auto same = std::find_if(
+          child.layers.begin(), child.layers.end(), [&](const Draft* layer) {
+            return layer >= siblings.data() &&
+                   layer < siblings.data() + siblings.size() &&
+                   layer->pattern != PatternKind::kAny;
+          });
+      if (same != child.layers.end()) {
+        problems_->add((*same)->mark, quote((*same)->name) + " is also in " +
+                                          printable(file->draft->overrides));
+      } else if (child.inherits && number < file->limits.size() &&
+                 !child.override_limits) {
+        child.override_limits = file->limits[number];
+      }
+    }
+  }
+}
+
+bool Compiler::within_limits(const MergedList& merged, const Files& files) {
   node_count_ += merged.size();
+  for (const LoadedOverrides* file : files) node_count_ += file->limits.size();
   for (const Merged& child : merged) layer_count_ += child.layers.size();
   if (node_count_ <= kMaxNodes && layer_count_ <= kMaxLayers) return true;
   if (!too_large_) {
@@ -234,12 +304,18 @@ bool Compiler::within_limits(const MergedList& merged) {
 
 Node Compiler::make_node(const Merged& merged) {
   Node node{0, 0, children_of(merged.layers), merged.first().place};
-  for (const Draft* layer : merged.layers) {
-    if (!layer->limits_stated) continue;
-    node.first_limit = layer->first_limit;
-    node.limit_count = layer->limit_count;
+  LimitRange limits;
+  for (std::size_t i = 0; i < merged.layers.size(); ++i) {
+    if (i == merged.own && merged.override_limits) {
+      limits = *merged.override_limits;
+      break;
+    }
+    if (!merged.layers[i]->limits_stated) continue;
+    limits = merged.layers[i]->limits;
     break;
   }
+  node.first_limit = limits.first;
+  node.limit_count = limits.count;
   return node;
 }
 
@@ -252,6 +328,7 @@ Text Compiler::add_text(const Merged& merged) {
   nodes_->text += merged.name;
   return text;
 }
+
 // Puts the children, and all below them, into *nodes_ and says in *children
 // where.  False if the tree becomes too large.
 bool Compiler::store(const MergedList& merged, Children* children) {
@@ -263,7 +340,7 @@ bool Compiler::store(const MergedList& merged, Children* children) {
   for (const Merged& one : merged) {
     const Child child{add_text(one), make_node(one), one.first().share};
     if (too_large_) return false;
-    switch (one.first().pattern) {
+    switch (one.pattern) {
       case PatternKind::kExact:
         exact.push_back(child);
         break;
@@ -279,89 +356,43 @@ bool Compiler::store(const MergedList& merged, Children* children) {
         break;
     }
   }
-  store_exact(exact, children);
-  store_networks(networks, addresses, children);
-  store_globs(std::move(globs), children);
+  store_exact(exact, nodes_, children);
+  store_networks(networks, addresses, nodes_, children);
+  store_globs(std::move(globs), nodes_, children);
   if (any) {
-    children->any = next_child();
+    children->any = nodes_->next_child();
     nodes_->children.push_back(*any);
   }
+  children->only_any = children->key.kind == KeyKind::kText &&
+                       children->glob_count == 0 && any && !any->share;
   return true;
 }
 
-void Compiler::store_exact(const std::vector<Child>& exact,
-                           Children* children) {
-  std::vector<Child>& all = nodes_->children;
-  children->exact = next_child();
-  children->exact_count = static_cast<std::uint32_t>(exact.size());
-  all.insert(all.end(), exact.begin(), exact.end());
-  for (const Child& child : exact) {
-    children->longest = std::max(children->longest, child.name.size);
-  }
-  if (exact.size() <= kCompareUpTo) return;
-
-  std::vector<Slot>& slots = nodes_->slots;
-  const std::size_t size = std::bit_ceil(2 * exact.size());
-  children->slots = static_cast<std::uint32_t>(slots.size());
-  children->mask = static_cast<std::uint32_t>(size - 1);
-  slots.resize(slots.size() + size, Slot{0, kNoIndex});
-  for (std::uint32_t i = 0; i < children->exact_count; ++i) {
-    const std::uint32_t hash = name_hash(nodes_->name(exact[i]));
-    std::uint32_t at = hash & children->mask;
-    while (slots[children->slots + at].child != kNoIndex) {
-      at = (at + 1) & children->mask;
+// A child for each set of limits in the files: but for these they are all as
+// "*".
+void Compiler::store_overrides(const Files& files, Children* children) {
+  const Child any = nodes_->children[children->any];
+  children->overrides =
+      static_cast<std::uint32_t>(nodes_->overrides_here.size());
+  children->overrides_count = static_cast<std::uint32_t>(files.size());
+  children->only_any = false;
+  for (const LoadedOverrides* file : files) {
+    nodes_->overrides_here.push_back({file->index, nodes_->next_child()});
+    for (const LimitRange limits : file->limits) {
+      Child child = any;
+      child.node.first_limit = limits.first;
+      child.node.limit_count = limits.count;
+      child.share = false;
+      nodes_->children.push_back(child);
     }
-    slots[children->slots + at] = {hash, children->exact + i};
   }
-}
-
-void Compiler::store_networks(const std::vector<Child>& networks,
-                              const std::vector<Network>& addresses,
-                              Children* children) {
-  std::vector<NetworkChild> sorted;
-  for (std::size_t i = 0; i < networks.size(); ++i) {
-    sorted.push_back({addresses[i], next_child()});
-    nodes_->children.push_back(networks[i]);
-  }
-  std::sort(sorted.begin(), sorted.end(),
-            [](const NetworkChild& a, const NetworkChild& b) {
-              if (a.network.prefix != b.network.prefix) {
-                return a.network.prefix > b.network.prefix;
-              }
-              return a.network < b.network;
-            });
-  children->groups = static_cast<std::uint32_t>(nodes_->groups.size());
-  for (const NetworkChild& child : sorted) {
-    const bool v6 = child.network.address.v6;
-    const auto prefix = static_cast<std::uint8_t>(child.network.prefix);
-    const bool joins = children->group_count > 0 &&
-                       nodes_->groups.back().v6 == v6 &&
-                       nodes_->groups.back().prefix == prefix;
-    if (!joins) {
-      const auto first = static_cast<std::uint32_t>(nodes_->networks.size());
-      nodes_->groups.push_back({v6, prefix, first, 0});
-      ++children->group_count;
-    }
-    ++nodes_->groups.back().count;
-    nodes_->networks.push_back(child);
-  }
-}
-
-void Compiler::store_globs(std::vector<Child> globs, Children* children) {
-  std::stable_sort(
-      globs.begin(), globs.end(), [this](const Child& a, const Child& b) {
-        return literal_size(nodes_->name(a)) > literal_size(nodes_->name(b));
-      });
-  children->globs = next_child();
-  children->glob_count = static_cast<std::uint32_t>(globs.size());
-  nodes_->children.insert(nodes_->children.end(), globs.begin(), globs.end());
 }
 
 }  // namespace
 
-void compile(std::span<const std::vector<Draft>> texts, Nodes* nodes,
-             Problems* problems) {
-  Compiler(nodes, problems).run(texts);
+void compile(std::span<const std::vector<Draft>> texts,
+             const OverrideFiles& files, Nodes* nodes, Problems* problems) {
+  Compiler(files, nodes, problems).run(texts);
 }
 
 }  // namespace limitree

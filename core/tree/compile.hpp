@@ -10,6 +10,7 @@
 
 #include "tree/draft.hpp"
 #include "tree/nodes.hpp"
+#include "tree/override_files.hpp"
 #include "tree/problems.hpp"
 
 namespace limitree {
@@ -20,10 +21,10 @@ inline constexpr std::size_t kMaxNodes = 4'000'000;
 
 // Adds to *nodes, which holds limits and places already, all that a walk needs
 // of the tree with the top-level nodes of these texts.  Rules that depend on
-// what a node inherits are checked here: mistakes go to *problems, and *nodes
-// is then not to be used.
-void compile(std::span<const std::vector<Draft>> texts, Nodes* nodes,
-             Problems* problems);
+// what a node inherits are checked here, and `files` of overrides are read:
+// mistakes go to *problems, and *nodes is then not to be used.
+void compile(std::span<const std::vector<Draft>> texts,
+             const OverrideFiles& files, Nodes* nodes, Problems* problems);
 
 }  // namespace limitree
 

@@ -66,8 +66,16 @@ std::string Description::remarks(const Child& child) const {
   if (child.share) add("one bucket for all that match");
   if (node.children != kNoIndex) {
     const Children& below = nodes_.children_of[node.children];
-    if (below.ip) {
+    if (below.key.kind == KeyKind::kIp) {
       add("by IP address, IPv6 by /" + std::to_string(below.ipv6_prefix));
+    } else if (below.key.kind != KeyKind::kText) {
+      add("by " + key_text(below.key));
+    }
+    for (std::uint32_t i = 0; i < below.overrides_count; ++i) {
+      const OverridesHere& here = nodes_.overrides_here[below.overrides + i];
+      const Overrides& overrides = nodes_.overrides[here.overrides];
+      add("limits of their own for " + std::to_string(overrides.ids.size()) +
+          " in " + printable(overrides.file));
     }
   }
   return remarks;

@@ -4,9 +4,13 @@
 #define LIMITREE_TREE_DRAFT_HPP
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/limit.hpp"
+#include "tree/key_kind.hpp"
+#include "tree/nodes.hpp"
 #include "tree/pattern.hpp"
 #include "tree/problems.hpp"
 
@@ -19,16 +23,26 @@ struct Draft {
   PatternKind pattern = PatternKind::kExact;
   Mark mark;                // of the name
   Mark prefix_mark;         // of ipv6_prefix
+  Mark overrides_mark;      // of what follows `overrides`
   std::uint32_t place = 0;  // index in Nodes::places
-  std::uint32_t first_limit = 0;
-  std::uint32_t limit_count = 0;
+  LimitRange limits;
   bool limits_stated = false;
   bool inherit = true;
   bool share = false;
-  bool ip = false;               // key: ip
-  std::uint8_t ipv6_prefix = 0;  // 0: not stated
-  std::vector<Draft> children;   // in the order of the text
+  Charge charge = Charge::kAllOrNothing;  // of the top-level name
+  std::optional<Key> key;                 // nothing: not stated
+  std::uint8_t ipv6_prefix = 0;           // 0: not stated
+  std::string_view overrides;             // name of a file; empty: none
+  std::vector<Draft> children;            // in the order of the text
 };
+
+// The child "*" of `draft`; null if it has none.
+inline const Draft* any_child(const Draft& draft) {
+  for (const Draft& child : draft.children) {
+    if (child.pattern == PatternKind::kAny) return &child;
+  }
+  return nullptr;
+}
 
 }  // namespace limitree
 

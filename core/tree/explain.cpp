@@ -22,7 +22,9 @@ std::string reason(const Nodes& nodes, const Step& step,
   std::string why;
   switch (step.pattern) {
     case PatternKind::kExact:
-      why = "exact child";
+      why = step.overrides == nullptr
+                ? "exact child"
+                : "one of " + printable(step.overrides->file);
       break;
     case PatternKind::kNetwork:
       why = "lies in " + name;

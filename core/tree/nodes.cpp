@@ -90,8 +90,54 @@ void Nodes::find_pattern(const Children& from, std::string_view segment,
   out->child = from.any == kNoIndex ? nullptr : &children[from.any];
 }
 
+void Nodes::shrink_to_fit() {
+  limits.shrink_to_fit();
+  children_of.shrink_to_fit();
+  children.shrink_to_fit();
+  networks.shrink_to_fit();
+  slots.shrink_to_fit();
+  places.shrink_to_fit();
+  text.shrink_to_fit();
+}
+
+LimitRange Nodes::add_limits(std::vector<Limit> stated,
+                             const std::string& path) {
+  const LimitRange range{static_cast<std::uint32_t>(limits.size()),
+                         static_cast<std::uint32_t>(stated.size())};
+  for (Limit& limit : stated) {
+    if (stated.size() > 1) {
+      limit.suffix = "#";
+      append_segment({limit.name, Segment::Kind::kExact}, &limit.suffix);
+    }
+    limit.policy = path + limit.suffix;
+    limit.index = static_cast<std::uint32_t>(limits.size());
+    limits.push_back(std::move(limit));
+  }
+  return range;
+}
+
+// Looks for `id`, in its canonical form, in the files of overrides here.  Sets
+// all of *out but the segment, if it is there.
+bool Nodes::find_override(const Children& from, std::string_view id,
+                          Step* out) const {
+  for (std::uint32_t i = 0; i < from.overrides_count; ++i) {
+    const OverridesHere& here = overrides_here[from.overrides + i];
+    const std::uint32_t number = overrides[here.overrides].ids.find(id);
+    if (number == IdTable::kNone) continue;
+    out->child = &children[here.first_child + number];
+    out->pattern = PatternKind::kExact;
+    out->overrides = &overrides[here.overrides];
+    return true;
+  }
+  return false;
+}
+
 void Nodes::step_by_pattern(const Children& from, std::string_view segment,
                             Step* out) const {
+  if (find_override(from, segment, out)) {
+    out->segment = substituted(segment);
+    return;
+  }
   find_pattern(from, segment, out);
   if (out->child == nullptr) return;
   out->segment = out->child->share
@@ -99,18 +145,47 @@ void Nodes::step_by_pattern(const Children& from, std::string_view segment,
                      : substituted(segment);
 }
 
-bool Nodes::step_by_address(const Children& from, std::string_view segment,
-                            Plan* plan, Step* out) const {
+// A segment that is not just text.
+const char* Nodes::step_by_key(const Children& from, std::string_view segment,
+                               Plan* plan, Step* out) const {
+  if (from.key.kind == KeyKind::kIp) {
+    return step_by_address(from, segment, plan, out);
+  }
+  CanonicalId id;
+  if (const char* const wrong = id.set(from.key, segment)) return wrong;
+  if (const Child* exact = find_exact(from, id.view())) {
+    *out = {
+        exact, PatternKind::kExact, nullptr, {name(*exact), exact_kind(from)}};
+    return nullptr;
+  }
+  step_by_pattern(from, id.view(), out);
+  const bool own =
+      out->child != nullptr && out->segment.kind == Segment::Kind::kCaller;
+  if (own && id.view().data() != segment.data()) {
+    out->segment = substituted(plan->keep(id.view()));
+  }
+  return nullptr;
+}
+
+const char* Nodes::step_by_address(const Children& from,
+                                   std::string_view segment, Plan* plan,
+                                   Step* out) const {
   const std::optional<Address> address = parse_address(segment);
-  if (!address) return false;
+  if (!address) return "is not an IP address";
   // There is one way to write an IPv4 address, unless it is written as IPv6.
   const bool written_so = segment.find(':') == std::string_view::npos;
   std::optional<AddressText> formatted;
   if (!written_so) formatted.emplace(*address);
   const std::string_view canonical = written_so ? segment : formatted->view();
   if (const Child* exact = find_exact(from, canonical)) {
-    *out = {exact, PatternKind::kExact, {name(*exact), exact_kind(from)}};
-    return true;
+    *out = {
+        exact, PatternKind::kExact, nullptr, {name(*exact), exact_kind(from)}};
+    return nullptr;
+  }
+  if (find_override(from, canonical, out)) {
+    out->segment =
+        substituted(canonical == segment ? segment : plan->keep(canonical));
+    return nullptr;
   }
 
   int prefix = from.ipv6_prefix;
@@ -120,7 +195,7 @@ bool Nodes::step_by_address(const Children& from, std::string_view segment,
     prefix = std::max(prefix, found->network.prefix);
   } else {
     find_pattern(from, canonical, out);
-    if (out->child == nullptr) return true;
+    if (out->child == nullptr) return nullptr;
   }
 
   if (out->child->share) {
@@ -132,7 +207,7 @@ bool Nodes::step_by_address(const Children& from, std::string_view segment,
     out->segment =
         substituted(canonical == segment ? segment : plan->keep(canonical));
   }
-  return true;
+  return nullptr;
 }
 
 }  // namespace limitree

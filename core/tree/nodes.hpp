@@ -17,6 +17,8 @@
 #include "base/limit.hpp"
 #include "base/plan.hpp"
 #include "tree/address.hpp"
+#include "tree/id_table.hpp"
+#include "tree/key_kind.hpp"
 #include "tree/pattern.hpp"
 
 namespace limitree {
@@ -33,6 +35,12 @@ struct Text {
 struct Place {
   std::uint32_t parent;  // kNoIndex for top-level names
   Text name;
+};
+
+// Some of Nodes::limits.
+struct LimitRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
 };
 
 struct Node {
@@ -66,26 +74,42 @@ struct Slot {
   std::uint32_t child;  // index in Nodes::children; kNoIndex: free
 };
 
+// A file of ids that have limits of their own.
+struct Overrides {
+  IdTable ids;       // to small numbers, one for each set of limits
+  std::string file;  // as limits.yaml says it
+};
+
+// Such a file at one place of the tree.
+struct OverridesHere {
+  std::uint32_t overrides;    // index in Nodes::overrides
+  std::uint32_t first_child;  // in Nodes::children, for the id's number 0
+};
+
 // What may follow a node, in the order in which it is tried.
 struct Children {
   std::uint32_t exact = 0;  // the first literal name in Nodes::children
   std::uint32_t exact_count = 0;
-  std::uint32_t longest = 0;  // bytes of the longest of them
-  std::uint32_t slots = 0;    // the first of their table in Nodes::slots ...
-  std::uint32_t mask = 0;     // ... and its size less one; 0: no table
-  std::uint32_t groups = 0;   // in Nodes::groups, the longest prefix first
+  std::uint32_t longest = 0;    // bytes of the longest of them
+  std::uint32_t slots = 0;      // the first of their table in Nodes::slots ...
+  std::uint32_t mask = 0;       // ... and its size less one; 0: no table
+  std::uint32_t overrides = 0;  // in Nodes::overrides_here
+  std::uint32_t overrides_count = 0;
+  std::uint32_t groups = 0;  // in Nodes::groups, the longest prefix first
   std::uint32_t group_count = 0;
   std::uint32_t globs = 0;  // in Nodes::children
   std::uint32_t glob_count = 0;
   std::uint32_t any = kNoIndex;  // "*" in Nodes::children
-  bool ip = false;               // segments are addresses
-  std::uint8_t ipv6_prefix = 0;  // and these are grouped by it
+  Key key;                       // what segments are
+  std::uint8_t ipv6_prefix = 0;  // of kIp: IPv6 addresses are grouped by it
+  bool only_any = false;  // what is no literal name comes to a "*", not shared
 };
 
 // What one segment of a path came to.
 struct Step {
   const Child* child = nullptr;  // nullptr: nothing matches
   PatternKind pattern = PatternKind::kExact;
+  const Overrides* overrides = nullptr;  // that name it
   Segment segment{};
 };
 
@@ -97,7 +121,17 @@ struct Nodes {
   std::vector<NetworkChild> networks;
   std::vector<Slot> slots;
   std::vector<Place> places;
+  std::vector<Overrides> overrides;
+  std::vector<OverridesHere> overrides_here;
   std::string text;
+
+  // Gives back the room that is not needed: a tree may live long and be large.
+  void shrink_to_fit();
+
+  // Where the next of `children` will be.
+  std::uint32_t next_child() const {
+    return static_cast<std::uint32_t>(children.size());
+  }
 
   std::string_view view(Text at) const {
     return {text.data() + at.first, at.size};
@@ -110,12 +144,6 @@ struct Nodes {
   // The child with the literal name `segment`; nullptr if there is none.
   const Child* find_exact(const Children& from, std::string_view segment) const;
 
-  // Whether whatever is no literal name comes to a "*" that is not shared.
-  bool only_any(const Children& from) const {
-    return !from.ip && from.glob_count == 0 && from.any != kNoIndex &&
-           !children[from.any].share;
-  }
-
   // Whether other names than the literal ones may stand there.  A literal name
   // then is one caller among others, and keeps what it owes when it is added.
   bool substitutes(const Children& from) const {
@@ -126,10 +154,14 @@ struct Nodes {
     return substitutes(from) ? Segment::Kind::kCaller : Segment::Kind::kExact;
   }
 
-  // What `segment` comes to below a node; false if it had to be an address
-  // and is not.  Text that neither path nor tree has is kept by *plan.
-  bool step(const Children& from, std::string_view segment, Plan* plan,
-            Step* out) const;
+  // Appends what one node states; `path` is its own.
+  LimitRange add_limits(std::vector<Limit> stated, const std::string& path);
+
+  // What `segment` comes to below a node.  Returns what is wrong with it, in
+  // static storage, if it is not of the node's key; null if nothing is.  Text
+  // that neither path nor tree has is kept by *plan.
+  const char* step(const Children& from, std::string_view segment, Plan* plan,
+                   Step* out) const;
 
  private:
   const Child* find_in_table(const Children& from,
@@ -138,10 +170,14 @@ struct Nodes {
                                    const Address& address) const;
   void find_pattern(const Children& from, std::string_view segment,
                     Step* out) const;
+  bool find_override(const Children& from, std::string_view id,
+                     Step* out) const;
   void step_by_pattern(const Children& from, std::string_view segment,
                        Step* out) const;
-  bool step_by_address(const Children& from, std::string_view segment,
-                       Plan* plan, Step* out) const;
+  const char* step_by_key(const Children& from, std::string_view segment,
+                          Plan* plan, Step* out) const;
+  const char* step_by_address(const Children& from, std::string_view segment,
+                              Plan* plan, Step* out) const;
 };
 
 // Of a name in Nodes::slots.
@@ -163,20 +199,21 @@ inline const Child* Nodes::find_exact(const Children& from,
 }
 
 // Literal names and "*" are what most trees are made of, and are inline.
-inline bool Nodes::step(const Children& from, std::string_view segment,
-                        Plan* plan, Step* out) const {
-  if (from.ip) [[unlikely]]
-    return step_by_address(from, segment, plan, out);
+inline const char* Nodes::step(const Children& from, std::string_view segment,
+                               Plan* plan, Step* out) const {
+  if (from.key.kind != KeyKind::kText) [[unlikely]]
+    return step_by_key(from, segment, plan, out);
   if (const Child* exact = find_exact(from, segment)) {
-    *out = {exact, PatternKind::kExact, {segment, exact_kind(from)}};
-  } else if (only_any(from)) {
+    *out = {exact, PatternKind::kExact, nullptr, {segment, exact_kind(from)}};
+  } else if (from.only_any) {
     *out = {&children[from.any],
             PatternKind::kAny,
+            nullptr,
             {segment, Segment::Kind::kCaller}};
   } else {
     step_by_pattern(from, segment, out);
   }
-  return true;
+  return nullptr;
 }
 
 }  // namespace limitree

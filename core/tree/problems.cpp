@@ -47,9 +47,16 @@ bool is_control(std::string_view character) {
 void Problems::add(Mark mark, std::string what) {
   if (problems_.size() == kMaxMessages) {
     ++uncounted_;
+    last_ = {text_, file_};
     return;
   }
-  problems_.push_back({text_, mark, std::move(what)});
+  problems_.push_back({{text_, file_}, mark, std::move(what)});
+}
+
+void Problems::enter_file(std::string_view name) {
+  const auto found = std::find(files_.begin(), files_.end(), name);
+  file_ = static_cast<std::size_t>(found - files_.begin());
+  if (found == files_.end()) files_.emplace_back(name);
 }
 
 Status Problems::to_status(std::span<const std::string_view> origins) const {
@@ -58,15 +65,18 @@ Status Problems::to_status(std::span<const std::string_view> origins) const {
   // Whatever is inherited is checked wherever it ends up.
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
 
+  const auto name = [this, origins](const Source& source) {
+    return source.file == 0 ? std::string(origins[source.text])
+                            : files_[source.file];
+  };
   Error error{Code::kInvalidConfig, {}};
   for (const Problem& problem : sorted) {
-    error.messages.push_back(std::string(origins[problem.text]) + ":" +
-                             std::to_string(problem.mark.line) + ":" +
-                             std::to_string(problem.mark.column) + ": " +
-                             problem.what);
+    error.messages.push_back(
+        name(problem.source) + ":" + std::to_string(problem.mark.line) + ":" +
+        std::to_string(problem.mark.column) + ": " + problem.what);
   }
   if (uncounted_ > 0) {
-    error.messages.push_back(std::string(origins[text_]) + ": and " +
+    error.messages.push_back(name(last_) + ": and " +
                              std::to_string(uncounted_) + " more");
   }
   return Status(std::move(error));

@@ -28,22 +28,36 @@ class Problems {
   static constexpr std::size_t kMaxMessages = 1000;
 
   bool empty() const { return problems_.empty(); }
+  std::size_t size() const { return problems_.size() + uncounted_; }
   void add(Mark mark, std::string what);
 
   // What is added from now on stands in the text of this number, from 0.
-  void set_text(std::size_t text) { text_ = text; }
+  void set_text(std::size_t text) {
+    text_ = text;
+    file_ = 0;
+  }
+
+  // What is added from now on stands in a file that this text names; with the
+  // empty name, in the text itself again.
+  void enter_file(std::string_view name);
 
   // kInvalidConfig with "<origin>:<line>:<column>: <what>" for each problem,
-  // in the order of the texts and each once.  REQUIRES: !empty(), and there is
-  // an origin for every text.
+  // in the order of the texts, each before its files, and each once.
+  // REQUIRES: !empty(), and there is an origin for every text.
   Status to_status(std::span<const std::string_view> origins) const;
   Status to_status(std::string_view origin) const {
     return to_status(std::span(&origin, 1));
   }
 
  private:
+  struct Source {
+    std::size_t text = 0;
+    std::size_t file = 0;  // index in files_; 0: the text itself
+
+    friend auto operator<=>(const Source&, const Source&) = default;
+  };
   struct Problem {
-    std::size_t text;
+    Source source;
     Mark mark;
     std::string what;
 
@@ -51,8 +65,11 @@ class Problems {
   };
 
   std::vector<Problem> problems_;
-  std::size_t uncounted_ = 0;  // left out beyond kMaxMessages
+  std::vector<std::string> files_ = {""};
+  std::size_t uncounted_ = 0;  // left out beyond kMaxMessages ...
+  Source last_;                // ... the last of them here
   std::size_t text_ = 0;
+  std::size_t file_ = 0;
 };
 
 // `text` made safe to print: one line of UTF-8, cut after 64 bytes.

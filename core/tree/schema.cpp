@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/key.hpp"
 #include "tree/compile.hpp"
 #include "tree/draft.hpp"
 #include "tree/nodes.hpp"
 #include "tree/number.hpp"
+#include "tree/override_files.hpp"
 #include "tree/problems.hpp"
 #include "tree/read_limits.hpp"
 #include "tree/words.hpp"
@@ -25,8 +25,9 @@ namespace {
 using Kind = YamlNode::Kind;
 
 constexpr std::array<std::string_view, 1> kDocumentKeys = {"schema"};
-constexpr std::array<std::string_view, 6> kBelowTopKeys = {
-    "limits", "children", "key", "ipv6_prefix", "inherit", "share"};
+constexpr std::array<std::string_view, 7> kBelowTopKeys = {
+    "limits",      "children", "overrides", "key",
+    "ipv6_prefix", "inherit",  "share"};
 constexpr std::int64_t kMaxIpv6Prefix = 128;
 
 // Reads the nodes of one document, from the top down.
@@ -52,7 +53,8 @@ class SchemaReader {
   void read_key(const Entry& entry, Draft* draft);
   void read_children(std::size_t map, Draft* draft);
   void read_limits(std::size_t value, Draft* draft);
-  void read_ip(const Entry& entry, Draft* draft);
+  void read_overrides(const Entry& entry, Draft* draft);
+  void read_id_kind(const Entry& entry, Draft* draft);
   void read_ipv6_prefix(const Entry& entry, Draft* draft);
   bool read_bool(const Entry& entry, bool otherwise);
   void refuse_key(const Entry& entry);
@@ -164,7 +166,13 @@ void SchemaReader::read_node(std::size_t value, Draft* draft) {
     const YamlNode& charge = document_[entry.value];
     charge_ = read_charge(document_, charge, problems_).value_or(charge_);
   }
+  draft->charge = charge_;
   for (const Entry& entry : all) read_key(entry, draft);
+
+  if (!draft->overrides.empty() && any_child(*draft) == nullptr) {
+    add(draft->overrides_mark,
+        "overrides needs \"*\" among the children beside it");
+  }
 }
 
 void SchemaReader::read_key(const Entry& entry, Draft* draft) {
@@ -173,7 +181,9 @@ void SchemaReader::read_key(const Entry& entry, Draft* draft) {
   } else if (entry.key == "children") {
     read_children(entry.value, draft);
   } else if (entry.key == "key") {
-    read_ip(entry, draft);
+    read_id_kind(entry, draft);
+  } else if (entry.key == "overrides") {
+    read_overrides(entry, draft);
   } else if (entry.key == "ipv6_prefix") {
     read_ipv6_prefix(entry, draft);
   } else if (entry.key == "inherit") {
@@ -230,32 +240,35 @@ void SchemaReader::read_children(std::size_t map, Draft* draft) {
 void SchemaReader::read_limits(std::size_t value, Draft* draft) {
   std::vector<Limit> limits =
       LimitReader(document_, charge_, problems_).read(value);
-  std::vector<Limit>& all = nodes_->limits;
   draft->limits_stated = true;
-  draft->first_limit = static_cast<std::uint32_t>(all.size());
-  draft->limit_count = static_cast<std::uint32_t>(limits.size());
-  if (limits.empty()) return;
-
-  const std::string path = nodes_->path(draft->place);
-  const bool several = limits.size() > 1;
-  for (Limit& limit : limits) {
-    if (several) {
-      limit.suffix = "#";
-      append_segment({limit.name, Segment::Kind::kExact}, &limit.suffix);
-    }
-    limit.policy = path + limit.suffix;
-    limit.index = static_cast<std::uint32_t>(all.size());
-    all.push_back(std::move(limit));
-  }
+  draft->limits =
+      nodes_->add_limits(std::move(limits), nodes_->path(draft->place));
 }
 
-void SchemaReader::read_ip(const Entry& entry, Draft* draft) {
+void SchemaReader::read_overrides(const Entry& entry, Draft* draft) {
+  constexpr std::string_view kMust =
+      "overrides must be the name of a .csv, .yaml or .yml file";
+  const std::optional<Value> value =
+      read_scalar(document_, document_[entry.value], kMust, problems_);
+  if (!value) return;
+  if (!is_overrides_name(value->text)) {
+    add(value->mark, std::string(kMust) + ", is " + quote(value->text));
+    return;
+  }
+  draft->overrides = value->text;
+  draft->overrides_mark = value->mark;
+}
+
+void SchemaReader::read_id_kind(const Entry& entry, Draft* draft) {
   const std::optional<Value> value = read_scalar(
       document_, document_[entry.value], "key must be a word", problems_);
   if (!value) return;
-  constexpr std::array<std::string_view, 1> kKinds = {"ip"};
-  draft->ip = value->text == "ip";
-  if (!draft->ip) add(value->mark, unknown_word("key", value->text, kKinds));
+  Result<Key> key = parse_key(value->text);
+  if (key.ok()) {
+    draft->key = key.value();
+  } else {
+    add(value->mark, key.status().error().messages.front());
+  }
 }
 
 void SchemaReader::read_ipv6_prefix(const Entry& entry, Draft* draft) {
@@ -305,12 +318,14 @@ void refuse_shared_roots(std::span<const std::vector<Draft>> texts,
 
 }  // namespace
 
-Result<Tree> load_tree(std::string_view yaml, std::string_view origin) {
+Result<Tree> load_tree(std::string_view yaml, std::string_view origin,
+                       const ReadFile& read) {
   const LimitsText text{yaml, origin};
-  return load_tree(std::span(&text, 1));
+  return load_tree(std::span(&text, 1), read);
 }
 
-Result<Tree> load_tree(std::span<const LimitsText> texts) {
+Result<Tree> load_tree(std::span<const LimitsText> texts,
+                       const ReadFile& read) {
   Problems problems;
   std::vector<std::string_view> origins;
   for (const LimitsText& text : texts) origins.push_back(text.origin);
@@ -331,7 +346,8 @@ Result<Tree> load_tree(std::span<const LimitsText> texts) {
     roots.push_back(SchemaReader(documents[i], nodes.get(), &problems).read());
   }
   refuse_shared_roots(roots, origins, &problems);
-  compile(roots, nodes.get(), &problems);
+  const OverrideFiles files{origins, read};
+  compile(roots, files, nodes.get(), &problems);
   if (!problems.empty()) return problems.to_status(origins);
   return Tree(std::move(nodes));
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/status.hpp"
+#include "tree/text_file.hpp"
 #include "tree/tree.hpp"
 
 namespace limitree {
@@ -15,7 +16,13 @@ namespace limitree {
 //
 // kInvalidConfig with one message for each mistake, all of them, in the order
 // of the text: "<origin>:<line>:<column>: <what is wrong>".
-Result<Tree> load_tree(std::string_view yaml, std::string_view origin);
+//
+// `overrides: name` is a file beside `origin`, the name of the file that `yaml`
+// was read from, and is opened by `read`.  Where limits come from somewhere
+// else, `origin` has no folder, and `name` is found from the working directory.
+// Mistakes in such files are told after those of `yaml`, by their own names.
+Result<Tree> load_tree(std::string_view yaml, std::string_view origin,
+                       const ReadFile& read = read_file);
 
 // One of the texts that a tree comes from; `origin` names it in messages.
 struct LimitsText {
@@ -25,7 +32,8 @@ struct LimitsText {
 
 // The same for a tree whose top-level names are in several texts.  Each name is
 // in one of them.
-Result<Tree> load_tree(std::span<const LimitsText> texts);
+Result<Tree> load_tree(std::span<const LimitsText> texts,
+                       const ReadFile& read = read_file);
 
 }  // namespace limitree
 

@@ -52,10 +52,10 @@ Status unknown_root(const Nodes& nodes, std::string_view segment) {
   return Status(Code::kUnknownRoot, std::move(message));
 }
 
-Status no_address(std::size_t index, std::string_view segment) {
+Status bad_segment(std::size_t index, std::string_view segment,
+                   const char* wrong) {
   return Status(Code::kInvalidArgument, "segment " + std::to_string(index) +
-                                            " " + quote(segment) +
-                                            " is not an IP address");
+                                            " " + quote(segment) + " " + wrong);
 }
 
 // A node's levels begin at segments[first] of the plan and end with the last.
@@ -105,15 +105,19 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
     Segment::Kind kind = Segment::Kind::kExact;
     // Most children are literal names or "*": for these text and kind stay in
     // registers.  Through memory they cost as much as the rest of the walk.
-    const Child* next = from.ip ? nullptr : nodes.find_exact(from, text);
+    const Child* next = from.key.kind == KeyKind::kText
+                            ? nodes.find_exact(from, text)
+                            : nullptr;
     if (next != nullptr) {
       kind = nodes.exact_kind(from);
-    } else if (nodes.only_any(from)) {
+    } else if (from.only_any) {
       next = &nodes.children[from.any];
       kind = Segment::Kind::kCaller;
     } else {
       Step step;
-      if (!nodes.step(from, text, plan, &step)) return no_address(i, path[i]);
+      if (const char* const wrong = nodes.step(from, text, plan, &step)) {
+        return bad_segment(i, path[i], wrong);
+      }
       if (step.child == nullptr) break;
       next = step.child;
       text = step.segment.text;

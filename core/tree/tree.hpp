@@ -44,8 +44,8 @@ class Tree {
   // ends the walk.
   //
   // kUnknownRoot if the first segment is no top-level name; kInvalidArgument
-  // if the path is empty, or a segment below a `key: ip` node is not an
-  // address.  *plan is then left as it was.
+  // if the path is empty, or a segment is not what the `key` of its node says.
+  // *plan is then left as it was.
   // REQUIRES: cost >= 0; path and tree outlive *plan.
   Status match(Path path, std::int64_t cost, Plan* plan) const;
 

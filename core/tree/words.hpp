@@ -14,8 +14,9 @@ namespace limitree {
 using Words = std::span<const std::string_view>;
 
 // The keys of a node and of a limit in map form.
-inline constexpr std::array<std::string_view, 7> kNodeKeys = {
-    "limits", "children", "key", "ipv6_prefix", "inherit", "share", "charge"};
+inline constexpr std::array<std::string_view, 8> kNodeKeys = {
+    "limits",      "children", "overrides", "key",
+    "ipv6_prefix", "inherit",  "share",     "charge"};
 inline constexpr std::array<std::string_view, 9> kLimitKeys = {
     "name",      "count", "period", "burst", "max_burst",
     "algorithm", "mode",  "cost",   "charge"};

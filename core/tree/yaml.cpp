@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/utf8.hpp"
+#include "tree/text_file.hpp"
 
 namespace limitree {
 
@@ -22,31 +23,6 @@ Mark to_mark(const yaml_mark_t& mark) {
 std::string_view to_view(const yaml_char_t* text) {
   return text == nullptr ? std::string_view()
                          : reinterpret_cast<const char*>(text);
-}
-
-// What libyaml would stop at without saying where: bytes that are no text.
-// Returns false, with the first of them reported.
-bool is_text(std::string_view yaml, Problems* problems) {
-  Mark mark;
-  for (std::size_t i = 0; i < yaml.size();) {
-    const std::size_t size = utf8_size(yaml.substr(i));
-    const auto byte = static_cast<unsigned char>(yaml[i]);
-    const bool control =
-        (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') ||
-        byte == 0x7f;
-    if (size == 0 || control) {
-      std::string what = size == 0 ? "invalid UTF-8: byte 0x"
-                                   : "control characters are not allowed: 0x";
-      append_hex(byte, &what);
-      problems->add(mark, std::move(what));
-      return false;
-    }
-    const bool crlf = byte == '\r' && yaml.substr(i + 1).starts_with('\n');
-    ++mark.column;
-    if (byte == '\n' || (byte == '\r' && !crlf)) mark = {mark.line + 1, 1};
-    i += size;
-  }
-  return true;
 }
 
 // The first byte of the character that follows `index` others.
@@ -67,10 +43,43 @@ struct Event : yaml_event_t {
 
 }  // namespace
 
+namespace {
+
+// Reports every key of `mapping` that it has already.
+void refuse_duplicates(const YamlDocument& document, std::size_t mapping,
+                       Problems* problems) {
+  std::unordered_set<std::string_view> seen;
+  seen.reserve(document[mapping].size / 2);
+  for (std::size_t key = mapping + 1; key < document[mapping].end;) {
+    const std::size_t value = document[key].end;
+    if (document[key].kind == Kind::kScalar) {
+      const std::string_view text = document.text(document[key]);
+      if (!seen.insert(text).second) {
+        problems->add(document[key].mark, "duplicate key " + quote(text));
+      }
+    }
+    key = document[value].end;
+  }
+}
+
+// The same for all mappings among the nodes from `first` to before `end`.
+void refuse_all_duplicates(const YamlDocument& document, std::size_t first,
+                           std::size_t end, Problems* problems) {
+  for (std::size_t i = first; i < end; ++i) {
+    if (document[i].kind == Kind::kMapping && document[i].size > 2) {
+      refuse_duplicates(document, i, problems);
+    }
+  }
+}
+
+}  // namespace
+
 // One pass over the events of one text.
 class YamlReader {
  public:
-  YamlReader(std::string_view yaml, YamlDocument* document, Problems* problems);
+  // `take` may be null: the document is then kept as a whole.
+  YamlReader(std::string_view yaml, YamlDocument* document, Problems* problems,
+             const TakeEntry* take);
   YamlReader(const YamlReader&) = delete;
   YamlReader& operator=(const YamlReader&) = delete;
   ~YamlReader() { yaml_parser_delete(&parser_); }
@@ -87,6 +96,7 @@ class YamlReader {
   void refuse_properties(const yaml_char_t* anchor, const yaml_char_t* tag,
                          Mark mark);
   bool at_key() const;
+  void ended();
   void check_key(const YamlNode& node);
   void syntax_error();
   bool stop(Mark mark, std::string what) {
@@ -97,6 +107,7 @@ class YamlReader {
   std::string_view yaml_;
   YamlDocument* document_;
   Problems* problems_;
+  const TakeEntry* take_;
   yaml_parser_t parser_;
   std::vector<std::uint32_t> open_;  // collections that have not ended
   bool done_ = false;
@@ -104,8 +115,8 @@ class YamlReader {
 };
 
 YamlReader::YamlReader(std::string_view yaml, YamlDocument* document,
-                       Problems* problems)
-    : yaml_(yaml), document_(document), problems_(problems) {
+                       Problems* problems, const TakeEntry* take)
+    : yaml_(yaml), document_(document), problems_(problems), take_(take) {
   if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
   yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(
@@ -124,7 +135,9 @@ bool YamlReader::read() {
     if (!take(event)) return false;
   }
   if (!document_->nodes_.empty()) return true;
-  return stop(Mark(), "nothing here: expected the key \"schema\"");
+  return stop(Mark(), take_ == nullptr
+                          ? "nothing here: expected the key \"schema\""
+                          : "nothing here: expected ids and their limits");
 }
 
 bool YamlReader::take(const Event& event) {
@@ -177,6 +190,19 @@ void YamlReader::end() {
   document_->nodes_[open_.back()].end =
       static_cast<std::uint32_t>(document_->nodes_.size());
   open_.pop_back();
+  ended();
+}
+
+// A node is complete.  If that was an entry of the outermost mapping, it is
+// handed over and forgotten.
+void YamlReader::ended() {
+  std::vector<YamlNode>& nodes = document_->nodes_;
+  if (take_ == nullptr || open_.size() != 1) return;
+  if (nodes[0].kind != Kind::kMapping || nodes[0].size % 2 != 0) return;
+  refuse_all_duplicates(*document_, 1, nodes.size(), problems_);
+  if (nodes[1].kind == Kind::kScalar) (*take_)(*document_);
+  nodes.resize(1);
+  document_->text_.clear();
 }
 
 // Whether the next node is a key of the innermost mapping.
@@ -196,6 +222,8 @@ bool YamlReader::add(const YamlNode& node) {
   if (!open_.empty()) ++nodes[open_.back()].size;
   nodes.push_back(node);
   nodes.back().end = static_cast<std::uint32_t>(nodes.size());
+  const bool whole = node.kind == Kind::kScalar || node.kind == Kind::kRefused;
+  if (whole) ended();
   return true;
 }
 
@@ -263,27 +291,6 @@ void YamlReader::syntax_error() {
   problems_->add(mark, std::move(what));
 }
 
-namespace {
-
-// Reports every key of `mapping` that it has already.
-void refuse_duplicates(const YamlDocument& document, std::size_t mapping,
-                       Problems* problems) {
-  std::unordered_set<std::string_view> seen;
-  seen.reserve(document[mapping].size / 2);
-  for (std::size_t key = mapping + 1; key < document[mapping].end;) {
-    const std::size_t value = document[key].end;
-    if (document[key].kind == Kind::kScalar) {
-      const std::string_view text = document.text(document[key]);
-      if (!seen.insert(text).second) {
-        problems->add(document[key].mark, "duplicate key " + quote(text));
-      }
-    }
-    key = document[value].end;
-  }
-}
-
-}  // namespace
-
 bool YamlDocument::read(std::string_view yaml, Problems* problems) {
   if (yaml.size() > kMaxYamlSize) {
     problems->add(Mark(), "the file has " + std::to_string(yaml.size()) +
@@ -291,16 +298,49 @@ bool YamlDocument::read(std::string_view yaml, Problems* problems) {
                               std::to_string(kMaxYamlSize));
     return false;
   }
-  // Editors of some systems begin UTF-8 with a byte order mark.
-  if (yaml.starts_with("\xef\xbb\xbf")) yaml.remove_prefix(3);
-  if (!is_text(yaml, problems)) return false;
-  if (!YamlReader(yaml, this, problems).read()) return false;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].kind == Kind::kMapping && nodes_[i].size > 2) {
-      refuse_duplicates(*this, i, problems);
-    }
-  }
+  yaml = without_mark(yaml);
+  if (!check_text(yaml, problems)) return false;
+  if (!YamlReader(yaml, this, problems, nullptr).read()) return false;
+  refuse_all_duplicates(*this, 0, nodes_.size(), problems);
   return true;
+}
+
+bool read_yaml_entries(std::string_view yaml, Problems* problems,
+                       const TakeEntry& take) {
+  YamlDocument document;
+  yaml = without_mark(yaml);
+  if (!check_text(yaml, problems)) return false;
+  if (!YamlReader(yaml, &document, problems, &take).read()) return false;
+  const YamlNode& root = document[0];
+  if (root.kind == Kind::kMapping || root.kind == Kind::kRefused) return true;
+  problems->add(root.mark, "a mapping of ids to limits is expected, is " +
+                               document.describe(root));
+  return false;
+}
+
+void YamlDocument::add_scalar(std::string_view text, Mark mark) {
+  const auto first = static_cast<std::uint32_t>(text_.size());
+  const auto size = static_cast<std::uint32_t>(text.size());
+  const auto end = static_cast<std::uint32_t>(nodes_.size() + 1);
+  nodes_.push_back({Kind::kScalar, false, mark, first, size, end});
+  text_ += text;
+}
+
+void YamlDocument::set_scalar(std::string_view text, Mark mark) {
+  nodes_.clear();
+  text_.clear();
+  add_scalar(text, mark);
+}
+
+void YamlDocument::set_mapping(std::span<const Pair> pairs, Mark mark) {
+  nodes_.clear();
+  text_.clear();
+  const auto size = static_cast<std::uint32_t>(2 * pairs.size());
+  nodes_.push_back({Kind::kMapping, false, mark, 0, size, size + 1});
+  for (const Pair& pair : pairs) {
+    add_scalar(pair.key, pair.mark);
+    add_scalar(pair.value, pair.mark);
+  }
 }
 
 bool YamlDocument::is_null(const YamlNode& node) const {

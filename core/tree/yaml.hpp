@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +48,16 @@ class YamlDocument {
   // the document is then not to be used.
   bool read(std::string_view yaml, Problems* problems);
 
+  // Makes this the document of one scalar, or of one mapping of scalars: for
+  // rows of a table, which say what a limits.yaml says in other ways.
+  struct Pair {
+    std::string_view key;
+    std::string_view value;
+    Mark mark;
+  };
+  void set_scalar(std::string_view text, Mark mark);
+  void set_mapping(std::span<const Pair> pairs, Mark mark);
+
   const YamlNode& operator[](std::size_t i) const { return nodes_[i]; }
   std::string_view text(const YamlNode& scalar) const {
     return std::string_view(text_).substr(scalar.text, scalar.size);
@@ -61,9 +73,21 @@ class YamlDocument {
  private:
   friend class YamlReader;
 
+  void add_scalar(std::string_view text, Mark mark);
+
   std::vector<YamlNode> nodes_;
   std::string text_;  // of all scalars, one after the other
 };
+
+// Is shown one entry of the outermost mapping at a time: node 1 is its key, a
+// scalar, and node 2 its value.
+using TakeEntry = std::function<void(const YamlDocument& document)>;
+
+// Reads a document that is one mapping, of any size, and keeps none of it.
+// That no key is there twice is for `take` to see.  Returns false as read()
+// does.
+bool read_yaml_entries(std::string_view yaml, Problems* problems,
+                       const TakeEntry& take);
 
 }  // namespace limitree
 

@@ -41,6 +41,8 @@ schema:
       "10.0.0.0/8": {limits: 1/s, share: true}
       "2001:db8::/80": {limits: 2/s}
       "*": {limits: 3/s, children: {"*": {limits: 1/s}}}
+  set: {key: fqdn_set, children: {"*": {limits: 1/s}}}
+  account: {key: integer, children: {"*": {limits: 1/s}}}
 )";
 
 void require(bool fact) {
@@ -92,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   const std::vector<std::string_view> segments = split(text);
   for (const std::string_view segment : segments) check_address(segment);
 
-  for (const std::string_view root : {"", "user", "ip"}) {
+  for (const std::string_view root : {"", "user", "ip", "set", "account"}) {
     std::vector<std::string_view> path = segments;
     if (!root.empty()) path.insert(path.begin(), root);
     Plan plan(limitree::Operation::kPeek);

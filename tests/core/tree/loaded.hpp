@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,16 +18,28 @@ namespace limitree {
 using Strings = std::vector<std::string>;
 using Segments = std::vector<std::string_view>;
 
-inline Tree loaded(std::string_view yaml) {
-  Result<Tree> tree = load_tree(yaml, "limits.yaml");
+// Files by their names, instead of those of the file system.
+using Files = std::map<std::string, std::string>;
+
+inline ReadFile reading(Files files) {
+  return [files = std::move(files)](const std::string& path,
+                                    std::size_t) -> Result<std::string> {
+    const auto found = files.find(path);
+    if (found != files.end()) return found->second;
+    return Status(Code::kInvalidConfig, "no such file");
+  };
+}
+
+inline Tree loaded(std::string_view yaml, const Files& files = {}) {
+  Result<Tree> tree = load_tree(yaml, "limits.yaml", reading(files));
   if (tree.ok()) return std::move(tree.value());
   ADD_FAILURE() << tree.status().error().messages.front();
   return Tree();
 }
 
 // What is wrong with `yaml`; empty if nothing is.
-inline Strings mistakes(std::string_view yaml) {
-  Result<Tree> tree = load_tree(yaml, "f");
+inline Strings mistakes(std::string_view yaml, const Files& files = {}) {
+  Result<Tree> tree = load_tree(yaml, "f", reading(files));
   if (tree.ok()) return {};
   EXPECT_EQ(tree.status().code(), Code::kInvalidConfig);
   return tree.status().error().messages;

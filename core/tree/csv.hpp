@@ -1,0 +1,48 @@
+// CSV, as far as tables of limits need it: RFC 4180 without line ends in cells.
+
+#ifndef LIMITREE_TREE_CSV_HPP
+#define LIMITREE_TREE_CSV_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tree/problems.hpp"
+
+namespace limitree {
+
+struct CsvCell {
+  std::string_view text;
+  std::uint32_t column = 1;  // in characters, as Mark counts them
+  bool quoted = false;
+};
+
+// Takes one line after the other off a text, which it borrows.
+class CsvReader {
+ public:
+  CsvReader(std::string_view text, Problems* problems)
+      : rest_(text), problems_(problems) {}
+
+  // Reads the next line that is not empty; false if there is none.  Cells show
+  // what was read until the next call.  A line that is no CSV is reported and
+  // left out.
+  bool next();
+
+  const std::vector<CsvCell>& cells() const { return cells_; }
+  std::uint32_t line() const { return line_; }
+
+ private:
+  bool split(std::string_view line);
+  bool take_quoted(std::string_view line, std::size_t* at, CsvCell* cell);
+
+  std::string_view rest_;
+  Problems* problems_;
+  std::uint32_t line_ = 0;
+  std::vector<CsvCell> cells_;
+  std::string unquoted_;  // of quoted cells in which quotes are doubled
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_CSV_HPP

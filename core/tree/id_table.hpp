@@ -1,0 +1,70 @@
+// Ids to numbers: a table of a million and more that is made once and then
+// only read.
+//
+// An id of up to 24 bytes lies in its slot, which is half a cache line: it is
+// found, or found missing, by reading one line, or two next to each other.
+
+#ifndef LIMITREE_TREE_ID_TABLE_HPP
+#define LIMITREE_TREE_ID_TABLE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace limitree {
+
+class IdTable {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  // Makes room for so many ids.
+  void reserve(std::size_t ids);
+
+  // Adds `id`; false if it is there already.  REQUIRES: value != kNone.
+  bool insert(std::string_view id, std::uint32_t value);
+
+  // Gives back the room that is not needed.  Nothing may be inserted later.
+  void finish();
+
+  // The value of `id`; kNone if it is not there.
+  std::uint32_t find(std::string_view id) const;
+
+  std::size_t size() const { return size_; }
+  std::size_t bytes() const;
+
+ private:
+  static constexpr std::size_t kInline = 24;
+
+  // Longer ids lie in text_: where, and their hash, take the place of their
+  // bytes.
+  struct alignas(32) Slot {
+    std::uint32_t value = kNone;  // kNone: free
+    std::uint32_t size = 0;
+    union {
+      char bytes[kInline];
+      struct {
+        std::uint64_t first;
+        std::uint32_t hash;
+      } elsewhere;
+    };
+
+    Slot() : bytes{} {}
+  };
+  static_assert(sizeof(Slot) == 32);
+
+  std::size_t home(std::uint32_t hash) const {
+    return static_cast<std::size_t>(std::uint64_t{hash} * slots_.size() >> 32);
+  }
+  bool holds(const Slot& slot, std::string_view id, std::uint32_t hash) const;
+  void resize(std::size_t slots);
+
+  std::vector<Slot> slots_;
+  std::string text_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_ID_TABLE_HPP

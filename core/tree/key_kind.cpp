@@ -1,0 +1,261 @@
+#include "tree/key_kind.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "tree/address.hpp"
+#include "tree/host_name.hpp"
+#include "tree/number.hpp"
+#include "tree/pattern.hpp"
+#include "tree/words.hpp"
+
+namespace limitree {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kKinds = {
+    "text", "ip", "cidr4/N", "cidr6/N", "integer", "domain", "fqdn_set", "hex"};
+constexpr int kHostPrefix6 = 64;  // of what is mostly one site
+constexpr std::size_t kMaxDigits = 20;
+constexpr std::size_t kMaxSet = 65536;  // bytes
+
+Status refused(std::string what) {
+  return Status(Code::kInvalidConfig, std::move(what));
+}
+
+// Reads the N of "cidr4/N".
+Result<Key> parse_cidr(std::string_view text) {
+  const bool v6 = text.starts_with("cidr6");
+  const int bits = v6 ? 128 : 32;
+  Key key{v6 ? KeyKind::kCidr6 : KeyKind::kCidr4,
+          static_cast<std::uint8_t>(v6 ? kHostPrefix6 : bits)};
+  if (text.size() == 5) return key;
+  Result<std::int64_t> prefix = parse_integer(text.substr(6));
+  if (!prefix.ok() || prefix.value() < 1 || prefix.value() > bits) {
+    return refused("key " + std::string(text) + " must have a prefix of 1 to " +
+                   std::to_string(bits));
+  }
+  key.prefix = static_cast<std::uint8_t>(prefix.value());
+  return key;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_hex(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+// Whether digits without leading zeros stay within what 64 bits hold, as a
+// signed number if there is a minus, else as an unsigned one.
+bool in_range(std::string_view digits, bool negative) {
+  const std::string_view most =
+      negative ? "9223372036854775808" : "18446744073709551615";
+  return digits.size() < most.size() ||
+         (digits.size() == most.size() && digits <= most);
+}
+
+// Appends `name` of a set to *out in its canonical form; false if it is no
+// host name, "*." and a host name, or an address.
+bool append_member(std::string_view name, std::string* out) {
+  if (const std::optional<Address> address = parse_address(name)) {
+    *out += AddressText(*address).view();
+    return true;
+  }
+  if (name.starts_with("*.")) {
+    *out += "*.";
+    name.remove_prefix(2);
+  }
+  char lower[kMaxHostName + 1];
+  const std::size_t size = lower_host_name(name, lower);
+  out->append(lower, size);
+  return size != 0;
+}
+
+}  // namespace
+
+Result<Key> parse_key(std::string_view text) {
+  if (text == "text") return Key{KeyKind::kText, 0};
+  if (text == "ip") return Key{KeyKind::kIp, 0};
+  if (text == "integer") return Key{KeyKind::kInteger, 0};
+  if (text == "fqdn_set") return Key{KeyKind::kFqdnSet, 0};
+  if (text == "hex") return Key{KeyKind::kHex, 0};
+  if (text == "domain") {
+    if (knows_public_suffixes()) return Key{KeyKind::kDomain, 0};
+    return refused("key domain needs libpsl, which this build has not got");
+  }
+  const std::string_view head = text.substr(0, text.find('/'));
+  if (head == "cidr4" || head == "cidr6") return parse_cidr(text);
+  return refused(unknown_word("key", text, kKinds));
+}
+
+std::string key_text(Key key) {
+  switch (key.kind) {
+    case KeyKind::kText:
+      return "text";
+    case KeyKind::kIp:
+      return "ip";
+    case KeyKind::kCidr4:
+      return "cidr4/" + std::to_string(key.prefix);
+    case KeyKind::kCidr6:
+      return "cidr6/" + std::to_string(key.prefix);
+    case KeyKind::kInteger:
+      return "integer";
+    case KeyKind::kDomain:
+      return "domain";
+    case KeyKind::kFqdnSet:
+      return "fqdn_set";
+    case KeyKind::kHex:
+      return "hex";
+  }
+  return "";
+}
+
+const char* CanonicalId::set(Key key, std::string_view id) {
+  view_ = id;
+  switch (key.kind) {
+    case KeyKind::kText:
+      return nullptr;
+    case KeyKind::kIp:
+      return set_ip(id);
+    case KeyKind::kCidr4:
+    case KeyKind::kCidr6:
+      return set_network(key, id);
+    case KeyKind::kInteger:
+      return set_integer(id);
+    case KeyKind::kDomain:
+      return set_domain(id);
+    case KeyKind::kFqdnSet:
+      return set_fqdn_set(id);
+    case KeyKind::kHex:
+      return set_hex(id);
+  }
+  return nullptr;
+}
+
+// Room for `size` bytes that view_ may then show.
+char* CanonicalId::room(std::size_t size) {
+  if (size <= room_.size()) return room_.data();
+  long_.resize(size);
+  return long_.data();
+}
+
+void CanonicalId::keep(std::string_view text) {
+  if (text == view_) return;
+  char* const place = room(text.size());
+  text.copy(place, text.size());
+  view_ = {place, text.size()};
+}
+
+const char* CanonicalId::set_ip(std::string_view id) {
+  const std::optional<Address> address = parse_address(id);
+  if (!address) return "is not an IP address";
+  keep(AddressText(*address).view());
+  return nullptr;
+}
+
+const char* CanonicalId::set_network(Key key, std::string_view id) {
+  const bool v6 = key.kind == KeyKind::kCidr6;
+  const char* const wrong =
+      v6 ? "is not an IPv6 address" : "is not an IPv4 address";
+  if (pattern_kind(id) == PatternKind::kNetwork) {
+    const Result<Network> network = parse_network(id);
+    if (!network.ok()) return "is not a network: bits are set after its prefix";
+    if (network.value().address.v6 != v6) return wrong;
+    if (network.value().prefix != key.prefix) {
+      return "is a network of another size than its key says";
+    }
+    keep(AddressText(network.value()).view());
+    return nullptr;
+  }
+  const std::optional<Address> address = parse_address(id);
+  if (!address || address->v6 != v6) return wrong;
+  keep(AddressText(Network{masked(*address, key.prefix), key.prefix}).view());
+  return nullptr;
+}
+
+const char* CanonicalId::set_integer(std::string_view id) {
+  constexpr const char* kWrong = "is not a whole number";
+  const bool negative = id.starts_with('-');
+  std::string_view digits = id.substr(negative ? 1 : 0);
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit)) {
+    return kWrong;
+  }
+  const std::size_t zeros =
+      std::min(digits.find_first_not_of('0'), digits.size() - 1);
+  digits.remove_prefix(zeros);
+  if (!in_range(digits, negative)) return "is a number of more than 64 bits";
+  const bool signs = negative && digits != "0";
+  if (zeros == 0 && signs == negative) return nullptr;
+  std::array<char, kMaxDigits + 1> text;
+  text[0] = '-';
+  digits.copy(text.data() + 1, digits.size());
+  const std::string_view all(text.data(), digits.size() + 1);
+  keep(signs ? all : all.substr(1));
+  return nullptr;
+}
+
+// An address stands for itself, or for the network of its site.
+bool CanonicalId::set_host_address(std::string_view id) {
+  const std::optional<Address> address = parse_address(id);
+  if (!address) {
+    return pattern_kind(id) == PatternKind::kNetwork &&
+           set_network({KeyKind::kCidr6, kHostPrefix6}, id) == nullptr;
+  }
+  if (!address->v6) {
+    keep(AddressText(*address).view());
+    return true;
+  }
+  return set_network({KeyKind::kCidr6, kHostPrefix6}, id) == nullptr;
+}
+
+const char* CanonicalId::set_domain(std::string_view id) {
+  static_assert(sizeof room_ > kMaxHostName);
+  if (set_host_address(id)) return nullptr;
+  if (lower_host_name(id, room_.data()) == 0) {
+    return "is not a host name or an IP address";
+  }
+  const std::string_view domain = registrable_domain(room_.data());
+  // What the caller passed lives longer.
+  if (domain != id) view_ = domain;
+  return nullptr;
+}
+
+const char* CanonicalId::set_fqdn_set(std::string_view id) {
+  if (id.size() > kMaxSet) return "is longer than 65536 bytes";
+  std::vector<std::string> names;
+  for (std::string_view rest = id;;) {
+    const std::size_t comma = rest.find(',');
+    if (!append_member(rest.substr(0, comma), &names.emplace_back())) {
+      return "is not a list of host names with commas between them";
+    }
+    if (comma == rest.npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::string all;
+  for (const std::string& name : names) {
+    if (!all.empty()) all += ',';
+    all += name;
+  }
+  keep(all);
+  return nullptr;
+}
+
+const char* CanonicalId::set_hex(std::string_view id) {
+  if (id.empty() || !std::all_of(id.begin(), id.end(), is_hex)) {
+    return "is not hexadecimal";
+  }
+  if (std::none_of(id.begin(), id.end(),
+                   [](char c) { return c >= 'A' && c <= 'F'; })) {
+    return nullptr;
+  }
+  char* const place = room(id.size());
+  std::transform(id.begin(), id.end(), place, [](char c) {
+    return c >= 'A' ? static_cast<char>(c | 0x20) : c;
+  });
+  view_ = {place, id.size()};
+  return nullptr;
+}
+
+}  // namespace limitree

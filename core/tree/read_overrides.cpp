@@ -1,0 +1,272 @@
+#include "tree/read_overrides.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tree/number.hpp"
+#include "tree/pattern.hpp"
+#include "tree/read_limits.hpp"
+#include "tree/text_file.hpp"
+#include "tree/words.hpp"
+
+namespace limitree {
+
+namespace {
+
+constexpr std::uint32_t kBroken = IdTable::kNone;  // has been reported
+// Texts of limits that are remembered: more differ by chance.
+constexpr std::size_t kMaxKnown = 65536;
+constexpr std::size_t kMaxIds = 16'000'000;
+constexpr std::string_view kNoLimits = "[]";
+
+// The columns that are no key of a limit.
+constexpr std::array<std::string_view, 3> kOwnColumns = {"id", "limits",
+                                                         "comment"};
+
+std::vector<std::string_view> all_columns() {
+  std::vector<std::string_view> all(kOwnColumns.begin(), kOwnColumns.end());
+  all.insert(all.end(), kLimitKeys.begin(), kLimitKeys.end());
+  return all;
+}
+
+// Appends all that `value` says, so that other text says something else.
+void append_text(const YamlDocument& document, std::size_t value,
+                 std::string* text) {
+  for (std::size_t i = value; i < document[value].end; ++i) {
+    const YamlNode& node = document[i];
+    *text += static_cast<char>('0' + static_cast<int>(node.kind));
+    *text += node.plain ? 'p' : 'q';
+    if (node.kind == YamlNode::Kind::kScalar) {
+      *text += document.text(node);
+      *text += '\n';  // which is in no scalar that can be right
+    } else {
+      *text += std::to_string(node.size);
+    }
+  }
+}
+
+// About as many ids as there are, unless lines are empty.
+std::size_t lines_of(std::string_view text) {
+  constexpr std::size_t kMost = 4'000'000;
+  return std::min(kMost, static_cast<std::size_t>(
+                             std::count(text.begin(), text.end(), '\n')));
+}
+
+bool has_blanks_around(std::string_view text) {
+  return trim(text).size() != text.size();
+}
+
+}  // namespace
+
+void OverrideReader::read_csv(std::string_view text) {
+  text = without_mark(text);
+  if (!check_text(text, problems_)) return;
+  CsvReader csv(text, problems_);
+  if (!read_header(&csv)) return;
+  ids_.reserve(lines_of(text));
+  while (csv.next()) read_row(csv);
+  ids_.finish();
+}
+
+bool OverrideReader::read_header(CsvReader* csv) {
+  const std::size_t before = problems_->size();
+  if (!csv->next()) {
+    if (problems_->size() == before) {
+      problems_->add(Mark(),
+                     "nothing here: expected a line that names the columns, "
+                     "such as id,count,period");
+    }
+    return false;
+  }
+  std::vector<std::size_t> sizes;
+  for (const CsvCell& cell : csv->cells()) {
+    check_column(cell, csv->line());
+    sizes.push_back(trim(cell.text).size());
+    header_ += trim(cell.text);
+  }
+  columns_.names.clear();
+  std::size_t first = 0;
+  for (const std::size_t size : sizes) {
+    columns_.names.push_back(std::string_view(header_).substr(first, size));
+    first += size;
+  }
+  const auto& names = columns_.names;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::find(names.begin(), names.begin() + static_cast<long>(i),
+                  names[i]) != names.begin() + static_cast<long>(i)) {
+      problems_->add({csv->line(), csv->cells()[i].column},
+                     "a second column " + quote(names[i]));
+    }
+  }
+  const auto id = std::find(names.begin(), names.end(), "id");
+  columns_.id = static_cast<std::size_t>(id - names.begin());
+  if (id == names.end()) {
+    problems_->add({csv->line(), 1}, "the column \"id\" is missing");
+  } else if (std::all_of(names.begin(), names.end(), [](auto name) {
+               return name == "id" || name == "comment";
+             })) {
+    problems_->add({csv->line(), 1},
+                   "no column says limits: limits, or count and period");
+  }
+  for (std::string_view& name : columns_.names) {
+    if (name == "comment" || name == "id") name = {};
+  }
+  return problems_->size() == before;
+}
+
+void OverrideReader::check_column(const CsvCell& cell, std::uint32_t line) {
+  const std::string_view name = trim(cell.text);
+  if (contains(kOwnColumns, name) || contains(kLimitKeys, name)) return;
+  problems_->add({line, cell.column},
+                 contains(kLaterLimitKeys, name)
+                     ? not_supported(name)
+                     : unknown_word("column", name, all_columns()));
+}
+
+void OverrideReader::read_row(const CsvReader& csv) {
+  const std::vector<CsvCell>& cells = csv.cells();
+  if (cells.size() != columns_.names.size()) {
+    problems_->add({csv.line(), 1}, std::to_string(cells.size()) +
+                                        " cells, the first line has " +
+                                        std::to_string(columns_.names.size()));
+    return;
+  }
+  const CsvCell& id = cells[columns_.id];
+  const Mark mark{csv.line(), id.column};
+  if (!id.quoted && has_blanks_around(id.text)) {
+    problems_->add(mark, "blanks around the id " + quote(id.text) +
+                             ": put it in quotes if they are meant");
+    return;
+  }
+  const bool good = read_id(id.text, mark);
+  const std::uint32_t limits = limits_of_row(csv);
+  if (good) add(mark, limits);
+}
+
+// Sets id_ to what `id` is; false, with a problem reported, if it cannot be.
+bool OverrideReader::read_id(std::string_view id, Mark mark) {
+  written_ = id;
+  if (id.empty()) {
+    problems_->add(mark, "the id is empty");
+    return false;
+  }
+  const PatternKind pattern = pattern_kind(id);
+  const bool star =
+      pattern == PatternKind::kAny || pattern == PatternKind::kGlob;
+  if (star && common_.key.kind != KeyKind::kFqdnSet) {
+    problems_->add(mark, "patterns belong into children, is " + quote(id));
+    return false;
+  }
+  if (pattern == PatternKind::kNetwork && common_.key.kind == KeyKind::kIp) {
+    problems_->add(mark, "networks belong into children, is " + quote(id));
+    return false;
+  }
+  if (const char* const wrong = id_.set(common_.key, id)) {
+    problems_->add(mark, quote(id) + " " + wrong + ", as \"key: " +
+                             key_text(common_.key) + "\" wants");
+    return false;
+  }
+  return true;
+}
+
+void OverrideReader::add(Mark mark, std::uint32_t limits) {
+  // One that is broken still takes its place: the next of its name is a
+  // mistake of its own.
+  const std::uint32_t value = limits == kBroken ? 0 : limits;
+  if (ids_.size() == kMaxIds) {
+    problems_->add(mark, "more than " + std::to_string(kMaxIds) + " ids");
+    return;
+  }
+  if (ids_.insert(id_.view(), value)) return;
+  std::string what = "duplicate id " + quote(written_);
+  if (id_.view() != written_) what += ", which is " + quote(id_.view());
+  problems_->add(mark, std::move(what));
+}
+
+// The limits that the cells of this row say.
+std::uint32_t OverrideReader::limits_of_row(const CsvReader& csv) {
+  text_.clear();
+  const std::vector<CsvCell>& cells = csv.cells();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (columns_.names[i].empty()) continue;
+    text_ += trim(cells[i].text);
+    text_ += '\n';  // which is in no cell
+  }
+  const auto known = known_.find(text_);
+  if (known != known_.end()) return known->second;
+  const std::size_t before = problems_->size();
+  fill_row(csv);
+  return problems_->size() == before ? intern(row_, 0) : kBroken;
+}
+
+// Sets row_ to what a limits.yaml would say.
+void OverrideReader::fill_row(const CsvReader& csv) {
+  const std::vector<CsvCell>& cells = csv.cells();
+  std::vector<YamlDocument::Pair> pairs;
+  std::optional<YamlDocument::Pair> whole;  // of the column "limits"
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string_view text = trim(cells[i].text);
+    if (columns_.names[i].empty() || text.empty()) continue;
+    const YamlDocument::Pair pair{
+        columns_.names[i], text, {csv.line(), cells[i].column}};
+    if (pair.key == "limits") {
+      whole = pair;
+    } else {
+      pairs.push_back(pair);
+    }
+  }
+  const Mark mark{csv.line(), 1};
+  if (!whole) {
+    row_.set_mapping(pairs, mark);
+  } else {
+    if (!pairs.empty()) {
+      problems_->add(pairs.front().mark, std::string(pairs.front().key) +
+                                             " and limits exclude each other");
+    }
+    row_.set_scalar(whole->value, whole->mark);
+  }
+}
+
+void OverrideReader::read_yaml(std::string_view text) {
+  ids_.reserve(lines_of(text));
+  read_yaml_entries(text, problems_, [this](const YamlDocument& entry) {
+    const YamlNode& key = entry[1];
+    const bool refused =
+        key.plain && (key.size == 0 || entry.text(key) == "<<");
+    if (refused) return;  // and has been reported
+    const bool good = read_id(entry.text(key), key.mark);
+    const std::uint32_t limits = limits_of_entry(entry);
+    if (good) add(key.mark, limits);
+  });
+  ids_.finish();
+}
+
+std::uint32_t OverrideReader::limits_of_entry(const YamlDocument& entry) {
+  const std::size_t value = entry[1].end;
+  text_.clear();
+  append_text(entry, value, &text_);
+  const auto known = known_.find(text_);
+  if (known != known_.end()) return known->second;
+  return intern(entry, value);
+}
+
+// Reads the limits `value`, whose text is text_.
+std::uint32_t OverrideReader::intern(const YamlDocument& document,
+                                     std::size_t value) {
+  const std::size_t before = problems_->size();
+  const YamlNode& node = document[value];
+  const bool none = node.kind == YamlNode::Kind::kScalar && !node.plain &&
+                    &document == &row_ && document.text(node) == kNoLimits;
+  std::vector<Limit> limits;
+  if (!none) {
+    limits = LimitReader(document, common_.charge, problems_).read(value);
+  }
+  if (problems_->size() != before) return kBroken;
+  limits_.push_back(nodes_->add_limits(std::move(limits), common_.policy));
+  const auto index = static_cast<std::uint32_t>(limits_.size() - 1);
+  if (known_.size() < kMaxKnown) known_.emplace(text_, index);
+  return index;
+}
+
+}  // namespace limitree

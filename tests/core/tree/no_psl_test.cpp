@@ -1,0 +1,23 @@
+// A build without libpsl: these sources as they are then compiled.
+
+#include <gtest/gtest.h>
+
+#include "tree/host_name.hpp"
+#include "tree/key_kind.hpp"
+
+namespace limitree {
+namespace {
+
+TEST(WithoutLibpsl, KeyDomainIsRefusedAndNothingElse) {
+  ASSERT_FALSE(knows_public_suffixes());
+  Result<Key> domain = parse_key("domain");
+  ASSERT_FALSE(domain.ok());
+  EXPECT_EQ(domain.status().error().messages.front(),
+            "key domain needs libpsl, which this build has not got");
+  for (const char* text : {"text", "ip", "integer", "fqdn_set", "cidr6/48"}) {
+    EXPECT_TRUE(parse_key(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace limitree
