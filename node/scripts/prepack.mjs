@@ -1,0 +1,34 @@
+// What `npm pack` needs besides the sources: the headers of Node-API, so that
+// limitree-build does without the network.  Refuses to pack what is not built.
+
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const HEADERS = {
+  'node-api-headers': ['include/js_native_api.h',
+                       'include/js_native_api_types.h', 'include/node_api.h',
+                       'include/node_api_types.h', 'LICENSE'],
+  'node-addon-api': ['napi.h', 'napi-inl.h', 'LICENSE.md'],
+};
+
+function refuse(what) {
+  console.error(`prepack: ${what}: run ./dev build node`);
+  process.exit(1);
+}
+
+if (!existsSync(join(ROOT, 'node', 'dist', 'index.mjs'))) {
+  refuse('node/dist is missing');
+}
+const prebuilds = join(ROOT, 'prebuilds');
+if (!existsSync(prebuilds) || readdirSync(prebuilds).length === 0) {
+  refuse('there is no native module in prebuilds');
+}
+const place = join(ROOT, 'node', 'headers');
+rmSync(place, { recursive: true, force: true });
+for (const [name, files] of Object.entries(HEADERS)) {
+  for (const file of files) {
+    cpSync(join(ROOT, 'node_modules', name, file), join(place, name, file));
+  }
+}

@@ -1,0 +1,29 @@
+// The package builds its native module where it is installed: the whole library
+// once more, in a folder that has nothing of ours.
+
+import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { it } from 'node:test';
+
+import { Packed } from './packed.mjs';
+import { run } from './run.mjs';
+
+const PROGRAM = `
+const { Limiter } = require('limitree');
+const limiter = new Limiter({ limits: 'schema: {job: {limits: [4, 1, 60]}}' });
+console.log(limiter.authorizeSync(['job']).remaining);
+`;
+
+it('limitree-build', async (t) => {
+  const packed = await new Packed().install();
+  t.after(() => packed.remove());
+  const cwd = packed.app;
+  const program = () => run(process.execPath, ['-e', PROGRAM], { cwd });
+  rmSync(join(packed.installed, 'prebuilds'), { recursive: true });
+  await assert.rejects(program, /npx limitree-build/);
+  // Not optimized, for that takes three times as long.
+  await run('npx', ['--offline', 'limitree-build', '-DCMAKE_BUILD_TYPE=None',
+                    '-G', 'Ninja'], { cwd });
+  assert.equal(await program(), '4\n');
+});
