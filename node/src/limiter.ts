@@ -120,7 +120,31 @@ export class Limiter {
     paths: readonly (Path | Costly)[],
     options?: AsyncCallOptions,
   ): Promise<Decision> {
-    return this.#requests.askAll(paths, options);
+    return this.#requests.askAll(at.AUTHORIZE, paths, options);
+  }
+
+  /** `peek` over several paths. */
+  peekAll(
+    paths: readonly (Path | Costly)[],
+    options?: AsyncCallOptions,
+  ): Promise<Decision> {
+    return this.#requests.askAll(at.PEEK, paths, options);
+  }
+
+  /** `spend` over several paths; a bucket that they share is charged once. */
+  spendAll(
+    paths: readonly (Path | Costly)[],
+    options?: AsyncCallOptions,
+  ): Promise<Decision> {
+    return this.#requests.askAll(at.SPEND, paths, options);
+  }
+
+  /** `refund` over several paths: what `authorizeAll` has charged. */
+  refundAll(
+    paths: readonly (Path | Costly)[],
+    options?: AsyncCallOptions,
+  ): Promise<Decision> {
+    return this.#requests.askAll(at.REFUND, paths, options);
   }
 
   /**

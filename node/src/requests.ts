@@ -215,8 +215,9 @@ export class Requests {
     }
   }
 
-  /** Authorizes several paths. */
+  /** Decides about several paths. */
   askAll(
+    operation: number,
     paths: readonly (Path | Costly)[],
     options: AsyncCallOptions = NONE,
   ): Promise<Decision> {
@@ -228,10 +229,10 @@ export class Requests {
       const sizes = sizesOf(paths, cost, segments);
       const count = paths.length + at.ONE_PATH;
       if (this.#isRemote) {
-        return this.#start(at.AUTHORIZE, segments, count, options, sizes);
+        return this.#start(operation, segments, count, options, sizes);
       }
       const withLevels = options.levels ?? this.#withLevels;
-      this.#write(at.AUTHORIZE, options, count);
+      this.#write(operation, options, count);
       numbers.set(sizes, at.INPUT_SIZE);
       this.#native.decide(...segments);
       return Promise.resolve(

@@ -1,0 +1,170 @@
+/**
+ * Limits before an Express app, or a part of it.
+ *
+ *     import { rateLimit } from 'limitree/express';
+ *     app.use(rateLimit({ limit: 100, windowMs: 60_000 }));
+ */
+
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+
+import type { Limiter } from './limiter.js';
+import type { Segment } from './requests.js';
+import { Answers, forFramework } from './web/answer.js';
+import { Gate } from './web/gate.js';
+import type { RateLimitInfo } from './web/gate.js';
+import { isPromise } from './web/maybe.js';
+import type { WebOptions } from './web/options.js';
+import { send, whenOver, writeHeaders } from './web/response.js';
+import type { Framework } from './web/subject.js';
+import { warn } from './web/warnings.js';
+
+export { canonicalIp, clientIp } from './address.js';
+export type { StandardHeaders, WebOptions } from './web/options.js';
+export { RateLimitInfo } from './web/gate.js';
+export type { Check, Validate, WarningCode } from './web/warnings.js';
+
+/** What a handler is told of the middleware. */
+export interface HandlerOptions {
+  readonly statusCode: number;
+  /** As it was given, else the members of `application/problem+json`. */
+  readonly message: unknown;
+}
+
+export interface ExpressOptions extends WebOptions<Request, Response> {
+  /** Answers a denial, in the place of `message`; headers are set already. */
+  readonly handler?: ((
+    request: Request,
+    response: Response,
+    next: NextFunction,
+    options: HandlerOptions,
+  ) => unknown) | undefined;
+  /**
+   * The property of the request with what was decided, a RateLimitInfo.
+   * Default `"rateLimit"`.
+   */
+  readonly requestPropertyName?: string | undefined;
+}
+
+/** A request after the middleware, for handlers in TypeScript. */
+export interface LimitedRequest extends Request {
+  rateLimit: RateLimitInfo;
+}
+
+/** The middleware. */
+export interface RateLimit extends RequestHandler {
+  readonly limiter: Limiter;
+  /** Forgets what the client with this key has used; for plain limits. */
+  resetKey(key: Segment): Promise<void>;
+  /** Closes the limiter, unless that was given. */
+  close(): Promise<void>;
+}
+
+const EXPRESS: Framework<Request> = {
+  options: ['handler', 'requestPropertyName'],
+  ipOf: (request) => request.ip,
+  trustOf(request) {
+    const trust: unknown = request.app?.get('trust proxy');
+    return {
+      headers: request.headers,
+      believes: trust !== false && trust !== undefined,
+      believesAll: trust === true,
+      advice: 'set "trust proxy" to the number of proxies or to their networks',
+    };
+  },
+  requestOf: (request) => request,
+};
+
+/** Whether this is called while a request is being handled. */
+function isInHandler(): boolean {
+  return /[\\/](express|router)[\\/]lib[\\/]([\w-]+[\\/])?layer\.js/.test(
+    new Error().stack ?? '');
+}
+
+function checkPlace(options: ExpressOptions): void {
+  const { validate, limiter } = options;
+  if (limiter !== undefined || validate === false) return;
+  if (typeof validate === 'object' && validate.creationStack === false) return;
+  if (!isInHandler()) return;
+  warn('LIMITREE_CREATED_PER_REQUEST',
+    'a rate limit was made while a request was handled: it begins anew with ' +
+      'every request, so it limits nobody; make it when the app starts');
+}
+
+/**
+ * Returns a middleware that lets through what is within the limits, and answers
+ * everything else: with 429 and `application/problem+json`, unless told
+ * otherwise.  Every answer gets headers, whoever sends it.
+ *
+ * If the store fails and `onStoreError` is `"raise"`, its default, the
+ * StoreError goes to the app's error handlers, with the `status` 503; so does
+ * every other error, such as a path that the tree does not have.
+ *
+ * Throws ConfigError for options that it does not understand.
+ */
+export function rateLimit(options: ExpressOptions): RateLimit {
+  const gate = new Gate(options, EXPRESS);
+  const answers = new Answers(options, 'epoch');
+  const property = options.requestPropertyName ?? 'rateLimit';
+  const { handler } = options;
+  checkPlace(options);
+
+  function deny(
+    request: Request,
+    response: Response,
+    next: NextFunction,
+    info: RateLimitInfo,
+  ): unknown {
+    const { statusCode } = answers;
+    if (handler !== undefined) {
+      const message = answers.messageOf(info.decision);
+      return handler(request, response, next, { statusCode, message });
+    }
+    const body = answers.bodyOf(info.decision, request, response);
+    if (isPromise(body)) {
+      return body.then((one) => send(response, statusCode, one));
+    }
+    return send(response, statusCode, body);
+  }
+
+  function go(
+    request: Request,
+    response: Response,
+    next: NextFunction,
+    info: RateLimitInfo | undefined,
+  ): unknown {
+    if (info === undefined) return next();
+    if (response.headersSent) return undefined;
+    (request as unknown as Record<string, unknown>)[property] = info;
+    writeHeaders(response, answers.headersOf(info.decision));
+    if (info.decision.limited) return deny(request, response, next, info);
+    if (gate.refunds) {
+      whenOver(response, (isComplete) => void gate.settle(
+        info, request, response, isComplete ? response.statusCode : undefined));
+    }
+    return next();
+  }
+
+  const middleware = (
+    request: Request,
+    response: Response,
+    next: NextFunction,
+  ): void => {
+    const fail = (error: unknown) => next(forFramework(error));
+    try {
+      const info = gate.decide(request, response);
+      const done = isPromise(info)
+        ? info.then((one) => go(request, response, next, one))
+        : go(request, response, next, info);
+      if (isPromise(done)) done.then(undefined, fail);
+    } catch (error) {
+      fail(error);
+    }
+  };
+  return Object.assign(middleware, {
+    limiter: gate.limiter,
+    resetKey: (key: Segment) => gate.resetKey(key),
+    close: () => gate.close(),
+  });
+}
+
+export default rateLimit;

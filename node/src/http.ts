@@ -1,0 +1,146 @@
+/**
+ * Limits for a server of node:http, or for any framework that has its requests.
+ *
+ *     import { rateLimit } from 'limitree/http';
+ *     const limited = rateLimit({ limit: 100, windowMs: 60_000 });
+ *     createServer(async (request, response) => {
+ *       if (await limited(request, response)) return;
+ *       response.end('hello');
+ *     });
+ */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+import { clientIp } from './address.js';
+import type { Limiter } from './limiter.js';
+import type { Segment } from './requests.js';
+import { Answers, UNAVAILABLE } from './web/answer.js';
+import { Gate, RateLimitInfo, isStoreTrouble } from './web/gate.js';
+import { isPromise } from './web/maybe.js';
+import type { Maybe } from './web/maybe.js';
+import type { WebOptions } from './web/options.js';
+import { send, whenOver, writeHeaders } from './web/response.js';
+import type { Framework } from './web/subject.js';
+
+export { canonicalIp, clientIp } from './address.js';
+export type { StandardHeaders, WebOptions } from './web/options.js';
+export { RateLimitInfo } from './web/gate.js';
+export type { Check, Validate, WarningCode } from './web/warnings.js';
+
+export interface HttpOptions
+  extends WebOptions<IncomingMessage, ServerResponse> {
+  /**
+   * Answers a denial, in the place of `message`; headers are set already.  It
+   * must end the response.
+   */
+  readonly handler?: ((
+    request: IncomingMessage,
+    response: ServerResponse,
+    info: RateLimitInfo,
+  ) => unknown) | undefined;
+}
+
+/**
+ * Whether the request was limited: then it has been answered.  A request that
+ * was allowed has headers, and is for the caller to answer.
+ *
+ * With a store that failed it is answered with 503, if `onStoreError` is
+ * `"raise"`; rejects or throws for every other error, such as a path that the
+ * tree does not have, and nothing is answered then.
+ */
+export interface RateLimit {
+  (request: IncomingMessage, response: ServerResponse): Maybe<boolean>;
+  readonly limiter: Limiter;
+  /** What was decided about a request; undefined if nothing was. */
+  infoOf(request: IncomingMessage): RateLimitInfo | undefined;
+  /** Forgets what the client with this key has used; for plain limits. */
+  resetKey(key: Segment): Promise<void>;
+  /** Closes the limiter, unless that was given. */
+  close(): Promise<void>;
+}
+
+const peer = clientIp();
+
+const HTTP: Framework<IncomingMessage> = {
+  options: ['handler'],
+  ipOf: (request) => request.socket.remoteAddress === undefined
+    ? undefined : peer.of(request.socket.remoteAddress),
+  trustOf: (request) => ({
+    headers: request.headers, believes: false, believesAll: false,
+    advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
+  requestOf: (request) => request,
+};
+
+/**
+ * Returns a function that decides about requests.
+ *
+ * Throws ConfigError for options that it does not understand.
+ */
+export function rateLimit(options: HttpOptions): RateLimit {
+  const gate = new Gate(options, HTTP);
+  const answers = new Answers(options, 'epoch');
+  const infos = new WeakMap<IncomingMessage, RateLimitInfo>();
+  const { handler } = options;
+
+  function deny(
+    request: IncomingMessage,
+    response: ServerResponse,
+    info: RateLimitInfo,
+  ): Maybe<true> {
+    if (handler !== undefined) {
+      const done = handler(request, response, info);
+      return isPromise(done) ? done.then(() => true as const) : true;
+    }
+    const body = answers.bodyOf(info.decision, request, response);
+    if (isPromise(body)) {
+      return body.then((one) => {
+        send(response, answers.statusCode, one);
+        return true as const;
+      });
+    }
+    send(response, answers.statusCode, body);
+    return true;
+  }
+
+  function go(
+    request: IncomingMessage,
+    response: ServerResponse,
+    info: RateLimitInfo | undefined,
+  ): Maybe<boolean> {
+    if (info === undefined) return false;
+    infos.set(request, info);
+    if (response.headersSent) return info.decision.limited;
+    writeHeaders(response, answers.headersOf(info.decision));
+    if (info.decision.limited) return deny(request, response, info);
+    if (gate.refunds) {
+      whenOver(response, (isComplete) => void gate.settle(
+        info, request, response, isComplete ? response.statusCode : undefined));
+    }
+    return false;
+  }
+
+  function refuse(response: ServerResponse, error: unknown): true {
+    if (!isStoreTrouble(error)) throw error;
+    response.setHeader('Retry-After', '1');
+    send(response, 503, UNAVAILABLE);
+    return true;
+  }
+
+  const limited = (
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Maybe<boolean> => {
+    const info = gate.decide(request, response);
+    if (!isPromise(info)) return go(request, response, info);
+    return info.then((one) => go(request, response, one),
+                     (error) => refuse(response, error));
+  };
+  return Object.assign(limited, {
+    limiter: gate.limiter,
+    infoOf: (request: IncomingMessage) => infos.get(request),
+    resetKey: (key: Segment) => gate.resetKey(key),
+    close: () => gate.close(),
+  });
+}
+
+export default rateLimit;

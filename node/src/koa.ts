@@ -1,0 +1,140 @@
+/**
+ * Limits before a Koa app, or a part of it.
+ *
+ *     import { rateLimit } from 'limitree/koa';
+ *     app.use(rateLimit({ limit: 100, windowMs: 60_000 }));
+ */
+
+import type { Context, Middleware, Next } from 'koa';
+
+import type { Headers } from './headers.js';
+import type { Limiter } from './limiter.js';
+import type { Segment } from './requests.js';
+import { Answers, forFramework } from './web/answer.js';
+import { Gate } from './web/gate.js';
+import type { RateLimitInfo } from './web/gate.js';
+import type { WebOptions } from './web/options.js';
+import { whenOver, writeHeaders } from './web/response.js';
+import type { Framework } from './web/subject.js';
+
+export { canonicalIp, clientIp } from './address.js';
+export type { StandardHeaders, WebOptions } from './web/options.js';
+export { RateLimitInfo } from './web/gate.js';
+export type { Check, Validate, WarningCode } from './web/warnings.js';
+
+export interface KoaOptions extends WebOptions<Context, undefined> {
+  /** Answers a denial, in the place of `message`; headers are set already. */
+  readonly handler?:
+    ((context: Context, info: RateLimitInfo) => unknown) | undefined;
+  /**
+   * The property of `ctx.state` with what was decided, a RateLimitInfo.
+   * Default `"rateLimit"`.
+   */
+  readonly requestPropertyName?: string | undefined;
+}
+
+/** The middleware. */
+export interface RateLimit extends Middleware {
+  readonly limiter: Limiter;
+  /** Forgets what the client with this key has used; for plain limits. */
+  resetKey(key: Segment): Promise<void>;
+  /** Closes the limiter, unless that was given. */
+  close(): Promise<void>;
+}
+
+const KOA: Framework<Context> = {
+  options: ['handler', 'requestPropertyName'],
+  ipOf: (context) => context.ip === '' ? undefined : context.ip,
+  trustOf(context) {
+    const { proxy, maxIpsCount } = context.app as
+      { proxy?: boolean; maxIpsCount?: number };
+    return {
+      headers: context.headers,
+      believes: proxy === true,
+      believesAll: proxy === true && !maxIpsCount,
+      advice: 'give clientIp: clientIp({trustedProxies: [...]}), or set ' +
+        'app.proxy and app.maxIpsCount to the number of proxies',
+    };
+  },
+  requestOf: (context) => context.req,
+};
+
+/** Koa takes away the headers of an answer to an error, but for those of it. */
+function keepHeaders(error: unknown, headers: Headers): unknown {
+  if (typeof error === 'object' && error !== null) {
+    const own = (error as { headers?: object }).headers;
+    Object.assign(error, { headers: { ...headers, ...own } });
+  }
+  return error;
+}
+
+/**
+ * Returns a middleware that lets through what is within the limits, and answers
+ * everything else: with 429 and `application/problem+json`, unless told
+ * otherwise.  Every answer gets headers, that to an error as well.
+ *
+ * Throws a StoreError with the `status` 503 if the store fails and
+ * `onStoreError` is `"raise"`, and every other error as it is: what catches
+ * errors of the app catches them.
+ *
+ * Throws ConfigError for options that it does not understand.
+ */
+export function rateLimit(options: KoaOptions): RateLimit {
+  const gate = new Gate(options, KOA);
+  const answers = new Answers(options, 'epoch');
+  const property = options.requestPropertyName ?? 'rateLimit';
+  const { handler } = options;
+
+  async function deny(context: Context, info: RateLimitInfo): Promise<void> {
+    if (handler !== undefined) {
+      await handler(context, info);
+      return;
+    }
+    const body = await answers.bodyOf(info.decision, context, undefined);
+    context.status = answers.statusCode;
+    context.body = body.text;
+    context.type = body.type;
+    if (!context.response.get('Cache-Control')) {
+      context.set('Cache-Control', 'no-store');
+    }
+  }
+
+  async function go(
+    context: Context,
+    next: Next,
+    info: RateLimitInfo,
+  ): Promise<void> {
+    context.state[property] = info;
+    const headers = answers.headersOf(info.decision);
+    writeHeaders(context.res, headers);
+    if (info.decision.limited) return deny(context, info);
+    if (gate.refunds) {
+      const { res } = context;
+      whenOver(res, (isComplete) => void gate.settle(
+        info, context, undefined, isComplete ? res.statusCode : undefined));
+    }
+    try {
+      await next();
+    } catch (error) {
+      throw keepHeaders(error, headers);
+    }
+  }
+
+  const middleware = async (context: Context, next: Next): Promise<void> => {
+    let info: RateLimitInfo | undefined;
+    try {
+      info = await gate.decide(context, undefined);
+    } catch (error) {
+      throw forFramework(error);
+    }
+    if (info === undefined) await next();
+    else await go(context, next, info);
+  };
+  return Object.assign(middleware, {
+    limiter: gate.limiter,
+    resetKey: (key: Segment) => gate.resetKey(key),
+    close: () => gate.close(),
+  }) as RateLimit;
+}
+
+export default rateLimit;

@@ -1,0 +1,105 @@
+// What a client is told: headers on every answer, the body of a denial, and
+// what a framework makes of an error of the store.
+
+import type { Decision } from '../decision.js';
+import { isPromise } from './maybe.js';
+import type { Maybe } from './maybe.js';
+import { refuse } from './options.js';
+import type { StandardHeaders, WebOptions } from './options.js';
+import type { HeaderStyle, Headers } from '../headers.js';
+import { StoreError } from '../errors.js';
+
+/** Where headers are written to. */
+export type SetHeader = (name: string, value: string) => void;
+
+/** The body of an answer. */
+export interface Body {
+  readonly type: string;
+  readonly text: string;
+}
+
+const STYLES: Readonly<Record<string, HeaderStyle>> = {
+  true: 'draft-6', false: 'none', ietf: 'ietf', 'draft-8': 'ietf',
+  'draft-7': 'draft-7', 'draft-6': 'draft-6',
+};
+
+function styleOf(standard: StandardHeaders | undefined): HeaderStyle {
+  const style = STYLES[String(standard ?? 'ietf')];
+  if (style !== undefined) return style;
+  return refuse('standardHeaders must be draft-8, draft-7, draft-6, true or ' +
+    `false, is ${String(standard)}`);
+}
+
+/** What one middleware tells clients. */
+export class Answers<A, B> {
+  readonly statusCode: number;
+  readonly #style: HeaderStyle;
+  readonly #legacy: 'epoch' | 'delta' | undefined;
+  readonly #message: unknown;
+
+  constructor(options: WebOptions<A, B>, reset: 'epoch' | 'delta') {
+    this.statusCode = options.statusCode ?? 429;
+    this.#style = styleOf(options.standardHeaders);
+    this.#legacy = options.legacyHeaders === true ? reset : undefined;
+    this.#message = options.message;
+  }
+
+  /** The headers that say what a client has left. */
+  headersOf(decision: Decision): Headers {
+    const headers = decision.headers(this.#style);
+    if (this.#legacy === undefined) return headers;
+    return Object.assign(
+      headers, decision.headers('legacy', { reset: this.#legacy }));
+  }
+
+  /** The body of a denial. */
+  bodyOf(decision: Decision, a: A, b: B): Maybe<Body> {
+    const message = this.#message;
+    if (message === undefined) {
+      const problem = { ...decision.problem(), status: this.statusCode };
+      return { type: 'application/problem+json',
+               text: JSON.stringify(problem) };
+    }
+    if (typeof message !== 'function') return toBody(message);
+    const made = (message as (a: A, b: B) => unknown)(a, b);
+    return isPromise(made) ? made.then(toBody) : toBody(made);
+  }
+
+  /** What `message` says, or the members of the problem. */
+  messageOf(decision: Decision): unknown {
+    return this.#message ??
+      { ...decision.problem(), status: this.statusCode };
+  }
+}
+
+function toBody(message: unknown): Body {
+  if (typeof message === 'string') {
+    return { type: 'text/plain; charset=utf-8', text: message };
+  }
+  return { type: 'application/json; charset=utf-8',
+           text: JSON.stringify(message) ?? 'null' };
+}
+
+/** The body for a request that no store would decide. */
+export const UNAVAILABLE: Body = {
+  type: 'application/problem+json',
+  text: JSON.stringify({ type: 'about:blank', title: 'Service Unavailable',
+                         status: 503 }),
+};
+
+/**
+ * Says of an error of the store, in the words that frameworks understand, that
+ * it is a 503 and what clients are told of it: nothing.  Others stay as they
+ * are.
+ */
+export function forFramework(error: unknown): unknown {
+  if (!(error instanceof StoreError)) return error;
+  return Object.assign(error, {
+    status: 503, statusCode: 503, expose: false,
+    headers: { 'Retry-After': '1', 'Cache-Control': 'no-store' },
+    getResponse: () => new Response(UNAVAILABLE.text, {
+      status: 503, headers: { 'Content-Type': UNAVAILABLE.type,
+                              'Retry-After': '1',
+                              'Cache-Control': 'no-store' } }),
+  });
+}

@@ -1,0 +1,221 @@
+// Decides about the requests of one middleware: from what a framework hands
+// over to a ruling, at once where nothing has to be waited for.
+
+import type { Decision } from '../decision.js';
+import { StoreError } from '../errors.js';
+import type { Limiter } from '../limiter.js';
+import type {
+  AsyncCallOptions, Costly, Path, Segment } from '../requests.js';
+import { isPromise } from './maybe.js';
+import type { Maybe } from './maybe.js';
+import { checkKinds, checkNames, refuse } from './options.js';
+import type { WebOptions } from './options.js';
+import { subjectOf } from './subject.js';
+import type { Framework, Paths, Subject } from './subject.js';
+import { Checks, checkTrust, warn } from './warnings.js';
+
+function areSeveral(paths: Paths): paths is readonly (Path | Costly)[] {
+  return typeof paths[0] === 'object' && paths[0] !== null;
+}
+
+/** What was decided about a request, as handlers find it there. */
+export class RateLimitInfo {
+  readonly decision: Decision;
+  /** The path, or the paths, that were asked for. */
+  readonly path: Paths;
+  readonly cost: number;
+  #resetTime: Date | undefined;
+
+  constructor(decision: Decision, path: Paths, cost: number) {
+    this.decision = decision;
+    this.path = path;
+    this.cost = cost;
+  }
+
+  /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
+  get limit(): number {
+    return this.decision.limit;
+  }
+
+  /** Tokens left there; -1 if there is no limit. */
+  get remaining(): number {
+    return this.decision.remaining;
+  }
+
+  /** Tokens that are gone. */
+  get used(): number {
+    return this.decision.limit - this.decision.remaining;
+  }
+
+  /** When every bucket is full again; counted from when it is first read. */
+  get resetTime(): Date {
+    this.#resetTime ??= new Date(Date.now() + this.decision.resetAfterMs);
+    return this.#resetTime;
+  }
+}
+
+/** Decides about the requests of one middleware. */
+export class Gate<A extends object, B> {
+  /** Whether requests may be given back what they cost. */
+  readonly refunds: boolean;
+  readonly #options: WebOptions<A, B>;
+  readonly #framework: Framework<A>;
+  readonly #subject: Subject<A, B>;
+  #limiter: Limiter | undefined;  // once it is needed
+  readonly #checks: Checks;
+  readonly #seen = new WeakSet<A>();
+  /** Headers name every limit, and so does the body of a denial. */
+  readonly #call: { readonly cost: number; readonly levels: true };
+
+  constructor(
+    options: WebOptions<A, B>,
+    framework: Framework<A>,
+    subject?: Subject<A, B>,
+  ) {
+    checkNames(options, framework.options);
+    checkKinds(options);
+    this.#options = options;
+    this.#framework = framework;
+    this.#subject = subject ?? subjectOf(options, framework);
+    this.#checks = new Checks(options.validate ?? true);
+    this.refunds = options.skipFailedRequests === true ||
+      options.skipSuccessfulRequests === true;
+    const cost = typeof options.cost === 'number' ? options.cost : 1;
+    this.#call = { cost, levels: true };
+  }
+
+  get limiter(): Limiter {
+    this.#limiter ??= this.#subject.limiter;
+    return this.#limiter;
+  }
+
+  /**
+   * Decides; undefined if the request is to be skipped.  Throws and rejects as
+   * Limiter.authorize does, and with what functions among the options throw.
+   */
+  decide(a: A, b: B): Maybe<RateLimitInfo | undefined> {
+    const skip = this.#options.skip;
+    if (skip === undefined) return this.#decide(a, b);
+    const skips = skip(a, b);
+    if (isPromise(skips)) {
+      return skips.then((yes) => yes ? undefined : this.#decide(a, b));
+    }
+    return skips ? undefined : this.#decide(a, b);
+  }
+
+  #decide(a: A, b: B): Maybe<RateLimitInfo> {
+    const path = this.#subject.pathOf(a, b);
+    const costOf = this.#options.cost;
+    const cost = typeof costOf === 'function' ? costOf(a, b) : this.#call.cost;
+    if (isPromise(path) || isPromise(cost)) {
+      return Promise.all([path, cost]).then(
+        ([paths, tokens]) => this.#ask(a, paths, tokens as number));
+    }
+    return this.#ask(a, path, cost as number);
+  }
+
+  #ask(a: A, path: Paths, cost: number): Maybe<RateLimitInfo> {
+    if (!this.#checks.isOver) this.#look(a, path);
+    const call = cost === this.#call.cost ? this.#call
+      : { cost, levels: true };
+    try {
+      return this.#authorize(path, cost, call);
+    } catch (error) {
+      const repaired = this.#subject.plain?.repaired(path as Path, error);
+      if (repaired === undefined) throw error;
+      return this.#authorize(repaired, cost, call);
+    }
+  }
+
+  #authorize(
+    path: Paths,
+    cost: number,
+    call: AsyncCallOptions,
+  ): Maybe<RateLimitInfo> {
+    const limiter = this.limiter;
+    if (!Array.isArray(path) || !areSeveral(path)) {
+      if (!limiter.isRemote) {
+        return new RateLimitInfo(
+          limiter.authorizeSync(path as Path, call), path, cost);
+      }
+      return limiter.authorize(path as Path, call).then(
+        (decision) => new RateLimitInfo(decision, path, cost),
+        (error) => {
+          const repaired = this.#subject.plain?.repaired(path as Path, error);
+          if (repaired === undefined) throw error;
+          return this.#authorize(repaired, cost, call);
+        });
+    }
+    return limiter.authorizeAll(path, call).then(
+      (decision) => new RateLimitInfo(decision, path, cost));
+  }
+
+  /** Looks for mistakes in the first requests. */
+  #look(a: A, path: Paths): void {
+    const checks = this.#checks;
+    checks.countRequest();
+    if (this.#seen.has(a)) {
+      checks.warn('singleCount', 'LIMITREE_COUNTED_TWICE',
+        'a request was counted twice by one middleware: it is used in two ' +
+        'places that both see the request, such as an app and a router of it');
+    }
+    this.#seen.add(a);
+    if (this.#options.clientIp !== undefined || !Array.isArray(path)) return;
+    const segments: readonly unknown[] = path.flatMap(
+      (one: Segment | Path | Costly) =>
+        typeof one === 'object' && 'path' in one ? one.path : one);
+    const ip = this.#framework.ipOf(a);
+    if (ip === undefined || !segments.includes(ip)) return;
+    checkTrust(checks, this.#framework.trustOf(a));
+    if (this.#options.keyGenerator !== undefined && ip.includes(':')) {
+      checks.warn('ipv6Key', 'LIMITREE_IPV6_KEY',
+        'keyGenerator returns whole IPv6 addresses, of which one client has ' +
+        'as many as it likes: return canonicalIp(ip, 64), or leave ' +
+        'keyGenerator away');
+    }
+  }
+
+  /** Whether a request that came to its end is to be given back its cost. */
+  async settle(info: RateLimitInfo, a: A, b: B, status: number | undefined
+  ): Promise<void> {
+    const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } =
+      this.#options;
+    const { decision } = info;
+    if (decision.limited || decision.unlimited) return;
+    if (decision.source === 'allow') return;  // nothing was charged
+    try {
+      const succeeded = status !== undefined &&
+        (requestWasSuccessful === undefined ? status < 400
+          : await requestWasSuccessful(a, b));
+      const refunds = succeeded ? skipSuccessfulRequests : skipFailedRequests;
+      if (refunds !== true) return;
+      const { path, cost } = info;
+      await (areSeveral(path) ? this.limiter.refundAll(path, { cost })
+        : this.limiter.refund(path, { cost }));
+    } catch (error) {
+      warn('LIMITREE_REFUND_FAILED', 'a request was not given back what it ' +
+        `cost: ${(error as Error).message}`);
+    }
+  }
+
+  /** Forgets what the client with this key has used. */
+  async resetKey(key: Segment): Promise<void> {
+    const { plain } = this.#subject;
+    if (plain === undefined) {
+      refuse('resetKey is for plain limits: here limiter.reset(path) does it');
+    }
+    for (const path of plain.pathsOfKey(key)) {
+      await this.limiter.reset(path);
+    }
+  }
+
+  /** Closes the limiter, if it was made here. */
+  async close(): Promise<void> {
+    await this.#subject.close();
+  }
+}
+
+/** Whether the store failed: which is nobody's mistake, and may pass. */
+export function isStoreTrouble(error: unknown): error is StoreError {
+  return error instanceof StoreError;
+}

@@ -1,0 +1,165 @@
+// What every middleware can be told, whatever the framework.  Names that users
+// of express-rate-limit and @fastify/rate-limit know mean what they know.
+
+import { ConfigError } from '../errors.js';
+import type { ClientIp } from '../address.js';
+import type { Limiter } from '../limiter.js';
+import type { Limits, StoreOptions } from '../limits.js';
+import type { Clock, Costly, Path, Segment } from '../requests.js';
+import type { Maybe } from './maybe.js';
+import type { Validate } from './warnings.js';
+
+/**
+ * The headers of the IETF draft: `"draft-8"` (the same as `"ietf"`) names every
+ * limit, `"draft-7"` and `"draft-6"` (the same as true) the binding one.
+ */
+export type StandardHeaders =
+  boolean | 'ietf' | 'draft-8' | 'draft-7' | 'draft-6';
+
+/**
+ * Options of a middleware.  `A` and `B` are what the framework hands to it,
+ * such as a request and a response.
+ *
+ * What is limited is said in one of three ways: by `limiter` and `path`, by
+ * `limits` and `path`, or by `limit` for each client.
+ */
+export interface WebOptions<A, B> extends StoreOptions {
+  /** Who decides; it stays open when the middleware is gone. */
+  readonly limiter?: Limiter | undefined;
+  /** The limits of a limiter that the middleware makes for itself. */
+  readonly limits?: Limits | undefined;
+  /** Who asks for what; several paths are decided all or nothing. */
+  readonly path?:
+    ((a: A, b: B) => Maybe<Path | readonly (Path | Costly)[]>) | undefined;
+  /** Tokens that a request costs, a whole number.  Default 1. */
+  readonly cost?: number | ((a: A, b: B) => Maybe<number>) | undefined;
+
+  /**
+   * Requests that a client has in `windowMs`: all of them at once if it likes,
+   * and as they are used they come back at an even pace.
+   */
+  readonly limit?: number | ((a: A, b: B) => Maybe<number>) | undefined;
+  /** Another name for `limit`. */
+  readonly max?: number | ((a: A, b: B) => Maybe<number>) | undefined;
+  /** Milliseconds.  Default 60 000. */
+  readonly windowMs?: number | undefined;
+  /**
+   * What the limit is called in headers and in keys of the store; default such
+   * as `"100/1m"`.  Middlewares with one name and one store count together.
+   */
+  readonly name?: string | undefined;
+  /** Tells clients apart; default by their addresses. */
+  readonly keyGenerator?: ((a: A, b: B) => Maybe<Segment>) | undefined;
+  /** Bits of an IPv6 address that make up a client, default 64; false: all. */
+  readonly ipv6Subnet?: number | false | undefined;
+  /** Which address a client has; default as the framework says. */
+  readonly clientIp?: ClientIp | undefined;
+  /** For tests; the time is the system's by default. */
+  readonly clock?: Clock | undefined;
+
+  /** Requests that are let through without being counted. */
+  readonly skip?: ((a: A, b: B) => Maybe<boolean>) | undefined;
+  /** Whether to give back what requests cost that failed. */
+  readonly skipFailedRequests?: boolean | undefined;
+  /** Whether to give back what requests cost that succeeded. */
+  readonly skipSuccessfulRequests?: boolean | undefined;
+  /** Whether a request succeeded; default: its status is below 400. */
+  readonly requestWasSuccessful?:
+    ((a: A, b: B) => Maybe<boolean>) | undefined;
+
+  /** The status of a denial.  Default 429. */
+  readonly statusCode?: number | undefined;
+  /**
+   * The body of a denial: a text, something for JSON, or a function of the
+   * request that returns such.  Default `application/problem+json`.
+   */
+  readonly message?: unknown;
+  /** Default `"draft-8"`. */
+  readonly standardHeaders?: StandardHeaders | undefined;
+  /** Whether to send `X-RateLimit-*`.  Default false. */
+  readonly legacyHeaders?: boolean | undefined;
+  /** Whether to warn of what looks wrong, each thing once.  Default true. */
+  readonly validate?: Validate | undefined;
+}
+
+type Flags<T> = Readonly<Record<keyof T, true>>;
+
+/** The compiler sees that none is forgotten. */
+const STORE: Flags<StoreOptions> = {
+  store: true, maxBuckets: true, timeout: true, connections: true, prefix: true,
+  clientName: true, lowLatency: true, onStoreError: true, localShare: true,
+  denyCache: true, denyCacheSize: true, nearLimit: true, tlsCaFile: true,
+  tlsCertFile: true, tlsKeyFile: true, tlsServerName: true, tlsVerify: true,
+  sentinelUsername: true, sentinelPassword: true,
+};
+
+const WEB: Flags<Omit<WebOptions<never, never>, keyof StoreOptions>> = {
+  limiter: true, limits: true, path: true, cost: true, limit: true, max: true,
+  windowMs: true, name: true, keyGenerator: true, ipv6Subnet: true,
+  clientIp: true, clock: true, skip: true, skipFailedRequests: true,
+  skipSuccessfulRequests: true, requestWasSuccessful: true, statusCode: true,
+  message: true, standardHeaders: true, legacyHeaders: true, validate: true,
+};
+
+/** What other libraries have, and what says the same here. */
+const ADVICE: Readonly<Record<string, string>> = {
+  passOnStoreError: 'say onStoreError: "allow"',
+  skipOnError: 'say onStoreError: "allow"',
+  identifier: 'say name',
+  nameSpace: 'say prefix',
+  redis: 'give the URL of the server as store: "redis://..."',
+  allowList: 'say skip: (request) => ...',
+  errorResponseBuilder: 'say message or handler',
+  enableDraftSpec: 'say standardHeaders: "draft-6"',
+  logger: 'warnings are those of process.emitWarning()',
+};
+
+export function refuse(message: string): never {
+  throw new ConfigError([message]);
+}
+
+/** The options of the store among `options`. */
+export function storeOptionsOf(options: object): StoreOptions {
+  const found = Object.entries(options).filter(
+    ([name, value]) => name in STORE && value !== undefined);
+  return Object.fromEntries(found) as StoreOptions;
+}
+
+/** Refuses what is no option; `more` are those of the framework. */
+export function checkNames(options: object, more: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) {
+    refuse('options must be an object such as {limit: 100, windowMs: 60000}');
+  }
+  for (const name of Object.keys(options)) {
+    if (name in STORE || name in WEB || more.includes(name)) continue;
+    const advice = ADVICE[name];
+    refuse(`there is no option ${name}${advice ? `: ${advice}` : ''}`);
+  }
+}
+
+/** Refuses what is of the wrong kind in JavaScript. */
+export function checkKinds(options: WebOptions<never, never>): void {
+  const given: Record<string, unknown> = { ...options };
+  for (const name of ['path', 'keyGenerator', 'skip', 'requestWasSuccessful',
+                      'clientIp', 'handler']) {
+    const value = given[name];
+    if (value !== undefined && typeof value !== 'function') {
+      refuse(`${name} must be a function, is ${typeof value}`);
+    }
+  }
+  for (const name of ['skipFailedRequests', 'skipSuccessfulRequests',
+                      'legacyHeaders']) {
+    const value = given[name];
+    if (value !== undefined && typeof value !== 'boolean') {
+      refuse(`${name} must be true or false, is ${typeof value}`);
+    }
+  }
+  const { statusCode = 429, store } = options;
+  if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
+    refuse(`statusCode must be 400 to 599, is ${String(statusCode)}`);
+  }
+  if (store !== undefined && typeof store !== 'string') {
+    refuse('store must be a URL such as "redis://127.0.0.1", is ' +
+      typeof store);
+  }
+}

@@ -1,0 +1,171 @@
+// A plain limit, so many requests in so much time for each client, as a tree of
+// limits: what decides it is what decides every other.
+
+import { canonicalIp } from '../address.js';
+import { LimitreeError, invalidArgument } from '../errors.js';
+import type { Path, Segment } from '../requests.js';
+import { isPromise } from './maybe.js';
+import type { Maybe } from './maybe.js';
+import { refuse } from './options.js';
+import type { WebOptions } from './options.js';
+import type { Node, PlainTree } from './plain_tree.js';
+
+/**
+ * The most different limits that one middleware learns of.  Where a limit is
+ * computed for each request, a mistake must not fill the memory.
+ */
+const MAX_LIMITS = 1000;
+
+const UNITS = [
+  ['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000],
+  ['ms', 1]] as const;
+
+/** `900000` as `"15m"`. */
+function durationOf(ms: number): string {
+  const unit = UNITS.find(([, size]) => ms % size === 0) ?? ['ms', 1];
+  return `${ms / unit[1]}${unit[0]}`;
+}
+
+function checkLimit(limit: unknown): void {
+  if (Number.isSafeInteger(limit) && (limit as number) > 0) return;
+  refuse('limit must be a whole number greater than 0, is ' +
+    `${String(limit)}; to let nobody through, do that in a handler of its own`);
+}
+
+function checkWindow(windowMs: unknown): void {
+  if (Number.isSafeInteger(windowMs) && (windowMs as number) > 0) return;
+  refuse('windowMs must be a whole number of milliseconds greater than 0, is ' +
+    String(windowMs));
+}
+
+function prefixOf(ipv6Subnet: unknown): number {
+  if (ipv6Subnet === undefined) return 64;
+  if (ipv6Subnet === false) return 128;
+  if (Number.isInteger(ipv6Subnet)) return ipv6Subnet as number;
+  return refuse('ipv6Subnet must be a number of bits or false, is ' +
+    String(ipv6Subnet));
+}
+
+/** The plain limit of a middleware. */
+export class Plain<A, B> {
+  readonly #tree: PlainTree;
+  readonly #name: string;
+  readonly #period: string;
+  readonly #prefix: number | undefined;  // none: keys are no addresses
+  readonly #limitOf: ((a: A, b: B) => Maybe<number>) | undefined;
+  readonly #keyOf: (a: A, b: B) => Maybe<Segment>;
+  /** Those that a function has returned, once the limiter knows them. */
+  readonly #limits = new Map<number, Promise<void> | true>();
+
+  /** `name` is for a limit that `options` give none. */
+  constructor(
+    tree: PlainTree,
+    options: WebOptions<A, B>,
+    ipOf: (a: A) => string | undefined,
+    name?: string,
+  ) {
+    const { windowMs = 60_000, keyGenerator } = options;
+    const limit = options.limit ?? options.max;
+    checkWindow(windowMs);
+    this.#tree = tree;
+    this.#period = durationOf(windowMs);
+    if (typeof limit === 'function') this.#limitOf = limit;
+    else checkLimit(limit);
+    const isFixed = this.#limitOf === undefined;
+    this.#name = options.name ?? name ??
+      `${isFixed ? String(limit) : 'limits'}/${this.#period}`;
+    if (typeof this.#name !== 'string' || !/^[^*]+$/.test(this.#name)) {
+      refuse(`name must be a text without *, is ${String(this.#name)}`);
+    }
+    if (keyGenerator === undefined) {
+      this.#prefix = prefixOf(options.ipv6Subnet);
+      this.#keyOf = ipOf as (a: A) => string;
+    } else {
+      if (options.ipv6Subnet !== undefined || options.clientIp !== undefined) {
+        refuse('ipv6Subnet and clientIp are for clients that are told apart ' +
+          'by their addresses: keyGenerator can use canonicalIp and clientIp');
+      }
+      this.#keyOf = keyGenerator;
+    }
+    tree.add(this.#name, this.#node(isFixed ? limit as number : undefined));
+  }
+
+  /** The path of a request. */
+  path(a: A, b: B): Maybe<Path> {
+    const key = this.#keyOf(a, b);
+    const limit = this.#limitOf?.(a, b);
+    if (isPromise(key) || isPromise(limit)) {
+      return Promise.all([key, limit]).then(
+        ([one, other]) => this.#pathOf(one, other));
+    }
+    return this.#pathOf(key, limit);
+  }
+
+  /** The paths to all that is known of the client with this key. */
+  pathsOfKey(key: Segment): Path[] {
+    if (this.#limitOf === undefined) return [[this.#name, key]];
+    return [...this.#limits.keys()].map(
+      (limit) => [this.#name, key, String(limit)]);
+  }
+
+  #pathOf(key: Segment, limit: number | undefined): Maybe<Path> {
+    if (key === undefined || key === null) this.#refuseKey();
+    if (limit === undefined && this.#limitOf === undefined) {
+      return [this.#name, key];
+    }
+    const path = [this.#name, key, String(limit)];
+    const known = this.#limits.get(limit as number) ??
+      this.#learn(limit as number);
+    return known === true ? path : known.then(() => path);
+  }
+
+  #refuseKey(): never {
+    throw invalidArgument(this.#prefix !== undefined
+      ? 'the address of the client is unknown: its connection is gone, or it ' +
+        'came by a Unix socket, where keyGenerator, or clientIp with ' +
+        'trustedProxies ["unix", ...], can tell clients apart'
+      : 'keyGenerator must return a string or a whole number');
+  }
+
+  #learn(limit: number): Promise<void> | true {
+    checkLimit(limit);
+    if (this.#limits.size === MAX_LIMITS) {
+      refuse(`${limit} would be one limit too many: there are ${MAX_LIMITS} ` +
+        'different ones already');
+    }
+    this.#limits.set(limit, Promise.resolve());
+    const changed = this.#tree.change(this.#name, this.#node(undefined));
+    this.#limits.set(limit, changed);
+    changed.then(() => this.#limits.set(limit, true),
+                 () => this.#limits.delete(limit));
+    return changed;
+  }
+
+  /** One limit for each client, or those that are known. */
+  #node(limit: number | undefined): Node {
+    const of = (count: number) =>
+      ({ limits: { count, burst: count, period: this.#period } });
+    const known = [...this.#limits.keys()];
+    const client = limit !== undefined ? of(limit) : known.length === 0 ? {}
+      : { children: Object.fromEntries(
+        known.map((count) => [String(count), of(count)])) };
+    const key = this.#prefix === undefined ? {}
+      : { key: 'ip', ipv6_prefix: this.#prefix };
+    return { ...key, children: { '*': client } };
+  }
+
+  /**
+   * Called when the core has refused a path: that with the address without what
+   * some servers put around it, or undefined if that makes no difference.
+   */
+  repaired(path: Path, error: unknown): Path | undefined {
+    if (this.#prefix === undefined || typeof path[1] !== 'string') {
+      return undefined;
+    }
+    if (!(error instanceof LimitreeError) ||
+        error.code !== 'LIMITREE_INVALID_ARGUMENT') return undefined;
+    const address = canonicalIp(path[1]);
+    return address === path[1] ? undefined
+      : [path[0]!, address, ...path.slice(2)];
+  }
+}

@@ -1,0 +1,67 @@
+// The limiter behind plain limits: a tree with one top-level name for each.
+
+import { Limiter } from '../limiter.js';
+import type { LimitTree, StoreOptions } from '../limits.js';
+import type { Clock } from '../requests.js';
+import { refuse } from './options.js';
+
+/** What stands below a top-level name. */
+export type Node = Readonly<Record<string, unknown>>;
+
+export class PlainTree {
+  readonly #options: StoreOptions & { readonly clock?: Clock | undefined };
+  readonly #nodes = new Map<string, Node>();
+  #limiter: Limiter | undefined;
+  #reloaded: Promise<void> = Promise.resolve();
+
+  constructor(
+    options: StoreOptions & { readonly clock?: Clock | undefined },
+  ) {
+    this.#options = options;
+  }
+
+  get isEmpty(): boolean {
+    return this.#nodes.size === 0;
+  }
+
+  get limiter(): Limiter {
+    this.#limiter ??= new Limiter({ ...this.#options, limits: this.#tree() });
+    return this.#limiter;
+  }
+
+  /** Adds a name before the first request; refuses one that is there. */
+  add(name: string, node: Node): void {
+    const before = this.#nodes.get(name);
+    if (before === undefined) {
+      if (this.#limiter !== undefined) {
+        refuse(`the limit ${name} comes too late: requests are served already`);
+      }
+      check(name, node);
+      this.#nodes.set(name, node);
+    } else if (JSON.stringify(before) !== JSON.stringify(node)) {
+      refuse(`there are two different limits with the name ${name}`);
+    }
+  }
+
+  /** Changes what stands below a name; it is known once this has resolved. */
+  change(name: string, node: Node): Promise<void> {
+    this.#nodes.set(name, node);
+    const reloaded = this.#reloaded.then(
+      () => this.limiter.reload(this.#tree()));
+    this.#reloaded = reloaded.catch(() => undefined);
+    return reloaded;
+  }
+
+  async close(): Promise<void> {
+    await this.#limiter?.close();
+  }
+
+  #tree(): LimitTree {
+    return { schema: Object.fromEntries(this.#nodes) };
+  }
+}
+
+/** Lets the core say what it does not take, and where. */
+function check(name: string, node: Node): void {
+  void new Limiter({ limits: { schema: { [name]: node } } }).close();
+}

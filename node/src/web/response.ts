@@ -1,0 +1,43 @@
+// Responses of node:http, which is what Express, Koa and a plain server have.
+
+import type { ServerResponse } from 'node:http';
+
+import type { Headers } from '../headers.js';
+import type { Body } from './answer.js';
+
+/** The fields of the draft are lists: several middlewares add to one. */
+const LISTS = new Set(['RateLimit', 'RateLimit-Policy']);
+
+/** Sets headers, beside those of the middlewares before. */
+export function writeHeaders(response: ServerResponse, headers: Headers): void {
+  for (const name in headers) {
+    const value = headers[name]!;
+    const before = LISTS.has(name) ? response.getHeader(name) : undefined;
+    response.setHeader(
+      name, before === undefined ? value : `${String(before)}, ${value}`);
+  }
+}
+
+/** Answers with a body. */
+export function send(
+  response: ServerResponse,
+  status: number,
+  body: Body,
+): void {
+  response.statusCode = status;
+  response.setHeader('Content-Type', body.type);
+  if (!response.hasHeader('Cache-Control')) {
+    response.setHeader('Cache-Control', 'no-store');
+  }
+  response.end(body.text);
+}
+
+/** Calls once the answer has ended, with whether all of it was sent. */
+export function whenOver(
+  response: ServerResponse,
+  over: (isComplete: boolean) => void,
+): void {
+  let isComplete = false;
+  response.once('finish', () => { isComplete = true; });
+  response.once('close', () => over(isComplete));
+}

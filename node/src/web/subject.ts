@@ -1,0 +1,114 @@
+// What a middleware limits: which limiter it asks, and for which path.
+
+import type { IpRequest } from '../address.js';
+import { Limiter } from '../limiter.js';
+import type { Costly, Path } from '../requests.js';
+import type { Maybe } from './maybe.js';
+import { refuse, storeOptionsOf } from './options.js';
+import type { WebOptions } from './options.js';
+import { Plain } from './plain.js';
+import { PlainTree } from './plain_tree.js';
+import type { Trust } from './warnings.js';
+
+/** One path, or several of which each may have a cost of its own. */
+export type Paths = Path | readonly (Path | Costly)[];
+
+/** What has to be known of a framework. */
+export interface Framework<A> {
+  /** Names of options that only this framework has. */
+  readonly options: readonly string[];
+  /** The address of the client; undefined if there is none. */
+  ipOf(a: A): string | undefined;
+  /** How that was found; looked at in the first requests only. */
+  trustOf(a: A): Trust;
+  /** The headers and the connection, for the option clientIp. */
+  requestOf(a: A): IpRequest;
+}
+
+export interface Subject<A, B> {
+  readonly limiter: Limiter;
+  readonly pathOf: (a: A, b: B) => Maybe<Paths>;
+  /** If it is a plain limit. */
+  readonly plain: Plain<A, B> | undefined;
+  /** Closes the limiter, if it was made here. */
+  close(): Promise<void>;
+}
+
+/** The options that make up a plain limit. */
+export const PLAIN: readonly string[] = [
+  'limit', 'max', 'windowMs', 'name', 'keyGenerator', 'ipv6Subnet',
+  'clientIp'];
+
+/** What `options` say that is limited; throws ConfigError if they do not. */
+export function subjectOf<A, B>(
+  options: WebOptions<A, B>,
+  framework: Framework<A>,
+): Subject<A, B> {
+  const { limiter, limits } = options;
+  if (limiter === undefined && limits === undefined) {
+    const tree = plainTreeOf(options);
+    const close = () => tree.close();
+    return { ...plainSubject(tree, options, framework), close };
+  }
+  checkTree(options);
+  const made = limiter ?? new Limiter({
+    ...storeOptionsOf(options), limits: limits!, clock: options.clock });
+  return { limiter: made, pathOf: options.path!, plain: undefined,
+           close: async () => limiter ? undefined : made.close() };
+}
+
+/** The tree of plain limits with the store that `options` name. */
+export function plainTreeOf(options: WebOptions<never, never>): PlainTree {
+  return new PlainTree({ ...storeOptionsOf(options), clock: options.clock });
+}
+
+/** A plain limit in that tree; `name` is for one that `options` give none. */
+export function plainSubject<A, B>(
+  tree: PlainTree,
+  options: WebOptions<A, B>,
+  framework: Framework<A>,
+  name?: string,
+): Subject<A, B> {
+  checkPlain(options);
+  const { clientIp } = options;
+  const plain = new Plain(
+    tree, options, clientIp === undefined ? (a) => framework.ipOf(a)
+      : (a) => clientIp(framework.requestOf(a)), name);
+  return { get limiter() { return tree.limiter; }, plain,
+           pathOf: (a, b) => plain.path(a, b), close: async () => undefined };
+}
+
+function checkPlain(options: WebOptions<never, never>): void {
+  const { limit, max, path } = options;
+  if (path !== undefined) {
+    refuse('path leads through a tree of limits: give limiter or limits');
+  }
+  if (limit === undefined && max === undefined) {
+    refuse('there are no limits: give limit and windowMs, or limiter and ' +
+      'path, or limits and path');
+  }
+}
+
+function checkTree(options: WebOptions<never, never>): void {
+  const { limiter, limits, path } = options;
+  const what = limiter === undefined ? 'limits' : 'limiter';
+  if (limiter !== undefined) {
+    if (limits !== undefined) {
+      refuse('limiter has its limits: limits cannot be given as well');
+    }
+    if (typeof limiter?.authorizeSync !== 'function') {
+      refuse('limiter must be a Limiter');
+    }
+  }
+  if (path === undefined) {
+    refuse(`${what} needs path, a function such as ` +
+      '(request) => ["ip", request.ip]');
+  }
+  const others = limiter === undefined ? PLAIN
+    : [...PLAIN, 'clock', ...Object.keys(storeOptionsOf(options))];
+  const given: Record<string, unknown> = { ...options };
+  for (const name of others) {
+    if (given[name] === undefined) continue;
+    refuse(`${name} cannot be given together with ${what}`);
+  }
+}

@@ -1,0 +1,96 @@
+// What a program is told about its configuration: each thing once, as a warning
+// of Node's, which names it by a code.
+
+/** The checks that `validate` can turn off one by one. */
+export type Check =
+  | 'trustProxy'
+  | 'xForwardedForHeader'
+  | 'forwardedHeader'
+  | 'ipv6Key'
+  | 'singleCount'
+  | 'creationStack';
+
+export type Validate = boolean | Readonly<Partial<Record<Check, boolean>>>;
+
+/** The codes of the warnings. */
+export type WarningCode =
+  | 'LIMITREE_PERMISSIVE_TRUST_PROXY'
+  | 'LIMITREE_UNTRUSTED_X_FORWARDED_FOR'
+  | 'LIMITREE_UNTRUSTED_FORWARDED'
+  | 'LIMITREE_IPV6_KEY'
+  | 'LIMITREE_COUNTED_TWICE'
+  | 'LIMITREE_CREATED_PER_REQUEST'
+  | 'LIMITREE_REFUND_FAILED';
+
+export function warn(code: WarningCode, message: string): void {
+  process.emitWarning(message, { type: 'LimitreeWarning', code });
+}
+
+/** After so many requests nothing new is expected to turn up. */
+const REQUESTS = 100;
+
+/** What is looked for in the first requests of one middleware. */
+export class Checks {
+  readonly #off: ReadonlySet<string>;
+  readonly #said = new Set<Check>();
+  #left: number;
+
+  constructor(validate: Validate) {
+    const named = typeof validate === 'object' ? Object.entries(validate) : [];
+    this.#off = new Set(
+      named.filter(([, isOn]) => isOn === false).map(([name]) => name));
+    this.#left = validate === false ? 0 : REQUESTS;
+  }
+
+  /** Whether there is still something to look for; false once it was. */
+  get isOver(): boolean {
+    return this.#left === 0;
+  }
+
+  /** A request was looked at. */
+  countRequest(): void {
+    --this.#left;
+  }
+
+  /** Says it, unless that was done or is not wanted. */
+  warn(check: Check, code: WarningCode, message: string): void {
+    if (this.#said.has(check) || this.#off.has(check)) return;
+    this.#said.add(check);
+    warn(code, message);
+  }
+}
+
+/** What a framework knows of how it finds the address of a client. */
+export interface Trust {
+  /** The headers of the request, by their names in lower case. */
+  readonly headers: Readonly<Record<string, unknown>>;
+  /** Whether the address may come from a header. */
+  readonly believes: boolean;
+  /** Whether it does whoever has written that. */
+  readonly believesAll: boolean;
+  /** How to set it right. */
+  readonly advice: string;
+}
+
+/** Looks at a request whose limits are those of its address. */
+export function checkTrust(checks: Checks, trust: Trust): void {
+  const { headers, believes, believesAll, advice } = trust;
+  if (believesAll) {
+    checks.warn('trustProxy', 'LIMITREE_PERMISSIVE_TRUST_PROXY',
+      'every proxy is trusted, so a client can make up its address, and get ' +
+      `around its limits, by sending X-Forwarded-For: ${advice}`);
+    return;
+  }
+  if (believes) return;
+  if (headers['x-forwarded-for'] !== undefined) {
+    checks.warn('xForwardedForHeader', 'LIMITREE_UNTRUSTED_X_FORWARDED_FOR',
+      'a request has X-Forwarded-For, but no proxy is trusted; behind a ' +
+      `proxy all clients would share one limit, the proxy's: ${advice}; ` +
+      'without a proxy a client has made it up, and this can be ignored');
+  } else if (headers['forwarded'] !== undefined) {
+    checks.warn('forwardedHeader', 'LIMITREE_UNTRUSTED_FORWARDED',
+      'a request has the header Forwarded, which nobody reads: if it is your ' +
+      'proxy that writes it, give clientIp: clientIp({header: "forwarded", ' +
+      'trustedProxies: [...]})');
+  }
+}

@@ -1,0 +1,129 @@
+// The programs of docs/node-web.md, that of the README and the examples, over
+// real HTTP.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync,
+         writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+// In the package, or the names of packages would mean nothing.
+mkdirSync('build', { recursive: true });
+const folder = mkdtempSync(join('build', 'web-docs-'));
+after(() => rmSync(folder, { recursive: true }));
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs `use(get)` while the program of that file answers. */
+async function withProgram(file, use) {
+  const port = await freePort();
+  const program = spawn(process.execPath, [file], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'] });
+  let errors = '';
+  program.stderr.on('data', (text) => { errors += text; });
+  const gone = once(program, 'exit');
+  const get = (path = '/', init = {}) =>
+    fetch(`http://localhost:${port}${path}`, init);
+  try {
+    for (;;) {
+      if (program.exitCode !== null) assert.fail(`${file}: ${errors}`);
+      const answer = await get('/there').catch(() => undefined);
+      if (answer !== undefined) break;
+      await sleep(20);
+    }
+    await use(get);
+  } finally {
+    program.kill();
+    await gone;
+  }
+  assert.equal(errors, '');
+}
+
+describe('the page', () => {
+  const text = readFileSync('docs/node-web.md', 'utf8');
+  const blocks = [...text.matchAll(/^## (.*?)$|^```(js|cjs)\n(.*?)^```$/gms)];
+  let title = '';
+  let count = 0;
+  for (const [, heading, kind, code] of blocks) {
+    if (heading !== undefined) {
+      title = heading;
+      continue;
+    }
+    const name = `${++count}.${kind === 'cjs' ? 'cjs' : 'mjs'}`;
+    it(`has a program that works: ${title}`, async () => {
+      const file = join(folder, name);
+      writeFileSync(file, code);
+      await withProgram(file, async (get) => {
+        const answer = await get();
+        assert.equal(answer.status, 200);
+        assert.match(await answer.text(), /hello|\d+ left/);
+        assert.match(answer.headers.get('ratelimit-policy'), /;q=\d+;w=\d+/);
+      });
+    });
+  }
+
+  it('and the README has one', async () => {
+    const readme = readFileSync('README.md', 'utf8');
+    const [, code] = /^```js\n(import express.*?)^```$/ms.exec(readme);
+    const file = join(folder, 'readme.mjs');
+    writeFileSync(file, code);
+    await withProgram(file, async (get) =>
+      assert.match((await get()).headers.get('ratelimit'), /"60\/1m:\*";r=/));
+  });
+
+  it('has a program for each framework', () => assert.ok(count >= 8));
+});
+
+describe('the examples', () => {
+  const trade = { method: 'POST', headers: { 'X-Api-Key': 'alex' } };
+
+  it('limit an Express app', () =>
+    withProgram('examples/express/app.mjs', async (get) => {
+      const prices = await get('/prices');
+      assert.equal(prices.headers.get('ratelimit-policy'),
+                   '"ip:*";q=20;w=10');
+      const first = await get('/trade', trade);
+      assert.deepEqual(await first.json(), { left: 1 });
+      assert.equal((await get('/trade', trade)).status, 200);
+      const denied = await get('/trade', trade);
+      assert.equal(denied.status, 429);
+      assert.deepEqual((await denied.json())['violated-policies'],
+                       ['user:*/trade']);
+      assert.equal((await get('/health')).headers.get('ratelimit'), null);
+    }));
+
+  it('limit a Fastify app', () =>
+    withProgram('examples/fastify/app.mjs', async (get) => {
+      const login = (password) => get('/login', {
+        method: 'POST', headers: { Authorization: `Basic ${password}` } });
+      const right = 'YWxleDpzZWNyZXQ=';
+      for (let i = 0; i < 5; ++i) {
+        assert.equal((await login(right)).status, 200);
+      }
+      const found = [];
+      for (let i = 0; i < 4; ++i) found.push((await login('x')).status);
+      assert.deepEqual(found, [401, 401, 401, 429]);
+      const report = await get('/report');
+      assert.deepEqual(await report.json(), { left: 14 });
+      assert.equal((await get('/health')).headers.get('ratelimit'), null);
+    }));
+
+  it('are short', () => {
+    for (const name of ['express', 'fastify']) {
+      const code = readFileSync(`examples/${name}/app.mjs`, 'utf8');
+      assert.ok(code.split('\n').length <= 40, name);
+    }
+  });
+});
