@@ -24,7 +24,9 @@ if not settings.configured:
         SECRET_KEY="of the tests", ALLOWED_HOSTS=["*"], DEBUG=False,
         ROOT_URLCONF="django_site", USE_TZ=True,
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3",
-                               "NAME": ":memory:"}},
+                               # Of all threads of this process.
+                               "NAME": "file:limitree?mode=memory"
+                                       "&cache=shared"}},
         SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies",
         INSTALLED_APPS=["django.contrib.auth",
                         "django.contrib.contenttypes",

@@ -208,6 +208,33 @@ def test_no_address():
         keys.ip(request)
 
 
+@pytest.fixture(scope="module")
+def users():
+    call_command("migrate", verbosity=0)
+    from django.contrib.auth.models import User
+
+    return [User.objects.create_user(name) for name in ("alex", "bob")]
+
+
+@both
+def test_users_of_the_database(is_async, users):
+    """They are loaded by the thread that Django keeps for its database."""
+    url = "/async/mine" if is_async else "/mine"
+    with limits(DEFAULT="20/h", KEY="user"):
+        for user in users:
+            client = AsyncClient() if is_async else Client()
+            client.force_login(user)
+
+            def ask():
+                response = client.get(url)
+                return asyncio.run(response) if is_async else response
+
+            assert [ask().status_code for _ in range(17)] == [200] * 16 + [429]
+            left = limiter().peek("user", str(user.pk), cost=0)
+            assert left.remaining == 0
+            assert '"view:default/*/20/1h";r=2;' in ask()["RateLimit"]
+
+
 # ---- What is answered -------------------------------------------------------
 
 
@@ -333,7 +360,6 @@ def test_store_of_a_cache(alias, store):
 
 def errors(**settings):
     """Returns {id: text} of what the checks say."""
-    gc.collect()  # views of other tests
     with override_settings(**settings):
         return {one.id: one.msg for one in run_checks(tags=["limitree"])}
 
@@ -428,6 +454,7 @@ def test_unknown_paths():
 
 
 def test_middleware():
+    gc.collect()  # views of other tests
     base = {"LIMITS": django_site.LIMITS}
     assert "limitree.W002" in errors(MIDDLEWARE=[], LIMITREE=base)
     assert "not in MIDDLEWARE" in errors(
@@ -441,6 +468,7 @@ def test_middleware():
 
 
 def test_looks_wrong():
+    gc.collect()
     assert list(errors()) == ["limitree.W001"]
     assert errors(DEBUG=True) == {}
     assert errors(LIMITREE={**base(), "STORE": "redis://localhost"}) == {}
