@@ -442,13 +442,22 @@ def test_what_the_limiter_refuses(value, text):
             Client().get("/plain")
 
 
+def test_the_name_of_our_own_tree():
+    """It is told before the first request for a rate."""
+    mine = {"LIMITS": {"schema": {"view": {}}}}
+    assert "view" in errors(LIMITREE=mine)["limitree.E001"]
+    with override_settings(LIMITREE=mine):
+        with pytest.raises(ImproperlyConfigured, match="view"):
+            Client().get("/plain")
+
+
 def test_unknown_paths():
     found = errors(LIMITREE={"LIMITS": django_site.LIMITS,
                              "PATHS": [("usr", keys.ip)]})
     assert "PATHS" in found["limitree.E004"] and "usr" in found["limitree.E004"]
     with override_settings(LIMITREE={"LIMITS": {"schema": {"hard": {}}}}):
         found = [one.msg for one in run_checks(tags=["limitree"])]
-    assert ('django_site.trade: unknown root "user", the tree has: hard'
+    assert ('django_site.trade: unknown root "user", the tree has: view, hard'
             in found)
     assert [one for one in found if one.startswith("a class: unknown root")]
 
@@ -507,6 +516,12 @@ def test_manage():
         assert manage("reset", "user", "alex", "trade", leaf=True)
         assert "6/6" in manage("show", "user", "alex", "trade")
         assert "10/16" in manage("show", "user", "alex", "trade")
+        for _ in range(3):
+            Client().get("/rated")
+        rate = "view", "django_site.rated", "127.0.0.1", "2/1m"
+        assert "0/2" in manage("show", *rate)
+        manage("reset", *rate)
+        assert "2/2" in manage("show", *rate)
         manage("reset", "user", "alex")
         assert "16/16" in manage("show", "user", "alex")
         assert manage("show", "free") == "no limit lies on this path\n"
@@ -519,7 +534,11 @@ def test_manage():
 
 
 def test_manage_in_memory():
-    assert "user:*\n" in manage("check")
+    with limits(DEFAULT="7/m"):
+        shown = manage("check").splitlines()
+    assert {"user:*", "view:default/*/7/1m", "view:django_site.rated/*/3/1h"
+            } <= set(shown)
+    assert not [line for line in shown if "dummy" in line]
     for arguments in (["ping"], ["show", "user", "a"], ["reset", "user", "a"]):
         with pytest.raises(CommandError, match="memory://"):
             manage(*arguments)

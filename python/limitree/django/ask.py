@@ -49,10 +49,13 @@ class Ask:
 
     async def settle(self) -> None:
         """Await what async key functions have returned."""
+        known: dict[int, Any] = {}  # several limits of a rate share a key
         for path in self.paths:
             for place, part in enumerate(path):
                 if inspect.isawaitable(part):
-                    path[place] = text_of(await part)
+                    if id(part) not in known:
+                        known[id(part)] = part, text_of(await part)
+                    path[place] = known[id(part)][1]
 
 
 def text_of(value: Any) -> Any:

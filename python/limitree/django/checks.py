@@ -12,6 +12,7 @@ from django.urls import URLResolver, get_resolver
 from limitree.django import conf, decorators
 from limitree.django.conf import NO_LIMITS, Conf, Mistake
 from limitree.django.rule import Rule
+from limitree.django.site import ROOT
 from limitree.errors import ConfigError
 from limitree.limiter import Limiter
 
@@ -35,6 +36,7 @@ def _limiter(found: Conf) -> Iterator[Mistake]:
     limits = NO_LIMITS if found.limits is None else found.limits
     try:
         limiter = Limiter(limits)
+        limiter.put_beside({ROOT: {}})
     except ConfigError as error:
         for text in error.messages:
             yield Mistake("limitree.E001", text)
@@ -54,17 +56,18 @@ def _limiter(found: Conf) -> Iterator[Mistake]:
 def _rules(found: Conf) -> Iterator[tuple[Rule, str]]:
     for path in found.paths:
         yield Rule(path), "LIMITREE['PATHS']"
-    _import_views(get_resolver())
-    for rule, group in list(decorators.known.items()):
-        # method_decorator tries its decorators on a function of its own.
-        yield rule, ("a class" if ".<locals>.dummy" in group else group)
+    import_views()
+    for rule, groups in list(decorators.known.items()):
+        for group in sorted(groups):
+            # method_decorator tries its decorators on a function of its own.
+            yield rule, ("a class" if ".<locals>.dummy" in group else group)
 
 
-def _import_views(resolver: URLResolver) -> None:
+def import_views(resolver: URLResolver | None = None) -> None:
     """Have all views imported, and with them decorated."""
-    for pattern in resolver.url_patterns:
+    for pattern in (resolver or get_resolver()).url_patterns:
         if isinstance(pattern, URLResolver):
-            _import_views(pattern)
+            import_views(pattern)
 
 
 def _path(limiter: Limiter, rule: Rule, where: str) -> Iterator[Mistake]:
@@ -94,13 +97,16 @@ def _middleware(found: Conf) -> Iterator[CheckMessage]:
                           "MIDDLEWARE",
                           hint="They answer with 403 instead of 429, and "
                           "without headers.", id="limitree.W002")
-    elif _asks_for_user(found) and (
-            _AUTHENTICATION in names[places[0]:]
-            or not any("uth" in name for name in names[:places[0]])):
+    elif _asks_for_user(found) and not _sets_user(names[:places[0]]):
         yield Error("LimitreeMiddleware asks for request.user before "
                     "AuthenticationMiddleware has set it",
                     hint=f"Put it behind {_AUTHENTICATION!r}.",
                     id="limitree.E006")
+
+
+def _sets_user(names: list[str]) -> bool:
+    """Whether one of these middlewares is for that, Django's or another."""
+    return any("auth" in name.lower() for name in names)
 
 
 def _asks_for_user(found: Conf) -> bool:

@@ -38,6 +38,8 @@ def get_usage(request: HttpRequest, group: str | None = None,
     the request is not limited: by its method, or as the rate is None.  Raises
     TypeError without a group and a function, or without a rate, and what the
     limiter raises.
+
+    It waits for the store: async views have ``limitree.django.async_limiter``.
     """
     if group is None:
         if fn is None:

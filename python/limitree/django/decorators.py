@@ -30,8 +30,9 @@ from limitree.django.steps import Bound, Step, steps_of
 
 View = TypeVar("View", bound=Callable[..., Any])
 
-#: The rules of all views that are decorated, for the system checks.
-known: weakref.WeakKeyDictionary[Rule, str] = weakref.WeakKeyDictionary()
+#: The rules of all views that are decorated, and the groups they are counted
+#: by there: for the system checks and `manage.py limitree`.
+known: weakref.WeakKeyDictionary[Rule, set[str]] = weakref.WeakKeyDictionary()
 
 
 def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
@@ -90,7 +91,7 @@ def _limited(bound: Bound, view: View) -> View:
         rules += mark.rules
         view = mark.view  # type: ignore[assignment]
     if not isinstance(view, functools.partial):  # those come with each request
-        known[bound.rule] = group_of(view)
+        known.setdefault(bound.rule, set()).add(bound.group)
     steps = steps_of(rules)
     limited = (_limited_awaited if iscoroutinefunction(view)
                else _limited_sync)(view, steps)

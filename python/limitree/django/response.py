@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
-from asgiref.sync import async_to_sync, iscoroutinefunction
+from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -39,8 +38,9 @@ async def too_many_awaited(site: Site, request: HttpRequest,
     view = site.conf.view
     if view is None:
         return _problem(error.decision)
-    response = view(request, error)
-    return await response if inspect.isawaitable(response) else response
+    if not iscoroutinefunction(view):  # it may wait, as views may
+        view = sync_to_async(view)
+    return await view(request, error)
 
 
 def unavailable(error: StoreError) -> HttpResponse:
@@ -69,7 +69,9 @@ def add_headers(site: Site, record: Record, response: HttpResponseBase) -> None:
         pairs = combined(told, conf.headers, conf.legacy_reset)
     headers = response.headers
     for name, value in pairs:
-        headers[name] = value
+        # A view that ran although it was over a limit has nothing to retry.
+        if name != "Retry-After" or response.status_code >= 400:
+            headers[name] = value
 
 
 def _of_limiters_elsewhere(decisions: list[Decision]) -> Headers:

@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from limitree.demand import Segment
 from limitree.django import keys
 from limitree.django.ask import text_of
-from limitree.plain import parse
+from limitree.plain import PlainLimits
 
 if TYPE_CHECKING:
     from limitree.django.ask import Ask
@@ -57,6 +57,8 @@ class Rule:
             check_path(path)
         elif path:
             raise TypeError("a path of the tree and a rate exclude each other")
+        if group is not None and (not group or "*" in group):
+            raise ValueError(f"a group must be a name without *, is {group!r}")
         if isinstance(method, str):
             method = (method,)
         #: Segments, or one function that returns the path, or None for none.
@@ -184,7 +186,7 @@ def check_rate(rate: Any) -> Any:
     """Return `rate`; raises ConfigError or TypeError if it is none."""
     text = text_of_rate(rate)
     if not NOTHING.match(text):
-        parse(text)
+        PlainLimits().rule(text, "any")
     return rate
 
 

@@ -39,6 +39,7 @@ class Site:
             **found.options)
         # The same limiter, for threads: they share connections and deny cache.
         self.limiter: Limiter = self.awaited._limiter
+        self._plain.update(self.limiter)  # the name must be free
         self.is_remote = self.limiter.is_remote
         self.key = found.key
         self._rules = _rules_of(found) if found.enabled else []
@@ -64,6 +65,21 @@ class Site:
             cost = 2  # of one token
         for name in plain.names:
             ask.add([ROOT, group, key, name], cost)
+
+    def know_rates(self) -> None:
+        """Have the tree know the rates that views have, before one is asked."""
+        from limitree.django.decorators import known
+
+        rules = [(rule, {rule.group or ""}) for rule in self._rules]
+        for rule, groups in [*rules, *known.items()]:
+            if rule.rate is not None and not callable(rule.rate):
+                for group in groups:
+                    if ".<locals>.dummy" not in group:  # of method_decorator
+                        self._add(group, rule.rate)
+
+    def know_rate(self, group: str, name: str) -> None:
+        """The same for one rate, by the name it has in the tree."""
+        self._add(group, name.replace("-burst", " burst "))
 
     def _add(self, group: str, rate: RateText) -> tuple[PlainRule, bool]:
         text = text_of_rate(rate)

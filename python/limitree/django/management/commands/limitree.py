@@ -9,8 +9,9 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
+from limitree.django.checks import import_views
 from limitree.django.current import current
-from limitree.django.site import Site
+from limitree.django.site import ROOT, Site
 from limitree.errors import StoreError
 
 
@@ -34,11 +35,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             site = current()
+            path = options.get("path", ())
+            if len(path) == 4 and path[0] == ROOT:
+                site.know_rate(path[1], path[3])
             getattr(self, "_" + options["action"])(site, options)
         except (ImproperlyConfigured, ValueError, StoreError) as error:
             raise CommandError(str(error)) from error
 
     def _check(self, site: Site, options: dict[str, Any]) -> None:
+        import_views()
+        site.know_rates()
         found = [stats.policy for stats in site.limiter.limit_stats()]
         for policy in found:
             self.stdout.write(policy)
