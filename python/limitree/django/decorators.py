@@ -103,7 +103,7 @@ def _limited(bound: Bound, view: View) -> View:
 def _limited_sync(view: Callable[..., Any], steps: list[Step]
                   ) -> Callable[..., Any]:
     def limited(request: Any, *args: Any, **kwargs: Any) -> Any:
-        record = record_of(request)
+        record = getattr(request, "limitree", None) or record_of(request)
         site = current()
         if site.conf.enabled:
             if record.is_asgi and _on_event_loop():

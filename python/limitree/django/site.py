@@ -64,7 +64,8 @@ class Site:
         if not fits:
             cost = 2  # of one token
         for name in plain.names:
-            ask.add([ROOT, group, key, name], cost)
+            ask.paths.append([ROOT, group, key, name])
+            ask.costs.append(cost)
 
     def know_rates(self) -> None:
         """Have the tree know the rates that views have, before one is asked."""

@@ -37,6 +37,8 @@ class Step:
 
     def __init__(self, rules: list[Bound]) -> None:
         self.rules = rules
+        #: Of the only rule, if it is one whose charge waits for the response.
+        self._when = rules[0].rule.deduct_when
 
     def decide(self, site: Site, record: Record, request: HttpRequest,
                args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -45,8 +47,10 @@ class Step:
         ask = self._ask(site, request, args, kwargs)
         if not ask.paths:
             return None
-        deferred = self.rules[0].rule.deduct_when is not None
-        decision = (ask.peek if deferred else ask.authorize)(site.limiter)
+        if self._when is None:
+            decision = ask.authorize(site.limiter)
+        else:
+            decision = ask.peek(site.limiter)
         return self._note(record, request, decision, ask)
 
     async def decide_awaited(self, site: Site, record: Record,
@@ -59,12 +63,12 @@ class Step:
         if not ask.paths:
             return None
         await ask.settle()
-        deferred = self.rules[0].rule.deduct_when is not None
-        if not record.is_asgi:
-            decision = (ask.peek if deferred else ask.authorize)(site.limiter)
-            return self._note(record, request, decision, ask)
-        decision = await (ask.peek_awaited if deferred
-                          else ask.authorize_awaited)(site.awaited)
+        if self._when is None:
+            decision = (await ask.authorize_awaited(site.awaited)
+                        if record.is_asgi else ask.authorize(site.limiter))
+        else:
+            decision = (await ask.peek_awaited(site.awaited)
+                        if record.is_asgi else ask.peek(site.limiter))
         return self._note(record, request, decision, ask)
 
     def _ask(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
@@ -77,16 +81,14 @@ class Step:
     def _note(self, record: Record, request: Any, decision: Decision, ask: Ask
               ) -> Decision | None:
         record.decisions.append(decision)
-        rule = self.rules[0].rule
-        limited = decision.limited
-        if limited:
+        if decision.limited:
             request.limited = True
-        if limited and rule.block:
-            record.denial = decision
-            return decision
-        if rule.deduct_when is not None:
+            if self.rules[0].rule.block:
+                record.denial = decision
+                return decision
+        if self._when is not None:
             if not record.has_middleware:
                 raise RuntimeError("deduct_when needs LimitreeMiddleware, "
                                    "which sees the response")
-            record.deferred.append(Deferred(ask, rule.deduct_when))
+            record.deferred.append(Deferred(ask, self._when))
         return None
