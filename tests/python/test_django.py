@@ -278,9 +278,9 @@ def test_what_makes_no_sense(arguments, message):
 
 
 def test_what_makes_no_sense_of_a_path():
-    for path in [("user", None), ("user", 7), (None,)]:
+    for segments in [("user", None), ("user", 7), (None,)]:
         with pytest.raises(TypeError, match="texts and functions"):
-            ratelimit(*path)
+            ratelimit(*segments)
     with pytest.raises(TypeError, match="exclude each other"):
         ratelimit("user", "a", rate="5/m")
     with pytest.raises(TypeError, match="a group must be a text"):
