@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import inspect
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -208,11 +209,15 @@ class RouteLimit:
             extension._add_to_blueprint(target, rule)
             return None
 
+        is_async = inspect.iscoroutinefunction(target)
+
         @functools.wraps(target)
         def limited(*args: Any, **kwargs: Any) -> Any:
             # Decided already, unless this is a function that the view calls.
             extension._ask_once(rule)
-            return flask.current_app.ensure_sync(target)(*args, **kwargs)
+            if is_async:
+                return flask.current_app.ensure_sync(target)(*args, **kwargs)
+            return target(*args, **kwargs)
 
         setattr(limited, RULES, [*getattr(target, RULES, ()),
                                  (extension, rule)])
