@@ -313,14 +313,16 @@ def test_the_address_of_the_client(app):
             get_remote_address()
 
 
-@pytest.mark.parametrize("trust", [
-    {"LIMITREE_TRUSTED_PROXIES": ["10.0.0.0/8"]}, {"LIMITREE_TRUSTED_HOPS": 1}])
-def test_the_address_behind_a_proxy(app, trust):
+@pytest.mark.parametrize("trust, peer", [
+    ({"LIMITREE_TRUSTED_PROXIES": ["10.0.0.0/8"]}, "10.0.0.1"),
+    ({"LIMITREE_TRUSTED_PROXIES": ["unix"]}, ""),
+    ({"LIMITREE_TRUSTED_HOPS": 1}, "10.0.0.1")])
+def test_the_address_behind_a_proxy(app, trust, peer):
     app.config.update(trust, LIMITREE_DEFAULT="1/hour")
     Limiter(app=app)
     app.get("/", endpoint="x")(lambda: "")
     client = app.test_client()
-    found = [client.get("/", environ_base={"REMOTE_ADDR": "10.0.0.1"},
+    found = [client.get("/", environ_base={"REMOTE_ADDR": peer},
                         headers={"X-Forwarded-For": told}).status_code
              for told in ("192.0.2.1", "192.0.2.2", "192.0.2.3, 192.0.2.1")]
     assert found == [200, 200, 429]

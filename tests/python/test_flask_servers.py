@@ -14,7 +14,7 @@ import pytest
 
 import limitree
 from limitree.flask import Limiter
-from servers import redis_server
+from servers import redis_server, wait_for
 from web_servers import gunicorn
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -28,6 +28,19 @@ def running(factory, store, *options, **environment):
         limits = httpx.Limits(max_keepalive_connections=0)
         with httpx.Client(base_url=url, limits=limits) as client:
             yield client
+
+
+@contextlib.contextmanager
+def running_again(process):
+    """The server that `process` was, on the same socket, with nothing kept."""
+    again = subprocess.Popen(process.args, stdout=subprocess.DEVNULL)
+    try:
+        path = process.args[process.args.index("--unixsocket") + 1]
+        wait_for(path, again)
+        yield
+    finally:
+        again.kill()
+        again.wait()
 
 
 def wait_for_workers(client, count):
@@ -94,7 +107,13 @@ def test_the_store_is_killed_and_comes_back(on_error, code):
                 assert {answer.headers["Retry-After"]
                         for answer in answers} == {"1"}
             # A view without limits does not care.
-            assert client.get("/nothing").status_code == 404
+            assert client.get("/pid").status_code == 200
+            with running_again(process):
+                # Its buckets are full, and of it alone 38 are left at some time.
+                deadline, left = time.monotonic() + 30, ""
+                while '/40/1h";r=38' not in left:
+                    assert time.monotonic() < deadline, left
+                    left = client.get("/plain").headers.get("RateLimit", "")
 
 
 def test_after_the_response_without_a_store(caplog):

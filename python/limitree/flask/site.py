@@ -281,10 +281,11 @@ class Site:
         if self.core.is_remote:
             raise RuntimeError("buckets in a store are not forgotten all at "
                                "once: reset a caller, or empty the store")
-        self.core.close()
+        old = self.core
         self.plain = PlainLimits()
         self.core = self._new_core()
         self._bounds = {}
+        old.close()
 
 
 def limits_of(decision: Decision, asked: Asked) -> list[RequestLimit]:
