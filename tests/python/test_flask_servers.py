@@ -109,7 +109,7 @@ def test_the_store_is_killed_and_comes_back(on_error, code):
             # A view without limits does not care.
             assert client.get("/pid").status_code == 200
             with running_again(process):
-                # Its buckets are full, and of it alone 38 are left at some time.
+                # Its buckets are full, and of it alone 38 are left at a time.
                 deadline, left = time.monotonic() + 30, ""
                 while '/40/1h";r=38' not in left:
                     assert time.monotonic() < deadline, left
