@@ -10,8 +10,7 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { Limiter } from './limiter.js';
 import type { Segment } from './requests.js';
 import { Answers, forFramework } from './web/answer.js';
-import { Gate } from './web/gate.js';
-import type { RateLimitInfo } from './web/gate.js';
+import { Gate, RateLimitInfo } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
 import { send, whenOver, writeHeaders } from './web/response.js';
@@ -116,10 +115,10 @@ export function rateLimit(options: ExpressOptions): RateLimit {
   ): unknown {
     const { statusCode } = answers;
     if (handler !== undefined) {
-      const message = answers.messageOf(info.decision);
+      const message = answers.messageOf(info);
       return handler(request, response, next, { statusCode, message });
     }
-    const body = answers.bodyOf(info.decision, request, response);
+    const body = answers.bodyOf(info, request, response);
     if (isPromise(body)) {
       return body.then((one) => send(response, statusCode, one));
     }
@@ -135,7 +134,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     if (info === undefined) return next();
     if (response.headersSent) return undefined;
     (request as unknown as Record<string, unknown>)[property] = info;
-    writeHeaders(response, answers.headersOf(info.decision));
+    writeHeaders(response, answers.headersOf(info));
     if (info.decision.limited) return deny(request, response, next, info);
     if (gate.refunds) {
       whenOver(response, (isComplete) => void gate.settle(
@@ -149,15 +148,15 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     response: Response,
     next: NextFunction,
   ): void => {
-    const fail = (error: unknown) => next(forFramework(error));
     try {
       const info = gate.decide(request, response);
-      const done = isPromise(info)
-        ? info.then((one) => go(request, response, next, one))
-        : go(request, response, next, info);
-      if (isPromise(done)) done.then(undefined, fail);
+      const done = info instanceof RateLimitInfo || info === undefined
+        ? go(request, response, next, info)
+        : info.then((one) => go(request, response, next, one));
+      if (!isPromise(done)) return;
+      done.then(undefined, (error) => next(forFramework(error)));
     } catch (error) {
-      fail(error);
+      next(forFramework(error));
     }
   };
   return Object.assign(middleware, {

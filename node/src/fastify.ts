@@ -191,7 +191,7 @@ function hookOf(
       await handler(request, reply, info);
       return;
     }
-    const body = await answers.bodyOf(info.decision, request, reply);
+    const body = await answers.bodyOf(info, request, reply);
     if (!reply.hasHeader('cache-control')) {
       reply.header('cache-control', 'no-store');
     }
@@ -209,7 +209,7 @@ function hookOf(
     if (info === undefined) return done();
     request.rateLimit = info;
     // On the raw response they are there for who writes to it directly, too.
-    writeHeaders(reply.raw, answers.headersOf(info.decision));
+    writeHeaders(reply.raw, answers.headersOf(info));
     if (info.decision.limited) {
       deny(request, reply, info).catch((error: Error) => done(error));
       return undefined;

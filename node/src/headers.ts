@@ -119,8 +119,9 @@ function ietf(rows: Rows | undefined, found: Headers): void {
     if (!counts(numbers)) continue;
     const policy = name.policyItem(numbers[at.LEVEL_LIMIT]!,
                                    numbers[at.WINDOW_NS]!);
-    const state = name.quoted + ';r=' + numbers[at.LEVEL_REMAINING]! +
-      nextUnit(numbers);
+    const state = name.quoted + stateOf(
+      numbers[at.LEVEL_LIMIT]!, numbers[at.LEVEL_REMAINING]!,
+      numbers[at.WINDOW_NS]!, numbers[at.LEVEL_RESET_AFTER_NS]!);
     policies = policies === '' ? policy : policies + ', ' + policy;
     states = states === '' ? state : states + ', ' + state;
   }
@@ -129,15 +130,22 @@ function ietf(rows: Rows | undefined, found: Headers): void {
   found['RateLimit'] = states;
 }
 
-/** `;t=` and the seconds until one token more is there, or nothing if full. */
-function nextUnit(numbers: readonly number[]): string {
-  const resetAfter = numbers[at.LEVEL_RESET_AFTER_NS]!;
-  if (resetAfter === 0) return '';
+/**
+ * `;r=`, and `;t=` with the seconds until one token more is there unless the
+ * bucket is full.
+ */
+export function stateOf(
+  limit: number,
+  remaining: number,
+  windowNs: number,
+  resetAfterNs: number,
+): string {
+  if (resetAfterNs === 0) return ';r=' + remaining;
   // What is missing comes back at an even pace, the last of it at the reset.
-  const limit = numbers[at.LEVEL_LIMIT]!;
-  const pace = Math.floor(numbers[at.WINDOW_NS]! / limit);
-  const others = Math.max(0, limit - numbers[at.LEVEL_REMAINING]! - 1);
-  return ';t=' + Math.max(1, ceilSeconds(resetAfter - others * pace));
+  const pace = Math.floor(windowNs / limit);
+  const others = Math.max(0, limit - remaining - 1);
+  const wait = ceilSeconds(resetAfterNs - others * pace);
+  return ';r=' + remaining + ';t=' + Math.max(1, wait);
 }
 
 function policies(rows: Rows | undefined, found: Headers): void {

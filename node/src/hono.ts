@@ -93,7 +93,7 @@ export function rateLimit(options: HonoOptions): RateLimit {
 
   async function deny(context: Context, info: RateLimitInfo) {
     if (handler !== undefined) return handler(context, info);
-    const body = await answers.bodyOf(info.decision, context, undefined);
+    const body = await answers.bodyOf(info, context, undefined);
     return new Response(body.text, {
       status: answers.statusCode,
       headers: { 'Content-Type': body.type, 'Cache-Control': 'no-store' } });
@@ -114,7 +114,7 @@ export function rateLimit(options: HonoOptions): RateLimit {
     } else {
       await next();
     }
-    addHeaders(context, answers.headersOf(decision));
+    addHeaders(context, answers.headersOf(info));
     if (gate.refunds && !decision.limited) {
       await gate.settle(info, context, undefined, context.res.status);
     }

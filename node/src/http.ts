@@ -91,7 +91,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
       const done = handler(request, response, info);
       return isPromise(done) ? done.then(() => true as const) : true;
     }
-    const body = answers.bodyOf(info.decision, request, response);
+    const body = answers.bodyOf(info, request, response);
     if (isPromise(body)) {
       return body.then((one) => {
         send(response, answers.statusCode, one);
@@ -110,7 +110,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
     if (info === undefined) return false;
     infos.set(request, info);
     if (response.headersSent) return info.decision.limited;
-    writeHeaders(response, answers.headersOf(info.decision));
+    writeHeaders(response, answers.headersOf(info));
     if (info.decision.limited) return deny(request, response, info);
     if (gate.refunds) {
       whenOver(response, (isComplete) => void gate.settle(

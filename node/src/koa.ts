@@ -90,7 +90,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
       await handler(context, info);
       return;
     }
-    const body = await answers.bodyOf(info.decision, context, undefined);
+    const body = await answers.bodyOf(info, context, undefined);
     context.status = answers.statusCode;
     context.body = body.text;
     context.type = body.type;
@@ -105,7 +105,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
     info: RateLimitInfo,
   ): Promise<void> {
     context.state[property] = info;
-    const headers = answers.headersOf(info.decision);
+    const headers = answers.headersOf(info);
     writeHeaders(context.res, headers);
     if (info.decision.limited) return deny(context, info);
     if (gate.refunds) {

@@ -1,7 +1,7 @@
 // What a client is told: headers on every answer, the body of a denial, and
 // what a framework makes of an error of the store.
 
-import type { Decision } from '../decision.js';
+import type { RateLimitInfo } from './gate.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { refuse } from './options.js';
@@ -30,35 +30,40 @@ function styleOf(standard: StandardHeaders | undefined): HeaderStyle {
     `false, is ${String(standard)}`);
 }
 
+const NONE: Headers = {};
+
 /** What one middleware tells clients. */
 export class Answers<A, B> {
   readonly statusCode: number;
   readonly #style: HeaderStyle;
   readonly #legacy: 'epoch' | 'delta' | undefined;
   readonly #message: unknown;
+  readonly #isSilent: boolean;
 
   constructor(options: WebOptions<A, B>, reset: 'epoch' | 'delta') {
     this.statusCode = options.statusCode ?? 429;
     this.#style = styleOf(options.standardHeaders);
     this.#legacy = options.legacyHeaders === true ? reset : undefined;
     this.#message = options.message;
+    this.#isSilent = this.#style === 'none' && this.#legacy === undefined;
   }
 
   /** The headers that say what a client has left. */
-  headersOf(decision: Decision): Headers {
-    const headers = decision.headers(this.#style);
+  headersOf({ decision, known }: RateLimitInfo): Headers {
+    if (this.#isSilent) return NONE;
+    const headers = known === undefined ? decision.headers(this.#style)
+      : known.headersOf(decision, this.#style);
     if (this.#legacy === undefined) return headers;
     return Object.assign(
       headers, decision.headers('legacy', { reset: this.#legacy }));
   }
 
   /** The body of a denial. */
-  bodyOf(decision: Decision, a: A, b: B): Maybe<Body> {
+  bodyOf(info: RateLimitInfo, a: A, b: B): Maybe<Body> {
     const message = this.#message;
     if (message === undefined) {
-      const problem = { ...decision.problem(), status: this.statusCode };
       return { type: 'application/problem+json',
-               text: JSON.stringify(problem) };
+               text: JSON.stringify(this.#problemOf(info)) };
     }
     if (typeof message !== 'function') return toBody(message);
     const made = (message as (a: A, b: B) => unknown)(a, b);
@@ -66,9 +71,14 @@ export class Answers<A, B> {
   }
 
   /** What `message` says, or the members of the problem. */
-  messageOf(decision: Decision): unknown {
-    return this.#message ??
-      { ...decision.problem(), status: this.statusCode };
+  messageOf(info: RateLimitInfo): unknown {
+    return this.#message ?? this.#problemOf(info);
+  }
+
+  #problemOf({ decision, known }: RateLimitInfo): object {
+    const problem = known === undefined ? decision.problem()
+      : known.problemOf(decision);
+    return { ...problem, status: this.statusCode };
   }
 }
 

@@ -6,6 +6,7 @@ import { StoreError } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import type {
   AsyncCallOptions, Costly, Path, Segment } from '../requests.js';
+import { KnownLimit } from './known.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { checkKinds, checkNames, refuse } from './options.js';
@@ -20,16 +21,26 @@ function areSeveral(paths: Paths): paths is readonly (Path | Costly)[] {
 
 /** What was decided about a request, as handlers find it there. */
 export class RateLimitInfo {
+  /** With its levels, but for a plain limit in memory. */
   readonly decision: Decision;
   /** The path, or the paths, that were asked for. */
   readonly path: Paths;
   readonly cost: number;
+  /** @internal What a plain limit is called. */
+  readonly known: KnownLimit | undefined;
   #resetTime: Date | undefined;
 
-  constructor(decision: Decision, path: Paths, cost: number) {
+  /** @internal */
+  constructor(
+    decision: Decision,
+    path: Paths,
+    cost: number,
+    known: KnownLimit | undefined,
+  ) {
     this.decision = decision;
     this.path = path;
     this.cost = cost;
+    this.known = known;
   }
 
   /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
@@ -64,8 +75,9 @@ export class Gate<A extends object, B> {
   #limiter: Limiter | undefined;  // once it is needed
   readonly #checks: Checks;
   readonly #seen = new WeakSet<A>();
-  /** Headers name every limit, and so does the body of a denial. */
-  readonly #call: { readonly cost: number; readonly levels: true };
+  /** Of a plain limit in memory: then decisions need no levels. */
+  #known: KnownLimit | undefined;
+  #call: { readonly cost: number; readonly levels: boolean };
 
   constructor(
     options: WebOptions<A, B>,
@@ -81,11 +93,25 @@ export class Gate<A extends object, B> {
     this.refunds = options.skipFailedRequests === true ||
       options.skipSuccessfulRequests === true;
     const cost = typeof options.cost === 'number' ? options.cost : 1;
+    // Headers name every limit, and so does the body of a denial.
     this.#call = { cost, levels: true };
   }
 
+  /** Once the limiter is there: what need not be asked for again. */
+  #learn(limiter: Limiter): void {
+    const path = this.#subject.plain?.fixedPath;
+    if (path === undefined || limiter.isRemote) return;
+    limiter.peek(path, { levels: true }).then((decision) => {
+      this.#known = new KnownLimit(decision);
+      this.#call = { cost: this.#call.cost, levels: false };
+    }, () => undefined);
+  }
+
   get limiter(): Limiter {
-    this.#limiter ??= this.#subject.limiter;
+    if (this.#limiter === undefined) {
+      this.#limiter = this.#subject.limiter;
+      this.#learn(this.#limiter);
+    }
     return this.#limiter;
   }
 
@@ -106,6 +132,9 @@ export class Gate<A extends object, B> {
   #decide(a: A, b: B): Maybe<RateLimitInfo> {
     const path = this.#subject.pathOf(a, b);
     const costOf = this.#options.cost;
+    if (typeof costOf !== 'function' && Array.isArray(path)) {
+      return this.#ask(a, path, this.#call.cost);
+    }
     const cost = typeof costOf === 'function' ? costOf(a, b) : this.#call.cost;
     if (isPromise(path) || isPromise(cost)) {
       return Promise.all([path, cost]).then(
@@ -117,7 +146,7 @@ export class Gate<A extends object, B> {
   #ask(a: A, path: Paths, cost: number): Maybe<RateLimitInfo> {
     if (!this.#checks.isOver) this.#look(a, path);
     const call = cost === this.#call.cost ? this.#call
-      : { cost, levels: true };
+      : { cost, levels: this.#call.levels };
     try {
       return this.#authorize(path, cost, call);
     } catch (error) {
@@ -135,11 +164,12 @@ export class Gate<A extends object, B> {
     const limiter = this.limiter;
     if (!Array.isArray(path) || !areSeveral(path)) {
       if (!limiter.isRemote) {
+        const known = call.levels === true ? undefined : this.#known;
         return new RateLimitInfo(
-          limiter.authorizeSync(path as Path, call), path, cost);
+          limiter.authorizeSync(path as Path, call), path, cost, known);
       }
       return limiter.authorize(path as Path, call).then(
-        (decision) => new RateLimitInfo(decision, path, cost),
+        (decision) => new RateLimitInfo(decision, path, cost, undefined),
         (error) => {
           const repaired = this.#subject.plain?.repaired(path as Path, error);
           if (repaired === undefined) throw error;
@@ -147,7 +177,7 @@ export class Gate<A extends object, B> {
         });
     }
     return limiter.authorizeAll(path, call).then(
-      (decision) => new RateLimitInfo(decision, path, cost));
+      (decision) => new RateLimitInfo(decision, path, cost, undefined));
   }
 
   /** Looks for mistakes in the first requests. */

@@ -101,6 +101,12 @@ export class Plain<A, B> {
     return this.#pathOf(key, limit);
   }
 
+  /** A path with the one limit that every client has, if it is one. */
+  get fixedPath(): Path | undefined {
+    if (this.#limitOf !== undefined) return undefined;
+    return [this.#name, this.#prefix === undefined ? '-' : '::'];
+  }
+
   /** The paths to all that is known of the client with this key. */
   pathsOfKey(key: Segment): Path[] {
     if (this.#limitOf === undefined) return [[this.#name, key]];

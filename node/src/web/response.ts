@@ -5,14 +5,13 @@ import type { ServerResponse } from 'node:http';
 import type { Headers } from '../headers.js';
 import type { Body } from './answer.js';
 
-/** The fields of the draft are lists: several middlewares add to one. */
-const LISTS = new Set(['RateLimit', 'RateLimit-Policy']);
-
 /** Sets headers, beside those of the middlewares before. */
 export function writeHeaders(response: ServerResponse, headers: Headers): void {
   for (const name in headers) {
+    // The fields of the draft are lists: several middlewares add to one.
+    const isList = name === 'RateLimit' || name === 'RateLimit-Policy';
+    const before = isList ? response.getHeader(name) : undefined;
     const value = headers[name]!;
-    const before = LISTS.has(name) ? response.getHeader(name) : undefined;
     response.setHeader(
       name, before === undefined ? value : `${String(before)}, ${value}`);
   }

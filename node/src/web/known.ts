@@ -1,0 +1,55 @@
+// A plain limit that never changes: what is said of it need not be asked for
+// with every request.
+
+import type { Decision } from '../decision.js';
+import { stateOf } from '../headers.js';
+import type { Headers, HeaderStyle, Problem } from '../headers.js';
+
+export class KnownLimit {
+  readonly #policy: string;
+  readonly #quoted: string;
+  readonly #item: string;  // of RateLimit-Policy
+  readonly #draft: string;  // the same in draft 6 and 7
+  readonly #limit: number;
+  readonly #windowNs: number;
+
+  /** Of a decision with its levels, of which there is one. */
+  constructor(decision: Decision) {
+    const level = decision.levels![0]!;
+    this.#policy = level.policy;
+    this.#limit = level.limit;
+    this.#windowNs = Math.round(level.windowMs * 1e6);
+    this.#draft = `${this.#limit};w=${Math.ceil(this.#windowNs / 1e9)}`;
+    this.#item = decision.headers()['RateLimit-Policy']!;
+    this.#quoted = this.#item.slice(0, this.#item.lastIndexOf(';q='));
+  }
+
+  /** The headers of a decision without its levels. */
+  headersOf(decision: Decision, style: HeaderStyle): Headers {
+    if (style === 'ietf') {
+      const resetAfterNs = Math.round(decision.resetAfterMs * 1e6);
+      const headers: Headers = {
+        'RateLimit-Policy': this.#item,
+        RateLimit: this.#quoted + stateOf(
+          this.#limit, decision.remaining, this.#windowNs, resetAfterNs),
+      };
+      if (decision.limited) addWait(decision, headers);
+      return headers;
+    }
+    const headers = decision.headers(style);
+    if (style === 'draft-7' || style === 'draft-6') {
+      headers['RateLimit-Policy'] = this.#draft;
+    }
+    return headers;
+  }
+
+  /** The body of a denial. */
+  problemOf(decision: Decision): Problem {
+    return { ...decision.problem(), 'violated-policies': [this.#policy] };
+  }
+}
+
+function addWait(decision: Decision, headers: Headers): void {
+  const seconds = decision.cell[3];
+  if (seconds > 0) headers['Retry-After'] = String(seconds);
+}

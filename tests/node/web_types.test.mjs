@@ -1,0 +1,120 @@
+// What TypeScript makes of the options, as a module and as CommonJS.
+
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+
+// In the package, or the names of packages would mean nothing.
+mkdirSync('build', { recursive: true });
+const folder = mkdtempSync(join('build', 'web-types-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const PROGRAM = `
+const limiter = new Limiter({ limits: 'schema: {ip: {limits: 1/second}}' });
+
+const app = express();
+app.use(limitExpress({
+  limiter, cost: async (request) => Number(request.get('X-Cost')),
+  path: (request) => [['ip', request.ip ?? ''],
+                      { path: ['user', request.get('X-User') ?? ''], cost: 2 }],
+  handler: (request, response, next, options) => {
+    response.status(options.statusCode).json(options.message);
+    next();
+  },
+}));
+const strict = limitExpress({
+  limit: (request) => request.secure ? 10 : 1, windowMs: 1000, max: undefined,
+  standardHeaders: 'draft-7', store: 'redis://localhost', onStoreError: 'allow',
+  clientIp: clientIp({ trustedHops: 1 }), validate: { trustProxy: false } });
+app.get('/', strict, (request, response) => {
+  const { rateLimit } = request as LimitedRequest;
+  const left: number = rateLimit.remaining;
+  response.json([left, rateLimit.resetTime.getTime(),
+                 rateLimit.decision.levels?.length]);
+});
+const closed: Promise<void> = strict.close();
+// @ts-expect-error: no such option
+limitExpress({ limit: 1, windowms: 5 });
+// @ts-expect-error: no such draft
+limitExpress({ limit: 1, standardHeaders: 'draft-9' });
+// @ts-expect-error: a Store of express-rate-limit
+limitExpress({ limit: 1, store: { increment() {} } });
+// @ts-expect-error: it must be told what to limit by
+limitExpress({ limit: 1, keyGenerator: () => undefined });
+// @ts-expect-error: a segment must be there
+limitExpress({ limiter, path: (request) => ['ip', request.ip] });
+
+const server = fastify();
+async function serve() {
+  await server.register(limitFastify, { max: 5, timeWindow: 1000,
+                                        hook: 'preHandler' });
+  // @ts-expect-error: no such hook
+  await server.register(limitFastify, { limit: 5, hook: 'onSend' });
+  server.get('/', { config: { rateLimit: { limit: 1, cost: 2 } } },
+             async (request) => request.rateLimit?.remaining ?? 0);
+  server.get('/free', { config: { rateLimit: false } }, async () => 'free');
+  server.get('/own', { onRequest: server.rateLimit({ limit: 1 }) },
+             async () => 'own');
+  // @ts-expect-error: limits are numbers
+  server.get('/bad', { config: { rateLimit: { limit: '1' } } },
+             async () => 'bad');
+}
+
+const koa = new Koa();
+koa.use(limitKoa({
+  limit: 1, keyGenerator: (context) => context.ip,
+  handler: (context, info) => { context.body = info.used; } }));
+
+const hono = new Hono();
+hono.use(limitHono({ limit: 1, skip: (context) => context.req.path === '/',
+                     handler: (context) => context.text('no', 429) }));
+
+const limited = limitHttp({ limit: 1, message: { error: 'enough' } });
+createServer(async (request, response) => {
+  const isOver: boolean = await limited(request, response);
+  if (!isOver) response.end(String(limited.infoOf(request)?.limit));
+});
+export { closed, serve };
+`;
+
+const NAMES = [
+  ['{ createServer }', 'node:http'],
+  ['{ Hono }', 'hono'],
+  ['{ Limiter, clientIp }', 'limitree'],
+  ['{ rateLimit as limitExpress, type LimitedRequest }', 'limitree/express'],
+  ['{ limitree as limitFastify }', 'limitree/fastify'],
+  ['{ rateLimit as limitHono }', 'limitree/hono'],
+  ['{ rateLimit as limitHttp }', 'limitree/http'],
+  ['{ rateLimit as limitKoa }', 'limitree/koa'],
+].map(([what, from]) => `import ${what} from '${from}';\n`).join('');
+
+const DEFAULTS = [['express', 'express'], ['fastify', 'fastify'],
+                  ['Koa', 'koa']];
+const KINDS = {
+  mts: NAMES + DEFAULTS.map(([name, from]) =>
+    `import ${name} from '${from}';\n`).join('') +
+    "import plugin from 'limitree/fastify';\n" +
+    'fastify().register(plugin, { limit: 1 });\n',
+  cts: NAMES + DEFAULTS.map(([name, from]) =>
+    `import ${name} = require('${from}');\n`).join(''),
+};
+
+describe('the types', () => {
+  it('say what can be said, as a module and as CommonJS', () => {
+    for (const [kind, imports] of Object.entries(KINDS)) {
+      writeFileSync(join(folder, `a.${kind}`), imports + PROGRAM);
+    }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({
+      files: Object.keys(KINDS).map((kind) => `a.${kind}`), compilerOptions: {
+        strict: true, module: 'node16', target: 'es2022', noEmit: true,
+        types: ['node'], exactOptionalPropertyTypes: true,
+        noUncheckedIndexedAccess: true, skipLibCheck: true } }));
+    const done = spawnSync(
+      join('node_modules', '.bin', 'tsc'), ['-p', folder],
+      { encoding: 'utf8' });
+    assert.equal(done.stdout, '');
+    assert.equal(done.status, 0);
+  });
+});
