@@ -1,7 +1,8 @@
 // limitree from Node.js beside rate-limiter-flexible and express-rate-limit, in
 // memory and with a redis-server of its own.
 //
-//     node bench/compare/node_bench.mjs <folder with the peers in node_modules>
+//     ./dev bench, or
+//     node --expose-gc bench/compare/node_bench.mjs <folder of the peers>
 //
 // limitree decides two levels, one where it says so; the peers count in one
 // window.  Each measurement has a process of its own, but for one caller, where
@@ -212,11 +213,11 @@ async function measureRedis(peer, inFlight, socket) {
     const until = now() + ms * 1e6;
     await Promise.all(Array.from({ length: inFlight }, () => run(until)));
   };
-  await load(300);
+  await load(1000);
   latencies.length = 0;
   const cpu = process.cpuUsage();
   const start = now();
-  await load(1500);
+  await load(2000);
   const { user, system } = process.cpuUsage(cpu);
   const count = latencies.length;
   process.stdout.write(JSON.stringify({

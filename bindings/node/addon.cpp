@@ -56,15 +56,35 @@ Napi::Value told_of_open(const Napi::CallbackInfo& info, Function&& function) {
   });
 }
 
-// reload(yaml, origin): a promise.
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// An array of texts of which two at a time belong together.
+Pairs pairs_of(const Napi::Value& value) {
+  const auto array = value.As<Napi::Array>();
+  Pairs pairs;
+  for (std::uint32_t i = 0; i + 1 < array.Length(); i += 2) {
+    pairs.emplace_back(array.Get(i).As<Napi::String>().Utf8Value(),
+                       array.Get(i + 1).As<Napi::String>().Utf8Value());
+  }
+  return pairs;
+}
+
+// YAML and its name in turn.
+std::vector<Text> texts_of(const Napi::Value& value) {
+  std::vector<Text> texts;
+  for (auto& [yaml, origin] : pairs_of(value)) {
+    texts.push_back({std::move(yaml), std::move(origin)});
+  }
+  return texts;
+}
+
+// reload(limits): a promise.
 Napi::Value reload(const Napi::CallbackInfo& info) {
   return told_of_open(info, [&](Native& native) -> Napi::Value {
-    auto yaml = info[0].As<Napi::String>().Utf8Value();
-    auto origin = info[1].As<Napi::String>().Utf8Value();
     return run_in_pool(native,
-                       [yaml = std::move(yaml), origin = std::move(origin)](
-                           Engine& engine, double*, limitree_error** error) {
-                         return engine.reload(yaml, origin, error);
+                       [limits = texts_of(info[0])](Engine& engine, double*,
+                                                    limitree_error** error) {
+                         return engine.reload(limits, error);
                        });
   });
 }
@@ -191,28 +211,21 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   return functions;
 }
 
-// open(yaml, origin, options, share, isRemote, hasClock): the functions of a
-// limiter.  `options` has names and values in turn; the clock's time is in the
-// array.
+// open(limits, options, share, isRemote, hasClock): the functions of a limiter.
+// `options` has names and values in turn; the clock's time is in the array.
 Napi::Value open(const Napi::CallbackInfo& info) {
   return told(info, [&]() -> Napi::Value {
     Environment& environment = Environment::of(info.Env());
     Settings settings;
-    settings.yaml = info[0].As<Napi::String>().Utf8Value();
-    settings.origin = info[1].As<Napi::String>().Utf8Value();
-    const auto options = info[2].As<Napi::Array>();
-    for (std::uint32_t i = 0; i + 1 < options.Length(); i += 2) {
-      settings.options.emplace_back(
-          options.Get(i).As<Napi::String>().Utf8Value(),
-          options.Get(i + 1).As<Napi::String>().Utf8Value());
-    }
-    settings.share = info[3].As<Napi::String>().Utf8Value();
-    if (info[5].As<Napi::Boolean>().Value()) {
+    settings.limits = texts_of(info[0]);
+    settings.options = pairs_of(info[1]);
+    settings.share = info[2].As<Napi::String>().Utf8Value();
+    if (info[4].As<Napi::Boolean>().Value()) {
       settings.now_ns = environment.now_ns();
     }
     const auto native =
         std::make_shared<Native>(environment, Engine::open(settings),
-                                 info[4].As<Napi::Boolean>().Value());
+                                 info[3].As<Napi::Boolean>().Value());
     return functions_of(info.Env(), native);
   });
 }

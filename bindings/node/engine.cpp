@@ -9,7 +9,7 @@ namespace {
 
 // Never destroyed: threads may outlive the statics of a process.
 struct Shared {
-  std::mutex mutex;  // guards the map, and yaml_ of every engine
+  std::mutex mutex;  // guards the map, and limits_ of every engine
   std::map<std::string, std::weak_ptr<Engine>> engines;
 };
 
@@ -42,6 +42,17 @@ std::int64_t last_time(void* now_ns) noexcept {
       std::memory_order_relaxed);
 }
 
+limitree_status add_limits(limitree_config* config,
+                           const std::vector<Text>& limits,
+                           limitree_error** error) {
+  for (const Text& text : limits) {
+    const limitree_status status = limitree_config_add_limits(
+        config, to_str(text.yaml), to_str(text.origin), error);
+    if (status < 0) return status;
+  }
+  return LIMITREE_OK;
+}
+
 std::unique_ptr<Limiter> make_limiter(const Settings& settings,
                                       std::atomic<std::int64_t>* now_ns,
                                       const Answers& answers) {
@@ -54,7 +65,9 @@ std::unique_ptr<Limiter> make_limiter(const Settings& settings,
         [](void* user_data) { delete static_cast<Answers*>(user_data); },
         error);
   });
-  config.set_limits(settings.yaml, settings.origin);
+  check([&](limitree_error** error) {
+    return add_limits(config.get(), settings.limits, error);
+  });
   return std::make_unique<Limiter>(config);
 }
 
@@ -62,7 +75,7 @@ std::unique_ptr<Limiter> make_limiter(const Settings& settings,
 
 Engine::Engine(const Settings& settings)
     : options_(settings.options),
-      yaml_(settings.yaml),
+      limits_(settings.limits),
       now_ns_(settings.now_ns.value_or(0)),
       answers_(std::make_shared<std::vector<Answer>>()),
       limiter_(make_limiter(settings, &now_ns_, answers_)) {}
@@ -85,18 +98,20 @@ std::shared_ptr<Engine> Engine::open(const Settings& settings) {
   return engine;
 }
 
-limitree_status Engine::reload(const std::string& yaml,
-                               const std::string& origin,
+limitree_status Engine::reload(const std::vector<Text>& limits,
                                limitree_error** error) {
+  const ConfigHandle config(limitree_config_new());
+  if (config == nullptr) return LIMITREE_OUT_OF_MEMORY;
+  limitree_status status = add_limits(config.get(), limits, error);
+  if (status < 0) return status;
   const std::lock_guard lock(shared().mutex);
-  const limitree_status status =
-      limitree_limiter_reload(get(), to_str(yaml), to_str(origin), error);
-  if (status >= 0) yaml_ = yaml;
+  status = limitree_limiter_reload_config(get(), config.get(), error);
+  if (status >= 0) limits_ = limits;
   return status;
 }
 
 bool Engine::is_made_of(const Settings& settings) const {
-  return yaml_ == settings.yaml && options_ == settings.options;
+  return limits_ == settings.limits && options_ == settings.options;
 }
 
 }  // namespace limitree::node

@@ -19,9 +19,16 @@
 
 namespace limitree::node {
 
-struct Settings {
+// Limits as they were written.
+struct Text {
   std::string yaml;
-  std::string origin;
+  std::string origin;  // what messages call it
+
+  bool operator==(const Text&) const = default;
+};
+
+struct Settings {
+  std::vector<Text> limits;  // of which one tree is made
   std::vector<std::pair<std::string, std::string>> options;
   std::string share;  // the name to share under, or empty: for itself alone
   std::optional<std::int64_t> now_ns;  // if JavaScript has a clock: its time
@@ -52,9 +59,9 @@ class Engine {
   limitree_limiter* get() const { return limiter_->get(); }
   const Limiter& limiter() const { return *limiter_; }
 
-  // Swaps the limits for everybody who shares them, as limitree_limiter_reload
-  // does.
-  limitree_status reload(const std::string& yaml, const std::string& origin,
+  // Swaps the limits for everybody who shares them, as
+  // limitree_limiter_reload_config does.
+  limitree_status reload(const std::vector<Text>& limits,
                          limitree_error** error);
 
   // What a clock of JavaScript's said before the call that comes.
@@ -71,7 +78,7 @@ class Engine {
 
  private:
   const std::vector<std::pair<std::string, std::string>> options_;
-  std::string yaml_;
+  std::vector<Text> limits_;
   std::atomic<std::int64_t> now_ns_{0};
   const Answers answers_;
   std::unique_ptr<Limiter> limiter_;

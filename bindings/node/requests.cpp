@@ -173,7 +173,8 @@ void start(const Request& request) {
   pending->slot = request.numbers()[kSlot];
   std::size_t capacity = 0;
   if (request.wants_levels()) {
-    pending->levels.reset(new limitree_level[kMaxLevels]);
+    pending->levels =
+        std::make_unique_for_overwrite<limitree_level[]>(kMaxLevels);
     capacity = kMaxLevels;
   }
   const std::vector<limitree_path> paths = request.paths();

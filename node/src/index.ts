@@ -21,7 +21,8 @@ export type {
   HeaderOptions, HeaderStyle, Headers, Problem } from './headers.js';
 export { Limiter } from './limiter.js';
 export type { LimiterOptions, ResetOptions } from './limiter.js';
-export type { FileUrl, LimitTree, Limits, StoreOptions } from './limits.js';
+export type {
+  FileUrl, LimitTree, Limits, OneLimits, StoreOptions } from './limits.js';
 export type {
   AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment,
 } from './requests.js';

@@ -5,7 +5,8 @@
 import type { Decision } from './decision.js';
 import { invalidArgument } from './errors.js';
 import * as at from './layout.js';
-import { TextOfFile, read, readSync, textOfOptions } from './limits.js';
+import {
+  ReadLimits, fileUrl, read, readSync, textOfOptions } from './limits.js';
 import type { FileUrl, Limits, StoreOptions } from './limits.js';
 import { Names } from './names.js';
 import { native } from './native.js';
@@ -70,14 +71,14 @@ export class Limiter {
     const { limits, clock, levels, share, ...others } = options;
     this.#isRemote = !String(others.store ?? 'memory:').startsWith('memory:');
     checkShare(options, this.#isRemote);
-    const { yaml, origin } = readSync(limits);
+    const text = readSync(limits);
     const texts = textOfOptions(others);
     writeFirstTime(clock);
-    this.#native = native.open(yaml, origin, texts, share ?? '',
+    this.#native = native.open(text, texts, share ?? '',
                                this.#isRemote, clock !== undefined);
     this.#requests = new Requests(this.#native, new Names(this.#native),
                                   this.#isRemote, levels === true, clock);
-    this.#limits = limits instanceof TextOfFile ? limits.file : limits;
+    this.#limits = limits instanceof ReadLimits ? limits.from : limits;
   }
 
   /** Makes a limiter of a file, without blocking while that is read. */
@@ -86,7 +87,9 @@ export class Limiter {
     options: Omit<LimiterOptions, 'limits'> = {},
   ): Promise<Limiter> {
     checkOptions(options);
-    return new Limiter({ ...options, limits: await TextOfFile.read(file) });
+    const from = fileUrl(file);
+    const limits = new ReadLimits(from, await read(from));
+    return new Limiter({ ...options, limits });
   }
 
   /**
@@ -189,8 +192,7 @@ export class Limiter {
    * the old limits stay.
    */
   async reload(limits: Limits = this.#limits): Promise<void> {
-    const { yaml, origin } = await read(limits);
-    await this.#native.reload(yaml, origin);
+    await this.#native.reload(await read(limits));
     this.#limits = limits;
   }
 

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-import { invalidArgument } from './errors.js';
+import { ConfigError, invalidArgument } from './errors.js';
 
 /** A `file:` URL, as `new URL('limits.yaml', import.meta.url)` makes one. */
 export interface FileUrl {
@@ -14,18 +14,17 @@ export interface FileUrl {
 /**
  * A tree of limits: the name of a file, YAML, a file's URL, or an object of the
  * shape of a `limits.yaml`.  A text with a newline or a colon in it is YAML.
+ * Several of them, without a top-level name in common, are one tree.
  */
-export type Limits = string | FileUrl | LimitTree;
+export type Limits = OneLimits | readonly OneLimits[];
+export type OneLimits = string | FileUrl | LimitTree;
 
 export interface LimitTree {
   readonly schema: object;
 }
 
-/** YAML, and the name it has in messages. */
-export interface Text {
-  readonly yaml: string;
-  readonly origin: string;
-}
+/** YAML and the name it has in messages, in turn. */
+export type Texts = string[];
 
 /** JSON has them as they are; to YAML they are line breaks, or unprintable. */
 const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
@@ -35,7 +34,7 @@ function isUrl(limits: object): limits is FileUrl {
 }
 
 /** The name of the file, or undefined if `limits` are no file. */
-function fileOf(limits: Limits): string | undefined {
+function fileOf(limits: OneLimits): string | undefined {
   if (typeof limits === 'string') {
     return /[\n:]/.test(limits) ? undefined : limits;
   }
@@ -46,27 +45,34 @@ function fileOf(limits: Limits): string | undefined {
   return isUrl(limits) ? fileURLToPath(limits.href) : undefined;
 }
 
-function textOf(limits: string | LimitTree): Text {
-  const yaml = typeof limits === 'string' ? limits : yamlOf(limits);
-  return { yaml, origin: 'limits' };
+function textOf(limits: string | LimitTree): Texts {
+  return [typeof limits === 'string' ? limits : yamlOf(limits), 'limits'];
 }
 
-/** A file that has been read. */
-export class TextOfFile implements LimitTree, Text {
+const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function textOfFile(file: string, bytes: Uint8Array): Texts {
+  try {
+    return [DECODER.decode(bytes), file];
+  } catch {
+    throw new ConfigError([`${file}: is not UTF-8`]);
+  }
+}
+
+/** Limits that have been read. */
+export class ReadLimits implements LimitTree {
   readonly schema = {};
 
-  private constructor(
-    readonly file: FileUrl,
-    readonly yaml: string,
-    readonly origin: string,
-  ) {}
+  constructor(readonly from: Limits, readonly texts: Texts) {}
+}
 
-  static async read(file: string | FileUrl): Promise<TextOfFile> {
-    const name = typeof file === 'string' ? file : fileOf(file);
-    if (name === undefined) throw invalidArgument('file must be a name or URL');
-    const yaml = await readFile(name, 'utf8');
-    return new TextOfFile(pathToFileURL(name), yaml, name);
+/** A file whatever its name looks like. */
+export function fileUrl(file: string | FileUrl): FileUrl {
+  if (typeof file === 'string') return pathToFileURL(file);
+  if (typeof file !== 'object' || file === null || !isUrl(file)) {
+    throw invalidArgument('file must be a name or a URL');
   }
+  return file;
 }
 
 function yamlOf(tree: object): string {
@@ -82,18 +88,31 @@ function yamlOf(tree: object): string {
     `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Reads `limits`; what a file system has to say is thrown as it is. */
-export function readSync(limits: Limits): Text {
-  if (limits instanceof TextOfFile) return limits;
-  const file = fileOf(limits);
-  if (file === undefined) return textOf(limits as string | LimitTree);
-  return { yaml: readFileSync(file, 'utf8'), origin: file };
+function listOf(limits: Limits): readonly OneLimits[] {
+  if (!Array.isArray(limits)) return [limits as OneLimits];
+  if (limits.length === 0) throw invalidArgument('limits must not be empty');
+  return limits as readonly OneLimits[];
 }
 
-export async function read(limits: Limits): Promise<Text> {
-  const file = fileOf(limits);
-  if (file === undefined) return textOf(limits as string | LimitTree);
-  return { yaml: await readFile(file, 'utf8'), origin: file };
+/** Reads `limits`; what a file system has to say is thrown as it is. */
+export function readSync(limits: Limits): Texts {
+  if (limits instanceof ReadLimits) return limits.texts;
+  return listOf(limits).flatMap((one) => {
+    const file = fileOf(one);
+    return file === undefined ? textOf(one as string | LimitTree)
+      : textOfFile(file, readFileSync(file));
+  });
+}
+
+/** The same without blocking. */
+export async function read(limits: Limits): Promise<Texts> {
+  const texts: Texts = [];
+  for (const one of listOf(limits)) {
+    const file = fileOf(one);
+    texts.push(...file === undefined ? textOf(one as string | LimitTree)
+      : textOfFile(file, await readFile(file)));
+  }
+  return texts;
 }
 
 /** The options of docs/configuration.md; undefined leaves the default. */

@@ -11,7 +11,7 @@ export interface Functions {
   decide(...segments: unknown[]): void;
   start(...segments: unknown[]): void;
   reset(...segments: unknown[]): Promise<number> | undefined;
-  reload(yaml: string, origin: string): Promise<number>;
+  reload(limits: string[]): Promise<number>;
   ping(): Promise<number>;
   stats(): number[];
   limitStats(): [string, number, number, number, number][];
@@ -30,8 +30,7 @@ export interface Native {
     deliver: (count: number, errors: Error[]) => void,
   ): void;
   open(
-    yaml: string,
-    origin: string,
+    limits: string[],
     options: string[],
     share: string,
     isRemote: boolean,

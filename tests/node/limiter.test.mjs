@@ -173,6 +173,26 @@ describe('limits', () => {
     assert.equal(limiter.authorizeSync(['job']).levels.length, 1);
   });
 
+  it('are one tree of several', async () => {
+    const more = 'schema: {more: {limits: [2, 1, 60]}}';
+    const limiter = new Limiter({ limits: [file, more] });
+    assert.equal(limiter.authorizeSync(['more']).limit, 3);
+    assert.equal(limiter.authorizeSync(['job']).limit, 1);
+    await limiter.reload([more, { schema: { job: { limits: [3, 1, 60] } } }]);
+    assert.equal(limiter.authorizeSync(['job']).limit, 4);
+    assert.throws(() => new Limiter({ limits: [more, more] }), ConfigError);
+    assert.throws(() => new Limiter({ limits: [] }),
+                  { code: 'LIMITREE_INVALID_ARGUMENT' });
+  });
+
+  it('are UTF-8', async () => {
+    const bad = join(folder, 'bad.yaml');
+    writeFileSync(bad, Buffer.from('schema: {a\xff: {}}', 'latin1'));
+    const wrong = { name: 'ConfigError', message: `${bad}: is not UTF-8` };
+    assert.throws(() => new Limiter({ limits: bad }), wrong);
+    await assert.rejects(Limiter.fromFile(bad), wrong);
+  });
+
   it('can be any text that JSON can say', () => {
     const name = 'a\u0085b\u2028c\ufeff"\\\n\u{1f600}';
     const limiter = new Limiter({
