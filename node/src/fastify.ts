@@ -148,9 +148,11 @@ class Plugin {
         refuse('a route whose plugin has a tree of limits is limited by ' +
           'that: give path');
       }
-      // The name of all is not the name of one.
-      const named = { ...options, name: own.name };
-      return hookOf(options, plainSubject(this.#tree, named, FASTIFY, name));
+      // The name of all is not the name of one, and a key of its own is not
+      // for what the plugin says of addresses.
+      const { ipv6Subnet, clientIp } = own.keyGenerator ? own : options;
+      const plain = { ...options, name: own.name, ipv6Subnet, clientIp };
+      return hookOf(plain, plainSubject(this.#tree, plain, FASTIFY, name));
     }
     if (this.#own === undefined) {
       refuse('there are no limits: give limit, to the plugin or to the route');

@@ -66,6 +66,16 @@ describe('the plugin', () => {
       [200, 429]);
   }));
 
+  it('lets a route tell clients apart in its own way',
+    () => withApp(async (app) => {
+      await app.register(limitree, { limit: 9, ipv6Subnet: 48 });
+      app.get('/:who', { config: { rateLimit: {
+        limit: 1, keyGenerator: (request) => request.params.who } } }, hello);
+    }, async (get) => {
+      assert.deepEqual(await statuses(get, '/a', 2), [200, 429]);
+      assert.deepEqual(await statuses(get, '/b', 2), [200, 429]);
+    }));
+
   it('limits what is no route, and what was there before',
     () => withApp(async (app) => {
       app.get('/early', hello);

@@ -296,6 +296,8 @@ for (const [name, start] of Object.entries(STARTS)) {
         [{ limit: 5, store: {} }, /store must be a URL/],
         [{ limit: 5, store: 'redis:' }, /redis/],
         [{ limit: 5, path: () => ['a'] }, /path leads through a tree/],
+        [{ limit: 5, cost: 1.5 }, /cost must be a whole number or a func/],
+        [{ limit: 5, cost: -1 }, /cost must be a whole number or a func/],
         [{ limit: 5, skip: true }, /skip must be a function/],
         [{ limit: 5, legacyHeaders: 'on' }, /legacyHeaders must be/],
         [{ limit: 5, statusCode: 200 }, /statusCode must be/],

@@ -154,7 +154,11 @@ export function checkKinds(options: WebOptions<never, never>): void {
       refuse(`${name} must be true or false, is ${typeof value}`);
     }
   }
-  const { statusCode = 429, store } = options;
+  const { statusCode = 429, store, cost = 1 } = options;
+  const isCost = Number.isSafeInteger(cost) && (cost as number) >= 0;
+  if (typeof cost !== 'function' && !isCost) {
+    refuse('cost must be a whole number or a function, is ' + String(cost));
+  }
   if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
     refuse(`statusCode must be 400 to 599, is ${String(statusCode)}`);
   }
