@@ -108,6 +108,44 @@ def test_the_fastapi_snippet_of_the_readme_is_served(wheel, tmp_path):
     run(python, "-c", SERVED, cwd=tmp_path)
 
 
+DJANGO = """
+import django
+from django.conf import settings
+from django.core.management import call_command
+from django.urls import path
+
+settings.configure(
+    ROOT_URLCONF="main", ALLOWED_HOSTS=["*"], SECRET_KEY="of the test",
+    INSTALLED_APPS=["rest_framework", "limitree.django"],
+    MIDDLEWARE=["limitree.django.LimitreeMiddleware"])
+django.setup()
+%s
+import limitree.drf
+from django.test import Client
+import sys
+
+sys.modules["main"] = sys.modules[__name__]
+urlpatterns = [path("login", login)]
+found = [Client().get("/login") for _ in range(6)]
+assert [one.status_code for one in found] == [200] * 5 + [429], found
+assert found[0]["RateLimit"].startswith('"view:main.login/*/5/1m";r=4')
+call_command("limitree", "check")
+"""
+
+
+def test_the_django_snippet_of_the_readme_works(wheel, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv/bin/python"
+    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[drf]")
+    text = (ROOT / "README.md").read_text()
+    (snippet,) = [block for block in re.findall(r"^```python\n(.*?)^```$", text,
+                                                re.S | re.M)
+                  if "limitree.django" in block]
+    (tmp_path / "main.py").write_text(DJANGO % snippet)
+    shown = run(python, "-c", "import main", cwd=tmp_path)
+    assert "view:main.login/*/100/1h" in shown
+
+
 def test_import_brings_in_nothing_that_is_optional():
     optional = {"django", "rest_framework", "flask", "werkzeug", "fastapi",
                 "starlette", "opentelemetry", "prometheus_client", "pytest"}
