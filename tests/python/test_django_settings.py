@@ -20,6 +20,7 @@ from servers import redis_server
 
 AUTH = "django.contrib.auth.middleware.AuthenticationMiddleware"
 SESSIONS = "django.contrib.sessions.middleware.SessionMiddleware"
+CACHE = "django.middleware.cache.UpdateCacheMiddleware"
 OURS = "limitree.django.LimitreeMiddleware"
 
 
@@ -472,6 +473,9 @@ def test_middleware():
     asks = {**base, "PATHS": [("user", keys.user_or_ip)]}
     for middleware in ([OURS, SESSIONS, AUTH], [OURS]):
         assert "limitree.E006" in errors(MIDDLEWARE=middleware, LIMITREE=asks)
+    assert "keeps the headers" in errors(
+        MIDDLEWARE=[CACHE, OURS])["limitree.W005"]
+    assert "limitree.W005" not in errors(MIDDLEWARE=[OURS, CACHE])
     for fine in ({"LIMITREE": asks}, {"MIDDLEWARE": [OURS, SESSIONS, AUTH]}):
         assert errors(DEBUG=True, **fine) == {}
 

@@ -19,6 +19,7 @@ from limitree.limiter import Limiter
 _MIDDLEWARE = ("limitree.django.LimitreeMiddleware",
                "limitree.django.middleware.LimitreeMiddleware")
 _AUTHENTICATION = "django.contrib.auth.middleware.AuthenticationMiddleware"
+_CACHE = "django.middleware.cache.UpdateCacheMiddleware"
 
 
 def check_limitree(**others: Any) -> list[CheckMessage]:
@@ -102,6 +103,11 @@ def _middleware(found: Conf) -> Iterator[CheckMessage]:
                     "AuthenticationMiddleware has set it",
                     hint=f"Put it behind {_AUTHENTICATION!r}.",
                     id="limitree.E006")
+    if places and _CACHE in names[:places[0]]:
+        yield Warning("UpdateCacheMiddleware keeps the headers of one caller "
+                      "for all others",
+                      hint="Put LimitreeMiddleware before it.",
+                      id="limitree.W005")
 
 
 def _sets_user(names: list[str]) -> bool:
