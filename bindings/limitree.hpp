@@ -140,6 +140,20 @@ class Text {
   TextHandle text_;
 };
 
+// A limits.yaml that decides as Boulder does with these two files.
+inline Text limits_from_boulder(std::string_view defaults,
+                                std::string_view defaults_origin,
+                                std::string_view overrides,
+                                std::string_view overrides_origin) {
+  limitree_text* yaml = nullptr;
+  check([&](limitree_error** error) {
+    return limitree_limits_from_boulder(
+        to_str(defaults), to_str(defaults_origin), to_str(overrides),
+        to_str(overrides_origin), &yaml, error);
+  });
+  return Text(yaml);
+}
+
 class Config {
  public:
   Config() : config_(limitree_config_new()) {

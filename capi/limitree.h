@@ -228,6 +228,17 @@ LIMITREE_API limitree_status limitree_config_add_limits(limitree_config *config,
                                                         limitree_str origin,
                                                         limitree_error **error);
 
+/*
+ * Turns the two files in which Boulder keeps its rate limits, `defaults` and
+ * `overrides`, into the text of a limits.yaml that decides the same: see
+ * docs/boulder.md.  LIMITREE_INVALID_CONFIG with a message for each mistake in
+ * them; the origins name them in messages.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_limits_from_boulder(
+    limitree_str defaults, limitree_str defaults_origin, limitree_str overrides,
+    limitree_str overrides_origin, limitree_text **yaml,
+    limitree_error **error);
+
 /* One finished limitree_authorize_async. */
 typedef struct limitree_completion {
   void *request;               /* as given to limitree_authorize_async */

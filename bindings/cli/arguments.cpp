@@ -22,6 +22,8 @@ constexpr const char* kFooter =
     "2 usage.";
 
 constexpr const char* kCheckFooter =
+    "With --from boulder there are two files, Boulder's defaults and its "
+    "overrides;\n--yaml then prints the limits.yaml that they come to.\n\n"
     "Example:\n  limitree check examples/limits.yaml";
 
 constexpr const char* kExplainFooter =
@@ -79,6 +81,34 @@ void add_limits(CLI::App* app, std::string* limits) {
   app->add_option("limits", *limits, "a limits.yaml, or -")
       ->required()
       ->type_name("FILE");
+}
+
+// Limits in any form.  Where a path follows, its first word is the second
+// file: take_overrides().
+void add_source(CLI::App* app, LimitsSource* source) {
+  add_limits(app, &source->limits);
+  app->add_option("--from", source->format,
+                  "limits in the form of another program: boulder")
+      ->check(CLI::IsMember({"boulder"}))
+      ->type_name("FORMAT");
+}
+
+// Whether there are as many files as the form has.
+void check_files(const LimitsSource& source) {
+  if (source.format.empty() == source.overrides.empty()) return;
+  throw UsageError(source.format.empty()
+                       ? "a second file needs --from; see --help"
+                       : "--from boulder needs two files; see --help");
+}
+
+// Takes the second file off the front of the words that follow the first.
+void take_overrides(LimitsSource* source, std::vector<std::string>* words) {
+  if (source->format.empty()) return;
+  if (words->size() < 2) {
+    throw UsageError("--from boulder needs two files and a path; see --help");
+  }
+  source->overrides = std::move(words->front());
+  words->erase(words->begin());
 }
 
 struct Range {
@@ -150,8 +180,13 @@ void add_step(CLI::App* app, TryStep* step) {
 CLI::App* add_check(CLI::App* app, CheckOptions* options) {
   CLI::App* const check =
       app->add_subcommand("check", "Validate limits and print their tree");
-  add_limits(check, &options->limits);
+  add_source(check, &options->source);
+  check
+      ->add_option("overrides", options->source.overrides,
+                   "the second file of --from")
+      ->type_name("FILE");
   check->add_flag("-q,--quiet", options->quiet, "print mistakes only");
+  check->add_flag("--yaml", options->yaml, "print them as a limits.yaml");
   check->footer(kCheckFooter);
   return check;
 }
@@ -159,7 +194,7 @@ CLI::App* add_check(CLI::App* app, CheckOptions* options) {
 CLI::App* add_explain(CLI::App* app, ExplainOptions* options) {
   CLI::App* const explain = app->add_subcommand(
       "explain", "Show the limits that a path meets, and why");
-  add_limits(explain, &options->limits);
+  add_source(explain, &options->source);
   add_path(explain, &options->path);
   explain->footer(kExplainFooter);
   return explain;
@@ -168,7 +203,7 @@ CLI::App* add_explain(CLI::App* app, ExplainOptions* options) {
 CLI::App* add_try(CLI::App* app, TryOptions* options) {
   CLI::App* const attempt =
       app->add_subcommand("try", "Show the responses to a series of attempts");
-  add_limits(attempt, &options->limits);
+  add_source(attempt, &options->source);
   add_step(attempt, &options->steps.front());
   attempt
       ->add_option("-u,--store", options->remote.store,
@@ -298,7 +333,7 @@ TryStep parse_step(const std::vector<std::string>& words) {
 std::optional<Command> parse_arguments(std::vector<std::string> words) {
   CheckOptions check_options;
   ExplainOptions explain_options;
-  TryOptions try_options{.limits = {}, .steps = {TryStep()}};
+  TryOptions try_options{.source = {}, .steps = {TryStep()}};
   ReplayOptions replay_options;
   PingOptions ping_options;
   ShowOptions show_options;
@@ -330,9 +365,16 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
     print(app.help());
     return std::nullopt;
   }
-  if (check->parsed()) return check_options;
-  if (explain->parsed()) return explain_options;
+  if (check->parsed()) {
+    check_files(check_options.source);
+    return check_options;
+  }
+  if (explain->parsed()) {
+    take_overrides(&explain_options.source, &explain_options.path);
+    return explain_options;
+  }
   if (attempt->parsed()) {
+    take_overrides(&try_options.source, &try_options.steps.front().path);
     for (const std::vector<std::string>& step : steps) {
       try_options.steps.push_back(parse_step(step));
     }

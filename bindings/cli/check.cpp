@@ -8,7 +8,11 @@ namespace limitree::cli {
 
 int run(const CheckOptions& options) {
   Config config;
-  read_limits(options.limits, &config);
+  const std::string yaml = read_limits(options.source, &config);
+  if (options.yaml) {
+    print(yaml);
+    return kExitOk;
+  }
   const Limiter limiter(config);
   if (!options.quiet) print(limiter.describe().view());
   return kExitOk;

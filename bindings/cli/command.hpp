@@ -23,15 +23,21 @@ enum ExitCode : int {
   kExitUsage = 2,     // the command line itself
 };
 
-// "limits" is always the name of a limits.yaml, or "-" for standard input.
+// Elsewhere "limits" is the name of a limits.yaml, or "-" for standard input.
+struct LimitsSource {
+  std::string limits;
+  std::string format;     // "boulder", or empty for a limits.yaml
+  std::string overrides;  // the second file, if the format has two
+};
 
 struct CheckOptions {
-  std::string limits;
+  LimitsSource source;
   bool quiet = false;
+  bool yaml = false;  // print them as a limits.yaml
 };
 
 struct ExplainOptions {
-  std::string limits;
+  LimitsSource source;
   std::vector<std::string> path;
 };
 
@@ -45,7 +51,7 @@ struct TryStep {
 };
 
 struct TryOptions {
-  std::string limits;
+  LimitsSource source;
   std::vector<TryStep> steps;
   Remote remote;  // no store: in memory, by a clock that the steps move
 };

@@ -8,7 +8,7 @@ namespace limitree::cli {
 
 int run(const ExplainOptions& options) {
   Config config;
-  read_limits(options.limits, &config);
+  read_limits(options.source, &config);
   const Limiter limiter(config);
   print(limiter.explain(to_path(options.path)).view());
   return kExitOk;

@@ -23,10 +23,28 @@ std::string read_all(const std::string& name) {
   return text;
 }
 
+std::string shown_name(const std::string& name) {
+  return name == "-" ? "standard input" : name;
+}
+
 }  // namespace
 
 void read_limits(const std::string& name, Config* config) {
-  config->set_limits(read_all(name), name == "-" ? "standard input" : name);
+  config->set_limits(read_all(name), shown_name(name));
+}
+
+std::string read_limits(const LimitsSource& source, Config* config) {
+  std::string yaml = read_all(source.limits);
+  if (source.format.empty()) {
+    config->set_limits(yaml, shown_name(source.limits));
+    return yaml;
+  }
+  const std::string overrides = read_all(source.overrides);
+  yaml = limits_from_boulder(yaml, shown_name(source.limits), overrides,
+                             shown_name(source.overrides))
+             .view();
+  config->set_limits(yaml, "limits from " + shown_name(source.limits));
+  return yaml;
 }
 
 }  // namespace limitree::cli

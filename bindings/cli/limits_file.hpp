@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "command.hpp"
 #include "limitree.hpp"
 
 namespace limitree::cli {
@@ -12,6 +13,9 @@ namespace limitree::cli {
 // Reads the limits in the file `name`, or in standard input if that is "-",
 // into *config.  Throws FileError, or Error if the limits have mistakes.
 void read_limits(const std::string& name, Config* config);
+
+// The same for limits in any form; returns their text as a limits.yaml.
+std::string read_limits(const LimitsSource& source, Config* config);
 
 }  // namespace limitree::cli
 

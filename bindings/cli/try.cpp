@@ -49,7 +49,7 @@ class Trial {
             set_store(remote, remote.store == "env" ? url_of({}) : remote.store,
                       &config);
           }
-          read_limits(options.limits, &config);
+          read_limits(options.source, &config);
           return limiter_of(config);
         }()) {}
 

@@ -188,7 +188,8 @@ Compiler::MergedList Compiler::merge(const Layers& layers, Key key) {
 bool Compiler::canonical(const Draft& child, Key key, Merged* merged) {
   merged->name = child.name;
   merged->pattern = child.pattern;
-  const bool cidr = key.kind == KeyKind::kCidr4 || key.kind == KeyKind::kCidr6;
+  const bool cidr = key.kind == KeyKind::kCidr4 ||
+                    key.kind == KeyKind::kCidr6 || key.kind == KeyKind::kDomain;
   switch (child.pattern) {
     case PatternKind::kExact:
       return key.kind == KeyKind::kText || canonical_id(child, key, merged);

@@ -79,7 +79,7 @@ class YamlReader {
  public:
   // `take` may be null: the document is then kept as a whole.
   YamlReader(std::string_view yaml, YamlDocument* document, Problems* problems,
-             const TakeEntry* take);
+             std::string_view expected, const TakeEntry* take);
   YamlReader(const YamlReader&) = delete;
   YamlReader& operator=(const YamlReader&) = delete;
   ~YamlReader() { yaml_parser_delete(&parser_); }
@@ -107,6 +107,7 @@ class YamlReader {
   std::string_view yaml_;
   YamlDocument* document_;
   Problems* problems_;
+  std::string_view expected_;
   const TakeEntry* take_;
   yaml_parser_t parser_;
   std::vector<std::uint32_t> open_;  // collections that have not ended
@@ -115,8 +116,13 @@ class YamlReader {
 };
 
 YamlReader::YamlReader(std::string_view yaml, YamlDocument* document,
-                       Problems* problems, const TakeEntry* take)
-    : yaml_(yaml), document_(document), problems_(problems), take_(take) {
+                       Problems* problems, std::string_view expected,
+                       const TakeEntry* take)
+    : yaml_(yaml),
+      document_(document),
+      problems_(problems),
+      expected_(expected),
+      take_(take) {
   if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
   yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(
@@ -135,9 +141,7 @@ bool YamlReader::read() {
     if (!take(event)) return false;
   }
   if (!document_->nodes_.empty()) return true;
-  return stop(Mark(), take_ == nullptr
-                          ? "nothing here: expected the key \"schema\""
-                          : "nothing here: expected ids and their limits");
+  return stop(Mark(), "nothing here: expected " + std::string(expected_));
 }
 
 bool YamlReader::take(const Event& event) {
@@ -291,7 +295,8 @@ void YamlReader::syntax_error() {
   problems_->add(mark, std::move(what));
 }
 
-bool YamlDocument::read(std::string_view yaml, Problems* problems) {
+bool YamlDocument::read(std::string_view yaml, Problems* problems,
+                        std::string_view expected) {
   if (yaml.size() > kMaxYamlSize) {
     problems->add(Mark(), "the file has " + std::to_string(yaml.size()) +
                               " bytes, more than " +
@@ -300,7 +305,7 @@ bool YamlDocument::read(std::string_view yaml, Problems* problems) {
   }
   yaml = without_mark(yaml);
   if (!check_text(yaml, problems)) return false;
-  if (!YamlReader(yaml, this, problems, nullptr).read()) return false;
+  if (!YamlReader(yaml, this, problems, expected, nullptr).read()) return false;
   refuse_all_duplicates(*this, 0, nodes_.size(), problems);
   return true;
 }
@@ -310,7 +315,8 @@ bool read_yaml_entries(std::string_view yaml, Problems* problems,
   YamlDocument document;
   yaml = without_mark(yaml);
   if (!check_text(yaml, problems)) return false;
-  if (!YamlReader(yaml, &document, problems, &take).read()) return false;
+  YamlReader reader(yaml, &document, problems, "ids and their limits", &take);
+  if (!reader.read()) return false;
   const YamlNode& root = document[0];
   if (root.kind == Kind::kMapping || root.kind == Kind::kRefused) return true;
   problems->add(root.mark, "a mapping of ids to limits is expected, is " +

@@ -45,8 +45,10 @@ class YamlDocument {
  public:
   // Reads `yaml`; what is refused goes to *problems, and parsing goes on where
   // it can.  Returns false, with at least one problem, if it could not go on:
-  // the document is then not to be used.
-  bool read(std::string_view yaml, Problems* problems);
+  // the document is then not to be used.  `expected` is for the message that
+  // there is nothing.
+  bool read(std::string_view yaml, Problems* problems,
+            std::string_view expected = "the key \"schema\"");
 
   // Makes this the document of one scalar, or of one mapping of scalars: for
   // rows of a table, which say what a limits.yaml says in other ways.
