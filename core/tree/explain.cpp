@@ -86,8 +86,8 @@ std::string explain_levels(const Plan& plan) {
     table.add(1, limit.policy, limit_in_words(limit));
     table.add(2, "bucket", bucket_name(plan, level));
     table.add(2, "refill",
-              "one token per " + format_duration(limit.rate.emission_interval) +
-                  ", full after " + format_duration(limit.rate.burst_offset()));
+              "one token per " + spoken_duration(limit.rate.emission_interval) +
+                  ", full after " + spoken_duration(limit.rate.burst_offset()));
   }
   return table.text();
 }

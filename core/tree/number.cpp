@@ -188,6 +188,19 @@ std::string format_duration(Duration time) {
   return decimal(count, kUnits.back());
 }
 
+std::string spoken_duration(Duration time) {
+  std::int64_t rest = time.count();
+  std::string text;
+  for (const Unit& unit : kUnits) {
+    if (unit.name == "w" || rest < unit.nanoseconds) continue;
+    // Seconds, and what is less than one, end it with their decimals.
+    if (unit.nanoseconds <= kSecond) return text + decimal(rest, unit);
+    text += std::to_string(rest / unit.nanoseconds) + std::string(unit.name);
+    rest %= unit.nanoseconds;
+  }
+  return text;
+}
+
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
   if (first == text.npos) return {};

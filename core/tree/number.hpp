@@ -25,6 +25,10 @@ Result<Duration> parse_duration(std::string_view text);
 // The shortest text that says `time` exactly: "1m", "90s", "1.5s", "8571us".
 std::string format_duration(Duration time);
 
+// The same as the command line writes times, "1.5s", "2m30s", "3d4h", for
+// people only.  REQUIRES: time > 0.
+std::string spoken_duration(Duration time);
+
 // `text` without the blanks around it.
 std::string_view trim(std::string_view text);
 

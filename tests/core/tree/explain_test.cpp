@@ -39,7 +39,7 @@ levels
     refill       one token per 2s, full after 32s
   user:*/trade   10 per 15s, capacity 6
     bucket       user:alex:trade
-    refill       one token per 1500ms, full after 9s
+    refill       one token per 1.5s, full after 9s
 )");
 }
 
@@ -55,7 +55,7 @@ levels
     refill       one token per 100ms, full after 30s
   user:*/trade   10 per 15s, capacity 6
     bucket       user:carol:trade
-    refill       one token per 1500ms, full after 9s
+    refill       one token per 1.5s, full after 9s
 )");
   EXPECT_EQ(explained({"user", "carol", "login"}), R"(path
   user    top-level name

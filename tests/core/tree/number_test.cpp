@@ -167,6 +167,18 @@ TEST(FormatDuration, IsExactAndShort) {
   }
 }
 
+TEST(SpokenDuration, IsThatOfTheCommandLineAndExact) {
+  const std::vector<std::pair<Duration, std::string>> cases = {
+      {1ns, "1ns"},          {12345ns, "12.345us"}, {1500us, "1.5ms"},
+      {1500ms, "1.5s"},      {90s, "1m30s"},        {60s, "1m"},
+      {201600ms, "3m21.6s"}, {76h, "3d4h"},         {14 * 24h, "14d"},
+      {1h + 1s, "1h1s"},     {24h + 1ns, "1d1ns"},  {66666667ns, "66.666667ms"},
+  };
+  for (const auto& [time, expected] : cases) {
+    EXPECT_EQ(spoken_duration(time), expected);
+  }
+}
+
 TEST(Trim, TakesBlanksOffBothEnds) {
   EXPECT_EQ(trim(" \t a b \t"), "a b");
   EXPECT_EQ(trim("a"), "a");

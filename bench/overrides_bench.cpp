@@ -1,0 +1,182 @@
+// Files of overrides: how long a million ids take to load, the memory they
+// take, and what a decision costs beside them.  docs/performance.md shows it.
+//
+// usage: overrides_bench [ids]
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "limiter/limiter.hpp"
+#include "limiter/make_store.hpp"
+#include "tree/schema.hpp"
+
+namespace limitree::bench {
+namespace {
+
+constexpr int kCalls = 2'000'000;
+constexpr int kRounds = 9;
+
+using Ids = std::vector<std::string>;
+
+// Memory of this process by its name in /proc/self/status, in MB.
+double megabytes(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) {
+      return std::strtod(line.c_str() + name.size() + 1, nullptr) / 1024;
+    }
+  }
+  return 0;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+std::string limits_of(const std::string& file) {
+  return "schema: {account: {overrides: " + file +
+         ", children: {\"*\": {limits: {count: 300, period: 3h}}}}}";
+}
+
+Ids ids_of(int count) {
+  Ids ids;
+  for (int i = 0; i < count; ++i)
+    ids.push_back(std::to_string(10'000'000 + 7 * i));
+  return ids;
+}
+
+// Limits as they are sold, twenty kinds of them; or all different.
+std::string csv_of(const Ids& ids, int kinds) {
+  std::string text = "id,count,period,burst\n";
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::string count = std::to_string(300 + static_cast<int>(i) % kinds);
+    text += ids[i] + ',' + count + ",3h," + count + '\n';
+  }
+  return text;
+}
+
+std::string yaml_of(const Ids& ids) {
+  std::string text;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::string count = std::to_string(300 + i % 20);
+    text +=
+        ids[i] + ": {count: " + count + ", period: 3h, burst: " + count + "}\n";
+  }
+  return text;
+}
+
+std::shared_ptr<const Tree> load(const std::string& file,
+                                 const std::string& text) {
+  const ReadFile read = [&text](const std::string&, std::size_t) {
+    return Result<std::string>(text);
+  };
+  Result<Tree> tree = load_tree(limits_of(file), "limits.yaml", read);
+  if (!tree.ok()) {
+    std::printf("%s\n", tree.status().error().messages[0].c_str());
+    std::exit(1);
+  }
+  return std::make_shared<const Tree>(std::move(tree.value()));
+}
+
+// The text is the reader's for as long as it reads, as a file would be.
+void report_load(const char* what, const std::string& file,
+                 const std::string& text, int ids) {
+  malloc_trim(0);
+  std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins here
+  const double before = megabytes("VmRSS:");
+  const auto start = std::chrono::steady_clock::now();
+  const auto tree = load(file, text);
+  const double took = seconds_since(start);
+  const double peak = megabytes("VmHWM:") - before;
+  malloc_trim(0);
+  std::printf("| %d | %s | %.0f | %.2f | %.0f | %.0f |\n", ids, what,
+              static_cast<double>(text.size()) / 1e6, took, peak,
+              megabytes("VmRSS:") - before);
+}
+
+// Nanoseconds for each decision about ids that come as `order` says.
+double decide(Limiter* limiter, const Ids& ids,
+              const std::vector<std::uint32_t>& order) {
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::uint32_t i : order) {
+    const std::string_view path[] = {"account", ids[i]};
+    const Ask ask{path, 1};
+    Decision decision;
+    if (!limiter->decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision)
+             .ok()) {
+      std::exit(1);
+    }
+  }
+  return seconds_since(start) * 1e9 / static_cast<double>(order.size());
+}
+
+struct Pair {
+  double one;
+  double many;
+};
+
+// With one id in the file and with all of them, in turns: medians.
+Pair compare(Limiter* one, Limiter* many, const Ids& ids,
+             std::uint32_t callers) {
+  std::mt19937 random(1);
+  std::vector<std::uint32_t> order(kCalls);
+  for (std::uint32_t& i : order) {
+    i = static_cast<std::uint32_t>(random() % callers * (ids.size() / callers));
+  }
+  std::vector<double> ones;
+  std::vector<double> manys;
+  for (int round = 0; round < kRounds; ++round) {
+    ones.push_back(decide(one, ids, order));
+    manys.push_back(decide(many, ids, order));
+  }
+  std::ranges::sort(ones);
+  std::ranges::sort(manys);
+  return {ones[kRounds / 2], manys[kRounds / 2]};
+}
+
+std::unique_ptr<Limiter> limiter_of(std::shared_ptr<const Tree> tree) {
+  Options options;
+  return std::make_unique<Limiter>(std::move(tree), options,
+                                   std::move(make_store(options).value()));
+}
+
+void run(int count) {
+  const Ids ids = ids_of(count);
+  std::printf(
+      "| ids | file | MB | seconds | MB at most | MB kept |\n"
+      "|---|---|---|---|---|---|\n");
+  const std::string csv = csv_of(ids, 20);
+  report_load(".csv, 20 limits", "f.csv", csv, count);
+  report_load(".yaml, 20 limits", "f.yaml", yaml_of(ids), count);
+  report_load(".csv, all differ", "f.csv", csv_of(ids, count), count);
+
+  const auto one = limiter_of(load("f.csv", csv_of({ids.front()}, 20)));
+  const auto many = limiter_of(load("f.csv", csv));
+  std::printf(
+      "\n| callers, at random | 1 id in the file | %d ids |\n|---|---|---|\n",
+      count);
+  for (const std::uint32_t callers : {1U, 1000U, 100'000U, 1'000'000U}) {
+    if (callers > ids.size()) continue;
+    const Pair ns = compare(one.get(), many.get(), ids, callers);
+    std::printf("| %u | %.0f | %.0f |\n", callers, ns.one, ns.many);
+  }
+}
+
+}  // namespace
+}  // namespace limitree::bench
+
+int main(int argc, char** argv) {
+  const int ids = argc > 1 ? std::atoi(argv[1]) : 1'000'000;
+  if (ids > 0) limitree::bench::run(ids);  // not if asked for other benchmarks
+}
