@@ -4,7 +4,6 @@
 
 #include "handles.hpp"
 
-using limitree::LimitsText;
 using limitree::Result;
 using limitree::Status;
 using limitree::capi::guarded;

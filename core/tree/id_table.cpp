@@ -74,7 +74,7 @@ bool IdTable::holds(const Slot& slot, std::string_view id,
 }
 
 void IdTable::resize(std::size_t slots) {
-  std::vector<Slot> old(slots);
+  Slots old(slots);
   old.swap(slots_);
   for (const Slot& slot : old) {
     if (slot.value == kNone) continue;

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tree/huge_pages.hpp"
+
 namespace limitree {
 
 class IdTable {
@@ -60,7 +62,9 @@ class IdTable {
   bool holds(const Slot& slot, std::string_view id, std::uint32_t hash) const;
   void resize(std::size_t slots);
 
-  std::vector<Slot> slots_;
+  using Slots = std::vector<Slot, HugePages<Slot>>;
+
+  Slots slots_;
   std::string text_;
   std::size_t size_ = 0;
 };
