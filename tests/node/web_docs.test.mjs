@@ -2,54 +2,17 @@
 // real HTTP.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync,
          writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+
+import { withProgram } from './web_programs.mjs';
 
 // In the package, or the names of packages would mean nothing.
 mkdirSync('build', { recursive: true });
 const folder = mkdtempSync(join('build', 'web-docs-'));
 after(() => rmSync(folder, { recursive: true }));
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-/** Runs `use(get)` while the program of that file answers. */
-async function withProgram(file, use) {
-  const port = await freePort();
-  const program = spawn(process.execPath, [file], {
-    env: { ...process.env, PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'pipe'] });
-  let errors = '';
-  program.stderr.on('data', (text) => { errors += text; });
-  const gone = once(program, 'exit');
-  const get = (path = '/', init = {}) =>
-    fetch(`http://localhost:${port}${path}`, init);
-  try {
-    for (;;) {
-      if (program.exitCode !== null) assert.fail(`${file}: ${errors}`);
-      const answer = await get('/there').catch(() => undefined);
-      if (answer !== undefined) break;
-      await sleep(20);
-    }
-    await use(get);
-  } finally {
-    program.kill();
-    await gone;
-  }
-  assert.equal(errors, '');
-}
 
 describe('the page', () => {
   const text = readFileSync('docs/node-web.md', 'utf8');

@@ -1,0 +1,42 @@
+// Programs that serve HTTP on the port that PORT names.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs `use(get)` while the program of that file answers. */
+export async function withProgram(file, use) {
+  const port = await freePort();
+  const program = spawn(process.execPath, [file], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'] });
+  let errors = '';
+  program.stderr.on('data', (text) => { errors += text; });
+  const gone = once(program, 'exit');
+  const get = (path = '/', init = {}) =>
+    fetch(`http://localhost:${port}${path}`, init);
+  try {
+    for (;;) {
+      if (program.exitCode !== null) assert.fail(`${file}: ${errors}`);
+      const answer = await get('/there').catch(() => undefined);
+      if (answer !== undefined) break;
+      await sleep(20);
+    }
+    await use(get);
+  } finally {
+    program.kill();
+    await gone;
+  }
+  assert.equal(errors, '');
+}
