@@ -84,10 +84,11 @@ def _added(before: Iterable[Iterable[bytes]], told: Headers
            ) -> list[tuple[bytes, bytes]]:
     """Return the headers of a response with ours; its own Retry-After stays."""
     found = [(bytes(name), bytes(value)) for name, value in before]
-    own = {name.lower() for name, _ in found}
-    return found + [
-        (name.lower().encode(), value.encode()) for name, value in told
-        if name != "Retry-After" or b"retry-after" not in own]
+    for name, value in told:
+        if name != "Retry-After" or not any(
+                own.lower() == b"retry-after" for own, _ in found):
+            found.append((name.lower().encode(), value.encode()))
+    return found
 
 
 class LimitreeMiddleware(Telling):
@@ -155,12 +156,17 @@ class LimitreeMiddleware(Telling):
 
     async def _decide(self, scope: Scope) -> Decision:
         asked = self._path(scope)
-        if inspect.isawaitable(asked):
-            asked = await asked
-        cost = self._cost(scope) if callable(self._cost) else self._cost
-        if inspect.isawaitable(cost):
-            cost = await cost
-        return await decide(self.limiter, asked, cast(int, cost))
+        if not isinstance(asked, (tuple, list)):
+            asked = await settled(asked)
+        cost = self._cost
+        if callable(cost):
+            cost = cast(int, await settled(cost(scope)))
+        return await decide(self._keeper.limiter, asked, cost)
+
+
+async def settled(value: Any) -> Any:
+    """Return what a function has returned, awaited if it is async."""
+    return await value if inspect.isawaitable(value) else value
 
 
 def _one_of(paths: Iterable[str]) -> Callable[[Scope], bool]:

@@ -23,7 +23,7 @@ from starlette.requests import HTTPConnection
 
 from limitree import web
 from limitree.aio import AsyncLimiter
-from limitree.asgi import Record, Telling, can_respond, decide
+from limitree.asgi import Record, Telling, can_respond, decide, settled
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
 from limitree.errors import LimitExceeded, StoreError
@@ -112,16 +112,16 @@ class RateLimit:
         paths: list[Any] = []
         for limit in self._limits:
             if callable(limit):
-                limit = await _settled(limit(connection))
+                limit = await settled(limit(connection))
             if isinstance(limit, str):
                 if key is _UNKNOWN:
-                    key = await _settled(
+                    key = await settled(
                         (self._key or limiter.key)(connection))
                 rule = limiter.plain.rule(limit, self._scope_of(connection))
                 paths += rule.paths(self._key_in(connection, _text_of(key)))
             else:
                 paths.append(await _path(limit, connection))
-        cost = (await _settled(self._cost(connection))
+        cost = (await settled(self._cost(connection))
                 if callable(self._cost) else self._cost)
         return await limiter._authorize(connection, paths, cost)
 
@@ -138,7 +138,7 @@ class RateLimit:
                     endpoint, _OVERRIDES, False):
                 return False
         return not (self._exempt_when is not None
-                    and await _settled(self._exempt_when(connection)))
+                    and await settled(self._exempt_when(connection)))
 
     def _scope_of(self, connection: HTTPConnection) -> str:
         if self._scope is not None:
@@ -310,10 +310,6 @@ def _key_function(key: Callable[..., Any] | ClientIp) -> Callable[[Any], Any]:
     return _of_request(key)
 
 
-async def _settled(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
-
-
 def _text_of(value: Any) -> Any:
     """Return a primary key as text; None is refused by the limiter."""
     if type(value) is int or isinstance(value, uuid.UUID):
@@ -325,7 +321,7 @@ async def _path(limit: Any, connection: HTTPConnection) -> Any:
     if limit is None or isinstance(limit, bytes):
         raise TypeError("a limit must be a text or a path, not "
                         f"{type(limit).__name__}")
-    return [_text_of(await _settled(_of_request(part)(connection))
+    return [_text_of(await settled(_of_request(part)(connection))
                      if callable(part) else part) for part in limit]
 
 

@@ -63,7 +63,9 @@ def combined(decisions: list[Decision], style: Style = "ietf",
     Where a style has room for one limit it is that of the tightest decision: a
     denial, or the longest wait, or the fewest left.  Raises what headers does.
     """
-    if style != "ietf" or len(decisions) == 1:
+    if len(decisions) == 1:
+        return headers(decisions[0], style, reset)
+    if style != "ietf":
         return headers(max(decisions, key=_tightness), style, reset)
     joined: dict[str, str] = {}
     for decision in decisions:
