@@ -1,6 +1,7 @@
 """A redis-server for one test, on a socket in a folder of its own."""
 
 import contextlib
+import os
 import socket
 import subprocess
 import tempfile
@@ -15,9 +16,12 @@ def redis_server():
     """Yield the URL of a server and its process."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/redis.sock"
+        # Without the sanitizer that this process may have.
+        environment = {name: value for name, value in os.environ.items()
+                       if name != "LD_PRELOAD"}
         process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
-             "--dir", folder], stdout=subprocess.DEVNULL)
+             "--dir", folder], stdout=subprocess.DEVNULL, env=environment)
         try:
             wait_for(path, process)
             yield f"redis+unix://{path}", process
