@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "delivery.hpp"
@@ -24,6 +25,22 @@ constexpr std::array<Function*, 4> kFunctions = {
     limitree_authorize, limitree_peek, limitree_spend, limitree_refund};
 static_assert(LIMITREE_AUTHORIZE == 0 && LIMITREE_REFUND == 3);
 
+// Paths in a row; mostly it is one, which takes no memory of its own.
+class Paths {
+ public:
+  explicit Paths(const limitree_path& one) : one_(one) {}
+  explicit Paths(std::vector<limitree_path> many) : many_(std::move(many)) {}
+
+  const limitree_path* data() const {
+    return many_.empty() ? &one_ : many_.data();
+  }
+  std::size_t size() const { return many_.empty() ? 1 : many_.size(); }
+
+ private:
+  limitree_path one_{};
+  std::vector<limitree_path> many_;
+};
+
 // What JavaScript asks for.
 class Request {
  public:
@@ -39,7 +56,7 @@ class Request {
   bool has_one_path() const { return paths_ <= kOnePath; }
 
   // The paths, for the general form of an operation.  Borrows from this.
-  std::vector<limitree_path> paths() const;
+  Paths paths() const;
 
  private:
   std::string place_of(std::size_t segment) const;
@@ -85,8 +102,10 @@ bool Request::read(napi_env env, napi_callback_info info) {
   return true;
 }
 
-std::vector<limitree_path> Request::paths() const {
-  if (has_one_path()) return {{segments_.data(), segments_.size(), cost_}};
+Paths Request::paths() const {
+  if (has_one_path()) {
+    return Paths({segments_.data(), segments_.size(), cost_});
+  }
   std::vector<limitree_path> paths;
   const limitree_str* next = segments_.data();
   const double* number = numbers_ + kInputSize;
@@ -95,7 +114,7 @@ std::vector<limitree_path> Request::paths() const {
     paths.push_back({next, size, static_cast<std::int64_t>(number[1])});
     next += size;
   }
-  return paths;
+  return Paths(std::move(paths));
 }
 
 // How the caller calls that segment: "path[1]".
@@ -153,7 +172,7 @@ void decide(const Request& request) {
     if (status >= 0) return write(request, decision, nullptr);
   } else {
     std::array<limitree_level, kMaxLevels> levels;
-    const std::vector<limitree_path> paths = request.paths();
+    const Paths paths = request.paths();
     status = limitree_decide(limiter, request.operation(), paths.data(),
                              paths.size(), levels.data(), levels.size(),
                              &decision, &error);
@@ -177,7 +196,7 @@ void start(const Request& request) {
         std::make_unique_for_overwrite<limitree_level[]>(kMaxLevels);
     capacity = kMaxLevels;
   }
-  const std::vector<limitree_path> paths = request.paths();
+  const Paths paths = request.paths();
   limitree_decision decision;
   limitree_error* error = nullptr;
   const limitree_status status = limitree_decide_async(
