@@ -41,15 +41,16 @@ class IdTable {
 
   // Longer ids lie in text_: where, and their hash, take the place of their
   // bytes.
+  struct Elsewhere {
+    std::uint64_t first;
+    std::uint32_t hash;
+  };
   struct alignas(32) Slot {
     std::uint32_t value = kNone;  // kNone: free
     std::uint32_t size = 0;
     union {
       char bytes[kInline];
-      struct {
-        std::uint64_t first;
-        std::uint32_t hash;
-      } elsewhere;
+      Elsewhere elsewhere;
     };
 
     Slot() : bytes{} {}
