@@ -1,6 +1,8 @@
 // Writes what the Redis store sends, for redis_server_cpu.py.
 //
-//   redis_calls allowed|denied|cost LEVELS CALLERS
+//   redis_calls allowed|denied|cost|ALGORITHM LEVELS CALLERS
+//
+// Levels of an ALGORITHM, such as fixed_window, are all allowed.
 //
 // First the call with the script's text, which loads it, and then the usual one
 // of each caller; each preceded by its size as four bytes, lowest first.
@@ -9,16 +11,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/limit.hpp"
 #include "base/plan.hpp"
+#include "bench/algorithms.hpp"
 #include "store/redis/script.hpp"
 
 namespace {
 
+using limitree::Algorithm;
 using limitree::Duration;
 using limitree::Limit;
 using limitree::Plan;
@@ -27,10 +32,25 @@ using limitree::Segment;
 constexpr const char* kActions[] = {"trade", "spot", "orders", "cancel"};
 constexpr std::uint32_t kMaxLevels = 1 + std::size(kActions);
 
+std::optional<Algorithm> algorithm_of(std::string_view name) {
+  for (const Algorithm algorithm : limitree::bench::kAlgorithms) {
+    if (name == limitree::algorithm_name(algorithm)) return algorithm;
+  }
+  return std::nullopt;
+}
+
 // "allowed": more than can be asked for; "denied": one level holds one token.
 std::deque<Limit> limits_for(std::string_view what, std::uint32_t levels) {
   constexpr int kIntervalMs[kMaxLevels] = {1000, 2000, 500, 3000, 700};
   std::deque<Limit> limits;
+  if (const std::optional<Algorithm> algorithm = algorithm_of(what)) {
+    const bool log = *algorithm == Algorithm::kSlidingLog;
+    for (std::uint32_t i = 0; i < levels; ++i) {
+      limits.push_back(limitree::bench::limit_of(
+          *algorithm, log ? 1000 : 1'000'000, std::chrono::seconds(10)));
+    }
+    return limits;
+  }
   for (std::uint32_t i = 0; i < levels; ++i) {
     limits.emplace_back();
     limits.back().rate = {std::chrono::milliseconds(kIntervalMs[i]), 1'000'000};
@@ -47,10 +67,11 @@ void write(std::string_view call) {
 }
 
 int usage() {
-  std::fprintf(stderr,
-               "usage: redis_calls allowed|denied|cost LEVELS CALLERS\n"
-               "LEVELS is 1 ... %u\n",
-               kMaxLevels);
+  std::fprintf(
+      stderr,
+      "usage: redis_calls allowed|denied|cost|ALGORITHM LEVELS CALLERS\n"
+      "LEVELS is 1 ... %u\n",
+      kMaxLevels);
   return 2;
 }
 
@@ -62,7 +83,10 @@ int main(int argc, char** argv) {
   const auto levels = static_cast<std::uint32_t>(std::atoi(argv[2]));
   const int callers = std::atoi(argv[3]);
   if (levels < 1 || levels > kMaxLevels || callers < 1) return usage();
-  if (what != "allowed" && what != "denied" && what != "cost") return usage();
+  if (what != "allowed" && what != "denied" && what != "cost" &&
+      !algorithm_of(what)) {
+    return usage();
+  }
 
   const std::deque<Limit> limits = limits_for(what, levels);
   std::vector<std::uint32_t> all;

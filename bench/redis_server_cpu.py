@@ -254,6 +254,30 @@ def measure_cpu(server, options):
         compare(server, rows, options)
 
 
+ALGORITHMS = ["gcra", "fixed_window", "sliding_tail", "leaky_bucket",
+              "sliding_window", "sliding_log"]
+
+
+def measure_algorithms(server, options):
+    print("one level by each algorithm: us of the server's processor, GCRA's"
+          " share\nof it, and bytes of used_memory for a caller who asked 3"
+          " times")
+    rows, memory = [], []
+    for name in ALGORITHMS:
+        server.ask(command("FLUSHALL"))
+        calls = decisions_of_limitree(server, options.calls, name, 1)
+        before = server.used_memory()
+        for at in range(0, 3 * len(calls), 256):
+            server.ask(b"".join(calls[i % len(calls)]
+                                for i in range(at, at + 256)))
+        memory.append((server.used_memory() - before) / len(calls))
+        rows.append(Row(name, calls))
+    server.ask(command("FLUSHALL"))
+    compare(server, rows, options)
+    for name, used in zip(ALGORITHMS, memory):
+        print(f"  {name:28} {used:7.0f} bytes")
+
+
 def measure_memory(server, options):
     print("bytes of used_memory for a caller with 3 levels")
     in_time = time.time_ns() + 10**12
@@ -286,11 +310,15 @@ def main():
                         help="where the peers are installed")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.2)
+    parser.add_argument("--algorithms", action="store_true",
+                        help="those alone")
     options = parser.parse_args()
     server = Server()
     try:
-        measure_cpu(server, options)
-        measure_memory(server, options)
+        if not options.algorithms:
+            measure_cpu(server, options)
+            measure_memory(server, options)
+        measure_algorithms(server, options)
     finally:
         server.close()
 

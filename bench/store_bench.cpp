@@ -8,6 +8,7 @@
 #include <array>
 #include <memory>
 
+#include "bench/algorithms.hpp"
 #include "bench/peers.hpp"
 #include "store/memory_store.hpp"
 
@@ -40,6 +41,25 @@ bool decide(Store* store, std::string_view caller, std::uint32_t levels) {
     plan.add_level(&kLimit, 0u, 2 + i, 1);
   }
   return store->decide(&plan).ok() && !plan.levels[0].verdict.limited;
+}
+
+// One level of another algorithm.
+bool decide(Store* store, std::string_view caller, const Limit& limit) {
+  Plan plan(Operation::kAuthorize);
+  plan.segments.emplace_back("user", Segment::Kind::kExact);
+  plan.segments.emplace_back(caller, Segment::Kind::kCaller);
+  plan.add_level(&limit, 0u, 2u, 1);
+  return store->decide(&plan).ok() && !plan.levels[0].verdict.limited;
+}
+
+// So generous that nothing is denied.  A log has an entry for each unit, so
+// that it is a short one: some are denied, which costs no less.
+Limit generous(Algorithm algorithm) {
+  const bool log = algorithm == Algorithm::kSlidingLog;
+  Limit limit =
+      limit_of(algorithm, log ? 100 : 3'000'000'000, std::chrono::hours(1));
+  if (!is_window(algorithm)) limit.rate = kRate;
+  return limit;
 }
 
 // Shared by the threads of one benchmark; made anew for each.
@@ -96,6 +116,26 @@ void map_and_mutex_copied_key(benchmark::State& state) {
     limited |= g_map->authorize_copied("user", next.next(), kRate, 1).limited;
   }
   if (limited) state.SkipWithError("a request was denied");
+}
+
+// Arguments: callers, algorithm.
+void limitree_algorithm(benchmark::State& state) {
+  const auto callers = static_cast<std::uint32_t>(state.range(0));
+  const Limit limit =
+      generous(kAlgorithms[static_cast<std::size_t>(state.range(1))]);
+  MemoryStore store(std::max<std::int64_t>(callers * 3 / 2, 1000));
+  Callers all(callers, 1);
+  for (std::uint32_t i = 0; i < 3 * callers; ++i) {
+    decide(&store, all.name(i % callers), limit);
+  }
+  const StoreStats stats = store.stats();
+  Callers next(callers, 1);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(decide(&store, next.next(), limit));
+  }
+  state.SetLabel(algorithm_name(limit.algorithm));
+  state.counters["B/bucket"] =
+      static_cast<double>(stats.bytes) / static_cast<double>(stats.buckets);
 }
 
 void setup_store(const benchmark::State& state) {
@@ -159,6 +199,10 @@ BENCHMARK(limitree_store)
     ->Args({kMillion, 1})
     ->Threads(2)
     ->UseRealTime();
+BENCHMARK(limitree_algorithm)
+    ->ArgNames({"callers", "algorithm"})
+    ->ArgsProduct({{1, 1000, kMillion},
+                   benchmark::CreateDenseRange(0, kAlgorithms.size() - 1, 1)});
 LIMITREE_MAP_ROWS(map_and_mutex);
 LIMITREE_MAP_ROWS(map_and_mutex_copied_key);
 

@@ -303,6 +303,13 @@ class Limiter {
     return Text(text);
   }
 
+  // How busy this process is, from 0 to 1: see limitree_set_pressure().
+  void set_pressure(double pressure) {
+    check([&](limitree_error** error) {
+      return limitree_set_pressure(get(), pressure, error);
+    });
+  }
+
   // Waits for an answer of the store, and returns the time that took.
   std::int64_t ping_ns() {
     std::int64_t round_trip_ns = 0;

@@ -30,6 +30,7 @@ std::uint32_t flags_of(const Decision& decision) {
   std::uint32_t flags = 0;
   if (decision.unlimited) flags |= LIMITREE_UNLIMITED;
   if (decision.shadowed) flags |= LIMITREE_SHADOWED;
+  if (decision.soft) flags |= LIMITREE_SOFT;
   if (decision.source != Source::kStore) [[unlikely]] {
     flags |= decision.source == Source::kDenyCache ? LIMITREE_CACHED
                                                    : LIMITREE_DEGRADED;
@@ -40,15 +41,16 @@ std::uint32_t flags_of(const Decision& decision) {
 limitree_level to_c(const LevelReport& report) {
   limitree_level out{};
   out.policy = {report.policy.data(), report.policy.size()};
-  out.limit = report.rate.capacity;
+  out.limit = report.capacity;
   out.remaining = report.verdict.remaining;
   out.retry_after_ns = report.verdict.retry_after.count();
   out.reset_after_ns = report.verdict.reset_after.count();
   out.next_after_ns = report.verdict.next_after.count();
-  out.window_ns = report.rate.burst_offset().count();
+  out.window_ns = report.window.count();
   out.cost = report.cost;
   out.limited = report.verdict.limited ? 1 : 0;
   out.charged = report.verdict.charged ? 1 : 0;
+  out.soft = report.verdict.soft ? 1 : 0;
   out.mode = static_cast<std::int32_t>(report.mode);
   out.path = static_cast<std::int32_t>(report.path);
   return out;

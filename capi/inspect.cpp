@@ -62,6 +62,7 @@ limitree_status limitree_limiter_stats(limitree_limiter* limiter,
     stats->allowed = core.totals.allowed();
     stats->limited = core.totals.limited();
     stats->shadow_limited = core.totals.shadow_limited;
+    stats->soft = core.totals.soft;
     stats->errors = core.totals.errors;
     stats->reloads = core.reloads;
     stats->limits = core.limits;
@@ -101,6 +102,7 @@ limitree_status limitree_limiter_limit_stats(limitree_limiter* limiter,
       stats[i].allowed = all[i].tally.allowed;
       stats[i].limited = all[i].tally.limited;
       stats[i].shadow_limited = all[i].tally.shadow_limited;
+      stats[i].soft = all[i].tally.soft;
       stats[i].near_limit = all[i].tally.near_limit;
     }
     return {};

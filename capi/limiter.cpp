@@ -1,7 +1,9 @@
 // limitree_limiter: copying in, calling the core, copying out.
 
 #include <algorithm>
+#include <cmath>
 #include <span>
+#include <string>
 
 #include "base/inline_vector.hpp"
 #include "convert.hpp"
@@ -181,4 +183,19 @@ limitree_status limitree_authorize_all(limitree_limiter* limiter,
                                        limitree_error** error) {
   return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, path_count,
                          nullptr, 0, decision, error);
+}
+
+limitree_status limitree_set_pressure(limitree_limiter* limiter,
+                                      double pressure, limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (limiter == nullptr) return null_argument("limiter");
+    if (!(pressure >= 0 && pressure <= 1)) {  // NaN is neither
+      return Status(
+          limitree::Code::kInvalidArgument,
+          "pressure must be from 0 to 1, is " + std::to_string(pressure));
+    }
+    limiter->limiter.set_pressure(static_cast<std::int32_t>(
+        std::lround(pressure * limitree::kFullPressure)));
+    return {};
+  });
 }

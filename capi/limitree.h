@@ -158,13 +158,16 @@ typedef struct limitree_level {
   int64_t retry_after_ns; /* -1 if it fits, else the wait or LIMITREE_NEVER */
   int64_t reset_after_ns; /* until the bucket is full again, >= 0 */
   int64_t next_after_ns;  /* until an identical request fits, >= 0 */
-  int64_t window_ns;      /* time in which an empty bucket fills */
+  int64_t window_ns;      /* the period of a window, or time in which an empty
+                             bucket fills */
   int64_t cost;           /* tokens asked for at this level */
   int32_t limited;        /* 1 if what was asked for does not fit here */
   int32_t charged;        /* 1 if the bucket was written */
   int32_t mode;           /* LIMITREE_ENFORCE ... */
   int32_t path;           /* index of the first path that met it */
-  int64_t reserved[5];
+  int32_t soft;           /* 1 if it fits only thanks to the overrun */
+  int32_t reserved_32;
+  int64_t reserved[4];
 } limitree_level;
 
 /* Bytes that the library made for the caller. */
@@ -354,6 +357,16 @@ LIMITREE_API limitree_status limitree_reset(limitree_limiter *limiter,
                                             size_t path_size, int32_t leaf_only,
                                             limitree_error **error);
 
+/*
+ * Tells how busy this process is, from 0 (idle) to 1, which it is at first: a
+ * limit with `overrun: {percent: N, when: idle}` admits N % x (1 - pressure)
+ * above its capacity.  For this limiter alone, from the next request on.
+ * LIMITREE_INVALID_ARGUMENT if it is not a number from 0 to 1.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_set_pressure(limitree_limiter *limiter,
+                                                   double pressure,
+                                                   limitree_error **error);
+
 /* ---- Several paths, and the verdict of each level ------------------------ */
 
 /* A path, and what is asked for along it. */
@@ -444,7 +457,8 @@ typedef struct limitree_stats {
   int64_t connects;      /* connections made to servers */
   int64_t round_trips;   /* answers of servers */
   int64_t round_trip_ns; /* time until then, summed up */
-  int64_t reserved[14];
+  int64_t soft;          /* of the allowed: above a capacity, by its overrun */
+  int64_t reserved[13];
 } limitree_stats;
 
 /* Takes time in proportion to the memory store's size: about a millisecond
@@ -461,7 +475,8 @@ typedef struct limitree_limit_stats {
   int64_t limited;        /* requests that it denied */
   int64_t shadow_limited; /* requests that it would deny, in shadow mode */
   int64_t near_limit;     /* allowed ones that used most: near_limit */
-  int64_t reserved[10];
+  int64_t soft;           /* allowed ones above its capacity: overrun */
+  int64_t reserved[9];
 } limitree_limit_stats;
 
 /* Writes the counters of the first `capacity` limits, in the order in which

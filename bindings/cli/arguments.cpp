@@ -10,6 +10,7 @@
 #include "failure.hpp"
 #include "format.hpp"
 #include "limitree.hpp"
+#include "simulate_arguments.hpp"
 #include "terminal.hpp"
 
 namespace limitree::cli {
@@ -335,6 +336,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   ExplainOptions explain_options;
   TryOptions try_options{.source = {}, .steps = {TryStep()}};
   ReplayOptions replay_options;
+  SimulateOptions simulate_options;
   PingOptions ping_options;
   ShowOptions show_options;
   ResetOptions reset_options;
@@ -349,6 +351,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   const CLI::App* const explain = add_explain(&app, &explain_options);
   const CLI::App* const attempt = add_try(&app, &try_options);
   add_replay(&app, &replay_options);
+  const CLI::App* const simulate = add_simulate(&app, &simulate_options);
   const CLI::App* const ping = add_ping(&app, &ping_options);
   const CLI::App* const show = add_show(&app, &show_options);
   const CLI::App* const reset = add_reset(&app, &reset_options);
@@ -380,6 +383,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
     }
     return try_options;
   }
+  if (simulate->parsed()) return simulate_options;
   if (ping->parsed()) return ping_options;
   if (show->parsed()) return show_options;
   if (reset->parsed()) return reset_options;

@@ -65,6 +65,14 @@ struct ReplayOptions {
   bool json = false;
 };
 
+// The same traffic for each algorithm.
+struct SimulateOptions {
+  std::string algorithms = "all";  // or one of them
+  std::int64_t count = 100;
+  std::int64_t period_ns = 10'000'000'000;
+  std::string svg;  // a file for the picture, "-": standard output
+};
+
 struct PingOptions {
   Remote remote;
 };
@@ -84,12 +92,13 @@ struct ResetOptions : CallerOptions {
 
 using Command =
     std::variant<CheckOptions, ExplainOptions, TryOptions, ReplayOptions,
-                 PingOptions, ShowOptions, ResetOptions>;
+                 SimulateOptions, PingOptions, ShowOptions, ResetOptions>;
 
 int run(const CheckOptions& options);
 int run(const ExplainOptions& options);
 int run(const TryOptions& options);
 int run(const ReplayOptions& options);
+int run(const SimulateOptions& options);
 int run(const PingOptions& options);
 int run(const ShowOptions& options);
 int run(const ResetOptions& options);

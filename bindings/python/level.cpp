@@ -40,6 +40,7 @@ constexpr Field kWindow =
 constexpr Field kCost = at(Kind::kCount, offsetof(limitree_level, cost));
 constexpr Field kLimited = at(Kind::kFact, offsetof(limitree_level, limited));
 constexpr Field kCharged = at(Kind::kFact, offsetof(limitree_level, charged));
+constexpr Field kSoft = at(Kind::kFact, offsetof(limitree_level, soft));
 constexpr Field kPath = at(Kind::kIndex, offsetof(limitree_level, path));
 
 PyObject* get_policy(PyObject* self, void* /*closure*/) {
@@ -87,6 +88,7 @@ std::array getters = {
     getter("cost", &kCost, "Tokens asked for at this level."),
     getter("limited", &kLimited, "Whether what was asked for does not fit."),
     getter("charged", &kCharged, "Whether the bucket was written."),
+    getter("soft", &kSoft, "Whether it fits only thanks to the overrun."),
     PyGetSetDef{"mode", get_mode, nullptr,
                 "How it takes part: 'enforce', 'shadow' or 'check'.", nullptr},
     getter("path", &kPath, "Index of the first path that met it."),

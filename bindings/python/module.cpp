@@ -43,7 +43,7 @@ py::tuple stats(Native& native) {
       stats.reloads, stats.limits, stats.buckets, stats.max_buckets,
       stats.store_bytes, stats.evictions, stats.from_deny_cache,
       stats.from_local, stats.from_allow, stats.from_deny, stats.store_errors,
-      stats.connects, stats.round_trips, stats.round_trip_ns);
+      stats.connects, stats.round_trips, stats.round_trip_ns, stats.soft);
 }
 
 // In the order of limitree.LimitStats.
@@ -62,7 +62,7 @@ py::list limit_stats(Native& native) {
   for (std::size_t i = 0; i < count; ++i) {
     const limitree_limit_stats& one = stats[i];
     list.append(py::make_tuple(to_python(one.policy), one.allowed, one.limited,
-                               one.shadow_limited, one.near_limit));
+                               one.shadow_limited, one.near_limit, one.soft));
   }
   return list;
 }
@@ -73,6 +73,12 @@ double ping(Native& native) {
     return limitree_ping(limiter, &round_trip_ns, error);
   }));
   return static_cast<double>(round_trip_ns) / 1e9;
+}
+
+void set_pressure(Native& native, double pressure) {
+  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_set_pressure(limiter, pressure, error);
+  }));
 }
 
 py::str prometheus(Native& native) {
@@ -107,6 +113,11 @@ void bind_limiter(py::module_& module) {
       .def("ping", ping,
            "Ask the store whether it is there; return the seconds it took.\n\n"
            "Raises StoreError or StoreTimeout if it is not.")
+      .def("set_pressure", set_pressure, py::arg("pressure"),
+           "Tell how busy this process is, from 0.0 (idle) to 1.0, which it is "
+           "at first.\n\nA limit with `overrun: {percent: N, when: idle}` "
+           "admits N % * (1 - pressure) above\nits capacity.  Raises "
+           "ValueError if it is no number from 0 to 1.")
       .def("prometheus", prometheus,
            "Return all counters in the text format of Prometheus.")
       .def("_start", start_request, py::arg("operation"), py::arg("paths"),

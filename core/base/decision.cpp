@@ -34,6 +34,7 @@ Decision aggregate(const Plan& plan) {
 void aggregate(const Plan& plan, Decision* out) {
   bool limited = false;
   bool shadowed = false;
+  bool soft = false;
   const Level* binding = nullptr;
   Duration retry_after = kNotLimited;
   Duration reset_after = Duration::zero();
@@ -48,6 +49,7 @@ void aggregate(const Plan& plan, Decision* out) {
       continue;
     }
     limited |= verdict.limited;
+    soft |= verdict.soft;
     retry_after = std::max(retry_after, verdict.retry_after);
     reset_after = std::max(reset_after, verdict.reset_after);
     next_after = std::max(next_after, verdict.next_after);
@@ -63,6 +65,7 @@ void aggregate(const Plan& plan, Decision* out) {
   out->limited = limited;
   out->unlimited = binding == nullptr;
   out->shadowed = shadowed;
+  out->soft = soft && !limited;
   out->source = plan.source;
   out->limit = binding != nullptr ? binding->limit->rate.capacity : -1;
   out->remaining = binding != nullptr ? binding->verdict.remaining : -1;

@@ -20,6 +20,7 @@ namespace limitree {
 struct Verdict {
   bool limited;            // what was asked for does not fit
   bool charged;            // the bucket is written
+  bool soft;               // fits above the capacity only: see Rules::overrun
   std::int64_t remaining;  // tokens left, 0 ... capacity
   Duration retry_after;    // kNotLimited, a wait, or kNever
   Duration reset_after;    // until the bucket is full: the debt left behind
@@ -60,6 +61,7 @@ constexpr Verdict verdict(const Rate& rate, const Probe& found, Duration debt) {
   return {
       .limited = !found.fits,
       .charged = debt != found.debt,
+      .soft = false,
       .remaining = (rate.burst_offset() - debt) / rate.emission_interval,
       .retry_after = found.fits ? kNotLimited : wait,
       .reset_after = debt,

@@ -4,32 +4,36 @@ namespace limitree {
 
 namespace {
 
-// The verdict of a level that cannot be limited, left with `debt`.
-Verdict unlimited_verdict(const Level& level, const Probe& found,
-                          Duration debt) {
-  Verdict verdict = limitree::verdict(level.limit->rate, found, debt);
+// The verdict of a level whether or not it is charged, which cannot be limited.
+Verdict unlimited_verdict(Operation operation, const Level& level,
+                          bool charged) {
+  Verdict verdict;
+  if (level.limit->is_plain()) {
+    const Rate& rate = level.limit->rate;
+    const Probe found = probe(rate, level.debt, level.cost);
+    const Duration debt = operation == Operation::kSpend
+                              ? debt_after_spend(rate, found)
+                              : debt_after_refund(found);
+    verdict = limitree::verdict(rate, found, charged ? debt : found.debt);
+  } else {
+    verdict = usage_verdict(level, charged);
+  }
   verdict.limited = false;
+  verdict.soft = false;
   verdict.retry_after = kNotLimited;
-  verdict.charged &= level.limit->mode != Mode::kCheck;
   return verdict;
 }
 
-Probe probe_of(const Level& level) {
-  return probe(level.limit->rate, level.debt, level.cost);
-}
-
 void judge_spend(Level* level) {
-  const Probe found = probe_of(*level);
   level->applied = true;
-  level->verdict = unlimited_verdict(
-      *level, found, debt_after_spend(level->limit->rate, found));
+  level->verdict = unlimited_verdict(Operation::kSpend, *level, true);
+  level->verdict.charged &= level->limit->mode != Mode::kCheck;
 }
 
 void judge_refund(Level* level) {
-  const Probe found = probe_of(*level);
   level->applied = level->limit->mode != Mode::kCheck;
-  level->verdict = unlimited_verdict(
-      *level, found, level->applied ? debt_after_refund(found) : found.debt);
+  level->verdict =
+      unlimited_verdict(Operation::kRefund, *level, level->applied);
   level->verdict.next_after = Duration::zero();  // giving back never waits
 }
 
@@ -39,7 +43,7 @@ void judge(Operation operation, Level* levels, std::size_t count) {
   switch (operation) {
     case Operation::kAuthorize:
     case Operation::kPeek:
-      judge_charge(operation, levels, count);
+      judge_charge<false>(operation, levels, count);
       break;
     case Operation::kSpend:
       for (std::size_t i = 0; i < count; ++i) judge_spend(&levels[i]);

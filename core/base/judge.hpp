@@ -7,6 +7,7 @@
 #ifndef LIMITREE_BASE_JUDGE_HPP
 #define LIMITREE_BASE_JUDGE_HPP
 
+#include <algorithm>
 #include <cstddef>
 
 #include "base/plan.hpp"
@@ -19,27 +20,66 @@ namespace limitree {
 // reset_after, or none at all if reset_after is zero.
 void judge(Operation operation, Level* levels, std::size_t count);
 
+// Whether what is asked for at `level` fits there.
+inline bool fits(const Level& level) {
+  if (!level.limit->is_plain()) [[unlikely]]
+    return level.usage->fits;
+  return probe(level.limit->rate, level.debt, level.cost).fits;
+}
+
+// The verdict of a level that is not plain, left as it is or charged.
+inline Verdict usage_verdict(const Level& level, bool charged) {
+  const Usage& found = *level.usage;
+  const Usage::Side& side = charged ? found.charged : found.left;
+  const std::int64_t capacity = level.limit->rate.capacity;
+  return {
+      .limited = !found.fits,
+      .charged = charged && found.changes,
+      .soft = found.fits && charged && found.changes && side.used > capacity,
+      .remaining = std::max(capacity - side.used, std::int64_t{0}),
+      .retry_after = found.fits ? kNotLimited : found.left.fits_after,
+      .reset_after = side.full_after,
+      .next_after = side.fits_after,
+  };
+}
+
+// The verdict of a plain level, likewise.
+inline Verdict plain_verdict(const Level& level, const Probe& found,
+                             bool charged) {
+  return verdict(level.limit->rate, found,
+                 charged ? found.debt + found.charge : found.debt);
+}
+
 // The same for kAuthorize and kPeek, where the caller's code is to be had: for
-// a store that decides in less time than a few calls take.
+// a store that decides in less time than a few calls take.  If it is known that
+// all levels are plain, the others cost nothing.
+template <bool kAllPlain>
 [[gnu::always_inline]] inline void judge_charge(Operation operation,
                                                 Level* levels,
                                                 std::size_t count) {
+  const auto is_plain = [](const Level& level) {
+    return kAllPlain || level.limit->is_plain();
+  };
   bool allowed = true;
   for (std::size_t i = 0; i < count; ++i) {
     const Level& level = levels[i];
-    const bool fits = probe(level.limit->rate, level.debt, level.cost).fits;
+    const bool fits =
+        is_plain(level) ? probe(level.limit->rate, level.debt, level.cost).fits
+                        : level.usage->fits;
     allowed &= fits || level.limit->mode == Mode::kShadow;
   }
   for (std::size_t i = 0; i < count; ++i) {
     Level& level = levels[i];
     const Limit& limit = *level.limit;
-    const Probe found = probe(limit.rate, level.debt, level.cost);
+    const bool may = allowed || limit.charge == Charge::kIndependent;
+    const Probe found = is_plain(level)
+                            ? probe(limit.rate, level.debt, level.cost)
+                            : Probe{.fits = level.usage->fits};
     // As if every level were charged that will be: peek() and check-mode
     // levels report the same without anything being written.
-    const bool applied =
-        found.fits && (allowed || limit.charge == Charge::kIndependent);
-    Verdict verdict = limitree::verdict(
-        limit.rate, found, applied ? found.debt + found.charge : found.debt);
+    const bool applied = found.fits && may;
+    Verdict verdict = is_plain(level) ? plain_verdict(level, found, applied)
+                                      : usage_verdict(level, applied);
     verdict.charged &=
         operation == Operation::kAuthorize && limit.mode != Mode::kCheck;
     level.applied = applied;

@@ -14,6 +14,7 @@ constexpr std::size_t kMaxSegment = 200;  // bytes; longer ones are hashed
 bool is_reserved(char c) {
   switch (c) {
     case '%':
+    case '!':
     case ':':
     case '{':
     case '}':

@@ -1,7 +1,7 @@
 // Bucket names: what the state of a level is called in a store that is read
 // by people and other programs.
 //
-// Segments are joined by ":".  Of their bytes, % : { } # * space, control
+// Segments are joined by ":".  Of their bytes, % : { } # * ! space, control
 // characters, what is not UTF-8 and a leading ~ are written %XX; a pattern that
 // shares one bucket keeps its *, which tells it from a caller's.  The empty
 // segment is "%", and one of more than 200 bytes is ~ (~* for a pattern) and

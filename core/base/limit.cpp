@@ -65,8 +65,56 @@ const char* algorithm_name(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kGcra:
       return "gcra";
+    case Algorithm::kFixedWindow:
+      return "fixed_window";
+    case Algorithm::kSlidingLog:
+      return "sliding_log";
+    case Algorithm::kSlidingWindow:
+      return "sliding_window";
+    case Algorithm::kSlidingTail:
+      return "sliding_tail";
+    case Algorithm::kLeakyStep:
+      return "leaky_bucket";
   }
   return "unknown";
+}
+
+const char* algorithm_suffix(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kGcra:
+      return "";
+    case Algorithm::kFixedWindow:
+      return "!fw";
+    case Algorithm::kSlidingLog:
+      return "!sl";
+    case Algorithm::kSlidingWindow:
+      return "!sw";
+    case Algorithm::kSlidingTail:
+      return "!st";
+    case Algorithm::kLeakyStep:
+      return "!ls";
+  }
+  return "!";
+}
+
+std::int64_t ceiling_of(const Limit& limit, std::int32_t pressure) {
+  const std::int64_t capacity = limit.rate.capacity;
+  if (limit.is_plain() || limit.rules->overrun == 0) return capacity;
+  const std::int64_t idle =
+      limit.rules->overrun_when_idle ? kFullPressure - pressure : kFullPressure;
+  // Capacities with an overrun are at most kMaxUnits, percents kMaxOverrun.
+  const std::int64_t hundredths = capacity * limit.rules->overrun;
+  __extension__ using Wide = __int128;
+  return capacity + static_cast<std::int64_t>(Wide{hundredths} * idle /
+                                              (100 * Wide{kFullPressure}));
+}
+
+std::int64_t highest_ceiling_of(const Limit& limit) {
+  return ceiling_of(limit, 0);
+}
+
+Duration window_of(const Limit& limit) {
+  return is_window(limit.algorithm) ? limit.period : limit.rate.burst_offset();
 }
 
 }  // namespace limitree

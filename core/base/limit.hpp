@@ -4,7 +4,9 @@
 #define LIMITREE_BASE_LIMIT_HPP
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/status.hpp"
 #include "base/time.hpp"
@@ -45,7 +47,46 @@ enum class Charge : std::uint8_t {
   kIndependent,   // charged whenever this level fits
 };
 
-enum class Algorithm : std::uint8_t { kGcra };
+enum class Algorithm : std::uint8_t {
+  kGcra,
+  kFixedWindow,    // fixed_window.hpp
+  kSlidingLog,     // unit_log.hpp
+  kSlidingWindow,  // unit_log.hpp
+  kSlidingTail,    // sliding_tail.hpp
+  kLeakyStep,      // leaky_step.hpp: leaky_bucket with `drain: step`
+};
+
+// Where the windows of a fixed_window begin.
+enum class Align : std::uint8_t {
+  kEpoch,     // at whole multiples of the period since 1970, UTC
+  kFirst,     // at the first unit that is admitted after the last one ended
+  kCalendar,  // at midnight, Monday or the first, somewhere: calendar.hpp
+};
+
+class Calendar;  // base/calendar.hpp
+
+// What a limit has beyond what plain GCRA needs.
+struct Rules {
+  Align align = Align::kEpoch;     // of fixed_window
+  bool round_up = false;           // of sliding_tail
+  Duration bucket{};               // of sliding_window: width of a sub-window
+  std::int64_t overrun = 0;        // percent above the capacity
+  bool overrun_when_idle = false;  // of it only 1 - pressure
+  std::shared_ptr<const Calendar> calendar;  // of Align::kCalendar
+};
+
+// How busy the process says it is, in millionths: 0 idle ... kFullPressure.
+inline constexpr std::int32_t kFullPressure = 1'000'000;
+
+// The most units of a bucket, overrun included, that is not plain GCRA.
+inline constexpr std::int64_t kMaxUnits = 4'000'000'000;
+
+// The most units of a sliding_log, which keeps an instant for each of them.
+inline constexpr std::int64_t kMaxLogUnits = 10'000;
+
+// The most percent of an overrun, and sub-windows of a sliding_window.
+inline constexpr std::int64_t kMaxOverrun = 1000;
+inline constexpr std::int64_t kMaxWindowBuckets = 1000;
 
 struct Limit {
   Rate rate;
@@ -56,13 +97,41 @@ struct Limit {
   Charge charge = Charge::kAllOrNothing;
   Algorithm algorithm = Algorithm::kGcra;
   std::uint32_t index = 0;  // position in Tree::limits()
-  std::string name;         // tells apart the limits of one node; may be empty
-  std::string policy;       // tree path: "user:*/trade", "ip:*#daily"
+  // Null for plain GCRA, which most limits are.
+  std::shared_ptr<const Rules> rules;
+  std::string name;    // tells apart the limits of one node; may be empty
+  std::string policy;  // tree path: "user:*/trade", "ip:*#daily"
 
-  // What follows the path in the bucket's name: empty, or the limit's name
-  // where its node has several.
+  // What follows the path in the bucket's name: the limit's name where its node
+  // has several, then what tells the state of one algorithm from another's:
+  // "", "#daily", "!fw", "#daily!fw".
   std::string suffix;
+
+  bool is_plain() const { return rules == nullptr; }
+
+  // The suffix without the algorithm: how the policy ends.
+  std::string_view name_suffix() const {
+    return std::string_view(suffix).substr(0, suffix.find('!'));
+  }
 };
+
+// The most that a bucket of `limit` admits at that pressure: its capacity, and
+// what the overrun adds.
+std::int64_t ceiling_of(const Limit& limit, std::int32_t pressure);
+
+// The same for a pressure of 0: no bucket ever owes more.
+std::int64_t highest_ceiling_of(const Limit& limit);
+
+// How long a window of `limit` is, or an empty bucket takes to fill.
+Duration window_of(const Limit& limit);
+
+// Whether it counts units in windows, rather than filling a bucket again.
+constexpr bool is_window(Algorithm algorithm) {
+  return algorithm != Algorithm::kGcra && algorithm != Algorithm::kLeakyStep;
+}
+
+// What a bucket's name ends with, as Limit::suffix tells: "" or "!fw".
+const char* algorithm_suffix(Algorithm algorithm);
 
 const char* mode_name(Mode mode);
 const char* charge_name(Charge charge);

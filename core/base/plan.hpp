@@ -17,6 +17,7 @@
 #include "base/inline_vector.hpp"
 #include "base/limit.hpp"
 #include "base/status.hpp"
+#include "base/usage.hpp"
 
 namespace limitree {
 
@@ -52,7 +53,8 @@ struct Level {
   std::uint32_t first;  // the bucket's name starts at segments[first] ...
   std::uint32_t depth;  // ... takes this many, and then limit->suffix
   std::int64_t cost;    // tokens asked for here: request's cost x limit's cost
-  Duration debt;        // TAT - now, not clamped; set by the store
+  Duration debt;        // TAT - now, not clamped; set by the store, if plain
+  const Usage* usage;   // the store's, until judge() has seen it; if not plain
   bool applied;         // verdict counts this level's charge; set by judge()
   Verdict verdict;      // set by judge()
   std::uint32_t path;   // which of a request's paths met it first; from 0
@@ -78,6 +80,15 @@ struct Plan {
   // What takes the place of each limit, by Limit::index, when this process
   // decides alone; null: the limits themselves.
   const Limit* local_limits = nullptr;
+
+  // Whether GCRA, without an overrun, decides every level.
+  bool all_plain() const {
+    bool plain = true;
+    for (const Level& level : levels) plain &= level.limit->is_plain();
+    return plain;
+  }
+
+  std::int32_t pressure = kFullPressure;  // of this process; see ceiling_of()
 
   InlineVector<Segment, 12> segments;  // of all paths, one after the other
   InlineVector<Level, 6> levels;       // from the root to the leaf

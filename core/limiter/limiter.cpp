@@ -53,7 +53,7 @@ class Limiter::Reader {
 
 // Walks all paths down the tree, and joins what they have in common.
 Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
-                      Plan* plan) {
+                      Plan* plan) const {
   const std::vector<Limit>& local = snapshot.local_limits;
   if (!local.empty()) plan->local_limits = local.data();
   for (std::size_t i = 0; i < asks.size(); ++i) {
@@ -68,6 +68,8 @@ Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
       plan->levels[k].path = static_cast<std::uint32_t>(i);
     }
   }
+  if (snapshot.has_rules)
+    plan->pressure = pressure_.load(std::memory_order_relaxed);
   return asks.size() > 1 ? join_same_buckets(plan) : Status();
 }
 
@@ -105,7 +107,7 @@ class Limiter::Request final : public Pending {
   }
 
   Status walk() {
-    Status status = match(*snapshot_, asks_, &plan());
+    Status status = limiter_.match(*snapshot_, asks_, &plan());
     if (wants_reports_) reports_.resize(plan().levels.size());
     return status;
   }
@@ -158,6 +160,7 @@ std::shared_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
   auto snapshot = std::make_shared<Snapshot>();
   for (const Limit& limit : tree->limits()) {
     snapshot->policies.push_back(policies_.intern(limit.policy));
+    snapshot->has_rules |= !limit.is_plain();
     if (local_share_.is_all()) continue;
     snapshot->local_limits.push_back(limit);
     snapshot->local_limits.back().rate = share_of(limit.rate, local_share_);
@@ -172,7 +175,8 @@ void Limiter::report(const Snapshot& snapshot, const Plan& plan,
   for (std::size_t i = 0; i < reports->size(); ++i) {
     const Level& level = plan.levels[i];
     (*reports)[i] = {snapshot.policy(level)->name(),
-                     level.limit->rate,
+                     level.limit->rate.capacity,
+                     window_of(*level.limit),
                      level.limit->mode,
                      level.cost,
                      level.path,

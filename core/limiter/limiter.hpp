@@ -36,7 +36,8 @@ struct Ask {
 // What one level said, for callers that want to know more than the decision.
 struct LevelReport {
   std::string_view policy;  // lives as long as the limiter
-  Rate rate;
+  std::int64_t capacity;
+  Duration window;  // see window_of()
   Mode mode;
   std::int64_t cost;
   std::uint32_t path;  // which of the asks met it first; from 0
@@ -110,6 +111,12 @@ class Limiter final : private ForkGuard {
   // Swaps the tree.  Requests that run finish on the old one.
   void reload(std::shared_ptr<const Tree> tree);
 
+  // How busy this process is, from 0 to kFullPressure: what an overrun `when:
+  // idle` adds is scaled by the rest.  It begins at kFullPressure.
+  void set_pressure(std::int32_t pressure) {
+    pressure_.store(pressure, std::memory_order_relaxed);
+  }
+
   // Asks the store whether it is there.
   Status ping();
 
@@ -129,12 +136,13 @@ class Limiter final : private ForkGuard {
     std::shared_ptr<const Tree> tree;
     std::vector<Policy*> policies;
     std::vector<Limit> local_limits;
+    bool has_rules = false;  // not every limit is plain
   };
   class Reader;
   class Request;
 
-  static Status match(const Snapshot& snapshot, std::span<const Ask> asks,
-                      Plan* plan);
+  Status match(const Snapshot& snapshot, std::span<const Ask> asks,
+               Plan* plan) const;
   Status decide_remotely(Operation operation, std::span<const Ask> asks,
                          LevelReports* reports, Decision* decision);
   std::shared_ptr<const Snapshot> current();
@@ -152,6 +160,7 @@ class Limiter final : private ForkGuard {
   std::unique_ptr<Store> store_;
   const bool remote_;
   const Share local_share_;
+  std::atomic<std::int32_t> pressure_{kFullPressure};
   Lanes lanes_;
   std::mutex reload_mutex_;                // taken before any lane
   Policies policies_;                      // guarded by reload_mutex_

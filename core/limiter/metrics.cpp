@@ -14,6 +14,7 @@ Tally& Tally::operator+=(const Tally& other) {
   limited += other.limited;
   shadow_limited += other.shadow_limited;
   near_limit += other.near_limit;
+  soft += other.soft;
   return *this;
 }
 
@@ -23,6 +24,7 @@ Totals& Totals::operator+=(const Totals& other) {
     decided[i][1] += other.decided[i][1];
   }
   shadow_limited += other.shadow_limited;
+  soft += other.soft;
   errors += other.errors;
   return *this;
 }
@@ -33,6 +35,7 @@ void Policy::add(const Tally& tally) {
   limited_.fetch_add(tally.limited, kRelaxed);
   shadow_limited_.fetch_add(tally.shadow_limited, kRelaxed);
   near_limit_.fetch_add(tally.near_limit, kRelaxed);
+  if (tally.soft != 0) soft_.fetch_add(tally.soft, kRelaxed);
 }
 
 Tally Policy::tally() const {
@@ -40,7 +43,8 @@ Tally Policy::tally() const {
   return {.allowed = allowed_.load(kRelaxed),
           .limited = limited_.load(kRelaxed),
           .shadow_limited = shadow_limited_.load(kRelaxed),
-          .near_limit = near_limit_.load(kRelaxed)};
+          .near_limit = near_limit_.load(kRelaxed),
+          .soft = soft_.load(kRelaxed)};
 }
 
 Policy* Policies::intern(const std::string& name) {

@@ -34,6 +34,7 @@ struct Tally {
   std::int64_t limited = 0;
   std::int64_t shadow_limited = 0;
   std::int64_t near_limit = 0;  // allowed, and most is used: see near_limit
+  std::int64_t soft = 0;        // of the allowed: above the capacity
 
   Tally& operator+=(const Tally& other);
 };
@@ -54,6 +55,7 @@ class Policy {
   std::atomic<std::int64_t> limited_{0};
   std::atomic<std::int64_t> shadow_limited_{0};
   std::atomic<std::int64_t> near_limit_{0};
+  std::atomic<std::int64_t> soft_{0};
 };
 
 // Every policy that a limiter has ever loaded.  Not for several threads.
@@ -74,6 +76,7 @@ struct Totals {
   // By Source, and by whether they were limited.
   std::array<std::array<std::int64_t, 2>, kSourceCount> decided{};
   std::int64_t shadow_limited = 0;
+  std::int64_t soft = 0;  // allowed by what an overrun adds
   std::int64_t errors = 0;
 
   std::int64_t allowed() const { return sum(0); }
@@ -167,6 +170,7 @@ inline void Lane::count(const Decision& decision) {
   const auto source = static_cast<std::size_t>(decision.source);
   ++totals_.decided[source][decision.limited ? 1 : 0];
   if (decision.shadowed && !decision.limited) ++totals_.shadow_limited;
+  totals_.soft += decision.soft ? 1 : 0;
 }
 
 inline void Lane::count(Policy* policy, const Level& level, bool allowed) {
@@ -183,6 +187,7 @@ inline void Lane::count(Policy* policy, const Level& level, bool allowed) {
                                           : entry.tally.limited);
   } else if (allowed) {
     ++entry.tally.allowed;
+    entry.tally.soft += verdict.soft ? 1 : 0;
     const std::int64_t capacity = level.limit->rate.capacity;
     entry.tally.near_limit +=
         reaches(capacity - verdict.remaining, capacity, near_limit_);

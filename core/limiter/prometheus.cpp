@@ -96,6 +96,9 @@ void add_requests(const LimiterStats& stats, Exposition* out) {
   out->single("limitree_shadow_limited_total", kCounter,
               "Requests allowed that a limit in shadow mode would deny.",
               stats.totals.shadow_limited);
+  out->single("limitree_soft_total", kCounter,
+              "Requests allowed above a capacity, by its overrun.",
+              stats.totals.soft);
   out->single("limitree_errors_total", kCounter,
               "Requests that could not be decided.", stats.totals.errors);
 }
@@ -109,6 +112,11 @@ void add_policies(std::span<const PolicyStats> policies, Exposition* out) {
     out->sample({policy, {"answer", "limited"}}, one.tally.limited);
     out->sample({policy, {"answer", "shadow_limited"}},
                 one.tally.shadow_limited);
+  }
+  out->metric("limitree_limit_soft_total", kCounter,
+              "Requests that a limit allowed above its capacity.");
+  for (const PolicyStats& one : policies) {
+    out->sample({{"policy", one.policy}}, one.tally.soft);
   }
   out->metric("limitree_limit_near_total", kCounter,
               "Requests allowed that left a limit nearly used up.");

@@ -2,18 +2,22 @@
 
 #include <algorithm>
 
+#include "store/cell.hpp"
+
 namespace limitree {
 
 namespace {
 
-constexpr std::int64_t kLineBytes = BucketTable::kSlotsPerLine * sizeof(Bucket);
+constexpr std::int64_t kLineBytes = 64;
 constexpr std::uint32_t kPageLines = 4096 / kLineBytes;
 
 }  // namespace
 
-void BucketTable::insert(std::uint64_t tag, Instant tat, Instant now,
-                         std::span<const std::uint64_t> keep) {
-  Bucket* slot = find_free(tag, now);
+template <typename Slot>
+void SlotTable<Slot>::insert(Slot bucket, Instant now,
+                             std::span<const std::uint64_t> keep) {
+  const std::uint64_t tag = bucket.tag;
+  Slot* slot = find_free(tag, now);
   if (slot != nullptr && slot->tag == 0 && used_ >= sweep_at_) {
     if (make_room(now, false)) slot = find_free(tag, now);
   }
@@ -23,35 +27,40 @@ void BucketTable::insert(std::uint64_t tag, Instant tat, Instant now,
   }
   if (slot == nullptr) {
     ++evictions_;
-    slot = find_victim(tag, keep);
-    if (slot == nullptr) return;
+    slot = find_victim(tag, now, keep);
+    if (slot == nullptr) return bucket.discard();
   }
   if (slot->tag == 0) ++used_;
-  *slot = {tag, tat};
+  slot->discard();
+  *slot = bucket;
 }
 
-Bucket* BucketTable::find_free(std::uint64_t tag, Instant now) const {
+template <typename Slot>
+Slot* SlotTable<Slot>::find_free(std::uint64_t tag, Instant now) const {
   if (lines_ == 0) return nullptr;
   std::uint32_t line = home_line(tag);
   for (std::uint32_t n = window(); n != 0; --n) {
-    Bucket* const slots = slots_of(line);
+    Slot* const slots = slots_of(line);
     for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
-      if (slots[i].tag == 0 || slots[i].tat <= now) return &slots[i];
+      if (slots[i].tag == 0 || slots[i].is_over(now)) return &slots[i];
     }
     if (++line == lines_) line = 0;
   }
   return nullptr;
 }
 
-Bucket* BucketTable::find_victim(std::uint64_t tag,
-                                 std::span<const std::uint64_t> keep) const {
+template <typename Slot>
+Slot* SlotTable<Slot>::find_victim(std::uint64_t tag, Instant now,
+                                   std::span<const std::uint64_t> keep) const {
   if (lines_ == 0) return nullptr;
-  Bucket* victim = nullptr;
+  Slot* victim = nullptr;
   std::uint32_t line = home_line(tag);
   for (std::uint32_t n = window(); n != 0; --n) {
-    Bucket* const slots = slots_of(line);
+    Slot* const slots = slots_of(line);
     for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
-      if (victim != nullptr && slots[i].tat >= victim->tat) continue;
+      if (victim != nullptr && slots[i].debt(now) >= victim->debt(now)) {
+        continue;
+      }
       if (std::ranges::find(keep, slots[i].tag) != keep.end()) continue;
       victim = &slots[i];
     }
@@ -62,7 +71,8 @@ Bucket* BucketTable::find_victim(std::uint64_t tag,
 
 // Forgets full buckets, and grows if that is not enough or `must_grow`.
 // Returns whether the table was rebuilt.
-bool BucketTable::make_room(Instant now, bool must_grow) {
+template <typename Slot>
+bool SlotTable<Slot>::make_room(Instant now, bool must_grow) {
   const std::int64_t buckets = live(now);
   std::uint32_t more = 0;
   // Below three fifths the windows have room enough once full buckets are gone;
@@ -88,52 +98,83 @@ bool BucketTable::make_room(Instant now, bool must_grow) {
 // Moves the buckets with a debt to a table of `lines`.  Returns false, and
 // leaves everything as it is, if there is no memory or a window would overflow
 // that a larger table might spare.
-bool BucketTable::rebuild(std::uint32_t lines, Instant now) {
-  BucketTable next(max_lines_);
+template <typename Slot>
+bool SlotTable<Slot>::rebuild(std::uint32_t lines, Instant now) {
+  SlotTable next(max_lines_);
   next.pages_ = Pages(lines * std::size_t{kLineBytes});
   if (next.pages_.data() == nullptr) return false;
   next.lines_ = lines;
   for (std::uint32_t line = 0; line < lines_; ++line) {
     for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
-      const Bucket& bucket = slots_of(line)[i];
-      if (bucket.tag == 0 || bucket.tat <= now) continue;
-      Bucket* slot = next.find_free(bucket.tag, now);
+      Slot& bucket = slots_of(line)[i];
+      if (bucket.tag == 0) continue;
+      if (bucket.is_over(now)) {
+        bucket.discard();
+        continue;
+      }
+      Slot* slot = next.find_free(bucket.tag, now);
       if (slot == nullptr) {
-        if (lines < max_lines_) return false;
+        if (lines < max_lines_) {
+          next.lines_ = 0;  // it owns nothing of what it has
+          return false;
+        }
         ++next.evictions_;
-        slot = next.find_victim(bucket.tag, {});
-        if (slot->tat >= bucket.tat) continue;
+        slot = next.find_victim(bucket.tag, now, {});
+        if (slot->debt(now) >= bucket.debt(now)) {
+          bucket.discard();
+          continue;
+        }
+        slot->discard();
       }
       if (slot->tag == 0) ++next.used_;
       *slot = bucket;
     }
   }
   pages_ = std::move(next.pages_);
+  next.lines_ = 0;
   lines_ = lines;
   used_ = next.used_;
   evictions_ += next.evictions_;
   return true;
 }
 
-void BucketTable::clear() {
+template <typename Slot>
+void SlotTable<Slot>::discard_all() {
+  if constexpr (Slot::kOwns) {
+    for (std::uint32_t line = 0; line < lines_; ++line) {
+      for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
+        slots_of(line)[i].discard();
+      }
+    }
+  }
+}
+
+template <typename Slot>
+void SlotTable<Slot>::clear() {
+  discard_all();
   pages_ = Pages();
   lines_ = 0;
   used_ = 0;
   sweep_at_ = 0;
 }
 
-std::int64_t BucketTable::live(Instant now) const {
+template <typename Slot>
+std::int64_t SlotTable<Slot>::live(Instant now) const {
   if (lines_ == 0) return 0;
-  const Bucket* const begin = slots_of(0);
+  const Slot* const begin = slots_of(0);
   return std::count_if(begin, begin + std::size_t{lines_} * kSlotsPerLine,
-                       [now](const Bucket& bucket) {
-                         return bucket.tag != 0 && bucket.tat > now;
+                       [now](const Slot& bucket) {
+                         return bucket.tag != 0 && !bucket.is_over(now);
                        });
 }
 
-std::int64_t BucketTable::bytes() const {
+template <typename Slot>
+std::int64_t SlotTable<Slot>::bytes() const {
   const std::int64_t pages = (lines_ + kPageLines - 1) / kPageLines;
   return pages * kPageLines * kLineBytes;
 }
+
+template class SlotTable<Bucket>;
+template class SlotTable<Cell>;
 
 }  // namespace limitree

@@ -1,4 +1,5 @@
-// Buckets in open addressing: 16 bytes each, four to a cache line.
+// Buckets in open addressing: 16 bytes each, four to a cache line; or cells of
+// 32 bytes, for what does not fit a bucket (cell.hpp).
 //
 //   line        0        1        2                        lines - 1
 //            +--------+--------+--------+---- ... ----+--------+
@@ -34,23 +35,37 @@ namespace limitree {
 struct Bucket {
   std::uint64_t tag;  // keyed hash of the bucket's name; 0: never used
   Instant tat;
+
+  // Whether the bucket is full at `now`, which is as good as absent.
+  bool is_over(Instant now) const { return tat <= now; }
+  // What it owes, to be compared with others.
+  std::int64_t debt(Instant /*now*/) const {
+    return tat.time_since_epoch().count();
+  }
+  // Called before the slot is used for something else.
+  void discard() {}
+  static constexpr bool kOwns = false;  // whether discard() does anything
 };
 
-class BucketTable {
+template <typename Slot>
+class SlotTable {
  public:
-  static constexpr std::uint32_t kSlotsPerLine = 4;
+  static constexpr std::uint32_t kSlotsPerLine = 64 / sizeof(Slot);
   static constexpr std::uint32_t kWindow = 8;  // lines
 
   // Takes no memory before the first insert().  REQUIRES: max_lines > 0.
-  explicit BucketTable(std::uint32_t max_lines) : max_lines_(max_lines) {}
+  explicit SlotTable(std::uint32_t max_lines) : max_lines_(max_lines) {}
+  SlotTable(SlotTable&&) noexcept = default;
+  SlotTable& operator=(SlotTable&&) noexcept = default;
+  ~SlotTable() { discard_all(); }
 
   // Returns the bucket of `tag`, or null.  Valid until the next insert().
   // REQUIRES: tag != 0.
-  Bucket* find(std::uint64_t tag) {
+  Slot* find(std::uint64_t tag) {
     if (lines_ == 0) return nullptr;
     std::uint32_t line = home_line(tag);
     for (std::uint32_t n = window(); n != 0; --n) {
-      Bucket* const slots = slots_of(line);
+      Slot* const slots = slots_of(line);
       for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
         if (slots[i].tag == tag) return &slots[i];
         if (slots[i].tag == 0) return nullptr;
@@ -66,10 +81,14 @@ class BucketTable {
   }
 
   // Makes a bucket.  Buckets named in `keep` are not evicted for it; if there
-  // are no others in the window, the new one is not kept either.
-  // REQUIRES: find(tag) is null, tat > now.
-  void insert(std::uint64_t tag, Instant tat, Instant now,
-              std::span<const std::uint64_t> keep);
+  // are no others in the window, the new one is discarded.
+  // REQUIRES: find(bucket.tag) is null, !bucket.is_over(now).
+  void insert(Slot bucket, Instant now, std::span<const std::uint64_t> keep);
+
+  // Evicts the bucket that owes least of the next few that `wanted` is true of,
+  // which go round the table with every call.  Returns whether there was one.
+  template <typename Wanted>
+  bool evict_some(Instant now, Wanted wanted);
 
   // Forgets every bucket, and gives their memory back.
   void clear();
@@ -81,8 +100,8 @@ class BucketTable {
   std::int64_t evictions() const { return evictions_; }
 
  private:
-  Bucket* slots_of(std::uint32_t line) const {
-    return static_cast<Bucket*>(pages_.data()) + line * kSlotsPerLine;
+  Slot* slots_of(std::uint32_t line) const {
+    return static_cast<Slot*>(pages_.data()) + line * kSlotsPerLine;
   }
   // Keeps the order of the tags' high halves, so that a rebuild reads and
   // writes from front to back.
@@ -91,9 +110,10 @@ class BucketTable {
   }
   std::uint32_t window() const { return lines_ < kWindow ? lines_ : kWindow; }
 
-  Bucket* find_free(std::uint64_t tag, Instant now) const;
-  Bucket* find_victim(std::uint64_t tag,
-                      std::span<const std::uint64_t> keep) const;
+  Slot* find_free(std::uint64_t tag, Instant now) const;
+  Slot* find_victim(std::uint64_t tag, Instant now,
+                    std::span<const std::uint64_t> keep) const;
+  void discard_all();
   bool make_room(Instant now, bool must_grow);
   bool rebuild(std::uint32_t lines, Instant now);
 
@@ -102,8 +122,36 @@ class BucketTable {
   std::uint32_t max_lines_;
   std::uint32_t used_ = 0;      // slots with a tag
   std::uint32_t sweep_at_ = 0;  // used_ at which to look for full buckets
+  std::uint32_t hand_ = 0;      // the line at which evict_some() goes on
   std::int64_t evictions_ = 0;
 };
+
+using BucketTable = SlotTable<Bucket>;
+
+// Looks at so many slots before it makes do with what it has found.
+inline constexpr std::uint32_t kEvictFrom = 16;
+
+template <typename Slot>
+template <typename Wanted>
+bool SlotTable<Slot>::evict_some(Instant now, Wanted wanted) {
+  Slot* victim = nullptr;
+  std::uint32_t seen = 0;
+  for (std::uint32_t n = 0; n < lines_ && seen < kEvictFrom; ++n) {
+    hand_ = hand_ + 1 < lines_ ? hand_ + 1 : 0;
+    for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
+      Slot& slot = slots_of(hand_)[i];
+      if (slot.tag == 0 || !wanted(slot)) continue;
+      ++seen;
+      if (victim == nullptr || slot.debt(now) < victim->debt(now)) {
+        victim = &slot;
+      }
+    }
+  }
+  if (victim == nullptr) return false;
+  if (!victim->is_over(now)) ++evictions_;
+  victim->discard();
+  return true;
+}
 
 }  // namespace limitree
 

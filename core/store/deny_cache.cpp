@@ -24,11 +24,13 @@ bool left_empty(const Plan& plan) {
   });
 }
 
-// A denied request still charges the levels that fit, if they are independent.
-bool all_or_nothing(const Plan& plan) {
-  return std::ranges::all_of(plan.levels, [](const Level& level) {
-    return level.limit->charge == Charge::kAllOrNothing;
-  });
+// The cache keeps TATs, which say nothing of other algorithms; and a denied
+// request still charges the levels that fit, if they are independent.
+bool is_exact(const Plan& plan) {
+  return plan.all_plain() &&
+         std::ranges::all_of(plan.levels, [](const Level& level) {
+           return level.limit->charge == Charge::kAllOrNothing;
+         });
 }
 
 bool teaches(const Plan& plan) {
@@ -65,7 +67,7 @@ bool DenyCache::denies(Plan* plan, Asked* asked) {
   *asked = {clock_.now(), known_.forgets()};
   const bool may_deny = plan->operation == Operation::kAuthorize ||
                         plan->operation == Operation::kPeek;
-  if (!may_deny || !all_or_nothing(*plan)) return false;
+  if (!may_deny || !is_exact(*plan)) return false;
   known_.peek(plan, asked->at);
   if (!denied_for_a_time(*plan)) return false;
   plan->source = Source::kDenyCache;
@@ -76,7 +78,8 @@ Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
   if (plan->operation == Operation::kRefund) {
     // Also if it failed: what became of it may be unknown.
     known_.forget(*plan);
-  } else if (status.ok() && plan->source == Source::kStore && teaches(*plan)) {
+  } else if (status.ok() && plan->source == Source::kStore &&
+             plan->all_plain() && teaches(*plan)) {
     // What others decide in place of the store says nothing of its buckets.
     known_.learn(*plan, asked.at, asked.mark);
   }

@@ -5,6 +5,9 @@
 // refund() and reset(), clears it here; what others do elsewhere is not seen
 // until that wait is over.
 //
+// A request that meets a limit of another algorithm, or with an overrun, always
+// goes to the store.
+//
 // The cache keeps TATs, in a MemoryStore of its own.  They count from an
 // instant before the store was asked, so that they are never too late.
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/judge.hpp"
+#include "base/weigh.hpp"
 
 namespace limitree {
 
@@ -26,10 +27,21 @@ const char* reason_of(const Error& error) {
 }
 
 // Decides *plan as if every bucket were full, or else empty, and writes
-// nothing.
+// nothing.  What is full or empty is so by any algorithm; how long that lasts
+// is told as by GCRA.
 void suppose(bool full, Plan* plan) {
-  for (Level& level : plan->levels) {
-    level.debt = full ? Duration::zero() : level.limit->rate.burst_offset();
+  constexpr Instant kNow{};
+  InlineVector<Usage, 4> usages;
+  usages.resize(plan->levels.size());
+  for (std::size_t i = 0; i < plan->levels.size(); ++i) {
+    Level& level = plan->levels[i];
+    const Rate& rate = level.limit->rate;
+    const std::int64_t ceiling = ceiling_of(*level.limit, plan->pressure);
+    level.debt = full ? Duration::zero() : rate.emission_interval * ceiling;
+    if (level.limit->is_plain()) continue;
+    Overdraft bucket(kNow + level.debt, rate.emission_interval, ceiling, kNow);
+    usages[i] = weigh({plan->operation, level.cost, ceiling, kNow}, &bucket);
+    level.usage = &usages[i];
   }
   judge(plan->operation, plan->levels.data(), plan->levels.size());
   for (Level& level : plan->levels) level.verdict.charged = false;

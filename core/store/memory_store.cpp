@@ -7,6 +7,8 @@
 
 #include "base/inline_vector.hpp"
 #include "base/judge.hpp"
+#include "store/bucket_tag.hpp"
+#include "store/mixed_level.hpp"
 
 namespace limitree {
 
@@ -21,30 +23,11 @@ std::uint32_t shard_count_for(std::int64_t max_buckets) {
 }
 
 // Slots for max_buckets, rounded down to whole lines.
+template <typename Table>
 std::uint32_t max_lines_for(std::int64_t max_buckets, std::uint32_t shards) {
-  const std::int64_t per_line =
-      std::int64_t{BucketTable::kSlotsPerLine} * shards;
+  const std::int64_t per_line = std::int64_t{Table::kSlotsPerLine} * shards;
   return static_cast<std::uint32_t>(
       std::max(max_buckets / per_line, std::int64_t{1}));
-}
-
-// Tags of SipHash::absorb, so that a pattern's text, a caller's segment of the
-// same bytes and a limit's name never give the same words.
-constexpr std::uint64_t kSegmentTag = 0;
-constexpr std::uint64_t kPatternTag = 1;
-constexpr std::uint64_t kSuffixTag = 2;
-
-[[gnu::always_inline]] inline std::uint64_t tag_of(const SipHash& path,
-                                                   const Limit& limit) {
-  std::uint64_t tag = 0;
-  if (limit.suffix.empty()) [[likely]] {
-    tag = path.finish();
-  } else {
-    SipHash bucket = path;
-    bucket.absorb(limit.suffix, kSuffixTag);
-    tag = bucket.finish();
-  }
-  return tag != 0 ? tag : 1;  // 0 marks a slot that was never used
 }
 
 }  // namespace
@@ -123,10 +106,13 @@ MemoryStore::MemoryStore(std::int64_t max_buckets, Clock clock)
       seed_(SipKey::of_process()),
       max_buckets_(max_buckets),
       shard_count_(shard_count_for(max_buckets)),
-      shards_(new Shard[shard_count_]) {
-  const std::uint32_t max_lines = max_lines_for(max_buckets, shard_count_);
+      shards_(new Shard[shard_count_]),
+      cells_(new CellShard[shard_count_]) {
+  const auto lines = max_lines_for<BucketTable>(max_buckets, shard_count_);
+  const auto cell_lines = max_lines_for<CellTable>(max_buckets, shard_count_);
   for (std::uint32_t i = 0; i < shard_count_; ++i) {
-    shards_[i].table = BucketTable(max_lines);
+    shards_[i].table = BucketTable(lines);
+    cells_[i].table = CellTable(cell_lines);
   }
   watch_forks();
 }
@@ -173,37 +159,40 @@ template <std::size_t kLevels>
 Status MemoryStore::decide(Plan* plan) {
   switch (plan->levels.size()) {
     case 1:
-      decide_levels<1>(plan);
-      break;
+      return decide_levels<1>(plan);
     case 2:
-      decide_levels<2>(plan);
-      break;
+      return decide_levels<2>(plan);
     case 3:
-      decide_levels<3>(plan);
-      break;
+      return decide_levels<3>(plan);
     case 4:
-      decide_levels<4>(plan);
-      break;
+      return decide_levels<4>(plan);
     default:
-      decide_levels<0>(plan);
+      return decide_levels<0>(plan);
   }
-  return {};
 }
 
 template <std::size_t kLevels>
-void MemoryStore::decide_levels(Plan* plan) {
+Status MemoryStore::decide_levels(Plan* plan) {
   Work<kLevels> work(plan->levels.size());
+  bool plain = true;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    plain &= plan->levels[i].limit->is_plain();
+  }
+  if (!plain) [[unlikely]]
+    return decide_mixed<kLevels>(plan);
   // The hash overlaps with the clock, but not the other way about.
   const Instant now = clock_.now();
   hash(*plan, &work);
   const Locked<kLevels> locked(this, &work);
   load(&work, now, plan);
   if (plan->operation == Operation::kAuthorize) [[likely]] {
-    judge_charge(Operation::kAuthorize, plan->levels.data(), work.count());
+    judge_charge<true>(Operation::kAuthorize, plan->levels.data(),
+                       work.count());
   } else {
     judge(plan->operation, plan->levels.data(), work.count());
   }
   store(work, now, *plan);
+  return {};
 }
 
 template <std::size_t kLevels>
@@ -243,8 +232,57 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now,
     const Instant tat = saturating_add(now, verdict.reset_after);
     if (tat <= now) continue;  // at the end of time
     table_of(work.tags[i])
-        .insert(work.tags[i], tat, now, {&work.tags[0], work.count()});
+        .insert({work.tags[i], tat}, now, {&work.tags[0], work.count()});
   }
+}
+
+// As decide_levels(), for levels of all kinds.
+template <std::size_t kLevels>
+[[gnu::noinline]] Status MemoryStore::decide_mixed(Plan* plan) {
+  Work<kLevels> work(plan->levels.size());
+  InlineVector<MixedLevel, kLevels == 0 ? 8 : kLevels> mixed;
+  mixed.resize(work.count());
+  const Instant now = clock_.now();
+  hash(*plan, &work);
+  const Locked<kLevels> locked(this, &work);
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const std::uint64_t tag = work.tags[i];
+    Status status = mixed[i].weigh(*plan, &plan->levels[i], tag, now,
+                                   &table_of(tag), &cells_[shard_index(tag)]);
+    if (status.ok()) continue;
+    for (std::size_t k = 0; k < i; ++k) mixed[k].release();
+    return status;
+  }
+  if (plan->operation == Operation::kAuthorize) [[likely]] {
+    judge_charge<false>(Operation::kAuthorize, plan->levels.data(),
+                        work.count());
+  } else {
+    judge(plan->operation, plan->levels.data(), work.count());
+  }
+  bool inserts = false;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const Level& level = plan->levels[i];
+    if (!level.verdict.charged) {
+      mixed[i].release();
+    } else if (mixed[i].exists()) {
+      mixed[i].update(level, now);
+    } else {
+      inserts = true;
+    }
+  }
+  const std::span<const std::uint64_t> tags{&work.tags[0], work.count()};
+  for (std::size_t i = 0; inserts && i < work.count(); ++i) {
+    const Level& level = plan->levels[i];
+    if (!level.verdict.charged || mixed[i].exists()) continue;
+    const std::uint64_t tag = tags[i];
+    mixed[i].insert(level, now, &table_of(tag), &cells_[shard_index(tag)],
+                    tags);
+  }
+  for (const std::uint64_t tag : tags) {
+    bound_logs(now, kLogBytesPerBucket * max_buckets_ / shard_count_, tags,
+               &cells_[shard_index(tag)]);
+  }
+  return {};
 }
 
 void MemoryStore::peek(Plan* plan, Instant now) {
@@ -268,7 +306,7 @@ void MemoryStore::peek_levels(Plan* plan, Instant now) {
     const Locked<kLevels> locked(this, &work);
     load(&work, now, plan);
   }
-  judge_charge(Operation::kPeek, plan->levels.data(), work.count());
+  judge_charge<true>(Operation::kPeek, plan->levels.data(), work.count());
 }
 
 void MemoryStore::learn(const Plan& plan, Instant now, std::uint64_t forgets) {
@@ -284,7 +322,7 @@ void MemoryStore::learn(const Plan& plan, Instant now, std::uint64_t forgets) {
     if (tat <= now) continue;
     Bucket* const bucket = table_of(tag).find(tag);
     if (bucket == nullptr) {
-      table_of(tag).insert(tag, tat, now, {&work.tags[0], work.count()});
+      table_of(tag).insert({tag, tat}, now, {&work.tags[0], work.count()});
     } else {
       bucket->tat = std::max(bucket->tat, tat);
     }
@@ -296,6 +334,7 @@ void MemoryStore::clear() {
   for (std::uint32_t i = 0; i < shard_count_; ++i) {
     const std::lock_guard lock(shards_[i].lock);
     shards_[i].table.clear();
+    cells_[i].table.clear();
   }
 }
 
@@ -312,6 +351,8 @@ void MemoryStore::forget(const Plan& plan) {
   for (const std::uint64_t tag : work.tags) {
     Bucket* const bucket = table_of(tag).find(tag);
     if (bucket != nullptr) bucket->tat = kLongAgo;
+    Cell* const cell = cells_[shard_index(tag)].table.find(tag);
+    if (cell != nullptr) cell->discard();
   }
 }
 
@@ -325,6 +366,10 @@ StoreStats MemoryStore::stats() {
     stats.buckets += shard.table.live(now);
     stats.bytes += shard.table.bytes();
     stats.evictions += shard.table.evictions();
+    CellShard& cells = cells_[i];
+    stats.buckets += cells.table.live(now);
+    stats.bytes += cells.table.bytes() + cells.log_bytes;
+    stats.evictions += cells.table.evictions();
   }
   return stats;
 }

@@ -21,15 +21,22 @@
 
 namespace limitree {
 
+struct CellShard;  // mixed_level.hpp
+
 class MemoryStore final : public Store, private ForkGuard {
  public:
   static constexpr std::int64_t kDefaultMaxBuckets = 1'000'000;
   static constexpr std::int64_t kMaxMaxBuckets = std::int64_t{1} << 36;
 
+  // For each of max_buckets, what the logs of all buckets may take together.
+  static constexpr std::int64_t kLogBytesPerBucket = 128;
+
   // Keeps `max_buckets` buckets with a debt at most (but never fewer than
-  // four), and takes 16 bytes for each.  A bucket that finds no place replaces
-  // the one that owes least among its neighbours; that is rare up to two thirds
-  // of the maximum. REQUIRES: 1 <= max_buckets <= kMaxMaxBuckets.
+  // four), and takes 16 bytes for each.  As many again, of 32 bytes, may belong
+  // to limits of window algorithms; and logs have kLogBytesPerBucket for each.
+  // A bucket that finds no place replaces the one that owes least among its
+  // neighbours; that is rare up to two thirds of the maximum.
+  // REQUIRES: 1 <= max_buckets <= kMaxMaxBuckets.
   explicit MemoryStore(std::int64_t max_buckets = kDefaultMaxBuckets,
                        Clock clock = Clock());
   ~MemoryStore() override;
@@ -41,6 +48,7 @@ class MemoryStore final : public Store, private ForkGuard {
   // What follows is for a cache of another store's buckets.
 
   // Judges *plan as at `now`, as if it were to be peeked at; writes nothing.
+  // REQUIRES: plan->all_plain(), here and in learn().
   void peek(Plan* plan, Instant now);
 
   // Has every bucket owe what `plan`, once decided, left there at `now`, unless
@@ -69,7 +77,9 @@ class MemoryStore final : public Store, private ForkGuard {
   BucketTable& table_of(std::uint64_t tag);
 
   template <std::size_t kLevels>
-  void decide_levels(Plan* plan);
+  Status decide_levels(Plan* plan);
+  template <std::size_t kLevels>
+  Status decide_mixed(Plan* plan);
   template <std::size_t kLevels>
   void peek_levels(Plan* plan, Instant now);
   template <std::size_t kLevels>
@@ -84,6 +94,7 @@ class MemoryStore final : public Store, private ForkGuard {
   const std::int64_t max_buckets_;
   const std::uint32_t shard_count_;  // a power of two
   std::unique_ptr<Shard[]> shards_;
+  std::unique_ptr<CellShard[]> cells_;  // guarded by the locks of shards_
   // Raised before a lock is taken to forget, compared while one is held: what
   // is learnt is either not written or forgotten.
   std::atomic<std::uint64_t> forgets_{0};

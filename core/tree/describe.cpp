@@ -53,9 +53,10 @@ std::string Description::remarks(const Child& child) const {
   const Node& node = child.node;
   if (node.limit_count > 0) {
     const Limit& first = nodes_.limits[node.first_limit];
-    const std::string here = nodes_.path(node.place) + first.suffix;
+    const std::string_view suffix = first.name_suffix();
+    const std::string here = nodes_.path(node.place).append(suffix);
     if (first.policy != here) {
-      const std::size_t size = first.policy.size() - first.suffix.size();
+      const std::size_t size = first.policy.size() - suffix.size();
       add("limits as " + first.policy.substr(0, size));
     } else if (node.limit_count == 1) {
       add(limit_in_words(first));
@@ -88,7 +89,8 @@ void Description::add_node(const Child& child, std::size_t indent) {
     const std::string here = nodes_.path(node.place);
     for (std::uint32_t i = 0; i < node.limit_count; ++i) {
       const Limit& limit = nodes_.limits[node.first_limit + i];
-      if (limit.policy != here + limit.suffix) break;  // told in the remarks
+      const std::string path = std::string(here).append(limit.name_suffix());
+      if (limit.policy != path) break;  // told in the remarks
       table_.add(indent + 1, "#" + printable(limit.name),
                  limit_in_words(limit));
     }

@@ -85,6 +85,10 @@ std::string explain_levels(const Plan& plan) {
     const Limit& limit = *level.limit;
     table.add(1, limit.policy, limit_in_words(limit));
     table.add(2, "bucket", bucket_name(plan, level));
+    if (is_window(limit.algorithm)) {
+      table.add(2, "window", period_in_words(limit) + ", all of it at once");
+      continue;
+    }
     table.add(2, "refill",
               "one token per " + spoken_duration(limit.rate.emission_interval) +
                   ", full after " + spoken_duration(limit.rate.burst_offset()));

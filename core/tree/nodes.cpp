@@ -110,6 +110,7 @@ LimitRange Nodes::add_limits(std::vector<Limit> stated,
       append_segment({limit.name, Segment::Kind::kExact}, &limit.suffix);
     }
     limit.policy = path + limit.suffix;
+    if (!limit.is_plain()) limit.suffix += algorithm_suffix(limit.algorithm);
     limit.index = static_cast<std::uint32_t>(limits.size());
     limits.push_back(std::move(limit));
   }

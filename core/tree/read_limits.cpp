@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "tree/number.hpp"
+#include "tree/text_table.hpp"
 #include "tree/words.hpp"
 
 namespace limitree {
@@ -13,8 +14,8 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 4> kNumbers = {"count", "burst",
-                                                      "max_burst", "cost"};
+constexpr std::array<std::string_view, 5> kNumbers = {
+    "count", "burst", "max_burst", "cost", "buckets"};
 constexpr std::array<std::string_view, 3> kModes = {"enforce", "shadow",
                                                     "check"};
 constexpr std::array<std::string_view, 2> kCharges = {"all_or_nothing",
@@ -112,7 +113,7 @@ void LimitReader::read_list_form(std::size_t list, Fields* fields) {
                                                      "period"};
   std::size_t item = list + 1;
   for (const std::string_view key : kKeys) {
-    read_field({key, document_[item].mark}, document_[item], fields);
+    read_field({key, document_[item].mark}, item, fields);
     item = document_[item].end;
   }
 }
@@ -122,7 +123,7 @@ void LimitReader::read_map_form(std::size_t map, Fields* fields) {
     const YamlNode& name = document_[key];
     const YamlNode& value = document_[name.end];
     if (name.kind == Kind::kScalar && name.size > 0) {
-      read_field({document_.text(name), name.mark}, value, fields);
+      read_field({document_.text(name), name.mark}, name.end, fields);
     }
     key = value.end;
   }
@@ -130,9 +131,7 @@ void LimitReader::read_map_form(std::size_t map, Fields* fields) {
 
 bool LimitReader::is_known(const Value& key) {
   if (contains(kLimitKeys, key.text)) return true;
-  if (contains(kLaterLimitKeys, key.text)) {
-    problems_->add(key.mark, not_supported(key.text));
-  } else if (contains(kNodeKeys, key.text)) {
+  if (contains(kNodeKeys, key.text)) {
     problems_->add(
         key.mark, std::string(key.text) + " belongs to a node, not to a limit");
   } else if (key.text != "<<") {  // which has been refused
@@ -142,14 +141,19 @@ bool LimitReader::is_known(const Value& key) {
   return false;
 }
 
-void LimitReader::read_field(const Value& key, const YamlNode& node,
-                             Fields* fields) {
+void LimitReader::read_field(const Value& key, std::size_t at, Fields* fields) {
+  const YamlNode& node = document_[at];
   if (!is_known(key)) {
     fields->broken = true;
     return;
   }
   if (key.text == "charge") {
     fields->charge = read_charge(document_, node, problems_);
+    return;
+  }
+  if (key.text == "overrun") {
+    fields->broken |=
+        !read_overrun(document_, at, key.mark, &fields->rules, problems_);
     return;
   }
   const bool number = contains(kNumbers, key.text);
@@ -161,14 +165,38 @@ void LimitReader::read_field(const Value& key, const YamlNode& node,
       read_scalar(document_, node, must, problems_);
   if (!value) {
     fields->broken = true;
+  } else if (std::optional<Value>* rule = rule_field(key.text, fields)) {
+    *rule = value;
   } else if (number) {
     read_number(key, *value, fields);
   } else if (key.text == "period") {
-    fields->period = read_period(*value);
-    fields->broken |= !fields->period;
+    read_period_field(*value, fields);
   } else {
     read_word(key.text, *value, fields);
   }
+}
+
+// Where a key goes whose meaning depends on the others.
+std::optional<Value>* LimitReader::rule_field(std::string_view key,
+                                              Fields* fields) {
+  RuleFields& rules = fields->rules;
+  if (key == "algorithm") return &rules.algorithm;
+  if (key == "align") return &rules.align;
+  if (key == "timezone") return &rules.timezone;
+  if (key == "buckets") return &rules.buckets;
+  if (key == "round") return &rules.round;
+  if (key == "drain") return &rules.drain;
+  return nullptr;
+}
+
+void LimitReader::read_period_field(const Value& value, Fields* fields) {
+  if (value.text == "month") {
+    fields->period = std::chrono::days(31);  // the longest of them
+    fields->rules.month = value.mark;
+    return;
+  }
+  fields->period = read_period(value);
+  fields->broken |= !fields->period;
 }
 
 void LimitReader::read_number(const Value& key, const Value& value,
@@ -191,17 +219,13 @@ void LimitReader::read_word(std::string_view key, const Value& value,
   if (key == "name") {
     fields->name = value.text;
     if (value.text.empty()) problem = "name must not be empty";
-  } else if (key == "mode") {
+  } else {  // mode
     fields->mode = value.text == "shadow"  ? Mode::kShadow
                    : value.text == "check" ? Mode::kCheck
                                            : Mode::kEnforce;
     if (!contains(kModes, value.text)) {
       problem = unknown_word(key, value.text, kModes);
     }
-  } else if (contains(kLaterAlgorithms, value.text)) {
-    problem = "algorithm " + not_supported(value.text);
-  } else if (!contains(kGcraNames, value.text)) {
-    problem = unknown_word(key, value.text, kGcraNames);
   }
   if (problem.empty()) return;
   problems_->add(value.mark, std::move(problem));
@@ -216,6 +240,7 @@ void LimitReader::read_burst(const Value& key, const Value& value,
     fields->broken = true;
   }
   fields->burst_key = key.text;
+  fields->rules.burst = key.mark;
   fields->capacity = read_integer(key.text, value, max_burst ? 0 : 1);
   if (!fields->capacity) {
     fields->broken = true;
@@ -295,6 +320,7 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
   limit.mode = fields.mode;
   limit.charge = fields.charge.value_or(charge_);
   limit.name = fields.name;
+  apply_rules(fields.rules, mark, &limit, problems_);
   limits_.push_back(std::move(limit));
   marks_.push_back(mark);
 }
@@ -304,8 +330,7 @@ void LimitReader::name_all() {
   for (std::size_t i = 0; i < limits_.size(); ++i) {
     Limit& limit = limits_[i];
     if (limit.name.empty()) {
-      limit.name =
-          std::to_string(limit.count) + "/" + format_duration(limit.period);
+      limit.name = std::to_string(limit.count) + "/" + period_in_words(limit);
     }
     if (!names.insert(limit.name).second) {
       problems_->add(marks_[i], "a second limit called " + quote(limit.name) +

@@ -10,17 +10,12 @@
 #include <vector>
 
 #include "base/limit.hpp"
+#include "tree/limit_rules.hpp"
 #include "tree/limit_text.hpp"
 #include "tree/problems.hpp"
 #include "tree/yaml.hpp"
 
 namespace limitree {
-
-// A scalar and where it stands.
-struct Value {
-  std::string_view text;
-  Mark mark;
-};
 
 // The scalar `node`; what else it is goes to *problems, as in "mode must be a
 // word, is a list".
@@ -54,18 +49,21 @@ class LimitReader {
     std::optional<Charge> charge;
     std::string_view burst_key;  // "burst" or "max_burst", once met
     std::string_view name;
+    RuleFields rules;
     bool broken = false;  // a problem has been reported
   };
 
   bool is_list_form(std::size_t list) const;
   void read_one(std::size_t value);
   void read_list_form(std::size_t list, Fields* fields);
+  void read_period_field(const Value& value, Fields* fields);
   void read_map_form(std::size_t map, Fields* fields);
   void read_text_form(const YamlNode& text, Fields* fields);
   bool is_known(const Value& key);
-  void read_field(const Value& key, const YamlNode& node, Fields* fields);
+  void read_field(const Value& key, std::size_t value, Fields* fields);
   void read_number(const Value& key, const Value& value, Fields* fields);
   void read_word(std::string_view key, const Value& value, Fields* fields);
+  std::optional<Value>* rule_field(std::string_view key, Fields* fields);
   void read_burst(const Value& key, const Value& value, Fields* fields);
   std::optional<std::int64_t> read_integer(std::string_view what,
                                            const Value& value,

@@ -119,9 +119,7 @@ void OverrideReader::check_column(const CsvCell& cell, std::uint32_t line) {
   const std::string_view name = trim(cell.text);
   if (contains(kOwnColumns, name) || contains(kLimitKeys, name)) return;
   problems_->add({line, cell.column},
-                 contains(kLaterLimitKeys, name)
-                     ? not_supported(name)
-                     : unknown_word("column", name, all_columns()));
+                 unknown_word("column", name, all_columns()));
 }
 
 void OverrideReader::read_row(const CsvReader& csv) {

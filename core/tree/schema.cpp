@@ -209,8 +209,7 @@ void SchemaReader::refuse_key(const Entry& entry) {
   const bool mapping = document_[entry.value].kind == Kind::kMapping;
   if (entry.key == "charge") {
     add(entry.mark, "charge belongs to a top-level name or to a limit");
-  } else if (contains(kLimitKeys, entry.key) ||
-             contains(kLaterLimitKeys, entry.key)) {
+  } else if (contains(kLimitKeys, entry.key)) {
     add(entry.mark, std::string(entry.key) + " belongs into limits");
   } else if (mapping && nearest(entry.key, known).empty()) {
     add(entry.mark, "unknown key of a node " + quote(entry.key) +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/calendar.hpp"
 #include "tree/number.hpp"
 
 namespace limitree {
@@ -36,10 +37,55 @@ std::string TextTable::text() const {
   return text;
 }
 
+namespace {
+
+const char* align_in_words(Align align) {
+  switch (align) {
+    case Align::kFirst:
+      return " from the first hit";
+    case Align::kCalendar:
+      return " by the calendar of ";
+    case Align::kEpoch:
+      break;
+  }
+  return "";
+}
+
+// What tells a limit from plain GCRA.
+std::string rules_in_words(const Limit& limit) {
+  if (limit.is_plain()) return "";
+  const Rules& rules = *limit.rules;
+  std::string words;
+  if (limit.algorithm != Algorithm::kGcra) {
+    words += std::string(", ") + algorithm_name(limit.algorithm);
+  }
+  words += align_in_words(rules.align);
+  if (rules.calendar != nullptr) words += rules.calendar->zone();
+  if (limit.algorithm == Algorithm::kLeakyStep) words += " in steps";
+  if (limit.algorithm == Algorithm::kSlidingWindow) {
+    words += " of " + format_duration(rules.bucket) + " each";
+  }
+  if (rules.round_up) words += " rounded up";
+  if (rules.overrun > 0) {
+    words += ", overrun " + std::to_string(rules.overrun) + "%";
+    if (rules.overrun_when_idle) words += " when idle";
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string period_in_words(const Limit& limit) {
+  const bool month = !limit.is_plain() && limit.rules->calendar != nullptr &&
+                     limit.rules->calendar->unit() == Calendar::Unit::kMonth;
+  return month ? "month" : format_duration(limit.period);
+}
+
 std::string limit_in_words(const Limit& limit) {
   std::string words = std::to_string(limit.count) + " per " +
-                      format_duration(limit.period) + ", capacity " +
+                      period_in_words(limit) + ", capacity " +
                       std::to_string(limit.rate.capacity);
+  words += rules_in_words(limit);
   if (limit.cost != 1) words += ", cost x" + std::to_string(limit.cost);
   if (limit.mode != Mode::kEnforce) {
     words += std::string(", ") + mode_name(limit.mode);

@@ -32,6 +32,9 @@ class TextTable {
 // "30 per 1m, capacity 16", and whatever is not usual: "..., shadow".
 std::string limit_in_words(const Limit& limit);
 
+// "1m", or "month".
+std::string period_in_words(const Limit& limit);
+
 }  // namespace limitree
 
 #endif  // LIMITREE_TREE_TEXT_TABLE_HPP

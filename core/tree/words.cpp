@@ -12,8 +12,4 @@ std::string unknown_word(std::string_view what, std::string_view word,
   return text + "known are: " + join(known);
 }
 
-std::string not_supported(std::string_view word) {
-  return std::string(word) + " is not supported by this version";
-}
-
 }  // namespace limitree

@@ -17,19 +17,15 @@ using Words = std::span<const std::string_view>;
 inline constexpr std::array<std::string_view, 8> kNodeKeys = {
     "limits",      "children", "overrides", "key",
     "ipv6_prefix", "inherit",  "share",     "charge"};
-inline constexpr std::array<std::string_view, 9> kLimitKeys = {
-    "name",      "count", "period", "burst", "max_burst",
-    "algorithm", "mode",  "cost",   "charge"};
+inline constexpr std::array<std::string_view, 15> kLimitKeys = {
+    "name",      "count",    "period",  "burst",  "max_burst",
+    "algorithm", "mode",     "cost",    "charge", "overrun",
+    "align",     "timezone", "buckets", "round",  "drain"};
 
-// Keys and algorithms that are described but not there yet.
-inline constexpr std::array<std::string_view, 4> kLaterLimitKeys = {
-    "overrun", "align", "buckets", "drain"};
-inline constexpr std::array<std::string_view, 4> kLaterAlgorithms = {
-    "fixed_window", "sliding_log", "sliding_window", "sliding_tail"};
-
-// Names of one and the same arithmetic.
-inline constexpr std::array<std::string_view, 3> kGcraNames = {
-    "gcra", "token_bucket", "leaky_bucket"};
+// The first three are names of one and the same arithmetic.
+inline constexpr std::array<std::string_view, 7> kAlgorithmNames = {
+    "gcra",        "token_bucket",   "leaky_bucket", "fixed_window",
+    "sliding_log", "sliding_window", "sliding_tail"};
 
 inline bool contains(Words words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -39,9 +35,6 @@ inline bool contains(Words words, std::string_view word) {
 // the known words is near, `..., did you mean "shadow"?`.
 std::string unknown_word(std::string_view what, std::string_view word,
                          Words known);
-
-// `sliding_log is not supported by this version`
-std::string not_supported(std::string_view word);
 
 }  // namespace limitree
 

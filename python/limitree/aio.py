@@ -129,6 +129,10 @@ class AsyncLimiter:
         else:
             await asyncio.to_thread(self._limiter.reset, *path, leaf=leaf)
 
+    def set_pressure(self, pressure: float) -> None:
+        """Tell how busy this process is, as Limiter.set_pressure."""
+        self._limiter.set_pressure(pressure)
+
     async def ping(self) -> float:
         """Ask the store whether it is there, as Limiter.ping; see reset."""
         if self._watch is None:

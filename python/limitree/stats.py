@@ -24,6 +24,7 @@ class Stats(NamedTuple):
     connects: int  #: connections made to servers
     round_trips: int  #: answers of servers
     round_trip_ns: int  #: nanoseconds until then, summed up
+    soft: int  #: of the allowed: above a capacity, thanks to its overrun
 
 
 class LimitStats(NamedTuple):
@@ -34,3 +35,4 @@ class LimitStats(NamedTuple):
     limited: int  #: requests that it denied
     shadow_limited: int  #: requests that it would deny, in mode shadow
     near_limit: int  #: allowed requests that used most of it
+    soft: int  #: allowed requests above its capacity, thanks to its overrun

@@ -117,6 +117,7 @@ LIES(limitree_stats, store_errors, 112);
 LIES(limitree_stats, connects, 120);
 LIES(limitree_stats, round_trips, 128);
 LIES(limitree_stats, round_trip_ns, 136);
+LIES(limitree_stats, soft, 144);
 
 SIZE(limitree_reason_stats, 64);
 LIES(limitree_reason_stats, reason, 0);
@@ -133,6 +134,7 @@ LIES(limitree_limit_stats, allowed, 16);
 LIES(limitree_limit_stats, limited, 24);
 LIES(limitree_limit_stats, shadow_limited, 32);
 LIES(limitree_limit_stats, near_limit, 40);
+LIES(limitree_limit_stats, soft, 48);
 #endif
 
 int main(void) { return 0; }

@@ -160,7 +160,7 @@ static void test_levels(void) {
   CHECK(levels[0].cost == 3 && levels[0].charged && !levels[0].limited);
   CHECK(levels[0].limit == 16 && levels[0].remaining == 13);
   CHECK(levels[0].window_ns == INT64_C(32000000000));
-  CHECK(levels[0].mode == LIMITREE_ENFORCE && levels[0].reserved[4] == 0);
+  CHECK(levels[0].mode == LIMITREE_ENFORCE && levels[0].reserved[3] == 0);
   CHECK(levels[1].mode == LIMITREE_SHADOW && levels[1].limited);
   CHECK(levels[1].retry_after_ns == LIMITREE_NEVER);
   CHECK(levels[0].path == 0 && levels[1].path == 0);
@@ -235,6 +235,8 @@ static void test_memory_has_no_troubles(void) {
   CHECK(limitree_ping(limiter, &round_trip_ns, &error) == LIMITREE_OK);
   CHECK(error == NULL && round_trip_ns >= 0);
   CHECK(limitree_ping(limiter, NULL, NULL) == LIMITREE_OK);
+  CHECK(limitree_set_pressure(limiter, 0.5, &error) == LIMITREE_OK);
+  CHECK(limitree_set_pressure(limiter, 1.5, NULL) == LIMITREE_INVALID_ARGUMENT);
   CHECK(limitree_limiter_reason_stats(limiter, &reason, 1, &count, NULL) ==
         LIMITREE_OK);
   CHECK(count == 0);
@@ -471,6 +473,7 @@ static void test_null_handles(void) {
   REFUSED(limitree_limiter_prometheus(NULL, &text, NULL));
   REFUSED(limitree_limiter_prometheus(limiter, NULL, NULL));
   REFUSED(limitree_ping(NULL, NULL, NULL));
+  REFUSED(limitree_set_pressure(NULL, 0, NULL));
   REFUSED(limitree_limiter_explain(NULL, NULL, 0, &text, NULL));
   REFUSED(limitree_limiter_explain(limiter, NULL, 0, NULL, NULL));
   CHECK(limitree_config_set(config, "max_buckets", str("many"), &error) ==

@@ -14,7 +14,9 @@ DecideTask::DecideTask(Plan* plan, const Settings& settings,
       settings_(settings),
       router_(router),
       now_(now),
-      operation_(plan->operation) {}
+      operation_(plan->operation) {
+  if (!plan->all_plain()) usages_.resize(plan->levels.size());
+}
 
 // A store that is no cluster has one slot, and nothing is sorted.
 void DecideTask::group_levels() {
@@ -80,10 +82,7 @@ Task::Step DecideTask::answered(Outcome outcome) {
 bool DecideTask::denies(const Group& group) const {
   for (const std::uint32_t i : levels_of(group)) {
     const Level& level = plan_->levels[i];
-    if (level.limit->mode != Mode::kShadow &&
-        !probe(level.limit->rate, level.debt, level.cost).fits) {
-      return true;
-    }
+    if (level.limit->mode != Mode::kShadow && !fits(level)) return true;
   }
   return false;
 }
@@ -99,7 +98,8 @@ Task::Step DecideTask::decided(const redisReply& reply) {
   Group& group = groups_[group_++];
   const bool looked = denied_ && !is_independent(group);
   bool charged = false;
-  Status status = Call::read_reply(reply, plan_, levels_of(group), &charged);
+  Status status =
+      Call::read_reply(reply, plan_, levels_of(group), &charged, &usages_);
   if (!status.ok()) return fail(std::move(status), true);
   if (operation_ == Operation::kAuthorize) {
     const bool denied = denies(group);
@@ -119,7 +119,7 @@ Task::Step DecideTask::give_back() {
     for (const std::uint32_t i : levels_of(group)) {
       const Level& level = plan_->levels[i];
       if (group.charged && level.limit->charge == Charge::kAllOrNothing &&
-          probe(level.limit->rate, level.debt, level.cost).fits) {
+          fits(level)) {
         refunded_.push_back(i);
       }
     }

@@ -67,6 +67,7 @@ class DecideTask final : public Task {
   const Now now_;
   const Operation operation_;
 
+  Usages usages_;                         // of levels that are not plain
   InlineVector<std::uint32_t, 6> order_;  // levels, group after group
   InlineVector<Group, 1> groups_;
   std::size_t group_ = 0;                    // the one under way

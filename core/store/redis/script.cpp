@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "store/redis/mixed_script.hpp"
 #include "store/redis/special_script.hpp"
 
 namespace limitree::redis {
@@ -11,6 +12,9 @@ namespace {
 
 constexpr char kDecide[] =
 #include "store/redis/decide.lua.inc"
+    ;
+constexpr char kDecideMixed[] =
+#include "store/redis/decide_mixed.lua.inc"
     ;
 constexpr std::string_view kReset =
 #include "store/redis/reset.lua.inc"
@@ -27,6 +31,17 @@ constexpr Instant kLastInstant = Instant::max() - kMaxBurstOffset;
 const Script& decide_script() {
   static const Script script(kDecide);
   return script;
+}
+
+const Script& mixed_script() {
+  static const Script script(kDecideMixed);
+  return script;
+}
+
+bool all_plain(const Plan& plan, LevelSet levels) {
+  return std::all_of(levels.begin(), levels.end(), [&](std::uint32_t i) {
+    return plan.levels[i].limit->is_plain();
+  });
 }
 
 const char* name_of(Operation operation) {
@@ -81,7 +96,7 @@ void append_level(const Plan& plan, const Level& level, std::string* out) {
   append_word(offset / kSecond, out);
   append_word(offset % kSecond, out);
 }
-constexpr std::size_t kWordsPerLevel = 7;  // with the field's name
+constexpr std::size_t kWordsPerLevel = 6;
 
 void append_now(const Now& now, std::string* out) {
   if (!now.has_value()) {
@@ -192,9 +207,12 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   Status status = out_of_range(plan, levels, now);
   if (!status.ok()) return status;
   const Families families(plan, levels);
+  const bool plain = all_plain(plan, levels);
   const Script* const special =
       now.has_value() ? nullptr : special_script(plan, families);
-  script_ = special != nullptr ? special : &decide_script();
+  script_ = special != nullptr ? special
+            : plain            ? &decide_script()
+                               : &mixed_script();
 
   first_key_.clear();
   append_key(plan, families.members()[0].family, prefix, &first_key_);
@@ -202,7 +220,9 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   evalsha_.clear();
   words_ = 3 + families.members().size();
   if (special == nullptr) {
-    words_ += 3 + families.members().size() + kWordsPerLevel * levels.size();
+    const std::size_t words = plain ? kWordsPerLevel : kMixedWordsPerLevel;
+    // With the name of its field for each level.
+    words_ += 3 + families.members().size() + (words + 1) * levels.size();
   }
   append_array(words_, &evalsha_);
   append_word("EVALSHA", &evalsha_);
@@ -212,8 +232,14 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   if (special != nullptr) return {};
   append_word(name_of(plan.operation), &evalsha_);
   append_now(now, &evalsha_);
+  Instant here;
+  if (!plain) here = now.value_or(std::chrono::system_clock::now());
   append_fields(plan, families, &evalsha_, [&](const Level& level) {
-    append_level(plan, level, &evalsha_);
+    if (plain) {
+      append_level(plan, level, &evalsha_);
+    } else {
+      append_mixed_level(plan, level, here, &evalsha_);
+    }
   });
   return {};
 }
@@ -231,7 +257,7 @@ std::string_view Call::eval() const {
 std::string_view Call::first_key() const { return first_key_; }
 
 Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
-                        bool* charged) {
+                        bool* charged, Usages* usages) {
   if (reply.type != REDIS_REPLY_STRING || reply.str == nullptr) {
     return not_ours();
   }
@@ -240,16 +266,20 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
   Instant now;
   if ((flag != "+" && flag != "-") || !read_now(&text, &now)) return not_ours();
 
-  InlineVector<Duration, 8> debts;
+  InlineVector<std::string_view, 8> words;
   for (std::size_t i = 0; i < levels.size(); ++i) {
     // Each but the last word is followed by a blank, and a word may be empty.
     const bool last = i + 1 == levels.size();
     if (last != (text.find(' ') == text.npos)) return not_ours();
-    const std::string_view word = take_word(&text);
+    words.push_back(take_word(&text));
+  }
+  const bool plain = all_plain(*plan, levels);
+  InlineVector<Duration, 8> debts;
+  for (std::size_t i = 0; plain && i < words.size(); ++i) {
     std::int64_t tat = 0;
-    if (word.empty()) {
+    if (words[i].empty()) {
       debts.push_back(Duration::zero());
-    } else if (read_number(word, &tat)) {
+    } else if (read_number(words[i], &tat)) {
       debts.push_back(saturating_sub(Instant(Duration(tat)), now));
     } else {
       return not_ours();
@@ -257,7 +287,13 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
   }
   const Families families(*plan, levels);
   for (std::size_t i = 0; i < levels.size(); ++i) {
-    plan->levels[families.levels()[i]].debt = debts[i];
+    const std::uint32_t at = families.levels()[i];
+    if (plain) {
+      plan->levels[at].debt = debts[i];
+    } else if (!read_mixed_level(*plan, words[i], now, &plan->levels[at],
+                                 &(*usages)[at])) {
+      return not_ours();
+    }
   }
   *charged = flag == "+";
   return {};

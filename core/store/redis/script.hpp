@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/inline_vector.hpp"
 #include "base/plan.hpp"
 #include "base/status.hpp"
 #include "store/redis/command.hpp"
@@ -39,6 +40,9 @@ using Now = std::optional<Instant>;
 
 struct Script;
 
+// Of a plan's levels, by their index.
+using Usages = InlineVector<Usage, 4>;
+
 // A call of the script for some levels of a plan.
 class Call {
  public:
@@ -58,11 +62,13 @@ class Call {
   // The key that decides the slot.
   std::string_view first_key() const;
 
-  // Sets level.debt of `levels`, as it was before the call, and *charged to
-  // whether the script wrote anything.  kStoreProtocol, and nothing is set, if
-  // it is no such reply.
+  // Sets level.debt of `levels`, as it was before the call, or level.usage, and
+  // *charged to whether the script wrote anything.  kStoreProtocol, and nothing
+  // can be judged, if it is no such reply.
+  // REQUIRES: *usages has a place for each level of the plan, and outlives
+  // their judgement; it may be null if all of `levels` are plain.
   static Status read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
-                           bool* charged);
+                           bool* charged, Usages* usages = nullptr);
 
  private:
   std::string evalsha_;

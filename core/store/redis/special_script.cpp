@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/sha1.hpp"
+#include "store/redis/lua_text.hpp"
+#include "store/redis/special_window.hpp"
 
 namespace limitree::redis {
 
@@ -81,48 +83,6 @@ else
 end
 )";
 
-// Appends a text with the value of each <name> in its place.
-void append(
-    std::string_view text,
-    std::initializer_list<std::pair<std::string_view, std::string>> values,
-    std::string* out) {
-  if (text.starts_with('\n')) text.remove_prefix(1);
-  for (;;) {
-    const std::size_t open = text.find('<');
-    const std::size_t close = text.find_first_of("> ", open);
-    out->append(text.substr(0, open));
-    if (open == text.npos) return;
-    std::size_t used = open;
-    if (close != text.npos && text[close] == '>') {
-      const std::string_view name = text.substr(open + 1, close - open - 1);
-      for (const auto& [known, value] : values) {
-        if (known != name) continue;
-        out->append(value);
-        used = close + 1;
-      }
-    }
-    if (used == open) out->push_back(text[used++]);  // a "<" of its own
-    text.remove_prefix(used);
-  }
-}
-
-// A string of Lua, whatever bytes it has.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= ' ' && byte < 0x7f && c != '\'' && c != '\\') {
-      out.push_back(c);
-      continue;
-    }
-    out.push_back('\\');
-    out.push_back(static_cast<char>('0' + byte / 100));
-    out.push_back(static_cast<char>('0' + byte / 10 % 10));
-    out.push_back(static_cast<char>('0' + byte % 10));
-  }
-  return out += '\'';
-}
-
 bool is_charged(const Level& level) {
   return level.limit->mode == Mode::kEnforce;
 }
@@ -134,7 +94,7 @@ class Writer {
       : plan_(plan), families_(families) {}
 
   std::string write() {
-    append(kHead, {}, &text_);
+    append_lua(kHead, {}, &text_);
     each_family([this] { read_family(); });
     each_family([this] { each_level([this] { read_level(); }); });
     text_ += "if ";
@@ -174,7 +134,7 @@ class Writer {
   std::string field() const {
     std::string name;
     append_field(plan_, member().family, level(), &name);
-    return quoted(name);
+    return quoted_lua(name);
   }
   std::string i() const { return std::to_string(level_ + 1); }
   std::string k() const { return std::to_string(family_ + 1); }
@@ -182,12 +142,13 @@ class Writer {
   void read_family() {
     std::string fields;
     each_level([&] { fields += ", " + field(); });
-    append(kReadFamily, {{"k", k()}, {"fields", fields}}, &text_);
+    append_lua(kReadFamily, {{"k", k()}, {"fields", fields}}, &text_);
   }
 
   void read_level() {
-    append(kReadLevel,
-           {{"i", i()}, {"k", k()}, {"j", std::to_string(place_ + 2)}}, &text_);
+    append_lua(kReadLevel,
+               {{"i", i()}, {"k", k()}, {"j", std::to_string(place_ + 2)}},
+               &text_);
   }
 
   // Each time anew: one long concatenation costs less than two.
@@ -209,11 +170,11 @@ class Writer {
     const std::int64_t room =
         level().limit->rate.burst_offset().count() - charge_ns();
     if (level_ > 0) text_ += "\n  or ";
-    append(kOverdrawn,
-           {{"i", i()},
-            {"u", std::to_string(room / 1000)},
-            {"n", std::to_string(room % 1000)}},
-           &text_);
+    append_lua(kOverdrawn,
+               {{"i", i()},
+                {"u", std::to_string(room / 1000)},
+                {"n", std::to_string(room % 1000)}},
+               &text_);
   }
 
   void write_family() {
@@ -221,25 +182,25 @@ class Writer {
     each_level([&] {
       if (!is_charged(level())) return;
       const bool whole = charge_ns() % 1000 == 0;
-      append(whole ? kChargeMicroseconds : kChargeNanoseconds,
-             {{"i", i()},
-              {"u", std::to_string(charge_ns() / 1000)},
-              {"n", std::to_string(charge_ns() % 1000)}},
-             &text_);
-      append(set.empty() ? "latest = u<i>\n"
-                         : "if u<i> > latest then latest = u<i> end\n",
-             {{"i", i()}}, &text_);
-      append(whole ? ",\n    <field>, format('%d', u<i>) .. o<i>"
-                   : ",\n    <field>, format('%d%03d', u<i>, o<i>)",
-             {{"i", i()}, {"field", field()}}, &set);
+      append_lua(whole ? kChargeMicroseconds : kChargeNanoseconds,
+                 {{"i", i()},
+                  {"u", std::to_string(charge_ns() / 1000)},
+                  {"n", std::to_string(charge_ns() % 1000)}},
+                 &text_);
+      append_lua(set.empty() ? "latest = u<i>\n"
+                             : "if u<i> > latest then latest = u<i> end\n",
+                 {{"i", i()}}, &text_);
+      append_lua(whole ? ",\n    <field>, format('%d', u<i>) .. o<i>"
+                       : ",\n    <field>, format('%d%03d', u<i>, o<i>)",
+                 {{"i", i()}, {"field", field()}}, &set);
     });
     if (set.empty()) return;
     charged_ = true;
-    append(kWriteFamily,
-           {{"k", k()},
-            {"set", set},
-            {"fields", std::to_string(member().levels + 1)}},
-           &text_);
+    append_lua(kWriteFamily,
+               {{"k", k()},
+                {"set", set},
+                {"fields", std::to_string(member().levels + 1)}},
+               &text_);
   }
 
   const Plan& plan_;
@@ -257,7 +218,7 @@ bool is_common(const Plan& plan, const Families& families) {
   for (const std::uint32_t i : families.levels()) {
     const Level& level = plan.levels[i];
     const Limit& limit = *level.limit;
-    if (level.cost != limit.cost || level.cost == 0 ||
+    if (!limit.is_plain() || level.cost != limit.cost || level.cost == 0 ||
         level.cost > limit.rate.capacity || limit.mode == Mode::kShadow ||
         limit.charge != Charge::kAllOrNothing) {
       return false;
@@ -338,11 +299,16 @@ Script::Script(std::string script)
     : text(std::move(script)), sha1(sha1_hex(text)) {}
 
 std::string special_text(const Plan& plan, const Families& families) {
+  if (is_special_window(plan, families)) return window_text(plan, families);
   return is_common(plan, families) ? Writer(plan, families).write() : "";
 }
 
 const Script* special_script(const Plan& plan, const Families& families) {
   static Scripts scripts;
+  if (is_special_window(plan, families)) {
+    return scripts.get(window_signature(plan, families),
+                       [&] { return window_text(plan, families); });
+  }
   if (!is_common(plan, families)) return nullptr;
   return scripts.get(signature_of(plan, families),
                      [&] { return Writer(plan, families).write(); });

@@ -26,8 +26,7 @@ std::string name_of(const std::vector<Segment>& segments,
   limit.suffix = suffix;
   Plan plan(Operation::kPeek);
   for (const Segment& segment : segments) plan.segments.push_back(segment);
-  plan.levels.push_back({&limit, 0, static_cast<std::uint32_t>(segments.size()),
-                         1, Duration(), false, Verdict{}});
+  plan.add_level(&limit, 0, static_cast<std::uint32_t>(segments.size()), 1);
   return bucket_name(plan, plan.levels[0]);
 }
 
@@ -37,7 +36,7 @@ TEST(AppendSegment, EscapesWhatIsNotPlain) {
   EXPECT_EQ(escaped("%:{}#* "), "%25%3A%7B%7D%23%2A%20");
   EXPECT_EQ(escaped(std::string_view("\0\n\x1f\x7f", 4)), "%00%0A%1F%7F");
   EXPECT_EQ(escaped("caf\xc3\xa9"), "caf\xc3\xa9");
-  EXPECT_EQ(escaped("\xff\xc3!"), "%FF%C3!");
+  EXPECT_EQ(escaped("\xff\xc3!"), "%FF%C3%21");
   EXPECT_EQ(escaped("\xed\xa0\x80"), "%ED%A0%80");
   EXPECT_EQ(escaped(""), "%");
   EXPECT_EQ(escaped("~a~"), "%7Ea~");
@@ -78,7 +77,7 @@ TEST(BucketName, TakesTheLevelsOwnSegments) {
   for (const char* text : {"ip", "10.0.0.1", "user", "alex", "trade"}) {
     plan.segments.push_back({text, Kind::kCaller});
   }
-  plan.levels.push_back({&limit, 2, 2, 1, Duration(), false, Verdict{}});
+  plan.add_level(&limit, 2, 2, 1);
   EXPECT_EQ(bucket_name(plan, plan.levels[0]), "user:alex");
 }
 

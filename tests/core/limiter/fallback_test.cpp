@@ -66,9 +66,11 @@ TEST_F(FallbackTest, DecidesByItsShareOfEveryLimit) {
   EXPECT_EQ(first.remaining, 1);
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_EQ(reports[0].policy, "user:*");
-  EXPECT_EQ(reports[0].rate, (Rate{std::chrono::seconds(2), 8}));
+  EXPECT_EQ(reports[0].capacity, 8);
+  EXPECT_EQ(reports[0].window, std::chrono::seconds(16));
   EXPECT_EQ(reports[1].policy, "user:*/trade");
-  EXPECT_EQ(reports[1].rate, (Rate{std::chrono::seconds(2), 2}));
+  EXPECT_EQ(reports[1].capacity, 2);
+  EXPECT_EQ(reports[1].window, std::chrono::seconds(4));
   EXPECT_FALSE(decide().limited);
   EXPECT_TRUE(decide().limited);
   store->failure = Status();

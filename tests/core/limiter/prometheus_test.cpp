@@ -13,6 +13,7 @@ TEST(PrometheusText, IsThatOfTheFile) {
   LimiterStats stats;
   stats.totals.decided = {{{100, 20}, {0, 7}, {5, 6}, {3, 0}, {0, 4}}};
   stats.totals.shadow_limited = 11;
+  stats.totals.soft = 12;
   stats.totals.errors = 2;
   stats.reloads = 1;
   stats.limits = 2;
@@ -29,7 +30,11 @@ TEST(PrometheusText, IsThatOfTheFile) {
   stats.store.troubles = {{"readonly", 3}};
   const std::vector<PolicyStats> policies = {
       {"user:*/trade",
-       {.allowed = 90, .limited = 9, .shadow_limited = 0, .near_limit = 8}},
+       {.allowed = 90,
+        .limited = 9,
+        .shadow_limited = 0,
+        .near_limit = 8,
+        .soft = 7}},
       {"a \"quoted\"\\\nname",
        {.allowed = 1, .limited = 0, .shadow_limited = 2, .near_limit = 0}}};
 

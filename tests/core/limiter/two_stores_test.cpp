@@ -19,7 +19,7 @@ constexpr std::uint32_t kSeed = 20261121;
 
 class Trees {
  public:
-  explicit Trees(std::mt19937* random) : random_(*random) {}
+  Trees(std::mt19937* random, bool mixed) : random_(*random), mixed_(mixed) {}
 
   std::string any() {
     std::string yaml = "schema:\n";
@@ -37,10 +37,29 @@ class Trees {
   std::string limit(int number) {
     static const char* const kModes[] = {"enforce", "enforce", "enforce",
                                          "shadow", "check"};
+    static const char* const kWindows[] = {
+        "fixed_window",
+        "fixed_window, align: first",
+        "fixed_window, align: calendar, timezone: Asia/Tokyo",
+        "sliding_log",
+        "sliding_window",
+        "sliding_window, buckets: 3",
+        "sliding_tail",
+        "sliding_tail, round: up"};
+    // Half of the rounds have plain limits alone, which have scripts of their
+    // own.
+    const bool window = mixed_ && pick(2) == 0;
+    const int kind = pick(8);
     return "{name: n" + std::to_string(number) +
-           ", count: " + std::to_string(1 + pick(5)) +
-           ", period: " + std::to_string(1 + pick(20)) +
-           "s, burst: " + std::to_string(1 + pick(6)) +
+           ", count: " + std::to_string(1 + pick(5)) + ", period: " +
+           (window && kind == 2 ? "1d" : std::to_string(1 + pick(20)) + "s") +
+           (window ? std::string(", algorithm: ") + kWindows[kind]
+                   : ", burst: " + std::to_string(1 + pick(6))) +
+           (mixed_ && !window && pick(3) == 0
+                ? ", algorithm: leaky_bucket, drain: step"
+                : "") +
+           (mixed_ && pick(4) == 0 ? ", overrun: {percent: 50, when: idle}"
+                                   : "") +
            ", cost: " + std::to_string(pick(4) == 0 ? pick(3) : 1) +
            ", mode: " + kModes[pick(5)] +
            (pick(6) == 0 ? ", charge: independent" : "") + "}";
@@ -67,6 +86,7 @@ class Trees {
   }
 
   std::mt19937& random_;
+  const bool mixed_;  // not plain limits alone
 };
 
 std::unique_ptr<Store> store_of(const Options& options) {
@@ -90,8 +110,8 @@ TEST(TwoStores, SayTheSame) {
       Operation::kPeek};
   int decided = 0;
   int cached = 0;
-  for (int round = 0; round < 40; ++round) {
-    const std::string yaml = Trees(&random).any();
+  for (int round = 0; round < 80; ++round) {
+    const std::string yaml = Trees(&random, round % 4 >= 2).any();
     SCOPED_TRACE(yaml);
     Result<Tree> tree = load_tree(yaml, "random.yaml");
     ASSERT_TRUE(tree.ok()) << tree.status().error().messages[0];
@@ -125,6 +145,12 @@ TEST(TwoStores, SayTheSame) {
         asks.push_back({path, static_cast<std::int64_t>(random() % 4)});
       }
       const Operation operation = kOperations[random() % 7];
+      if (random() % 10 == 0) {
+        const auto pressure =
+            static_cast<std::int32_t>(random() % (kFullPressure + 1));
+        memory.set_pressure(pressure);
+        redis.set_pressure(pressure);
+      }
       LevelReports ours;
       LevelReports theirs;
       Decision a;
@@ -141,6 +167,7 @@ TEST(TwoStores, SayTheSame) {
         ++cached;
         continue;
       }
+      ASSERT_EQ(a.soft, b.soft) << i;
       ASSERT_EQ(a.limit, b.limit) << i;
       ASSERT_EQ(a.remaining, b.remaining) << i;
       ASSERT_EQ(a.retry_after, b.retry_after) << i;

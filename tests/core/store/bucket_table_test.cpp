@@ -40,7 +40,7 @@ TEST(BucketTable, AgreesWithAMap) {
     if (bucket != nullptr) {
       bucket->tat = tat;
     } else {
-      table.insert(tag, tat, at(now), {});
+      table.insert({tag, tat}, at(now), {});
     }
     map[tag] = tat;
   }
@@ -50,9 +50,9 @@ TEST(BucketTable, AgreesWithAMap) {
 TEST(BucketTable, EvictsTheLeastDebtWhenFull) {
   BucketTable table(1);  // four slots
   for (std::uint64_t tag = 1; tag <= 4; ++tag) {
-    table.insert(tag, at(static_cast<std::int64_t>(10 * tag)), at(0), {});
+    table.insert({tag, at(static_cast<std::int64_t>(10 * tag))}, at(0), {});
   }
-  table.insert(5, at(1), at(0), {});
+  table.insert({5, at(1)}, at(0), {});
   EXPECT_EQ(table.evictions(), 1);
   EXPECT_EQ(table.find(1), nullptr);
   for (std::uint64_t tag = 2; tag <= 5; ++tag) {
@@ -64,15 +64,15 @@ TEST(BucketTable, EvictsNoneThatIsToBeKept) {
   BucketTable table(1);
   const std::uint64_t all[] = {1, 2, 3, 4};
   for (const std::uint64_t tag : all) {
-    table.insert(tag, at(static_cast<std::int64_t>(10 * tag)), at(0), {});
+    table.insert({tag, at(static_cast<std::int64_t>(10 * tag))}, at(0), {});
   }
   const std::uint64_t first[] = {1};
-  table.insert(5, at(50), at(0), first);
+  table.insert({5, at(50)}, at(0), first);
   EXPECT_NE(table.find(1), nullptr);
   EXPECT_EQ(table.find(2), nullptr);
 
   const std::uint64_t present[] = {1, 3, 4, 5};
-  table.insert(6, at(60), at(0), present);
+  table.insert({6, at(60)}, at(0), present);
   EXPECT_EQ(table.find(6), nullptr);
   EXPECT_EQ(table.evictions(), 2);
 }
@@ -80,9 +80,9 @@ TEST(BucketTable, EvictsNoneThatIsToBeKept) {
 TEST(BucketTable, ReusesAnExpiredSlotInPlace) {
   BucketTable table(1);
   for (std::uint64_t tag = 1; tag <= 4; ++tag) {
-    table.insert(tag, at(static_cast<std::int64_t>(10 * tag)), at(0), {});
+    table.insert({tag, at(static_cast<std::int64_t>(10 * tag))}, at(0), {});
   }
-  table.insert(5, at(100), at(20), {});
+  table.insert({5, at(100)}, at(20), {});
   EXPECT_EQ(table.evictions(), 0);
   EXPECT_EQ(table.find(1), nullptr);
   EXPECT_EQ(table.live(at(20)), 3);
@@ -93,7 +93,7 @@ TEST(BucketTable, GrowsAndForgetsNothing) {
   std::mt19937_64 random(2);
   std::vector<std::uint64_t> tags;
   for (int i = 0; i < 8000; ++i) tags.push_back(random() | 1);
-  for (const std::uint64_t tag : tags) table.insert(tag, at(9), at(0), {});
+  for (const std::uint64_t tag : tags) table.insert({tag, at(9)}, at(0), {});
   for (const std::uint64_t tag : tags) ASSERT_NE(table.find(tag), nullptr);
   EXPECT_EQ(table.live(at(0)), 8000);
   EXPECT_EQ(table.evictions(), 0);
@@ -106,7 +106,7 @@ TEST(BucketTable, SweepsBeforeItGrows) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 100; ++round) {
     for (int i = 0; i < 200; ++i) {
-      table.insert(random() | 1, at(round + 1), at(round), {});
+      table.insert({random() | 1, at(round + 1)}, at(round), {});
     }
   }
   EXPECT_LE(table.bytes(), 8192);

@@ -39,7 +39,9 @@ class ScriptStore : public Store {
     Reply reply = send(call_.evalsha());
     if (is_error(*reply, "NOSCRIPT")) reply = send(call_.eval());
     if (reply->type == REDIS_REPLY_ERROR) return failure(*reply);
-    Status read = Call::read_reply(*reply, plan, levels, &charged_);
+    Usages usages;
+    usages.resize(levels.size());
+    Status read = Call::read_reply(*reply, plan, levels, &charged_, &usages);
     if (read.ok()) {
       judge(plan->operation, plan->levels.data(), plan->levels.size());
     }

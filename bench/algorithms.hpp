@@ -1,0 +1,41 @@
+// Limits of every algorithm, for benchmarks.
+
+#ifndef LIMITREE_BENCH_ALGORITHMS_HPP
+#define LIMITREE_BENCH_ALGORITHMS_HPP
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string_view>
+
+#include "base/limit.hpp"
+#include "base/micros.hpp"
+
+namespace limitree::bench {
+
+inline constexpr std::array kAlgorithms = {
+    Algorithm::kGcra,      Algorithm::kFixedWindow,   Algorithm::kSlidingTail,
+    Algorithm::kLeakyStep, Algorithm::kSlidingWindow, Algorithm::kSlidingLog,
+};
+
+// A limit of `count` per `period`, as limits.yaml would make it.
+inline Limit limit_of(Algorithm algorithm, std::int64_t count,
+                      Duration period) {
+  Limit limit;
+  limit.rate = make_rate(count, period, count).value();
+  limit.count = count;
+  limit.period = period;
+  limit.algorithm = algorithm;
+  if (algorithm == Algorithm::kGcra) return limit;
+  Rules rules;
+  if (algorithm == Algorithm::kSlidingWindow) {
+    rules.bucket = kMicrosecond * mul_div_up(period / kMicrosecond, 1, 60);
+  }
+  limit.rules = std::make_shared<const Rules>(rules);
+  limit.suffix = algorithm_suffix(algorithm);
+  return limit;
+}
+
+}  // namespace limitree::bench
+
+#endif  // LIMITREE_BENCH_ALGORITHMS_HPP

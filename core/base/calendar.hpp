@@ -1,0 +1,56 @@
+// Windows by a calendar: a day, a week or a month, as the clocks on the wall
+// somewhere show them.
+//
+// A window begins at the first instant at which a clock there shows midnight or
+// later of its first day, and ends where the next one begins.  So a day may
+// have 23 hours or 25, and one whose midnight is skipped begins at one o'clock.
+
+#ifndef LIMITREE_BASE_CALENDAR_HPP
+#define LIMITREE_BASE_CALENDAR_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fixed_window.hpp"
+#include "base/time.hpp"
+
+namespace limitree {
+
+// From `from` on, clocks there are so many seconds ahead of UTC.
+struct ZoneOffset {
+  std::int64_t from;  // seconds since 1970-01-01 UTC
+  std::int32_t seconds;
+};
+
+class Calendar {
+ public:
+  enum class Unit : std::uint8_t { kDay, kWeek, kMonth };  // weeks: from Monday
+
+  // `offsets` ascend; before the first one that one holds.
+  // REQUIRES: there is one at least.
+  Calendar(std::string zone, Unit unit, std::vector<ZoneOffset> offsets)
+      : zone_(std::move(zone)), unit_(unit), offsets_(std::move(offsets)) {}
+
+  Window window_at(Instant now) const;
+
+  const std::string& zone() const { return zone_; }
+  Unit unit() const { return unit_; }
+
+ private:
+  using LocalDay = std::chrono::sys_days;  // as if local time were UTC
+
+  std::size_t offset_at(std::int64_t second) const;
+  LocalDay first_day(LocalDay day) const;
+  LocalDay next_day(LocalDay first) const;
+  std::int64_t begin(LocalDay day) const;
+
+  std::string zone_;
+  Unit unit_;
+  std::vector<ZoneOffset> offsets_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_CALENDAR_HPP

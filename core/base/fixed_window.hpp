@@ -1,0 +1,84 @@
+// fixed_window: a counter that starts again with every window.
+//
+// Windows lie end to end, from the epoch or by a calendar, or each begins with
+// the first unit after the last one.  State: where the window began, and its
+// units.  At the seam of two windows twice the count can pass within a moment.
+
+#ifndef LIMITREE_BASE_FIXED_WINDOW_HPP
+#define LIMITREE_BASE_FIXED_WINDOW_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/micros.hpp"
+#include "base/time.hpp"
+
+namespace limitree {
+
+// [start, end)
+struct Window {
+  Instant start;
+  Instant end;
+};
+
+// The window of so long, counted from the epoch, that `now` lies in.
+constexpr Window epoch_window(Instant now, Duration period) {
+  const Instant start = floor_to(now, period);
+  return {start, saturating_add(start, period)};
+}
+
+class FixedWindow {
+ public:
+  // As it is kept.
+  struct State {
+    Instant start;
+    std::int64_t units = 0;
+  };
+
+  // A bucket whose window now is `window`.
+  FixedWindow(const State& state, const Window& window, Instant now)
+      : state_(state), end_(window.end), over_(window.end) {
+    if (state.units == 0 || state.start < window.start) {
+      state_ = {window.start, 0};
+    } else if (state.start > ceil_micros(now)) {
+      // The clock has stepped back: as if the window began now.
+      const Duration length = window.end - window.start;
+      end_ = saturating_add(now, length);
+      over_ = saturating_add(state.start, length);
+    }
+  }
+
+  // A bucket whose window begins with its first unit.
+  static FixedWindow from_first(const State& state, Duration period,
+                                Instant now) {
+    const Instant start = ceil_micros(now);
+    const Instant end = saturating_add(state.start, period);
+    if (state.units == 0 || end <= now) {
+      return {{}, {start, saturating_add(start, period)}, now};
+    }
+    return {state, {state.start, end}, now};
+  }
+
+  std::int64_t used() const { return state_.units; }
+  Instant until(std::int64_t most) const {
+    return state_.units <= most ? kLongAgo : end_;
+  }
+  void add(std::int64_t units) { state_.units += units; }
+  bool remove(std::int64_t units) {
+    const std::int64_t before = state_.units;
+    state_.units = std::max(before - units, std::int64_t{0});
+    return state_.units != before;
+  }
+
+  const State& state() const { return state_; }
+  Instant over() const { return over_; }  // when the state counts no more
+
+ private:
+  State state_;
+  Instant end_;
+  Instant over_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_FIXED_WINDOW_HPP

@@ -1,0 +1,52 @@
+// leaky_bucket with `drain: step`: a level that drops by one at every tick.
+//
+// Ticks are the multiples of period / count since the epoch, in whole
+// microseconds; so a unit may be gone a moment after it came, or stay for a
+// whole tick.  (If it dropped a tick after each charge this would be GCRA, to
+// the last digit.)  State: the tick at which the bucket is empty.
+
+#ifndef LIMITREE_BASE_LEAKY_STEP_HPP
+#define LIMITREE_BASE_LEAKY_STEP_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/micros.hpp"
+#include "base/time.hpp"
+
+namespace limitree {
+
+class LeakyStep {
+ public:
+  // `empty_at` of a bucket without state is any tick that has passed.  No
+  // bucket holds more than `highest`.
+  LeakyStep(Instant empty_at, Duration tick, std::int64_t highest, Instant now)
+      : tick_(tick), last_(floor_to(now, tick)) {
+    if (empty_at <= last_) return;
+    const std::int64_t left = saturating_sub(empty_at, last_).count();
+    level_ = std::min((left - 1) / tick.count() + 1, highest);
+  }
+
+  std::int64_t used() const { return level_; }
+  Instant until(std::int64_t most) const {
+    if (level_ <= most) return kLongAgo;
+    return saturating_add(last_, tick_ * (level_ - most));
+  }
+  void add(std::int64_t units) { level_ += units; }
+  bool remove(std::int64_t units) {
+    const std::int64_t before = level_;
+    level_ = std::max(before - units, std::int64_t{0});
+    return level_ != before;
+  }
+
+  Instant state() const { return until(0); }
+
+ private:
+  Duration tick_;
+  Instant last_;  // tick
+  std::int64_t level_ = 0;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_LEAKY_STEP_HPP

@@ -1,0 +1,59 @@
+// GCRA with an overrun: the same arithmetic, but a debt may exceed the burst
+// offset by what the overrun adds.
+
+#ifndef LIMITREE_BASE_OVERDRAFT_HPP
+#define LIMITREE_BASE_OVERDRAFT_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.hpp"
+
+namespace limitree {
+
+class Overdraft {
+ public:
+  // No bucket owes more than `highest` tokens.
+  Overdraft(Instant tat, Duration emission_interval, std::int64_t highest,
+            Instant now)
+      : interval_(emission_interval),
+        now_(now),
+        debt_(std::clamp(saturating_sub(tat, now), Duration::zero(),
+                         emission_interval * highest)) {}
+
+  // A token that has come back in part is still used.
+  std::int64_t used() const {
+    return (debt_ + interval_ - Duration(1)) / interval_;
+  }
+  Instant until(std::int64_t most) const {
+    if (debt_ <= interval_ * most) return kLongAgo;
+    return saturating_add(now_, debt_ - interval_ * most);
+  }
+
+  // Owes as much as may be owed, down to a part of a token.
+  bool charge(std::int64_t units, std::int64_t ceiling) {
+    const Duration before = debt_;
+    debt_ =
+        std::max(debt_, std::min(debt_ + interval_ * std::min(units, ceiling),
+                                 interval_ * ceiling));
+    return debt_ != before;
+  }
+  bool remove(std::int64_t units) {
+    const Duration before = debt_;
+    // No more than there ever was, so that the product stays in range.
+    const std::int64_t most = std::min(units, before / interval_ + 1);
+    debt_ = std::max(before - interval_ * most, Duration::zero());
+    return debt_ != before;
+  }
+
+  Instant state() const { return until(0); }
+
+ private:
+  Duration interval_;
+  Instant now_;
+  Duration debt_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_OVERDRAFT_HPP

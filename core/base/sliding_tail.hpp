@@ -1,0 +1,119 @@
+// sliding_tail: the fixed window of now, and of the one before as much as is
+// still inside a window that ends now.
+//
+//   used = floor(previous x share still inside) + current
+//
+// Exact if the previous window's units came evenly.  If they all came at its
+// end, some of them count no more while a period of them has not passed: less
+// than twice the count passes within any period.  State: where the window
+// began, and two counters.
+
+#ifndef LIMITREE_BASE_SLIDING_TAIL_HPP
+#define LIMITREE_BASE_SLIDING_TAIL_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/micros.hpp"
+#include "base/time.hpp"
+
+namespace limitree {
+
+class SlidingTail {
+ public:
+  // As it is kept.
+  struct State {
+    Instant start;
+    std::int64_t current = 0;
+    std::int64_t previous = 0;
+  };
+
+  // REQUIRES: `period` is of whole microseconds.
+  SlidingTail(const State& state, Duration period, bool round_up, Instant now)
+      : state_(state), period_(period), round_up_(round_up) {
+    base_ = floor_to(now, period);
+    inside_ =
+        micros(saturating_add(base_, period) - floor_to(now, kMicrosecond));
+    const bool empty = state.current == 0 && state.previous == 0;
+    if (!empty && state.start > ceil_micros(now)) {
+      // The clock has stepped back: as if the window began now.
+      base_ = floor_to(now, kMicrosecond);
+      inside_ = micros(period);
+      return;
+    }
+    const Duration age =
+        empty ? Duration::max() : saturating_sub(base_, state.start);
+    // A window that began within this one counts as this one, whatever the
+    // period was then; likewise with the one before.
+    if (age > period) {
+      state_ = {base_, 0, 0};
+    } else if (age > Duration::zero()) {
+      state_ = {base_, 0, state.current};
+    } else {
+      state_.start = base_;
+    }
+  }
+
+  std::int64_t used() const {
+    return weight(state_.previous, inside_) + state_.current;
+  }
+
+  Instant until(std::int64_t most) const {
+    if (used() <= most) return kLongAgo;
+    if (state_.current <= most) {
+      return left(period_, inside_for(state_.previous, most - state_.current));
+    }
+    // What is now the current window has to leave as well.
+    return left(2 * period_, inside_for(state_.current, most));
+  }
+
+  void add(std::int64_t units) { state_.current += units; }
+  bool remove(std::int64_t units) {
+    const std::int64_t newest = std::min(units, state_.current);
+    const std::int64_t older = std::min(units - newest, state_.previous);
+    state_.current -= newest;
+    state_.previous -= older;
+    return newest + older > 0;
+  }
+
+  const State& state() const { return state_; }
+
+  // When the state counts no more.
+  Instant over() const {
+    return saturating_add(state_.start,
+                          state_.current > 0 ? 2 * period_ : period_);
+  }
+
+ private:
+  static std::int64_t micros(Duration time) { return time / kMicrosecond; }
+
+  // When so many microseconds are still inside of what ends after `window`.
+  Instant left(Duration window, std::int64_t inside) const {
+    return saturating_add(base_, window - kMicrosecond * inside);
+  }
+
+  // Of `units` what counts while `inside` microseconds of their window do.
+  std::int64_t weight(std::int64_t units, std::int64_t inside) const {
+    const std::int64_t whole = micros(period_);
+    return round_up_ ? mul_div_up(units, inside, whole)
+                     : mul_div(units, inside, whole);
+  }
+
+  // The most microseconds of which `units` weigh no more than `most`.
+  std::int64_t inside_for(std::int64_t units, std::int64_t most) const {
+    const std::int64_t whole = micros(period_);
+    if (units <= most) return whole;
+    return round_up_ ? mul_div(most, whole, units)
+                     : mul_div_up(most + 1, whole, units) - 1;
+  }
+
+  State state_;
+  Duration period_;
+  bool round_up_;
+  Instant base_;         // where the window begins that `now` lies in
+  std::int64_t inside_;  // microseconds of the previous one that count
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_SLIDING_TAIL_HPP

@@ -1,0 +1,166 @@
+// sliding_log and sliding_window: which units were admitted when.
+//
+// A log has an entry for each instant, and a unit counts until a whole period
+// has passed since: exact, for as many entries as units at most.  The log of a
+// sliding_window joins units of one sub-window, counted from the epoch, into
+// one entry with the instant of the last of them; so they count for up to a
+// sub-window longer, never shorter, in buckets + 2 entries at most.
+//
+// State: the entries, oldest first.  They are the caller's to keep, and may be
+// too many to be copied: so a request is weighed against them first, and what
+// it adds or gives back is written when all levels are known to agree.
+
+#ifndef LIMITREE_BASE_UNIT_LOG_HPP
+#define LIMITREE_BASE_UNIT_LOG_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/limit.hpp"
+#include "base/micros.hpp"
+#include "base/time.hpp"
+#include "base/weigh.hpp"
+
+namespace limitree {
+
+// In 12 bytes, for there may be many of them.
+class LogEntry {
+ public:
+  LogEntry() = default;
+  LogEntry(Instant at, std::int64_t units) : units_(to_units(units)) {
+    set_at(at);
+  }
+
+  Instant at() const {
+    const auto micros =
+        static_cast<std::int64_t>(std::uint64_t{high_} << 32 | low_);
+    return Instant(micros * kMicrosecond);
+  }
+  std::int64_t units() const { return units_; }
+  void change(Instant at, std::int64_t more) {
+    set_at(at);
+    units_ = to_units(units_ + more);
+  }
+
+ private:
+  void set_at(Instant at) {
+    const auto micros =
+        static_cast<std::uint64_t>(at.time_since_epoch() / kMicrosecond);
+    low_ = static_cast<std::uint32_t>(micros);
+    high_ = static_cast<std::uint32_t>(micros >> 32);
+  }
+  static std::uint32_t to_units(std::int64_t units) {
+    return static_cast<std::uint32_t>(units);  // kMaxUnits fits
+  }
+
+  std::uint32_t low_;
+  std::uint32_t high_;
+  std::uint32_t units_;
+};
+
+// `Entries` keeps them: size(), operator[], push_back(), pop_back(),
+// pop_front(), change_last() to another instant and by so many units, and sum()
+// of their units.
+template <typename Entries>
+class Log {
+ public:
+  // `join` is the width of a sub-window, or zero.  What has left the window is
+  // removed from *entries.
+  Log(Entries* entries, Duration period, Duration join, Instant now)
+      : entries_(*entries),
+        period_(period),
+        join_(join),
+        now_(ceil_micros(now)) {
+    while (entries_.size() > 0 &&
+           saturating_add(entries_[0].at(), period) <= now) {
+      entries_.pop_front();
+    }
+  }
+
+  std::int64_t used() const { return entries_.sum(); }
+
+  // When at most so many are used, with `more` units of now added before, or
+  // less the newest -`more`.
+  Instant until(std::int64_t most, std::int64_t more) const {
+    std::int64_t over = used() + more - most;
+    if (over <= 0) return kLongAgo;
+    const std::size_t size = entries_.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      // The last one may be joined by what is added.
+      if (i + 1 == size && more > 0 && joins_last()) break;
+      over -= entries_[i].units();
+      // Units of a later instant: the clock has stepped back.
+      if (over <= 0) return left_at(std::min(entries_[i].at(), now_));
+    }
+    return left_at(now_);
+  }
+
+  void add(std::int64_t units) {
+    if (joins_last()) {
+      entries_.change_last(next_at(), units);
+    } else {
+      entries_.push_back({next_at(), units});
+    }
+  }
+
+  // The newest first.
+  void remove(std::int64_t units) {
+    while (units > 0 && entries_.size() > 0) {
+      const std::int64_t last = entries_[entries_.size() - 1].units();
+      if (last > units) {
+        entries_.change_last(last_at(), -units);
+        break;
+      }
+      units -= last;
+      entries_.pop_back();
+    }
+  }
+
+ private:
+  Instant last_at() const { return entries_[entries_.size() - 1].at(); }
+  Instant left_at(Instant at) const { return saturating_add(at, period_); }
+
+  // The instant of what is added: never before the last one's.
+  Instant next_at() const {
+    return entries_.size() == 0 ? now_ : std::max(now_, last_at());
+  }
+  bool joins_last() const {
+    if (entries_.size() == 0) return false;
+    if (join_ == Duration::zero()) return last_at() == next_at();
+    return floor_to(last_at(), join_) == floor_to(next_at(), join_);
+  }
+
+  Entries& entries_;
+  Duration period_;
+  Duration join_;
+  Instant now_;
+};
+
+// Weighs `demand` against a log, which is not changed; *more is set to the
+// units that are to be added if the level is charged, or given back if < 0.
+template <typename Entries>
+Usage weigh(const Demand& demand, const Log<Entries>& log, std::int64_t* more) {
+  Usage usage = usage_of(demand, log.used());
+  const auto side = [&](std::int64_t added) -> Usage::Side {
+    return {log.used() + added, wait_until(log.until(0, added), demand.now),
+            usage.never
+                ? kNever
+                : wait_until(log.until(demand.room(), added), demand.now)};
+  };
+  *more = units_moved(demand, log.used());
+  usage.left = side(0);
+  usage.changes = *more != 0;
+  usage.charged = usage.changes ? side(*more) : usage.left;
+  return usage;
+}
+
+// Writes what weigh() said.
+template <typename Entries>
+void write(std::int64_t more, Log<Entries>* log) {
+  if (more > 0) log->add(more);
+  if (more < 0) log->remove(-more);
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_UNIT_LOG_HPP

@@ -1,0 +1,101 @@
+// What all algorithms have in common: a request is weighed against the units
+// that a bucket has admitted.
+//
+// An algorithm is a type whose values are one bucket as it is now:
+//   used()       units that are held against the caller
+//   until(most)  the first instant at which used() <= most, if nobody comes;
+//                any instant that has passed, if it is so now
+//   add(units)   charges
+//   remove(u)    gives back up to so many, and tells whether there were any
+
+#ifndef LIMITREE_BASE_WEIGH_HPP
+#define LIMITREE_BASE_WEIGH_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/overdraft.hpp"
+#include "base/plan.hpp"
+#include "base/usage.hpp"
+
+namespace limitree {
+
+// What is asked of one bucket.
+struct Demand {
+  Operation operation;
+  std::int64_t cost;     // >= 0
+  std::int64_t ceiling;  // the most that the bucket admits now
+  Instant now;
+
+  // The most that may be used for the request to fit.
+  constexpr std::int64_t room() const { return ceiling - cost; }
+};
+
+constexpr Duration wait_until(Instant at, Instant now) {
+  return at <= now ? Duration::zero() : saturating_sub(at, now);
+}
+
+// Of a spent cost what there is room for.
+constexpr std::int64_t room_to_spend(const Demand& demand, std::int64_t used) {
+  return std::clamp(demand.ceiling - used, std::int64_t{0}, demand.cost);
+}
+
+// The part of a Usage that `used` alone decides.
+constexpr Usage usage_of(const Demand& demand, std::int64_t used) {
+  Usage usage{};
+  usage.never = demand.cost > demand.ceiling;
+  // Cost 0 is never limited, whatever is owed.
+  usage.fits = demand.cost == 0 || used <= demand.room();
+  return usage;
+}
+
+// The units that are added if the level is charged, or given back if < 0.
+constexpr std::int64_t units_moved(const Demand& demand, std::int64_t used) {
+  if (demand.operation == Operation::kRefund) {
+    return -std::min(demand.cost, used);
+  }
+  if (demand.operation == Operation::kSpend) return room_to_spend(demand, used);
+  return used <= demand.room() ? demand.cost : 0;
+}
+
+// Charges or gives back what is charged if the level is, and tells whether the
+// bucket is another now.
+template <typename Bucket>
+bool carry_out(const Demand& demand, Bucket* bucket) {
+  const std::int64_t units = demand.operation == Operation::kSpend
+                                 ? room_to_spend(demand, bucket->used())
+                                 : demand.cost;
+  if (demand.operation == Operation::kRefund) return bucket->remove(units);
+  if (units > 0) bucket->add(units);
+  return units > 0;
+}
+inline bool carry_out(const Demand& demand, Overdraft* bucket) {
+  if (demand.operation == Operation::kRefund) {
+    return bucket->remove(demand.cost);
+  }
+  return bucket->charge(demand.cost, demand.ceiling);
+}
+
+// Weighs `demand` against *bucket, and changes the bucket into what it is if
+// the level is charged.
+template <typename Bucket>
+Usage weigh(const Demand& demand, Bucket* bucket) {
+  Usage usage = usage_of(demand, bucket->used());
+  const auto side = [&]() -> Usage::Side {
+    return {bucket->used(), wait_until(bucket->until(0), demand.now),
+            usage.never ? kNever
+                        : wait_until(bucket->until(demand.room()), demand.now)};
+  };
+  usage.left = side();
+  const bool charges = demand.operation != Operation::kAuthorize &&
+                       demand.operation != Operation::kPeek;
+  if (demand.cost > 0 && (charges || usage.fits)) {
+    usage.changes = carry_out(demand, bucket);
+  }
+  usage.charged = usage.changes ? side() : usage.left;
+  return usage;
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_WEIGH_HPP

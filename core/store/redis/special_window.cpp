@@ -1,0 +1,195 @@
+#include "store/redis/special_window.hpp"
+
+#include <string_view>
+
+#include "base/micros.hpp"
+#include "store/redis/lua_text.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+// decide_mixed.lua has the reasons for what these do.  The server's clock
+// counts whole microseconds, so that "up" is now.
+constexpr std::string_view kHead = R"(
+local call, floor, format = redis.call, math.floor, string.format
+local t = call('TIME')
+local now = t[1] * 1e6 + t[2]
+local r = call('HMGET', KEYS[1], ':', <field>)
+local v = r[2]
+)";
+
+constexpr std::string_view kForeign = R"(
+    return redis.error_reply('WRONGTYPE a field of ' .. KEYS[1] ..
+      ' holds no state of a limit')
+)";
+
+constexpr std::string_view kFixedWindow = R"(
+local from = now - now % <period>
+local start, used, over = from, 0, from + <period>
+if v then
+  local a, b = string.match(v, '^(%d+):(%d+)$')
+  if not a then
+<foreign>  end
+  a, b = a + 0, b + 0
+  if b > 0 and a >= from then
+    start, used = a, b
+    if a > now then over = a + <period> end
+  end
+end
+)";
+constexpr std::string_view kFixedText =
+    "local text = format('%d:%d', start, used + <cost>)\n";
+
+constexpr std::string_view kSlidingTail = R"(
+local from = now - now % <period>
+local start, current, previous, inside = from, 0, 0, from + <period> - now
+if v then
+  local a, b, c = string.match(v, '^(%d+):(%d+):(%d+)$')
+  if not a then
+<foreign>  end
+  a, b, c = a + 0, b + 0, c + 0
+  if a > now and b + c > 0 then
+    start, current, previous, inside = a, b, c, <period>
+  elseif from <= a then
+    current, previous = b, c
+  elseif from - a <= <period> then
+    previous = b
+  end
+end
+local used, over = floor(previous * inside / <period>) + current,
+  start + 2 * <period>
+)";
+constexpr std::string_view kTailText =
+    "local text = format('%d:%d:%d', start, current + <cost>, previous)\n";
+
+constexpr std::string_view kLeakyStep = R"(
+local last, used = now - now % <period>, 0
+if v then
+  if not string.find(v, '^%d+$') then
+<foreign>  end
+  if v + 0 > last then
+    used = math.min(floor((v - last - 1) / <period>) + 1, <highest>)
+  end
+end
+local over = last + (used + <cost>) * <period>
+)";
+constexpr std::string_view kStepText = "local text = format('%d', over)\n";
+
+constexpr std::string_view kDeny = R"(
+v = v or ''
+if used > <room> then
+  return '- ' .. t[1] .. ' ' .. t[2] .. '000 ' .. v
+end
+)";
+
+constexpr std::string_view kWrite = R"(
+local second, horizon = math.ceil(over / 1e6), r[1]
+if horizon and second + 2 <= horizon + 0 then
+  call('HSET', KEYS[1], <field>, text)
+else
+  if horizon and call('HLEN', KEYS[1]) > 2 then
+    local all = call('HGETALL', KEYS[1])
+    for i = 1, #all, 2 do
+      local f, tat = all[i], all[i + 1]
+      if f ~= ':' and not string.find(f, '!', 1, true) and
+        string.find(tat, '^%d+$') and
+        (#tat < 19 or #tat == 19 and string.sub(tat, 1, -4) + 0 < now) then
+        call('HDEL', KEYS[1], f)
+      end
+    end
+  end
+  local life = 2 * (second - t[1]) + 2
+  call('HSET', KEYS[1], ':', t[1] + life, <field>, text)
+  call('EXPIRE', KEYS[1], life)
+end
+return '+ ' .. t[1] .. ' ' .. t[2] .. '000 ' .. v
+)";
+
+const Level& level_of(const Plan& plan, const Families& families) {
+  return plan.levels[families.levels()[0]];
+}
+
+// The length of a window or a tick, in microseconds.
+std::int64_t period_of(const Limit& limit) {
+  return (is_window(limit.algorithm) ? limit.period
+                                     : limit.rate.emission_interval) /
+         kMicrosecond;
+}
+
+std::string field_of(const Plan& plan, const Families& families) {
+  std::string field;
+  append_field(plan, families.members()[0].family, level_of(plan, families),
+               &field);
+  return field;
+}
+
+bool has_script(const Limit& limit, std::int64_t ceiling) {
+  switch (limit.algorithm) {
+    case Algorithm::kFixedWindow:
+      return limit.rules->align == Align::kEpoch;
+    case Algorithm::kLeakyStep:
+      return true;
+    case Algorithm::kSlidingTail:
+      // Products that a double holds.
+      return !limit.rules->round_up &&
+             ceiling <= (std::int64_t{1} << 52) / period_of(limit);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool is_special_window(const Plan& plan, const Families& families) {
+  if (plan.operation != Operation::kAuthorize) return false;
+  if (families.levels().size() != 1) return false;
+  const Level& level = level_of(plan, families);
+  const Limit& limit = *level.limit;
+  if (limit.is_plain() || limit.rules->overrun_when_idle) return false;
+  const std::int64_t ceiling = ceiling_of(limit, plan.pressure);
+  return level.cost == limit.cost && level.cost > 0 && level.cost <= ceiling &&
+         limit.mode == Mode::kEnforce &&
+         limit.charge == Charge::kAllOrNothing && has_script(limit, ceiling);
+}
+
+std::string window_signature(const Plan& plan, const Families& families) {
+  const Level& level = level_of(plan, families);
+  std::string out = algorithm_suffix(level.limit->algorithm);
+  for (const std::int64_t number : {period_of(*level.limit), level.cost,
+                                    ceiling_of(*level.limit, plan.pressure)}) {
+    out.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  return out += field_of(plan, families);
+}
+
+std::string window_text(const Plan& plan, const Families& families) {
+  const Level& level = level_of(plan, families);
+  const Limit& limit = *level.limit;
+  const std::int64_t ceiling = ceiling_of(limit, plan.pressure);
+  const bool fixed = limit.algorithm == Algorithm::kFixedWindow;
+  const bool tail = limit.algorithm == Algorithm::kSlidingTail;
+  std::string foreign(kForeign.substr(1));
+  std::string out;
+  for (const std::string_view part : {kHead,
+                                      fixed  ? kFixedWindow
+                                      : tail ? kSlidingTail
+                                             : kLeakyStep,
+                                      kDeny,
+                                      fixed  ? kFixedText
+                                      : tail ? kTailText
+                                             : kStepText,
+                                      kWrite}) {
+    append_lua(part,
+               {{"field", quoted_lua(field_of(plan, families))},
+                {"foreign", foreign},
+                {"period", std::to_string(period_of(limit))},
+                {"cost", std::to_string(level.cost)},
+                {"room", std::to_string(ceiling - level.cost)},
+                {"highest", std::to_string(ceiling)}},
+               &out);
+  }
+  return out;
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,50 @@
+// What a limit in map form says beyond how much and how often: its algorithm,
+// with the keys that belong to one algorithm alone, and its overrun.
+
+#ifndef LIMITREE_TREE_LIMIT_RULES_HPP
+#define LIMITREE_TREE_LIMIT_RULES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/limit.hpp"
+#include "tree/problems.hpp"
+#include "tree/yaml.hpp"
+
+namespace limitree {
+
+// A scalar and where it stands.
+struct Value {
+  std::string_view text;
+  Mark mark;
+};
+
+// As written; the words have not been looked at.
+struct RuleFields {
+  std::optional<Value> algorithm;
+  std::optional<Value> align;
+  std::optional<Value> timezone;
+  std::optional<Value> buckets;
+  std::optional<Value> round;
+  std::optional<Value> drain;
+  std::optional<Mark> burst;  // where "burst" or "max_burst" stands
+  std::optional<Mark> month;  // where the period is said to be a month
+  std::optional<Mark> overrun;
+  std::int64_t percent = 0;
+  bool when_idle = false;
+};
+
+// Reads `overrun: {percent: 20, when: idle}`; false if there is a mistake.
+bool read_overrun(const YamlDocument& document, std::size_t map, Mark mark,
+                  RuleFields* fields, Problems* problems);
+
+// Completes *limit, whose count, period and rate are set, by the fields.  What
+// is wrong goes to *problems, at `mark` where it is nobody's fault alone.
+void apply_rules(const RuleFields& fields, Mark mark, Limit* limit,
+                 Problems* problems);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_LIMIT_RULES_HPP

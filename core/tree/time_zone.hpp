@@ -1,0 +1,27 @@
+// Time zones, from the database that the system has.
+
+#ifndef LIMITREE_TREE_TIME_ZONE_HPP
+#define LIMITREE_TREE_TIME_ZONE_HPP
+
+#include <string_view>
+#include <vector>
+
+#include "base/calendar.hpp"
+#include "base/status.hpp"
+
+namespace limitree {
+
+// Reads what clocks show in `name`, "Europe/Berlin", up to the year 2200.
+// "UTC" needs no database.  The message of a refusal goes on after the name of
+// the key: "must be ...".
+//
+// The database is a folder of files in the format of RFC 8536: that of the
+// environment variable TZDIR, or /usr/share/zoneinfo.
+Result<std::vector<ZoneOffset>> load_time_zone(std::string_view name);
+
+// The same of the bytes of one such file.
+Result<std::vector<ZoneOffset>> parse_time_zone(std::string_view bytes);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TREE_TIME_ZONE_HPP

@@ -1,0 +1,60 @@
+"""limitree simulate: one traffic, every algorithm."""
+
+import xml.etree.ElementTree
+
+import pytest
+from command import ROOT, bad, good
+
+NAMES = ["gcra", "fixed_window", "sliding_log", "sliding_window",
+         "sliding_tail", "leaky_bucket"]
+
+
+def rows(out):
+    return {words[0]: [int(word) for word in words[1:]]
+            for words in (line.split() for line in out.splitlines()[2:])}
+
+
+def test_all_algorithms():
+    seen = rows(good("simulate"))
+    assert list(seen) == NAMES
+    for admitted, most in seen.values():
+        assert 300 < admitted <= 700
+        assert 100 <= most <= 200
+    assert seen["fixed_window"][1] > 180
+    assert seen["sliding_log"][1] == 100
+    assert seen["sliding_window"][1] == 100
+
+
+def test_one_algorithm_and_another_limit():
+    seen = rows(good("simulate", "--algorithms", "sliding_log", "--count",
+                     "10", "--period", "1m"))
+    assert list(seen) == ["sliding_log"]
+    assert seen["sliding_log"][1] == 10
+
+
+def test_picture(tmp_path):
+    picture = tmp_path / "picture.svg"
+    good("simulate", "--svg", picture)
+    root = xml.etree.ElementTree.parse(picture).getroot()
+    assert root.tag.endswith("svg")
+    words = "".join(root.itertext())
+    assert all(name in words for name in NAMES)
+
+
+def test_the_picture_of_the_docs_is_up_to_date():
+    assert (good("simulate", "--svg", "-") ==
+            (ROOT / "docs" / "algorithms.svg").read_text())
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--algorithms", "sliding"], "no algorithm is called 'sliding'"),
+    (["--period", "1us"], "--period must not be shorter than 1ms"),
+    (["--count", "0"], "not in range"),
+])
+def test_usage(words, message):
+    assert message in bad(2, "simulate", *words)
+
+
+def test_a_file_that_cannot_be_written():
+    assert "/nowhere/picture.svg" in bad(1, "simulate", "--svg",
+                                         "/nowhere/picture.svg")

@@ -1,0 +1,154 @@
+// Scripts made for one window: at any time of the server's they say and leave
+// behind what decide_mixed.lua does at that time.
+
+#include "store/redis/special_window.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/micros.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "core/store/redis/script_store.hpp"
+#include "store/redis/special_script.hpp"
+
+namespace limitree::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+Limit limit_of(Algorithm algorithm, std::int64_t count, Duration period) {
+  Limit limit;
+  limit.rate = make_rate(count, period, count).value();
+  if (algorithm == Algorithm::kLeakyStep) {
+    limit.rate.emission_interval -= limit.rate.emission_interval % kMicrosecond;
+  }
+  limit.period = period;
+  limit.count = count;
+  limit.algorithm = algorithm;
+  limit.rules = std::make_shared<const Rules>();
+  limit.suffix = algorithm_suffix(algorithm);
+  return limit;
+}
+
+struct Asked {
+  Asked(const Limit& limit, std::string of)
+      : name(std::move(of)), plan(Operation::kAuthorize) {
+    plan.segments.emplace_back(name, Segment::Kind::kCaller);
+    plan.add_level(&limit, 0u, 1u, limit.cost);
+  }
+  const std::string name;
+  Plan plan;
+};
+
+const std::vector<std::uint32_t> kOne = {0};
+
+class SpecialWindow : public testing::TestWithParam<Algorithm> {
+ protected:
+  std::string send(const Call& call) {
+    Reply reply = store_.send(call.evalsha());
+    if (reply->type == REDIS_REPLY_ERROR) reply = store_.send(call.eval());
+    EXPECT_EQ(reply->type, REDIS_REPLY_STRING) << reply->str;
+    return {reply->str, reply->len};
+  }
+  std::string stored(const Address& address) {
+    const Reply reply = store_.send_words({"HGET", address.key, address.field});
+    return reply->type == REDIS_REPLY_STRING
+               ? std::string(reply->str, reply->len)
+               : "";
+  }
+
+  const RedisServer server_;
+  ScriptStore store_{server_};
+};
+
+TEST_P(SpecialWindow, SaysWhatTheMixedScriptDoes) {
+  std::mt19937 random(1);
+  std::vector<Limit> limits;
+  for (const int ms : {1, 7, 40, 1000}) {
+    for (const int count : {1, 3, 10}) {
+      limits.push_back(limit_of(GetParam(), count, milliseconds(ms)));
+      limits.back().cost = 1 + count / 10;
+    }
+  }
+  Call call;
+  int denied = 0;
+  int carried_over = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const std::size_t kind = random() % limits.size();
+    const Limit& limit = limits[kind];
+    Asked asked(limit, "a" + std::to_string(kind));
+    ASSERT_TRUE(is_special_window(asked.plan, Families(asked.plan, kOne)));
+    const Address ours = address_of(asked.plan, asked.plan.levels[0], "x:");
+    const Address mirror = address_of(asked.plan, asked.plan.levels[0], "m:");
+    const std::string before = stored(ours);
+    ASSERT_TRUE(call.encode(asked.plan, kOne, "x:", {}).ok());
+    const std::string said = send(call);
+
+    std::int64_t s = 0;
+    std::int64_t n = 0;
+    ASSERT_EQ(std::sscanf(said.c_str() + 2, "%ld %ld", &s, &n), 2);
+    store_.send_words({"DEL", mirror.key});
+    if (!before.empty()) {
+      store_.send_words({"HSET", mirror.key, mirror.field, before});
+    }
+    const Instant at{std::chrono::seconds(s) + Duration(n)};
+    ASSERT_TRUE(call.encode(asked.plan, kOne, "m:", at).ok());
+    const std::string expected = send(call);
+    // The mixed script echoes the time that it was given, without zeros.
+    ASSERT_EQ(said[0], expected[0]) << i << ": " << said << "\n" << expected;
+    ASSERT_EQ(stored(ours), stored(mirror)) << said << "\n" << expected;
+    denied += said[0] == '-';
+    carried_over += !before.empty();
+    if (random() % 4 == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+    }
+  }
+  EXPECT_GT(denied, 50);
+  EXPECT_GT(carried_over, 200);
+}
+
+// A clock that was put back, by as much as one likes.
+TEST_P(SpecialWindow, KnowsStatesOfTheFuture) {
+  const Limit limit = limit_of(GetParam(), 3, milliseconds(100));
+  const char* const state =
+      GetParam() == Algorithm::kSlidingTail   ? "4000000000000000:2:1"
+      : GetParam() == Algorithm::kFixedWindow ? "4000000000000000:2"
+                                              : "4000000000000000";
+  Asked asked(limit, "future");
+  const Address address = address_of(asked.plan, asked.plan.levels[0], "x:");
+  store_.send_words({"HSET", address.key, address.field, state});
+  Call call;
+  ASSERT_TRUE(call.encode(asked.plan, kOne, "x:", {}).ok());
+  const bool denied = send(call)[0] == '-';
+  EXPECT_EQ(denied, GetParam() != Algorithm::kFixedWindow);
+}
+
+TEST_P(SpecialWindow, RefusesWhatIsNoState) {
+  const Limit limit = limit_of(GetParam(), 3, milliseconds(100));
+  Asked asked(limit, "foreign");
+  const Address address = address_of(asked.plan, asked.plan.levels[0], "x:");
+  store_.send_words({"HSET", address.key, address.field, "nonsense"});
+  Call call;
+  ASSERT_TRUE(call.encode(asked.plan, kOne, "x:", {}).ok());
+  const Reply reply = store_.send(call.eval());
+  ASSERT_EQ(reply->type, REDIS_REPLY_ERROR);
+  EXPECT_TRUE(std::string_view(reply->str).starts_with("WRONGTYPE"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SpecialWindow,
+                         testing::Values(Algorithm::kFixedWindow,
+                                         Algorithm::kSlidingTail,
+                                         Algorithm::kLeakyStep),
+                         [](const auto& one) {
+                           return std::string(algorithm_name(one.param));
+                         });
+
+}  // namespace
+}  // namespace limitree::redis
