@@ -125,6 +125,14 @@ export function storeOptionsOf(options: object): StoreOptions {
   return Object.fromEntries(found) as StoreOptions;
 }
 
+/** Refuses what is no option of a store; `clock` is one. */
+export function checkStoreNames(options: object): void {
+  for (const name of Object.keys(options)) {
+    if (name in STORE || name === 'clock') continue;
+    refuse(`there is no option ${name}`);
+  }
+}
+
 /** Refuses what is no option; `more` are those of the framework. */
 export function checkNames(options: object, more: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {

@@ -1,0 +1,141 @@
+/**
+ * A store for express-rate-limit, for who keeps that: its counters, in the
+ * memory of this process or in Redis.
+ *
+ *     import { rateLimit } from 'express-rate-limit';
+ *     import { LimitreeStore } from 'limitree/express-rate-limit';
+ *     const store = new LimitreeStore({ store: 'redis://...' });
+ *     app.use(rateLimit({ limit: 100, store }));
+ */
+
+import type {
+  ClientRateLimitInfo, IncrementResponse, Options, Store,
+} from 'express-rate-limit';
+
+import type { Decision } from './decision.js';
+import { LimitreeError, invalidArgument } from './errors.js';
+import { Limiter } from './limiter.js';
+import type { StoreOptions } from './limits.js';
+import type { Clock, Path } from './requests.js';
+import { checkStoreNames } from './web/options.js';
+
+export interface LimitreeStoreOptions extends StoreOptions {
+  /** For tests, such as `() => Date.now()` under fake timers. */
+  readonly clock?: Clock | undefined;
+}
+
+/** Nobody comes this often, and what comes is counted one by one. */
+const MOST_HITS = 1_000_000_000;
+
+const ROOT = 'hits';
+
+/** The counters of one middleware of express-rate-limit. */
+export class LimitreeStore implements Store {
+  /** Whether no other process and no other store has these counters. */
+  readonly localKeys: boolean;
+  /** What the names of keys in Redis begin with. */
+  readonly prefix: string;
+  /** Forgets everybody; only in memory. */
+  readonly resetAll?: () => Promise<void>;
+  readonly #options: LimitreeStoreOptions;
+  #windowMs = 0;
+  #limiter: Limiter | undefined;
+
+  /** Throws ConfigError for what is no option of a store. */
+  constructor(options: LimitreeStoreOptions = {}) {
+    checkStoreNames(options);
+    this.#options = options;
+    this.prefix = options.prefix ?? 'limitree:';
+    this.localKeys = (options.store ?? 'memory:').startsWith('memory:');
+    if (this.localKeys) {
+      this.resetAll = async () => {
+        const before = this.#limiter;
+        this.#limiter = this.#made();
+        await before?.close();
+      };
+    }
+  }
+
+  /**
+   * Called by express-rate-limit.  Throws ConfigError for options that the core
+   * refuses, and for a `windowMs` that is no whole number.
+   */
+  init(options: Pick<Options, 'windowMs'>): void {
+    const { windowMs } = options;
+    if (!Number.isSafeInteger(windowMs) || windowMs < 1) {
+      throw invalidArgument('windowMs must be a whole number greater than 0, ' +
+        `is ${String(windowMs)}`);
+    }
+    this.#windowMs = windowMs;
+    this.#limiter = this.#made();
+  }
+
+  /** Counts a hit; the window of a client begins with its first one. */
+  increment(key: string): IncrementResponse | Promise<IncrementResponse> {
+    const limiter = this.#open();
+    const path = pathOf(key);
+    if (limiter.isRemote) {
+      return limiter.authorize(path).then((decision) => this.#hits(decision));
+    }
+    return this.#hits(limiter.authorizeSync(path));
+  }
+
+  /** Takes one hit back, if the window in which it was has not ended. */
+  async decrement(key: string): Promise<void> {
+    await this.#open().refund(pathOf(key));
+  }
+
+  /** The hits of a client; undefined if there are none. */
+  async get(key: string): Promise<ClientRateLimitInfo | undefined> {
+    const decision = await this.#open().peek(pathOf(key), { cost: 0 });
+    return decision.limit === decision.remaining ? undefined
+      : this.#hits(decision);
+  }
+
+  /** Forgets a client. */
+  async resetKey(key: string): Promise<void> {
+    await this.#open().reset(pathOf(key));
+  }
+
+  /** Ends the connections; there is nothing else to end. */
+  async shutdown(): Promise<void> {
+    await this.#limiter?.close();
+  }
+
+  #open(): Limiter {
+    if (this.#limiter !== undefined) return this.#limiter;
+    throw new LimitreeError('LIMITREE_INVALID_ARGUMENT',
+      'the store has to be given to rateLimit() before it can count');
+  }
+
+  #made(): Limiter {
+    const limits = {
+      // A nanosecond for each hit there has to be.
+      count: Math.min(MOST_HITS, this.#windowMs * 1_000_000),
+      period: `${this.#windowMs}ms`, algorithm: 'fixed_window', align: 'first',
+    };
+    return new Limiter({
+      ...this.#options,
+      limits: { schema: { [ROOT]: { children: { '*': { limits } } } } } });
+  }
+
+  #now(): number {
+    const now = this.#options.clock?.() ?? Date.now();
+    return typeof now === 'bigint' ? Number(now / 1_000_000n) : now;
+  }
+
+  #hits(decision: Decision): IncrementResponse {
+    const { limit, remaining, resetAfterMs, source } = decision;
+    // Where the store failed and all are let through there is no window.
+    const left = source === 'allow' ? this.#windowMs : resetAfterMs;
+    return { totalHits: limit - remaining,
+             resetTime: new Date(Math.round(this.#now() + left)) };
+  }
+}
+
+function pathOf(key: string): Path {
+  if (typeof key === 'string') return [ROOT, key];
+  throw invalidArgument(`a key must be a string, is ${typeof key}`);
+}
+
+export default LimitreeStore;

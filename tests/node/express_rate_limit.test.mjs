@@ -1,0 +1,270 @@
+// The store for express-rate-limit, with express-rate-limit itself.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import express from 'express';
+import { MemoryStore, rateLimit } from 'express-rate-limit';
+
+import { ConfigError } from 'limitree';
+import defaultExport, { LimitreeStore } from 'limitree/express-rate-limit';
+
+import { PATIENT, serverFor } from './servers.mjs';
+
+const redis = await serverFor(await import('node:test'));
+let prefixes = 0;
+
+/** A clock that stands still until it is told to move on. */
+function clockAt(ms) {
+  const clock = () => clock.now;
+  clock.now = ms;
+  return clock;
+}
+
+/** Waits for what a store answers, at once or later. */
+async function hits(store, key) {
+  const { totalHits, resetTime } = await store.increment(key);
+  assert.ok(Number.isInteger(totalHits) && totalHits >= 1);
+  assert.ok(resetTime instanceof Date);
+  return totalHits;
+}
+
+const KINDS = {
+  // What all of them are measured against.
+  'MemoryStore of express-rate-limit': () => new MemoryStore(),
+  'LimitreeStore in memory': () => new LimitreeStore(),
+  'LimitreeStore in Redis': () => new LimitreeStore({
+    store: redis.url, timeout: PATIENT, prefix: `test${++prefixes}:` }),
+};
+
+for (const [kind, make] of Object.entries(KINDS)) {
+  describe(kind, () => {
+    const withStore = (run, windowMs = 60_000) => async () => {
+      const store = make();
+      store.init({ windowMs });
+      try {
+        await run(store);
+      } finally {
+        await store.shutdown();
+      }
+    };
+
+    it('counts each key by itself', withStore(async (store) => {
+      for (let i = 1; i <= 5; ++i) assert.equal(await hits(store, 'a'), i);
+      assert.equal(await hits(store, 'b'), 1);
+      for (const key of ['', 'a:b', 'x'.repeat(3000), '\u00e9', '*']) {
+        assert.equal(await hits(store, key), 1, key);
+        assert.equal(await hits(store, key), 2, key);
+      }
+    }));
+
+    it('tells when the window ends', withStore(async (store) => {
+      const before = Date.now();
+      const { resetTime } = await store.increment('a');
+      const first = resetTime.getTime();
+      assert.ok(first >= before + 59_990 && first <= Date.now() + 60_010);
+      await sleep(30);
+      const { resetTime: second } = await store.increment('a');
+      // The window is that of the first hit.
+      assert.ok(Math.abs(second.getTime() - first) < 15);
+    }));
+
+    it('begins anew with the first hit after that', withStore(
+      async (store) => {
+        assert.equal(await hits(store, 'a'), 1);
+        assert.equal(await hits(store, 'a'), 2);
+        await sleep(350);
+        const before = Date.now();
+        const { totalHits, resetTime } = await store.increment('a');
+        assert.equal(totalHits, 1);
+        assert.ok(resetTime.getTime() >= before + 290);
+      }, 300));
+
+    it('takes hits back, but not below none', withStore(async (store) => {
+      await hits(store, 'a');
+      await hits(store, 'a');
+      await store.decrement('a');
+      assert.equal(await hits(store, 'a'), 2);
+      for (let i = 0; i < 5; ++i) await store.decrement('a');
+      assert.equal(await hits(store, 'a'), 1);
+      await store.decrement('b');
+      assert.equal(await hits(store, 'b'), 1);
+    }));
+
+    it('takes no hit back of a window that is over', withStore(
+      async (store) => {
+        await hits(store, 'a');
+        await sleep(250);
+        await store.decrement('a');
+        assert.equal(await hits(store, 'a'), 1);
+        assert.equal(await hits(store, 'a'), 2);
+      }, 200));
+
+    it('keeps the end of the window when a hit is taken back', withStore(
+      async (store) => {
+        const { resetTime } = await store.increment('a');
+        const end = resetTime.getTime();
+        await sleep(30);
+        await store.increment('a');
+        await store.decrement('a');
+        const info = await store.get('a');
+        assert.equal(info.totalHits, 1);
+        assert.ok(Math.abs(info.resetTime.getTime() - end) < 15);
+      }));
+
+    it('shows what it has', withStore(async (store) => {
+      assert.equal(await store.get('a'), undefined);
+      await hits(store, 'a');
+      await hits(store, 'a');
+      const info = await store.get('a');
+      assert.equal(info.totalHits, 2);
+      assert.ok(info.resetTime > Date.now() + 59_000);
+      assert.equal((await store.get('a')).totalHits, 2);
+    }));
+
+    it('forgets a key', withStore(async (store) => {
+      await hits(store, 'a');
+      await hits(store, 'b');
+      await store.resetKey('a');
+      await store.resetKey('nobody');
+      assert.equal(await store.get('a'), undefined);
+      assert.equal(await hits(store, 'a'), 1);
+      assert.equal(await hits(store, 'b'), 2);
+    }));
+
+    it('counts every one of many at once', withStore(async (store) => {
+      const all = await Promise.all(
+        Array.from({ length: 200 }, async () => hits(store, 'a')));
+      const last = kind.startsWith('MemoryStore') ? [200] : all;
+      assert.equal(Math.max(...last), 200);
+      if (last === all) assert.equal(new Set(all).size, 200);
+    }));
+
+    it('limits with express-rate-limit', async () => {
+      const logged = [];
+      const store = make();
+      const limiter = rateLimit({
+        store, limit: 2, windowMs: 60_000, standardHeaders: 'draft-8',
+        skipFailedRequests: true,
+        logger: { error: (error) => logged.push(error),
+                  warn: (error) => logged.push(error) } });
+      const app = express();
+      app.use(limiter);
+      app.get('/fail', (_, response) => response.status(500).send('no'));
+      app.get('/', (_, response) => response.send('hello'));
+      const server = app.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const get = async (path) => {
+        const answer = await fetch(
+          `http://127.0.0.1:${server.address().port}${path}`);
+        await answer.text();
+        await sleep(30);  // for what is taken back
+        return answer;
+      };
+      const first = await get('/');
+      assert.equal(first.status, 200);
+      assert.match(first.headers.get('ratelimit'), /"2-in-1min"; r=1; t=60/);
+      assert.equal(first.headers.get('x-ratelimit-remaining'), '1');
+      assert.equal((await get('/fail')).status, 500);
+      assert.equal((await get('/')).status, 200);
+      const denied = await get('/');
+      assert.equal(denied.status, 429);
+      assert.ok(Number(denied.headers.get('retry-after')) >= 59);
+      assert.equal((await limiter.getKey('127.0.0.1')).totalHits, 2);
+      await limiter.resetKey('127.0.0.1');
+      assert.equal((await get('/')).status, 200);
+      // No validation of express-rate-limit has found fault with the store.
+      assert.deepEqual(logged, []);
+      server.closeAllConnections();
+      server.close();
+      await store.shutdown();
+    });
+  });
+}
+
+describe('LimitreeStore', () => {
+  it('is the default export', () => {
+    assert.equal(defaultExport, LimitreeStore);
+  });
+
+  it('says who else counts with it', async () => {
+    assert.deepEqual([new LimitreeStore().localKeys,
+                      new LimitreeStore().prefix], [true, 'limitree:']);
+    const shared = { store: redis.url, timeout: PATIENT, prefix: 'shared:' };
+    const stores = [new LimitreeStore(shared), new LimitreeStore(shared)];
+    for (const store of stores) {
+      assert.deepEqual([store.localKeys, store.prefix, store.resetAll],
+                       [false, 'shared:', undefined]);
+      store.init({ windowMs: 60_000 });
+    }
+    assert.equal(await hits(stores[0], 'a'), 1);
+    assert.equal(await hits(stores[1], 'a'), 2);
+    for (const store of stores) await store.shutdown();
+  });
+
+  it('forgets everybody in memory', async () => {
+    const store = new LimitreeStore();
+    store.init({ windowMs: 60_000 });
+    store.increment('a');
+    store.increment('b');
+    await store.resetAll();
+    assert.deepEqual([store.increment('a').totalHits,
+                      store.increment('b').totalHits], [1, 1]);
+    await store.shutdown();
+  });
+
+  it('answers at once in memory', () => {
+    const store = new LimitreeStore();
+    store.init({ windowMs: 1 });
+    assert.equal(store.increment('a').totalHits, 1);
+  });
+
+  it('goes by the clock that it is given', async () => {
+    const clock = clockAt(1.7e12);
+    const store = new LimitreeStore({ clock });
+    store.init({ windowMs: 60_000 });
+    const times = [];
+    for (const at of [0, 59_999, 60_000, 119_999, 120_000]) {
+      clock.now = 1.7e12 + at;
+      const { totalHits, resetTime } = store.increment('a');
+      times.push([totalHits, resetTime - 1.7e12]);
+    }
+    assert.deepEqual(times, [[1, 60_000], [2, 60_000], [1, 120_000],
+                             [2, 120_000], [1, 180_000]]);
+    await store.shutdown();
+  });
+
+  it('decides as it is told when its store fails', async () => {
+    const gone = { store: 'redis+unix:///nowhere/redis.sock' };
+    const raising = new LimitreeStore(gone);
+    raising.init({ windowMs: 1000 });
+    await assert.rejects(raising.increment('a'),
+                         { code: 'LIMITREE_STORE_UNAVAILABLE' });
+    for (const [onStoreError, expected] of [
+      ['allow', 1], ['deny', 1_000_000_000], ['local', 1]]) {
+      const store = new LimitreeStore({ ...gone, onStoreError });
+      store.init({ windowMs: 1000 });
+      assert.equal(await hits(store, 'a'), expected);
+      await store.shutdown();
+    }
+    await raising.shutdown();
+  });
+
+  it('says what is wrong', async () => {
+    assert.throws(() => new LimitreeStore({ windowMs: 5 }), ConfigError);
+    assert.throws(() => new LimitreeStore().init({ windowMs: 0.5 }),
+                  { code: 'LIMITREE_INVALID_ARGUMENT' });
+    assert.throws(() => new LimitreeStore({ store: 'nosuch://x' })
+      .init({ windowMs: 5 }), ConfigError);
+    const store = new LimitreeStore();
+    assert.throws(() => store.increment('a'), /given to rateLimit/);
+    await assert.rejects(store.decrement('a'), /given to rateLimit/);
+    await store.shutdown();
+    store.init({ windowMs: 5 });
+    assert.throws(() => store.increment(undefined), /key must be a string/);
+    await store.shutdown();
+    assert.throws(() => store.increment('a'), { code: 'LIMITREE_CANCELLED' });
+  });
+});
