@@ -17,7 +17,8 @@ limiter = Limiter(
     client_ip(trusted_proxies=["127.0.0.1"]),  # who a caller is, unless told
     app=app,
     limits=pathlib.Path(__file__).parent.parent / "limits.yaml",
-    store=os.environ.get("STORE", "memory://"))
+    store=os.environ.get("STORE", "memory://"),
+    timeout=os.environ.get("TIMEOUT", "50ms"))
 
 
 def user(request: Request) -> str:
