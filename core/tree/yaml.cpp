@@ -124,6 +124,7 @@ YamlReader::YamlReader(std::string_view yaml, YamlDocument* document,
       expected_(expected),
       take_(take) {
   if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
+  if (yaml.data() == nullptr) yaml = "";  // which libyaml would not survive
   yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(
       &parser_, reinterpret_cast<const unsigned char*>(yaml.data()),

@@ -198,6 +198,12 @@ TEST(Overrides, MistakesAreToldFileByFileAndBounded) {
   EXPECT_EQ(found.back(), "users.csv: and 9000 more");
 }
 
+// A view of no bytes may point nowhere.
+TEST(Overrides, NoTextAtAll) {
+  EXPECT_EQ(mistakes(std::string_view()),
+            Strings{"f:1:1: nothing here: expected the key \"schema\""});
+}
+
 TEST(Overrides, AreDescribedAndExplained) {
   const Tree tree =
       loaded(kUsers, {{"users.csv", "id,limits\na,5/s\nb,5/s\n"}});
