@@ -111,6 +111,7 @@ std::string_view nearest(std::string_view word,
   std::size_t best_edits = 3;
   if (word.size() > kMaxWord) return best;
   for (const std::string_view candidate : known) {
+    if (candidate.size() > kMaxWord) continue;
     const std::size_t count = edits(word, candidate);
     // Half of a short word replaced is another word.
     if (count < best_edits && count * 3 <= candidate.size() + 1) {
