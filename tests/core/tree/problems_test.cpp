@@ -51,7 +51,7 @@ TEST(Quote, IsCutAfter64Bytes) {
   EXPECT_EQ(quote(std::string(65, 'x')),
             std::string("\"").append(64, 'x').append("...\""));
   // Never within a character.
-  EXPECT_EQ(quote(std::string(63, 'x') + "\xc3\xa9"),
+  EXPECT_EQ(quote(std::string(63, 'x').append("\xc3\xa9")),
             std::string("\"").append(63, 'x').append("...\""));
   EXPECT_LT(quote(std::string(1 << 20, '\n')).size(), 300U);
 }
