@@ -304,7 +304,7 @@ class Limiter {
   }
 
   // How busy this process is, from 0 to 1: see limitree_set_pressure().
-  void set_pressure(double pressure) {
+  void set_pressure(double pressure) const {
     check([&](limitree_error** error) {
       return limitree_set_pressure(get(), pressure, error);
     });

@@ -112,7 +112,8 @@ Napi::Value stats(const Napi::CallbackInfo& info) {
         stats.buckets,    stats.max_buckets,     stats.store_bytes,
         stats.evictions,  stats.from_deny_cache, stats.from_local,
         stats.from_allow, stats.from_deny,       stats.store_errors,
-        stats.connects,   stats.round_trips,     stats.round_trip_ns};
+        stats.connects,   stats.round_trips,     stats.round_trip_ns,
+        stats.soft};
     const Napi::Array numbers = Napi::Array::New(info.Env(), all.size());
     for (std::uint32_t i = 0; i < all.size(); ++i) {
       numbers.Set(i, static_cast<double>(all[i]));
@@ -122,19 +123,20 @@ Napi::Value stats(const Napi::CallbackInfo& info) {
 }
 
 // limitStats(): an array of [policy, allowed, limited, shadowLimited,
-// nearLimit].
+// nearLimit, soft].
 Napi::Value limit_stats(const Napi::CallbackInfo& info) {
   return told_of_open(info, [&](Native& native) -> Napi::Value {
     const auto all = native.engine().limiter().limit_stats();
     const Napi::Array rows = Napi::Array::New(info.Env(), all.size());
     for (std::uint32_t i = 0; i < all.size(); ++i) {
       const Napi::HandleScope scope(info.Env());
-      const Napi::Array row = Napi::Array::New(info.Env(), 5);
+      const Napi::Array row = Napi::Array::New(info.Env(), 6);
       row.Set(0u, to_string(info.Env(), all[i].policy));
       row.Set(1u, static_cast<double>(all[i].allowed));
       row.Set(2u, static_cast<double>(all[i].limited));
       row.Set(3u, static_cast<double>(all[i].shadow_limited));
       row.Set(4u, static_cast<double>(all[i].near_limit));
+      row.Set(5u, static_cast<double>(all[i].soft));
       rows.Set(i, row);
     }
     return rows;
@@ -146,6 +148,15 @@ Napi::Value prometheus(const Napi::CallbackInfo& info) {
   return told_of_open(info, [&](Native& native) -> Napi::Value {
     const std::string text(native.engine().limiter().prometheus().view());
     return Napi::String::New(info.Env(), text);
+  });
+}
+
+// setPressure(number)
+Napi::Value set_pressure(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    native.engine().limiter().set_pressure(
+        info[0].As<Napi::Number>().DoubleValue());
+    return info.Env().Undefined();
   });
 }
 
@@ -205,6 +216,7 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add("stats", stats);
   add("limitStats", limit_stats);
   add("prometheus", prometheus);
+  add("setPressure", set_pressure);
   add("policy", policy);
   add("root", root);
   add("close", close);

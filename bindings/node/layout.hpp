@@ -49,7 +49,7 @@ enum LevelField : std::size_t {
   kLevelNextAfterNs,
   kWindowNs,
   kLevelCost,
-  kLevelBits,  // limited | charged << 1 | mode << 2
+  kLevelBits,  // limited | charged << 1 | soft << 2 | mode << 3
   kPath,
   kLevelSize
 };

@@ -46,6 +46,8 @@ export interface Level {
   readonly limited: boolean;
   /** Whether the bucket was written. */
   readonly charged: boolean;
+  /** Whether it fits only thanks to the limit's overrun. */
+  readonly soft: boolean;
   readonly mode: Mode;
   /** Index of the first path that met it. */
   readonly path: number;
@@ -95,7 +97,8 @@ function levelOf(row: Row): Level {
     cost: number(at.LEVEL_COST),
     limited: (bits & 1) !== 0,
     charged: (bits & 2) !== 0,
-    mode: MODES[bits >> 2] ?? 'enforce',
+    soft: (bits & 4) !== 0,
+    mode: MODES[bits >> at.MODE_SHIFT] ?? 'enforce',
     path: number(at.PATH),
   };
 }

@@ -104,7 +104,7 @@ function retryAfter(decision: Decision): number {
 }
 
 function counts(numbers: readonly number[]): boolean {
-  return numbers[at.LEVEL_BITS]! >> 2 !== SHADOW;
+  return numbers[at.LEVEL_BITS]! >> at.MODE_SHIFT !== SHADOW;
 }
 
 function ietf(rows: Rows | undefined, found: Headers): void {

@@ -40,6 +40,8 @@ export const LEVEL_COST = 7;
 export const LEVEL_BITS = 8;
 export const PATH = 9;
 export const LEVEL_SIZE = 10;
+/** Of LEVEL_BITS: limited 1, charged 2, soft 4, and the mode above them. */
+export const MODE_SHIFT = 3;
 
 /** The operations of limitree_decide. */
 export const AUTHORIZE = 0;

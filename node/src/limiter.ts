@@ -209,8 +209,22 @@ export class Limiter {
   /** The counters of each limit, in the order of the tree. */
   limitStats(): LimitStats[] {
     return this.#native.limitStats().map(
-      ([policy, allowed, limited, shadowLimited, nearLimit]) =>
-        ({ policy, allowed, limited, shadowLimited, nearLimit }));
+      ([policy, allowed, limited, shadowLimited, nearLimit, soft]) =>
+        ({ policy, allowed, limited, shadowLimited, nearLimit, soft }));
+  }
+
+  /**
+   * Tells how busy this process is, from 0 (idle) to 1, which it is at first:
+   * limits with `overrun: {percent: N, when: idle}` then admit
+   * N % x (1 - pressure) above their capacity.
+   *
+   * Throws `LIMITREE_INVALID_ARGUMENT` for anything else.
+   */
+  setPressure(pressure: number): void {
+    if (typeof pressure !== 'number') {
+      throw invalidArgument('pressure must be a number from 0 to 1');
+    }
+    this.#native.setPressure(pressure);
   }
 
   /** All counters in the text format of Prometheus. */

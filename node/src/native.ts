@@ -14,8 +14,9 @@ export interface Functions {
   reload(limits: string[]): Promise<number>;
   ping(): Promise<number>;
   stats(): number[];
-  limitStats(): [string, number, number, number, number][];
+  limitStats(): [string, number, number, number, number, number][];
   prometheus(): string;
+  setPressure(pressure: number): void;
   policy(number: number): string;
   root(name: string): number;
   close(): void;

@@ -35,6 +35,8 @@ export interface Stats {
   readonly roundTrips: number;
   /** Milliseconds until then, summed up. */
   readonly roundTripMs: number;
+  /** Of the allowed, those above a capacity, thanks to its overrun. */
+  readonly soft: number;
 }
 
 /** What one limit has counted, over all callers and reloads. */
@@ -49,6 +51,8 @@ export interface LimitStats {
   readonly shadowLimited: number;
   /** Allowed requests that used most of it. */
   readonly nearLimit: number;
+  /** Allowed requests above its capacity, thanks to its overrun. */
+  readonly soft: number;
 }
 
 /** In the order of bindings/node/addon.cpp. */
@@ -56,7 +60,7 @@ const NAMES = [
   'allowed', 'limited', 'shadowLimited', 'errors', 'reloads', 'limits',
   'buckets', 'maxBuckets', 'storeBytes', 'evictions', 'fromDenyCache',
   'fromLocal', 'fromAllow', 'fromDeny', 'storeErrors', 'connects',
-  'roundTrips', 'roundTripMs'] as const;
+  'roundTrips', 'roundTripMs', 'soft'] as const;
 
 export function statsOf(numbers: readonly number[]): Stats {
   const found: Record<string, number> = {};

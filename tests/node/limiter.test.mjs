@@ -242,7 +242,7 @@ describe('the rest', () => {
                       stats.maxBuckets], [1, 1, 3, 1, 5000]);
     const [, , job] = limiter.limitStats();
     assert.deepEqual(job, { policy: 'job', allowed: 1, limited: 1,
-                            shadowLimited: 0, nearLimit: 1 });
+                            shadowLimited: 0, nearLimit: 1, soft: 0 });
     assert.match(limiter.prometheus(), /^limitree_\w+.* 1$/m);
     assert.ok(await limiter.ping() >= 0);
   });
