@@ -26,7 +26,7 @@ SERVED = """
 import asgi_servers, httpx, sys
 with asgi_servers.serve("uvicorn", "main:app", cwd=".") as (address, _):
     answers = [httpx.get(f"{address}/prices") for _ in range(4)]
-    while answers[-1].status_code == 200 and len(answers) < 61:  # a slow machine
+    while answers[-1].status_code == 200 and len(answers) < 61:  # slow ones
         answers.append(httpx.get(f"{address}/prices"))
 assert [one.status_code for one in answers[:3]] == [200, 200, 200], answers
 assert answers[0].json() == {"btc": 1}
