@@ -42,9 +42,8 @@ double* write_levels(const limitree_level* levels, std::size_t count,
     to[kLevelNextAfterNs] = number(level.next_after_ns);
     to[kWindowNs] = number(level.window_ns);
     to[kLevelCost] = number(level.cost);
-    to[kLevelBits] =
-        number(level.limited | level.charged << 1 | level.soft << 2 |
-               level.mode << 3);
+    to[kLevelBits] = number(level.limited | level.charged << 1 |
+                            level.soft << 2 | level.mode << 3);
     to[kPath] = number(level.path);
   }
   return to;
