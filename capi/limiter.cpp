@@ -1,7 +1,6 @@
 // limitree_limiter: copying in, calling the core, copying out.
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 
@@ -194,8 +193,8 @@ limitree_status limitree_set_pressure(limitree_limiter* limiter,
           limitree::Code::kInvalidArgument,
           "pressure must be from 0 to 1, is " + std::to_string(pressure));
     }
-    limiter->limiter.set_pressure(static_cast<std::int32_t>(
-        std::lround(pressure * limitree::kFullPressure)));
+    limiter->limiter.set_pressure(
+        static_cast<std::int32_t>(pressure * limitree::kFullPressure + 0.5));
     return {};
   });
 }
