@@ -111,6 +111,31 @@ def test_the_fastapi_snippet_of_the_readme_is_served(wheel, tmp_path):
     run(python, "-c", SERVED, cwd=tmp_path)
 
 
+FLASK = """
+from main import app
+client = app.test_client()
+found = [client.get("/prices") for _ in range(3)]
+while found[-1].status_code == 200 and len(found) < 61:  # on a slow machine
+    found.append(client.get("/prices"))
+assert [one.status_code for one in found[:3]] == [200] * 3, found
+assert found[0].json == {"btc": 1}
+assert "flask_prices/*/3/1s" in found[0].headers["RateLimit"], found[0].headers
+assert found[-1].status_code == 429, found
+"""
+
+
+def test_the_flask_snippet_of_the_readme_works(wheel, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv/bin/python"
+    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[flask]")
+    text = (ROOT / "README.md").read_text()
+    (snippet,) = [block for block in re.findall(r"^```python\n(.*?)^```$", text,
+                                                re.S | re.M)
+                  if "limitree.flask" in block]
+    (tmp_path / "main.py").write_text(snippet)
+    run(python, "-c", FLASK, cwd=tmp_path)
+
+
 DJANGO = """
 import django
 from django.conf import settings
