@@ -1,5 +1,7 @@
 """limitree.drf: throttles, asked by REST framework's own client."""
 
+import django_site  # noqa: F401  its settings come first
+
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
@@ -12,8 +14,6 @@ from rest_framework.views import APIView
 
 from limitree import drf
 from limitree.django import keys, limiter, ratelimit
-
-import django_site  # noqa: F401
 
 
 class Named:

@@ -299,7 +299,7 @@ def test_stats(limiter):
     assert (stats.buckets, stats.max_buckets) == (1, 1_000_000)
     by_policy = {one.policy: one for one in limiter.limit_stats()}
     assert list(by_policy) == ["user:*", "user:*/trade", "job"]
-    assert by_policy["job"] == ("job", 1, 2, 0, 1)
+    assert by_policy["job"] == ("job", 1, 2, 0, 1, 0)
 
 
 def test_context_manager():
