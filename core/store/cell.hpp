@@ -82,11 +82,12 @@ struct Cell {
   std::uint64_t has_log : 1;
 
   std::int64_t start;  // of the window, in microseconds
+  struct Units {
+    std::uint32_t current;
+    std::uint32_t previous;
+  };
   union {
-    struct {
-      std::uint32_t current;
-      std::uint32_t previous;
-    } units;
+    Units units;
     HeapLog* log;
   };
 
