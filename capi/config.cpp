@@ -25,6 +25,7 @@ Status take_limits(limitree_config* config, std::vector<OwnedLimits> limits,
   limits.push_back({std::string(*text), std::string(*name)});
 
   std::vector<LimitsText> texts;
+  texts.reserve(limits.size());
   for (const OwnedLimits& one : limits) texts.push_back({one.yaml, one.origin});
   Result<Tree> tree = limitree::load_tree(texts);
   if (!tree.ok()) return std::move(tree.status());

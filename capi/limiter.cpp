@@ -193,8 +193,10 @@ limitree_status limitree_set_pressure(limitree_limiter* limiter,
           limitree::Code::kInvalidArgument,
           "pressure must be from 0 to 1, is " + std::to_string(pressure));
     }
-    limiter->limiter.set_pressure(
-        static_cast<std::int32_t>(pressure * limitree::kFullPressure + 0.5));
+    // Rounded, without a library for it.
+    const auto halves =
+        static_cast<std::int32_t>(pressure * 2 * limitree::kFullPressure);
+    limiter->limiter.set_pressure((halves + 1) / 2);
     return {};
   });
 }
