@@ -81,9 +81,9 @@ function(limitree_test source)
     ${target}
     PRIVATE LIMITREE_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data"
             LIMITREE_CONFORMANCE="${CMAKE_CURRENT_SOURCE_DIR}/conformance")
-  if(LIMITREE_SANITIZE)
-    # As one test: to start a sanitized program for each case takes longer than
-    # what the cases do.
+  if(LIMITREE_SANITIZE OR "conformance" IN_LIST ARG_LABELS)
+    # As one test: to start a sanitized program for each case, or to read the
+    # vectors, takes longer than what the cases do.
     add_test(NAME ${target_name} COMMAND ${target} --gtest_brief=1)
     set_tests_properties(
       ${target_name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600 ENVIRONMENT
