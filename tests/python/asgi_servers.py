@@ -36,7 +36,7 @@ def serve(server, application, *options, cwd=HERE, **environment):
             stdout=log, stderr=log, cwd=cwd,
             env={**os.environ, "PYTHONPATH": path, **environment})
         try:
-            yield _address(process, log), process
+            yield listening_address(process, log), process
         finally:
             process.terminate()
             try:
@@ -45,7 +45,8 @@ def serve(server, application, *options, cwd=HERE, **environment):
                 process.kill()
 
 
-def _address(process, log):
+def listening_address(process, log):
+    """Returns the address that a server writes to its log, once it listens."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         log.seek(0)

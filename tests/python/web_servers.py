@@ -3,15 +3,13 @@
 import contextlib
 import os
 import pathlib
-import re
-import socket
 import subprocess
 import sys
 import tempfile
-import time
+
+from asgi_servers import listening_address
 
 HERE = pathlib.Path(__file__).parent
-_ADDRESS = re.compile(r"http://127\.0\.0\.1:([1-9]\d*)")
 
 
 @contextlib.contextmanager
@@ -38,27 +36,10 @@ def _server(*command, environment):
             [sys.executable, "-m", *command], stdout=log, stderr=log, cwd=HERE,
             env={**os.environ, "PYTHONPATH": path, **environment})
         try:
-            yield _address(process, log)
+            yield listening_address(process, log)
         finally:
             process.terminate()
             try:
                 process.wait(10)
             finally:
                 process.kill()
-
-
-def _listens(port):
-    with socket.socket() as connection:
-        return connection.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _address(process, log):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        log.seek(0)
-        found = _ADDRESS.search(log.read())
-        if found and _listens(int(found[1])):
-            return found[0]
-        time.sleep(0.02)
-    log.seek(0)
-    raise RuntimeError(f"the server does not listen:\n{log.read()}")
