@@ -51,6 +51,14 @@ py::tuple answer_of(const limitree_completion& completion) {
   return py::make_tuple(pending->future, decision, failure);
 }
 
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
 }  // namespace
 
 py::object start(Native& native, const Request& request,
@@ -87,6 +95,12 @@ void complete(const limitree_completion* completions, std::size_t count,
               void* /*user_data*/) noexcept {
   const py::error_scope error_of_caller;  // a limiter may be freed under one
   try {
+    if (is_finalizing()) {  // no loop runs, and nothing can be imported
+      for (std::size_t i = 0; i < count; ++i) {
+        delete static_cast<Pending*>(completions[i].request);
+      }
+      return;
+    }
     py::list batch;
     for (std::size_t i = 0; i < count; ++i) {
       batch.append(answer_of(completions[i]));

@@ -43,7 +43,7 @@ class RuleReader {
   std::optional<std::size_t> word(std::string_view key,
                                   const std::optional<Value>& value,
                                   Words known);
-  void read_algorithm();
+  bool read_algorithm();
   void refuse_others();
   void refuse(bool belongs, std::string_view key,
               const std::optional<Value>& value, std::string_view to);
@@ -72,21 +72,23 @@ std::optional<std::size_t> RuleReader::word(std::string_view key,
   return std::nullopt;
 }
 
-void RuleReader::read_algorithm() {
+// Of an unknown one nothing can be said to belong to it or not.
+bool RuleReader::read_algorithm() {
   constexpr std::array<Algorithm, kAlgorithmNames.size()> kAlgorithms = {
       Algorithm::kGcra,        Algorithm::kGcra,
       Algorithm::kGcra,        Algorithm::kFixedWindow,
       Algorithm::kSlidingLog,  Algorithm::kSlidingWindow,
       Algorithm::kSlidingTail,
   };
-  limit_.algorithm =
-      kAlgorithms[word("algorithm", fields_.algorithm, kAlgorithmNames)
-                      .value_or(0)];
+  const auto known = word("algorithm", fields_.algorithm, kAlgorithmNames);
+  if (fields_.algorithm && !known) return false;
+  limit_.algorithm = kAlgorithms[known.value_or(0)];
   const bool leaky = algorithm_text() == "leaky_bucket";
   refuse(leaky, "drain", fields_.drain, "leaky_bucket");
   if (word("drain", fields_.drain, kDrains) == 1 && leaky) {
     limit_.algorithm = Algorithm::kLeakyStep;
   }
+  return true;
 }
 
 void RuleReader::refuse(bool belongs, std::string_view key,
@@ -210,7 +212,7 @@ void RuleReader::check_units() {
 }
 
 void RuleReader::run() {
-  read_algorithm();
+  if (!read_algorithm()) return;
   refuse_others();
   if (fields_.month && limit_.algorithm != Algorithm::kFixedWindow) {
     add(*fields_.month,

@@ -69,11 +69,17 @@ def test_tasks_whose_store_dies():
         asyncio.run(main(url, process))
 
 
-def test_programs_that_end_with_tasks_under_way():
-    """Also with the answers of some never read, and without a close."""
+@pytest.mark.parametrize("keeper", ["asyncio", "builtins"])
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_programs_that_end_with_tasks_under_way(goes_on, keeper):
+    """Also with the answers of some never read, and without a close.
+
+    What `builtins` holds is freed when nothing can be imported any more.
+    """
     program = """
-        import asyncio, limitree, os, signal, sys
+        import asyncio, builtins, limitree, os, signal, sys
         limiter = limitree.AsyncLimiter(sys.argv[2], sys.argv[1], timeout="5s")
+        globals()[sys.argv[5]].kept = limiter
         async def main():
             await limiter.peek("free")
             await limiter.peek("job", "a")
@@ -81,14 +87,17 @@ def test_programs_that_end_with_tasks_under_way():
             for _ in range(20):
                 asyncio.ensure_future(limiter.peek("job", "a"))
             await asyncio.sleep(0.02)
-            os.kill(int(sys.argv[3]), signal.SIGCONT)
+            if sys.argv[4] == "True":
+                os.kill(int(sys.argv[3]), signal.SIGCONT)
         asyncio.run(main())
         print("ended")
         """
     with redis_server() as (url, process):
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(program), url, JOBS,
-             str(process.pid)], capture_output=True, text=True, timeout=60)
+             str(process.pid), str(goes_on), keeper],
+            capture_output=True, text=True, timeout=60)
+        process.send_signal(signal.SIGCONT)
     assert (done.returncode, done.stdout, done.stderr) == (0, "ended\n", "")
 
 
