@@ -7,6 +7,7 @@
 #include "tree/host_name.hpp"
 #include "tree/number.hpp"
 #include "tree/pattern.hpp"
+#include "tree/problems.hpp"
 #include "tree/words.hpp"
 
 namespace limitree {
@@ -32,7 +33,7 @@ Result<Key> parse_cidr(std::string_view text) {
   if (text.size() == 5) return key;
   Result<std::int64_t> prefix = parse_integer(text.substr(6));
   if (!prefix.ok() || prefix.value() < 1 || prefix.value() > bits) {
-    return refused("key " + std::string(text) + " must have a prefix of 1 to " +
+    return refused("key " + printable(text) + " must have a prefix of 1 to " +
                    std::to_string(bits));
   }
   key.prefix = static_cast<std::uint8_t>(prefix.value());
