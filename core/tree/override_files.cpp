@@ -8,8 +8,9 @@
 namespace limitree {
 
 bool is_overrides_name(std::string_view name) {
-  return name.ends_with(".csv") || name.ends_with(".yaml") ||
-         name.ends_with(".yml");
+  return is_printable(name) &&  // messages begin with it
+         (name.ends_with(".csv") || name.ends_with(".yaml") ||
+          name.ends_with(".yml"));
 }
 
 LoadedOverrides load_overrides(const OverrideFolder& folder, const Draft& draft,

@@ -103,6 +103,15 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
+bool is_printable(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t size = utf8_size(text.substr(i));
+    if (size == 0 || is_control(text.substr(i, size))) return false;
+    i += size;
+  }
+  return true;
+}
+
 std::string quote(std::string_view text) { return '"' + printable(text) + '"'; }
 
 std::string_view nearest(std::string_view word,

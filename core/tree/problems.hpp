@@ -75,7 +75,10 @@ class Problems {
 // `text` made safe to print: one line of UTF-8, cut after 64 bytes.
 std::string printable(std::string_view text);
 
-// The same in double quotes.
+// Whether it is safe to print as it is: UTF-8 without control characters.
+bool is_printable(std::string_view text);
+
+// As printable() has it, in double quotes.
 std::string quote(std::string_view text);
 
 // The one of `known` that `word` was probably meant to be; empty if none is

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/sanitizers.hpp"
 #include "store/redis/node.hpp"
 #include "store/redis/router.hpp"
 #include "store/redis/traffic.hpp"
@@ -24,12 +25,6 @@
 namespace limitree::redis {
 
 using namespace std::chrono_literals;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 // How much later than its deadline a call may return.  A machine that is busy
 // with other tests, or a sanitizer, adds to it.

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/sanitizers.hpp"
 #include "core/store/redis/fake_server.hpp"
 #include "core/store/redis/wire.hpp"
 
@@ -283,9 +284,9 @@ TEST(Resolver, BoundsTheThreadsOfAProcess) {
 
 // The child has none of the threads, and may start as many of its own.
 TEST(Resolver, StartsAnewInTheChildOfAFork) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "a forked child must not start threads under TSan";
-#endif
+  if (kThreadSanitized) {
+    GTEST_SKIP() << "a forked child must not start threads under TSan";
+  }
   mean({"127.0.0.1"});
   names().hold();
   auto resolvers = as_many_as_may_be();
