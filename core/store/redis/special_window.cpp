@@ -76,6 +76,70 @@ local over = last + (used + <cost>) * <period>
 )";
 constexpr std::string_view kStepText = "local text = format('%d', over)\n";
 
+// What the log holds now from `first` on, and what will be the instant of the
+// next unit.
+constexpr std::string_view kLog = R"(
+local unpack, pack = struct.unpack, struct.pack
+local used, first, size, joins = 0, 5, 4, false
+local newest, units, following = 0, 0, now
+v = v or ''
+if v ~= '' then
+  size = #v
+  if size < 15 or size % 11 ~= 4 then
+<foreign>  end
+  local at, n
+  used, at, n = unpack('>I4I7I4', v)
+  while at + <period> <= now do
+    first, used = first + 11, used - n
+    if first > size then break end
+    at, n = unpack('>I7I4', v, first)
+  end
+  if first < size then
+    newest, units = at, n
+    if first + 10 < size then newest, units = unpack('>I7I4', v, size - 10) end
+    if newest > now then following = newest end
+    joins = <joins>
+  end
+end
+)";
+constexpr std::string_view kJoinsInstant = "newest == following";
+constexpr std::string_view kJoinsBucket =
+    "floor(newest / <join>) == floor(following / <join>)";
+
+// `fits` is when no more than <room> units are left, of what there is then.
+constexpr std::string_view kLogWait = R"(
+local denied = used > <room>
+local excess, more, last, fits = used - <room>, <cost>, size, 0
+if not denied then
+  excess = excess + <cost>
+  if joins then more, last = more + units, last - 11 end
+end
+if excess > 0 then
+  fits = now
+  for from = first, last, 11 do
+    local at, n = unpack('>I7I4', v, from)
+    excess = excess - n
+    if excess <= 0 then
+      if at < now then fits = at end
+      break
+    end
+  end
+  fits = fits + <period>
+end
+local empty = used > 0 and math.min(newest, now) + <period> or 0
+if denied then
+  local word = format(':%d:%d', empty, fits)
+  return '- ' .. t[1] .. ' ' .. t[2] .. '000 ' .. used .. word .. word
+end
+)";
+
+constexpr std::string_view kLogText = R"(
+local text = pack('>I4c0I7I4', used + <cost>, string.sub(v, first, last),
+  following, more)
+v = format('%d:%d:0:%d:%d', used, empty, now + <period>, fits)
+local over = following + <period>
+)";
+
 constexpr std::string_view kDeny = R"(
 v = v or ''
 if used > <room> then
@@ -129,14 +193,39 @@ bool has_script(const Limit& limit, std::int64_t ceiling) {
     case Algorithm::kFixedWindow:
       return limit.rules->align == Align::kEpoch;
     case Algorithm::kLeakyStep:
+    case Algorithm::kSlidingLog:
+    case Algorithm::kSlidingWindow:
       return true;
     case Algorithm::kSlidingTail:
       // Products that a double holds.
       return !limit.rules->round_up &&
              ceiling <= (std::int64_t{1} << 52) / period_of(limit);
-    default:
-      return false;
+    case Algorithm::kGcra:
+      break;
   }
+  return false;
+}
+
+struct Parts {
+  std::string_view read;  // what is used, and `over`, when that is forgotten
+  std::string_view deny;
+  std::string_view text;  // what is written
+};
+
+Parts parts_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kFixedWindow:
+      return {kFixedWindow, kDeny, kFixedText};
+    case Algorithm::kSlidingTail:
+      return {kSlidingTail, kDeny, kTailText};
+    case Algorithm::kSlidingLog:
+    case Algorithm::kSlidingWindow:
+      return {kLog, kLogWait, kLogText};
+    case Algorithm::kLeakyStep:
+    case Algorithm::kGcra:
+      break;
+  }
+  return {kLeakyStep, kDeny, kStepText};
 }
 
 }  // namespace
@@ -156,8 +245,10 @@ bool is_special_window(const Plan& plan, const Families& families) {
 std::string window_signature(const Plan& plan, const Families& families) {
   const Level& level = level_of(plan, families);
   std::string out = algorithm_suffix(level.limit->algorithm);
-  for (const std::int64_t number : {period_of(*level.limit), level.cost,
-                                    ceiling_of(*level.limit, plan.pressure)}) {
+  for (const std::int64_t number :
+       {period_of(*level.limit), level.cost,
+        ceiling_of(*level.limit, plan.pressure),
+        level.limit->rules->bucket / kMicrosecond}) {
     out.append(reinterpret_cast<const char*>(&number), sizeof number);
   }
   return out += field_of(plan, families);
@@ -167,22 +258,18 @@ std::string window_text(const Plan& plan, const Families& families) {
   const Level& level = level_of(plan, families);
   const Limit& limit = *level.limit;
   const std::int64_t ceiling = ceiling_of(limit, plan.pressure);
-  const bool fixed = limit.algorithm == Algorithm::kFixedWindow;
-  const bool tail = limit.algorithm == Algorithm::kSlidingTail;
-  std::string foreign(kForeign.substr(1));
+  const Parts parts = parts_of(limit.algorithm);
+  const std::int64_t join = limit.rules->bucket / kMicrosecond;
+  std::string joins;
+  append_lua(join == 0 ? kJoinsInstant : kJoinsBucket,
+             {{"join", std::to_string(join)}}, &joins);
   std::string out;
-  for (const std::string_view part : {kHead,
-                                      fixed  ? kFixedWindow
-                                      : tail ? kSlidingTail
-                                             : kLeakyStep,
-                                      kDeny,
-                                      fixed  ? kFixedText
-                                      : tail ? kTailText
-                                             : kStepText,
-                                      kWrite}) {
+  for (const std::string_view part :
+       {kHead, parts.read, parts.deny, parts.text, kWrite}) {
     append_lua(part,
                {{"field", quoted_lua(field_of(plan, families))},
-                {"foreign", foreign},
+                {"foreign", std::string(kForeign.substr(1))},
+                {"joins", joins},
                 {"period", std::to_string(period_of(limit))},
                 {"cost", std::to_string(level.cost)},
                 {"room", std::to_string(ceiling - level.cost)},

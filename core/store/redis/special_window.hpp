@@ -13,7 +13,8 @@
 namespace limitree::redis {
 
 // Whether there is such a script: one fixed_window from the epoch, sliding_tail
-// or leaky_bucket with steps, enforced, asked for what it always is.
+// rounded down, log or leaky_bucket with steps, enforced, asked for what it
+// always is.
 bool is_special_window(const Plan& plan, const Families& families);
 
 // All that the text is made of, in fewer bytes.  REQUIRES: there is one.
