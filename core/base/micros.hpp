@@ -43,6 +43,11 @@ constexpr std::int64_t mul_div(std::int64_t a, std::int64_t b, std::int64_t c) {
 // The same, rounded up.
 constexpr std::int64_t mul_div_up(std::int64_t a, std::int64_t b,
                                   std::int64_t c) {
+  std::int64_t sum = 0;
+  if (!__builtin_mul_overflow(a, b, &sum) &&
+      !__builtin_add_overflow(sum, c - 1, &sum)) [[likely]] {
+    return sum / c;
+  }
   __extension__ using Wide = __int128;
   return static_cast<std::int64_t>((Wide{a} * b + c - 1) / c);
 }

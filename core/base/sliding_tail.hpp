@@ -39,24 +39,13 @@ class SlidingTail {
       // The clock has stepped back: as if the window began now.
       base_ = floor_to(now, kMicrosecond);
       inside_ = micros(period);
-      return;
-    }
-    const Duration age =
-        empty ? Duration::max() : saturating_sub(base_, state.start);
-    // A window that began within this one counts as this one, whatever the
-    // period was then; likewise with the one before.
-    if (age > period) {
-      state_ = {base_, 0, 0};
-    } else if (age > Duration::zero()) {
-      state_ = {base_, 0, state.current};
     } else {
-      state_.start = base_;
+      move_to_base();
     }
+    weigh_previous();
   }
 
-  std::int64_t used() const {
-    return weight(state_.previous, inside_) + state_.current;
-  }
+  std::int64_t used() const { return weight_ + state_.current; }
 
   Instant until(std::int64_t most) const {
     if (used() <= most) return kLongAgo;
@@ -73,6 +62,7 @@ class SlidingTail {
     const std::int64_t older = std::min(units - newest, state_.previous);
     state_.current -= newest;
     state_.previous -= older;
+    weigh_previous();
     return newest + older > 0;
   }
 
@@ -87,16 +77,36 @@ class SlidingTail {
  private:
   static std::int64_t micros(Duration time) { return time / kMicrosecond; }
 
+  // A window that began within this one counts as this one, whatever the period
+  // was then; likewise with the one before.
+  void move_to_base() {
+    const bool empty = state_.current == 0 && state_.previous == 0;
+    const Duration age =
+        empty ? Duration::max() : saturating_sub(base_, state_.start);
+    if (age > period_) {
+      state_ = {base_, 0, 0};
+    } else if (age > Duration::zero()) {
+      state_ = {base_, 0, state_.current};
+    } else {
+      state_.start = base_;
+    }
+  }
+
+  // Kept, for a division takes as long as all the rest.
+  void weigh_previous() {
+    weight_ = state_.previous == 0 ? 0 : weight(state_.previous);
+  }
+
   // When so many microseconds are still inside of what ends after `window`.
   Instant left(Duration window, std::int64_t inside) const {
     return saturating_add(base_, window - kMicrosecond * inside);
   }
 
-  // Of `units` what counts while `inside` microseconds of their window do.
-  std::int64_t weight(std::int64_t units, std::int64_t inside) const {
+  // Of `units` what counts while inside_ microseconds of their window do.
+  std::int64_t weight(std::int64_t units) const {
     const std::int64_t whole = micros(period_);
-    return round_up_ ? mul_div_up(units, inside, whole)
-                     : mul_div(units, inside, whole);
+    return round_up_ ? mul_div_up(units, inside_, whole)
+                     : mul_div(units, inside_, whole);
   }
 
   // The most microseconds of which `units` weigh no more than `most`.
@@ -112,6 +122,7 @@ class SlidingTail {
   bool round_up_;
   Instant base_;         // where the window begins that `now` lies in
   std::int64_t inside_;  // microseconds of the previous one that count
+  std::int64_t weight_;  // and what is used of it, so
 };
 
 }  // namespace limitree

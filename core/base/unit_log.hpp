@@ -84,6 +84,8 @@ class Log {
   Instant until(std::int64_t most, std::int64_t more) const {
     std::int64_t over = used() + more - most;
     if (over <= 0) return kLongAgo;
+    if (most == 0 && more > 0) return left_at(now_);
+    if (most == 0 && more == 0) return left_at(std::min(last_at(), now_));
     const std::size_t size = entries_.size();
     for (std::size_t i = 0; i < size; ++i) {
       // The last one may be joined by what is added.
@@ -126,8 +128,10 @@ class Log {
   }
   bool joins_last() const {
     if (entries_.size() == 0) return false;
-    if (join_ == Duration::zero()) return last_at() == next_at();
-    return floor_to(last_at(), join_) == floor_to(next_at(), join_);
+    const Duration gap = next_at() - last_at();
+    if (join_ == Duration::zero()) return gap == Duration::zero();
+    // Whether both are in one sub-window, with one division at most.
+    return gap < join_ && last_at() - floor_to(last_at(), join_) + gap < join_;
   }
 
   Entries& entries_;
