@@ -37,7 +37,7 @@ endfunction()
 # of the rest optimizing what runs once.  The first test of core precompiles the
 # header, and the others use it.
 function(_limitree_compile_quickly target libs)
-  target_compile_options(${target} PRIVATE -O0 -U_FORTIFY_SOURCE)
+  target_compile_options(${target} PRIVATE -O0)
   if(NOT "limitree_core" IN_LIST libs)
     return()  # other definitions, for which the header is not valid
   endif()

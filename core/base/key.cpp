@@ -74,7 +74,7 @@ std::string bucket_name(const Plan& plan, const Level& level) {
     if (i > 0) name.push_back(':');
     append_segment(plan.segments[level.first + i], &name);
   }
-  return name += level.limit->suffix;
+  return name += level.limit->suffix.view();
 }
 
 }  // namespace limitree

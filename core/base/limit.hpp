@@ -5,9 +5,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 
+#include "base/shared_text.hpp"
 #include "base/status.hpp"
 #include "base/time.hpp"
 
@@ -99,19 +99,19 @@ struct Limit {
   std::uint32_t index = 0;  // position in Tree::limits()
   // Null for plain GCRA, which most limits are.
   std::shared_ptr<const Rules> rules;
-  std::string name;    // tells apart the limits of one node; may be empty
-  std::string policy;  // tree path: "user:*/trade", "ip:*#daily"
+  SharedText name;    // tells apart the limits of one node; may be empty
+  SharedText policy;  // tree path: "user:*/trade", "ip:*#daily"
 
   // What follows the path in the bucket's name: the limit's name where its node
   // has several, then what tells the state of one algorithm from another's:
   // "", "#daily", "!fw", "#daily!fw".
-  std::string suffix;
+  SharedText suffix;
 
   bool is_plain() const { return rules == nullptr; }
 
   // The suffix without the algorithm: how the policy ends.
   std::string_view name_suffix() const {
-    return std::string_view(suffix).substr(0, suffix.find('!'));
+    return suffix.view().substr(0, suffix.view().find('!'));
   }
 };
 

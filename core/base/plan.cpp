@@ -49,7 +49,8 @@ Status join_same_buckets(Plan* plan) {
     } else {
       return Status(Code::kInvalidArgument,
                     "two paths reach the same bucket by different limits, " +
-                        first->limit->policy + " and " + level.limit->policy);
+                        first->limit->policy.str() + " and " +
+                        level.limit->policy.str());
     }
   }
   while (plan->levels.size() > kept) plan->levels.pop_back();

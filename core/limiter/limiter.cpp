@@ -159,7 +159,7 @@ std::shared_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
     std::shared_ptr<const Tree> tree) {
   auto snapshot = std::make_shared<Snapshot>();
   for (const Limit& limit : tree->limits()) {
-    snapshot->policies.push_back(policies_.intern(limit.policy));
+    snapshot->policies.push_back(policies_.intern(limit.policy.str()));
     snapshot->has_rules |= !limit.is_plain();
     if (local_share_.is_all()) continue;
     snapshot->local_limits.push_back(limit);

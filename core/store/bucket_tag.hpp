@@ -24,13 +24,13 @@ inline constexpr std::uint64_t kAlgorithmTag = 0x9e3779b97f4a7c15;
   std::uint64_t tag = 0;
   if (limit.suffix.empty()) [[likely]] {
     tag = path.finish();
-  } else if (limit.suffix.front() == '!') {
+  } else if (limit.suffix.view().front() == '!') {
     // An algorithm's mark, of which there are few: cheaper than to hash it.
     tag = path.finish() ^
           (kAlgorithmTag * (static_cast<std::uint64_t>(limit.algorithm) + 1));
   } else {
     SipHash bucket = path;
-    bucket.absorb(limit.suffix, kSuffixTag);
+    bucket.absorb(limit.suffix.view(), kSuffixTag);
     tag = bucket.finish();
   }
   return tag != 0 ? tag : 1;  // 0 marks a slot that was never used

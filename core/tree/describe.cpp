@@ -55,9 +55,9 @@ std::string Description::remarks(const Child& child) const {
     const Limit& first = nodes_.limits[node.first_limit];
     const std::string_view suffix = first.name_suffix();
     const std::string here = nodes_.path(node.place).append(suffix);
-    if (first.policy != here) {
-      const std::size_t size = first.policy.size() - suffix.size();
-      add("limits as " + first.policy.substr(0, size));
+    if (first.policy.view() != here) {
+      const std::size_t size = first.policy.view().size() - suffix.size();
+      add("limits as " + first.policy.str().substr(0, size));
     } else if (node.limit_count == 1) {
       add(limit_in_words(first));
     }
@@ -90,8 +90,8 @@ void Description::add_node(const Child& child, std::size_t indent) {
     for (std::uint32_t i = 0; i < node.limit_count; ++i) {
       const Limit& limit = nodes_.limits[node.first_limit + i];
       const std::string path = std::string(here).append(limit.name_suffix());
-      if (limit.policy != path) break;  // told in the remarks
-      table_.add(indent + 1, "#" + printable(limit.name),
+      if (limit.policy.view() != path) break;  // told in the remarks
+      table_.add(indent + 1, "#" + printable(limit.name.view()),
                  limit_in_words(limit));
     }
   }

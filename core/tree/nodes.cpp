@@ -98,6 +98,7 @@ void Nodes::shrink_to_fit() {
   slots.shrink_to_fit();
   places.shrink_to_fit();
   text.shrink_to_fit();
+  texts_.clear();
 }
 
 LimitRange Nodes::add_limits(std::vector<Limit> stated,
@@ -105,16 +106,26 @@ LimitRange Nodes::add_limits(std::vector<Limit> stated,
   const LimitRange range{static_cast<std::uint32_t>(limits.size()),
                          static_cast<std::uint32_t>(stated.size())};
   for (Limit& limit : stated) {
+    std::string suffix;
     if (stated.size() > 1) {
-      limit.suffix = "#";
-      append_segment({limit.name, Segment::Kind::kExact}, &limit.suffix);
+      suffix = "#";
+      append_segment({limit.name.view(), Segment::Kind::kExact}, &suffix);
     }
-    limit.policy = path + limit.suffix;
-    if (!limit.is_plain()) limit.suffix += algorithm_suffix(limit.algorithm);
+    limit.policy = intern(path + suffix);
+    if (!limit.is_plain()) suffix += algorithm_suffix(limit.algorithm);
+    limit.suffix = intern(suffix);
     limit.index = static_cast<std::uint32_t>(limits.size());
     limits.push_back(std::move(limit));
   }
   return range;
+}
+
+SharedText Nodes::intern(const std::string& said) {
+  const auto known = texts_.find(said);
+  if (known != texts_.end()) return known->second;
+  SharedText shared(said);
+  if (texts_.size() < kMaxShared) texts_.emplace(said, shared);
+  return shared;
 }
 
 // Looks for `id`, in its canonical form, in the files of overrides here.  Sets

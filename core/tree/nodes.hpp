@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -164,6 +165,11 @@ struct Nodes {
                    Step* out) const;
 
  private:
+  // So many names of limits are shared, while the tree is read; mostly there
+  // are few, for a million limits.
+  static constexpr std::size_t kMaxShared = 1024;
+
+  SharedText intern(const std::string& said);
   const Child* find_in_table(const Children& from,
                              std::string_view segment) const;
   const NetworkChild* find_network(const Children& from,
@@ -178,6 +184,8 @@ struct Nodes {
                           Plan* plan, Step* out) const;
   const char* step_by_address(const Children& from, std::string_view segment,
                               Plan* plan, Step* out) const;
+
+  std::unordered_map<std::string, SharedText> texts_;
 };
 
 // Of a name in Nodes::slots.

@@ -332,8 +332,9 @@ void LimitReader::name_all() {
     if (limit.name.empty()) {
       limit.name = std::to_string(limit.count) + "/" + period_in_words(limit);
     }
-    if (!names.insert(limit.name).second) {
-      problems_->add(marks_[i], "a second limit called " + quote(limit.name) +
+    if (!names.insert(limit.name.view()).second) {
+      problems_->add(marks_[i], "a second limit called " +
+                                    quote(limit.name.view()) +
                                     " in one node: give each a name");
     }
   }

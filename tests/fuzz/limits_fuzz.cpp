@@ -41,7 +41,7 @@ void check_limit(const Tree& tree, const Limit& limit) {
   require(limit.rate.capacity >= 1);
   require(limit.rate.emission_interval.count() >= 1);
   require(limit.rate.burst_offset() <= limitree::kMaxBurstOffset);
-  require(limit.policy.ends_with(limit.name_suffix()));
+  require(limit.policy.view().ends_with(limit.name_suffix()));
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ void check_names(const Plan& plan) {
       require(part.find_first_of(":{}# ") == std::string::npos);
       name += (i > 0 ? ":" : "") + part;
     }
-    require(name + level.limit->suffix == bucket_name(plan, level));
+    require(name + level.limit->suffix.str() == bucket_name(plan, level));
   }
 }
 

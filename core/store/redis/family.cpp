@@ -56,7 +56,7 @@ void append_field(const Plan& plan, const Family& family, const Level& level,
     if (i > family.depth) out->push_back(':');
     append_segment(plan.segments[level.first + i], out);
   }
-  out->append(level.limit->suffix);
+  out->append(level.limit->suffix.view());
 }
 
 Families::Families(const Plan& plan, LevelSet levels) {

@@ -119,7 +119,7 @@ Strings decided(const Tree& tree, const Segments& path) {
   Strings found;
   for (const Level& level : plan.levels) {
     found.push_back(
-        level.limit->policy + " " + bucket_name(plan, level) + " " +
+        level.limit->policy.str() + " " + bucket_name(plan, level) + " " +
         std::to_string(level.limit->rate.capacity) + " " +
         std::to_string(level.limit->rate.emission_interval.count()));
   }

@@ -53,8 +53,8 @@ inline Strings levels(const Tree& tree, const Segments& path) {
   if (!status.ok()) return status.error().messages;
   Strings found;
   for (const Level& level : plan.levels) {
-    found.push_back(level.limit->policy + " " + bucket_name(plan, level) + " " +
-                    std::to_string(level.limit->rate.capacity));
+    found.push_back(level.limit->policy.str() + " " + bucket_name(plan, level) +
+                    " " + std::to_string(level.limit->rate.capacity));
   }
   return found;
 }
