@@ -59,6 +59,20 @@ bool is_finalizing() {
 #endif
 }
 
+void deliver(const limitree_completion* completions, std::size_t count) {
+  if (is_finalizing()) {  // no loop runs, and nothing can be imported
+    for (std::size_t i = 0; i < count; ++i) {
+      delete static_cast<Pending*>(completions[i].request);
+    }
+    return;
+  }
+  py::list batch;
+  for (std::size_t i = 0; i < count; ++i) {
+    batch.append(answer_of(completions[i]));
+  }
+  py::module_::import("limitree.delivery").attr("deliver")(batch);
+}
+
 }  // namespace
 
 py::object start(Native& native, const Request& request,
@@ -75,7 +89,10 @@ py::object start(Native& native, const Request& request,
   bool with_levels = native.with_levels();
   require(read_switch(request.levels.ptr(), "levels", &with_levels));
   const std::size_t capacity = with_levels ? kMaxLevels : 0;
-  if (with_levels) pending->levels.reset(new limitree_level[capacity]);
+  if (with_levels) {
+    pending->levels =
+        std::make_unique_for_overwrite<limitree_level[]>(capacity);
+  }
   pending->future = make_future();
 
   limitree_decision decision;
@@ -93,24 +110,22 @@ py::object start(Native& native, const Request& request,
 
 void complete(const limitree_completion* completions, std::size_t count,
               void* /*user_data*/) noexcept {
-  const py::error_scope error_of_caller;  // a limiter may be freed under one
+  PyObject* type;  // a limiter may be freed under an error of the caller's
+  PyObject* value;
+  PyObject* trace;
+  PyErr_Fetch(&type, &value, &trace);
   try {
-    if (is_finalizing()) {  // no loop runs, and nothing can be imported
-      for (std::size_t i = 0; i < count; ++i) {
-        delete static_cast<Pending*>(completions[i].request);
-      }
-      return;
-    }
-    py::list batch;
-    for (std::size_t i = 0; i < count; ++i) {
-      batch.append(answer_of(completions[i]));
-    }
-    py::module_::import("limitree.delivery").attr("deliver")(batch);
+    deliver(completions, count);
   } catch (py::error_already_set& failure) {
-    failure.discard_as_unraisable("limitree: answers of the store");
+    try {
+      failure.discard_as_unraisable("limitree: answers of the store");
+    } catch (...) {
+      PySys_WriteStderr("limitree: answers of the store are lost\n");
+    }
   } catch (const std::exception& failure) {
     PySys_WriteStderr("limitree: answers of the store: %s\n", failure.what());
   }
+  PyErr_Restore(type, value, trace);
 }
 
 }  // namespace limitree::python

@@ -35,10 +35,10 @@ assert int(answers[-1].headers["retry-after"]) >= 1
 """
 
 
-def run(*command, **keywords):
+def run(*command, env=(), **keywords):
     """Runs a command without the package of the build folder."""
     environment = {name: value for name, value in os.environ.items()
-                   if name != "PYTHONPATH"}
+                   if name != "PYTHONPATH"} | dict(env)
     done = subprocess.run(list(map(str, command)), text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env=environment, **keywords)
@@ -57,8 +57,16 @@ def sdist(tmp_path_factory):
 @pytest.fixture(scope="module")
 def wheel(sdist, tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder)
+    sources = next(folder.iterdir())
+    # As deep as the other build and with its flags, so that ccache, where it
+    # is, knows what comes out.
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
-        "--no-deps", "--no-index", "--wheel-dir", folder, sdist)
+        "--no-deps", "--no-index", "--wheel-dir", folder,
+        "--config-settings=build-dir=build/wheel",
+        "--config-settings=cmake.define.LIMITREE_WERROR=ON", sources,
+        env={"CCACHE_BASEDIR": str(sources)})
     return next(folder.glob("limitree-*.whl"))
 
 
