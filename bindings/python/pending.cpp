@@ -110,10 +110,7 @@ py::object start(Native& native, const Request& request,
 
 void complete(const limitree_completion* completions, std::size_t count,
               void* /*user_data*/) noexcept {
-  PyObject* type;  // a limiter may be freed under an error of the caller's
-  PyObject* value;
-  PyObject* trace;
-  PyErr_Fetch(&type, &value, &trace);
+  const py::error_scope error_of_caller;  // a limiter may be freed under one
   try {
     deliver(completions, count);
   } catch (py::error_already_set& failure) {
@@ -125,7 +122,6 @@ void complete(const limitree_completion* completions, std::size_t count,
   } catch (const std::exception& failure) {
     PySys_WriteStderr("limitree: answers of the store: %s\n", failure.what());
   }
-  PyErr_Restore(type, value, trace);
 }
 
 }  // namespace limitree::python

@@ -25,7 +25,7 @@ void require(bool fact) {
   if (!fact) std::abort();
 }
 
-// A mistake may also lie in a file of overrides, whose name is anything.
+// A mistake may also lie in a file of overrides, whose name comes first.
 void check_message(std::string_view message) {
   require(message.find(':') != message.npos);
   for (std::size_t i = 0; i < message.size();) {
