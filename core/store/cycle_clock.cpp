@@ -27,9 +27,10 @@ constexpr std::uint64_t kTogether = 512;
 // be set back.
 constexpr int kCaution = 15;
 
-// If it ran ahead all the same (a machine moved to a slower processor), it is
-// slowed by an eighth until it is right.
-constexpr int kSlow = 3;
+// If it ran ahead all the same (the system's clock is being set right, or was
+// read with delay), it is slowed to be right at the next anchor, yet by no more
+// than an eighth.
+constexpr int kMostSlowing = 3;
 
 std::int64_t system_time() {
 #ifdef CLOCK_BOOTTIME  // goes on while the machine is suspended, as debts do
@@ -99,8 +100,12 @@ std::int64_t CycleClock::set_anchor(std::uint64_t cycles, std::int64_t time) {
       time_.load(std::memory_order_relaxed) +
       elapsed(since, rate_.load(std::memory_order_relaxed));
   measure(cycles, time);
+  const auto ahead = static_cast<std::uint64_t>(
+      std::clamp(told - time, std::int64_t{0}, std::int64_t{kWindow}));
+  const std::uint64_t slowing =
+      (measured_rate_ >> kCaution) + (ahead << 32) / kWindow;
   rate_.store(
-      measured_rate_ - (measured_rate_ >> (told > time ? kSlow : kCaution)),
+      measured_rate_ - std::min(slowing, measured_rate_ >> kMostSlowing),
       std::memory_order_release);
   cycles_.store(cycles, std::memory_order_release);
   time_.store(std::max(time, told), std::memory_order_release);

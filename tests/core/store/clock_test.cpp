@@ -70,7 +70,7 @@ TEST(CycleClock, DoesNotGoBackOnAThread) {
   std::atomic<std::int64_t> worst = 0;
   const auto work = [&] {
     std::int64_t last = 0;
-    keep_on(std::chrono::milliseconds(50), [&] {
+    keep_on(std::chrono::milliseconds(200), [&] {
       for (int i = 0; i < 100; ++i) {
         const std::int64_t now = clock.now().count();
         if (now < last) worst = last - now;
