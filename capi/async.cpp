@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/recycled.hpp"
 #include "convert.hpp"
 
 using limitree::Answer;
@@ -23,7 +24,7 @@ namespace limitree::capi {
 // One call, from its start to its completion.  Answered, it waits in a list of
 // its limiter until the whole batch is handed out; nothing is allocated then,
 // so that no completion can be lost.
-class AsyncCall final : public Listener {
+class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
  public:
   AsyncCall(limitree_limiter* limiter, void* request, Levels levels)
       : limiter_(limiter), request_(request), levels_(levels) {}

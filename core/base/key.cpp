@@ -1,5 +1,7 @@
 #include "base/key.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "base/sha256.hpp"
@@ -11,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxSegment = 200;  // bytes; longer ones are hashed
 
-bool is_reserved(char c) {
+constexpr bool is_reserved(char c) {
   switch (c) {
     case '%':
     case '!':
@@ -28,8 +30,22 @@ bool is_reserved(char c) {
   }
 }
 
+// What stands for itself wherever it stands: most names have nothing else.
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (char c = '!'; c != 0x7f; ++c) {
+    plain[static_cast<unsigned char>(c)] = c != '~' && !is_reserved(c);
+  }
+  return plain;
+}();
+
 void append_escaped(const Segment& segment, std::string* name) {
   const std::string_view text = segment.text;
+  if (std::ranges::all_of(
+          text, [](char c) { return kPlain[static_cast<unsigned char>(c)]; })) {
+    name->append(text);
+    return;
+  }
   const bool pattern = segment.kind == Segment::Kind::kPattern;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t size = utf8_size(text.substr(i));

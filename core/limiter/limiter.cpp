@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/recycled.hpp"
 #include "base/share.hpp"
 
 namespace limitree {
@@ -74,7 +75,7 @@ Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
 }
 
 // A request that is pending: its plan, and all that the plan borrows.
-class Limiter::Request final : public Pending {
+class Limiter::Request final : public Pending, public Recycled<Request, 512> {
  public:
   Request(Limiter* limiter, Operation operation, bool wants_reports,
           Listener* listener)
@@ -84,8 +85,7 @@ class Limiter::Request final : public Pending {
         snapshot_(limiter->current()),
         wants_reports_(wants_reports) {}
 
-  // Copies what the caller's paths say.  Views into text_ are taken only when
-  // it has stopped growing.
+  // Copies what the caller's paths say.
   void copy(std::span<const Ask> asks) {
     std::size_t bytes = 0;
     std::size_t count = 0;
@@ -93,21 +93,22 @@ class Limiter::Request final : public Pending {
       count += ask.path.size();
       for (const std::string_view segment : ask.path) bytes += segment.size();
     }
-    text_.reserve(bytes);
-    segments_.reserve(count);
+    text_.resize(bytes);
+    segments_.resize(count);
+    char* text = text_.data();
+    std::string_view* segment = segments_.data();
     for (const Ask& ask : asks) {
-      const std::size_t first = segments_.size();
-      for (const std::string_view segment : ask.path) {
-        const std::size_t at = text_.size();
-        text_ += segment;
-        segments_.emplace_back(text_.data() + at, segment.size());
+      asks_.push_back({Path(segment, ask.path.size()), ask.cost});
+      for (const std::string_view from : ask.path) {
+        *segment++ = {text, from.size()};
+        text = std::copy(from.begin(), from.end(), text);
       }
-      asks_.push_back({Path(segments_).subspan(first), ask.cost});
     }
   }
 
   Status walk() {
-    Status status = limiter_.match(*snapshot_, asks_, &plan());
+    Status status =
+        limiter_.match(*snapshot_, {asks_.data(), asks_.size()}, &plan());
     if (wants_reports_) reports_.resize(plan().levels.size());
     return status;
   }
@@ -133,9 +134,9 @@ class Limiter::Request final : public Pending {
   Listener& listener_;
   const std::shared_ptr<const Snapshot> snapshot_;
   const bool wants_reports_;
-  std::string text_;
-  std::vector<std::string_view> segments_;
-  std::vector<Ask> asks_;
+  InlineVector<char, 128> text_;
+  InlineVector<std::string_view, 8> segments_;
+  InlineVector<Ask, 2> asks_;
   LevelReports reports_;
 };
 

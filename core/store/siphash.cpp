@@ -1,17 +1,11 @@
 #include "store/siphash.hpp"
 
-#include <random>
+#include "store/entropy.hpp"
 
 namespace limitree {
 
 const SipKey& SipKey::of_process() {
-  static const SipKey key = [] {
-    std::random_device device;  // getrandom(2) or its like
-    const auto word = [&device] {
-      return std::uint64_t{device()} << 32 | device();
-    };
-    return SipKey{word(), word()};
-  }();
+  static const SipKey key = {random_word(), random_word()};
   return key;
 }
 

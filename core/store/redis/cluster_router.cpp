@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "store/entropy.hpp"
 #include "store/redis/redirect.hpp"
 
 namespace limitree::redis {
@@ -22,7 +23,8 @@ std::string slots_command() {
 
 // Many processes with one configuration should not all ask the same one.
 void shuffle(std::vector<Endpoint>* endpoints) {
-  thread_local std::minstd_rand random{std::random_device{}()};
+  thread_local std::minstd_rand random{
+      static_cast<std::uint32_t>(random_word())};
   std::shuffle(endpoints->begin(), endpoints->end(), random);
 }
 

@@ -3,13 +3,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/recycled.hpp"
 #include "store/redis/decide_task.hpp"
 #include "store/redis/plain_task.hpp"
 
 namespace limitree::redis {
 
 // A decision on its way: the limiter's request, and the commands it takes.
-class RedisStore::Ticket final : public AsyncTask {
+class RedisStore::Ticket final : public AsyncTask,
+                                 public Recycled<Ticket, 512> {
  public:
   Ticket(Pending* pending, const Settings& settings, const Router& router,
          const Now& now)

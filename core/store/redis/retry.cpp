@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "store/entropy.hpp"
 #include "store/redis/redirect.hpp"
 
 namespace limitree::redis {
@@ -11,7 +12,8 @@ namespace {
 
 // While a slot is on the move its keys are on both sides for some milliseconds.
 Duration short_pause() {
-  thread_local std::minstd_rand random{std::random_device{}()};
+  thread_local std::minstd_rand random{
+      static_cast<std::uint32_t>(random_word())};
   return Duration(
       std::uniform_int_distribution<std::int64_t>(500'000, 4'000'000)(random));
 }

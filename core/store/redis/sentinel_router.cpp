@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "store/entropy.hpp"
 #include "store/redis/topology_reply.hpp"
 
 namespace limitree::redis {
@@ -143,7 +144,7 @@ SentinelRouter::SentinelRouter(const Settings& settings, Traffic* traffic)
   }
   // Many processes with one configuration should not all ask the same one.
   std::shuffle(sentinels_.begin(), sentinels_.end(),
-               std::minstd_rand{std::random_device{}()});
+               std::minstd_rand{static_cast<std::uint32_t>(random_word())});
 }
 
 Node* SentinelRouter::route(const Target& target) {
