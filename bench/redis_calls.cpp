@@ -1,11 +1,12 @@
 // Writes what the Redis store sends, for redis_server_cpu.py.
 //
-//   redis_calls allowed|denied|cost|ALGORITHM LEVELS CALLERS
+//   redis_calls allowed|denied|cost|ALGORITHM LEVELS CALLERS [TOGETHER]
 //
 // Levels of an ALGORITHM, such as fixed_window, are all allowed.
 //
 // First the call with the script's text, which loads it, and then the usual one
-// of each caller; each preceded by its size as four bytes, lowest first.
+// of each caller; each preceded by its size as four bytes, lowest first.  With
+// TOGETHER, from 4 to 16, so many callers share a call.
 
 #include <cstdint>
 #include <cstdio>
@@ -14,11 +15,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/limit.hpp"
 #include "base/plan.hpp"
 #include "bench/algorithms.hpp"
+#include "store/redis/joint.hpp"
 #include "store/redis/script.hpp"
 
 namespace {
@@ -66,23 +69,58 @@ void write(std::string_view call) {
   std::fwrite(call.data(), 1, call.size(), stdout);
 }
 
+// A call that waits to be joined.
+struct Waiting final : limitree::redis::Command {
+  std::string_view bytes() const override { return call.evalsha(); }
+  limitree::redis::Joinable joinable() const override {
+    return call.joinable();
+  }
+  void complete(limitree::redis::Outcome /*outcome*/) noexcept override {}
+
+  limitree::redis::Call call;
+};
+
+void write_together(const std::deque<Waiting>& calls, std::size_t together) {
+  std::vector<limitree::redis::Command*> some;
+  bool loaded = false;
+  for (const Waiting& one : calls) {
+    some.push_back(const_cast<Waiting*>(&one));
+    if (some.size() < together) continue;
+    limitree::redis::Joint joint(some);
+    if (!std::exchange(loaded, true)) {
+      limitree::redis::Joint first(some);
+      first.write_text();
+      write(first.bytes());
+    }
+    write(joint.bytes());
+    some.clear();
+  }
+}
+
 int usage() {
   std::fprintf(
       stderr,
-      "usage: redis_calls allowed|denied|cost|ALGORITHM LEVELS CALLERS\n"
-      "LEVELS is 1 ... %u\n",
-      kMaxLevels);
+      "usage: redis_calls allowed|denied|cost|ALGORITHM LEVELS CALLERS "
+      "[TOGETHER]\n"
+      "LEVELS is 1 ... %u, TOGETHER %zu ... %zu\n",
+      kMaxLevels, limitree::redis::kFewestJoined, limitree::redis::kMostJoined);
   return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) return usage();
+  if (argc != 4 && argc != 5) return usage();
   const std::string_view what = argv[1];
   const auto levels = static_cast<std::uint32_t>(std::atoi(argv[2]));
   const int callers = std::atoi(argv[3]);
-  if (levels < 1 || levels > kMaxLevels || callers < 1) return usage();
+  const std::size_t together =
+      argc == 5 ? static_cast<std::size_t>(std::atoi(argv[4])) : 1;
+  if (levels < 1 || levels > kMaxLevels || callers < 1 ||
+      (argc == 5 && (together < limitree::redis::kFewestJoined ||
+                     together > limitree::redis::kMostJoined))) {
+    return usage();
+  }
   if (what != "allowed" && what != "denied" && what != "cost" &&
       !algorithm_of(what)) {
     return usage();
@@ -91,7 +129,7 @@ int main(int argc, char** argv) {
   const std::deque<Limit> limits = limits_for(what, levels);
   std::vector<std::uint32_t> all;
   for (std::uint32_t i = 0; i < levels; ++i) all.push_back(i);
-  limitree::redis::Call call;
+  std::deque<Waiting> calls;
   for (int caller = 0; caller < callers; ++caller) {
     char name[16];
     std::snprintf(name, sizeof name, "%07d", caller);
@@ -104,9 +142,15 @@ int main(int argc, char** argv) {
       }
       plan.add_level(&limits[i], 0u, 2 + i, what == "cost" ? 2 : 1);
     }
+    limitree::redis::Call& call = calls.emplace_back().call;
     if (!call.encode(plan, all, "limitree:", {}).ok()) return 1;
+    if (together > 1) continue;
     if (caller == 0) write(call.eval());
     write(call.evalsha());
+  }
+  if (together > 1) {
+    if (calls.front().joinable().script == nullptr) return usage();
+    write_together(calls, together);
   }
   return 0;
 }

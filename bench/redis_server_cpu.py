@@ -7,7 +7,8 @@ The peers' scripts are taken from their installed packages:
     python3 bench/redis_server_cpu.py build/bench/bench/redis_calls peers
 
 A peer that is not installed is left out.  Each has one call for each level, as
-its library makes them; limitree has one for all.
+its library makes them; limitree has one for all levels, and in the rows "of 16"
+one for 16 callers who wait at the same time.
 
 A private redis-server runs on one processor and this program on another.  Four
 connections have 64 decisions each in flight, of 5120 callers whose keys exist.
@@ -138,13 +139,15 @@ class Server:
 class Row:
     """One kind of decision, and what it took in each round."""
 
-    def __init__(self, name, decisions):
+    def __init__(self, name, calls, together=1):
         self.name = name
-        random.Random(1).shuffle(decisions)
+        random.Random(1).shuffle(calls)
+        each = IN_FLIGHT // together  # of the calls on a connection
         self.batches = [
-            [b"".join(decisions[at + i * IN_FLIGHT:at + (i + 1) * IN_FLIGHT])
+            [b"".join(calls[at + i * each:at + (i + 1) * each])
              for i in range(CONNECTIONS)]
-            for at in range(0, len(decisions) - BATCH + 1, BATCH)]
+            for at in range(0, len(calls) - CONNECTIONS * each + 1,
+                            CONNECTIONS * each)]
         self.next = 0
         self.rounds = []
 
@@ -207,8 +210,9 @@ def decisions_of_peer(call, levels):
             for caller in range(CALLERS)]
 
 
-def decisions_of_limitree(server, program, what, levels):
-    said = subprocess.run([program, what, str(levels), str(CALLERS)],
+def decisions_of_limitree(server, program, what, levels, together=1):
+    words = [program, what, str(levels), str(CALLERS)]
+    said = subprocess.run(words + ([str(together)] if together > 1 else []),
                           check=True, capture_output=True).stdout
     calls = []
     while said:
@@ -242,14 +246,17 @@ def measure_cpu(server, options):
         print(f"{levels} level{'s' if levels > 1 else ''}")
         server.ask(command("FLUSHALL"))
 
-        def ours(what):
-            return decisions_of_limitree(server, options.calls, what, levels)
+        def ours(what, together=1):
+            return decisions_of_limitree(server, options.calls, what, levels,
+                                         together)
 
-        rows = [Row("limitree", ours("allowed"))]
+        rows = [Row("limitree, of 16", ours("allowed", 16), 16),
+                Row("limitree", ours("allowed"))]
         rows += [Row(name, decisions_of_peer(call, levels))
                  for name, call in calls.items()]
         rows.append(Row("limitree, cost 2", ours("cost")))
         # Of the same callers: they owe by now, and a denial writes nothing.
+        rows.append(Row("limitree, denied, of 16", ours("denied", 16), 16))
         rows.append(Row("limitree, denied", ours("denied")))
         compare(server, rows, options)
 

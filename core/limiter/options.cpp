@@ -114,6 +114,12 @@ constexpr Option kOptions[] = {
      [](const Setting& setting, Options* options) {
        return read_switch(setting, &options->redis_settings.low_latency);
      }},
+    {"share_calls", "on",
+     "requests that wait at the same time share calls to the server; `off` "
+     "behind a proxy that spreads keys over several",
+     [](const Setting& setting, Options* options) {
+       return read_switch(setting, &options->redis_settings.share_calls);
+     }},
     {"on_store_error", "raise",
      "what is decided when the store fails: `raise`, `allow`, `deny`, `local`",
      set_on_store_error},

@@ -67,7 +67,10 @@ bool DenyCache::denies(Plan* plan, Asked* asked) {
   *asked = {clock_.now(), known_.forgets()};
   const bool may_deny = plan->operation == Operation::kAuthorize ||
                         plan->operation == Operation::kPeek;
-  if (!may_deny || !is_exact(*plan)) return false;
+  if (!may_deny || !learnt_.load(std::memory_order_relaxed) ||
+      !is_exact(*plan)) {
+    return false;
+  }
   known_.peek(plan, asked->at);
   if (!denied_for_a_time(*plan)) return false;
   plan->source = Source::kDenyCache;
@@ -82,6 +85,7 @@ Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
              plan->all_plain() && teaches(*plan)) {
     // What others decide in place of the store says nothing of its buckets.
     known_.learn(*plan, asked.at, asked.mark);
+    learnt_.store(true, std::memory_order_relaxed);
   }
   return status;
 }

@@ -14,6 +14,7 @@
 #ifndef LIMITREE_STORE_DENY_CACHE_HPP
 #define LIMITREE_STORE_DENY_CACHE_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -53,6 +54,7 @@ class DenyCache final : public Store {
   std::unique_ptr<Store> store_;
   const Clock clock_;
   MemoryStore known_;
+  std::atomic<bool> learnt_{false};  // before that, nothing is known
 };
 
 }  // namespace limitree

@@ -67,6 +67,63 @@ describe('answers', () => {
     await limiter.close();
   });
 
+  // So many at once go out several to a call.
+  it('are those of each caller, many at once', async () => {
+    const limiter = made();
+    const users = Array.from({ length: 400 }, (_, i) =>
+      ['user', `u${i % 100}`]);
+    await Promise.all(users.slice(0, 100).map((user) => limiter.reset(user)));
+    const answers = await Promise.all(users.map((user) =>
+      limiter.authorize(user)));
+    answers.forEach(({ allowed, remaining }, i) => {
+      assert.ok(allowed);
+      assert.equal(remaining, 99 - Math.floor(i / 100));
+    });
+    await limiter.close();
+  });
+
+  it('come by fewer calls than requests, unless told otherwise', async () => {
+    const calls = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(
+      await server.command('INFO', 'commandstats'))?.[1] ?? 0);
+    for (const [shareCalls, most] of [[true, 10], [false, 100]]) {
+      const limiter = made({ shareCalls });
+      await limiter.authorize(['user', 'a']);  // the connection is there
+      const before = await calls();
+      await Promise.all(Array.from({ length: 100 }, (_, i) =>
+        limiter.authorize(['user', `c${i}`])));
+      const after = await calls();
+      assert.ok(after - before <= most, `${after - before} calls`);
+      assert.ok(after - before >= (shareCalls ? 7 : 100));
+      await limiter.close();
+    }
+  });
+
+  it('fail for one alone whose key is foreign', async () => {
+    const limiter = made();
+    await server.command('SET', 'limitree:{user:foreign}', 'x');
+    const users = Array.from({ length: 40 }, (_, i) =>
+      ['user', i === 20 ? 'foreign' : `f${i}`]);
+    const answers = await Promise.allSettled(users.map((user) =>
+      limiter.authorize(user)));
+    answers.forEach(({ status, reason }, i) => {
+      assert.equal(status, i === 20 ? 'rejected' : 'fulfilled');
+      if (i === 20) assert.equal(reason.reason, 'wrongtype');
+    });
+    await server.command('DEL', 'limitree:{user:foreign}');
+    await limiter.close();
+  });
+
+  it('come after the server has forgotten its scripts', async () => {
+    const limiter = made();
+    for (let round = 0; round < 3; ++round) {
+      await server.command('SCRIPT', 'FLUSH');
+      const answers = await Promise.all(Array.from({ length: 50 }, (_, i) =>
+        limiter.authorize(['user', `s${i}`])));
+      assert.ok(answers.every(({ remaining }) => remaining === 99 - round));
+    }
+    await limiter.close();
+  });
+
   it('come from every operation', async () => {
     const limiter = made({ levels: true });
     assert.equal((await limiter.authorize(['job'])).levels[0].policy, 'job');

@@ -32,10 +32,12 @@ struct Channel::Waiter final : Command {
     kExpired,    // in none: by the caller itself
   };
 
-  Waiter(Channel* of, std::string_view command, Monotonic until)
-      : channel(*of), words(command), deadline(until) {}
+  Waiter(Channel* of, std::string_view command, const Joinable& joins,
+         Monotonic until)
+      : channel(*of), words(command), joint(joins), deadline(until) {}
 
   std::string_view bytes() const override { return words; }
+  Joinable joinable() const override { return joint; }
 
   void complete(Outcome result) noexcept override {
     outcome = std::move(result);
@@ -62,6 +64,7 @@ struct Channel::Waiter final : Command {
 
   Channel& channel;
   const std::string_view words;
+  const Joinable joint;
   const Monotonic deadline;
   Waiter* previous = nullptr;
   Waiter* next = nullptr;
@@ -140,8 +143,9 @@ bool Channel::join(std::int32_t callers) {
 }
 
 std::optional<Outcome> Channel::exchange(std::string_view bytes, bool asking,
-                                         Monotonic now, Monotonic deadline) {
-  Waiter me(this, bytes, deadline);
+                                         Monotonic now, Monotonic deadline,
+                                         const Joinable& joinable) {
+  Waiter me(this, bytes, joinable, deadline);
   switch (begin(&me, asking, now)) {
     case Role::kElsewhere:
       return std::nullopt;

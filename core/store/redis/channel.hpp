@@ -39,7 +39,8 @@ class alignas(64) Channel {
   // Nothing if answers are overdue here: another channel may do better.
   // REQUIRES: the caller has joined.
   std::optional<Outcome> exchange(std::string_view bytes, bool asking,
-                                  Monotonic now, Monotonic deadline);
+                                  Monotonic now, Monotonic deadline,
+                                  const Joinable& joinable = {});
 
   // Those of Node.
   void post(std::string_view bytes, Monotonic now);

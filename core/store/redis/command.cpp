@@ -8,14 +8,19 @@ namespace limitree::redis {
 namespace {
 
 // "*3\r\n" or "$3\r\n".
-void append_head(char type, std::size_t number, std::string* out) {
+struct Head {
+  Head(char type, std::size_t number) {
+    text[0] = type;
+    char* end = std::to_chars(text + 1, text + sizeof text - 2, number).ptr;
+    *end++ = '\r';
+    *end++ = '\n';
+    size = static_cast<std::size_t>(end - text);
+  }
+  std::string_view view() const { return {text, size}; }
+
   char text[24];
-  text[0] = type;
-  char* end = std::to_chars(text + 1, text + sizeof text - 2, number).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  out->append(text, end);
-}
+  std::size_t size;
+};
 
 }  // namespace
 
@@ -46,11 +51,11 @@ void append_command(std::initializer_list<std::string_view> words,
 }
 
 void append_array(std::size_t words, std::string* out) {
-  append_head('*', words, out);
+  out->append(Head('*', words).view());
 }
 
 void append_word(std::string_view word, std::string* out) {
-  append_head('$', word.size(), out);
+  out->append(Head('$', word.size()).view());
   out->append(word);
   out->append("\r\n");
 }
@@ -61,6 +66,11 @@ void append_word(std::int64_t number, std::string* out) {
       std::to_chars(digits, digits + sizeof digits, number).ptr;
   append_word(std::string_view(digits, static_cast<std::size_t>(end - digits)),
               out);
+}
+
+void end_word(std::size_t start, std::string* out) {
+  out->insert(start, Head('$', out->size() - start).view());
+  out->append("\r\n");
 }
 
 }  // namespace limitree::redis

@@ -5,6 +5,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -37,6 +38,15 @@ struct Outcome {
   static Outcome lost(Fate fate, Trouble trouble, std::string detail);
 };
 
+struct Script;
+
+// What a call needs to be made together with others of the same script.
+struct Joinable {
+  const Script* script = nullptr;  // for several; null: it cannot be
+  std::string_view keys;           // the words of its keys
+  std::size_t key_count = 0;
+};
+
 // One command in the queue of a Connection.
 class Command {
  public:
@@ -44,6 +54,9 @@ class Command {
 
   // The command in RESP; borrowed, unchanged until complete() is called.
   virtual std::string_view bytes() const = 0;
+
+  // The same for a call of several; as long as bytes().
+  virtual Joinable joinable() const { return {}; }
 
   // Called exactly once, from within a member function of the Connection it
   // was pushed to, which it must not call back.  Must not throw.
@@ -58,6 +71,9 @@ void append_command(std::initializer_list<std::string_view> words,
 void append_array(std::size_t words, std::string* out);  // *3\r\n
 void append_word(std::string_view word, std::string* out);
 void append_word(std::int64_t number, std::string* out);
+
+// Makes a word of all that stands in *out from `start` on.
+void end_word(std::size_t start, std::string* out);
 
 }  // namespace limitree::redis
 

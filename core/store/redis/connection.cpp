@@ -10,17 +10,14 @@
 #include <utility>
 
 #include "store/redis/dialer.hpp"
-#include "store/redis/expected.hpp"
 #include "store/redis/greeting.hpp"
-#include "store/redis/outbox.hpp"
+#include "store/redis/pipeline.hpp"
 #include "store/redis/reader.hpp"
 #include "store/redis/stream.hpp"
 
 namespace limitree::redis {
 
 namespace {
-
-constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
 
 // Read by one call of recv().
 constexpr std::size_t kReceiveSize = std::size_t{16} << 10U;
@@ -64,20 +61,21 @@ class Connection::Impl {
   bool wants_write() const {
     if (!stream_) return dialer_ && dialer_->wants_write();
     return !hello_.empty() || stream_->pending() > 0 ||
-           (ready() && !outbox_.empty());
+           (ready() && !pipeline_.is_idle());
   }
 
   bool ready() const { return state_ == State::kReady; }
   bool closed() const { return state_ == State::kClosed; }
   Trouble trouble() const { return trouble_; }
   const std::string& detail() const { return detail_; }
-  std::size_t in_flight() const { return in_flight_; }
+  std::size_t in_flight() const { return pipeline_.in_flight(); }
   std::size_t unsent() const {
-    return hello_.size() + outbox_.size() + (stream_ ? stream_->pending() : 0);
+    return hello_.size() + pipeline_.unsent() +
+           (stream_ ? stream_->pending() : 0);
   }
 
   void push(Command* command, bool asking);
-  bool abandon(const Command* command);
+  bool abandon(const Command* command) { return pipeline_.abandon(command); }
   void flush();
   void run(std::string_view taken);
   void close(Trouble trouble, std::string detail);
@@ -116,11 +114,8 @@ class Connection::Impl {
   std::optional<Stream> stream_;
   std::optional<Greeting> greeting_;
   Reader reader_;
-  Outbox hello_;   // the greeting
-  Outbox outbox_;  // commands
-  ExpectedQueue expected_;
-  Reply no_asking_;  // the error that ASKING before the next one got
-  std::size_t in_flight_ = 0;
+  Outbox hello_;  // the greeting
+  Pipeline pipeline_;
   std::int64_t last_traffic_ns_ = 0;
   std::array<char, kReceiveSize> received_;
 };
@@ -156,51 +151,24 @@ void Connection::Impl::push(Command* command, bool asking) {
         Outcome::lost(Outcome::Fate::kNotSent, trouble_, detail_));
     return;
   }
-  if (asking) {
-    const std::uint64_t begin = outbox_.end();
-    outbox_.tail()->append(kAsking);
-    expected_.push({nullptr, true, begin, outbox_.end()});
-  }
-  const std::uint64_t begin = outbox_.end();
-  outbox_.tail()->append(command->bytes());
-  expected_.push({command, false, begin, outbox_.end()});
-  ++in_flight_;
-}
-
-bool Connection::Impl::abandon(const Command* command) {
-  Expected* const found = std::find_if(
-      expected_.begin(), expected_.end(),
-      [command](const Expected& one) { return one.command == command; });
-  if (found == expected_.end()) return false;
-  // ASKING and its command belong together.
-  const bool asks = found != expected_.begin() && found[-1].asking;
-  Expected* const first = asks ? found - 1 : found;
-  if (first->begin < outbox_.sent()) {
-    found->command = nullptr;
-    return true;
-  }
-  const std::uint64_t size = found->end - first->begin;
-  outbox_.take_back(first->begin, found->end);
-  for (Expected* later = found + 1; later != expected_.end(); ++later) {
-    later->begin -= size;
-    later->end -= size;
-  }
-  expected_.erase(first, found + 1);
-  --in_flight_;
-  return false;
+  pipeline_.push(command, asking);
 }
 
 void Connection::Impl::flush() {
   if (!stream_) return;
+  if (ready() && pipeline_.outbox()->empty()) pipeline_.join();
   look_before_sending();
-  if (!closed() && send(&hello_) && ready()) send(&outbox_);
+  if (closed() || !send(&hello_) || !ready()) return;
+  while (send(pipeline_.outbox()) && !closed() && pipeline_.has_gathered()) {
+    pipeline_.join();
+  }
 }
 
 // What is written to a connection that the server has closed is lost without
 // our knowing whether it was carried out.  Where that may be, to look first
 // costs a system call, and saves the command.
 void Connection::Impl::look_before_sending() {
-  if (!ready() || outbox_.empty() || expected_.front().begin < outbox_.sent()) {
+  if (!ready() || pipeline_.outbox()->empty() || pipeline_.has_sent()) {
     return;  // nothing to send, or an answer is due anyway
   }
   if (coarse_ns() - last_traffic_ns_ > kIdleNs) receive();
@@ -266,22 +234,10 @@ void Connection::Impl::deliver(Reply reply) {
     }
     return;
   }
-  if (expected_.empty() || expected_.front().end > outbox_.sent()) {
+  if (pipeline_.expects_reply()) {
+    pipeline_.answer(std::move(reply));
+  } else {
     refuse(*reply);
-    return;
-  }
-  const Expected expected = expected_.front();
-  expected_.pop();
-  if (expected.asking) {
-    if (reply->type == REDIS_REPLY_ERROR) no_asking_ = std::move(reply);
-    return;
-  }
-  --in_flight_;
-  // The command was sent on again, to where it came from: that would go round
-  // and round, and nobody would learn that a right is missing.
-  if (no_asking_ != nullptr) reply = std::move(no_asking_);
-  if (expected.command != nullptr) {
-    expected.command->complete(Outcome::answered(std::move(reply)));
   }
 }
 
@@ -306,14 +262,7 @@ void Connection::Impl::close(Trouble trouble, std::string detail) {
   trouble_ = trouble;
   detail_ = std::move(detail);
   let_go();
-  const std::uint64_t sent = outbox_.sent();
-  for (const Expected& expected : std::exchange(expected_, {})) {
-    if (expected.command == nullptr) continue;
-    const bool seen = expected.begin < sent;
-    expected.command->complete(
-        Outcome::lost(seen ? Outcome::Fate::kUnknown : Outcome::Fate::kNotSent,
-                      trouble_, detail_));
-  }
+  pipeline_.fail(trouble_, detail_);
 }
 
 // Says nothing to the server, so it may be done for a copy of the socket, too.
@@ -321,7 +270,6 @@ void Connection::Impl::let_go() {
   dialer_.reset();
   stream_.reset();
   hello_ = {};
-  in_flight_ = 0;
 }
 
 void Connection::Impl::abandon_after_fork() {
@@ -331,8 +279,7 @@ void Connection::Impl::abandon_after_fork() {
   trouble_ = Trouble::kCancelled;
   detail_ = "the connection is the parent's";
   let_go();
-  expected_ = {};
-  outbox_ = {};
+  pipeline_ = {};
 }
 
 // ---- Connection -------------------------------------------------------------

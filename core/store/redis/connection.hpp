@@ -5,7 +5,8 @@
 // It never waits: whoever owns it watches fd() and calls run().  Commands may
 // be pushed from the first moment; they are sent in one write when the greeting
 // (AUTH, SELECT, CLIENT SETNAME) has been accepted.  Replies complete commands
-// in the order of pushing.
+// in the order of pushing, but that those of one script may pass those of
+// another where several are sent as one: see gathering.hpp.
 //
 // Not for several threads at once.
 

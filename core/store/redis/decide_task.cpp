@@ -72,6 +72,15 @@ Task::Step DecideTask::send(Operation operation, LevelSet levels,
   return {Step::Kind::kSend};
 }
 
+// In a cluster the keys of several callers lie in several slots.
+Joinable DecideTask::joinable() const {
+  if (with_text_ || !settings_.share_calls ||
+      settings_.url.topology == Topology::kCluster) {
+    return {};
+  }
+  return call_.joinable();
+}
+
 Task::Step DecideTask::answered(Outcome outcome) {
   if (outcome.trouble != Trouble::kNone) return retry(outcome);
   return refunding_ ? give_back() : decided(*outcome.reply);

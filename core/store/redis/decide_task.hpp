@@ -36,6 +36,7 @@ class DecideTask final : public Task {
   Step resumed() override { return {Step::Kind::kSend}; }
   std::string_view bytes() const override { return bytes_; }
   const Target& target() const override { return retry_.target(); }
+  Joinable joinable() const override;
 
   // Why there are no verdicts.
   Status take_status() { return std::move(status_); }

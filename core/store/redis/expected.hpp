@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
-#include "store/redis/command.hpp"
+#include "store/redis/joint.hpp"
 
 namespace limitree::redis {
 
@@ -16,16 +18,17 @@ struct Expected {
   bool asking;          // to the ASKING before the next one
   std::uint64_t begin;  // where the bytes that it answers lie in the Outbox
   std::uint64_t end;
+  std::unique_ptr<Joint> joint;  // the command, if it is one
 };
 
 class ExpectedQueue {
  public:
   bool empty() const { return first_ == all_.size(); }
-  const Expected& front() const { return all_[first_]; }
+  Expected& front() { return all_[first_]; }
   Expected* begin() { return all_.data() + first_; }
   Expected* end() { return all_.data() + all_.size(); }
 
-  void push(const Expected& expected) { all_.push_back(expected); }
+  void push(Expected expected) { all_.push_back(std::move(expected)); }
 
   void pop() {
     ++first_;

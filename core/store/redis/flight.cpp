@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "store/redis/drive.hpp"
@@ -98,7 +99,7 @@ void Flight::add(std::unique_ptr<AsyncTask> task, Monotonic deadline) {
   proceed(job, job->task->start());
 }
 
-Flight::Tasks Flight::work() {
+void Flight::work(Tasks* finished) {
   do {
     while (Job* const job = answered_.pop()) settle(job);
     checked();
@@ -106,7 +107,9 @@ Flight::Tasks Flight::work() {
     flush();
   } while (!answered_.empty());
   set_timer();
-  return std::exchange(finished_, {});
+  finished->insert(finished->end(), std::move_iterator(finished_.begin()),
+                   std::move_iterator(finished_.end()));
+  finished_.clear();
 }
 
 // ---- tasks -----------------------------------------------------------------

@@ -28,13 +28,13 @@ class Flight {
   Flight(const Flight&) = delete;
   Flight& operator=(const Flight&) = delete;
 
-  // One run: read() first, then add() what is new, then work(), which returns
+  // One run: read() first, then add() what is new, then work(), which appends
   // what has finished.
   void read();
   void add(std::unique_ptr<AsyncTask> task, Monotonic deadline);
-  Tasks work();
+  void work(Tasks* finished);
 
-  // Whether the task was under way; it is returned by the next work().
+  // Whether the task was under way; the next work() hands it back.
   bool cancel(AsyncTask* task);
   Tasks cancel_all();
 

@@ -25,6 +25,7 @@ struct Flight::Job final : Command {
   explicit Job(Flight* of) : flight(*of), deadline(this), soon(this) {}
 
   std::string_view bytes() const override { return task->bytes(); }
+  Joinable joinable() const override { return task->joinable(); }
 
   void complete(Outcome result) noexcept override {
     outcome = std::move(result);

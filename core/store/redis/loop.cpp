@@ -1,8 +1,5 @@
 #include "store/redis/loop.hpp"
 
-#include <algorithm>
-#include <iterator>
-
 #include "store/redis/flight.hpp"
 
 namespace limitree::redis {
@@ -42,18 +39,22 @@ void Loop::start(std::unique_ptr<AsyncTask> task, Monotonic deadline) {
                            : Status(Code::kStoreUnavailable,
                                     "no descriptor left for the event loop");
   }
-  Flight::Tasks tasks;
-  tasks.push_back(std::move(task));
-  hand_back(std::move(tasks));
+  hand_back({&task, 1});
 }
 
-void Loop::run() { hand_back(turn()); }
+void Loop::run() {
+  Flight::Tasks finished = std::move(spare_finished_);
+  turn(&finished);
+  hand_back(finished);
+  finished.clear();
+  spare_finished_ = std::move(finished);
+}
 
-Flight::Tasks Loop::turn() {
+void Loop::turn(Flight::Tasks* finished) {
   const std::lock_guard run_lock(run_mutex_);
   {
     const std::lock_guard lock(start_mutex_);
-    if (poller_ == nullptr || poller_->fd() == -1) return {};
+    if (poller_ == nullptr || poller_->fd() == -1) return;
   }
   if (flight_ == nullptr) {
     flight_ =
@@ -61,23 +62,22 @@ Flight::Tasks Loop::turn() {
   }
   // Takes back the wake-up before it takes what that was for.
   flight_->read();
-  std::vector<Started> started;
+  std::vector<Started> started = std::move(spare_started_);
   {
     const std::lock_guard lock(start_mutex_);
     started.swap(started_);
     woken_ = false;
   }
-  Flight::Tasks cancelled;
   for (Started& one : started) {
     if (one.cancelled) {
-      cancelled.push_back(std::move(one.task));
+      finished->push_back(std::move(one.task));
     } else {
       flight_->add(std::move(one.task), one.deadline);
     }
   }
-  Flight::Tasks finished = flight_->work();
-  std::move(cancelled.begin(), cancelled.end(), std::back_inserter(finished));
-  return finished;
+  started.clear();
+  spare_started_ = std::move(started);
+  flight_->work(finished);
 }
 
 void Loop::cancel(AsyncTask* task) {
@@ -104,10 +104,10 @@ void Loop::close() {
     flight_.reset();
     poller_.reset();
   }
-  hand_back(std::move(tasks));
+  hand_back(tasks);
 }
 
-void Loop::hand_back(Flight::Tasks tasks) {
+void Loop::hand_back(std::span<std::unique_ptr<AsyncTask>> tasks) {
   if (!tasks.empty()) finished_(tasks);
 }
 

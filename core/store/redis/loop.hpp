@@ -90,8 +90,8 @@ class Loop {
   };
 
   int fd_locked();
-  std::vector<std::unique_ptr<AsyncTask>> turn();
-  void hand_back(std::vector<std::unique_ptr<AsyncTask>> tasks);
+  void turn(std::vector<std::unique_ptr<AsyncTask>>* finished);
+  void hand_back(std::span<std::unique_ptr<AsyncTask>> tasks);
 
   Router* const router_;
   const Settings& settings_;
@@ -100,6 +100,10 @@ class Loop {
 
   std::mutex run_mutex_;  // taken before start_mutex_
   std::unique_ptr<Flight> flight_;
+
+  // Empty: their memory, for the next run().
+  std::vector<Started> spare_started_;
+  std::vector<std::unique_ptr<AsyncTask>> spare_finished_;
 
   std::mutex start_mutex_;
   std::unique_ptr<Poller> poller_;  // goes only when both mutexes are held

@@ -40,8 +40,8 @@ Channel* Node::join(std::uint64_t silent) {
   }
 }
 
-Outcome Node::exchange(std::string_view bytes, bool asking,
-                       Monotonic deadline) {
+Outcome Node::exchange(std::string_view bytes, bool asking, Monotonic deadline,
+                       const Joinable& joinable) {
   const Monotonic started = Clock::now();
   // That is the caller's doing, and says nothing of the server.
   if (started >= deadline) return timed_out(false);
@@ -50,10 +50,10 @@ Outcome Node::exchange(std::string_view bytes, bool asking,
     return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
                          "not tried, the last attempts failed");
   }
-  Outcome outcome = attempt(bytes, asking, started, deadline);
+  Outcome outcome = attempt(bytes, asking, started, deadline, joinable);
   Monotonic now = Clock::now();
   if (is_stale(outcome) && now < deadline) {
-    outcome = attempt(bytes, asking, now, deadline);
+    outcome = attempt(bytes, asking, now, deadline, joinable);
     now = Clock::now();
   }
   report(outcome, now - started, now, &health_, traffic_);
@@ -61,7 +61,7 @@ Outcome Node::exchange(std::string_view bytes, bool asking,
 }
 
 Outcome Node::attempt(std::string_view bytes, bool asking, Monotonic now,
-                      Monotonic deadline) {
+                      Monotonic deadline, const Joinable& joinable) {
   std::uint64_t silent = 0;  // channels where answers are overdue
   for (;;) {
     Channel* const channel = join(silent);
@@ -71,7 +71,7 @@ Outcome Node::attempt(std::string_view bytes, bool asking, Monotonic now,
                            "answers are overdue");
     }
     std::optional<Outcome> outcome =
-        channel->exchange(bytes, asking, now, deadline);
+        channel->exchange(bytes, asking, now, deadline, joinable);
     channel->leave();
     if (outcome) return std::move(*outcome);
     for (std::size_t i = 0; i < channels_.size(); ++i) {

@@ -45,7 +45,8 @@ class Node {
   // Sends `bytes` and waits for the answer, until `deadline` at the latest.
   // May be called from any thread.  Reports to health() what it found.
   // kNotSent with kBackoff, at once, if health() says not to try.
-  Outcome exchange(std::string_view bytes, bool asking, Monotonic deadline);
+  Outcome exchange(std::string_view bytes, bool asking, Monotonic deadline,
+                   const Joinable& joinable = {});
 
   // Sends `bytes` and does not wait, unless an earlier one is still to be
   // answered.  A connection is made, and the answer read, by whatever call
@@ -69,7 +70,7 @@ class Node {
  private:
   Channel* join(std::uint64_t silent);
   Outcome attempt(std::string_view bytes, bool asking, Monotonic now,
-                  Monotonic deadline);
+                  Monotonic deadline, const Joinable& joinable);
 
   const Endpoint endpoint_;
   const Login& login_;

@@ -54,7 +54,8 @@ Outcome Runner::send(const Task& task, Monotonic deadline) {
       return Clock::now() >= deadline ? timed_out(false)
                                       : no_route(router_->discovery_failure());
     }
-    Outcome outcome = node->exchange(task.bytes(), target.asking, deadline);
+    Outcome outcome =
+        node->exchange(task.bytes(), target.asking, deadline, task.joinable());
     const bool again = router_->learn(node, target, outcome);
     check(node);
     if (!again || routes == kMaxRoutes ||

@@ -25,6 +25,10 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 // More than any bucket holds, and than a TAT can be away: about 300 years.
 constexpr std::int64_t kEndlessSeconds = 10'000'000'000;
 
+// Room for the call that most requests make: what is a little larger is none of
+// the blocks that glibc hands out and takes back at once.
+constexpr std::size_t kUsualCall = 119;
+
 constexpr Instant kFirstInstant{};
 constexpr Instant kLastInstant = Instant::max() - kMaxBurstOffset;
 
@@ -109,15 +113,17 @@ void append_now(const Now& now, std::string* out) {
   append_word(ns % kSecond, out);
 }
 
-void append_keys(const Plan& plan, const Families& families,
-                 std::string_view prefix, std::string* out) {
+// Returns where in *out the first of them starts.
+std::size_t append_keys(const Plan& plan, const Families& families,
+                        std::string_view prefix, std::string* out) {
   append_word(static_cast<std::int64_t>(families.members().size()), out);
-  std::string key;
+  const std::size_t first = out->size();
   for (const Families::Member& member : families.members()) {
-    key.clear();
-    append_key(plan, member.family, prefix, &key);
-    append_word(key, out);
+    const std::size_t start = out->size();
+    append_key(plan, member.family, prefix, out);
+    end_word(start, out);
   }
+  return first;
 }
 
 // Appends the number of each family's levels and their fields, and what
@@ -125,16 +131,15 @@ void append_keys(const Plan& plan, const Families& families,
 template <typename AppendMore>
 void append_fields(const Plan& plan, const Families& families, std::string* out,
                    AppendMore append_more) {
-  std::string field;
   std::size_t at = 0;
   for (const Families::Member& member : families.members()) {
     append_word(std::int64_t{member.levels}, out);
     const std::uint32_t* const levels = families.levels().data() + at;
     at += member.levels;
     for (std::uint32_t i = 0; i < member.levels; ++i) {
-      field.clear();
-      append_field(plan, member.family, plan.levels[levels[i]], &field);
-      append_word(field, out);
+      const std::size_t start = out->size();
+      append_field(plan, member.family, plan.levels[levels[i]], out);
+      end_word(start, out);
     }
     for (std::uint32_t i = 0; i < member.levels; ++i) {
       append_more(plan.levels[levels[i]]);
@@ -208,14 +213,13 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   if (!status.ok()) return status;
   const Families families(plan, levels);
   const bool plain = all_plain(plan, levels);
+  evalsha_.reserve(kUsualCall);
   const Script* const special =
-      now.has_value() ? nullptr : special_script(plan, families);
+      now.has_value() ? nullptr : special_script(plan, families, &evalsha_);
   script_ = special != nullptr ? special
             : plain            ? &decide_script()
                                : &mixed_script();
 
-  first_key_.clear();
-  append_key(plan, families.members()[0].family, prefix, &first_key_);
   eval_.clear();
   evalsha_.clear();
   words_ = 3 + families.members().size();
@@ -228,7 +232,8 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   append_word("EVALSHA", &evalsha_);
   append_word(script_->sha1, &evalsha_);
   arguments_ = evalsha_.size();
-  append_keys(plan, families, prefix, &evalsha_);
+  keys_ = append_keys(plan, families, prefix, &evalsha_);
+  key_count_ = families.members().size();
   if (special != nullptr) return {};
   append_word(name_of(plan.operation), &evalsha_);
   append_now(now, &evalsha_);
@@ -244,6 +249,12 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   return {};
 }
 
+Joinable Call::joinable() const {
+  if (script_->several == nullptr) return {};
+  return {script_->several.get(), std::string_view(evalsha_).substr(keys_),
+          key_count_};
+}
+
 std::string_view Call::eval() const {
   if (eval_.empty()) {
     append_array(words_, &eval_);
@@ -253,8 +264,6 @@ std::string_view Call::eval() const {
   }
   return eval_;
 }
-
-std::string_view Call::first_key() const { return first_key_; }
 
 Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
                         bool* charged, Usages* usages) {

@@ -58,9 +58,7 @@ class Call {
   // EVALSHA, or EVAL with the text of the script.
   std::string_view evalsha() const { return evalsha_; }
   std::string_view eval() const;  // made when asked for
-
-  // The key that decides the slot.
-  std::string_view first_key() const;
+  Joinable joinable() const;
 
   // Sets level.debt of `levels`, as it was before the call, or level.usage, and
   // *charged to whether the script wrote anything.  kStoreProtocol, and nothing
@@ -73,9 +71,10 @@ class Call {
  private:
   std::string evalsha_;
   mutable std::string eval_;
-  std::string first_key_;
   const Script* script_ = nullptr;
   std::size_t arguments_ = 0;  // where in evalsha_ they start
+  std::size_t keys_ = 0;       // likewise; their number comes before them
+  std::size_t key_count_ = 0;
   std::size_t words_ = 0;
 };
 

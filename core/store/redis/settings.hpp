@@ -41,6 +41,7 @@ struct Settings {
   Duration timeout = std::chrono::milliseconds(50);  // of a whole call
   std::int32_t connections = 4;  // per node, for blocking callers
   bool low_latency = false;      // spin before sleeping in a blocking call
+  bool share_calls = true;       // several requests in one call of a script
 };
 
 }  // namespace limitree::redis

@@ -30,7 +30,30 @@ local now = t[1] * 1e6 + t[2]
 )";
 
 constexpr std::string_view kReadFamily = R"(
-local r<k> = call('HMGET', KEYS[<k>], ':'<fields>)
+local r<k> = call('HMGET', <key>, ':'<fields>)
+)";
+
+// For several requests, of which one that fails must not end the others.
+constexpr std::string_view kHeadOfSeveral = R"(
+local sub, format, string = string.sub, string.format, string
+local call, try = redis.call, redis.pcall
+local t = call('TIME')
+local now = t[1] * 1e6 + t[2]
+local allowed = '+ ' .. t[1] .. ' ' .. t[2] .. '000 '
+local denied = '- ' .. t[1] .. ' ' .. t[2] .. '000 '
+local function decide(<keys>)
+)";
+constexpr std::string_view kTryFamily = R"(
+local r<k> = try('HMGET', <key>, ':'<fields>)
+if r<k>.err then return r<k> end
+)";
+constexpr std::string_view kTailOfSeveral = R"(
+end
+local replies = {}
+for i = 1, #KEYS, <families> do
+  replies[#replies + 1] = decide(<arguments>)
+end
+return replies
 )";
 
 constexpr std::string_view kReadLevel = R"(
@@ -41,7 +64,7 @@ if v<i> then
     local u = sub(v<i>, 1, -4) + 0
     if u >= now then u<i>, o<i> = u, o end
   elseif #v<i> > 18 or not string.find(v<i>, '^%d+$') then
-    return redis.error_reply('WRONGTYPE a field of ' .. KEYS[<k>] ..
+    return redis.error_reply('WRONGTYPE a field of ' .. <key> ..
       ' holds no time')
   end
 else
@@ -64,22 +87,22 @@ if o<i> >= 1000 then u<i>, o<i> = u<i> + 1, o<i> - 1000 end
 constexpr std::string_view kWriteFamily = R"(
 horizon = r<k>[1]
 if horizon and latest + 2e6 <= horizon * 1e6 then
-  call('HSET', KEYS[<k>]<set>)
+  call('HSET', <key><set>)
 else
-  if horizon and call('HLEN', KEYS[<k>]) > <fields> then
-    local all = call('HGETALL', KEYS[<k>])
+  if horizon and call('HLEN', <key>) > <fields> then
+    local all = call('HGETALL', <key>)
     for i = 1, #all, 2 do
       local f, v = all[i], all[i + 1]
       if f ~= ':' and not string.find(f, '!', 1, true) and
         string.find(v, '^%d+$') and
         (#v < 19 or #v == 19 and sub(v, 1, -4) + 0 < now) then
-        call('HDEL', KEYS[<k>], f)
+        call('HDEL', <key>, f)
       end
     end
   end
   local life = 2 * math.ceil((latest - now) / 1e6) + 2
-  call('HSET', KEYS[<k>], ':', t[1] + life<set>)
-  call('EXPIRE', KEYS[<k>], life)
+  call('HSET', <key>, ':', t[1] + life<set>)
+  call('EXPIRE', <key>, life)
 end
 )";
 
@@ -90,11 +113,26 @@ bool is_charged(const Level& level) {
 // Writes a script: everything is read and decided before the first write.
 class Writer {
  public:
-  Writer(const Plan& plan, const Families& families)
-      : plan_(plan), families_(families) {}
+  Writer(const Plan& plan, const Families& families, bool several)
+      : plan_(plan), families_(families), several_(several) {}
 
   std::string write() {
-    append_lua(kHead, {}, &text_);
+    if (several_) {
+      append_lua(kHeadOfSeveral, {{"keys", keys("key", "")}}, &text_);
+      decide();
+      append_lua(kTailOfSeveral,
+                 {{"families", std::to_string(families_.members().size())},
+                  {"arguments", keys("KEYS[i + ", "]")}},
+                 &text_);
+    } else {
+      append_lua(kHead, {}, &text_);
+      decide();
+    }
+    return std::move(text_);
+  }
+
+ private:
+  void decide() {
     each_family([this] { read_family(); });
     each_family([this] { each_level([this] { read_level(); }); });
     text_ += "if ";
@@ -105,10 +143,8 @@ class Writer {
     charged_ = false;
     each_family([this] { write_family(); });
     reply(charged_ ? '+' : '-');
-    return std::move(text_);
   }
 
- private:
   template <typename Body>
   void each_family(Body body) {
     level_ = 0;
@@ -138,26 +174,49 @@ class Writer {
   }
   std::string i() const { return std::to_string(level_ + 1); }
   std::string k() const { return std::to_string(family_ + 1); }
+  std::string key() const {
+    return several_ ? "key" + k() : "KEYS[" + k() + "]";
+  }
+
+  // The families' numbers from 0 on, or from 1 if `behind` is empty.
+  std::string keys(const std::string& before, const std::string& behind) const {
+    std::string list;
+    for (std::size_t k = 0; k < families_.members().size(); ++k) {
+      if (k > 0) list += ", ";
+      list += before;
+      list += std::to_string(behind.empty() ? k + 1 : k);
+      list += behind;
+    }
+    return list;
+  }
 
   void read_family() {
     std::string fields;
     each_level([&] { fields += ", " + field(); });
-    append_lua(kReadFamily, {{"k", k()}, {"fields", fields}}, &text_);
+    append_lua(several_ ? kTryFamily : kReadFamily,
+               {{"k", k()}, {"key", key()}, {"fields", fields}}, &text_);
   }
 
   void read_level() {
     append_lua(kReadLevel,
-               {{"i", i()}, {"k", k()}, {"j", std::to_string(place_ + 2)}},
+               {{"i", i()},
+                {"k", k()},
+                {"key", key()},
+                {"j", std::to_string(place_ + 2)}},
                &text_);
   }
 
   // Each time anew: one long concatenation costs less than two.
   void reply(char flag) {
-    text_ += "return '";
-    text_ += flag;
-    text_ += " ' .. t[1] .. ' ' .. t[2] .. '000";
+    if (several_) {
+      text_ += flag == '+' ? "return allowed" : "return denied";
+    } else {
+      text_ += "return '";
+      text_ += flag;
+      text_ += " ' .. t[1] .. ' ' .. t[2] .. '000 '";
+    }
     for (std::size_t i = 1; i <= families_.levels().size(); ++i) {
-      text_ += (i > 1 ? " .. ' " : " ") + ("' .. v" + std::to_string(i));
+      text_ += (i > 1 ? " .. ' ' .. v" : " .. v") + std::to_string(i);
     }
     text_ += '\n';
   }
@@ -198,6 +257,7 @@ class Writer {
     charged_ = true;
     append_lua(kWriteFamily,
                {{"k", k()},
+                {"key", key()},
                 {"set", set},
                 {"fields", std::to_string(member().levels + 1)}},
                &text_);
@@ -205,6 +265,7 @@ class Writer {
 
   const Plan& plan_;
   const Families& families_;
+  const bool several_;
   std::string text_;
   std::size_t family_ = 0;  // where each_family() and each_level() are
   std::size_t level_ = 0;
@@ -228,11 +289,11 @@ bool is_common(const Plan& plan, const Families& families) {
 }
 
 // All that a text is made of, in fewer bytes.
-std::string signature_of(const Plan& plan, const Families& families) {
-  std::string out;
-  out.reserve(256);
-  const auto number = [&out](std::int64_t value) {
-    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+void write_signature(const Plan& plan, const Families& families,
+                     std::string* out) {
+  out->clear();
+  const auto number = [out](std::int64_t value) {
+    out->append(reinterpret_cast<const char*>(&value), sizeof value);
   };
   std::size_t at = 0;
   for (const Families::Member& member : families.members()) {
@@ -244,11 +305,10 @@ std::string signature_of(const Plan& plan, const Families& families) {
       number(limit.rate.capacity);
       number(level.cost);
       number(is_charged(level));
-      append_field(plan, member.family, level, &out);
-      out.push_back('\0');  // which append_segment() never writes
+      append_field(plan, member.family, level, out);
+      out->push_back('\0');  // which append_segment() never writes
     }
   }
-  return out;
 }
 
 // A table that only grows, so that it needs no lock.
@@ -266,7 +326,7 @@ class Scripts {
           count_.fetch_sub(1, std::memory_order_relaxed);
           return nullptr;
         }
-        mine = new Entry{signature, Script(make())};
+        mine = new Entry{signature, make()};
       }
       if (found == nullptr && slots_[at].compare_exchange_strong(
                                   found, mine, std::memory_order_acq_rel)) {
@@ -298,20 +358,31 @@ class Scripts {
 Script::Script(std::string script)
     : text(std::move(script)), sha1(sha1_hex(text)) {}
 
-std::string special_text(const Plan& plan, const Families& families) {
-  if (is_special_window(plan, families)) return window_text(plan, families);
-  return is_common(plan, families) ? Writer(plan, families).write() : "";
+std::string special_text(const Plan& plan, const Families& families,
+                         bool several) {
+  if (is_special_window(plan, families)) {
+    return several ? "" : window_text(plan, families);
+  }
+  if (!is_common(plan, families)) return "";
+  return Writer(plan, families, several).write();
 }
 
-const Script* special_script(const Plan& plan, const Families& families) {
+const Script* special_script(const Plan& plan, const Families& families,
+                             std::string* scratch) {
   static Scripts scripts;
   if (is_special_window(plan, families)) {
-    return scripts.get(window_signature(plan, families),
-                       [&] { return window_text(plan, families); });
+    write_window_signature(plan, families, scratch);
+    return scripts.get(*scratch,
+                       [&] { return Script(window_text(plan, families)); });
   }
   if (!is_common(plan, families)) return nullptr;
-  return scripts.get(signature_of(plan, families),
-                     [&] { return Writer(plan, families).write(); });
+  write_signature(plan, families, scratch);
+  return scripts.get(*scratch, [&] {
+    Script script(Writer(plan, families, false).write());
+    script.several =
+        std::make_unique<Script>(Writer(plan, families, true).write());
+    return script;
+  });
 }
 
 }  // namespace limitree::redis

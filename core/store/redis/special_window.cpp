@@ -242,16 +242,17 @@ bool is_special_window(const Plan& plan, const Families& families) {
          limit.charge == Charge::kAllOrNothing && has_script(limit, ceiling);
 }
 
-std::string window_signature(const Plan& plan, const Families& families) {
+void write_window_signature(const Plan& plan, const Families& families,
+                            std::string* out) {
   const Level& level = level_of(plan, families);
-  std::string out = algorithm_suffix(level.limit->algorithm);
+  *out = algorithm_suffix(level.limit->algorithm);
   for (const std::int64_t number :
        {period_of(*level.limit), level.cost,
         ceiling_of(*level.limit, plan.pressure),
         level.limit->rules->bucket / kMicrosecond}) {
-    out.append(reinterpret_cast<const char*>(&number), sizeof number);
+    out->append(reinterpret_cast<const char*>(&number), sizeof number);
   }
-  return out += field_of(plan, families);
+  *out += field_of(plan, families);
 }
 
 std::string window_text(const Plan& plan, const Families& families) {

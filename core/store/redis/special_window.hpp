@@ -17,8 +17,10 @@ namespace limitree::redis {
 // always is.
 bool is_special_window(const Plan& plan, const Families& families);
 
-// All that the text is made of, in fewer bytes.  REQUIRES: there is one.
-std::string window_signature(const Plan& plan, const Families& families);
+// Sets *out to all that the text is made of, in fewer bytes.  REQUIRES: there
+// is one.
+void write_window_signature(const Plan& plan, const Families& families,
+                            std::string* out);
 std::string window_text(const Plan& plan, const Families& families);
 
 }  // namespace limitree::redis

@@ -51,6 +51,7 @@ class Task {
   // What kSend sends, and to whom; until the next call of a function above.
   virtual std::string_view bytes() const = 0;
   virtual const Target& target() const = 0;
+  virtual Joinable joinable() const { return {}; }  // of bytes(); see Command
 };
 
 }  // namespace limitree::redis

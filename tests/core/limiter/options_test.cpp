@@ -34,6 +34,7 @@ TEST(SetOption, SetsWhatItNames) {
                                 {"prefix", "app:"},
                                 {"client_name", "web-1"},
                                 {"low_latency", "on"},
+                                {"share_calls", "off"},
                                 {"on_store_error", "local"},
                                 {"local_share", "1/8"},
                                 {"deny_cache", "off"},
@@ -54,6 +55,7 @@ TEST(SetOption, SetsWhatItNames) {
   EXPECT_EQ(redis.login.client_name, "web-1");
   EXPECT_EQ(redis.sentinel_login.client_name, "web-1");
   EXPECT_TRUE(redis.low_latency);
+  EXPECT_FALSE(redis.share_calls);
   EXPECT_EQ(options.on_store_error, OnStoreError::kLocal);
   EXPECT_EQ(options.local_share, (Share{1, 8}));
   EXPECT_FALSE(options.deny_cache);
@@ -145,7 +147,8 @@ TEST(SetOption, RefusesSharesThatAreNone) {
 }
 
 TEST(SetOption, RefusesWordsThatMeanNothing) {
-  for (const char* name : {"deny_cache", "low_latency", "tls_verify"}) {
+  for (const char* name :
+       {"deny_cache", "low_latency", "share_calls", "tls_verify"}) {
     for (const char* value : {"", "yes", "true", "1", "ON", "on "}) {
       EXPECT_EQ(refusal(name, value), std::string(name) + ": must be on or off")
           << value;

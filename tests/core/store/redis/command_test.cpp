@@ -42,6 +42,17 @@ TEST(Command, CanBeWrittenWordByWord) {
             "$19\r\n9223372036854775807\r\n");
 }
 
+TEST(Command, WordsMayBeMadeInPlace) {
+  std::string out = "before";
+  const std::size_t start = out.size();
+  out += "a word of";
+  out += " pieces";
+  end_word(start, &out);
+  EXPECT_EQ(out, "before$16\r\na word of pieces\r\n");
+  end_word(out.size(), &out);
+  EXPECT_EQ(out, "before$16\r\na word of pieces\r\n$0\r\n\r\n");
+}
+
 TEST(Outcome, OfAReply) {
   const Outcome outcome = Outcome::answered(reply_of(":7\r\n"));
   EXPECT_EQ(outcome.fate, Outcome::Fate::kAnswered);

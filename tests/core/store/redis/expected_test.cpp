@@ -10,7 +10,9 @@ namespace limitree::redis {
 namespace {
 
 // The place of a reply serves as its mark.
-Expected mark(std::uint64_t number) { return {nullptr, false, number, 0}; }
+Expected mark(std::uint64_t number) {
+  return {nullptr, false, number, 0, nullptr};
+}
 
 std::vector<std::uint64_t> marks_of(ExpectedQueue* queue) {
   std::vector<std::uint64_t> marks;

@@ -34,7 +34,9 @@ void fill(const Limit& limit, std::string_view caller, std::string_view action,
 }
 
 const Script* script_of(const Plan& plan) {
-  return special_script(plan, Families(plan, ScriptStore::all_levels(plan)));
+  std::string scratch;
+  return special_script(plan, Families(plan, ScriptStore::all_levels(plan)),
+                        &scratch);
 }
 
 const Script* script_of(const Limit& limit, std::string_view caller = "alex",
@@ -160,6 +162,38 @@ TEST(SpecialScript, IsMadeOnceWhateverTheThreads) {
   for (std::thread& thread : threads) thread.join();
   for (const std::vector<const Script*>& one : made) EXPECT_EQ(one, made[0]);
   EXPECT_NE(made[0].front(), nullptr);
+}
+
+// One whose key holds something else does not take others with it, nor what
+// they are charged.
+TEST(SpecialScript, ForSeveralFailsForOneAlone) {
+  const RedisServer server;
+  ScriptStore store(server);
+  const Limit limit = limit_of(std::chrono::hours(1), 1);
+  server.cli({"SET", "limitree:{user:bob}", "foreign"});
+  server.cli({"HSET", "limitree:{user:carol}", "trade", "foreign"});
+  Plan plan(Operation::kAuthorize);
+  fill(limit, "alex", "trade", &plan);
+  const Script* const script = script_of(plan);
+  ASSERT_NE(script, nullptr);
+  ASSERT_NE(script->several, nullptr);
+  const Reply reply = store.send_words(
+      {"EVAL", script->several->text, "5", "limitree:{user:alex}",
+       "limitree:{user:bob}", "limitree:{user:carol}", "limitree:{user:dave}",
+       "limitree:{user:alex}"});
+  ASSERT_EQ(reply->type, REDIS_REPLY_ARRAY) << reply->str;
+  ASSERT_EQ(reply->elements, 5u);
+  const auto part = [&](std::size_t i) {
+    return std::string_view(reply->element[i]->str, reply->element[i]->len);
+  };
+  EXPECT_TRUE(part(0).starts_with("+ "));
+  EXPECT_EQ(reply->element[1]->type, REDIS_REPLY_ERROR);
+  EXPECT_TRUE(part(1).starts_with("WRONGTYPE ")) << part(1);
+  EXPECT_EQ(reply->element[2]->type, REDIS_REPLY_ERROR);
+  EXPECT_TRUE(part(2).starts_with("WRONGTYPE a field of ")) << part(2);
+  EXPECT_TRUE(part(3).starts_with("+ "));
+  EXPECT_TRUE(part(4).starts_with("- "));
+  EXPECT_EQ(server.cli({"HEXISTS", "limitree:{user:dave}", "trade"}), "1");
 }
 
 // The last test of this file, for it uses up what the process may have.
