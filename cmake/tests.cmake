@@ -26,6 +26,22 @@ else()
       ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1)
 endif()
 
+# What a program that is not sanitized must load before all else if it is to
+# load a module that is: the sanitizer, and the C++ library that it looks into.
+set(LIMITREE_PRELOAD)
+if(LIMITREE_SANITIZE MATCHES address)
+  set(libraries libasan.so libstdc++.so)
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    set(libraries libclang_rt.asan-${CMAKE_SYSTEM_PROCESSOR}.so libstdc++.so)
+  endif()
+  foreach(library ${libraries})
+    execute_process(
+      COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${library}
+      OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
+    string(APPEND LIMITREE_PRELOAD "${path} ")
+  endforeach()
+endif()
+
 function(_limitree_test_target out source)
   string(REGEX REPLACE "\\.[a-z]+$" "" name ${source})
   string(REPLACE "/" "_" target ${name})

@@ -22,50 +22,67 @@ double* write_answer(const Answer& answer, const Pending& pending,
                       to + kDecisionSize);
 }
 
-std::unique_ptr<Pending> pending_of(const Answer& answer) {
-  return std::unique_ptr<Pending>(static_cast<Pending*>(answer.request));
-}
-
-}  // namespace
-
-void deliver(Native& native, std::vector<Answer> answers) {
-  Environment& environment = native.environment();
-  if (environment.is_ending()) {
-    for (const Answer& answer : answers) {
-      pending_of(answer);
-      native.end_request();
-    }
-    return;
+// Answers on their way.  Who waits for those that are left in the end is gone
+// with the thread, which may be told to end at any moment.
+class Outgoing {
+ public:
+  Outgoing(Native& native, std::span<const Answer> answers)
+      : native_(native), answers_(answers) {}
+  ~Outgoing() {
+    while (!is_empty()) take();
   }
+  Outgoing(const Outgoing&) = delete;
+  Outgoing& operator=(const Outgoing&) = delete;
+
+  bool is_empty() const { return next_ == answers_.size(); }
+  const Answer& front() const { return answers_[next_]; }
+
+  // Takes the first one, whose request is over.
+  std::unique_ptr<Pending> take() {
+    native_.end_request();
+    return std::unique_ptr<Pending>(
+        static_cast<Pending*>(answers_[next_++].request));
+  }
+
+ private:
+  Native& native_;
+  const std::span<const Answer> answers_;
+  std::size_t next_ = 0;
+};
+
+void deliver(Native& native, Outgoing* answers) {
+  Environment& environment = native.environment();
   double* const first = environment.numbers() + kInputSize;
   const double* const last = environment.numbers() + kArraySize - kMaxAnswer;
-  for (std::size_t next = 0; next < answers.size();) {
+  while (!answers->is_empty()) {
     const Napi::HandleScope scope(environment.env());
     Napi::Array errors = Napi::Array::New(environment.env());
     double* to = first;
     std::size_t count = 0;
-    for (; next < answers.size() && to <= last; ++next, ++count) {
-      const Answer& answer = answers[next];
+    for (; !answers->is_empty() && to <= last; ++count) {
+      const Answer& answer = answers->front();
       if (answer.status < 0) {
         errors.Set(errors.Length(),
                    environment.error_value(answer.status, answer.reason,
                                            answer.messages));
       }
-      to = write_answer(answer, *pending_of(answer), &native.policies(), to);
-      native.end_request();
+      to = write_answer(answer, *answers->take(), &native.policies(), to);
     }
     environment.call_deliver(count, errors);
   }
 }
 
-void deliver_from_loop(Native& native, std::vector<Answer> answers) {
+}  // namespace
+
+void deliver(Native& native, std::span<const Answer> answers) {
+  Outgoing outgoing(native, answers);
+  if (!native.environment().is_ending()) deliver(native, &outgoing);
+}
+
+void deliver_from_loop(Native& native, std::span<const Answer> answers) {
   if (answers.empty()) return;
-  if (native.environment().is_ending()) {
-    deliver(native, std::move(answers));
-    return;
-  }
-  native.environment().run_from_loop(
-      [&] { deliver(native, std::move(answers)); });
+  Outgoing outgoing(native, answers);
+  native.environment().run_from_loop([&] { deliver(native, &outgoing); });
 }
 
 }  // namespace limitree::node

@@ -5,7 +5,7 @@
 #define LIMITREE_NODE_DELIVERY_HPP
 
 #include <memory>
-#include <vector>
+#include <span>
 
 #include "engine.hpp"
 #include "native.hpp"
@@ -20,10 +20,10 @@ struct Pending {
 
 // Hands out `answers` from within a call of JavaScript's: who waits goes on
 // when that call is over.  Throws Napi::Error.
-void deliver(Native& native, std::vector<Answer> answers);
+void deliver(Native& native, std::span<const Answer> answers);
 
 // The same from the event loop, where they go on at once.
-void deliver_from_loop(Native& native, std::vector<Answer> answers);
+void deliver_from_loop(Native& native, std::span<const Answer> answers);
 
 }  // namespace limitree::node
 

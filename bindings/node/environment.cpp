@@ -15,13 +15,6 @@ Environment::Environment(Napi::Env env)
   napi_add_async_cleanup_hook(env_, end, this, &hook_);
 }
 
-Environment::~Environment() {
-  // What the thread takes with it anyway, but not from in here.
-  make_error_.SuppressDestruct();
-  deliver_.SuppressDestruct();
-  array_.SuppressDestruct();
-}
-
 Environment& Environment::of(napi_env env) {
   return *Napi::Env(env).GetInstanceData<Environment>();
 }

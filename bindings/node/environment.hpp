@@ -24,7 +24,6 @@ class Native;
 class Environment {
  public:
   explicit Environment(Napi::Env env);
-  ~Environment();
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 

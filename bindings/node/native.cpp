@@ -41,7 +41,11 @@ void Native::release() {
 void Native::run_loop() {
   const std::shared_ptr<Native> keep = shared_from_this();
   limitree_loop_run(engine_->get());
-  deliver_from_loop(*this, std::exchange(*answers_, {}));
+  std::vector<Answer> answers = std::move(spare_);
+  answers.swap(*answers_);
+  deliver_from_loop(*this, answers);
+  answers.clear();
+  spare_ = std::move(answers);
 }
 
 const char* Native::begin_request() {

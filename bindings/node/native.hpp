@@ -58,6 +58,7 @@ class Native : public std::enable_shared_from_this<Native> {
   Environment& environment_;
   std::shared_ptr<Engine> engine_;  // null: released
   const Answers answers_;
+  std::vector<Answer> spare_;  // empty: its memory, for the next answers
   const bool is_remote_;
   bool is_closed_ = false;
   std::size_t pool_calls_ = 0;

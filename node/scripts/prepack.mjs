@@ -22,9 +22,15 @@ if (!existsSync(join(ROOT, 'node', 'dist', 'index.mjs'))) {
   refuse('node/dist is missing');
 }
 const prebuilds = join(ROOT, 'prebuilds');
-if (!existsSync(prebuilds) || readdirSync(prebuilds).length === 0) {
-  refuse('there is no native module in prebuilds');
+const platforms = existsSync(prebuilds) ? readdirSync(prebuilds).sort() : [];
+if (platforms.length === 0) refuse('there is no native module in prebuilds');
+for (const name of platforms) {
+  if (!existsSync(join(prebuilds, name, 'limitree.node'))) {
+    refuse(`prebuilds/${name} has no limitree.node`);
+  }
 }
+// What was compiled earlier is packed, too: to be seen by who packs.
+console.error(`prepack: native modules for ${platforms.join(', ')}`);
 const place = join(ROOT, 'node', 'headers');
 rmSync(place, { recursive: true, force: true });
 for (const [name, files] of Object.entries(HEADERS)) {

@@ -130,6 +130,8 @@ export interface StoreOptions {
   /** How connections call themselves. */
   readonly clientName?: string | undefined;
   readonly lowLatency?: boolean | undefined;
+  /** Whether requests that wait at the same time share calls to Redis. */
+  readonly shareCalls?: boolean | undefined;
   /** What is decided when the store fails. */
   readonly onStoreError?: 'raise' | 'allow' | 'deny' | 'local' | undefined;
   /** This process's part of every limit under `onStoreError: 'local'`. */
@@ -150,9 +152,9 @@ export interface StoreOptions {
 
 const OPTIONS: readonly (keyof StoreOptions)[] = [
   'store', 'maxBuckets', 'timeout', 'connections', 'prefix', 'clientName',
-  'lowLatency', 'onStoreError', 'localShare', 'denyCache', 'denyCacheSize',
-  'nearLimit', 'tlsCaFile', 'tlsCertFile', 'tlsKeyFile', 'tlsServerName',
-  'tlsVerify', 'sentinelUsername', 'sentinelPassword'];
+  'lowLatency', 'shareCalls', 'onStoreError', 'localShare', 'denyCache',
+  'denyCacheSize', 'nearLimit', 'tlsCaFile', 'tlsCertFile', 'tlsKeyFile',
+  'tlsServerName', 'tlsVerify', 'sentinelUsername', 'sentinelPassword'];
 
 /** Names and values in turn, as the core takes them. */
 export function textOfOptions(options: object): string[] {

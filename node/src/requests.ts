@@ -309,8 +309,13 @@ export class Requests {
     const withLevels = options.levels ?? this.#withLevels;
     return ask(() => {
       this.#write(operation, options, paths);
-      numbers.set(sizes, at.INPUT_SIZE);
-      this.#native.start(...segments);
+      if (sizes.length > 0) numbers.set(sizes, at.INPUT_SIZE);
+      if (segments.length === 3) {
+        // Spread out, they would be copied once more.
+        this.#native.start(segments[0]!, segments[1]!, segments[2]!);
+      } else {
+        this.#native.start(...segments);
+      }
     }, withLevels, this.#names, options.signal);
   }
 }

@@ -118,13 +118,16 @@ describe('clientIp', () => {
   });
 
   it('frees what it has made', () => {
+    // A sanitizer finds leaks itself, and keeps for a while what was freed.
+    const isSanitized = Boolean(process.env.LIMITREE_SANITIZED);
     const before = process.memoryUsage().rss;
     const networks = Array.from({ length: 2000 }, (_, i) =>
       `10.${i >> 8}.${i & 255}.0/24`);
-    for (let i = 0; i < 400; ++i) {
+    for (let i = 0; i < (isSanitized ? 40 : 400); ++i) {
       clientIp({ trustedProxies: networks }).of('10.0.0.1');
       if (i % 20 === 0) global.gc();
     }
-    assert.ok(process.memoryUsage().rss - before < 64 << 20);
+    const grown = process.memoryUsage().rss - before;
+    assert.ok(isSanitized || grown < 64 << 20, `grew by ${grown} bytes`);
   });
 });

@@ -8,6 +8,7 @@ import {
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
+import { platform } from '../../node/dist/platform.js';
 import { Packed, ROOT } from './packed.mjs';
 import { run } from './run.mjs';
 
@@ -153,8 +154,7 @@ describe('without a module for this machine', () => {
     await assert.rejects(
       run(process.execPath, ['-e', program], { cwd: app, env }),
       /broken\.node: .*(header|short)/);
-    const [platform] = readdirSync(prebuilds);
-    copyFileSync(join(prebuilds, platform, 'limitree.node'), file);
+    copyFileSync(join(prebuilds, platform(), 'limitree.node'), file);
     await run(process.execPath, ['-e', program], { cwd: app, env });
   });
 });

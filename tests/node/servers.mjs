@@ -39,14 +39,27 @@ export class RedisServer {
 
   /** Starts it, again after kill() too, and waits until it answers. */
   async start(...options) {
+    // Without the sanitizer that this process may have.
+    const { LD_PRELOAD, ...env } = process.env;
     this.#process = spawn('redis-server', [
       '--port', '0', '--unixsocket', this.path, '--save', '',
-      '--dir', this.#folder, ...options], { stdio: 'ignore' });
+      '--dir', this.#folder, ...options], { stdio: 'ignore', env });
     for (let i = 0; i < 1000; ++i) {
       if (await answers(this.path)) return this;
       await sleep(10);
     }
     throw new Error('redis-server does not answer');
+  }
+
+  /** Has it carry out a command with a short reply, which is returned. */
+  async command(...words) {
+    const socket = createConnection(this.path);
+    const text = words.map((word) =>
+      `$${Buffer.byteLength(word)}\r\n${word}\r\n`);
+    socket.write(`*${words.length}\r\n${text.join('')}`);
+    const [reply] = await once(socket, 'data');
+    socket.destroy();
+    return reply.toString();
   }
 
   signal(name) {

@@ -87,8 +87,9 @@ type Flags<T> = Readonly<Record<keyof T, true>>;
 /** The compiler sees that none is forgotten. */
 const STORE: Flags<StoreOptions> = {
   store: true, maxBuckets: true, timeout: true, connections: true, prefix: true,
-  clientName: true, lowLatency: true, onStoreError: true, localShare: true,
-  denyCache: true, denyCacheSize: true, nearLimit: true, tlsCaFile: true,
+  clientName: true, lowLatency: true, shareCalls: true, onStoreError: true,
+  localShare: true, denyCache: true, denyCacheSize: true, nearLimit: true,
+  tlsCaFile: true,
   tlsCertFile: true, tlsKeyFile: true, tlsServerName: true, tlsVerify: true,
   sentinelUsername: true, sentinelPassword: true,
 };
