@@ -60,13 +60,13 @@ def wheel(sdist, tmp_path_factory):
     with tarfile.open(sdist) as archive:
         archive.extractall(folder)
     sources = next(folder.iterdir())
-    # As deep as the other build and with its flags, so that ccache, where it
-    # is, knows what comes out.
+    # As deep as the other build, with its flags and its compiler, so that ccache,
+    # where it is, knows what comes out.
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
         "--no-deps", "--no-index", "--wheel-dir", folder,
         "--config-settings=build-dir=build/wheel",
         "--config-settings=cmake.define.LIMITREE_WERROR=ON", sources,
-        env={"CCACHE_BASEDIR": str(sources)})
+        env={"CC": "cc", "CXX": "c++", "CCACHE_BASEDIR": str(sources)})
     return next(folder.glob("limitree-*.whl"))
 
 
