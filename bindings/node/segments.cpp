@@ -1,5 +1,7 @@
 #include "segments.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace limitree::node {
@@ -119,7 +121,9 @@ const char* Segments::read_other(napi_env env, napi_value value,
     if (!is_whole(number)) {
       return "must be a string or a whole number, is another number";
     }
-  } else if (type != napi_bigint) {
+    return keep(static_cast<std::int64_t>(number), segment);
+  }
+  if (type != napi_bigint) {
     return refuse(type);
   }
   napi_value text;
@@ -127,6 +131,15 @@ const char* Segments::read_other(napi_env env, napi_value value,
     return "cannot be read";
   }
   return read_one(env, text, segment);
+}
+
+const char* Segments::keep(std::int64_t number, limitree_str* segment) {
+  std::array<char, 20> digits;
+  char* const end = std::to_chars(digits.begin(), digits.end(), number).ptr;
+  std::array<char16_t, digits.size()> wide;
+  const auto size = static_cast<std::size_t>(
+      std::copy(digits.data(), end, wide.begin()) - wide.begin());
+  return keep(std::u16string_view(wide.data(), size), segment);
 }
 
 const char* Segments::keep(std::u16string_view text, limitree_str* segment) {

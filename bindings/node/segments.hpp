@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,6 +45,7 @@ class Segments {
  private:
   const char* read_one(napi_env env, napi_value value, limitree_str* segment);
   const char* read_other(napi_env env, napi_value value, limitree_str* segment);
+  const char* keep(std::int64_t number, limitree_str* segment);
   const char* keep(std::u16string_view text, limitree_str* segment);
 
   // Left as they are until read.

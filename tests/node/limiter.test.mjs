@@ -103,11 +103,18 @@ describe('the operations', () => {
     assert.deepEqual(decision.headers(), {});
   });
 
-  it('take whole numbers for their digits', () => {
+  it('take whole numbers for their digits', async () => {
     const limiter = made();
     limiter.authorizeSync(['user', 42, 'trade']);
     limiter.authorizeSync(['user', 42n, 'trade']);
     assert.equal(limiter.authorizeSync(['user', '42', 'trade']).remaining, 3);
+    for (const number of [0, -0, -7, Number.MAX_SAFE_INTEGER,
+                          Number.MIN_SAFE_INTEGER]) {
+      await limiter.reset(['user', number, 'trade']);
+      limiter.authorizeSync(['user', number, 'trade']);
+      assert.equal(limiter.authorizeSync(['user', `${number}`, 'trade'])
+        .remaining, 4, String(number));
+    }
   });
 
   it('tell callers apart whose names are no ASCII, or long', () => {
