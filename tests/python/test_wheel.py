@@ -60,8 +60,8 @@ def wheel(sdist, tmp_path_factory):
     with tarfile.open(sdist) as archive:
         archive.extractall(folder)
     sources = next(folder.iterdir())
-    # As deep as the other build, with its flags and its compiler, so that ccache,
-    # where it is, knows what comes out.
+    # As deep as the other build, with its flags and its compiler, so that
+    # ccache, where it is, knows what comes out.
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
         "--no-deps", "--no-index", "--wheel-dir", folder,
         "--config-settings=build-dir=build/wheel",
