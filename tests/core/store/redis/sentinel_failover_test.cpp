@@ -151,7 +151,7 @@ TEST(Sentinel, FollowsAPrimaryThatSteppedDown) {
   const int primary = fixture.await_primary(0);
   EXPECT_TRUE(load.recovers()) << load.last_trouble();
   await("the old primary to be a replica",
-        [&] { return fixture.server(0).cli({"ROLE"}).rfind("slave", 0) == 0; });
+        [&] { return fixture.role(0) == "slave"; });
   EXPECT_TRUE(load.recovers()) << load.last_trouble();
   load.stop();
   EXPECT_LT(load.overrun(), kGrace);

@@ -106,18 +106,20 @@ std::string SentinelFixture::url() const {
 }
 
 // A server that becomes a replica breaks off every connection.
-bool SentinelFixture::says_primary(std::size_t server) const {
-  if (servers_[server]->pid() == 0 || suspended_[server]) return false;
+std::string SentinelFixture::role(int server) const {
+  const auto i = static_cast<std::size_t>(server);
+  if (servers_[i]->pid() == 0 || suspended_[i]) return "";
   try {
-    return servers_[server]->cli({"ROLE"}).starts_with("master\n");
+    const std::string text = servers_[i]->cli({"ROLE"});
+    return text.substr(0, text.find('\n'));
   } catch (const std::runtime_error&) {
-    return false;
+    return "";
   }
 }
 
 bool SentinelFixture::is_primary(int server) const {
+  if (role(server) != "master") return false;
   const auto i = static_cast<std::size_t>(server);
-  if (!says_primary(i)) return false;
   const std::string port = "\n" + std::to_string(servers_[i]->port());
   const auto votes = std::count_if(
       sentinels_.begin(), sentinels_.end(),

@@ -48,6 +48,10 @@ class SentinelFixture {
   // Waits until there is a primary other than `old`, which may be -1.
   int await_primary(int old) const;
 
+  // "master" or "slave"; empty if the server breaks off, as one does that
+  // becomes a replica, or is not there.
+  std::string role(int server) const;
+
   void suspend(int server);
   void resume(int server);
 
@@ -55,7 +59,6 @@ class SentinelFixture {
   void start_servers();
   void start_sentinels();
   bool knows_everybody(const RedisServer& sentinel) const;
-  bool says_primary(std::size_t server) const;
   bool is_primary(int server) const;
 
   const SentinelFixtureOptions options_;
