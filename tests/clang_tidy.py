@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -33,20 +34,29 @@ def fingerprint_of_all(tool):
     return digest.digest()
 
 
-def list_commands(build):
-    """Returns the files to look at, each with its compile command."""
+# It would look at all that is precompiled, whatever a file includes of it.
+PRECOMPILED = re.compile(r"-Xclang -include(-pch)? -Xclang \S+ ")
+
+
+def list_commands(build, folder):
+    """Returns the files to look at, each with its compile command.
+
+    Writes the commands to `folder` as well, where clang-tidy finds them.
+    """
     commands = json.loads((build / "compile_commands.json").read_text())
     found = {}
     for entry in commands:
+        entry["command"] = PRECOMPILED.sub("", entry["command"])
         path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        if any(ROOT / folder in path.parents for folder in FOLDERS):
+        if any(ROOT / name in path.parents for name in FOLDERS):
             found.setdefault(path, entry["command"])
+    (folder / "compile_commands.json").write_text(json.dumps(commands))
     return found
 
 
-def look_at(tool, build, path, stamp):
+def look_at(tool, folder, path, stamp):
     """Returns what clang-tidy says about `path`; "" if it is content."""
-    run = subprocess.run([tool, "--quiet", "-p", str(build), str(path)],
+    run = subprocess.run([tool, "--quiet", "-p", str(folder), str(path)],
                          capture_output=True, text=True, check=False)
     if run.returncode == 0:
         stamp.touch()
@@ -60,11 +70,11 @@ def main():
     stamps.mkdir(exist_ok=True)
     common = fingerprint_of_all(tool)
     jobs = []
-    for path, command in list_commands(build).items():
+    for path, command in list_commands(build, stamps).items():
         seen = common + command.encode() + path.read_bytes()
         stamp = stamps / hashlib.sha256(seen).hexdigest()
         if not stamp.exists():
-            jobs.append((tool, build, path, stamp))
+            jobs.append((tool, stamps, path, stamp))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         said = [text for text in pool.map(lambda job: look_at(*job), jobs)
                 if text]
