@@ -71,6 +71,11 @@ async function measureHot() {
         sum += limiter.authorizeSync(['one', 'alex']).remaining;
       }
     },
+    'authorizeSync, 1 level, a number': () => {
+      for (let i = 0; i < calls; ++i) {
+        sum += limiter.authorizeSync(['one', 4711]).remaining;
+      }
+    },
     'authorizeSync, 2 levels': () => {
       for (let i = 0; i < calls; ++i) {
         sum += limiter.authorizeSync(['user', 'alex', 'trade']).remaining;

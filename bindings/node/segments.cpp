@@ -1,8 +1,9 @@
 #include "segments.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <system_error>
+#include <utility>
 
 namespace limitree::node {
 
@@ -134,12 +135,14 @@ const char* Segments::read_other(napi_env env, napi_value value,
 }
 
 const char* Segments::keep(std::int64_t number, limitree_str* segment) {
-  std::array<char, 20> digits;
-  char* const end = std::to_chars(digits.begin(), digits.end(), number).ptr;
-  std::array<char16_t, digits.size()> wide;
-  const auto size = static_cast<std::size_t>(
-      std::copy(digits.data(), end, wide.begin()) - wide.begin());
-  return keep(std::u16string_view(wide.data(), size), segment);
+  char* const to = text_.data() + used_;
+  const auto [end, error] =
+      std::to_chars(to, text_.data() + text_.size(), number);
+  if (error != std::errc()) return keep_long(std::to_string(number), segment);
+  const auto size = static_cast<std::size_t>(end - to);
+  used_ += size;
+  *segment = {to, size};
+  return nullptr;
 }
 
 const char* Segments::keep(std::u16string_view text, limitree_str* segment) {
@@ -154,12 +157,17 @@ const char* Segments::keep(std::u16string_view text, limitree_str* segment) {
     *segment = {to, text.size()};
     return nullptr;
   }
-  auto utf8 = std::make_unique<std::string>();
-  if (!append_utf8(text, utf8.get())) {
+  std::string utf8;
+  if (!append_utf8(text, &utf8)) {
     return "has a surrogate that stands alone: it is no text";
   }
-  *segment = {utf8->data(), utf8->size()};
-  longs_.push_back(std::move(utf8));
+  return keep_long(std::move(utf8), segment);
+}
+
+const char* Segments::keep_long(std::string text, limitree_str* segment) {
+  const std::string& kept =
+      *longs_.emplace_back(std::make_unique<std::string>(std::move(text)));
+  *segment = {kept.data(), kept.size()};
   return nullptr;
 }
 

@@ -47,6 +47,7 @@ class Segments {
   const char* read_other(napi_env env, napi_value value, limitree_str* segment);
   const char* keep(std::int64_t number, limitree_str* segment);
   const char* keep(std::u16string_view text, limitree_str* segment);
+  const char* keep_long(std::string text, limitree_str* segment);
 
   // Left as they are until read.
   std::array<char, 512> text_;

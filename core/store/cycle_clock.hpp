@@ -22,10 +22,10 @@ class CycleClock {
   static CycleClock& of_process();
 
   // Time since the machine was started, the time it was suspended included.
-  // Runs steadily to some tens of nanoseconds on one thread; two threads may
-  // see each other's time up to a few microseconds off, for the counter does
-  // not wait for what was read before it.  May be called from any thread and in
-  // the child of a fork().
+  // Goes back by some hundred nanoseconds at most on one thread; two threads
+  // may see each other's time up to a few microseconds off, for the counter
+  // does not wait for what was read before it.  May be called from any thread
+  // and in the child of a fork().
   Duration now() {
 #if defined(__x86_64__)
     // A counter that lags behind the anchor's gives a huge difference.  The

@@ -117,6 +117,18 @@ describe('the operations', () => {
     }
   });
 
+  it('take a number behind names that are long', () => {
+    let node = { limits: [0, 1, 60] };
+    for (let i = 0; i < 5; ++i) node = { children: { '*': node } };
+    const limiter = made({ limits: { schema: { a: node } } });
+    const long = 'x'.repeat(126);
+    const path = ['a', long, long, long, long];
+    for (const number of [1234567890123456, 123456789012345]) {
+      assert.ok(limiter.authorizeSync([...path, number]).allowed);
+      assert.ok(limiter.authorizeSync([...path, `${number}`]).limited);
+    }
+  });
+
   it('tell callers apart whose names are no ASCII, or long', () => {
     const limiter = made({ limits: `
 schema: {user: {children: {"*": {limits: [0, 1, 60]}}}}` });

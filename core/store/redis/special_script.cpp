@@ -118,11 +118,11 @@ class Writer {
 
   std::string write() {
     if (several_) {
-      append_lua(kHeadOfSeveral, {{"keys", keys("key", "")}}, &text_);
+      append_lua(kHeadOfSeveral, {{"keys", keys("key", 1, "")}}, &text_);
       decide();
       append_lua(kTailOfSeveral,
                  {{"families", std::to_string(families_.members().size())},
-                  {"arguments", keys("KEYS[i + ", "]")}},
+                  {"arguments", keys("KEYS[i + ", 0, "]")}},
                  &text_);
     } else {
       append_lua(kHead, {}, &text_);
@@ -178,13 +178,14 @@ class Writer {
     return several_ ? "key" + k() : "KEYS[" + k() + "]";
   }
 
-  // The families' numbers from 0 on, or from 1 if `behind` is empty.
-  std::string keys(const std::string& before, const std::string& behind) const {
+  // A list with the number of each family in it, counted from `first` on.
+  std::string keys(const std::string& before, std::size_t first,
+                   const std::string& behind) const {
     std::string list;
     for (std::size_t k = 0; k < families_.members().size(); ++k) {
       if (k > 0) list += ", ";
       list += before;
-      list += std::to_string(behind.empty() ? k + 1 : k);
+      list += std::to_string(first + k);
       list += behind;
     }
     return list;
