@@ -143,6 +143,31 @@ void require(bool holds, const char* what) {
   std::exit(1);
 }
 
+// One decision, from the making of its command to its answer.
+class Decision final : public AsyncTask, private Task {
+ public:
+  Decision(const Commands& commands, int caller)
+      : bytes_(commands.decide(caller)), started(Clock::now()) {}
+
+  Task* task() override { return this; }
+
+ private:
+  Step start() override { return {Step::Kind::kSend, {}}; }
+  Step resumed() override { return {Step::Kind::kDone, {}}; }
+  Step answered(Outcome outcome) override {
+    require(outcome.trouble == Trouble::kNone, "no answer");
+    return {Step::Kind::kDone, {}};
+  }
+  std::string_view bytes() const override { return bytes_; }
+  const Target& target() const override { return target_; }
+
+  const Target target_;
+  const std::string bytes_;
+
+ public:
+  const Clock::time_point started;
+};
+
 // ---- callers that block ----------------------------------------------------
 
 // Lets `threads` threads call for a while.  make(thread) returns what a thread
@@ -202,9 +227,11 @@ Figures bare_hiredis(const RedisServer& server, const Commands& commands,
 Figures node(const RedisServer& server, Node* node, const Commands& commands,
              int threads, double seconds) {
   return block(server, threads, seconds, [&](int thread) {
-    return [node, bytes = commands.decide(thread)](int) {
-      const Outcome outcome =
-          node->exchange(bytes, false, Clock::now() + std::chrono::seconds(5));
+    auto decision = std::make_shared<Decision>(commands, thread);
+    return [node, decision](int) {
+      const Clock::time_point now = Clock::now();
+      Patience patience(now, now + std::chrono::seconds(5));
+      const Outcome outcome = node->exchange(decision->task(), &patience);
       require(outcome.trouble == Trouble::kNone, "no answer");
     };
   });
@@ -214,22 +241,22 @@ void compare_blocking(const RedisServer& server, const Commands& commands,
                       double seconds) {
   Settings settings;
   settings.timeout = std::chrono::seconds(5);
-  Settings spinning = settings;
-  spinning.low_latency = true;
+  Settings sleeping = settings;
+  sleeping.low_latency = LowLatency::kOff;
   Traffic traffic;
   Node ours(
       {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(server.port())},
       settings, settings.login, &traffic);
-  Node spins(ours.endpoint(), spinning, settings.login, &traffic);
+  Node sleeps(ours.endpoint(), sleeping, settings.login, &traffic);
   for (const int threads : {1, 2, 4, 16, 64}) {
     std::vector<Figures> theirs;
     std::vector<Figures> mine;
-    std::vector<Figures> spun;
+    std::vector<Figures> slept;
     for (int round = 0; round < kRounds; ++round) {
       theirs.push_back(bare_hiredis(server, commands, threads, seconds));
       mine.push_back(node(server, &ours, commands, threads, seconds));
       if (threads == 1) {
-        spun.push_back(node(server, &spins, commands, threads, seconds));
+        slept.push_back(node(server, &sleeps, commands, threads, seconds));
       }
     }
     const Figures peer = median_of(theirs);
@@ -237,7 +264,7 @@ void compare_blocking(const RedisServer& server, const Commands& commands,
     std::printf("%d threads that block\n", threads);
     print("hiredis, a connection for each", peer);
     print("limitree, 4 connections", figures);
-    if (threads == 1) print("limitree, low_latency", median_of(spun));
+    if (threads == 1) print("limitree, low_latency off", median_of(slept));
     std::printf("  throughput %.2fx, p50 %.2fx, p99 %.2fx\n",
                 figures.per_second / peer.per_second,
                 figures.p50_us / peer.p50_us, figures.p99_us / peer.p99_us);
@@ -266,31 +293,6 @@ class OneServer final : public Router {
   Node* const node_;
 };
 
-// One decision, from the making of its command to its answer.
-class Decision final : public AsyncTask, private Task {
- public:
-  Decision(const Commands& commands, int caller)
-      : bytes_(commands.decide(caller)), started(Clock::now()) {}
-
-  Task* task() override { return this; }
-
- private:
-  Step start() override { return {Step::Kind::kSend, {}}; }
-  Step resumed() override { return {Step::Kind::kDone, {}}; }
-  Step answered(Outcome outcome) override {
-    require(outcome.trouble == Trouble::kNone, "no answer");
-    return {Step::Kind::kDone, {}};
-  }
-  std::string_view bytes() const override { return bytes_; }
-  const Target& target() const override { return target_; }
-
-  const Target target_;
-  const std::string bytes_;
-
- public:
-  const Clock::time_point started;
-};
-
 Figures loop(const RedisServer& server, Node* node, const Commands& commands,
              int in_flight, double seconds) {
   OneServer router(node);
@@ -305,7 +307,7 @@ Figures loop(const RedisServer& server, Node* node, const Commands& commands,
   const auto start = [&] {
     ++under_way;
     loop->start(std::make_unique<Decision>(commands, ++caller),
-                Clock::now() + settings.timeout);
+                settings.timeout);
   };
   loop = std::make_unique<Loop>(
       &router, settings, &traffic,

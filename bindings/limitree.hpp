@@ -135,6 +135,14 @@ class Text {
   std::string_view view() const {
     return to_view(limitree_text_str(text_.get()));
   }
+  std::vector<std::string> warnings() const {
+    std::vector<std::string> warnings;
+    const std::size_t count = limitree_text_warning_count(text_.get());
+    for (std::size_t i = 0; i < count; ++i) {
+      warnings.emplace_back(limitree_text_warning_at(text_.get(), i));
+    }
+    return warnings;
+  }
 
  private:
   TextHandle text_;
@@ -228,14 +236,17 @@ class Limiter {
   // Forgets those of the deepest node that has limits.
   void reset_leaf(Path path) { forget(path, 1); }
 
-  // `operation` is LIMITREE_AUTHORIZE ...; see limitree_decide.
+  // `operation` is LIMITREE_AUTHORIZE ..., and `parts` has none, or one for
+  // each path, LIMITREE_PART_CHECK ...: see limitree_decide_parts.
   Decision decide(std::int32_t operation, std::span<const limitree_path> paths,
-                  std::span<limitree_level> levels = {}) {
+                  std::span<limitree_level> levels = {},
+                  std::span<const std::int32_t> parts = {}) {
     Decision decision;
-    ErrorHandle error;
-    const limitree_status status =
-        try_decide(operation, paths, levels, &decision, &error);
-    if (status < 0) throw Error::from(status, error.get());
+    check([&](limitree_error** error) {
+      return limitree_decide_parts(get(), operation, paths.data(), parts.data(),
+                                   paths.size(), levels.data(), levels.size(),
+                                   &decision, error);
+    });
     return decision;
   }
 

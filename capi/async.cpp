@@ -17,6 +17,7 @@ using limitree::capi::check_operation;
 using limitree::capi::fill;
 using limitree::capi::guarded;
 using limitree::capi::Levels;
+using limitree::capi::Paths;
 using limitree::capi::Question;
 
 namespace limitree::capi {
@@ -97,7 +98,7 @@ void deliver(limitree_limiter* limiter) {
 struct Call {
   limitree_limiter* limiter;
   std::int32_t operation;
-  std::span<const limitree_path> paths;
+  Paths paths;
   void* request;
   Levels levels;
 };
@@ -152,8 +153,8 @@ limitree_status limitree_authorize_async(limitree_limiter* limiter,
     return limitree_authorize(limiter, path, path_size, cost, decision, error);
   }
   const limitree_path one = {path, path_size, cost};
-  return start({limiter, LIMITREE_AUTHORIZE, {&one, 1}, request, {}}, decision,
-               error);
+  return start({limiter, LIMITREE_AUTHORIZE, {{&one, 1}}, request, {}},
+               decision, error);
 }
 
 limitree_status limitree_decide_async(
@@ -161,14 +162,24 @@ limitree_status limitree_decide_async(
     size_t path_count, void* request, limitree_level* levels,
     size_t level_capacity, limitree_decision* decision,
     limitree_error** error) {
+  return limitree_decide_parts_async(limiter, operation, paths, nullptr,
+                                     path_count, request, levels,
+                                     level_capacity, decision, error);
+}
+
+limitree_status limitree_decide_parts_async(
+    limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
+    const int32_t* parts, size_t path_count, void* request,
+    limitree_level* levels, size_t level_capacity, limitree_decision* decision,
+    limitree_error** error) {
   if (limiter == nullptr || !limiter->limiter.is_remote() ||
       (paths == nullptr && path_count != 0)) {
-    return limitree_decide(limiter, operation, paths, path_count, levels,
-                           level_capacity, decision, error);
+    return limitree_decide_parts(limiter, operation, paths, parts, path_count,
+                                 levels, level_capacity, decision, error);
   }
   return start({limiter,
                 operation,
-                {paths, path_count},
+                {{paths, path_count}, parts},
                 request,
                 {levels, level_capacity}},
                decision, error);
@@ -180,6 +191,15 @@ int limitree_loop_fd(limitree_limiter* limiter) {
     return limiter->limiter.loop_fd();
   } catch (...) {
     return -1;
+  }
+}
+
+void limitree_loop_set_wakeups(limitree_limiter* limiter, int on) {
+  if (limiter == nullptr) return;
+  try {
+    limiter->limiter.set_loop_wakeups(on != 0);
+  } catch (...) {
+    // A lock that cannot be had: the loop is woken once too often.
   }
 }
 

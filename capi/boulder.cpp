@@ -26,10 +26,11 @@ limitree_status limitree_limits_from_boulder(limitree_str defaults,
     if (!second) return null_argument("overrides.data");
     const auto second_name = view(overrides_origin);
     if (!second_name) return null_argument("overrides_origin.data");
+    std::vector<std::string> warnings;
     Result<std::string> text = limitree::limits_from_boulder(
-        {*first, *first_name}, {*second, *second_name});
+        {*first, *first_name}, {*second, *second_name}, &warnings);
     if (!text.ok()) return std::move(text.status());
-    *yaml = new limitree_text{std::move(text.value())};
+    *yaml = new limitree_text{std::move(text.value()), std::move(warnings)};
     return {};
   });
 }

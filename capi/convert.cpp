@@ -21,6 +21,13 @@ static_assert(LIMITREE_SOURCE_DENY ==
 static_assert(LIMITREE_ENFORCE == static_cast<int>(limitree::Mode::kEnforce));
 static_assert(LIMITREE_SHADOW == static_cast<int>(limitree::Mode::kShadow));
 static_assert(LIMITREE_CHECK == static_cast<int>(limitree::Mode::kCheck));
+static_assert(LIMITREE_PART_CHARGE ==
+              static_cast<int>(limitree::Part::kCharge));
+static_assert(LIMITREE_PART_SPEND_IF_FITS ==
+              static_cast<int>(limitree::Part::kSpendIfFits));
+static_assert(LIMITREE_PART_CHECK == static_cast<int>(limitree::Part::kCheck));
+static_assert(LIMITREE_MAX_PATHS == limitree::kMaxPaths);
+static_assert(LIMITREE_MAX_LEVELS == limitree::kMaxLevels);
 
 namespace limitree::capi {
 
@@ -46,6 +53,7 @@ limitree_level to_c(const LevelReport& report) {
   out.retry_after_ns = report.verdict.retry_after.count();
   out.reset_after_ns = report.verdict.reset_after.count();
   out.next_after_ns = report.verdict.next_after.count();
+  out.grows_after_ns = report.grows_after.count();
   out.window_ns = report.window.count();
   out.cost = report.cost;
   out.limited = report.verdict.limited ? 1 : 0;
@@ -58,9 +66,13 @@ limitree_level to_c(const LevelReport& report) {
 
 }  // namespace
 
-Status Question::read(std::span<const limitree_path> paths) {
+Status Question::read(const Paths& from) {
+  const std::span<const limitree_path> paths = from.paths;
   if (paths.empty()) {
     return Status(Code::kInvalidArgument, "at least one path is needed");
+  }
+  if (Status status = check_path_count(paths.size()); !status.ok()) {
+    return status;
   }
   for (const limitree_path& path : paths) {
     Status status = append(path.segments, path.size, &segments_);
@@ -71,6 +83,14 @@ Status Question::read(std::span<const limitree_path> paths) {
   for (const limitree_path& path : paths) {
     asks_.emplace_back(Path(next, path.size), path.cost);
     next += path.size;
+  }
+  for (std::size_t i = 0; from.parts != nullptr && i < paths.size(); ++i) {
+    if (from.parts[i] < LIMITREE_PART_CHARGE ||
+        from.parts[i] > LIMITREE_PART_CHECK) {
+      return Status(Code::kInvalidArgument,
+                    "no part " + std::to_string(from.parts[i]));
+    }
+    asks_[i].part = static_cast<Part>(from.parts[i]);
   }
   return {};
 }
@@ -94,7 +114,9 @@ void fill(const Decision& decision, limitree_decision* out) {
   out->level = decision.binding;
   out->level_count = decision.level_count;
   out->source = static_cast<std::int32_t>(decision.source);
-  for (std::int32_t& field : out->reserved) field = 0;
+  out->reserved_32 = 0;
+  out->binding_reset_after_ns = decision.binding_reset_after.count();
+  out->reserved[0] = 0;
 }
 
 Status check(const limitree_limiter* limiter,

@@ -28,12 +28,18 @@ inline Status append(const limitree_str* path, std::size_t size,
   return {};
 }
 
+// Paths as a C caller passes them, with a part for each, or null.
+struct Paths {
+  std::span<const limitree_path> paths;
+  const std::int32_t* parts = nullptr;
+};
+
 // What a C caller asks for: a path or several, as the core takes them.
 class Question {
  public:
-  // NULL where there must be none is kInvalidArgument.  The strings are
-  // borrowed.
-  Status read(std::span<const limitree_path> paths);
+  // NULL where there must be none, and a part that is none, are
+  // kInvalidArgument.  The strings are borrowed.
+  Status read(const Paths& from);
 
   std::span<const Ask> asks() const { return {asks_.data(), asks_.size()}; }
 

@@ -26,6 +26,7 @@ struct limitree_error {
 
 struct limitree_text {
   std::string text;
+  std::vector<std::string> warnings = {};
 };
 
 namespace limitree::capi {

@@ -70,6 +70,7 @@ limitree_status limitree_limiter_stats(limitree_limiter* limiter,
     stats->max_buckets = core.store.max_buckets;
     stats->store_bytes = core.store.bytes;
     stats->evictions = core.store.evictions;
+    stats->forgotten_limited = core.store.forgotten_limited;
     stats->from_deny_cache = core.totals.from(Source::kDenyCache);
     stats->from_local = core.totals.from(Source::kLocal);
     stats->from_allow = core.totals.from(Source::kAllow);
@@ -188,7 +189,7 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
     if (text == nullptr) return null_argument("text");
     const limitree_path one = {path, path_size, 0};
     Question question;
-    Status status = question.read({&one, 1});
+    Status status = question.read({{&one, 1}});
     if (!status.ok()) return status;
     Result<std::string> explained =
         limiter->limiter.explain(question.asks()[0].path);

@@ -24,14 +24,14 @@ using limitree::capi::fill;
 using limitree::capi::guarded;
 using limitree::capi::Levels;
 using limitree::capi::null_argument;
+using limitree::capi::Paths;
 using limitree::capi::Question;
 using limitree::capi::Segments;
 
 namespace {
 
 Status decide(limitree_limiter* limiter, Operation operation,
-              std::span<const limitree_path> paths, Levels levels,
-              limitree_decision* decision) {
+              const Paths& paths, Levels levels, limitree_decision* decision) {
   if (Status status = check(limiter, decision); !status.ok()) return status;
   Question question;
   if (Status status = question.read(paths); !status.ok()) return status;
@@ -165,13 +165,23 @@ limitree_status limitree_decide(limitree_limiter* limiter, int32_t operation,
                                 limitree_level* levels, size_t level_capacity,
                                 limitree_decision* decision,
                                 limitree_error** error) {
+  return limitree_decide_parts(limiter, operation, paths, nullptr, path_count,
+                               levels, level_capacity, decision, error);
+}
+
+limitree_status limitree_decide_parts(
+    limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
+    const int32_t* parts, size_t path_count, limitree_level* levels,
+    size_t level_capacity, limitree_decision* decision,
+    limitree_error** error) {
   return guarded(error, [&]() -> Status {
     if (Status status = check_operation(operation); !status.ok()) {
       return status;
     }
     if (paths == nullptr && path_count != 0) return null_argument("paths");
     return decide(limiter, static_cast<Operation>(operation),
-                  {paths, path_count}, {levels, level_capacity}, decision);
+                  {{paths, path_count}, parts}, {levels, level_capacity},
+                  decision);
   });
 }
 

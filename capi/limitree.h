@@ -60,6 +60,10 @@ LIMITREE_API const char *limitree_version(void);
 /* LIMITREE_ABI_VERSION of the library found at run time.  Since 0.1. */
 LIMITREE_API int32_t limitree_abi_version(void);
 
+/* The OpenSSL that TLS goes through, found at run time or linked into this
+ * library: "OpenSSL 3.0.17 1 Jul 2025".  Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_openssl_version(void);
+
 /* ---- Values ------------------------------------------------------------- */
 
 /* Borrowed bytes.  A path segment may hold any byte, ':' and '*' included. */
@@ -127,7 +131,9 @@ typedef struct limitree_decision {
   int32_t level;          /* index of the binding level; -1: none */
   int32_t level_count;    /* levels that were checked */
   int32_t source;         /* LIMITREE_SOURCE_STORE ... */
-  int32_t reserved[5];
+  int32_t reserved_32;
+  int64_t binding_reset_after_ns; /* until the binding level is full again */
+  int64_t reserved[1];
 } limitree_decision;
 
 /*
@@ -167,7 +173,10 @@ typedef struct limitree_level {
   int32_t path;           /* index of the first path that met it */
   int32_t soft;           /* 1 if it fits only thanks to the overrun */
   int32_t reserved_32;
-  int64_t reserved[4];
+  int64_t grows_after_ns; /* until `remaining` is larger if nobody else comes,
+                             by the rule of the limit's algorithm; 0 if the
+                             bucket is full */
+  int64_t reserved[3];
 } limitree_level;
 
 /* Bytes that the library made for the caller. */
@@ -175,6 +184,14 @@ typedef struct limitree_text limitree_text;
 
 /* UTF-8, and a terminator after its last byte.  Lives as long as the text. */
 LIMITREE_API limitree_str limitree_text_str(const limitree_text *text);
+
+/* What is worth knowing of that from which it was made, a line each:
+ * "overrides.yaml:7:9: ...".  NULL if `index` is too large.  They live as long
+ * as the text.  Since 0.1. */
+LIMITREE_API size_t limitree_text_warning_count(const limitree_text *text);
+LIMITREE_API const char *limitree_text_warning_at(const limitree_text *text,
+                                                  size_t index);
+
 LIMITREE_API void limitree_text_free(limitree_text *text);
 
 /* ---- Errors ------------------------------------------------------------- */
@@ -235,7 +252,8 @@ LIMITREE_API limitree_status limitree_config_add_limits(limitree_config *config,
  * Turns the two files in which Boulder keeps its rate limits, `defaults` and
  * `overrides`, into the text of a limits.yaml that decides the same: see
  * docs/boulder.md.  LIMITREE_INVALID_CONFIG with a message for each mistake in
- * them; the origins name them in messages.  Since 0.1.
+ * them; the origins name them in messages.  The text has a warning for each
+ * override and default that has no effect.  Since 0.1.
  */
 LIMITREE_API limitree_status limitree_limits_from_boulder(
     limitree_str defaults, limitree_str defaults_origin, limitree_str overrides,
@@ -369,6 +387,13 @@ LIMITREE_API limitree_status limitree_set_pressure(limitree_limiter *limiter,
 
 /* ---- Several paths, and the verdict of each level ------------------------ */
 
+/* The most paths of one request, and the most levels that they may meet: each
+ * path's are counted, also those that another path met before.  More are
+ * answered with LIMITREE_INVALID_ARGUMENT before anything is done.  No path of
+ * a tree has more levels either: such limits are not loaded. */
+#define LIMITREE_MAX_PATHS 4096
+#define LIMITREE_MAX_LEVELS 4096
+
 /* A path, and what is asked for along it. */
 typedef struct limitree_path {
   const limitree_str *segments;
@@ -381,6 +406,15 @@ enum {
   LIMITREE_PEEK = 1,
   LIMITREE_SPEND = 2,
   LIMITREE_REFUND = 3
+};
+
+/* What a request does with the levels of one of its paths, within what their
+ * limits' modes allow.  They have the numbers of the modes that are like them.
+ */
+enum {
+  LIMITREE_PART_CHARGE = 0,        /* they count and are charged */
+  LIMITREE_PART_SPEND_IF_FITS = 1, /* charged if that fits, never deny */
+  LIMITREE_PART_CHECK = 2          /* they count, and are not charged */
 };
 
 /*
@@ -397,6 +431,25 @@ LIMITREE_API limitree_status limitree_decide(
     size_t path_count, limitree_level *levels, size_t level_capacity,
     limitree_decision *decision, limitree_error **error);
 
+/*
+ * The same with a part for each path: `parts` has as many as `paths`, or is
+ * NULL, and then all are charged.  The request is allowed if and only if all
+ * levels fit that count; if it is, all are charged that are to be, but for
+ * those of LIMITREE_PART_SPEND_IF_FITS that do not fit.  A bucket that several
+ * paths reach counts if it does for one of them, and is charged if it is for
+ * one.
+ *
+ * limitree_level.mode tells how a level took part: LIMITREE_SHADOW also if it
+ * neither counted nor was charged, as a limit in mode check does on a path that
+ * only spends.  LIMITREE_PEEK answers as LIMITREE_AUTHORIZE would,
+ * LIMITREE_SPEND charges all but the checked, LIMITREE_REFUND gives back to
+ * them.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_decide_parts(
+    limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
+    const int32_t *parts, size_t path_count, limitree_level *levels,
+    size_t level_capacity, limitree_decision *decision, limitree_error **error);
+
 /* limitree_decide of LIMITREE_AUTHORIZE without verdicts.  Since 0.1. */
 LIMITREE_API limitree_status limitree_authorize_all(limitree_limiter *limiter,
                                                     const limitree_path *paths,
@@ -410,7 +463,8 @@ LIMITREE_API limitree_status limitree_authorize_all(limitree_limiter *limiter,
  * As limitree_authorize, but never blocks.  LIMITREE_OK: *decision is filled
  * and no completion follows (the memory store always answers so).
  * LIMITREE_PENDING: *decision is untouched and exactly one completion carrying
- * `request` will follow, perhaps before this call returns.  Since 0.1.
+ * `request` will follow, from within limitree_loop_run or
+ * limitree_limiter_free, never from within this call.  Since 0.1.
  */
 LIMITREE_API limitree_status
 limitree_authorize_async(limitree_limiter *limiter, const limitree_str *path,
@@ -424,6 +478,13 @@ LIMITREE_API limitree_status limitree_decide_async(
     size_t path_count, void *request, limitree_level *levels,
     size_t level_capacity, limitree_decision *decision, limitree_error **error);
 
+/* The same for limitree_decide_parts.  Since 0.1. */
+LIMITREE_API limitree_status limitree_decide_parts_async(
+    limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
+    const int32_t *parts, size_t path_count, void *request,
+    limitree_level *levels, size_t level_capacity, limitree_decision *decision,
+    limitree_error **error);
+
 /*
  * The library has no thread of its own: blocking calls do their own I/O, and
  * pending asynchronous ones move when the caller's event loop says so.  Watch
@@ -434,6 +495,14 @@ LIMITREE_API limitree_status limitree_decide_async(
  */
 LIMITREE_API int limitree_loop_fd(limitree_limiter *limiter);
 LIMITREE_API void limitree_loop_run(limitree_limiter *limiter);
+
+/*
+ * Whether a call that is started makes the descriptor readable, so that the
+ * loop comes and sends it; 1 at first.  With 0 whoever starts calls also calls
+ * limitree_loop_run, at the end of that turn of the loop and before it waits:
+ * they are sent one turn sooner, and nobody is woken for it.  Since 0.1.
+ */
+LIMITREE_API void limitree_loop_set_wakeups(limitree_limiter *limiter, int on);
 
 /* ---- Looking inside ------------------------------------------------------ */
 
@@ -458,7 +527,8 @@ typedef struct limitree_stats {
   int64_t round_trips;   /* answers of servers */
   int64_t round_trip_ns; /* time until then, summed up */
   int64_t soft;          /* of the allowed: above a capacity, by its overrun */
-  int64_t reserved[13];
+  int64_t forgotten_limited; /* of evictions: buckets that would still deny */
+  int64_t reserved[12];
 } limitree_stats;
 
 /* Takes time in proportion to the memory store's size: about a millisecond

@@ -5,6 +5,7 @@
 
 #include "base/decision.hpp"
 #include "handles.hpp"
+#include "store/redis/tls.hpp"
 
 using limitree::Code;
 
@@ -65,6 +66,10 @@ const char* limitree_version(void) {
 
 int32_t limitree_abi_version(void) { return LIMITREE_ABI_VERSION; }
 
+const char* limitree_openssl_version(void) {
+  return limitree::redis::openssl_version();
+}
+
 const char* limitree_status_name(limitree_status status) {
   switch (status) {
     case LIMITREE_OK:
@@ -109,6 +114,15 @@ void limitree_decision_cell(const limitree_decision* decision,
 limitree_str limitree_text_str(const limitree_text* text) {
   if (text == nullptr) return {"", 0};
   return {text->text.c_str(), text->text.size()};
+}
+
+size_t limitree_text_warning_count(const limitree_text* text) {
+  return text == nullptr ? 0 : text->warnings.size();
+}
+
+const char* limitree_text_warning_at(const limitree_text* text, size_t index) {
+  if (index >= limitree_text_warning_count(text)) return nullptr;
+  return text->warnings[index].c_str();
 }
 
 void limitree_text_free(limitree_text* text) { delete text; }

@@ -33,9 +33,20 @@ if(LIMITREE_SANITIZE)
     target_link_options(limitree_flags INTERFACE -fuse-ld=lld)
   endif()
 else()
+  # What costs less than can be measured: docs/performance.md.
+  include(CheckCXXCompilerFlag)
+  foreach(flag -fcf-protection -mbranch-protection=standard
+               -fstack-clash-protection)
+    string(MAKE_C_IDENTIFIER LIMITREE_HAS${flag} known)
+    check_cxx_compiler_flag("-Werror ${flag}" ${known})
+    if(${known})
+      target_compile_options(limitree_flags INTERFACE ${flag})
+    endif()
+  endforeach()
   target_compile_options(
     limitree_flags
     INTERFACE -fstack-protector-strong
+              $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>
               $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=2>)
   target_link_options(limitree_flags INTERFACE -Wl,-z,relro,-z,now)
 endif()

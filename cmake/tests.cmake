@@ -69,14 +69,15 @@ function(_limitree_compile_quickly target libs)
 endfunction()
 
 # limitree_test(core/tree/tree_test.cpp [more.cpp ...] [LIBS target ...]
-#               [LABELS label ...] [TIMEOUT seconds])
+#               [LABELS label ...] [TIMEOUT seconds] [SERIAL])
+# SERIAL: beside no other test, because it wants all processors itself.
 # GoogleTest over the objects of core.  With LIBS given, those instead.
 function(limitree_test source)
   if(LIMITREE_SANITIZE MATCHES thread
      AND source MATCHES "^(core/base|core/tree|cli)/|allocation")
     return()  # one thread does it all, or operator new is the sanitizer's
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "LIBS;LABELS" ${ARGN})
   _limitree_test_target(target ${source})
   if(NOT ARG_LIBS)
     set(ARG_LIBS limitree_core)
@@ -102,7 +103,8 @@ function(limitree_test source)
     add_test(NAME ${target_name} COMMAND ${target} --gtest_brief=1)
     set_tests_properties(
       ${target_name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600 ENVIRONMENT
-                                "${LIMITREE_TEST_ENVIRONMENT}")
+                                "${LIMITREE_TEST_ENVIRONMENT}" RUN_SERIAL
+                                ${ARG_SERIAL})
     return()
   endif()
   gtest_discover_tests(
@@ -110,7 +112,7 @@ function(limitree_test source)
     TEST_PREFIX "${target_name}."
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
-               "${LIMITREE_TEST_ENVIRONMENT}")
+               "${LIMITREE_TEST_ENVIRONMENT}" RUN_SERIAL ${ARG_SERIAL})
 endfunction()
 
 # limitree_program_test(capi/limitree_test.c [more.c ...] [LIBS target ...]

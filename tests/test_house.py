@@ -8,6 +8,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "capi"))
 import docs_code  # noqa: E402
+import docs_facts  # noqa: E402
 import layering  # noqa: E402
 import source_style  # noqa: E402
 import symbols  # noqa: E402
@@ -139,3 +140,46 @@ def test_symbols_of_a_library():
 ])
 def test_output_shown_in_a_document(shown, output, same):
     assert docs_code.is_like(shown, output) is same
+
+
+ARCHITECTURE = ("| files | what |\n|---|---|\n"
+                "| `core/base/a.hpp`, `b.hpp` | x |\n")
+
+
+def project_with(root, name, text):
+    write(root, "core/base/a.hpp", "")
+    write(root, "core/base/b.hpp", "")
+    write(root, "docs/architecture.md", ARCHITECTURE)
+    write(root, name, text)
+    return root
+
+
+@pytest.mark.parametrize("text", [
+    "`core/base/a.hpp`, `core/base/`, `core/*/b.hpp`",
+    "[other](docs/architecture.md#floors), [far](https://example.org/x)",
+    "```sh\nls `core/none`\n```",
+    "`core` and `bench --filter=x/y` and `other/none`",
+])
+def test_docs_facts_allows(tmp_path, text):
+    assert docs_facts.check(project_with(tmp_path, "README.md", text)) == []
+
+
+@pytest.mark.parametrize("name, text, wrong", [
+    ("README.md", "`core/none.hpp`", "README.md: there is no core/none.hpp"),
+    ("README.md", "[x](docs/none.md)", "README.md: there is no docs/none.md"),
+    ("core/base/c.hpp", "",
+     "docs/architecture.md: does not name core/base/c.hpp"),
+    ("docs/architecture.md", ARCHITECTURE + "| `core/base/d.hpp` | x |\n",
+     "docs/architecture.md: there is no core/base/d.hpp"),
+])
+def test_docs_facts_refuses(tmp_path, name, text, wrong):
+    assert wrong in docs_facts.check(project_with(tmp_path, name, text))
+
+
+def test_docs_facts_compares_libraries(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- libraries -->\nIt needs `liba` and `libb`.\n",
+                    encoding="ascii")
+    assert list(docs_facts.wrong_libraries(page, {"liba", "libc", "libd"})) == [
+        "page.md: does not say that libd is needed",
+        "page.md: libb is not needed"]

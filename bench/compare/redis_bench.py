@@ -176,16 +176,17 @@ def run(kind, library, url, count, seconds):
 
 
 @contextlib.contextmanager
-def redis_server():
+def redis_server(arguments=(), environment=None):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen(
             ["redis-server", "--port", str(port), "--save", "", "--dir",
-             folder, "--bind", "127.0.0.1"], stdout=subprocess.DEVNULL)
+             folder, "--bind", "127.0.0.1", *arguments],
+            stdout=subprocess.DEVNULL, env=environment)
         try:
-            while True:
+            while process.poll() is None:
                 with contextlib.suppress(OSError):
                     socket.create_connection(("127.0.0.1", port)).close()
                     break

@@ -1,6 +1,7 @@
 #include "limits_file.hpp"
 
 #include "line_reader.hpp"
+#include "terminal.hpp"
 
 namespace limitree::cli {
 
@@ -40,9 +41,12 @@ std::string read_limits(const LimitsSource& source, Config* config) {
     return yaml;
   }
   const std::string overrides = read_all(source.overrides);
-  yaml = limits_from_boulder(yaml, shown_name(source.limits), overrides,
-                             shown_name(source.overrides))
-             .view();
+  const Text text = limits_from_boulder(
+      yaml, shown_name(source.limits), overrides, shown_name(source.overrides));
+  for (const std::string& warning : text.warnings()) {
+    write_error_line("warning: " + warning);
+  }
+  yaml = text.view();
   config->set_limits(yaml, "limits from " + shown_name(source.limits));
   return yaml;
 }

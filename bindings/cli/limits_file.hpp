@@ -14,7 +14,8 @@ namespace limitree::cli {
 // into *config.  Throws FileError, or Error if the limits have mistakes.
 void read_limits(const std::string& name, Config* config);
 
-// The same for limits in any form; returns their text as a limits.yaml.
+// The same for limits in any form; returns their text as a limits.yaml, and
+// writes warnings about them to standard error.
 std::string read_limits(const LimitsSource& source, Config* config);
 
 }  // namespace limitree::cli

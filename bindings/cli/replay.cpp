@@ -91,8 +91,14 @@ Replay::Replay(const ReplayOptions& options)
   for (const PathTemplate& path_template : templates_) {
     // A root that the tree does not know would be refused line after line.
     if (const auto root = path_template.root()) {
-      const limitree_str path = to_str(*root);
-      limiter_.peek({&path, 1}, 0);
+      const limitree_str segment = to_str(*root);
+      const limitree_path path = {&segment, 1, 0};
+      Decision decision;
+      ErrorHandle error;
+      const limitree_status status =
+          limiter_.try_decide(LIMITREE_PEEK, {&path, 1}, {}, &decision, &error);
+      if (status == LIMITREE_UNKNOWN_ROOT)
+        throw Error::from(status, error.get());
     }
   }
   paths_.resize(templates_.size());

@@ -87,6 +87,7 @@ std::string replay_json(const ReplayResult& result, std::size_t top) {
       {"histogram", histogram_json(result)},
       {"buckets", result.stats.buckets},
       {"evictions", result.stats.evictions},
+      {"forgotten_limited", result.stats.forgotten_limited},
       {"seconds", result.seconds},
       {"lines_per_second",
        static_cast<std::int64_t>(static_cast<double>(result.lines) / seconds)},

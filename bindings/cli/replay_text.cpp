@@ -76,6 +76,8 @@ std::string summary(const ReplayResult& result, const Terminal& terminal) {
   add_if_any("bad lines", result.bad, 0, "not as an access log has them");
   add_if_any("forgotten", result.stats.evictions, 0,
              "buckets; raise --max-buckets");
+  add_if_any("of them limited", result.stats.forgotten_limited, 0,
+             "so some were allowed too much");
   return indented(table.body(terminal));
 }
 

@@ -107,13 +107,13 @@ Napi::Value stats(const Napi::CallbackInfo& info) {
   return told_of_open(info, [&](Native& native) -> Napi::Value {
     const limitree_stats stats = native.engine().limiter().stats();
     const std::vector<std::int64_t> all = {
-        stats.allowed,    stats.limited,         stats.shadow_limited,
-        stats.errors,     stats.reloads,         stats.limits,
-        stats.buckets,    stats.max_buckets,     stats.store_bytes,
-        stats.evictions,  stats.from_deny_cache, stats.from_local,
-        stats.from_allow, stats.from_deny,       stats.store_errors,
-        stats.connects,   stats.round_trips,     stats.round_trip_ns,
-        stats.soft};
+        stats.allowed,    stats.limited,          stats.shadow_limited,
+        stats.errors,     stats.reloads,          stats.limits,
+        stats.buckets,    stats.max_buckets,      stats.store_bytes,
+        stats.evictions,  stats.from_deny_cache,  stats.from_local,
+        stats.from_allow, stats.from_deny,        stats.store_errors,
+        stats.connects,   stats.round_trips,      stats.round_trip_ns,
+        stats.soft,       stats.forgotten_limited};
     const Napi::Array numbers = Napi::Array::New(info.Env(), all.size());
     for (std::uint32_t i = 0; i < all.size(); ++i) {
       numbers.Set(i, static_cast<double>(all[i]));
@@ -137,6 +137,22 @@ Napi::Value limit_stats(const Napi::CallbackInfo& info) {
       row.Set(3u, static_cast<double>(all[i].shadow_limited));
       row.Set(4u, static_cast<double>(all[i].near_limit));
       row.Set(5u, static_cast<double>(all[i].soft));
+      rows.Set(i, row);
+    }
+    return rows;
+  });
+}
+
+// reasonStats(): an array of [reason, errors, troubles].
+Napi::Value reason_stats(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    const auto all = native.engine().limiter().reason_stats();
+    const Napi::Array rows = Napi::Array::New(info.Env(), all.size());
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      const Napi::Array row = Napi::Array::New(info.Env(), 3);
+      row.Set(0u, all[i].reason);
+      row.Set(1u, static_cast<double>(all[i].errors));
+      row.Set(2u, static_cast<double>(all[i].troubles));
       rows.Set(i, row);
     }
     return rows;
@@ -215,6 +231,7 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add("ping", ping);
   add("stats", stats);
   add("limitStats", limit_stats);
+  add("reasonStats", reason_stats);
   add("prometheus", prometheus);
   add("setPressure", set_pressure);
   add("policy", policy);
@@ -253,6 +270,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   auto* const environment = new Environment(env);
   env.SetInstanceData(environment);
   exports.Set("version", limitree_version());
+  exports.Set("opensslVersion", limitree_openssl_version());
   exports.Set("numbers", environment->array());
   exports.Set("connect", Napi::Function::New(env, connect, "connect"));
   exports.Set("open", Napi::Function::New(env, open, "open"));

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include "limitree.h"
+
 namespace limitree::node {
 
 // What JavaScript says before a call.
@@ -18,7 +20,7 @@ enum Input : std::size_t {
   kNowSeconds,  // the clock's time, if there is a clock
   kNowRest,     // and its nanoseconds
   kPaths,       // kUserAndAction or kOnePath; or one more than there are paths,
-                // with size and cost of each in turn at kInputSize
+                // with kPathSize numbers for each in turn at kInputSize
   kRoot,        // the number of the first segment, which is then not among the
                 // arguments; 0: it is
   kPending,     // what start() says: 1 if the answer is to come
@@ -26,6 +28,14 @@ enum Input : std::size_t {
 };
 inline constexpr std::size_t kUserAndAction = 0;
 inline constexpr std::size_t kOnePath = 1;
+
+// What is said of one of several paths.
+enum PathField : std::size_t {
+  kSegments,  // their number
+  kPathCost,
+  kPathPart,  // LIMITREE_PART_CHARGE ...
+  kPathSize
+};
 
 // What is written at kInputSize after a call, and for each answer of a batch.
 // Times are nanoseconds: to divide them is for who looks at them.
@@ -35,6 +45,7 @@ enum DecisionField : std::size_t {
   kRetryAfterNs,  // -1 if allowed, LIMITREE_NEVER if never
   kResetAfterNs,
   kNextAfterNs,
+  kBindingResetAfterNs,
   kBits,        // limited | flags << 1 | source << 16
   kLevelCount,  // of levels that follow
   kDecisionSize
@@ -47,6 +58,7 @@ enum LevelField : std::size_t {
   kLevelRetryAfterNs,
   kLevelResetAfterNs,
   kLevelNextAfterNs,
+  kGrowsAfterNs,
   kWindowNs,
   kLevelCost,
   kLevelBits,  // limited | charged << 1 | soft << 2 | mode << 3
@@ -65,6 +77,7 @@ inline constexpr std::size_t kMaxAnswer =
 
 inline constexpr std::size_t kArraySize = 16384;
 static_assert(kInputSize + kMaxAnswer < kArraySize);
+static_assert(kInputSize + LIMITREE_MAX_PATHS * kPathSize < kArraySize);
 
 }  // namespace limitree::node
 

@@ -52,6 +52,7 @@ const char* Native::begin_request() {
   if (!watch_.has_begun()) {
     const char* const wrong = watch_.begin(limitree_loop_fd(engine_->get()));
     if (*wrong != '\0') return wrong;
+    limitree_loop_set_wakeups(engine_->get(), 0);
   }
   set_pending(pending_ + 1);
   return "";

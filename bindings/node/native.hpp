@@ -43,6 +43,8 @@ class Native : public std::enable_shared_from_this<Native> {
   // Begins a request whose answer is to come.  Lets the event loop watch the
   // store, and returns what is wrong if it cannot, or an empty text.
   const char* begin_request();
+  // The answer is to come from the loop, which has to send the request first.
+  void send_soon() { watch_.run_soon(); }
   // It was answered, at once or by the loop.
   void end_request() { set_pending(pending_ - 1); }
 

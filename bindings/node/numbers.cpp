@@ -24,6 +24,7 @@ void write_decision(const limitree_decision& decision, std::size_t level_count,
   to[kRetryAfterNs] = number(decision.retry_after_ns);
   to[kResetAfterNs] = number(decision.reset_after_ns);
   to[kNextAfterNs] = number(decision.next_after_ns);
+  to[kBindingResetAfterNs] = number(decision.binding_reset_after_ns);
   to[kBits] = number((decision.limited != 0 ? 1 : 0) |
                      std::int64_t{decision.flags & 0x7fffu} << 1 |
                      std::int64_t{decision.source} << 16);
@@ -40,6 +41,7 @@ double* write_levels(const limitree_level* levels, std::size_t count,
     to[kLevelRetryAfterNs] = number(level.retry_after_ns);
     to[kLevelResetAfterNs] = number(level.reset_after_ns);
     to[kLevelNextAfterNs] = number(level.next_after_ns);
+    to[kGrowsAfterNs] = number(level.grows_after_ns);
     to[kWindowNs] = number(level.window_ns);
     to[kLevelCost] = number(level.cost);
     to[kLevelBits] = number(level.limited | level.charged << 1 |

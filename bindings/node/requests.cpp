@@ -29,16 +29,21 @@ static_assert(LIMITREE_AUTHORIZE == 0 && LIMITREE_REFUND == 3);
 class Paths {
  public:
   explicit Paths(const limitree_path& one) : one_(one) {}
-  explicit Paths(std::vector<limitree_path> many) : many_(std::move(many)) {}
+  Paths(std::vector<limitree_path> many, std::vector<std::int32_t> parts)
+      : many_(std::move(many)), parts_(std::move(parts)) {}
 
   const limitree_path* data() const {
     return many_.empty() ? &one_ : many_.data();
   }
   std::size_t size() const { return many_.empty() ? 1 : many_.size(); }
+  const std::int32_t* parts() const {  // null: all are charged
+    return parts_.empty() ? nullptr : parts_.data();
+  }
 
  private:
   limitree_path one_{};
   std::vector<limitree_path> many_;
+  std::vector<std::int32_t> parts_;
 };
 
 // What JavaScript asks for.
@@ -109,12 +114,14 @@ Paths Request::paths() const {
   std::vector<limitree_path> paths;
   const limitree_str* next = segments_.data();
   const double* number = numbers_ + kInputSize;
-  for (std::size_t i = kOnePath; i < paths_; ++i, number += 2) {
-    const auto size = static_cast<std::size_t>(number[0]);
-    paths.push_back({next, size, static_cast<std::int64_t>(number[1])});
+  std::vector<std::int32_t> parts;
+  for (std::size_t i = kOnePath; i < paths_; ++i, number += kPathSize) {
+    const auto size = static_cast<std::size_t>(number[kSegments]);
+    paths.push_back({next, size, static_cast<std::int64_t>(number[kPathCost])});
+    parts.push_back(static_cast<std::int32_t>(number[kPathPart]));
     next += size;
   }
-  return Paths(std::move(paths));
+  return Paths(std::move(paths), std::move(parts));
 }
 
 // How the caller calls that segment: "path[1]".
@@ -128,7 +135,8 @@ std::string Request::place_of(std::size_t segment) const {
   if (has_one_path()) return "path" + index(segment);
   std::size_t path = 0;
   for (;; ++path) {
-    const auto size = static_cast<std::size_t>(numbers_[kInputSize + 2 * path]);
+    const auto size =
+        static_cast<std::size_t>(numbers_[kInputSize + kPathSize * path]);
     if (segment < size) break;
     segment -= size;
   }
@@ -173,9 +181,9 @@ void decide(const Request& request) {
   } else {
     std::array<limitree_level, kMaxLevels> levels;
     const Paths paths = request.paths();
-    status = limitree_decide(limiter, request.operation(), paths.data(),
-                             paths.size(), levels.data(), levels.size(),
-                             &decision, &error);
+    status = limitree_decide_parts(limiter, request.operation(), paths.data(),
+                                   paths.parts(), paths.size(), levels.data(),
+                                   levels.size(), &decision, &error);
     if (status >= 0) return write(request, decision, levels.data());
   }
   raise(request.native(), status, error);
@@ -199,12 +207,14 @@ void start(const Request& request) {
   const Paths paths = request.paths();
   limitree_decision decision;
   limitree_error* error = nullptr;
-  const limitree_status status = limitree_decide_async(
-      native.engine().get(), request.operation(), paths.data(), paths.size(),
-      pending.get(), pending->levels.get(), capacity, &decision, &error);
+  const limitree_status status = limitree_decide_parts_async(
+      native.engine().get(), request.operation(), paths.data(), paths.parts(),
+      paths.size(), pending.get(), pending->levels.get(), capacity, &decision,
+      &error);
   request.numbers()[kPending] = status == LIMITREE_PENDING ? 1 : 0;
   if (status == LIMITREE_PENDING) {
     pending.release();
+    native.send_soon();
     return;
   }
   native.end_request();

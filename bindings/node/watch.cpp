@@ -9,8 +9,22 @@ namespace limitree::node {
 
 namespace {
 
-uv_handle_s* as_handle(uv_poll_s* poll) {
-  return reinterpret_cast<uv_handle_s*>(poll);
+uv_handle_s* as_handle(void* handle) {
+  return static_cast<uv_handle_s*>(handle);
+}
+
+// Made by `init`, with `data`; null if that failed.  It keeps no process alive.
+template <typename Init>
+uv_handle_s* make_handle(int type, void* data, Init init) {
+  void* const memory = std::malloc(uv_handle_size(type));
+  if (memory == nullptr) return nullptr;
+  if (init(memory) != 0) {
+    std::free(memory);
+    return nullptr;
+  }
+  uv_handle_set_data(as_handle(memory), data);
+  uv_unref(as_handle(memory));
+  return as_handle(memory);
 }
 
 }  // namespace
@@ -26,46 +40,68 @@ const char* Watch::begin(int fd) {
   if (napi_get_uv_event_loop(environment_.env(), &loop) != napi_ok) {
     return "there is no event loop";
   }
-  auto* const poll =
-      static_cast<uv_poll_s*>(std::malloc(uv_handle_size(kUvPoll)));
-  if (poll == nullptr) return "out of memory";
-  if (uv_poll_init(loop, poll, fd) != 0) {
-    std::free(poll);
-    return "the event loop cannot watch the store";
-  }
-  handle_ = poll;
-  uv_handle_set_data(as_handle(poll), this);
-  uv_unref(as_handle(poll));
+  poll_ = make_handle(kUvPoll, this, [&](void* memory) {
+    return uv_poll_init(loop, static_cast<uv_poll_s*>(memory), fd);
+  });
+  check_ = make_handle(kUvCheck, this, [&](void* memory) {
+    return uv_check_init(loop, static_cast<uv_check_s*>(memory));
+  });
+  prepare_ = make_handle(kUvPrepare, this, [&](void* memory) {
+    return uv_prepare_init(loop, static_cast<uv_prepare_s*>(memory));
+  });
   const auto ready = [](uv_poll_s* handle, int /*status*/, int /*events*/) {
     static_cast<Watch*>(uv_handle_get_data(as_handle(handle)))->ready_();
   };
-  if (uv_poll_start(poll, kUvReadable, ready) != 0) {
+  if (poll_ == nullptr || check_ == nullptr || prepare_ == nullptr ||
+      uv_poll_start(reinterpret_cast<uv_poll_s*>(poll_), kUvReadable, ready) !=
+          0) {
     end();
     return "the event loop cannot watch the store";
   }
   return "";
 }
 
+// After the callbacks of sockets, or else after those of timers: whichever the
+// loop comes to first.  Both are before it waits.
+void Watch::run_soon() {
+  if (poll_ == nullptr || std::exchange(is_due_, true)) return;
+  uv_check_start(reinterpret_cast<uv_check_s*>(check_), [](uv_check_s* check) {
+    static_cast<Watch*>(uv_handle_get_data(as_handle(check)))->run();
+  });
+  uv_prepare_start(
+      reinterpret_cast<uv_prepare_s*>(prepare_), [](uv_prepare_s* prepare) {
+        static_cast<Watch*>(uv_handle_get_data(as_handle(prepare)))->run();
+      });
+}
+
+void Watch::run() {
+  is_due_ = false;
+  uv_check_stop(reinterpret_cast<uv_check_s*>(check_));
+  uv_prepare_stop(reinterpret_cast<uv_prepare_s*>(prepare_));
+  ready_();
+}
+
 void Watch::keep_process(bool keep) {
-  if (handle_ == nullptr) return;
+  if (poll_ == nullptr) return;
   if (keep) {
-    uv_ref(as_handle(handle_));
+    uv_ref(poll_);
   } else {
-    uv_unref(as_handle(handle_));
+    uv_unref(poll_);
   }
 }
 
 void Watch::end() {
-  uv_poll_s* const poll = std::exchange(handle_, nullptr);
-  if (poll == nullptr) return;
-  environment_.closing();
-  uv_handle_set_data(as_handle(poll), &environment_);
-  uv_close(as_handle(poll), [](uv_handle_s* closed) {
-    auto* const environment =
-        static_cast<Environment*>(uv_handle_get_data(closed));
-    std::free(closed);
-    environment->closed();
-  });
+  for (uv_handle_s** const handle : {&poll_, &check_, &prepare_}) {
+    if (*handle == nullptr) continue;
+    environment_.closing();
+    uv_handle_set_data(*handle, &environment_);
+    uv_close(std::exchange(*handle, nullptr), [](uv_handle_s* closed) {
+      auto* const environment =
+          static_cast<Environment*>(uv_handle_get_data(closed));
+      std::free(closed);
+      environment->closed();
+    });
+  }
 }
 
 }  // namespace limitree::node

@@ -7,7 +7,7 @@
 
 #include "environment.hpp"
 
-struct uv_poll_s;
+struct uv_handle_s;
 
 namespace limitree::node {
 
@@ -21,7 +21,11 @@ class Watch {
 
   // Returns what is wrong, or an empty text.
   const char* begin(int fd);
-  bool has_begun() const { return handle_ != nullptr; }
+  bool has_begun() const { return poll_ != nullptr; }
+
+  // Has `ready` called at the end of this turn of the event loop: something has
+  // been started, and is to be sent with all else that is started in this turn.
+  void run_soon();
 
   // Whether the process may end while this watches: not if somebody waits.
   void keep_process(bool keep);
@@ -30,9 +34,15 @@ class Watch {
   void end();
 
  private:
+  void run();
+
   Environment& environment_;
   std::function<void()> ready_;
-  uv_poll_s* handle_ = nullptr;  // libuv's until it has closed it
+  bool is_due_ = false;
+  // libuv's until it has closed them.
+  uv_handle_s* poll_ = nullptr;
+  uv_handle_s* check_ = nullptr;
+  uv_handle_s* prepare_ = nullptr;
 };
 
 }  // namespace limitree::node

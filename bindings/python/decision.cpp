@@ -3,9 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "fields.hpp"
 #include "ietf.hpp"
+#include "level.hpp"
+#include "state.hpp"
 #include "types.hpp"
 
 namespace limitree::python {
@@ -55,6 +58,9 @@ constexpr Field kResetAfter = {
     Kind::kSeconds, kStruct + offsetof(limitree_decision, reset_after_ns)};
 constexpr Field kNextAfter = {
     Kind::kWait, kStruct + offsetof(limitree_decision, next_after_ns)};
+constexpr Field kBindingResetAfter = {
+    Kind::kSeconds,
+    kStruct + offsetof(limitree_decision, binding_reset_after_ns)};
 
 template <std::uint32_t flag>
 PyObject* get_flag(PyObject* self, void* /*closure*/) {
@@ -109,6 +115,41 @@ PyObject* repr(PyObject* self) {
   return text;
 }
 
+PyObject* levels_of(PyObject* self) {
+  PyObject* const levels = of(self)->levels;
+  return levels == nullptr ? Py_None : levels;
+}
+
+bool is_decision(PyObject* object) { return Py_TYPE(object) == decision_type; }
+
+// For pickle and copy: what _decision() takes.
+PyObject* reduce(PyObject* self, PyObject* /*none*/) {
+  return Py_BuildValue("(N(NOi))", restorer("_decision"),
+                       state_of(of(self)->decision), levels_of(self),
+                       of(self)->truth == Truth::kDenial);
+}
+
+// Equal are those that say the same; what is left to wait is part of it.
+PyObject* compare(PyObject* self, PyObject* other, int operation) {
+  if ((operation != Py_EQ && operation != Py_NE) || !is_decision(other)) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  int equal =
+      static_cast<int>(std::memcmp(&of(self)->decision, &of(other)->decision,
+                                   sizeof(limitree_decision)) == 0);
+  if (equal != 0) {
+    equal = PyObject_RichCompareBool(levels_of(self), levels_of(other), Py_EQ);
+  }
+  if (equal < 0) return nullptr;
+  return PyBool_FromLong(
+      static_cast<long>((equal != 0) == (operation == Py_EQ)));
+}
+
+Py_hash_t hash(PyObject* self) {
+  return hash_of(
+      Py_BuildValue("(NO)", state_of(of(self)->decision), levels_of(self)));
+}
+
 // Both readings of `if decision:` are in use among rate limiters, so neither
 // is taken; what can be a denial only is true.
 int truth(PyObject* self) {
@@ -134,6 +175,8 @@ std::array getters = {
     getter("next_after", &kNextAfter,
            "Seconds until an identical request fits, 0.0 if at once;\nmath.inf "
            "if its cost is above the capacity."),
+    getter("binding_reset_after", &kBindingResetAfter,
+           "Seconds until the bucket of the binding level is full."),
     PyGetSetDef{"levels", get_levels, nullptr,
                 "A tuple with the Level of each limit met, from the root to "
                 "the leaf, path\nafter path, at most 64; None unless asked "
@@ -164,16 +207,45 @@ std::array methods = {
     PyMethodDef{"_ietf", ietf, METH_NOARGS,
                 "_ietf($self, /)\n--\n\n"
                 "Return the headers that name every level."},
+    PyMethodDef{"__reduce__", reduce, METH_NOARGS, nullptr},
+    PyMethodDef{},
+};
+
+// _decision(state, levels, is_denial): what reduce() has taken apart.
+PyObject* restore(PyObject* /*module*/, PyObject* args) {
+  PyObject* state;
+  PyObject* levels;
+  int is_denial;
+  limitree_decision decision;
+  if (PyArg_ParseTuple(args, "SOp:_decision", &state, &levels, &is_denial) ==
+          0 ||
+      !read_state(state, &decision)) {
+    return nullptr;
+  }
+  if (levels == Py_None) {
+    levels = nullptr;
+  } else if (!are_levels(levels)) {
+    return nullptr;
+  }
+  return new_decision(decision, Py_XNewRef(levels),
+                      is_denial != 0 ? Truth::kDenial : Truth::kNone);
+}
+
+std::array restorers = {
+    PyMethodDef{"_decision", restore, METH_VARARGS, nullptr},
     PyMethodDef{},
 };
 
 }  // namespace
 
+const limitree_decision* decision_in(PyObject* decision) {
+  if (is_decision(decision)) return &of(decision)->decision;
+  PyErr_SetString(PyExc_TypeError, "decision must be a Decision");
+  return nullptr;
+}
+
 PyObject* denial_or_none(PyObject* decision) {
-  if (Py_TYPE(decision) != decision_type) {
-    PyErr_SetString(PyExc_TypeError, "decision must be a Decision");
-    return nullptr;
-  }
+  if (decision_in(decision) == nullptr) return nullptr;
   if (of(decision)->decision.limited == 0) Py_RETURN_NONE;
   return new_decision(of(decision)->decision, Py_XNewRef(of(decision)->levels),
                       Truth::kDenial);
@@ -203,11 +275,14 @@ bool add_decision_type(PyObject* module) {
       slot(Py_tp_dealloc, free_decision),
       slot(Py_tp_repr, repr),
       slot(Py_nb_bool, truth),
+      slot(Py_tp_richcompare, compare),
+      slot(Py_tp_hash, hash),
       slot(Py_tp_getset, getters.data()),
       slot(Py_tp_methods, methods.data()),
       slot(Py_tp_doc, "What was decided about one request.  Immutable."),
       PyType_Slot{}};
-  return add_type(module, "limitree.Decision", sizeof(DecisionObject),
+  return PyModule_AddFunctions(module, restorers.data()) == 0 &&
+         add_type(module, "limitree.Decision", sizeof(DecisionObject),
                   slots.data(), &decision_type);
 }
 

@@ -28,6 +28,10 @@ enum class Truth {
 PyObject* new_decision(const limitree_decision& decision, PyObject* levels,
                        Truth truth = Truth::kNone);
 
+// Returns what `decision`, a Decision, is made of; null: it is none, and a
+// Python error is set.
+const limitree_decision* decision_in(PyObject* decision);
+
 // Returns `decision`, a Decision, with Truth::kDenial, or None if it is
 // allowed; null: a Python error is set.
 PyObject* denial_or_none(PyObject* decision);

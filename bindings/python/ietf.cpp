@@ -1,6 +1,5 @@
 #include "ietf.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -20,24 +19,21 @@ std::int64_t whole_seconds(std::int64_t ns) {
   return ns / kSecond + (ns % kSecond > 0 ? 1 : 0);
 }
 
-// Appends `policy` as a string of a structured field: printable ASCII.
+// Appends `policy` as a string of a structured field: printable ASCII, and
+// other bytes as %XX, which is what a `%` means in a policy already.
 void append_quoted(std::string* text, std::string_view policy) {
   *text += '"';
   for (const char byte : policy) {
+    if (byte >= ' ' && byte <= '~') {
+      if (byte == '"' || byte == '\\') *text += '\\';
+      *text += byte;
+      continue;
+    }
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
     const auto value = static_cast<unsigned char>(byte);
-    if ((value & 0xc0) == 0x80) continue;  // not the first of its character
-    if (byte == '"' || byte == '\\') *text += '\\';
-    *text += value >= ' ' && value <= '~' ? byte : '?';
+    *text += {'%', kDigits[value >> 4], kDigits[value & 15]};
   }
   *text += '"';
-}
-
-// Until the bucket has one token more: what is missing comes back at an even
-// pace, and reset_after_ns is when the last of it does.
-std::int64_t next_token_ns(const limitree_level& level) {
-  const std::int64_t others = level.limit - level.remaining - 1;
-  if (others <= 0) return level.reset_after_ns;
-  return level.reset_after_ns - others * (level.window_ns / level.limit);
 }
 
 struct Texts {
@@ -55,9 +51,8 @@ struct Texts {
     policy += ";q=" + std::to_string(level.limit);
     policy += ";w=" + std::to_string(whole_seconds(level.window_ns));
     state += ";r=" + std::to_string(level.remaining);
-    if (level.reset_after_ns > 0) {
-      const std::int64_t wait = whole_seconds(next_token_ns(level));
-      state += ";t=" + std::to_string(std::max<std::int64_t>(1, wait));
+    if (level.grows_after_ns > 0) {
+      state += ";t=" + std::to_string(whole_seconds(level.grows_after_ns));
     }
   }
 };

@@ -25,6 +25,9 @@ inline constexpr Py_ssize_t kMaxLevels = 64;
 // outlive the limiter; null: a Python error is set.
 PyObject* new_levels(const limitree_level* levels, Py_ssize_t count);
 
+// Whether `object` is what new_levels() returns; else a Python error is set.
+bool are_levels(PyObject* object);
+
 }  // namespace limitree::python
 
 #endif  // LIMITREE_PYTHON_LEVEL_HPP

@@ -7,6 +7,7 @@
 
 #include "arguments.hpp"
 #include "decision.hpp"
+#include "greenlets.hpp"
 #include "level.hpp"
 #include "native.hpp"
 #include "path_list.hpp"
@@ -19,22 +20,40 @@ using Function = limitree_status(limitree_limiter*, const limitree_str*,
                                  std::size_t, std::int64_t, limitree_decision*,
                                  limitree_error**);
 
+// Returns `made`, the decision; its store is noted last, for Python code may
+// run then and close the limiter.
+PyObject* noted(Native* native, const limitree_decision& decision,
+                PyObject* made) {
+  if (made != nullptr) native->note(decision);
+  return made;
+}
+
+// As limitree_decide_parts takes them.
+struct Paths {
+  const limitree_path* data;
+  const std::int32_t* parts;
+  std::size_t size;
+};
+
 // Runs the general form of `operation` and keeps the verdict of each level.
 // Returns None instead of an allowed decision if only a denial is wanted.
 PyObject* decide_with_levels(Native* native, std::int32_t operation,
-                             std::span<const limitree_path> paths,
-                             Truth truth = Truth::kNone) {
+                             const Paths& paths, Truth truth = Truth::kNone) {
   std::array<limitree_level, kMaxLevels> levels;
   limitree_decision decision;
   const bool done =
-      native->call([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_decide(limiter, operation, paths.data(), paths.size(),
-                               levels.data(), levels.size(), &decision, error);
+      native->decide([&](limitree_limiter* limiter, limitree_error** error) {
+        return limitree_decide_parts(limiter, operation, paths.data,
+                                     paths.parts, paths.size, levels.data(),
+                                     levels.size(), &decision, error);
       });
   if (!done) return nullptr;
-  if (decision.limited == 0 && truth == Truth::kDenial) Py_RETURN_NONE;
+  if (decision.limited == 0 && truth == Truth::kDenial) {
+    return noted(native, decision, Py_NewRef(Py_None));
+  }
   PyObject* const kept = new_levels(levels.data(), decision.level_count);
-  return kept == nullptr ? nullptr : new_decision(decision, kept, truth);
+  if (kept == nullptr) return nullptr;
+  return noted(native, decision, new_decision(decision, kept, truth));
 }
 
 constexpr std::array kOperationNames = {"authorize", "peek", "spend", "refund"};
@@ -53,17 +72,25 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
       !path.read(args, count, "path")) {
     return nullptr;
   }
+  if (may_be_greenlets(*native)) [[unlikely]] {
+    PyObject* const decision =
+        ask_greenlets(self, operation, {args, static_cast<std::size_t>(count)},
+                      keywords.cost, keywords.levels);
+    if (decision != Py_None) return decision;
+    Py_DECREF(decision);
+  }
   if (keywords.levels) {
     const limitree_path one = {path.data(), path.size(), keywords.cost};
-    return decide_with_levels(native, operation, {&one, 1});
+    return decide_with_levels(native, operation, {&one, nullptr, 1});
   }
   limitree_decision decision;
   const bool done =
-      native->call([&](limitree_limiter* limiter, limitree_error** error) {
+      native->decide([&](limitree_limiter* limiter, limitree_error** error) {
         return function(limiter, path.data(), path.size(), keywords.cost,
                         &decision, error);
       });
-  return done ? new_decision(decision, nullptr) : nullptr;
+  if (!done) return nullptr;
+  return noted(native, decision, new_decision(decision, nullptr));
 }
 
 // Reads the two last arguments of a call: `cost` and `levels`, or null.
@@ -80,7 +107,7 @@ constexpr std::array kNamesOfAll = {"authorize_all", "peek_all", "spend_all",
 template <std::int32_t operation>
 PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
                      PyObject* names) {
-  static constexpr std::array kNames = {"paths", "cost", "levels"};
+  static constexpr std::array kNames = {"paths", "cost", "levels", "part"};
   static constexpr Signature kSignature = {kNamesOfAll[operation], kNames, 1,
                                            2};
   Native* const native = native_of(self);
@@ -92,23 +119,43 @@ PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
        !read_switch(values[2], "levels", &with_levels))) {
     return nullptr;
   }
+  if (may_be_greenlets(*native)) [[unlikely]] {
+    PyObject* const decision = ask_greenlets(
+        self, {operation, values[0], true, values[1], with_levels, values[3]});
+    if (decision != Py_None) return decision;
+    Py_DECREF(decision);
+  }
   try {
     PathList paths;
-    if (!paths.read(values[0], values[1])) return nullptr;
+    if (!paths.read(values[0], values[1], values[3])) return nullptr;
     if (with_levels) {
       return decide_with_levels(native, operation,
-                                {paths.data(), paths.size()});
+                                {paths.data(), paths.parts(), paths.size()});
     }
     limitree_decision decision;
     const bool done =
-        native->call([&](limitree_limiter* limiter, limitree_error** error) {
-          return limitree_decide(limiter, operation, paths.data(), paths.size(),
-                                 nullptr, 0, &decision, error);
+        native->decide([&](limitree_limiter* limiter, limitree_error** error) {
+          return limitree_decide_parts(limiter, operation, paths.data(),
+                                       paths.parts(), paths.size(), nullptr, 0,
+                                       &decision, error);
         });
-    return done ? new_decision(decision, nullptr) : nullptr;
+    if (!done) return nullptr;
+    return noted(native, decision, new_decision(decision, nullptr));
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   }
+}
+
+// ask_greenlets() for the path "user", user, action.
+PyObject* ask_greenlets_for_user(PyObject* self, PyObject* const* names,
+                                 std::int64_t cost, bool levels) {
+  PyObject* const root = PyUnicode_FromString("user");
+  if (root == nullptr) return nullptr;
+  const std::array path = {root, names[0], names[1]};
+  PyObject* const decision =
+      ask_greenlets(self, LIMITREE_AUTHORIZE, path, cost, levels);
+  Py_DECREF(root);
+  return decision;
 }
 
 // None if the action is allowed, so that `if limited:` reads as it should.
@@ -130,21 +177,33 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
       !read_cost_and_levels(&values[2], &keywords)) {
     return nullptr;
   }
+  if (may_be_greenlets(*native)) [[unlikely]] {
+    PyObject* const decision = ask_greenlets_for_user(
+        self, values.data(), keywords.cost, keywords.levels);
+    if (decision == nullptr) return nullptr;
+    PyObject* const denial =
+        decision == Py_None ? nullptr : denial_or_none(decision);
+    const bool decided = decision != Py_None;
+    Py_DECREF(decision);
+    if (decided) return denial;
+  }
   if (keywords.levels) {
     const std::array path = {limitree_str{"user", 4}, user, action};
     const limitree_path one = {path.data(), path.size(), keywords.cost};
-    return decide_with_levels(native, LIMITREE_AUTHORIZE, {&one, 1},
+    return decide_with_levels(native, LIMITREE_AUTHORIZE, {&one, nullptr, 1},
                               Truth::kDenial);
   }
   limitree_decision decision;
   const bool done =
-      native->call([&](limitree_limiter* limiter, limitree_error** error) {
+      native->decide([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_authorize_action_for_user(
             limiter, user, action, keywords.cost, &decision, error);
       });
   if (!done) return nullptr;
-  if (decision.limited == 0) Py_RETURN_NONE;
-  return new_decision(decision, nullptr, Truth::kDenial);
+  return noted(native, decision,
+               decision.limited == 0
+                   ? Py_NewRef(Py_None)
+                   : new_decision(decision, nullptr, Truth::kDenial));
 }
 
 PyObject* reset(PyObject* self, PyObject* const* args, Py_ssize_t count,
@@ -199,22 +258,28 @@ std::array methods = {
            "Give `cost` back to every limit along `path`, up to its "
            "capacity.\n\nRaises what authorize raises."),
     method("authorize_all", decide_all<LIMITREE_AUTHORIZE>,
-           "authorize_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
+           "authorize_all($self, /, paths, cost=1, *, levels=None, "
+           "part=None)\n--\n\n"
            "Charge `cost` to every limit along all of `paths`, or nothing.\n\n"
            "A list or tuple of costs has one for each path.  A bucket that "
            "several paths reach\nis charged once, the largest of their costs.  "
-           "Raises what authorize raises, and\nValueError for another number "
-           "of costs."),
-    method("peek_all", decide_all<LIMITREE_PEEK>,
-           "peek_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
-           "Return the Decision that authorize_all would; store nothing."),
-    method("spend_all", decide_all<LIMITREE_SPEND>,
-           "spend_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
-           "Charge `cost` along all of `paths`, as spend; costs as those of "
-           "authorize_all."),
+           "`part` is \"charge\", \"check\"\n(counts, but is not charged) or "
+           "\"spend_if_fits\" (is charged if that fits, and\nnever denies), "
+           "or a list of one for each path.\n"
+           "Raises what authorize raises, and ValueError for another number of "
+           "costs or parts."),
+    method(
+        "peek_all", decide_all<LIMITREE_PEEK>,
+        "peek_all($self, /, paths, cost=1, *, levels=None, part=None)\n--\n\n"
+        "Return the Decision that authorize_all would; store nothing."),
+    method(
+        "spend_all", decide_all<LIMITREE_SPEND>,
+        "spend_all($self, /, paths, cost=1, *, levels=None, part=None)\n--\n\n"
+        "Charge `cost` along all of `paths`, as spend; costs as those of "
+        "authorize_all."),
     method(
         "refund_all", decide_all<LIMITREE_REFUND>,
-        "refund_all($self, /, paths, cost=1, *, levels=None)\n--\n\n"
+        "refund_all($self, /, paths, cost=1, *, levels=None, part=None)\n--\n\n"
         "Give `cost` back along all of `paths`, as refund; costs as those of "
         "authorize_all."),
     method(

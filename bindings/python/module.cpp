@@ -3,6 +3,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -43,7 +45,8 @@ py::tuple stats(Native& native) {
       stats.reloads, stats.limits, stats.buckets, stats.max_buckets,
       stats.store_bytes, stats.evictions, stats.from_deny_cache,
       stats.from_local, stats.from_allow, stats.from_deny, stats.store_errors,
-      stats.connects, stats.round_trips, stats.round_trip_ns, stats.soft);
+      stats.connects, stats.round_trips, stats.round_trip_ns, stats.soft,
+      stats.forgotten_limited);
 }
 
 // In the order of limitree.LimitStats.
@@ -65,6 +68,21 @@ py::list limit_stats(Native& native) {
                                one.shadow_limited, one.near_limit, one.soft));
   }
   return list;
+}
+
+// Why the store has failed, and how often.
+py::dict reasons(Native& native) {
+  std::array<limitree_reason_stats, 64> stats;  // there are fewer
+  std::size_t count = 0;
+  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_limiter_reason_stats(limiter, stats.data(), stats.size(),
+                                         &count, error);
+  }));
+  py::dict errors;
+  for (std::size_t i = 0; i < std::min(count, stats.size()); ++i) {
+    errors[stats[i].reason] = stats[i].errors;
+  }
+  return errors;
 }
 
 double ping(Native& native) {
@@ -93,11 +111,21 @@ py::str prometheus(Native& native) {
 
 py::object start_request(Native& native, std::int32_t operation,
                          py::object paths, bool several, py::object cost,
-                         py::object levels, const py::object& make_future) {
+                         py::object levels, const py::object& make_future,
+                         py::object part) {
   return start(native,
                {operation, std::move(paths), several, std::move(cost),
-                std::move(levels)},
+                std::move(part), std::move(levels)},
                make_future);
+}
+
+// A property.  Not bound as a method of Native: of a limiter that was not
+// initialized pybind11 would take memory that nobody has set.
+template <bool (Native::*kGet)() const>
+bool read(const py::object& self) {
+  const Native* const native = native_of(self.ptr());
+  if (native == nullptr) throw py::error_already_set();
+  return (native->*kGet)();
 }
 
 void bind_limiter(py::module_& module) {
@@ -108,8 +136,8 @@ void bind_limiter(py::module_& module) {
            py::arg("levels"))
       .def("close", &Native::close,
            "Release the store; every call after that raises RuntimeError.")
-      .def_property_readonly("closed", &Native::closed)
-      .def_property_readonly("is_remote", &Native::is_remote)
+      .def_property_readonly("closed", read<&Native::closed>)
+      .def_property_readonly("is_remote", read<&Native::is_remote>)
       .def("ping", ping,
            "Ask the store whether it is there; return the seconds it took.\n\n"
            "Raises StoreError or StoreTimeout if it is not.")
@@ -122,10 +150,25 @@ void bind_limiter(py::module_& module) {
            "Return all counters in the text format of Prometheus.")
       .def("_start", start_request, py::arg("operation"), py::arg("paths"),
            py::arg("several"), py::arg("cost"), py::arg("levels"),
-           py::arg("make_future"))
+           py::arg("make_future"), py::arg("part") = py::none())
       .def("_loop_fd", &Native::loop_fd)
+      .def("_set_loop_wakeups", &Native::set_loop_wakeups)
       .def("_run_loop", &Native::run_loop)
       .def("_reload", &Native::reload, py::arg("texts"))
+      .def("_refuse", &Native::refuse)
+      .def_property_readonly("_busy", &Native::busy)
+      .def_property_readonly("_pending", &Native::pending)
+      .def(
+          "_note",
+          [](Native& native, const py::object& decision) {
+            const limitree_decision* const made = decision_in(decision.ptr());
+            require(made != nullptr);
+            native.note(*made);
+          },
+          py::arg("decision"))
+      .def("_note_failure", &Native::note_failure)
+      .def("_watch_store", &Native::watch_store, py::arg("outage"))
+      .def("_reasons", reasons)
       .def("_stats", stats)
       .def("_limit_stats", limit_stats);
   require(add_methods(reinterpret_cast<PyTypeObject*>(limiter.ptr())));
@@ -138,6 +181,7 @@ void bind_limiter(py::module_& module) {
 PYBIND11_MODULE(_native, module) {
   using namespace limitree::python;
   module.attr("__version__") = limitree_version();
+  module.attr("openssl_version") = limitree_openssl_version();
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));
   bind_limiter(module);

@@ -1,5 +1,7 @@
 #include "native.hpp"
 
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 
@@ -92,8 +94,8 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
     });
   }
   check([&](limitree_error** error) {
-    return limitree_config_set_completion(config.get(), complete, nullptr,
-                                          nullptr, error);
+    return limitree_config_set_completion(config.get(), complete, this, nullptr,
+                                          error);
   });
   add_limits(config.get(), texts);
   check([&](limitree_error** error) {
@@ -104,7 +106,8 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
 Native::~Native() { close(); }
 
 void Native::close() noexcept {
-  if (std::exchange(closed_, true) || calls_ > 0) return;
+  closed_ = true;
+  if (std::exchange(released_, true) || calls_ > 0) return;
   release();
 }
 
@@ -122,13 +125,38 @@ void Native::reload(const py::list& texts) {
   if (!done) throw py::error_already_set();
 }
 
-int Native::loop_fd() { return closed_ ? -1 : limitree_loop_fd(limiter_); }
+void Native::tell(const limitree_decision* decision) {
+  const py::error_scope error_of_caller;
+  try {
+    const py::object away =
+        decision == nullptr
+            ? outage_.attr("note_failure")()
+            : outage_.attr("note")(decision->source == LIMITREE_SOURCE_STORE,
+                                   (decision->flags & LIMITREE_DEGRADED) != 0,
+                                   decision->limited != 0);
+    away_ = away.is(py::handle(Py_True));
+  } catch (py::error_already_set& failure) {
+    failure.discard_as_unraisable("limitree: the log of a store's outage");
+  }
+}
+
+void Native::begin_pending() noexcept {
+  const int pid = getpid();
+  if (std::exchange(pid_, pid) != pid) pending_ = 0;  // those of the parent
+  ++pending_;
+}
+
+int Native::loop_fd() { return released_ ? -1 : limitree_loop_fd(limiter_); }
+
+void Native::set_loop_wakeups(bool on) {
+  if (!released_) limitree_loop_set_wakeups(limiter_, on ? 1 : 0);
+}
 
 void Native::run_loop() {
-  if (closed_) return;
+  if (released_) return;
   ++calls_;  // what futures are told may let another thread close
   limitree_loop_run(limiter_);
-  if (--calls_ == 0 && closed_) release();
+  if (--calls_ == 0 && released_) release();
 }
 
 bool Native::refuse_closed() {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 #include "arguments.hpp"
 
@@ -11,21 +12,78 @@ namespace limitree::python {
 
 namespace {
 
+bool is_iterable(PyObject* value, const char* name, const char* of_what) {
+  if (!PyUnicode_Check(value) && !PyBytes_Check(value) &&
+      Py_TYPE(value)->tp_iter != nullptr) {
+    return true;
+  }
+  PyErr_Format(PyExc_TypeError, "%s must be a sequence of %s, not %.200s", name,
+               of_what, Py_TYPE(value)->tp_name);
+  return false;
+}
+
 // Returns the items of `value` as a tuple, or nothing with TypeError set.
 py::object items_of(PyObject* value, const char* name, const char* of_what) {
-  if (PyUnicode_Check(value) || PyBytes_Check(value) ||
-      Py_TYPE(value)->tp_iter == nullptr) {
-    PyErr_Format(PyExc_TypeError, "%s must be a sequence of %s, not %.200s",
-                 name, of_what, Py_TYPE(value)->tp_name);
+  if (!is_iterable(value, name, of_what)) return {};
+  return py::reinterpret_steal<py::object>(PySequence_Tuple(value));
+}
+
+constexpr std::array kParts = {
+    std::pair{"charge", LIMITREE_PART_CHARGE},
+    std::pair{"check", LIMITREE_PART_CHECK},
+    std::pair{"spend_if_fits", LIMITREE_PART_SPEND_IF_FITS}};
+
+bool read_part(PyObject* value, std::int32_t* part) {
+  if (!PyUnicode_Check(value)) {
+    PyErr_Format(PyExc_TypeError, "part must be str, not %.200s",
+                 Py_TYPE(value)->tp_name);
+    return false;
+  }
+  for (const auto& [name, number] : kParts) {
+    if (PyUnicode_CompareWithASCIIString(value, name) != 0) continue;
+    *part = number;
+    return true;
+  }
+  PyErr_Format(PyExc_ValueError,
+               "part must be charge, check or spend_if_fits, is %R", value);
+  return false;
+}
+
+bool is_list(PyObject* value) {
+  return PyList_Check(value) || PyTuple_Check(value);
+}
+
+// The same for paths, of which there may be as many as a caller's client likes:
+// none is looked at if they are too many.
+py::object paths_of(PyObject* value) {
+  if (!is_iterable(value, "paths", "paths")) return {};
+  if (is_list(value)) {
+    const Py_ssize_t count = PySequence_Size(value);
+    if (count <= LIMITREE_MAX_PATHS) return items_of(value, "paths", "paths");
+    PyErr_Format(PyExc_ValueError, "there are %zd paths, the most is %d", count,
+                 LIMITREE_MAX_PATHS);
     return {};
   }
-  return py::reinterpret_steal<py::object>(PySequence_Tuple(value));
+  const auto next = py::reinterpret_steal<py::object>(PyObject_GetIter(value));
+  const auto paths = py::reinterpret_steal<py::object>(PyList_New(0));
+  if (!next || !paths) return {};
+  while (const auto path =
+             py::reinterpret_steal<py::object>(PyIter_Next(next.ptr()))) {
+    if (PyList_GET_SIZE(paths.ptr()) == LIMITREE_MAX_PATHS) {
+      PyErr_Format(PyExc_ValueError, "there are more than %d paths",
+                   LIMITREE_MAX_PATHS);
+      return {};
+    }
+    if (PyList_Append(paths.ptr(), path.ptr()) != 0) return {};
+  }
+  if (PyErr_Occurred() != nullptr) return {};
+  return py::reinterpret_steal<py::object>(PyList_AsTuple(paths.ptr()));
 }
 
 }  // namespace
 
-bool PathList::read(PyObject* paths, PyObject* costs) {
-  const py::object list = items_of(paths, "paths", "paths");
+bool PathList::read(PyObject* paths, PyObject* costs, PyObject* parts) {
+  const py::object list = paths_of(paths);
   if (!list) return false;
   const Py_ssize_t count = PyTuple_GET_SIZE(list.ptr());
   for (Py_ssize_t i = 0; i < count; ++i) {
@@ -33,25 +91,46 @@ bool PathList::read(PyObject* paths, PyObject* costs) {
     std::snprintf(name.data(), name.size(), "paths[%zd]", i);
     if (!append(PyTuple_GET_ITEM(list.ptr(), i), name.data(), 1)) return false;
   }
-  return costs == nullptr || read_costs(costs);
+  return (costs == nullptr || read_costs(costs)) &&
+         (parts == nullptr || parts == Py_None || read_parts(parts));
+}
+
+bool PathList::is_one_for_each(PyObject* list, const char* name) const {
+  const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(list));
+  if (count == paths_.size()) return true;
+  PyErr_Format(PyExc_ValueError, "there are %zu paths and %zu %s",
+               paths_.size(), count, name);
+  return false;
+}
+
+bool PathList::read_parts(PyObject* parts) {
+  if (!is_list(parts)) {
+    std::int32_t part = LIMITREE_PART_CHARGE;
+    if (!read_part(parts, &part)) return false;
+    parts_.assign(paths_.size(), part);
+    return true;
+  }
+  const auto list = py::reinterpret_steal<py::object>(PySequence_Tuple(parts));
+  if (!list || !is_one_for_each(list.ptr(), "parts")) return false;
+  parts_.resize(paths_.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    PyObject* const part =
+        PyTuple_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i));
+    if (!read_part(part, &parts_[i])) return false;
+  }
+  return true;
 }
 
 bool PathList::read_costs(PyObject* costs) {
-  if (!PyList_Check(costs) && !PyTuple_Check(costs)) {
+  if (!is_list(costs)) {
     std::int64_t cost;
     if (!read_cost(costs, &cost)) return false;
     for (limitree_path& path : paths_) path.cost = cost;
     return true;
   }
   const auto list = py::reinterpret_steal<py::object>(PySequence_Tuple(costs));
-  if (!list) return false;
-  const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(list.ptr()));
-  if (count != paths_.size()) {
-    PyErr_Format(PyExc_ValueError, "there are %zu paths and %zu costs",
-                 paths_.size(), count);
-    return false;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
+  if (!list || !is_one_for_each(list.ptr(), "costs")) return false;
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
     PyObject* const cost =
         PyTuple_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i));
     if (!read_cost(cost, &paths_[i].cost)) return false;

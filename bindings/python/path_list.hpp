@@ -17,25 +17,32 @@ namespace limitree::python {
 // changed by another thread while the store answers.
 class PathList {
  public:
-  // Reads an iterable of iterables of str or bytes, and their costs: an int for
-  // all, a list or tuple of one for each, or null for 1.  False: a Python error
-  // is set; TypeError for a str in the place of a path, which would be taken
-  // for one segment for each of its letters.
-  bool read(PyObject* paths, PyObject* costs);
+  // Reads an iterable of iterables of str or bytes; their costs: an int for
+  // all, a list or tuple of one for each, or null for 1; and their parts:
+  // likewise, a str, null or None for "charge".  False: a Python error is set;
+  // TypeError for a str in the place of a path, which would be taken for one
+  // segment for each of its letters.
+  bool read(PyObject* paths, PyObject* costs, PyObject* parts);
 
   // The same for one path.
   bool read_one(PyObject* path, std::int64_t cost);
 
   const limitree_path* data() const { return paths_.data(); }
   std::size_t size() const { return paths_.size(); }
+  const std::int32_t* parts() const {  // null: all are charged
+    return parts_.empty() ? nullptr : parts_.data();
+  }
 
  private:
   bool append(PyObject* path, const char* name, std::int64_t cost);
   bool read_costs(PyObject* costs);
+  bool read_parts(PyObject* parts);
+  bool is_one_for_each(PyObject* list, const char* name) const;
 
   std::vector<pybind11::object> owners_;
   std::vector<std::vector<limitree_str>> segments_;
   std::vector<limitree_path> paths_;
+  std::vector<std::int32_t> parts_;
 };
 
 }  // namespace limitree::python

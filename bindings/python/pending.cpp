@@ -79,7 +79,8 @@ py::object start(Native& native, const Request& request,
                  const py::object& make_future) {
   PathList paths;
   if (request.several) {
-    require(paths.read(request.paths.ptr(), request.cost.ptr()));
+    require(paths.read(request.paths.ptr(), request.cost.ptr(),
+                       request.part.ptr()));
   } else {
     std::int64_t cost;
     require(read_cost(request.cost.ptr(), &cost));
@@ -93,23 +94,34 @@ py::object start(Native& native, const Request& request,
     pending->levels =
         std::make_unique_for_overwrite<limitree_level[]>(capacity);
   }
-  pending->future = make_future();
+  py::object future = make_future();
+  pending->future = future;
 
   limitree_decision decision;
   limitree_status status = LIMITREE_OK;
-  require(native.call_at_once(
-      [&](limitree_limiter* limiter, limitree_error** error) {
-        status = limitree_decide_async(
-            limiter, request.operation, paths.data(), paths.size(),
-            pending.get(), pending->levels.get(), capacity, &decision, error);
-        return status;
-      }));
-  if (status == LIMITREE_PENDING) return pending.release()->future;
-  return decision_of(decision, *pending);
+  native.begin_pending();  // it may be completed before the call returns
+  const bool done = native.decide_at_once([&](limitree_limiter* limiter,
+                                              limitree_error** error) {
+    status = limitree_decide_parts_async(
+        limiter, request.operation, paths.data(), paths.parts(), paths.size(),
+        pending.get(), pending->levels.get(), capacity, &decision, error);
+    return status;
+  });
+  if (done && status == LIMITREE_PENDING) {
+    (void)pending.release();  // the completion has freed it, or will
+    return future;
+  }
+  native.end_pending();
+  require(done);
+  py::object made = decision_of(decision, *pending);
+  native.note(decision);
+  return made;
 }
 
 void complete(const limitree_completion* completions, std::size_t count,
-              void* /*user_data*/) noexcept {
+              void* user_data) noexcept {
+  auto* const native = static_cast<Native*>(user_data);
+  for (std::size_t i = 0; i < count; ++i) native->end_pending();
   const py::error_scope error_of_caller;  // a limiter may be freed under one
   try {
     deliver(completions, count);

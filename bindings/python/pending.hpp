@@ -23,6 +23,7 @@ struct Request {
   pybind11::object paths;  // one path, or a sequence of them if `several`
   bool several;
   pybind11::object cost;    // int, or several as PathList::read takes them
+  pybind11::object part;    // None, or likewise
   pybind11::object levels;  // bool or None, as the methods of Limiter take it
 };
 

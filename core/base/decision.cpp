@@ -43,8 +43,9 @@ void aggregate(const Plan& plan, Decision* out) {
   for (const Level& level : plan.levels) {
     const Verdict& verdict = level.verdict;
     // A refund tells of every level that it gave back to.
-    if (level.limit->mode == Mode::kShadow &&
-        plan.operation != Operation::kRefund) {
+    const bool refunded =
+        plan.operation == Operation::kRefund && is_charged(level.mode);
+    if (!counts(level.mode) && !refunded) {
       shadowed |= verdict.limited;
       continue;
     }
@@ -69,6 +70,8 @@ void aggregate(const Plan& plan, Decision* out) {
   out->source = plan.source;
   out->limit = binding != nullptr ? binding->limit->rate.capacity : -1;
   out->remaining = binding != nullptr ? binding->verdict.remaining : -1;
+  out->binding_reset_after =
+      binding != nullptr ? binding->verdict.reset_after : Duration::zero();
   out->retry_after = retry_after;
   out->reset_after = reset_after;
   out->next_after = next_after;

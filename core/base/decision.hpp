@@ -21,16 +21,18 @@ struct Decision {
   std::int64_t remaining = -1;         // tokens left at the binding level
   Duration retry_after = kNotLimited;  // a wait or kNever if limited
   Duration reset_after = Duration(0);  // until all counted levels are full
-  Duration next_after = Duration(0);   // until an identical request fits
-  std::int32_t binding = -1;           // index of the binding level; -1: none
-  std::int32_t level_count = 0;        // levels of the plan, counted or not
+  Duration binding_reset_after = Duration(0);  // of the binding level alone
+  Duration next_after = Duration(0);  // until an identical request fits
+  std::int32_t binding = -1;          // index of the binding level; -1: none
+  std::int32_t level_count = 0;       // levels of the plan, counted or not
 };
 
 // Joins the verdicts of `plan`, as judge() has set them.
 //
-// The binding level, which gives limit and remaining, is the one with the
-// longest wait: among the limited levels if there are any, else among all that
-// count.  Ties go to the fewest remaining, then to the deepest.
+// The binding level, which gives limit, remaining and binding_reset_after, is
+// the one with the longest wait: among the limited levels if there are any,
+// else among all that count.  Ties go to the fewest remaining, then to the
+// deepest.
 Decision aggregate(const Plan& plan);
 void aggregate(const Plan& plan, Decision* decision);  // in place
 

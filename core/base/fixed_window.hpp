@@ -3,6 +3,9 @@
 // Windows lie end to end, from the epoch or by a calendar, or each begins with
 // the first unit after the last one.  State: where the window began, and its
 // units.  At the seam of two windows twice the count can pass within a moment.
+//
+// Units of a window that has not begun, for the clock has stepped back, are of
+// the window that `now` lies in.
 
 #ifndef LIMITREE_BASE_FIXED_WINDOW_HPP
 #define LIMITREE_BASE_FIXED_WINDOW_HPP
@@ -36,15 +39,14 @@ class FixedWindow {
   };
 
   // A bucket whose window now is `window`.
-  FixedWindow(const State& state, const Window& window, Instant now)
-      : state_(state), end_(window.end), over_(window.end) {
+  FixedWindow(const State& state, const Window& window)
+      : state_(state), end_(window.end) {
     if (state.units == 0 || state.start < window.start) {
       state_ = {window.start, 0};
-    } else if (state.start > ceil_micros(now)) {
-      // The clock has stepped back: as if the window began now.
-      const Duration length = window.end - window.start;
-      end_ = saturating_add(now, length);
-      over_ = saturating_add(state.start, length);
+    } else if (state.start >= window.end) {
+      // The clock has stepped back.
+      state_.start = window.start;
+      ahead_ = true;
     }
   }
 
@@ -54,9 +56,13 @@ class FixedWindow {
     const Instant start = ceil_micros(now);
     const Instant end = saturating_add(state.start, period);
     if (state.units == 0 || end <= now) {
-      return {{}, {start, saturating_add(start, period)}, now};
+      return {{}, {start, saturating_add(start, period)}};
     }
-    return {state, {state.start, end}, now};
+    if (state.start <= start) return {state, {state.start, end}};
+    FixedWindow moved({start, state.units},
+                      {start, saturating_add(start, period)});
+    moved.ahead_ = true;
+    return moved;
   }
 
   std::int64_t used() const { return state_.units; }
@@ -71,12 +77,13 @@ class FixedWindow {
   }
 
   const State& state() const { return state_; }
-  Instant over() const { return over_; }  // when the state counts no more
+  Instant over() const { return end_; }  // when the state counts no more
+  bool is_ahead() const { return ahead_; }
 
  private:
   State state_;
   Instant end_;
-  Instant over_;
+  bool ahead_ = false;
 };
 
 }  // namespace limitree

@@ -42,7 +42,8 @@ struct Probe {
 // REQUIRES: cost >= 0.
 constexpr Probe probe(const Rate& rate, Duration debt, std::int64_t cost) {
   // A TAT in the past means a full bucket, not a fuller one; one too far in
-  // the future (the clock stepped back, the limit shrank) means an empty one.
+  // the future (the clock stepped back, the limit shrank) means an empty one:
+  // see is_held().
   debt = std::clamp(debt, Duration::zero(), rate.burst_offset());
   const bool never = cost > rate.capacity;
   const Duration charge =
@@ -67,6 +68,13 @@ constexpr Verdict verdict(const Rate& rate, const Probe& found, Duration debt) {
       .reset_after = debt,
       .next_after = wait,
   };
+}
+
+// Until a bucket that owes `debt` has a token more; 0 if it is full.
+constexpr Duration grows_after(const Rate& rate, Duration debt) {
+  if (debt == Duration::zero()) return debt;
+  const Duration free = rate.burst_offset() - debt;
+  return rate.emission_interval - free % rate.emission_interval;
 }
 
 // The debt left by spend(): all of the charge, held at an empty bucket.

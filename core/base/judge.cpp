@@ -4,40 +4,45 @@ namespace limitree {
 
 namespace {
 
-// The verdict of a level whether or not it is charged, which cannot be limited.
-Verdict unlimited_verdict(Operation operation, const Level& level,
-                          bool charged) {
+// Judges a level whether or not it is charged, which cannot be limited.
+void judge_unlimited(Operation operation, bool charged, Level* level) {
   Verdict verdict;
-  if (level.limit->is_plain()) {
-    const Rate& rate = level.limit->rate;
-    const Probe found = probe(rate, level.debt, level.cost);
+  if (level->limit->is_plain()) {
+    const Rate& rate = level->limit->rate;
+    const Probe found = probe(rate, level->debt, level->cost);
     const Duration debt = operation == Operation::kSpend
                               ? debt_after_spend(rate, found)
                               : debt_after_refund(found);
     verdict = limitree::verdict(rate, found, charged ? debt : found.debt);
   } else {
-    verdict = usage_verdict(level, charged);
+    verdict = usage_verdict(*level, charged);
+    level->growth = side_of(*level, charged).grows_after;
   }
   verdict.limited = false;
   verdict.soft = false;
   verdict.retry_after = kNotLimited;
-  return verdict;
+  level->applied = charged;
+  level->verdict = verdict;
 }
 
 void judge_spend(Level* level) {
-  level->applied = true;
-  level->verdict = unlimited_verdict(Operation::kSpend, *level, true);
-  level->verdict.charged &= level->limit->mode != Mode::kCheck;
+  judge_unlimited(Operation::kSpend, true, level);
+  level->verdict.charged &= is_charged(level->mode);
 }
 
 void judge_refund(Level* level) {
-  level->applied = level->limit->mode != Mode::kCheck;
-  level->verdict =
-      unlimited_verdict(Operation::kRefund, *level, level->applied);
+  const bool charged = is_charged(level->mode);
+  judge_unlimited(Operation::kRefund, charged, level);
   level->verdict.next_after = Duration::zero();  // giving back never waits
 }
 
 }  // namespace
+
+Duration grows_after(const Level& level) {
+  return level.limit->is_plain()
+             ? grows_after(level.limit->rate, level.verdict.reset_after)
+             : level.growth;
+}
 
 void judge(Operation operation, Level* levels, std::size_t count) {
   switch (operation) {

@@ -17,7 +17,8 @@ namespace limitree {
 // Sets the verdict of each of `count` levels from its debt.
 //
 // Levels whose verdict is `charged` are to be stored: their new TAT is now +
-// reset_after, or none at all if reset_after is zero.
+// reset_after, or none at all if reset_after is zero.  So are those of which
+// is_held() is true.
 void judge(Operation operation, Level* levels, std::size_t count);
 
 // Whether what is asked for at `level` fits there.
@@ -27,10 +28,33 @@ inline bool fits(const Level& level) {
   return probe(level.limit->rate, level.debt, level.cost).fits;
 }
 
-// The verdict of a level that is not plain, left as it is or charged.
+// Whether the bucket of a level that is not charged is stored all the same, as
+// it counts now.  That is so if its state lies ahead of what it may be: a limit
+// was relaxed, or a clock stepped back.  A bucket never owes more than it
+// holds, or the caller would be locked out while he is told of short waits.
+inline bool is_held(Operation operation, const Level& level) {
+  const Limit& limit = *level.limit;
+  const bool ahead = limit.is_plain() ? level.debt > limit.rate.burst_offset()
+                                      : level.usage->ahead;
+  return ahead && operation != Operation::kPeek && is_charged(level.mode) &&
+         level.cost > 0;
+}
+
+// Until more is left at a level than its verdict says, 0 if its bucket is full.
+// It is no part of the verdict: few ask, and it may take longer than the rest.
+//
+// REQUIRES: the level has been judged, for a plan with wants_growth.
+Duration grows_after(const Level& level);
+
+// What is left of a level that is not plain, left as it is or charged.
+inline const Usage::Side& side_of(const Level& level, bool charged) {
+  return charged ? level.usage->charged : level.usage->left;
+}
+
+// The verdict of such a level.
 inline Verdict usage_verdict(const Level& level, bool charged) {
   const Usage& found = *level.usage;
-  const Usage::Side& side = charged ? found.charged : found.left;
+  const Usage::Side& side = side_of(level, charged);
   const std::int64_t capacity = level.limit->rate.capacity;
   return {
       .limited = !found.fits,
@@ -66,7 +90,7 @@ template <bool kAllPlain>
     const bool fits =
         is_plain(level) ? probe(level.limit->rate, level.debt, level.cost).fits
                         : level.usage->fits;
-    allowed &= fits || level.limit->mode == Mode::kShadow;
+    allowed &= fits || !counts(level.mode);
   }
   for (std::size_t i = 0; i < count; ++i) {
     Level& level = levels[i];
@@ -81,7 +105,8 @@ template <bool kAllPlain>
     Verdict verdict = is_plain(level) ? plain_verdict(level, found, applied)
                                       : usage_verdict(level, applied);
     verdict.charged &=
-        operation == Operation::kAuthorize && limit.mode != Mode::kCheck;
+        operation == Operation::kAuthorize && is_charged(level.mode);
+    if (!is_plain(level)) level.growth = side_of(level, applied).grows_after;
     level.applied = applied;
     level.verdict = verdict;
   }

@@ -24,7 +24,9 @@ class LeakyStep {
       : tick_(tick), last_(floor_to(now, tick)) {
     if (empty_at <= last_) return;
     const std::int64_t left = saturating_sub(empty_at, last_).count();
-    level_ = std::min((left - 1) / tick.count() + 1, highest);
+    const std::int64_t units = (left - 1) / tick.count() + 1;
+    level_ = std::min(units, highest);
+    ahead_ = units > highest;
   }
 
   std::int64_t used() const { return level_; }
@@ -40,11 +42,13 @@ class LeakyStep {
   }
 
   Instant state() const { return until(0); }
+  bool is_ahead() const { return ahead_; }
 
  private:
   Duration tick_;
   Instant last_;  // tick
   std::int64_t level_ = 0;
+  bool ahead_ = false;
 };
 
 }  // namespace limitree

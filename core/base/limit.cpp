@@ -45,6 +45,8 @@ const char* mode_name(Mode mode) {
       return "enforce";
     case Mode::kShadow:
       return "shadow";
+    case Mode::kIdle:
+      return "idle";
     case Mode::kCheck:
       return "check";
   }

@@ -36,11 +36,35 @@ inline constexpr Duration kMaxBurstOffset = std::chrono::days(36525);
 Result<Rate> make_rate(std::int64_t count, Duration period,
                        std::int64_t capacity);
 
+// Whether a level does not count (1) and is not charged (2), as bits.
 enum class Mode : std::uint8_t {
-  kEnforce,  // counts towards the decision and is charged
-  kShadow,   // never denies; charged when it fits; reported per level
-  kCheck,    // counts towards the decision, never charged
+  kEnforce = 0,  // counts towards the decision and is charged
+  kShadow = 1,   // never denies; charged when it fits; reported per level
+  kCheck = 2,    // counts towards the decision, never charged
+  kIdle = 3,     // neither: no limit's own, but see Part
 };
+
+constexpr bool counts(Mode mode) {
+  return (static_cast<unsigned>(mode) & 1u) == 0;
+}
+constexpr bool is_charged(Mode mode) {
+  return (static_cast<unsigned>(mode) & 2u) == 0;
+}
+
+// What a request does with the levels of one of its paths: all that their
+// limits' modes do (0), or less of it, by the bits of Mode.
+enum class Part : std::uint8_t { kCharge = 0, kSpendIfFits = 1, kCheck = 2 };
+
+constexpr Mode mode_of(Mode mode, Part part) {
+  return static_cast<Mode>(static_cast<unsigned>(mode) |
+                           static_cast<unsigned>(part));
+}
+
+// Of a bucket that two paths reach: it counts if it does for one of them, and
+// so with charging it.
+constexpr Mode join(Mode a, Mode b) {
+  return static_cast<Mode>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
 
 enum class Charge : std::uint8_t {
   kAllOrNothing,  // charged only if the whole request is allowed

@@ -16,10 +16,12 @@ class Overdraft {
   // No bucket owes more than `highest` tokens.
   Overdraft(Instant tat, Duration emission_interval, std::int64_t highest,
             Instant now)
-      : interval_(emission_interval),
-        now_(now),
-        debt_(std::clamp(saturating_sub(tat, now), Duration::zero(),
-                         emission_interval * highest)) {}
+      : interval_(emission_interval), now_(now) {
+    const Duration most = emission_interval * highest;
+    const Duration debt = saturating_sub(tat, now);
+    debt_ = std::clamp(debt, Duration::zero(), most);
+    ahead_ = debt > most;
+  }
 
   // A token that has come back in part is still used.
   std::int64_t used() const {
@@ -47,11 +49,13 @@ class Overdraft {
   }
 
   Instant state() const { return until(0); }
+  bool is_ahead() const { return ahead_; }
 
  private:
   Duration interval_;
   Instant now_;
   Duration debt_;
+  bool ahead_;
 };
 
 }  // namespace limitree

@@ -6,15 +6,52 @@ namespace limitree {
 
 namespace {
 
-bool same_bucket(const Plan& plan, const Level& a, const Level& b) {
-  const auto same = [](const Segment& x, const Segment& y) {
-    return x.text == y.text && (x.kind == Segment::Kind::kPattern) ==
-                                   (y.kind == Segment::Kind::kPattern);
-  };
+// Up to so many levels are compared with each other.  More are sorted: what a
+// caller may ask for must not cost the square of it.
+constexpr std::size_t kFew = 24;
+
+// Orders levels by the names of their buckets; 0: they have the same bucket.
+int compare_buckets(const Plan& plan, const Level& a, const Level& b) {
+  if (a.depth != b.depth) return a.depth < b.depth ? -1 : 1;
   const Segment* const segments = plan.segments.data();
-  return a.depth == b.depth && a.limit->suffix == b.limit->suffix &&
-         std::equal(segments + a.first, segments + a.first + a.depth,
-                    segments + b.first, same);
+  const int names = a.first == b.first
+                        ? 0
+                        : compare_names({segments + a.first, a.depth},
+                                        {segments + b.first, b.depth});
+  return names != 0 ? names
+                    : a.limit->suffix.view().compare(b.limit->suffix.view());
+}
+
+// Of each level the first that has the same bucket, perhaps itself.
+using FirstOf = InlineVector<std::uint32_t, kFew>;
+
+void compare_each(const Plan& plan, FirstOf* first_of) {
+  for (std::uint32_t i = 0; i < plan.levels.size(); ++i) {
+    std::uint32_t first = 0;
+    while (first < i &&
+           compare_buckets(plan, plan.levels[i], plan.levels[first]) != 0) {
+      ++first;
+    }
+    first_of->push_back(first);
+  }
+}
+
+void compare_sorted(const Plan& plan, FirstOf* first_of) {
+  InlineVector<std::uint32_t, kFew> order;
+  for (std::uint32_t i = 0; i < plan.levels.size(); ++i) order.push_back(i);
+  const auto compare = [&](std::uint32_t a, std::uint32_t b) {
+    return compare_buckets(plan, plan.levels[a], plan.levels[b]);
+  };
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const int found = compare(a, b);
+    return found != 0 ? found < 0 : a < b;
+  });
+  first_of->resize(order.size());
+  std::uint32_t first = order[0];
+  for (const std::uint32_t level : order) {
+    if (compare(first, level) != 0) first = level;
+    (*first_of)[level] = first;
+  }
 }
 
 }  // namespace
@@ -35,25 +72,48 @@ const char* source_name(Source source) {
   return "unknown";
 }
 
+int compare_names(std::span<const Segment> a, std::span<const Segment> b) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    const bool pattern = a[i].kind == Segment::Kind::kPattern;
+    if (pattern != (b[i].kind == Segment::Kind::kPattern)) {
+      return pattern ? 1 : -1;
+    }
+    const std::string_view left = a[i].text;
+    const std::string_view right = b[i].text;
+    if (left.size() != right.size()) return left.size() < right.size() ? -1 : 1;
+    const int texts = left.compare(right);
+    if (texts != 0) return texts;
+  }
+  return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
+}
+
 Status join_same_buckets(Plan* plan) {
-  std::size_t kept = 0;
-  for (const Level& level : plan->levels) {
-    Level* const end = plan->levels.begin() + kept;
-    Level* const first = std::find_if(
-        plan->levels.begin(), end,
-        [&](const Level& other) { return same_bucket(*plan, level, other); });
-    if (first == end) {
+  if (plan->levels.empty()) return {};
+  FirstOf first_of;
+  if (plan->levels.size() <= kFew) {
+    compare_each(*plan, &first_of);
+  } else {
+    compare_sorted(*plan, &first_of);
+  }
+  std::uint32_t kept = 0;
+  for (std::uint32_t i = 0; i < plan->levels.size(); ++i) {
+    const Level& level = plan->levels[i];
+    if (first_of[i] == i) {
+      first_of[i] = kept;  // where it is from now on
       plan->levels[kept++] = level;
-    } else if (first->limit == level.limit) {
-      first->cost = std::max(first->cost, level.cost);
-    } else {
+      continue;
+    }
+    Level& first = plan->levels[first_of[first_of[i]]];
+    if (first.limit != level.limit) {
       return Status(Code::kInvalidArgument,
                     "two paths reach the same bucket by different limits, " +
-                        first->limit->policy.str() + " and " +
+                        first.limit->policy.str() + " and " +
                         level.limit->policy.str());
     }
+    first.cost = std::max(first.cost, level.cost);
+    first.mode = join(first.mode, level.mode);
   }
-  while (plan->levels.size() > kept) plan->levels.pop_back();
+  plan->levels.resize(kept);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <forward_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,12 @@
 #include "base/usage.hpp"
 
 namespace limitree {
+
+// What one request may ask for, and what may lie on one path of a tree.  More
+// would hold up all others: a script of a Redis server is one step.
+inline constexpr std::size_t kMaxPaths = 4096;
+inline constexpr std::size_t kMaxLevels = 4096;  // of all paths, before they
+                                                 // are joined
 
 enum class Operation : std::uint8_t { kAuthorize, kPeek, kSpend, kRefund };
 
@@ -55,8 +62,10 @@ struct Level {
   std::int64_t cost;    // tokens asked for here: request's cost x limit's cost
   Duration debt;        // TAT - now, not clamped; set by the store, if plain
   const Usage* usage;   // the store's, until judge() has seen it; if not plain
+  Mode mode;            // of the limit, and of the path's part
   bool applied;         // verdict counts this level's charge; set by judge()
   Verdict verdict;      // set by judge()
+  Duration growth;      // likewise, if not plain; see grows_after()
   std::uint32_t path;   // which of a request's paths met it first; from 0
 };
 
@@ -71,11 +80,16 @@ struct Plan {
     level.first = first;
     level.depth = depth;
     level.cost = cost;
+    level.mode = limit->mode;
     level.path = 0;
   }
 
   Operation operation;
   Source source = Source::kStore;  // set by what decides instead of the store
+
+  // By levels that another call has decided: nothing is charged but what is so
+  // independently.  Set by a store that decides in several calls.
+  bool denied = false;
 
   // What takes the place of each limit, by Limit::index, when this process
   // decides alone; null: the limits themselves.
@@ -89,6 +103,7 @@ struct Plan {
   }
 
   std::int32_t pressure = kFullPressure;  // of this process; see ceiling_of()
+  bool wants_growth = false;  // whether grows_after() will be asked for
 
   InlineVector<Segment, 12> segments;  // of all paths, one after the other
   InlineVector<Level, 6> levels;       // from the root to the leaf
@@ -118,9 +133,13 @@ constexpr std::int64_t saturating_cost(std::int64_t cost, std::int64_t factor) {
   return __builtin_mul_overflow(cost, factor, &product) ? INT64_MAX : product;
 }
 
+// Orders names of buckets, in no order that means anything; 0: they are the
+// same.
+int compare_names(std::span<const Segment> a, std::span<const Segment> b);
+
 // Joins the levels of *plan that have the same bucket, each into the first of
-// them and with the largest cost.  kInvalidArgument if they are of different
-// limits.
+// them, with the largest cost and all that their modes do.  kInvalidArgument if
+// they are of different limits.
 Status join_same_buckets(Plan* plan);
 
 }  // namespace limitree

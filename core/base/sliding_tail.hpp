@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/limit.hpp"
 #include "base/micros.hpp"
 #include "base/time.hpp"
 
@@ -34,11 +35,11 @@ class SlidingTail {
     base_ = floor_to(now, period);
     inside_ =
         micros(saturating_add(base_, period) - floor_to(now, kMicrosecond));
-    const bool empty = state.current == 0 && state.previous == 0;
-    if (!empty && state.start > ceil_micros(now)) {
-      // The clock has stepped back: as if the window began now.
-      base_ = floor_to(now, kMicrosecond);
-      inside_ = micros(period);
+    const std::int64_t units = state.current + state.previous;
+    if (units > 0 && state.start >= saturating_add(base_, period)) {
+      // The clock has stepped back: all of them are of this window.
+      state_ = {base_, std::min(units, kMaxUnits), 0};
+      ahead_ = true;
     } else {
       move_to_base();
     }
@@ -67,6 +68,7 @@ class SlidingTail {
   }
 
   const State& state() const { return state_; }
+  bool is_ahead() const { return ahead_; }
 
   // When the state counts no more.
   Instant over() const {
@@ -120,6 +122,7 @@ class SlidingTail {
   State state_;
   Duration period_;
   bool round_up_;
+  bool ahead_ = false;
   Instant base_;         // where the window begins that `now` lies in
   std::int64_t inside_;  // microseconds of the previous one that count
   std::int64_t weight_;  // and what is used of it, so

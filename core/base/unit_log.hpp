@@ -58,26 +58,33 @@ class LogEntry {
   std::uint32_t units_;
 };
 
+// Entries of a later instant than now, for the clock has stepped back, are of
+// now.
+//
 // `Entries` keeps them: size(), operator[], push_back(), pop_back(),
 // pop_front(), change_last() to another instant and by so many units, and sum()
 // of their units.
 template <typename Entries>
 class Log {
  public:
-  // `join` is the width of a sub-window, or zero.  What has left the window is
-  // removed from *entries.
+  // `join` is the width of a sub-window, or zero.  *entries stays as it is
+  // until write(): whoever only looks leaves nothing behind.
   Log(Entries* entries, Duration period, Duration join, Instant now)
       : entries_(*entries),
         period_(period),
         join_(join),
-        now_(ceil_micros(now)) {
-    while (entries_.size() > 0 &&
-           saturating_add(entries_[0].at(), period) <= now) {
-      entries_.pop_front();
+        now_(ceil_micros(now)),
+        used_(entries->sum()) {
+    while (first_ < entries_.size() &&
+           saturating_add(entries_[first_].at(), period) <= now) {
+      used_ -= entries_[first_++].units();
     }
+    ahead_ = first_ < entries_.size() && newest().at() > now_;
   }
 
-  std::int64_t used() const { return entries_.sum(); }
+  std::int64_t used() const { return used_; }
+  bool is_ahead() const { return ahead_; }
+  std::size_t first() const { return first_; }  // of the entries that count
 
   // When at most so many are used, with `more` units of now added before, or
   // less the newest -`more`.
@@ -87,28 +94,59 @@ class Log {
     if (most == 0 && more > 0) return left_at(now_);
     if (most == 0 && more == 0) return left_at(std::min(last_at(), now_));
     const std::size_t size = entries_.size();
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t i = first_; i < size; ++i) {
       // The last one may be joined by what is added.
       if (i + 1 == size && more > 0 && joins_last()) break;
       over -= entries_[i].units();
-      // Units of a later instant: the clock has stepped back.
       if (over <= 0) return left_at(std::min(entries_[i].at(), now_));
     }
     return left_at(now_);
   }
 
+  // Adds `more` units, or gives back the newest -`more`, and removes what has
+  // left the window.
+  void write(std::int64_t more) {
+    for (; first_ > 0; --first_) entries_.pop_front();
+    if (is_ahead()) move_to_now();
+    if (more > 0) add(more);
+    if (more < 0) remove(-more);
+  }
+
+ private:
+  const LogEntry& newest() const { return entries_[entries_.size() - 1]; }
+  Instant last_at() const { return std::min(newest().at(), now_); }
+  Instant left_at(Instant at) const { return saturating_add(at, period_); }
+
+  bool joins_last() const {
+    if (first_ == entries_.size()) return false;
+    const Duration gap = now_ - last_at();
+    if (join_ == Duration::zero()) return gap == Duration::zero();
+    // Whether both are in one sub-window, with one division at most.
+    return gap < join_ && last_at() - floor_to(last_at(), join_) + gap < join_;
+  }
+
+  // They join no older entry: nobody has been told that it stays for longer.
+  void move_to_now() {
+    std::int64_t units = 0;
+    while (entries_.size() > 0 && newest().at() > now_) {
+      units += newest().units();
+      entries_.pop_back();
+    }
+    entries_.push_back({now_, units});
+  }
+
   void add(std::int64_t units) {
     if (joins_last()) {
-      entries_.change_last(next_at(), units);
+      entries_.change_last(now_, units);
     } else {
-      entries_.push_back({next_at(), units});
+      entries_.push_back({now_, units});
     }
   }
 
   // The newest first.
   void remove(std::int64_t units) {
     while (units > 0 && entries_.size() > 0) {
-      const std::int64_t last = entries_[entries_.size() - 1].units();
+      const std::int64_t last = newest().units();
       if (last > units) {
         entries_.change_last(last_at(), -units);
         break;
@@ -118,26 +156,13 @@ class Log {
     }
   }
 
- private:
-  Instant last_at() const { return entries_[entries_.size() - 1].at(); }
-  Instant left_at(Instant at) const { return saturating_add(at, period_); }
-
-  // The instant of what is added: never before the last one's.
-  Instant next_at() const {
-    return entries_.size() == 0 ? now_ : std::max(now_, last_at());
-  }
-  bool joins_last() const {
-    if (entries_.size() == 0) return false;
-    const Duration gap = next_at() - last_at();
-    if (join_ == Duration::zero()) return gap == Duration::zero();
-    // Whether both are in one sub-window, with one division at most.
-    return gap < join_ && last_at() - floor_to(last_at(), join_) + gap < join_;
-  }
-
   Entries& entries_;
   Duration period_;
   Duration join_;
   Instant now_;
+  std::int64_t used_;
+  std::size_t first_ = 0;
+  bool ahead_ = false;
 };
 
 // Weighs `demand` against a log, which is not changed; *more is set to the
@@ -146,23 +171,19 @@ template <typename Entries>
 Usage weigh(const Demand& demand, const Log<Entries>& log, std::int64_t* more) {
   Usage usage = usage_of(demand, log.used());
   const auto side = [&](std::int64_t added) -> Usage::Side {
-    return {log.used() + added, wait_until(log.until(0, added), demand.now),
-            usage.never
-                ? kNever
-                : wait_until(log.until(demand.room(), added), demand.now)};
+    const std::int64_t used = log.used() + added;
+    const auto wait = [&](std::int64_t most) {
+      return wait_until(log.until(most, added), demand.now);
+    };
+    return {used, wait(0), fits_after(demand, wait),
+            grows_after(demand, used, wait)};
   };
   *more = units_moved(demand, log.used());
+  usage.ahead = log.is_ahead();
   usage.left = side(0);
   usage.changes = *more != 0;
   usage.charged = usage.changes ? side(*more) : usage.left;
   return usage;
-}
-
-// Writes what weigh() said.
-template <typename Entries>
-void write(std::int64_t more, Log<Entries>* log) {
-  if (more > 0) log->add(more);
-  if (more < 0) log->remove(-more);
 }
 
 }  // namespace limitree

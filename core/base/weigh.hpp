@@ -7,6 +7,8 @@
 //                any instant that has passed, if it is so now
 //   add(units)   charges
 //   remove(u)    gives back up to so many, and tells whether there were any
+//   is_ahead()   whether it was found dated after now, and has been moved to
+//   now
 
 #ifndef LIMITREE_BASE_WEIGH_HPP
 #define LIMITREE_BASE_WEIGH_HPP
@@ -25,7 +27,9 @@ struct Demand {
   Operation operation;
   std::int64_t cost;     // >= 0
   std::int64_t ceiling;  // the most that the bucket admits now
+  std::int64_t capacity;
   Instant now;
+  bool wants_growth;  // of the plan
 
   // The most that may be used for the request to fit.
   constexpr std::int64_t room() const { return ceiling - cost; }
@@ -33,6 +37,22 @@ struct Demand {
 
 constexpr Duration wait_until(Instant at, Instant now) {
   return at <= now ? Duration::zero() : saturating_sub(at, now);
+}
+
+// Until the request fits, where `wait` says how long it is until so many units
+// at most are used.
+template <typename Wait>
+Duration fits_after(const Demand& demand, Wait wait) {
+  if (demand.cost > demand.ceiling) return kNever;
+  // Cost 0 fits whatever is owed: the ceiling may have fallen below it.
+  return demand.cost == 0 ? Duration::zero() : wait(demand.room());
+}
+
+// Until a unit more is left than with so many used, if that is asked for.
+template <typename Wait>
+Duration grows_after(const Demand& demand, std::int64_t used, Wait wait) {
+  if (!demand.wants_growth || used == 0) return Duration::zero();
+  return wait(std::min(used, demand.capacity) - 1);
 }
 
 // Of a spent cost what there is room for.
@@ -81,10 +101,14 @@ inline bool carry_out(const Demand& demand, Overdraft* bucket) {
 template <typename Bucket>
 Usage weigh(const Demand& demand, Bucket* bucket) {
   Usage usage = usage_of(demand, bucket->used());
+  usage.ahead = bucket->is_ahead();
   const auto side = [&]() -> Usage::Side {
-    return {bucket->used(), wait_until(bucket->until(0), demand.now),
-            usage.never ? kNever
-                        : wait_until(bucket->until(demand.room()), demand.now)};
+    const std::int64_t used = bucket->used();
+    const auto wait = [&](std::int64_t most) {
+      return wait_until(bucket->until(most), demand.now);
+    };
+    return {used, wait(0), fits_after(demand, wait),
+            grows_after(demand, used, wait)};
   };
   usage.left = side();
   const bool charges = demand.operation != Operation::kAuthorize &&

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/judge.hpp"
 #include "base/recycled.hpp"
 #include "base/share.hpp"
 
@@ -32,7 +33,25 @@ Status refuse(const Ask& ask) {
       "a segment has more than " + std::to_string(kMaxPathBytes) + " bytes");
 }
 
+Status too_many_levels(std::span<const Ask> asks, std::size_t path,
+                       std::size_t levels) {
+  const std::string paths =
+      asks.size() == 1 ? "the path meets "
+                       : "the first " + std::to_string(path + 1) + " of " +
+                             std::to_string(asks.size()) + " paths meet ";
+  return Status(Code::kInvalidArgument, paths + std::to_string(levels) +
+                                            " limits, the most is " +
+                                            std::to_string(kMaxLevels));
+}
+
 }  // namespace
+
+Status check_path_count(std::size_t paths) {
+  if (paths <= kMaxPaths) return {};
+  return Status(Code::kInvalidArgument, "there are " + std::to_string(paths) +
+                                            " paths, the most is " +
+                                            std::to_string(kMaxPaths));
+}
 
 // Holds a lane, and with it the tree that is current now.
 class Limiter::Reader {
@@ -57,6 +76,7 @@ Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
                       Plan* plan) const {
   const std::vector<Limit>& local = snapshot.local_limits;
   if (!local.empty()) plan->local_limits = local.data();
+  if (asks.size() > kMaxPaths) return check_path_count(asks.size());
   for (std::size_t i = 0; i < asks.size(); ++i) {
     const std::size_t before = plan->levels.size();
     if (!acceptable(asks[i])) [[unlikely]]
@@ -65,8 +85,13 @@ Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
         !status.ok()) {
       return status;
     }
+    if (plan->levels.size() > kMaxLevels) {
+      return too_many_levels(asks, i, plan->levels.size());
+    }
     for (std::size_t k = before; k < plan->levels.size(); ++k) {
-      plan->levels[k].path = static_cast<std::uint32_t>(i);
+      Level& level = plan->levels[k];
+      level.path = static_cast<std::uint32_t>(i);
+      level.mode = mode_of(level.mode, asks[i].part);
     }
   }
   if (snapshot.has_rules)
@@ -83,7 +108,9 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
         limiter_(*limiter),
         listener_(*listener),
         snapshot_(limiter->current()),
-        wants_reports_(wants_reports) {}
+        wants_reports_(wants_reports) {
+    plan().wants_growth = wants_reports;
+  }
 
   // Copies what the caller's paths say.
   void copy(std::span<const Ask> asks) {
@@ -98,7 +125,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     char* text = text_.data();
     std::string_view* segment = segments_.data();
     for (const Ask& ask : asks) {
-      asks_.push_back({Path(segment, ask.path.size()), ask.cost});
+      asks_.push_back({Path(segment, ask.path.size()), ask.cost, ask.part});
       for (const std::string_view from : ask.path) {
         *segment++ = {text, from.size()};
         text = std::copy(from.begin(), from.end(), text);
@@ -178,10 +205,11 @@ void Limiter::report(const Snapshot& snapshot, const Plan& plan,
     (*reports)[i] = {snapshot.policy(level)->name(),
                      level.limit->rate.capacity,
                      window_of(*level.limit),
-                     level.limit->mode,
+                     level.mode == Mode::kIdle ? Mode::kShadow : level.mode,
                      level.cost,
                      level.path,
-                     level.verdict};
+                     level.verdict,
+                     grows_after(level)};
   }
 }
 
@@ -190,6 +218,7 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
   if (remote_) return decide_remotely(operation, asks, reports, decision);
   Reader reader(this);
   Plan plan(operation);
+  plan.wants_growth = reports != nullptr;
   Status status = match(reader.snapshot(), asks, &plan);
   // Room for the reports now: once the store has charged, nothing may fail.
   if (reports != nullptr) reports->resize(plan.levels.size());
@@ -209,6 +238,7 @@ Status Limiter::decide_remotely(Operation operation, std::span<const Ask> asks,
                                 LevelReports* reports, Decision* decision) {
   const std::shared_ptr<const Snapshot> snapshot = current();
   Plan plan(operation);
+  plan.wants_growth = reports != nullptr;
   Status status = match(*snapshot, asks, &plan);
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);

@@ -31,17 +31,23 @@ namespace limitree {
 struct Ask {
   Path path;
   std::int64_t cost = 1;
+  Part part = Part::kCharge;
 };
+
+// kInvalidArgument if these are too many for one request, for those who would
+// copy them first.
+Status check_path_count(std::size_t paths);
 
 // What one level said, for callers that want to know more than the decision.
 struct LevelReport {
   std::string_view policy;  // lives as long as the limiter
   std::int64_t capacity;
   Duration window;  // see window_of()
-  Mode mode;
+  Mode mode;        // in this request; kShadow for kIdle
   std::int64_t cost;
   std::uint32_t path;  // which of the asks met it first; from 0
   Verdict verdict;
+  Duration grows_after;
 };
 
 using LevelReports = InlineVector<LevelReport, 8>;
@@ -85,8 +91,9 @@ class Limiter final : private ForkGuard {
 
   // Carries out `operation` on the union of the levels of all asks, as one
   // indivisible step.  A bucket that is reached twice is one level, with the
-  // larger cost.  `reports`, which may be null, takes a report of each level.
-  // Fails as Tree::match() and Store::decide() do.
+  // larger cost and both parts.  `reports`, which may be null, takes a report
+  // of each level. Fails as Tree::match() and Store::decide() do, and with
+  // kInvalidArgument for more than kMaxPaths asks or kMaxLevels levels.
   Status decide(Operation operation, std::span<const Ask> asks,
                 LevelReports* reports, Decision* decision);
 
@@ -103,6 +110,7 @@ class Limiter final : private ForkGuard {
   // thread at a time; -1 if this store never has anything pending.
   int loop_fd() { return store_->loop_fd(); }
   void loop_run() { store_->loop_run(); }
+  void set_loop_wakeups(bool on) { store_->set_loop_wakeups(on); }
 
   // Forgets the buckets of every level on the path, or of the deepest node
   // alone that has any.

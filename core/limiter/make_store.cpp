@@ -30,14 +30,15 @@ Result<std::unique_ptr<Store>> make_store(const Options& options) {
   if (Status status = check_options(options); !status.ok()) return status;
   if (options.redis) return make_redis_store(options);
   return std::unique_ptr<Store>(
-      new MemoryStore(options.max_buckets, options.clock));
+      new MemoryStore(options.max_buckets, options.clock, options.max_bytes));
 }
 
 std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
                                      const Options& options) {
   std::unique_ptr<Store> local;
   if (options.on_store_error == OnStoreError::kLocal) {
-    local = std::make_unique<MemoryStore>(options.max_buckets, options.clock);
+    local = std::make_unique<MemoryStore>(options.max_buckets, options.clock,
+                                          options.max_bytes);
   }
   store = std::make_unique<GuardedStore>(
       std::move(store), options.on_store_error, std::move(local));

@@ -183,8 +183,7 @@ inline void Lane::count(Policy* policy, const Level& level, bool allowed) {
   }
   const Verdict& verdict = level.verdict;
   if (verdict.limited) {
-    ++(level.limit->mode == Mode::kShadow ? entry.tally.shadow_limited
-                                          : entry.tally.limited);
+    ++(counts(level.mode) ? entry.tally.limited : entry.tally.shadow_limited);
   } else if (allowed) {
     ++entry.tally.allowed;
     entry.tally.soft += verdict.soft ? 1 : 0;

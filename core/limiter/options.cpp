@@ -74,6 +74,27 @@ Status set_on_store_error(const Setting& setting, Options* options) {
   return {};
 }
 
+Status set_low_latency(const Setting& setting, Options* options) {
+  constexpr std::string_view kWords[] = {"off", "on", "auto"};
+  const auto* const word = std::ranges::find(kWords, setting.value);
+  if (word == std::end(kWords)) {
+    return refuse(setting, "must be auto, on or off");
+  }
+  options->redis_settings.low_latency =
+      static_cast<redis::LowLatency>(word - kWords);
+  return {};
+}
+
+Status set_max_bytes(const Setting& setting, Options* options) {
+  if (setting.value == "auto") {
+    options->max_bytes = 0;
+    return {};
+  }
+  return read_number(setting, MemoryStore::kLeastBytes,
+                     MemoryStore::kLeastBytes * MemoryStore::kMaxMaxBuckets,
+                     &options->max_bytes);
+}
+
 struct Option {
   std::string_view name;
   std::string_view default_value;
@@ -85,18 +106,31 @@ constexpr Option kOptions[] = {
     {"store", "memory://", "where buckets are kept; see below", set_store},
     {"max_buckets", "1000000",
      "the most buckets kept in memory, by the memory store and by "
-     "`on_store_error` `local`, at 16 bytes each; beyond that those with the "
-     "least debt are evicted",
+     "`on_store_error` `local`, at 16 bytes each; beyond that the least "
+     "limited "
+     "ones are evicted",
      [](const Setting& setting, Options* options) {
        return read_number(setting, 1, MemoryStore::kMaxMaxBuckets,
                           &options->max_buckets);
      }},
+    {"max_bytes", "auto",
+     "the most memory for all of that: 48 bytes for each of `max_buckets`, and "
+     "the logs of `sliding_log` and `sliding_window` share the rest; `auto`: "
+     "256 for each of `max_buckets`, at least 64 MiB",
+     set_max_bytes},
     {"timeout", "50ms",
      "how long a call may take when the store has to be asked, connecting "
      "included; `1ms` to `1m`",
      [](const Setting& setting, Options* options) {
        return read_time(setting, milliseconds(1), seconds(60),
                         &options->redis_settings.timeout);
+     }},
+    {"connect_timeout", "1s",
+     "how long an attempt to connect may take, TLS and login included; it goes "
+     "on after `timeout`, for the calls that follow; `1ms` to `1m`",
+     [](const Setting& setting, Options* options) {
+       return read_time(setting, milliseconds(1), seconds(60),
+                        &options->redis_settings.connect_timeout);
      }},
     {"connections", "4",
      "connections to each server, shared by all threads; 1 to 64",
@@ -108,12 +142,10 @@ constexpr Option kOptions[] = {
     {"client_name", "limitree",
      "how connections call themselves in `CLIENT LIST`; empty: not at all",
      set_client_name},
-    {"low_latency", "off",
-     "`on`: look for the answer up to 50 us before sleeping; takes processor "
-     "time",
-     [](const Setting& setting, Options* options) {
-       return read_switch(setting, &options->redis_settings.low_latency);
-     }},
+    {"low_latency", "auto",
+     "whether a call that blocks looks for its answer before it sleeps: `auto` "
+     "up to 30 us where that pays, `on` up to 50 us always, `off` never",
+     set_low_latency},
     {"share_calls", "on",
      "requests that wait at the same time share calls to the server; `off` "
      "behind a proxy that spreads keys over several",
@@ -211,6 +243,11 @@ Status check_options(const Options& options) {
   constexpr std::string_view kSentinel = "a store such as redis+sentinel://";
   const redis::Settings& redis = options.redis_settings;
   const redis::TlsSettings& tls = redis.tls;
+  const std::int64_t least = MemoryStore::kLeastBytes * options.max_buckets;
+  if (options.max_bytes != 0 && options.max_bytes < least) {
+    return mismatch("max_bytes",
+                    "64 for each of max_buckets, " + std::to_string(least));
+  }
   if (!options.redis || !redis.url.tls) {
     if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
     if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);

@@ -24,6 +24,7 @@ struct Options {
   bool redis = false;              // else memory://
   redis::Settings redis_settings;  // the URL's user and database in `login`
   std::int64_t max_buckets = MemoryStore::kDefaultMaxBuckets;
+  std::int64_t max_bytes = 0;  // MemoryStore::default_max_bytes()
   OnStoreError on_store_error = OnStoreError::kRaise;
   Share local_share;
   bool deny_cache = true;

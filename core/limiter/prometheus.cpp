@@ -164,6 +164,9 @@ void add_store(const StoreStats& stats, Exposition* out) {
               stats.bytes);
   out->single("limitree_evictions_total", kCounter,
               "Buckets forgotten to make room for others.", stats.evictions);
+  out->single("limitree_forgotten_limited_total", kCounter,
+              "Of the forgotten buckets, those that would still have denied.",
+              stats.forgotten_limited);
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ void SlotTable<Slot>::insert(Slot bucket, Instant now,
     slot = find_free(tag, now);
   }
   if (slot == nullptr) {
-    ++evictions_;
     slot = find_victim(tag, now, keep);
-    if (slot == nullptr) return bucket.discard();
+    if (slot == nullptr) return evict(&bucket, now);
+    evict(slot, now);
   }
   if (slot->tag == 0) ++used_;
   slot->discard();
@@ -54,19 +54,28 @@ Slot* SlotTable<Slot>::find_victim(std::uint64_t tag, Instant now,
                                    std::span<const std::uint64_t> keep) const {
   if (lines_ == 0) return nullptr;
   Slot* victim = nullptr;
+  float least = 0;
   std::uint32_t line = home_line(tag);
   for (std::uint32_t n = window(); n != 0; --n) {
-    Slot* const slots = slots_of(line);
     for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
-      if (victim != nullptr && slots[i].debt(now) >= victim->debt(now)) {
-        continue;
-      }
-      if (std::ranges::find(keep, slots[i].tag) != keep.end()) continue;
-      victim = &slots[i];
+      Slot& slot = slots_of(line)[i];
+      const float share = slot.share(now);
+      if (victim != nullptr && share >= least) continue;
+      const auto is_it = [&](std::uint64_t one) { return slot.is_of(one); };
+      if (std::ranges::any_of(keep, is_it)) continue;
+      victim = &slot;
+      least = share;
     }
     if (++line == lines_) line = 0;
   }
   return victim;
+}
+
+template <typename Slot>
+void SlotTable<Slot>::evict(Slot* bucket, Instant now) {
+  ++evictions_;
+  if (bucket->denies(now)) ++forgotten_limited_;
+  bucket->discard();
 }
 
 // Forgets full buckets, and grows if that is not enough or `must_grow`.
@@ -118,13 +127,12 @@ bool SlotTable<Slot>::rebuild(std::uint32_t lines, Instant now) {
           next.lines_ = 0;  // it owns nothing of what it has
           return false;
         }
-        ++next.evictions_;
         slot = next.find_victim(bucket.tag, now, {});
-        if (slot->debt(now) >= bucket.debt(now)) {
-          bucket.discard();
+        if (slot->share(now) >= bucket.share(now)) {
+          next.evict(&bucket, now);
           continue;
         }
-        slot->discard();
+        next.evict(slot, now);
       }
       if (slot->tag == 0) ++next.used_;
       *slot = bucket;
@@ -135,6 +143,7 @@ bool SlotTable<Slot>::rebuild(std::uint32_t lines, Instant now) {
   lines_ = lines;
   used_ = next.used_;
   evictions_ += next.evictions_;
+  forgotten_limited_ += next.forgotten_limited_;
   return true;
 }
 

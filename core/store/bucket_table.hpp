@@ -15,32 +15,57 @@
 // rebuilt; a search may stop at the first one that never was.
 //
 // The table grows by a quarter or less at a time, up to its maximum.  When a
-// window has no free slot then, the bucket with the least debt in it is
-// evicted: whoever is limited owes most, and is not forgotten because others
-// come in numbers.
+// window has no free slot then, the bucket in it that is least limited is
+// evicted, which has used the smallest share of what it holds: whoever is
+// limited is not forgotten because others come in numbers.
 //
 // Not for several threads at once: see MemoryStore.
 
 #ifndef LIMITREE_STORE_BUCKET_TABLE_HPP
 #define LIMITREE_STORE_BUCKET_TABLE_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
+#include "base/limit.hpp"
 #include "base/time.hpp"
+#include "store/measure.hpp"
 #include "store/pages.hpp"
 
 namespace limitree {
 
 struct Bucket {
-  std::uint64_t tag;  // keyed hash of the bucket's name; 0: never used
+  std::uint64_t tag;  // keyed hash of its name, and a Measure; 0: never used
   Instant tat;
 
+  static Bucket made(std::uint64_t tag, const Limit& limit, Instant tat) {
+    return {(tag & ~Measure::kMask) | Measure(limit).bits(), tat};
+  }
+
+  // Has it end its debt at `tat`.
+  void charge(std::uint64_t own_tag, const Limit& limit, Instant new_tat,
+              Instant now) {
+    // One that was full, or owed more, may have been another limit's, before a
+    // reload.
+    if (is_over(now) || new_tat < tat) {
+      *this = made(own_tag, limit, new_tat);
+    } else {
+      tat = new_tat;
+    }
+  }
+
+  bool is_of(std::uint64_t other) const {
+    return (tag ^ other) <= Measure::kMask;
+  }
   // Whether the bucket is full at `now`, which is as good as absent.
   bool is_over(Instant now) const { return tat <= now; }
-  // What it owes, to be compared with others.
-  std::int64_t debt(Instant /*now*/) const {
-    return tat.time_since_epoch().count();
+  // The part of what it holds that is used, from 0 to 1.
+  float share(Instant now) const {
+    return is_over(now) ? 0 : Measure(tag).share(saturating_sub(tat, now));
+  }
+  bool denies(Instant now) const {
+    return !is_over(now) && Measure(tag).denies(saturating_sub(tat, now));
   }
   // Called before the slot is used for something else.
   void discard() {}
@@ -53,6 +78,12 @@ class SlotTable {
   static constexpr std::uint32_t kSlotsPerLine = 64 / sizeof(Slot);
   static constexpr std::uint32_t kWindow = 8;  // lines
 
+  // Lines for `slots` in so many tables, rounded down to whole ones.
+  static std::uint32_t lines_for(std::int64_t slots, std::uint32_t tables) {
+    const std::int64_t lines = slots / (std::int64_t{kSlotsPerLine} * tables);
+    return static_cast<std::uint32_t>(std::max(lines, std::int64_t{1}));
+  }
+
   // Takes no memory before the first insert().  REQUIRES: max_lines > 0.
   explicit SlotTable(std::uint32_t max_lines) : max_lines_(max_lines) {}
   SlotTable(SlotTable&&) noexcept = default;
@@ -60,14 +91,14 @@ class SlotTable {
   ~SlotTable() { discard_all(); }
 
   // Returns the bucket of `tag`, or null.  Valid until the next insert().
-  // REQUIRES: tag != 0.
+  // REQUIRES: tag > Measure::kMask.
   Slot* find(std::uint64_t tag) {
     if (lines_ == 0) return nullptr;
     std::uint32_t line = home_line(tag);
     for (std::uint32_t n = window(); n != 0; --n) {
       Slot* const slots = slots_of(line);
       for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
-        if (slots[i].tag == tag) return &slots[i];
+        if (slots[i].is_of(tag)) return &slots[i];
         if (slots[i].tag == 0) return nullptr;
       }
       if (++line == lines_) line = 0;
@@ -85,10 +116,19 @@ class SlotTable {
   // REQUIRES: find(bucket.tag) is null, !bucket.is_over(now).
   void insert(Slot bucket, Instant now, std::span<const std::uint64_t> keep);
 
-  // Evicts the bucket that owes least of the next few that `wanted` is true of,
-  // which go round the table with every call.  Returns whether there was one.
-  template <typename Wanted>
-  bool evict_some(Instant now, Wanted wanted);
+  // Calls visit() with a pointer to each bucket, full ones too.
+  template <typename Visit>
+  void each(Visit visit) {
+    for (std::uint32_t line = 0; line < lines_; ++line) {
+      for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
+        if (slots_of(line)[i].tag != 0) visit(&slots_of(line)[i]);
+      }
+    }
+  }
+
+  // Forgets a bucket that has a debt, to make room.
+  // REQUIRES: !bucket->is_over(now).
+  void evict(Slot* bucket, Instant now);
 
   // Forgets every bucket, and gives their memory back.
   void clear();
@@ -98,6 +138,8 @@ class SlotTable {
 
   std::int64_t bytes() const;
   std::int64_t evictions() const { return evictions_; }
+  // Of the evicted, those that would deny.
+  std::int64_t forgotten_limited() const { return forgotten_limited_; }
 
  private:
   Slot* slots_of(std::uint32_t line) const {
@@ -122,36 +164,11 @@ class SlotTable {
   std::uint32_t max_lines_;
   std::uint32_t used_ = 0;      // slots with a tag
   std::uint32_t sweep_at_ = 0;  // used_ at which to look for full buckets
-  std::uint32_t hand_ = 0;      // the line at which evict_some() goes on
   std::int64_t evictions_ = 0;
+  std::int64_t forgotten_limited_ = 0;
 };
 
 using BucketTable = SlotTable<Bucket>;
-
-// Looks at so many slots before it makes do with what it has found.
-inline constexpr std::uint32_t kEvictFrom = 16;
-
-template <typename Slot>
-template <typename Wanted>
-bool SlotTable<Slot>::evict_some(Instant now, Wanted wanted) {
-  Slot* victim = nullptr;
-  std::uint32_t seen = 0;
-  for (std::uint32_t n = 0; n < lines_ && seen < kEvictFrom; ++n) {
-    hand_ = hand_ + 1 < lines_ ? hand_ + 1 : 0;
-    for (std::uint32_t i = 0; i < kSlotsPerLine; ++i) {
-      Slot& slot = slots_of(hand_)[i];
-      if (slot.tag == 0 || !wanted(slot)) continue;
-      ++seen;
-      if (victim == nullptr || slot.debt(now) < victim->debt(now)) {
-        victim = &slot;
-      }
-    }
-  }
-  if (victim == nullptr) return false;
-  if (!victim->is_over(now)) ++evictions_;
-  victim->discard();
-  return true;
-}
 
 }  // namespace limitree
 

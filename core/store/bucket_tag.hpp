@@ -1,4 +1,6 @@
 // The tag of a bucket: a keyed hash of its name.
+//
+// Its lowest bits choose the shard; a bucket keeps its Measure in their place.
 
 #ifndef LIMITREE_STORE_BUCKET_TAG_HPP
 #define LIMITREE_STORE_BUCKET_TAG_HPP
@@ -6,6 +8,7 @@
 #include <cstdint>
 
 #include "base/limit.hpp"
+#include "store/measure.hpp"
 #include "store/siphash.hpp"
 
 namespace limitree {
@@ -33,7 +36,8 @@ inline constexpr std::uint64_t kAlgorithmTag = 0x9e3779b97f4a7c15;
     bucket.absorb(limit.suffix.view(), kSuffixTag);
     tag = bucket.finish();
   }
-  return tag != 0 ? tag : 1;  // 0 marks a slot that was never used
+  // What a slot that was never used has there.
+  return tag > Measure::kMask ? tag : tag | (Measure::kMask + 1);
 }
 
 }  // namespace limitree

@@ -6,7 +6,7 @@ namespace limitree {
 
 static_assert(alignof(LogEntry) <= alignof(HeapLog));
 
-HeapLog* HeapLog::make(std::uint32_t room, std::int64_t* total) {
+HeapLog* HeapLog::make(std::uint32_t room, LogBytes* total) {
   void* const place =
       ::operator new(static_cast<std::size_t>(bytes_for(room)), std::nothrow);
   if (place == nullptr) return nullptr;
@@ -19,12 +19,11 @@ void HeapLog::free(HeapLog* log) {
   ::operator delete(log);
 }
 
-HeapLog* HeapLog::regrown() const {
-  HeapLog* const next = make(size_ + size_ / 2 + 2, total_);
+HeapLog* HeapLog::regrown(std::size_t first) const {
+  const auto left = size_ - static_cast<std::uint32_t>(first);
+  HeapLog* const next = make(left + left / 4 + 2, total_);
   if (next == nullptr) return nullptr;
-  std::copy_n(entries(), size_, next->entries());
-  next->size_ = size_;
-  next->sum_ = sum_;
+  for (std::size_t i = first; i < size_; ++i) next->push_back(entries()[i]);
   return next;
 }
 

@@ -5,6 +5,7 @@
 #define LIMITREE_STORE_CELL_HPP
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -16,12 +17,15 @@
 
 namespace limitree {
 
-// The entries of a log, in one block that grows by half.
+// The bytes that logs take; shared by the shards of a store.
+using LogBytes = std::atomic<std::int64_t>;
+
+// The entries of a log, in one block that grows by a quarter.
 class HeapLog {
  public:
   // Null if there is no memory.  *total counts the bytes of all logs, and has
   // to live longer than they do.
-  static HeapLog* make(std::uint32_t room, std::int64_t* total);
+  static HeapLog* make(std::uint32_t room, LogBytes* total);
   static void free(HeapLog* log);
 
   // One without entries, or a place for any.
@@ -33,9 +37,9 @@ class HeapLog {
   bool is_full() const { return first_ + size_ == room_; }
   std::int64_t bytes() const { return bytes_for(room_); }
 
-  // A larger one with the same entries, or a smaller one if most has left;
-  // null, and the old one stays, if there is no memory.
-  HeapLog* regrown() const;
+  // A larger one with the entries from `first` on, or a smaller one if most has
+  // left; null if there is no memory.  The old one stays.
+  HeapLog* regrown(std::size_t first) const;
 
   void push_back(const LogEntry& entry) {  // REQUIRES: !is_full()
     entries()[size_++] = entry;
@@ -53,8 +57,7 @@ class HeapLog {
   }
 
  private:
-  HeapLog(std::uint32_t room, std::int64_t* total)
-      : total_(total), room_(room) {}
+  HeapLog(std::uint32_t room, LogBytes* total) : total_(total), room_(room) {}
 
   static std::int64_t bytes_for(std::uint32_t room) {
     return std::int64_t{sizeof(HeapLog)} +
@@ -65,7 +68,7 @@ class HeapLog {
     return reinterpret_cast<const LogEntry*>(this + 1) + first_;
   }
 
-  std::int64_t* total_ = nullptr;
+  LogBytes* total_ = nullptr;
   std::int64_t sum_ = 0;
   std::uint32_t room_ = 0;   // entries in all
   std::uint32_t first_ = 0;  // the oldest that counts
@@ -76,12 +79,16 @@ struct Cell {
   std::uint64_t tag;  // keyed hash of the bucket's name; 0: never used
 
   // When nothing of it counts any more, in microseconds since kEver; which part
-  // of the ceiling is used, in 127ths; and whether `log` is what it holds.
-  std::uint64_t over_at : 56;
-  std::uint64_t share : 7;
+  // of the ceiling was used at the last charge, in 126ths, or kDenies; whether
+  // it is of a sliding_tail; and whether `log` is what it holds.
+  std::uint64_t over_at : 55;
+  std::uint64_t part : 7;
+  std::uint64_t has_tail : 1;
   std::uint64_t has_log : 1;
 
-  std::int64_t start;  // of the window, in microseconds
+  // The start of the window, or when the oldest unit of a log leaves it, in
+  // microseconds.
+  std::int64_t start;
   struct Units {
     std::uint32_t current;
     std::uint32_t previous;
@@ -94,6 +101,10 @@ struct Cell {
   // Before any Instant, in microseconds; an over_at of 0 has always passed.
   static constexpr std::int64_t kEver = -(std::int64_t{1} << 54);
 
+  // So much was used that a request of cost 1 would be denied.
+  static constexpr std::uint64_t kDenies = 127;
+
+  bool is_of(std::uint64_t other) const { return tag == other; }
   bool is_over(Instant now) const { return over_at == 0 || over() <= now; }
   Instant over() const {
     return Instant((static_cast<std::int64_t>(over_at) + kEver) * kMicrosecond);
@@ -101,14 +112,36 @@ struct Cell {
   void set_over(Instant at) {
     const std::int64_t micros = at.time_since_epoch() / kMicrosecond;
     over_at = static_cast<std::uint64_t>(micros - kEver) &
-              ((std::uint64_t{1} << 56) - 1);
+              ((std::uint64_t{1} << 55) - 1);
   }
 
-  // Who has used most of his limit, for longest to come, owes most.
-  std::int64_t debt(Instant now) const {
+  // `used` of `ceiling` units, after a charge; `cost`: of a request of cost 1.
+  void set_used(std::int64_t used, std::int64_t cost, std::int64_t ceiling) {
+    const std::int64_t share = 126 * used / ceiling;
+    part = used + cost > ceiling ? kDenies
+                                 : static_cast<std::uint64_t>(share) & 127;
+  }
+
+  // The part of what it holds that is used, from 0 to 1: all that was charged,
+  // until units leave, and then less at an even pace, for more is not known
+  // here.
+  float share(Instant now) const {
     if (is_over(now)) return 0;
-    const Duration left = saturating_sub(over(), now);
-    return left / kMicrosecond * static_cast<std::int64_t>(share + 1);
+    const float most = static_cast<float>(std::min<std::uint64_t>(part, 126));
+    const Instant from = leaves_from();
+    if (now <= from) return most / 126;
+    return most / 126 * seconds(saturating_sub(over(), now)) /
+           seconds(saturating_sub(over(), from));
+  }
+  bool denies(Instant now) const {
+    return part == kDenies && !is_over(now) && now < leaves_from();
+  }
+
+  // 0 to 126 by its share; the last one if it denies.
+  static constexpr std::size_t kRanks = 128;
+  std::size_t rank(Instant now) const {
+    if (denies(now)) return kDenies;
+    return static_cast<std::size_t>(126 * share(now));
   }
 
   void discard() {
@@ -118,6 +151,21 @@ struct Cell {
     units = {0, 0};
   }
   static constexpr bool kOwns = true;
+
+ private:
+  static float seconds(Duration time) {
+    return std::chrono::duration<float>(time).count();
+  }
+
+  // When units begin to leave: a fixed window's all at once.
+  Instant leaves_from() const {
+    const auto begin = Instant(start * kMicrosecond);
+    if (has_log != 0) return begin;
+    if (has_tail == 0) return over();
+    // Those of the last window have begun to; those of this one do in the next.
+    if (units.current == 0) return begin;
+    return saturating_add(begin, saturating_sub(over(), begin) / 2);
+  }
 };
 static_assert(sizeof(Cell) == 32);
 

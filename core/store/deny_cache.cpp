@@ -6,7 +6,7 @@ namespace limitree {
 
 namespace {
 
-bool counts(const Level& level) { return level.limit->mode != Mode::kShadow; }
+bool counts(const Level& level) { return counts(level.mode); }
 
 // Whether some level denies the request until a known instant.  A cost above
 // the capacity tells nothing about the bucket.
@@ -17,14 +17,15 @@ bool denied_for_a_time(const Plan& plan) {
   });
 }
 
-// Whether some level has been left empty, so that the next request is denied.
-bool left_empty(const Plan& plan) {
+// Whether a request may be denied from now on.
+bool brings_denials(const Plan& plan) {
   return std::ranges::any_of(plan.levels, [](const Level& level) {
-    return counts(level) && level.verdict.remaining == 0;
+    return counts(level) &&
+           (level.verdict.limited || level.verdict.remaining == 0);
   });
 }
 
-// The cache keeps TATs, which say nothing of other algorithms; and a denied
+// The cache keeps TATs, which tell nothing of other algorithms; and a denied
 // request still charges the levels that fit, if they are independent.
 bool is_exact(const Plan& plan) {
   return plan.all_plain() &&
@@ -33,9 +34,12 @@ bool is_exact(const Plan& plan) {
          });
 }
 
-bool teaches(const Plan& plan) {
-  return plan.operation == Operation::kSpend ? left_empty(plan)
-                                             : denied_for_a_time(plan);
+// Whether some level owes more than it holds, as the cache knows it: that is of
+// another limit, or another time.  The store would have held it.
+bool knows_too_much(const Plan& plan) {
+  return std::ranges::any_of(plan.levels, [](const Level& level) {
+    return level.debt > level.limit->rate.burst_offset();
+  });
 }
 
 }  // namespace
@@ -67,25 +71,29 @@ bool DenyCache::denies(Plan* plan, Asked* asked) {
   *asked = {clock_.now(), known_.forgets()};
   const bool may_deny = plan->operation == Operation::kAuthorize ||
                         plan->operation == Operation::kPeek;
-  if (!may_deny || !learnt_.load(std::memory_order_relaxed) ||
+  if (!may_deny || !may_deny_.load(std::memory_order_relaxed) ||
       !is_exact(*plan)) {
     return false;
   }
   known_.peek(plan, asked->at);
-  if (!denied_for_a_time(*plan)) return false;
+  if (!denied_for_a_time(*plan) || knows_too_much(*plan)) return false;
   plan->source = Source::kDenyCache;
   return true;
 }
 
 Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
+  std::uint64_t mark = asked.mark;
   if (plan->operation == Operation::kRefund) {
     // Also if it failed: what became of it may be unknown.
     known_.forget(*plan);
-  } else if (status.ok() && plan->source == Source::kStore &&
-             plan->all_plain() && teaches(*plan)) {
-    // What others decide in place of the store says nothing of its buckets.
-    known_.learn(*plan, asked.at, asked.mark);
-    learnt_.store(true, std::memory_order_relaxed);
+    ++mark;  // of this refund; any other one makes the answer worthless
+  }
+  // What others decide in place of the store tells nothing of its buckets.
+  if (status.ok() && plan->source == Source::kStore) {
+    known_.learn(*plan, asked.at, mark);
+    if (!may_deny_.load(std::memory_order_relaxed) && brings_denials(*plan)) {
+      may_deny_.store(true, std::memory_order_relaxed);
+    }
   }
   return status;
 }

@@ -8,8 +8,12 @@
 // A request that meets a limit of another algorithm, or with an overrun, always
 // goes to the store.
 //
-// The cache keeps TATs, in a MemoryStore of its own.  They count from an
-// instant before the store was asked, so that they are never too late.
+// The cache keeps TATs, in a MemoryStore of its own, and learns them from every
+// answer, not from denials alone: a denial tells what all levels of its path
+// have left, and allowed requests have charged them in the meantime.  So a sole
+// caller is told here what the store would have told.  A bucket that the cache
+// does not know counts as full.  TATs count from an instant before the store
+// was asked, so that they are never too late.
 
 #ifndef LIMITREE_STORE_DENY_CACHE_HPP
 #define LIMITREE_STORE_DENY_CACHE_HPP
@@ -41,6 +45,7 @@ class DenyCache final : public Store {
   Status answered(Plan* plan, Status status, const Asked& asked) override;
   int loop_fd() override { return store_->loop_fd(); }
   void loop_run() override { store_->loop_run(); }
+  void set_loop_wakeups(bool on) override { store_->set_loop_wakeups(on); }
   Status reset(const Plan& plan) override;
   Status ping() override { return store_->ping(); }
   void limits_changed() override;
@@ -54,7 +59,7 @@ class DenyCache final : public Store {
   std::unique_ptr<Store> store_;
   const Clock clock_;
   MemoryStore known_;
-  std::atomic<bool> learnt_{false};  // before that, nothing is known
+  std::atomic<bool> may_deny_{false};  // no bucket was empty before
 };
 
 }  // namespace limitree

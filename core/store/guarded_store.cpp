@@ -40,7 +40,9 @@ void suppose(bool full, Plan* plan) {
     level.debt = full ? Duration::zero() : rate.emission_interval * ceiling;
     if (level.limit->is_plain()) continue;
     Overdraft bucket(kNow + level.debt, rate.emission_interval, ceiling, kNow);
-    usages[i] = weigh({plan->operation, level.cost, ceiling, kNow}, &bucket);
+    usages[i] = weigh({plan->operation, level.cost, ceiling, rate.capacity,
+                       kNow, plan->wants_growth},
+                      &bucket);
     level.usage = &usages[i];
   }
   judge(plan->operation, plan->levels.data(), plan->levels.size());
@@ -159,6 +161,7 @@ StoreStats GuardedStore::stats() {
     stats.max_buckets += local.max_buckets;
     stats.bytes += local.bytes;
     stats.evictions += local.evictions;
+    stats.forgotten_limited += local.forgotten_limited;
   }
   return stats;
 }

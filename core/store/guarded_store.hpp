@@ -68,6 +68,7 @@ class GuardedStore final : public Store {
   }
   int loop_fd() override { return store_->loop_fd(); }
   void loop_run() override { store_->loop_run(); }
+  void set_loop_wakeups(bool on) override { store_->set_loop_wakeups(on); }
 
   // Resetting and pinging cannot be made up for: they tell of every failure.
   Status reset(const Plan& plan) override;

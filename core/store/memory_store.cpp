@@ -8,6 +8,7 @@
 #include "base/inline_vector.hpp"
 #include "base/judge.hpp"
 #include "store/bucket_tag.hpp"
+#include "store/log_collection.hpp"
 #include "store/mixed_level.hpp"
 
 namespace limitree {
@@ -20,14 +21,6 @@ std::uint32_t shard_count_for(std::int64_t max_buckets) {
   const auto shards = static_cast<std::uint64_t>(max_buckets / 4096);
   return static_cast<std::uint32_t>(
       std::bit_floor(std::clamp<std::uint64_t>(shards, 1, 4096)));
-}
-
-// Slots for max_buckets, rounded down to whole lines.
-template <typename Table>
-std::uint32_t max_lines_for(std::int64_t max_buckets, std::uint32_t shards) {
-  const std::int64_t per_line = std::int64_t{Table::kSlotsPerLine} * shards;
-  return static_cast<std::uint32_t>(
-      std::max(max_buckets / per_line, std::int64_t{1}));
 }
 
 }  // namespace
@@ -101,18 +94,23 @@ class MemoryStore::Locked {
   std::size_t count_ = 0;
 };
 
-MemoryStore::MemoryStore(std::int64_t max_buckets, Clock clock)
+MemoryStore::MemoryStore(std::int64_t max_buckets, Clock clock,
+                         std::int64_t max_bytes)
     : clock_(clock),
       seed_(SipKey::of_process()),
       max_buckets_(max_buckets),
+      max_log_bytes_(
+          (max_bytes != 0 ? max_bytes : default_max_bytes(max_buckets)) -
+          kTableBytes * max_buckets),
       shard_count_(shard_count_for(max_buckets)),
       shards_(new Shard[shard_count_]),
       cells_(new CellShard[shard_count_]) {
-  const auto lines = max_lines_for<BucketTable>(max_buckets, shard_count_);
-  const auto cell_lines = max_lines_for<CellTable>(max_buckets, shard_count_);
+  const std::uint32_t lines = BucketTable::lines_for(max_buckets, shard_count_);
+  const std::uint32_t cells = CellTable::lines_for(max_buckets, shard_count_);
   for (std::uint32_t i = 0; i < shard_count_; ++i) {
     shards_[i].table = BucketTable(lines);
-    cells_[i].table = CellTable(cell_lines);
+    cells_[i].table = CellTable(cells);
+    cells_[i].log_bytes = &log_bytes_;
   }
   watch_forks();
 }
@@ -124,11 +122,13 @@ inline BucketTable& MemoryStore::table_of(std::uint64_t tag) {
 MemoryStore::~MemoryStore() { unwatch_forks(); }
 
 void MemoryStore::before_fork() {
+  collecting_.lock();
   for (std::uint32_t i = 0; i < shard_count_; ++i) shards_[i].lock.lock();
 }
 
 void MemoryStore::after_fork() {
   for (std::uint32_t i = 0; i < shard_count_; ++i) shards_[i].lock.unlock();
+  collecting_.unlock();
 }
 
 // Hashes each path once, from front to back, and takes the hash so far wherever
@@ -214,15 +214,17 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now,
                         const Plan& plan) {
   bool inserts = false;
   for (std::size_t i = 0; i < work.count(); ++i) {
-    const Verdict& verdict = plan.levels[i].verdict;
-    if (!verdict.charged) continue;
+    const Level& level = plan.levels[i];
+    const Verdict& verdict = level.verdict;
+    if (!verdict.charged && !is_held(plan.operation, level)) continue;
     if (work.buckets[i] == nullptr) {
       inserts = true;
     } else {
       // Without debt the bucket is gone, also for a clock that steps back.
-      work.buckets[i]->tat = verdict.reset_after == Duration::zero()
-                                 ? kLongAgo
-                                 : saturating_add(now, verdict.reset_after);
+      const Instant tat = verdict.reset_after == Duration::zero()
+                              ? kLongAgo
+                              : saturating_add(now, verdict.reset_after);
+      work.buckets[i]->charge(work.tags[i], *level.limit, tat, now);
     }
   }
   if (!inserts) return;
@@ -232,7 +234,8 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now,
     const Instant tat = saturating_add(now, verdict.reset_after);
     if (tat <= now) continue;  // at the end of time
     table_of(work.tags[i])
-        .insert({work.tags[i], tat}, now, {&work.tags[0], work.count()});
+        .insert(Bucket::made(work.tags[i], *plan.levels[i].limit, tat), now,
+                {&work.tags[0], work.count()});
   }
 }
 
@@ -244,45 +247,60 @@ template <std::size_t kLevels>
   mixed.resize(work.count());
   const Instant now = clock_.now();
   hash(*plan, &work);
-  const Locked<kLevels> locked(this, &work);
-  for (std::size_t i = 0; i < work.count(); ++i) {
-    const std::uint64_t tag = work.tags[i];
-    Status status = mixed[i].weigh(*plan, &plan->levels[i], tag, now,
-                                   &table_of(tag), &cells_[shard_index(tag)]);
-    if (status.ok()) continue;
-    for (std::size_t k = 0; k < i; ++k) mixed[k].release();
-    return status;
-  }
-  if (plan->operation == Operation::kAuthorize) [[likely]] {
-    judge_charge<false>(Operation::kAuthorize, plan->levels.data(),
-                        work.count());
-  } else {
+  const std::span<const std::uint64_t> tags{&work.tags[0], work.count()};
+  {
+    const Locked<kLevels> locked(this, &work);
+    for (std::size_t i = 0; i < work.count(); ++i) {
+      const std::uint64_t tag = work.tags[i];
+      Status status = mixed[i].weigh(*plan, &plan->levels[i], tag, now,
+                                     &table_of(tag), &cells_[shard_index(tag)]);
+      if (status.ok()) continue;
+      for (std::size_t k = 0; k < i; ++k) mixed[k].release();
+      return status;
+    }
     judge(plan->operation, plan->levels.data(), work.count());
-  }
-  bool inserts = false;
-  for (std::size_t i = 0; i < work.count(); ++i) {
-    const Level& level = plan->levels[i];
-    if (!level.verdict.charged) {
-      mixed[i].release();
-    } else if (mixed[i].exists()) {
-      mixed[i].update(level, now);
-    } else {
-      inserts = true;
+    bool inserts = false;
+    for (std::size_t i = 0; i < work.count(); ++i) {
+      const Level& level = plan->levels[i];
+      if (!level.verdict.charged) {
+        mixed[i].release();
+        if (is_held(plan->operation, level)) mixed[i].hold(level, now);
+      } else if (mixed[i].exists()) {
+        mixed[i].update(level, now);
+      } else {
+        inserts = true;
+      }
+    }
+    for (std::size_t i = 0; inserts && i < work.count(); ++i) {
+      const Level& level = plan->levels[i];
+      if (!level.verdict.charged || mixed[i].exists()) continue;
+      const std::uint64_t tag = tags[i];
+      mixed[i].insert(level, now, &table_of(tag), &cells_[shard_index(tag)],
+                      tags);
     }
   }
-  const std::span<const std::uint64_t> tags{&work.tags[0], work.count()};
-  for (std::size_t i = 0; inserts && i < work.count(); ++i) {
-    const Level& level = plan->levels[i];
-    if (!level.verdict.charged || mixed[i].exists()) continue;
-    const std::uint64_t tag = tags[i];
-    mixed[i].insert(level, now, &table_of(tag), &cells_[shard_index(tag)],
-                    tags);
-  }
-  for (const std::uint64_t tag : tags) {
-    bound_logs(now, kLogBytesPerBucket * max_buckets_ / shard_count_, tags,
-               &cells_[shard_index(tag)]);
+  if (log_bytes_.load(std::memory_order_relaxed) > max_log_bytes_) {
+    collect_logs(tags);
   }
   return {};
+}
+
+[[gnu::noinline]] void MemoryStore::collect_logs(
+    std::span<const std::uint64_t> keep) {
+  const std::unique_lock alone(collecting_, std::try_to_lock);
+  if (!alone.owns_lock()) return;  // another thread is at it
+  LogCollection collection(clock_.now(), keep);
+  for (std::uint32_t i = 0; i < shard_count_; ++i) {
+    const std::lock_guard lock(shards_[i].lock);
+    collection.look(&cells_[i].table);
+  }
+  const std::int64_t excess = log_bytes_.load() - max_log_bytes_;
+  if (excess <= 0) return;
+  collection.aim(excess + max_log_bytes_ / 32);
+  for (std::uint32_t i = 0; i < shard_count_; ++i) {
+    const std::lock_guard lock(shards_[i].lock);
+    collection.take(&cells_[i].table);
+  }
 }
 
 void MemoryStore::peek(Plan* plan, Instant now) {
@@ -317,14 +335,19 @@ void MemoryStore::learn(const Plan& plan, Instant now, std::uint64_t forgets) {
   for (std::size_t i = 0; i < work.count(); ++i) {
     const std::uint64_t tag = work.tags[i];
     const Level& level = plan.levels[i];
-    const Instant tat = saturating_add(
-        now, level.verdict.charged ? level.verdict.reset_after : level.debt);
+    if (!level.limit->is_plain()) continue;
+    // Owing more than a bucket holds is owing all of it.
+    const Duration most = level.limit->rate.burst_offset();
+    const Instant tat =
+        saturating_add(now, level.verdict.charged ? level.verdict.reset_after
+                                                  : std::min(level.debt, most));
     if (tat <= now) continue;
     Bucket* const bucket = table_of(tag).find(tag);
     if (bucket == nullptr) {
-      table_of(tag).insert({tag, tat}, now, {&work.tags[0], work.count()});
+      table_of(tag).insert(Bucket::made(tag, *level.limit, tat), now,
+                           {&work.tags[0], work.count()});
     } else {
-      bucket->tat = std::max(bucket->tat, tat);
+      bucket->tat = std::clamp(bucket->tat, tat, saturating_add(now, most));
     }
   }
 }
@@ -359,17 +382,17 @@ void MemoryStore::forget(const Plan& plan) {
 StoreStats MemoryStore::stats() {
   StoreStats stats;
   stats.max_buckets = max_buckets_;
-  const Instant now = clock_.now();
+  stats.bytes = log_bytes_.load();
+  const auto add = [&stats, now = clock_.now()](const auto& table) {
+    stats.buckets += table.live(now);
+    stats.bytes += table.bytes();
+    stats.evictions += table.evictions();
+    stats.forgotten_limited += table.forgotten_limited();
+  };
   for (std::uint32_t i = 0; i < shard_count_; ++i) {
-    Shard& shard = shards_[i];
-    const std::lock_guard lock(shard.lock);
-    stats.buckets += shard.table.live(now);
-    stats.bytes += shard.table.bytes();
-    stats.evictions += shard.table.evictions();
-    CellShard& cells = cells_[i];
-    stats.buckets += cells.table.live(now);
-    stats.bytes += cells.table.bytes() + cells.log_bytes;
-    stats.evictions += cells.table.evictions();
+    const std::lock_guard lock(shards_[i].lock);
+    add(shards_[i].table);
+    add(cells_[i].table);
   }
   return stats;
 }

@@ -20,11 +20,11 @@ FixedWindow fixed_window_of(const FixedWindow::State& state, const Limit& limit,
     case Align::kFirst:
       return FixedWindow::from_first(state, limit.period, now);
     case Align::kCalendar:
-      return {state, limit.rules->calendar->window_at(now), now};
+      return {state, limit.rules->calendar->window_at(now)};
     case Align::kEpoch:
       break;
   }
-  return {state, epoch_window(now, limit.period), now};
+  return {state, epoch_window(now, limit.period)};
 }
 
 // Units that count, at most what 32 bits hold: see kMaxUnits.
@@ -52,8 +52,9 @@ Status MixedLevel::weigh(const Plan& plan, Level* level, std::uint64_t tag,
     return {};
   }
   highest_ = highest_ceiling_of(limit);
-  const Demand demand{plan.operation, level->cost,
-                      ceiling_of(limit, plan.pressure), now};
+  ceiling_ = ceiling_of(limit, plan.pressure);
+  const Demand demand{plan.operation,      level->cost, ceiling_,
+                      limit.rate.capacity, now,         plan.wants_growth};
   level->usage = &usage_;
   switch (limit.algorithm) {
     case Algorithm::kGcra:
@@ -69,7 +70,7 @@ Status MixedLevel::weigh(const Plan& plan, Level* level, std::uint64_t tag,
     case Algorithm::kSlidingLog:
     case Algorithm::kSlidingWindow:
       cell_ = cells->table.find(tag);
-      return weigh_log(demand, limit, cells);
+      return weigh_log(demand, *level, cells);
   }
   return {};
 }
@@ -90,6 +91,7 @@ void MixedLevel::weigh_bucket(const Demand& demand, const Limit& limit) {
 
 void MixedLevel::weigh_cell(const Demand& demand, const Limit& limit) {
   next_.tag = tag_;
+  next_.has_tail = 0;
   next_.has_log = 0;
   const Instant start =
       cell_ == nullptr ? Instant() : Instant(cell_->start * kMicrosecond);
@@ -105,6 +107,7 @@ void MixedLevel::weigh_cell(const Demand& demand, const Limit& limit) {
     SlidingTail bucket({start, current, previous}, limit.period,
                        limit.rules->round_up, demand.now);
     usage_ = limitree::weigh(demand, &bucket);
+    next_.has_tail = 1;
     next_.start = micros_of(bucket.state().start);
     next_.units = {small(bucket.state().current),
                    small(bucket.state().previous)};
@@ -115,17 +118,18 @@ void MixedLevel::weigh_cell(const Demand& demand, const Limit& limit) {
   }
 }
 
-Status MixedLevel::weigh_log(const Demand& demand, const Limit& limit,
+Status MixedLevel::weigh_log(const Demand& demand, const Level& level,
                              CellShard* cells) {
   HeapLog none;
   HeapLog* const entries =
       cell_ != nullptr && cell_->has_log != 0 ? cell_->log : &none;
-  usage_ = limitree::weigh(demand, log_of(entries, limit, demand.now), &more_);
+  const Log<HeapLog> log = log_of(entries, *level.limit, demand.now);
+  usage_ = limitree::weigh(demand, log, &more_);
   const bool charges = demand.operation != Operation::kPeek &&
-                       limit.mode != Mode::kCheck && more_ > 0;
+                       is_charged(level.mode) && more_ > 0;
   if (!charges || !entries->is_full()) return {};
-  fresh_ = entries == &none ? HeapLog::make(2, &cells->log_bytes)
-                            : entries->regrown();
+  fresh_ = entries == &none ? HeapLog::make(2, cells->log_bytes)
+                            : entries->regrown(log.first());
   if (fresh_ != nullptr) return {};
   return Status(Code::kOutOfMemory, "no memory for a log");
 }
@@ -145,9 +149,7 @@ Instant MixedLevel::new_tat(const Level& level, Instant now) const {
 // Puts into *cell what is charged.
 void MixedLevel::write_cell(const Level& level, Instant now, Cell* cell) {
   const Limit& limit = *level.limit;
-  const auto used = static_cast<float>(level.usage->charged.used);
-  const float part = 127 * used / static_cast<float>(highest_);
-  next_.share = static_cast<std::uint64_t>(std::min(part, 127.0F)) & 127;
+  next_.set_used(level.usage->charged.used, limit.cost, ceiling_);
   if (limit.algorithm == Algorithm::kFixedWindow ||
       limit.algorithm == Algorithm::kSlidingTail) {
     *cell = next_;
@@ -159,20 +161,34 @@ void MixedLevel::write_cell(const Level& level, Instant now, Cell* cell) {
     cell->has_log = 1;
   }
   Log<HeapLog> log = log_of(cell->log, limit, now);
-  write(more_, &log);
+  log.write(more_);
   cell->tag = tag_;
-  cell->share = next_.share;
+  cell->part = next_.part;
   if (cell->log->size() == 0) return cell->discard();
+  const Instant first = (*cell->log)[0].at();
   const Instant last = (*cell->log)[cell->log->size() - 1].at();
+  cell->start = micros_of(saturating_add(first, limit.period));
   cell->set_over(saturating_add(last, limit.period));
 }
 
 void MixedLevel::update(const Level& level, Instant now) {
   if (bucket_ != nullptr) {
-    bucket_->tat = new_tat(level, now);
+    *bucket_ = Bucket::made(tag_, *level.limit, new_tat(level, now));
   } else {
     write_cell(level, now, cell_);
   }
+}
+
+void MixedLevel::hold(const Level& level, Instant now) {
+  const Limit& limit = *level.limit;
+  const Demand nothing{Operation::kPeek, 0, highest_, limit.rate.capacity, now};
+  more_ = 0;
+  usage_.charged = usage_.left;
+  if (limit.algorithm == Algorithm::kFixedWindow ||
+      limit.algorithm == Algorithm::kSlidingTail) {
+    weigh_cell(nothing, limit);
+  }
+  update(level, now);
 }
 
 void MixedLevel::insert(const Level& level, Instant now, BucketTable* buckets,
@@ -181,24 +197,13 @@ void MixedLevel::insert(const Level& level, Instant now, BucketTable* buckets,
   if (algorithm == Algorithm::kGcra || algorithm == Algorithm::kLeakyStep) {
     const Instant tat = new_tat(level, now);
     if (tat <= now) return;  // at the end of time, or given back
-    buckets->insert({tag_, tat}, now, keep);
+    buckets->insert(Bucket::made(tag_, *level.limit, tat), now, keep);
     return;
   }
   Cell cell{};
   write_cell(level, now, &cell);
   if (cell.is_over(now)) return cell.discard();
   cells->table.insert(cell, now, keep);
-}
-
-void bound_logs(Instant now, std::int64_t most,
-                std::span<const std::uint64_t> keep, CellShard* cells) {
-  for (int i = 0; i < 4 && cells->log_bytes > most; ++i) {
-    const bool found = cells->table.evict_some(now, [&](const Cell& cell) {
-      return cell.has_log != 0 &&
-             std::ranges::find(keep, cell.tag) == keep.end();
-    });
-    if (!found) break;
-  }
 }
 
 }  // namespace limitree

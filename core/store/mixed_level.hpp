@@ -16,7 +16,7 @@ namespace limitree {
 
 // A shard's part for such levels.
 struct CellShard {
-  std::int64_t log_bytes = 0;  // taken by logs; outlives the table
+  LogBytes* log_bytes = nullptr;  // the store's
   CellTable table{1};
 };
 
@@ -38,13 +38,15 @@ class MixedLevel {
   void insert(const Level& level, Instant now, BucketTable* buckets,
               CellShard* cells, std::span<const std::uint64_t> keep);
 
-  // Releases what a level has prepared that is not charged.
+  // Of a level that is not charged: releases what it has prepared.
   void release();
+  // And then writes its bucket as it is.  REQUIRES: is_held().
+  void hold(const Level& level, Instant now);
 
  private:
   void weigh_bucket(const Demand& demand, const Limit& limit);
   void weigh_cell(const Demand& demand, const Limit& limit);
-  Status weigh_log(const Demand& demand, const Limit& limit, CellShard* cells);
+  Status weigh_log(const Demand& demand, const Level& level, CellShard* cells);
   Instant new_tat(const Level& level, Instant now) const;
   void write_cell(const Level& level, Instant now, Cell* cell);
 
@@ -57,12 +59,8 @@ class MixedLevel {
   HeapLog* fresh_;     // a log that is to take the place of the cell's, or null
   std::int64_t more_;  // units for the log: see unit_log.hpp
   std::int64_t highest_;  // units that the bucket may hold
+  std::int64_t ceiling_;  // those that it admits now
 };
-
-// Evicts logs when those of a shard take more than `most` bytes: a few with
-// every request, which is more than one request adds.
-void bound_logs(Instant now, std::int64_t most,
-                std::span<const std::uint64_t> keep, CellShard* cells);
 
 }  // namespace limitree
 

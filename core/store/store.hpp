@@ -33,10 +33,11 @@ struct StoreStats {
   static constexpr std::size_t kRoundTripBuckets = 16;
   static constexpr Duration kShortestRoundTrip = std::chrono::microseconds(16);
 
-  std::int64_t buckets = 0;      // with a debt
-  std::int64_t max_buckets = 0;  // as configured
-  std::int64_t bytes = 0;        // taken by buckets
-  std::int64_t evictions = 0;    // buckets forgotten to make room
+  std::int64_t buckets = 0;            // with a debt
+  std::int64_t max_buckets = 0;        // as configured
+  std::int64_t bytes = 0;              // taken by buckets
+  std::int64_t evictions = 0;          // buckets forgotten to make room
+  std::int64_t forgotten_limited = 0;  // of them, those that would deny
 
   std::array<std::int64_t, kRoundTripBuckets> round_trips{};
   std::int64_t round_trip_ns = 0;  // their sum
@@ -119,9 +120,12 @@ class Store {
   }
 
   // What an event loop has to watch for reading, and what it calls then, on one
-  // thread at a time; -1 if nothing is ever pending.
+  // thread at a time; -1 if nothing is ever pending.  Without
+  // wake-ups what is started does not make the descriptor readable: who starts
+  // it calls loop_run() before the loop waits again.
   virtual int loop_fd() { return -1; }
   virtual void loop_run() {}
+  virtual void set_loop_wakeups(bool /*on*/) {}
 
   // Forgets the buckets of every level: they are full again.
   virtual Status reset(const Plan& plan) = 0;

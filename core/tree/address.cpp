@@ -8,7 +8,9 @@ namespace limitree {
 namespace {
 
 constexpr std::size_t kGroups = 8;  // of 16 bits, in an IPv6 address
+// IPv4 in IPv6: ::ffff:0:0/96, and 64:ff9b::/96 behind a NAT64 (RFC 6052).
 constexpr std::uint64_t kMapped = 0xffff;
+constexpr std::uint64_t kNat64 = 0x0064'ff9b'0000'0000;
 
 using Groups = std::array<std::uint16_t, kGroups>;
 
@@ -175,8 +177,11 @@ std::optional<Address> parse_address(std::string_view text) {
     address.high = address.high << 16 | (*groups)[i];
     address.low = address.low << 16 | (*groups)[i + 4];
   }
-  const bool mapped = address.high == 0 && address.low >> 32 == kMapped;
-  if (mapped) return from_v4(static_cast<std::uint32_t>(address.low));
+  const std::uint64_t middle = address.low >> 32;
+  if ((address.high == 0 && middle == kMapped) ||
+      (address.high == kNat64 && middle == 0)) {
+    return from_v4(static_cast<std::uint32_t>(address.low));
+  }
   return address;
 }
 

@@ -27,9 +27,9 @@ struct Address {
 // REQUIRES: 0 <= prefix <= address.bits().
 Address masked(const Address& address, int prefix);
 
-// Reads "10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1" (which is 10.0.0.1) or
-// "fe80::1%eth0" (which is fe80::1).  Nothing else is an address: no leading
-// zeros in IPv4, no brackets, no port, no blanks.
+// Reads "10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1" and "64:ff9b::10.0.0.1"
+// (which are 10.0.0.1) or "fe80::1%eth0" (which is fe80::1).  Nothing else is
+// an address: no leading zeros in IPv4, no brackets, no port, no blanks.
 std::optional<Address> parse_address(std::string_view text);
 
 // A network: "10.0.0.0/8", "2001:db8::/32".

@@ -32,7 +32,8 @@ constexpr std::array<std::string_view, 2> kIdFields = {"id", "comment"};
 
 class BoulderReader {
  public:
-  explicit BoulderReader(Problems* problems) : problems_(problems) {}
+  BoulderReader(Problems* problems, Problems* warnings)
+      : problems_(problems), warnings_(warnings) {}
 
   void read_defaults(const YamlDocument& document);
   void read_overrides(const YamlDocument& document);
@@ -67,6 +68,7 @@ class BoulderReader {
 
   const YamlDocument* document_ = nullptr;
   Problems* problems_;
+  Problems* warnings_;  // of what has no effect
   BoulderLimits said_;
 };
 
@@ -184,6 +186,11 @@ void BoulderReader::read_defaults(const YamlDocument& document) {
   for (const Entry& entry : entries(0)) {
     const BoulderName* const name = name_of(entry.key);
     const BoulderText limits = read_limit(entry.value, kFields);
+    if (name != nullptr && !name->defaults) {
+      warnings_->add(entry.key.mark, std::string(name->text) +
+                                         " has overrides alone: a default has "
+                                         "no effect");
+    }
     if (name == nullptr || !name->defaults) continue;
     said_[static_cast<std::size_t>(name - kBoulderNames.data())].defaults =
         limits;
@@ -276,8 +283,8 @@ void BoulderReader::read_id(const BoulderName& name, std::size_t value,
   if (id) add_id(name, *id, limits);
 }
 
-// Sets *canonical to what `part` of an id is; true, with a problem reported, if
-// it cannot be.
+// Sets *canonical to what `part` of an id is; true, with a problem or a warning
+// reported, if no override is to be made of it.
 bool BoulderReader::refuse(const Value& id, std::string_view part,
                            std::string_view key, std::string* canonical) {
   Result<Key> kind = parse_key(key);
@@ -301,8 +308,9 @@ bool BoulderReader::refuse(const Value& id, std::string_view part,
     return std::count(name.begin(), name.end(), '.') - name.ends_with('.');
   };
   if (host && dots(part) != dots(*canonical)) {
-    add(id.mark, quote(part) + " is counted as " + quote(*canonical) +
-                     ": an override must name that");
+    warnings_->add(id.mark, quote(part) + " is counted as " +
+                                quote(*canonical) +
+                                ": an override of it has no effect");
     return true;
   }
   return false;
@@ -325,6 +333,11 @@ void BoulderReader::add_id(const BoulderName& name, const Value& id,
   if (name.below.empty()) second.clear();
   BoulderLimit& said =
       said_[static_cast<std::size_t>(&name - kBoulderNames.data())];
+  if (!limits.empty() && limits == said.defaults) {
+    warnings_->add(id.mark, "the override of " + std::string(name.text) +
+                                " for " + quote(id.text) +
+                                " says what its default says");
+  }
   if (!said.ids[first].emplace(second, limits).second) {
     add(id.mark, "a second override of " + std::string(name.text) + " for " +
                      quote(id.text));
@@ -334,21 +347,28 @@ void BoulderReader::add_id(const BoulderName& name, const Value& id,
 }  // namespace
 
 Result<std::string> limits_from_boulder(const LimitsText& defaults,
-                                        const LimitsText& overrides) {
+                                        const LimitsText& overrides,
+                                        std::vector<std::string>* warnings) {
   Problems problems;
-  BoulderReader reader(&problems);
+  Problems harmless;
+  BoulderReader reader(&problems, &harmless);
   YamlDocument document;
   if (document.read(defaults.yaml, &problems, "names and limits")) {
     reader.read_defaults(document);
   }
   problems.set_text(1);
+  harmless.set_text(1);
   YamlDocument other;
   if (other.read(overrides.yaml, &problems, "a list of overrides")) {
     reader.read_overrides(other);
   }
-  if (problems.empty()) return reader.yaml();
-  return problems.to_status(
-      std::array<std::string_view, 2>{defaults.origin, overrides.origin});
+  const std::array<std::string_view, 2> origins = {defaults.origin,
+                                                   overrides.origin};
+  if (!problems.empty()) return problems.to_status(origins);
+  if (warnings != nullptr && !harmless.empty()) {
+    *warnings = harmless.to_status(origins).error().messages;
+  }
+  return reader.yaml();
 }
 
 }  // namespace limitree

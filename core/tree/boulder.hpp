@@ -5,6 +5,7 @@
 #define LIMITREE_TREE_BOULDER_HPP
 
 #include <string>
+#include <vector>
 
 #include "base/status.hpp"
 #include "tree/schema.hpp"
@@ -15,9 +16,11 @@ namespace limitree {
 // top-level name for each of Boulder's limits, below it the ids.
 //
 // kInvalidConfig with a message for each mistake in either file, as load_tree()
-// has them.
-Result<std::string> limits_from_boulder(const LimitsText& defaults,
-                                        const LimitsText& overrides);
+// has them.  *warnings, which may be null, takes such a message for everything
+// in them that has no effect.
+Result<std::string> limits_from_boulder(
+    const LimitsText& defaults, const LimitsText& overrides,
+    std::vector<std::string>* warnings = nullptr);
 
 }  // namespace limitree
 

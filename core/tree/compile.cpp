@@ -305,7 +305,7 @@ bool Compiler::within_limits(const MergedList& merged, const Files& files) {
 
 Node Compiler::make_node(const Merged& merged) {
   Node node{0, 0, children_of(merged.layers), merged.first().place};
-  LimitRange limits;
+  LimitRange limits{kNoIndex, 0};
   for (std::size_t i = 0; i < merged.layers.size(); ++i) {
     if (i == merged.own && merged.override_limits) {
       limits = *merged.override_limits;

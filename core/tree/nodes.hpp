@@ -45,7 +45,7 @@ struct LimitRange {
 };
 
 struct Node {
-  std::uint32_t first_limit;  // in Nodes::limits
+  std::uint32_t first_limit;  // in Nodes::limits; kNoIndex: none are stated
   std::uint32_t limit_count;
   std::uint32_t children;  // index in Nodes::children_of; kNoIndex: none
   std::uint32_t place;     // where it was written itself, inherited or not

@@ -41,7 +41,7 @@ Result<Network> parse_network(std::string_view text) {
     prefix = prefix * 10 + (digit - '0');
   }
 
-  // 10.0.0.0/8 may be written ::ffff:10.0.0.0/104.
+  // 10.0.0.0/8 may be written ::ffff:10.0.0.0/104 or 64:ff9b::10.0.0.0/104.
   const bool mapped = !address.v6 && before.find(':') != std::string_view::npos;
   const int offset = mapped ? kMappedPrefix : 0;
   const int longest = address.bits() + offset;

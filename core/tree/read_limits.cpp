@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "base/plan.hpp"
 #include "tree/number.hpp"
 #include "tree/text_table.hpp"
 #include "tree/words.hpp"
@@ -57,6 +58,10 @@ std::vector<Limit> LimitReader::read(std::size_t value) {
   if (node.kind == Kind::kRefused) return {};
   if (document_.is_null(node)) {
     problems_->add(node.mark, "limits is empty: [] states that there are none");
+  } else if (node.kind == Kind::kSequence && node.size > kMaxLevels) {
+    problems_->add(node.mark, std::to_string(node.size) +
+                                  " limits, the most on a path is " +
+                                  std::to_string(kMaxLevels));
   } else if (node.kind == Kind::kSequence && !is_list_form(value)) {
     for (std::size_t i = value + 1; i < node.end; i = document_[i].end) {
       read_one(i);

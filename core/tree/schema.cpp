@@ -13,6 +13,7 @@
 #include "tree/nodes.hpp"
 #include "tree/number.hpp"
 #include "tree/override_files.hpp"
+#include "tree/path_levels.hpp"
 #include "tree/problems.hpp"
 #include "tree/read_limits.hpp"
 #include "tree/words.hpp"
@@ -347,6 +348,7 @@ Result<Tree> load_tree(std::span<const LimitsText> texts,
   refuse_shared_roots(roots, origins, &problems);
   const OverrideFiles files{origins, read};
   compile(roots, files, nodes.get(), &problems);
+  if (problems.empty()) refuse_long_paths(roots, *nodes, &problems);
   if (!problems.empty()) return problems.to_status(origins);
   return Tree(std::move(nodes));
 }

@@ -58,15 +58,25 @@ Status bad_segment(std::size_t index, std::string_view segment,
                                             " " + quote(segment) + " " + wrong);
 }
 
+// A path of which nothing is left, and which has met no limit: for whoever
+// forgot a segment that would mean no limit at all.
+Status too_short(const Nodes& nodes, const Node& node) {
+  const bool id = nodes.substitutes(nodes.children_of[node.children]);
+  return Status(Code::kInvalidArgument,
+                "the path ends at " + nodes.path(node.place) +
+                    ", which has no limits; " +
+                    (id ? "an id is missing" : "a name is missing"));
+}
+
 // A node's levels begin at segments[first] of the plan and end with the last.
 [[gnu::always_inline]] inline void append_levels(const Nodes& nodes,
                                                  const Node& node,
                                                  std::uint32_t first,
                                                  std::int64_t cost,
                                                  Plan* plan) {
-  const Limit* limit = nodes.limits.data() + node.first_limit;
   const auto depth = static_cast<std::uint32_t>(plan->segments.size()) - first;
-  for (std::uint32_t i = 0; i < node.limit_count; ++i, ++limit) {
+  for (std::uint32_t i = 0; i < node.limit_count; ++i) {
+    const Limit* const limit = nodes.limits.data() + node.first_limit + i;
     plan->add_level(limit, first, depth, saturating_cost(cost, limit->cost));
   }
 }
@@ -95,10 +105,12 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
   if (child == nullptr) return unknown_root(nodes, path[0]);
 
   Rollback rollback(plan);
+  const std::size_t levels = plan->levels.size();
   const auto first = static_cast<std::uint32_t>(plan->segments.size());
   plan->segments.emplace_back(path[0], Segment::Kind::kExact);
   append_levels(nodes, child->node, first, cost, plan);
-  for (std::size_t i = 1; i < path.size(); ++i) {
+  std::size_t i = 1;
+  for (; i < path.size(); ++i) {
     if (child->node.children == kNoIndex) break;
     const Children& from = nodes.children_of[child->node.children];
     std::string_view text = path[i];
@@ -126,6 +138,11 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
     child = next;
     plan->segments.emplace_back(text, kind);
     append_levels(nodes, child->node, first, cost, plan);
+  }
+  if (plan->levels.size() == levels && i == path.size() &&
+      child->node.children != kNoIndex && child->node.first_limit == kNoIndex)
+      [[unlikely]] {
+    return too_short(nodes, child->node);
   }
   rollback.keep();
   return Status();

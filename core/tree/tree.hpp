@@ -44,7 +44,9 @@ class Tree {
   // ends the walk.
   //
   // kUnknownRoot if the first segment is no top-level name; kInvalidArgument
-  // if the path is empty, or a segment is not what the `key` of its node says.
+  // if the path is empty, if a segment is not what the `key` of its node says,
+  // or if the path is used up at a node that has children but states no limits,
+  // not even `[]`, and has met none.
   // *plan is then left as it was.
   // REQUIRES: cost >= 0; path and tree outlive *plan.
   Status match(Path path, std::int64_t cost, Plan* plan) const;

@@ -8,7 +8,6 @@ import { rateLimit } from 'limitree/express';
 const limited = rateLimit({
   limits: new URL('limits.yaml', import.meta.url),
   store: process.env.STORE ?? 'memory://', // or redis://localhost
-  onStoreError: 'local',
   path(request) {
     const paths = [['ip', request.ip]];
     const key = request.get('X-Api-Key');

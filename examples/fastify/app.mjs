@@ -11,7 +11,6 @@ await app.register(limitree, {
   limit: 20,
   windowMs: 10_000,
   store: process.env.STORE ?? 'memory://', // or redis://localhost
-  onStoreError: 'local',
 });
 
 app.get('/health', { config: { rateLimit: false } }, async () => 'ok');

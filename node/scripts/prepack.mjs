@@ -1,7 +1,9 @@
 // What `npm pack` needs besides the sources: the headers of Node-API, so that
-// limitree-build does without the network.  Refuses to pack what is not built.
+// limitree-build does without the network, and which OpenSSL is in each module.
+// Refuses to pack what is not built.
 
-import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync }
+  from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -25,9 +27,13 @@ const prebuilds = join(ROOT, 'prebuilds');
 const platforms = existsSync(prebuilds) ? readdirSync(prebuilds).sort() : [];
 if (platforms.length === 0) refuse('there is no native module in prebuilds');
 for (const name of platforms) {
-  if (!existsSync(join(prebuilds, name, 'limitree.node'))) {
-    refuse(`prebuilds/${name} has no limitree.node`);
-  }
+  const file = join(prebuilds, name, 'limitree.node');
+  if (!existsSync(file)) refuse(`prebuilds/${name} has no limitree.node`);
+  // From its bytes, because a module of another platform cannot be asked.
+  const [version] = readFileSync(file, 'latin1').match(
+    /OpenSSL \d+\.\d+\.\d+\w* \d+ \w+ \d{4}/) ?? ['no OpenSSL'];
+  writeFileSync(join(prebuilds, name, 'NOTICE.txt'),
+    `limitree.node has inside it ${version}; see THIRD-PARTY.txt.\n`);
 }
 // What was compiled earlier is packed, too: to be seen by who packs.
 console.error(`prepack: native modules for ${platforms.join(', ')}`);

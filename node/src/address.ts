@@ -4,6 +4,7 @@
 
 import { invalidArgument } from './errors.js';
 import { native } from './native.js';
+import { checkNames, shown } from './words.js';
 
 /** What Node's own requests have, and those of Express, Fastify and Koa. */
 export interface IpRequest {
@@ -56,7 +57,7 @@ export interface ClientIp {
 
 function checkNumber(value: unknown, name: string): void {
   if (Number.isInteger(value) && Math.abs(value as number) < 2 ** 31) return;
-  throw invalidArgument(`${name} must be a whole number, is ${String(value)}`);
+  throw invalidArgument(`${name} must be a whole number, is ${shown(value)}`);
 }
 
 /**
@@ -68,16 +69,15 @@ function checkNumber(value: unknown, name: string): void {
  * numbers out of range.
  */
 export function clientIp(options: ClientIpOptions = {}): ClientIp {
-  if (typeof options !== 'object' || options === null) {
-    throw invalidArgument('options must be an object such as {trustedHops: 1}');
-  }
+  checkNames(options, ['trustedHops', 'trustedProxies', 'ipv6Prefix', 'header'],
+             '{trustedHops: 1}');
   const { trustedHops = 0, trustedProxies = [], ipv6Prefix = 64 } = options;
   const header = String(options.header ?? 'x-forwarded-for').toLowerCase();
   checkNumber(trustedHops, 'trustedHops');
   checkNumber(ipv6Prefix, 'ipv6Prefix');
   if (!Array.isArray(trustedProxies)) {
     throw invalidArgument('trustedProxies must be an array of networks, is ' +
-      typeof trustedProxies);
+      shown(trustedProxies));
   }
   const client = native.proxies(header === 'forwarded', trustedHops,
                                 trustedProxies, ipv6Prefix);
@@ -104,7 +104,7 @@ export function clientIp(options: ClientIpOptions = {}): ClientIp {
 export function canonicalIp(address: string, ipv6Prefix = 128): string {
   checkNumber(ipv6Prefix, 'ipv6Prefix');
   if (typeof address !== 'string') {
-    throw invalidArgument(`address must be a string, is ${typeof address}`);
+    throw invalidArgument(`address must be a string, is ${shown(address)}`);
   }
   return native.canonicalIp(address, ipv6Prefix);
 }

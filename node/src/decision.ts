@@ -38,6 +38,8 @@ export interface Level {
   readonly resetAfterMs: number;
   /** Until an identical request fits here. */
   readonly nextAfterMs: number;
+  /** Until `remaining` is larger; 0 if the bucket is full. */
+  readonly growsAfterMs: number;
   /** The time in which an empty bucket fills. */
   readonly windowMs: number;
   /** Tokens asked for. */
@@ -77,7 +79,8 @@ function readRows(
       numbers: [
         0, numbers[from + 1]!, numbers[from + 2]!, numbers[from + 3]!,
         numbers[from + 4]!, numbers[from + 5]!, numbers[from + 6]!,
-        numbers[from + 7]!, numbers[from + 8]!, numbers[from + 9]!],
+        numbers[from + 7]!, numbers[from + 8]!, numbers[from + 9]!,
+        numbers[from + 10]!],
     });
   }
   return rows;
@@ -93,6 +96,7 @@ function levelOf(row: Row): Level {
     retryAfterMs: toMs(number(at.LEVEL_RETRY_AFTER_NS)),
     resetAfterMs: toMs(number(at.LEVEL_RESET_AFTER_NS)),
     nextAfterMs: toMs(number(at.LEVEL_NEXT_AFTER_NS)),
+    growsAfterMs: toMs(number(at.GROWS_AFTER_NS)),
     windowMs: toMs(number(at.WINDOW_NS)),
     cost: number(at.LEVEL_COST),
     limited: (bits & 1) !== 0,
@@ -113,6 +117,7 @@ export class Decision {
   readonly #retryAfterNs: number;
   readonly #resetAfterNs: number;
   readonly #nextAfterNs: number;
+  readonly #bindingResetAfterNs: number;
   #rows: Rows | undefined;
 
   /** @internal Reads the row that begins at `from`. */
@@ -128,6 +133,7 @@ export class Decision {
     this.#retryAfterNs = numbers[from + at.RETRY_AFTER_NS]!;
     this.#resetAfterNs = numbers[from + at.RESET_AFTER_NS]!;
     this.#nextAfterNs = numbers[from + at.NEXT_AFTER_NS]!;
+    this.#bindingResetAfterNs = numbers[from + at.BINDING_RESET_AFTER_NS]!;
     this.#rows = withLevels
       ? readRows(numbers, from + at.DECISION_SIZE,
                  numbers[from + at.LEVEL_COUNT]!, names)
@@ -157,6 +163,11 @@ export class Decision {
   /** Until an identical request fits; Infinity if it never will. */
   get nextAfterMs(): number {
     return toMs(this.#nextAfterNs);
+  }
+
+  /** Until the bucket of the binding limit is full. */
+  get bindingResetAfterMs(): number {
+    return toMs(this.#bindingResetAfterNs);
   }
 
   /**

@@ -4,6 +4,7 @@
 import { Decision } from './decision.js';
 import { makeError } from './errors.js';
 import * as at from './layout.js';
+import { spelled } from './limits.js';
 import { native } from './native.js';
 import type { Names } from './names.js';
 
@@ -15,12 +16,45 @@ export interface Signal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
+/** The limiter that is asked. */
+export class Asked {
+  readonly names: Names;
+  #waiting = 0;
+  #idle: (() => void)[] = [];
+
+  constructor(names: Names) {
+    this.names = names;
+  }
+
+  /** One more waits for an answer, which end() is called after. */
+  begin(): void {
+    ++this.#waiting;
+  }
+
+  end(): void {
+    if (--this.#waiting > 0 || this.#idle.length === 0) return;
+    for (const idle of this.#idle.splice(0)) idle();
+  }
+
+  /** Resolves once nobody waits, or after so many milliseconds. */
+  drained(ms: number): Promise<void> {
+    if (this.#waiting === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#idle.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}
+
 /** One who waits for an answer. */
 interface Waiting {
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
   readonly withLevels: boolean;
-  readonly names: Names;
+  readonly asked: Asked;
   readonly signal: Signal | undefined;
   readonly onAbort: (() => void) | undefined;
 }
@@ -36,6 +70,7 @@ function take(slot: number): Waiting {
   const one = waiting[slot]!;
   waiting[slot] = undefined;
   free.push(slot);
+  one.asked.end();
   if (one.onAbort !== undefined) {
     one.signal!.removeEventListener('abort', one.onAbort);
   }
@@ -53,12 +88,13 @@ function deliver(count: number, errors: Error[]): void {
       one.reject(errors[nextError++]);
       continue;
     }
-    one.resolve(new Decision(numbers, from, one.withLevels, one.names));
+    one.resolve(new Decision(numbers, from, one.withLevels, one.asked.names));
     from += at.DECISION_SIZE + numbers[from + at.LEVEL_COUNT]! * at.LEVEL_SIZE;
   }
 }
 
-native.connect(makeError, deliver);
+native.connect((status, reason, messages) =>
+  makeError(status, reason, messages.map(spelled)), deliver);
 
 /**
  * Calls `start` of a native limiter with a slot for its answer.
@@ -69,13 +105,14 @@ native.connect(makeError, deliver);
 export function ask(
   start: () => void,
   withLevels: boolean,
-  names: Names,
+  asked: Asked,
   signal: Signal | undefined,
 ): Promise<Decision> {
   return new Promise((resolve, reject) => {
     const slot = free.pop() ?? waiting.length;
     const onAbort = signal && (() => reject(signal.reason));
-    waiting[slot] = { resolve, reject, withLevels, names, signal, onAbort };
+    waiting[slot] = { resolve, reject, withLevels, asked, signal, onAbort };
+    asked.begin();
     numbers[at.SLOT] = slot;
     try {
       start();
@@ -85,7 +122,7 @@ export function ask(
     }
     if (numbers[at.PENDING] === 0) {
       take(slot);
-      resolve(new Decision(numbers, at.INPUT_SIZE, withLevels, names));
+      resolve(new Decision(numbers, at.INPUT_SIZE, withLevels, asked.names));
     } else if (onAbort !== undefined) {
       signal!.addEventListener('abort', onAbort);
     }

@@ -55,11 +55,11 @@ export class ConfigError extends LimitreeError {
   /** From 1. */
   readonly column: number | undefined;
 
-  constructor(messages: readonly string[]) {
+  constructor(messages: readonly string[], file?: string) {
     super('LIMITREE_INVALID_CONFIG', messages.join('\n'));
     this.messages = messages;
     const place = /^(.*?):(\d+):(\d+): /.exec(messages[0] ?? '');
-    this.file = place?.[1];
+    this.file = place?.[1] ?? file;
     this.line = place ? Number(place[2]) : undefined;
     this.column = place ? Number(place[3]) : undefined;
   }

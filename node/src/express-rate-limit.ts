@@ -17,11 +17,26 @@ import { LimitreeError, invalidArgument } from './errors.js';
 import { Limiter } from './limiter.js';
 import type { StoreOptions } from './limits.js';
 import type { Clock, Path } from './requests.js';
-import { checkStoreNames } from './web/options.js';
+import { shown } from './words.js';
+import { forFramework } from './web/answer.js';
+import { isStoreTrouble } from './web/gate.js';
+import { checkStoreNames, webStoreOptionsOf } from './web/options.js';
+import { Outage } from './web/outage.js';
+import type { Logger } from './web/warnings.js';
 
 export interface LimitreeStoreOptions extends StoreOptions {
   /** For tests, such as `() => Date.now()` under fake timers. */
   readonly clock?: Clock | undefined;
+  /**
+   * What is counted when the store fails.  Default `"local"`: hits are counted
+   * in this process until the store is back.
+   */
+  readonly onStoreError?: StoreOptions['onStoreError'];
+  /**
+   * Who is told that the store has failed or is back; default the warnings of
+   * the process.
+   */
+  readonly logger?: Logger | undefined;
 }
 
 /** Nobody comes this often, and what comes is counted one by one. */
@@ -40,6 +55,7 @@ export class LimitreeStore implements Store {
   readonly #options: LimitreeStoreOptions;
   #windowMs = 0;
   #limiter: Limiter | undefined;
+  #outage: Outage | undefined;
 
   /** Throws ConfigError for what is no option of a store. */
   constructor(options: LimitreeStoreOptions = {}) {
@@ -64,7 +80,7 @@ export class LimitreeStore implements Store {
     const { windowMs } = options;
     if (!Number.isSafeInteger(windowMs) || windowMs < 1) {
       throw invalidArgument('windowMs must be a whole number greater than 0, ' +
-        `is ${String(windowMs)}`);
+        `is ${shown(windowMs)}`);
     }
     this.#windowMs = windowMs;
     this.#limiter = this.#made();
@@ -74,27 +90,26 @@ export class LimitreeStore implements Store {
   increment(key: string): IncrementResponse | Promise<IncrementResponse> {
     const limiter = this.#open();
     const path = pathOf(key);
-    if (limiter.isRemote) {
-      return limiter.authorize(path).then((decision) => this.#hits(decision));
-    }
+    if (limiter.isRemote) return this.#hitsThere(limiter, path);
     return this.#hits(limiter.authorizeSync(path));
   }
 
   /** Takes one hit back, if the window in which it was has not ended. */
   async decrement(key: string): Promise<void> {
-    await this.#open().refund(pathOf(key));
+    await told(this.#open().refund(pathOf(key)));
   }
 
   /** The hits of a client; undefined if there are none. */
   async get(key: string): Promise<ClientRateLimitInfo | undefined> {
-    const decision = await this.#open().peek(pathOf(key), { cost: 0 });
+    const decision =
+      await told(this.#open().peek(pathOf(key), { cost: 0 }));
     return decision.limit === decision.remaining ? undefined
       : this.#hits(decision);
   }
 
   /** Forgets a client. */
   async resetKey(key: string): Promise<void> {
-    await this.#open().reset(pathOf(key));
+    await told(this.#open().reset(pathOf(key)));
   }
 
   /** Ends the connections; there is nothing else to end. */
@@ -114,9 +129,23 @@ export class LimitreeStore implements Store {
       count: Math.min(MOST_HITS, this.#windowMs * 1_000_000),
       period: `${this.#windowMs}ms`, algorithm: 'fixed_window', align: 'first',
     };
-    return new Limiter({
-      ...this.#options,
+    const made = new Limiter({
+      ...webStoreOptionsOf(this.#options), clock: this.#options.clock,
       limits: { schema: { [ROOT]: { children: { '*': { limits } } } } } });
+    this.#outage = made.isRemote
+      ? Outage.of(made, this.#options.logger) : undefined;
+    return made;
+  }
+
+  async #hitsThere(limiter: Limiter, path: Path): Promise<IncrementResponse> {
+    try {
+      const decision = await limiter.authorize(path);
+      this.#outage?.note(decision);
+      return this.#hits(decision);
+    } catch (error) {
+      if (isStoreTrouble(error)) this.#outage?.noteError();
+      throw forFramework(error);
+    }
   }
 
   #now(): number {
@@ -130,6 +159,15 @@ export class LimitreeStore implements Store {
     const left = source === 'allow' ? this.#windowMs : resetAfterMs;
     return { totalHits: limit - remaining,
              resetTime: new Date(Math.round(this.#now() + left)) };
+  }
+}
+
+/** What the store has to say, in the words of Express. */
+async function told<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw forFramework(error);
   }
 }
 

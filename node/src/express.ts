@@ -7,7 +7,7 @@
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
-import type { Limiter } from './limiter.js';
+import type { CloseOptions, Limiter } from './limiter.js';
 import type { Segment } from './requests.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate, RateLimitInfo } from './web/gate.js';
@@ -44,6 +44,15 @@ export interface ExpressOptions extends WebOptions<Request, Response> {
   readonly requestPropertyName?: string | undefined;
 }
 
+declare global {
+  namespace Express {
+    interface Request {
+      /** What was decided last about the request, if something was. */
+      rateLimit?: RateLimitInfo;
+    }
+  }
+}
+
 /** A request after the middleware, for handlers in TypeScript. */
 export interface LimitedRequest extends Request {
   rateLimit: RateLimitInfo;
@@ -55,7 +64,7 @@ export interface RateLimit extends RequestHandler {
   /** Forgets what the client with this key has used; for plain limits. */
   resetKey(key: Segment): Promise<void>;
   /** Closes the limiter, unless that was given. */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 const EXPRESS: Framework<Request> = {
@@ -94,9 +103,10 @@ function checkPlace(options: ExpressOptions): void {
  * everything else: with 429 and `application/problem+json`, unless told
  * otherwise.  Every answer gets headers, whoever sends it.
  *
- * If the store fails and `onStoreError` is `"raise"`, its default, the
- * StoreError goes to the app's error handlers, with the `status` 503; so does
- * every other error, such as a path that the tree does not have.
+ * If the store fails limits are decided in this process until it is back.  With
+ * `onStoreError: "raise"` a StoreError goes to the app's error handlers, with
+ * the `status` 503; so does every other error, such as a path that the tree
+ * does not have.
  *
  * Throws ConfigError for options that it does not understand.
  */
@@ -162,7 +172,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
   return Object.assign(middleware, {
     limiter: gate.limiter,
     resetKey: (key: Segment) => gate.resetKey(key),
-    close: () => gate.close(),
+    close: (options?: CloseOptions) => gate.close(options),
   });
 }
 

@@ -9,9 +9,12 @@ import type {
   FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest,
   HookHandlerDoneFunction, RouteOptions, onRequestHookHandler } from 'fastify';
 
-import { Answers } from './web/answer.js';
-import { Gate, RateLimitInfo, isStoreTrouble } from './web/gate.js';
+import type { Segment } from './requests.js';
+import { shown } from './words.js';
+import { Answers, forFramework } from './web/answer.js';
+import { Gate, RateLimitInfo } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
+import type { Maybe } from './web/maybe.js';
 import { checkNames, refuse, storeOptionsOf } from './web/options.js';
 import type { WebOptions } from './web/options.js';
 import type { PlainTree } from './web/plain_tree.js';
@@ -19,6 +22,7 @@ import { whenOver, writeHeaders } from './web/response.js';
 import {
   PLAIN, plainSubject, plainTreeOf, subjectOf } from './web/subject.js';
 import type { Framework, Subject } from './web/subject.js';
+import { warn } from './web/warnings.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
@@ -32,9 +36,19 @@ export type Hook =
 const HOOKS: readonly Hook[] = [
   'onRequest', 'preParsing', 'preValidation', 'preHandler'];
 
+export type FastifyLimit =
+  number | ((request: FastifyRequest, key: Segment) => Maybe<number>);
+
 /** What a route can say of itself, as `config: {rateLimit: ...}`. */
 export interface FastifyRouteOptions
-  extends WebOptions<FastifyRequest, FastifyReply> {
+  extends Omit<WebOptions<FastifyRequest, FastifyReply>, 'limit' | 'max'> {
+  /**
+   * Requests that a client has in `windowMs`; a function gets what
+   * `keyGenerator` has returned.
+   */
+  readonly limit?: FastifyLimit | undefined;
+  /** Another name for `limit`. */
+  readonly max?: FastifyLimit | undefined;
   /** Another name for `windowMs`. */
   readonly timeWindow?: number | undefined;
   /**
@@ -83,39 +97,40 @@ const FASTIFY: Framework<FastifyRequest> = {
     believes: request.ips !== undefined,
     believesAll: false,
     advice: 'set trustProxy to the networks of your proxies' }),
+  limitTakesKey: true,
   requestOf: (request) => request,
 };
 
-type Options = FastifyRouteOptions;
-
 /** With one name for each thing. */
-function renamed<T extends Options>(options: T): T {
+type Options = WebOptions<FastifyRequest, FastifyReply> &
+  Pick<FastifyOptions, 'handler' | 'global' | 'hook'>;
+
+function renamed(options: FastifyOptions): Options {
   const { timeWindow, max, ...others } = options;
   return {
     ...timeWindow === undefined ? {} : { windowMs: timeWindow },
     ...max === undefined ? {} : { limit: max }, ...others,
-  } as unknown as T;
+  } as Options;
 }
 
-/** An error of the store, without what is nobody's business but ours. */
-function unavailable(error: Error & { readonly code: string }): Error {
-  const told = new Error('the limits cannot be checked now', { cause: error });
-  return Object.assign(told, {
-    code: error.code, statusCode: 503,
-    headers: { 'Retry-After': '1', 'Cache-Control': 'no-store' } });
+/** Of a route: the mark is on those that the plugin has seen. */
+interface Marks {
+  readonly [mark: symbol]: true | undefined;
+  readonly rateLimit?: unknown;
 }
 
 /** The limits of an instance and of its routes. */
 class Plugin {
-  readonly #options: FastifyOptions;
+  readonly #options: Options;
   readonly #own: Subject<FastifyRequest, FastifyReply> | undefined;
   readonly #tree: PlainTree | undefined;  // of plain limits
+  readonly #log: FastifyInstance['log'];
 
-  constructor(given: FastifyOptions) {
+  constructor(given: FastifyOptions, log: FastifyInstance['log']) {
     checkNames(given, [...FASTIFY.options, 'global', 'hook']);
-    const { global: _, hook: __, ...others } = renamed(given);
-    const options: Options = others;
+    const { global: _, hook: __, ...options } = renamed(given);
     this.#options = options;
+    this.#log = log;
     const isPlain =
       options.limiter === undefined && options.limits === undefined;
     if (isPlain) this.#tree = plainTreeOf(options);
@@ -128,11 +143,18 @@ class Plugin {
 
   /** The hook for whom says nothing of its own. */
   ownHook(): onRequestHookHandler {
-    return hookOf(this.#options, this.#own);
+    return this.#hookOf(this.#options, this.#own);
+  }
+
+  #hookOf(
+    options: Options,
+    subject: Subject<FastifyRequest, FastifyReply> | undefined,
+  ): onRequestHookHandler {
+    return hookOf(options, new Gate(options, FASTIFY, subject, this.#log));
   }
 
   /** The hook for a route that does. */
-  hook(given: Options, name?: string): onRequestHookHandler {
+  hook(given: FastifyRouteOptions, name?: string): onRequestHookHandler {
     checkNames(given, FASTIFY.options);
     const own = renamed(given);
     const options = { ...this.#options, ...own };
@@ -152,17 +174,19 @@ class Plugin {
       // for what the plugin says of addresses.
       const { ipv6Subnet, clientIp } = own.keyGenerator ? own : options;
       const plain = { ...options, name: own.name, ipv6Subnet, clientIp };
-      return hookOf(plain, plainSubject(this.#tree, plain, FASTIFY, name));
+      return this.#hookOf(
+        plain, plainSubject(this.#tree, plain, FASTIFY, name));
     }
     if (this.#own === undefined) {
       refuse('there are no limits: give limit, to the plugin or to the route');
     }
-    if (own.path === undefined) return hookOf(options, this.#own);
+    if (own.path === undefined) return this.#hookOf(options, this.#own);
     if (this.#tree !== undefined) {
       refuse('path leads through a tree of limits: give the plugin limiter ' +
         'or limits');
     }
-    return hookOf(options, { ...this.#own, pathOf: own.path });
+    return this.#hookOf(
+      options, { ...this.#own, pathOf: own.path, identity: own.path });
   }
 
   /** Makes the limiter: what is wrong with the store is said at the start. */
@@ -176,12 +200,19 @@ class Plugin {
   }
 }
 
+/** Whether what has this identity has counted the request. */
+function hasCounted(request: FastifyRequest, identity: object): boolean {
+  let one = request.rateLimit?.counted;
+  while (one !== undefined && one.identity !== identity) one = one.before;
+  return one !== undefined;
+}
+
 function hookOf(
   options: Options,
-  subject: Subject<FastifyRequest, FastifyReply> | undefined,
+  gate: Gate<FastifyRequest, FastifyReply>,
 ): onRequestHookHandler {
-  const gate = new Gate(options, FASTIFY, subject);
   const answers = new Answers(options, 'delta');
+  const alone = { identity: gate.identity, before: undefined };
   const { handler } = options;
 
   async function deny(
@@ -209,6 +240,9 @@ function hookOf(
     info: RateLimitInfo | undefined,
   ): void {
     if (info === undefined) return done();
+    const before = request.rateLimit?.counted;
+    info.counted = before === undefined ? alone
+      : { identity: gate.identity, before };
     request.rateLimit = info;
     // On the raw response they are there for who writes to it directly, too.
     writeHeaders(reply.raw, answers.headersOf(info));
@@ -224,8 +258,9 @@ function hookOf(
   }
 
   return (request, reply, done): void => {
-    const fail = (error: unknown) => done(
-      isStoreTrouble(error) ? unavailable(error) : error as Error);
+    // A handler of 404s may have the hook that the instance has, too.
+    if (hasCounted(request, gate.identity)) return done();
+    const fail = (error: unknown) => done(forFramework(error) as Error);
     let info;
     try {
       info = gate.decide(request, reply);
@@ -247,16 +282,50 @@ function placed(hook: Hook, handler: onRequestHookHandler): AnyHook {
   return (request, reply, _payload, done) => run(request, reply, done);
 }
 
-/** Puts the hook of a route before those that it has. */
+/**
+ * Puts the hook of a route behind those that it has, which run behind those of
+ * the instance: so it knows what any of them has found out.
+ */
 function addTo(route: RouteOptions, hook: Hook, handler: AnyHook): void {
   const routes = route as unknown as Record<Hook, AnyHook | AnyHook[]>;
   const there = routes[hook] ?? [];
-  routes[hook] = [handler, ...Array.isArray(there) ? there : [there]];
+  routes[hook] = [...Array.isArray(there) ? there : [there], handler];
 }
 
 /** `GET/orders/:id`, what the limits of a route are called. */
 function nameOf(route: RouteOptions): string {
   return `${String(route.method)}${route.url.replaceAll('*', '+')}`;
+}
+
+/** Adds the hook for requests without a route, and for routes from before. */
+function addForOthers(
+  instance: FastifyInstance,
+  hook: Hook,
+  mark: symbol,
+  run: AnyHook,
+): void {
+  let hasWarned = false;
+  const others: AnyHook = (...args) => {
+    const [request] = args as [FastifyRequest];
+    const config = request.routeOptions.config as unknown as Marks | undefined;
+    if (config?.[mark] === true || config?.rateLimit === false) {
+      return (args[args.length - 1] as HookHandlerDoneFunction)();
+    }
+    if (config?.rateLimit !== undefined && !hasWarned) {
+      hasWarned = true;
+      warn('LIMITREE_ROUTE_BEFORE_PLUGIN', 'the route ' +
+        `${request.routeOptions.url} has a limit of its own, but the plugin ` +
+        'came after it, so it has the limit of all: await ' +
+        'app.register(limitree) before it');
+    }
+    return run(...args);
+  };
+  // Fastify counts parameters.
+  instance.addHook(hook as 'onRequest', (hook === 'preParsing'
+    ? (request: unknown, reply: unknown, payload: unknown, done: unknown) =>
+      others(request, reply, payload, done)
+    : (request: unknown, reply: unknown, done: unknown) =>
+      others(request, reply, done)) as unknown as onRequestHookHandler);
 }
 
 const plugin: FastifyPluginAsync<FastifyOptions> = async (
@@ -265,9 +334,9 @@ const plugin: FastifyPluginAsync<FastifyOptions> = async (
 ): Promise<void> => {
   const { global: isGlobal = true, hook = 'onRequest' } = options;
   if (!HOOKS.includes(hook)) {
-    refuse(`hook must be one of ${HOOKS.join(', ')}, is ${String(hook)}`);
+    refuse(`hook must be one of ${HOOKS.join(', ')}, is ${shown(hook)}`);
   }
-  const limits = new Plugin(options);
+  const limits = new Plugin(options, instance.log);
   if (!instance.hasRequestDecorator('rateLimit')) {
     instance.decorateRequest('rateLimit', null);
   }
@@ -275,29 +344,23 @@ const plugin: FastifyPluginAsync<FastifyOptions> = async (
     instance.decorate('rateLimit',
       (own?: FastifyRouteOptions) => limits.hook(own ?? {}));
   }
-  let special = false;
+  const mark = Symbol('limitree');
+  const run = isGlobal ? placed(hook, limits.ownHook()) : undefined;
   instance.addHook('onRoute', (route) => {
     const own = route.config?.rateLimit;
-    if (own === undefined) return;
-    special = true;
+    const config: object = { ...route.config, [mark]: true };
+    route.config = config;
     if (own === false) return;
+    if (own === undefined) {
+      if (run !== undefined) addTo(route, hook, run);
+      return;
+    }
     if (typeof own !== 'object' || own === null) {
       refuse(`config.rateLimit of ${nameOf(route)} must be false or an object`);
     }
     addTo(route, hook, placed(hook, limits.hook(own, nameOf(route))));
   });
-  if (isGlobal) {
-    const run = limits.ownHook() as unknown as AnyHook;
-    const unlessOwn: onRequestHookHandler = (request, reply, done) => {
-      if (special && request.routeOptions.config.rateLimit !== undefined) {
-        done();
-      } else {
-        run(request, reply, done);
-      }
-    };
-    instance.addHook(hook as 'onRequest',
-                     placed(hook, unlessOwn) as onRequestHookHandler);
-  }
+  if (run !== undefined) addForOthers(instance, hook, mark, run);
   instance.addHook('onReady', async () => limits.ready());
   instance.addHook('onClose', () => limits.close());
 };

@@ -6,12 +6,13 @@ import type { Decision, Rows } from './decision.js';
 import { invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import { ceilSeconds } from './time.js';
+import { checkNames, shown } from './words.js';
 
 /**
  * - `ietf`: `RateLimit-Policy` and `RateLimit` of the IETF draft, with one item
  *   for each limit that counts
  * - `draft-7`, `draft-6`: as those drafts had them, for the binding limit
- * - `legacy`: `X-RateLimit-Limit`, `-Remaining` and `-Reset`
+ * - `legacy`: `X-RateLimit-Limit`, `-Remaining` and `-Reset`, likewise
  * - `none`: none
  */
 export type HeaderStyle = 'ietf' | 'draft-7' | 'draft-6' | 'legacy' | 'none';
@@ -41,6 +42,7 @@ export function headers(
   style: HeaderStyle,
   options?: HeaderOptions,
 ): Headers {
+  if (options !== undefined) checkNames(options, ['reset'], "{reset: 'epoch'}");
   const found: Headers = {};
   if (style === 'none' || decision.unlimited) {
     checkStyle(style);
@@ -93,7 +95,7 @@ function checkStyle(style: string): void {
   const styles = ['ietf', 'draft-7', 'draft-6', 'legacy', 'none'];
   if (!styles.includes(style)) {
     throw invalidArgument(
-      `style must be one of ${styles.join(', ')}, is ${String(style)}`);
+      `style must be one of ${styles.join(', ')}, is ${shown(style)}`);
   }
 }
 
@@ -119,9 +121,8 @@ function ietf(rows: Rows | undefined, found: Headers): void {
     if (!counts(numbers)) continue;
     const policy = name.policyItem(numbers[at.LEVEL_LIMIT]!,
                                    numbers[at.WINDOW_NS]!);
-    const state = name.quoted + stateOf(
-      numbers[at.LEVEL_LIMIT]!, numbers[at.LEVEL_REMAINING]!,
-      numbers[at.WINDOW_NS]!, numbers[at.LEVEL_RESET_AFTER_NS]!);
+    const state = name.quoted +
+      stateOf(numbers[at.LEVEL_REMAINING]!, numbers[at.GROWS_AFTER_NS]!);
     policies = policies === '' ? policy : policies + ', ' + policy;
     states = states === '' ? state : states + ', ' + state;
   }
@@ -131,21 +132,12 @@ function ietf(rows: Rows | undefined, found: Headers): void {
 }
 
 /**
- * `;r=`, and `;t=` with the seconds until one token more is there unless the
- * bucket is full.
+ * `;r=`, and `;t=` with the seconds until there is more, unless the bucket is
+ * full.
  */
-export function stateOf(
-  limit: number,
-  remaining: number,
-  windowNs: number,
-  resetAfterNs: number,
-): string {
-  if (resetAfterNs === 0) return ';r=' + remaining;
-  // What is missing comes back at an even pace, the last of it at the reset.
-  const pace = Math.floor(windowNs / limit);
-  const others = Math.max(0, limit - remaining - 1);
-  const wait = ceilSeconds(resetAfterNs - others * pace);
-  return ';r=' + remaining + ';t=' + Math.max(1, wait);
+export function stateOf(remaining: number, growsAfterNs: number): string {
+  const state = ';r=' + remaining;
+  return growsAfterNs === 0 ? state : state + ';t=' + ceilSeconds(growsAfterNs);
 }
 
 function policies(rows: Rows | undefined, found: Headers): void {
@@ -159,6 +151,11 @@ function policies(rows: Rows | undefined, found: Headers): void {
   if (all.length > 0) found['RateLimit-Policy'] = all.join(', ');
 }
 
+/** When the binding limit is full again, in seconds. */
+function resetOf(decision: Decision, fromMs = 0): number {
+  return Math.ceil((fromMs + decision.bindingResetAfterMs) / 1000);
+}
+
 function draft7(
   decision: Decision,
   rows: Rows | undefined,
@@ -166,7 +163,7 @@ function draft7(
 ): void {
   policies(rows, found);
   found['RateLimit'] = `limit=${decision.limit}, ` +
-    `remaining=${decision.remaining}, reset=${decision.cell[4]}`;
+    `remaining=${decision.remaining}, reset=${resetOf(decision)}`;
 }
 
 function draft6(
@@ -177,7 +174,7 @@ function draft6(
   policies(rows, found);
   found['RateLimit-Limit'] = String(decision.limit);
   found['RateLimit-Remaining'] = String(decision.remaining);
-  found['RateLimit-Reset'] = String(decision.cell[4]);
+  found['RateLimit-Reset'] = String(resetOf(decision));
 }
 
 function legacy(
@@ -187,11 +184,10 @@ function legacy(
 ): void {
   if (reset !== 'delta' && reset !== 'epoch') {
     throw invalidArgument(
-      `reset must be delta or epoch, is ${String(reset)}`);
+      `reset must be delta or epoch, is ${shown(reset)}`);
   }
-  const from = reset === 'epoch' ? Date.now() : 0;
   found['X-RateLimit-Limit'] = String(decision.limit);
   found['X-RateLimit-Remaining'] = String(decision.remaining);
-  found['X-RateLimit-Reset'] = from === 0 ? String(decision.cell[4])
-    : String(Math.ceil((from + decision.resetAfterMs) / 1000));
+  found['X-RateLimit-Reset'] =
+    String(resetOf(decision, reset === 'epoch' ? Date.now() : 0));
 }

@@ -10,7 +10,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono';
 import { clientIp } from './address.js';
 import type { IpRequest } from './address.js';
 import type { Headers } from './headers.js';
-import type { Limiter } from './limiter.js';
+import type { CloseOptions, Limiter } from './limiter.js';
 import type { Segment } from './requests.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
@@ -42,7 +42,7 @@ export interface RateLimit extends MiddlewareHandler {
   /** Forgets what the client with this key has used; for plain limits. */
   resetKey(key: Segment): Promise<void>;
   /** Closes the limiter, unless that was given. */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 const peer = clientIp();
@@ -123,7 +123,7 @@ export function rateLimit(options: HonoOptions): RateLimit {
   return Object.assign(middleware, {
     limiter: gate.limiter,
     resetKey: (key: Segment) => gate.resetKey(key),
-    close: () => gate.close(),
+    close: (options?: CloseOptions) => gate.close(options),
   });
 }
 

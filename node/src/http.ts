@@ -12,7 +12,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { clientIp } from './address.js';
-import type { Limiter } from './limiter.js';
+import type { CloseOptions, Limiter } from './limiter.js';
 import type { Segment } from './requests.js';
 import { Answers, UNAVAILABLE } from './web/answer.js';
 import { Gate, RateLimitInfo, isStoreTrouble } from './web/gate.js';
@@ -56,7 +56,7 @@ export interface RateLimit {
   /** Forgets what the client with this key has used; for plain limits. */
   resetKey(key: Segment): Promise<void>;
   /** Closes the limiter, unless that was given. */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 const peer = clientIp();
@@ -139,7 +139,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
     limiter: gate.limiter,
     infoOf: (request: IncomingMessage) => infos.get(request),
     resetKey: (key: Segment) => gate.resetKey(key),
-    close: () => gate.close(),
+    close: (options?: CloseOptions) => gate.close(options),
   });
 }
 

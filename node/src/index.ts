@@ -20,13 +20,17 @@ export type { ErrorCode } from './errors.js';
 export type {
   HeaderOptions, HeaderStyle, Headers, Problem } from './headers.js';
 export { Limiter } from './limiter.js';
-export type { LimiterOptions, ResetOptions } from './limiter.js';
+export type {
+  CloseOptions, LimiterOptions, ResetOptions } from './limiter.js';
 export type {
   FileUrl, LimitTree, Limits, OneLimits, StoreOptions } from './limits.js';
 export type {
-  AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment,
+  AsyncCallOptions, CallOptions, Clock, Costly, Part, Path, Segment,
 } from './requests.js';
-export type { LimitStats, Stats } from './stats.js';
+export type { LimitStats, ReasonStats, Stats } from './stats.js';
 
 /** The version of limitree. */
 export const version: string = native.version;
+
+/** The OpenSSL inside the native module: "OpenSSL 3.0.17 1 Jul 2025". */
+export const opensslVersion: string = native.opensslVersion;

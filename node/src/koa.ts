@@ -8,7 +8,7 @@
 import type { Context, Middleware, Next } from 'koa';
 
 import type { Headers } from './headers.js';
-import type { Limiter } from './limiter.js';
+import type { CloseOptions, Limiter } from './limiter.js';
 import type { Segment } from './requests.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
@@ -39,7 +39,7 @@ export interface RateLimit extends Middleware {
   /** Forgets what the client with this key has used; for plain limits. */
   resetKey(key: Segment): Promise<void>;
   /** Closes the limiter, unless that was given. */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 const KOA: Framework<Context> = {
@@ -133,7 +133,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
   return Object.assign(middleware, {
     limiter: gate.limiter,
     resetKey: (key: Segment) => gate.resetKey(key),
-    close: () => gate.close(),
+    close: (options?: CloseOptions) => gate.close(options),
   }) as RateLimit;
 }
 

@@ -18,15 +18,19 @@ export const INPUT_SIZE = 9;
 export const USER_AND_ACTION = 0;
 export const ONE_PATH = 1;
 
+/** One of several paths, from INPUT_SIZE on: its segments, cost and part. */
+export const PATH_SIZE = 3;
+
 /** A decision: where its fields are, from its beginning. */
 export const LIMIT = 0;
 export const REMAINING = 1;
 export const RETRY_AFTER_NS = 2;
 export const RESET_AFTER_NS = 3;
 export const NEXT_AFTER_NS = 4;
-export const BITS = 5;
-export const LEVEL_COUNT = 6;
-export const DECISION_SIZE = 7;
+export const BINDING_RESET_AFTER_NS = 5;
+export const BITS = 6;
+export const LEVEL_COUNT = 7;
+export const DECISION_SIZE = 8;
 
 /** One of the levels that follow a decision. */
 export const POLICY = 0;
@@ -35,11 +39,12 @@ export const LEVEL_REMAINING = 2;
 export const LEVEL_RETRY_AFTER_NS = 3;
 export const LEVEL_RESET_AFTER_NS = 4;
 export const LEVEL_NEXT_AFTER_NS = 5;
-export const WINDOW_NS = 6;
-export const LEVEL_COST = 7;
-export const LEVEL_BITS = 8;
-export const PATH = 9;
-export const LEVEL_SIZE = 10;
+export const GROWS_AFTER_NS = 6;
+export const WINDOW_NS = 7;
+export const LEVEL_COST = 8;
+export const LEVEL_BITS = 9;
+export const PATH = 10;
+export const LEVEL_SIZE = 11;
 /** Of LEVEL_BITS: limited 1, charged 2, soft 4, and the mode above them. */
 export const MODE_SHIFT = 3;
 
@@ -48,6 +53,9 @@ export const AUTHORIZE = 0;
 export const PEEK = 1;
 export const SPEND = 2;
 export const REFUND = 3;
+
+/** The parts of limitree_decide_parts, each at its number. */
+export const PARTS = ['charge', 'spend_if_fits', 'check'] as const;
 
 /** The most paths of one request. */
 export const MAX_PATHS = 4096;

@@ -3,20 +3,24 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Decision } from './decision.js';
-import { invalidArgument } from './errors.js';
+import { ConfigError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import {
-  ReadLimits, fileUrl, read, readSync, textOfOptions } from './limits.js';
+  ReadLimits, checkLimiterNames, fileUrl, read, readSync, textOfOptions,
+} from './limits.js';
 import type { FileUrl, Limits, StoreOptions } from './limits.js';
 import { Names } from './names.js';
-import { native } from './native.js';
+import { CLOSED, native } from './native.js';
 import type { Functions } from './native.js';
-import { NONE, Requests, checkOptions, writeFirstTime } from './requests.js';
+import {
+  NONE, Requests, checkFlag, checkOptions, writeFirstTime,
+} from './requests.js';
 import type {
   AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment,
 } from './requests.js';
 import { statsOf } from './stats.js';
-import type { LimitStats, Stats } from './stats.js';
+import type { LimitStats, ReasonStats, Stats } from './stats.js';
+import { checkNames, shown } from './words.js';
 
 export interface LimiterOptions extends StoreOptions {
   readonly limits: Limits;
@@ -32,6 +36,11 @@ export interface LimiterOptions extends StoreOptions {
   readonly share?: string | undefined;
 }
 
+export interface CloseOptions {
+  /** Milliseconds for requests that are under way.  Default 0: none. */
+  readonly drain?: number | undefined;
+}
+
 export interface ResetOptions {
   /** Whether to forget only the buckets of the deepest node with limits. */
   readonly leaf?: boolean | undefined;
@@ -41,7 +50,7 @@ function checkShare(options: LimiterOptions, isRemote: boolean): void {
   const share: unknown = options.share;
   if (share === undefined) return;
   if (typeof share !== 'string' || share === '') {
-    throw invalidArgument('share must be a name');
+    throw invalidArgument(`share must be a name, is ${shown(share)}`);
   }
   if (isRemote) {
     throw invalidArgument('share: only limiters in memory can be shared; ' +
@@ -52,24 +61,38 @@ function checkShare(options: LimiterOptions, isRemote: boolean): void {
   }
 }
 
+/** Refuses runtimes that cannot watch a connection for native code. */
+function checkRuntime(): void {
+  const { bun, deno } = process.versions;
+  if (bun === undefined && deno === undefined) return;
+  const why = bun === undefined
+    ? `Deno ${deno} never tells that it has answered`
+    : `Bun ${bun} has no uv_poll_init`;
+  throw new ConfigError(['store: a store on another machine needs Node.js, ' +
+    `for ${why}: use memory://, or run the program with Node.js`]);
+}
+
 /** Decides whether the caller named by a path may act now. */
 export class Limiter {
-  readonly #native: Functions;
+  #native: Functions;
   readonly #requests: Requests;
   readonly #isRemote: boolean;
   #limits: Limits;
   #isClosed = false;
+  #warned = false;  // of callers that were forgotten
 
   /**
    * Reads `limits` if they are a file; connects to the store on first use.
    *
-   * Throws ConfigError if limits or options are refused, and what the file
-   * system says if a file cannot be read.
+   * Throws ConfigError if limits or options are refused, or a file cannot be
+   * read.
    */
   constructor(options: LimiterOptions) {
-    checkOptions(options);
+    checkLimiterNames(options);
     const { limits, clock, levels, share, ...others } = options;
+    if (levels !== undefined) checkFlag(levels, 'levels');
     this.#isRemote = !String(others.store ?? 'memory:').startsWith('memory:');
+    if (this.#isRemote) checkRuntime();
     checkShare(options, this.#isRemote);
     const text = readSync(limits);
     const texts = textOfOptions(others);
@@ -79,6 +102,7 @@ export class Limiter {
     this.#requests = new Requests(this.#native, new Names(this.#native),
                                   this.#isRemote, levels === true, clock);
     this.#limits = limits instanceof ReadLimits ? limits.from : limits;
+    for (const name of METHODS) bind(this, name);
   }
 
   /** Makes a limiter of a file, without blocking while that is read. */
@@ -86,7 +110,7 @@ export class Limiter {
     file: string | FileUrl,
     options: Omit<LimiterOptions, 'limits'> = {},
   ): Promise<Limiter> {
-    checkOptions(options);
+    checkLimiterNames(options);
     const from = fileUrl(file);
     const limits = new ReadLimits(from, await read(from));
     return new Limiter({ ...options, limits });
@@ -109,7 +133,7 @@ export class Limiter {
    * `LIMITREE_NOT_SYNC` if the store is not in memory.
    */
   authorizeSync(path: Path, options: CallOptions = NONE): Decision {
-    if (options !== NONE) checkOptions(options);
+    if (options !== NONE) checkOptions(options, false);
     this.#requests.needMemory();
     return this.#requests.decide(at.AUTHORIZE, path, options);
   }
@@ -182,7 +206,8 @@ export class Limiter {
 
   /** Forgets the buckets of every limit along `path`. */
   async reset(path: Path, options: ResetOptions = {}): Promise<void> {
-    checkOptions(options);
+    checkNames(options, ['leaf'], '{leaf: true}');
+    if (options.leaf !== undefined) checkFlag(options.leaf, 'leaf');
     await this.#requests.reset(path, options.leaf === true);
   }
 
@@ -192,18 +217,30 @@ export class Limiter {
    * the old limits stay.
    */
   async reload(limits: Limits = this.#limits): Promise<void> {
-    await this.#native.reload(await read(limits));
+    const texts = await read(limits);
+    await this.#requests.wait(this.#native.reload(texts));
     this.#limits = limits;
   }
 
   /** Resolves to the milliseconds of a round trip to the store. */
   async ping(): Promise<number> {
-    return await this.#native.ping();
+    return await this.#requests.wait(this.#native.ping());
   }
 
-  /** The counters; takes about 1 ms per million buckets. */
+  /**
+   * The counters; takes about 1 ms per million buckets.  Emits a warning of the
+   * process the first time that it finds `forgottenLimited` above 0.
+   */
   stats(): Stats {
-    return statsOf(this.#native.stats());
+    const stats = statsOf(this.#native.stats());
+    if (stats.forgottenLimited > 0 && !this.#warned) {
+      this.#warned = true;
+      process.emitWarning(
+        `${stats.forgottenLimited} callers at their limits were forgotten, ` +
+        'because the store is full: raise maxBuckets, or maxBytes for limits ' +
+        'with logs', { type: 'LimitreeWarning', code: 'LIMITREE_FORGOTTEN' });
+    }
+    return stats;
   }
 
   /** The counters of each limit, in the order of the tree. */
@@ -211,6 +248,12 @@ export class Limiter {
     return this.#native.limitStats().map(
       ([policy, allowed, limited, shadowLimited, nearLimit, soft]) =>
         ({ policy, allowed, limited, shadowLimited, nearLimit, soft }));
+  }
+
+  /** How often the store has failed, by reasons; the first one first. */
+  reasonStats(): ReasonStats[] {
+    return this.#native.reasonStats().map(
+      ([reason, errors, troubles]) => ({ reason, errors, troubles }));
   }
 
   /**
@@ -222,7 +265,8 @@ export class Limiter {
    */
   setPressure(pressure: number): void {
     if (typeof pressure !== 'number') {
-      throw invalidArgument('pressure must be a number from 0 to 1');
+      throw invalidArgument(
+        `pressure must be a number from 0 to 1, is ${shown(pressure)}`);
     }
     this.#native.setPressure(pressure);
   }
@@ -243,15 +287,36 @@ export class Limiter {
   }
 
   /**
-   * Releases the store.  Who waits for an answer, and every call after that, is
-   * rejected with `LIMITREE_CANCELLED`.
+   * Releases the store, at once or when all requests under way have had their
+   * answers, for which they have `drain` milliseconds.  Who still waits then,
+   * and every call after this one, is rejected with `LIMITREE_CANCELLED`.
    */
-  async close(): Promise<void> {
+  async close(options: CloseOptions = {}): Promise<void> {
+    checkNames(options, ['drain'], '{drain: 1000}');
+    const { drain = 0 }: { readonly drain?: unknown } = options;
+    if (typeof drain !== 'number' || !(drain >= 0 && drain < 2 ** 31)) {
+      throw invalidArgument(
+        `drain must be milliseconds from 0, is ${shown(drain)}`);
+    }
+    const { close } = this.#native;
     this.#isClosed = true;
-    this.#native.close();
+    this.#native = { ...CLOSED, close };
+    if (drain > 0) await this.#requests.drained(drain);
+    close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+const METHODS = Object.getOwnPropertyNames(Limiter.prototype).filter((name) =>
+  name !== 'constructor' && typeof Object.getOwnPropertyDescriptor(
+    Limiter.prototype, name)!.value === 'function') as (keyof Limiter)[];
+
+/** `const { authorize } = limiter` asks that limiter. */
+function bind(limiter: Limiter, name: keyof Limiter): void {
+  const method = limiter[name] as (...args: unknown[]) => unknown;
+  Object.defineProperty(limiter, name, {
+    value: method.bind(limiter), writable: true, configurable: true });
 }

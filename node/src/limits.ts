@@ -1,10 +1,8 @@
 // Where limits and options come from, and how the core takes them: as text.
 
-import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-
+import { fs, fsPromises, url } from './builtins.js';
 import { ConfigError, invalidArgument } from './errors.js';
+import { checkNames, shown } from './words.js';
 
 /** A `file:` URL, as `new URL('limits.yaml', import.meta.url)` makes one. */
 export interface FileUrl {
@@ -40,9 +38,19 @@ function fileOf(limits: OneLimits): string | undefined {
   }
   if (typeof limits !== 'object' || limits === null) {
     throw invalidArgument('limits must be the name of a file, YAML, a URL or ' +
-      `an object, is ${limits === null ? 'null' : typeof limits}`);
+      `an object, is ${shown(limits)}`);
   }
-  return isUrl(limits) ? fileURLToPath(limits.href) : undefined;
+  return isUrl(limits) ? fileOfUrl(limits) : undefined;
+}
+
+function fileOfUrl(file: FileUrl): string {
+  try {
+    return url.fileURLToPath(file.href);
+  } catch (error) {
+    throw Object.assign(
+      invalidArgument(`limits must be a file: URL, is ${file.href}`),
+      { cause: error });
+  }
 }
 
 function textOf(limits: string | LimitTree): Texts {
@@ -55,7 +63,37 @@ function textOfFile(file: string, bytes: Uint8Array): Texts {
   try {
     return [DECODER.decode(bytes), file];
   } catch {
-    throw new ConfigError([`${file}: is not UTF-8`]);
+    throw new ConfigError([`${file}: is not UTF-8`], file);
+  }
+}
+
+/** The words of the C library for what most often is wrong with a file. */
+const TROUBLES: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file', EACCES: 'permission denied',
+  EISDIR: 'is a folder',
+};
+
+/** What a file system has to say, of a file of limits. */
+function unreadable(file: string, error: unknown): ConfigError {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return Object.assign(
+    new ConfigError([`${file}: ${TROUBLES[code] ?? message}`], file),
+    { cause: error });
+}
+
+function readFileNow(file: string): Uint8Array {
+  try {
+    return fs.readFileSync(file);
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+}
+
+async function readFileSoon(file: string): Promise<Uint8Array> {
+  try {
+    return await fsPromises.readFile(file);
+  } catch (error) {
+    throw unreadable(file, error);
   }
 }
 
@@ -68,9 +106,10 @@ export class ReadLimits implements LimitTree {
 
 /** A file whatever its name looks like. */
 export function fileUrl(file: string | FileUrl): FileUrl {
-  if (typeof file === 'string') return pathToFileURL(file);
+  if (typeof file === 'string') return url.pathToFileURL(file);
   if (typeof file !== 'object' || file === null || !isUrl(file)) {
-    throw invalidArgument('file must be a name or a URL');
+    throw invalidArgument(
+      `file must be a name or a URL, is ${shown(file)}`);
   }
   return file;
 }
@@ -94,13 +133,13 @@ function listOf(limits: Limits): readonly OneLimits[] {
   return limits as readonly OneLimits[];
 }
 
-/** Reads `limits`; what a file system has to say is thrown as it is. */
+/** Reads `limits`; throws ConfigError for a file that cannot be read. */
 export function readSync(limits: Limits): Texts {
   if (limits instanceof ReadLimits) return limits.texts;
   return listOf(limits).flatMap((one) => {
     const file = fileOf(one);
     return file === undefined ? textOf(one as string | LimitTree)
-      : textOfFile(file, readFileSync(file));
+      : textOfFile(file, readFileNow(file));
   });
 }
 
@@ -110,7 +149,7 @@ export async function read(limits: Limits): Promise<Texts> {
   for (const one of listOf(limits)) {
     const file = fileOf(one);
     texts.push(...file === undefined ? textOf(one as string | LimitTree)
-      : textOfFile(file, await readFile(file)));
+      : textOfFile(file, await readFileSoon(file)));
   }
   return texts;
 }
@@ -121,15 +160,20 @@ export interface StoreOptions {
   readonly store?: string | undefined;
   /** The most buckets kept in memory. */
   readonly maxBuckets?: number | undefined;
+  /** The most memory for buckets and logs, in bytes; default `"auto"`. */
+  readonly maxBytes?: number | 'auto' | undefined;
   /** How long a call may take: milliseconds, or a text such as `"2s"`. */
   readonly timeout?: number | string | undefined;
+  /** How long an attempt to connect may take, like `timeout`. */
+  readonly connectTimeout?: number | string | undefined;
   /** Connections to each server for calls that block. */
   readonly connections?: number | undefined;
   /** What the name of every key in Redis begins with. */
   readonly prefix?: string | undefined;
   /** How connections call themselves. */
   readonly clientName?: string | undefined;
-  readonly lowLatency?: boolean | undefined;
+  /** Whether a call that blocks looks for its answer before it sleeps. */
+  readonly lowLatency?: boolean | 'auto' | undefined;
   /** Whether requests that wait at the same time share calls to Redis. */
   readonly shareCalls?: boolean | undefined;
   /** What is decided when the store fails. */
@@ -151,22 +195,48 @@ export interface StoreOptions {
 }
 
 const OPTIONS: readonly (keyof StoreOptions)[] = [
-  'store', 'maxBuckets', 'timeout', 'connections', 'prefix', 'clientName',
-  'lowLatency', 'shareCalls', 'onStoreError', 'localShare', 'denyCache',
-  'denyCacheSize', 'nearLimit', 'tlsCaFile', 'tlsCertFile', 'tlsKeyFile',
-  'tlsServerName', 'tlsVerify', 'sentinelUsername', 'sentinelPassword'];
+  'store', 'maxBuckets', 'maxBytes', 'timeout', 'connectTimeout',
+  'connections', 'prefix',
+  'clientName', 'lowLatency', 'shareCalls', 'onStoreError', 'localShare',
+  'denyCache', 'denyCacheSize', 'nearLimit', 'tlsCaFile', 'tlsCertFile',
+  'tlsKeyFile', 'tlsServerName', 'tlsVerify', 'sentinelUsername',
+  'sentinelPassword'];
+
+/** `max_buckets`, the name of an option as the core has it. */
+function coreName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** Names in JavaScript by those that the core has, where they differ. */
+const SPELLED = new Map(
+  [...OPTIONS, 'trustedHops', 'trustedProxies', 'ipv6Prefix']
+    .map((name): [string, string] => [coreName(name), name])
+    .filter(([name, spelled]) => name !== spelled));
+
+const NAMES = new RegExp(
+  `(?<![\\w"])(${[...SPELLED.keys()].join('|')})(?![\\w"])`, 'g');
+
+/**
+ * A message of the core with the names of options as JavaScript has them.  One
+ * with a place in a file is about what stands there.
+ */
+export function spelled(message: string): string {
+  if (/^.*?:\d+:\d+: /.test(message)) return message;
+  return message.replace(NAMES, (name) => SPELLED.get(name)!);
+}
+
+/** Refuses names that no limiter takes. */
+export function checkLimiterNames(options: object): void {
+  checkNames(options, [...OPTIONS, 'limits', 'clock', 'levels', 'share'],
+             "{limits: 'limits.yaml'}");
+}
 
 /** Names and values in turn, as the core takes them. */
 export function textOfOptions(options: object): string[] {
   const text: string[] = [];
   for (const [name, value] of Object.entries(options) as [string, unknown][]) {
-    if (!(OPTIONS as readonly string[]).includes(name)) {
-      throw invalidArgument(
-        `no option "${name}", there are: ${OPTIONS.join(', ')}`);
-    }
     if (value === undefined) continue;
-    const name_ = name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
-    text.push(name_, textOfOption(name, value));
+    text.push(coreName(name), textOfOption(name, value));
   }
   return text;
 }
@@ -178,5 +248,5 @@ function textOfOption(name: string, value: unknown): string {
     return name === 'timeout' ? `${Math.round(value)}ms` : String(value);
   }
   throw invalidArgument(`${name} must be a text, a number or a boolean, is ` +
-    String(value));
+    shown(value));
 }

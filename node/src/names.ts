@@ -5,7 +5,10 @@ import { ceilSeconds } from './time.js';
 
 /** A limit, as headers call it. */
 export class Name {
-  /** As a string of a structured field: printable ASCII. */
+  /**
+   * As a string of a structured field: printable ASCII, and other bytes as %XX,
+   * which is what a `%` means in a policy already.
+   */
   readonly quoted: string;
   // What the last policyItem() was made of: it changes with a reload only.
   #limit = -1;
@@ -14,7 +17,7 @@ export class Name {
 
   constructor(readonly policy: string) {
     const escaped = policy.replace(/[\\"]/g, '\\$&');
-    this.quoted = `"${escaped.replace(/[^ -~]/gu, '?')}"`;
+    this.quoted = `"${escaped.replace(/[^ -~]+/gu, encodeURIComponent)}"`;
   }
 
   /** Its item in RateLimit-Policy. */

@@ -1,10 +1,12 @@
 // Finds and loads the native module.
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-
+import { fs, path } from './builtins.js';
 import { LimitreeError } from './errors.js';
-import { ROOT, platform } from './platform.js';
+import { places, platform } from './platform.js';
+
+/** Of the JavaScript: the two have an array of numbers in common. */
+const { version: VERSION } = require('../../package.json') as
+  { readonly version: string };
 
 /** What a limiter is made of; bindings/node/requests.hpp says what they do. */
 export interface Functions {
@@ -15,6 +17,7 @@ export interface Functions {
   ping(): Promise<number>;
   stats(): number[];
   limitStats(): [string, number, number, number, number, number][];
+  reasonStats(): [string, number, number][];
   prometheus(): string;
   setPressure(pressure: number): void;
   policy(number: number): string;
@@ -22,8 +25,20 @@ export interface Functions {
   close(): void;
 }
 
+function refuse(): never {
+  throw new LimitreeError('LIMITREE_CANCELLED', 'the limiter is closed');
+}
+
+/** Those of a limiter that takes no more calls. */
+export const CLOSED: Functions = {
+  decide: refuse, start: refuse, reset: refuse, reload: refuse, ping: refuse,
+  stats: refuse, limitStats: refuse, reasonStats: refuse, prometheus: refuse,
+  setPressure: refuse, policy: refuse, root: refuse, close() {},
+};
+
 export interface Native {
   readonly version: string;
+  readonly opensslVersion: string;
   /** The array of layout.ts. */
   readonly numbers: Float64Array;
   connect(
@@ -46,21 +61,32 @@ export interface Native {
   ): (peer: string, ...lines: readonly string[]) => string;
 }
 
+/** The files that may be the module; of bundles only some are there. */
 function candidates(): string[] {
   const own = process.env['LIMITREE_NATIVE_PATH'];
   if (own) return [own];
-  return [join(ROOT, 'prebuilds', platform(), 'limitree.node')];
+  return places().map((folder) =>
+    path.join(folder, 'prebuilds', platform(), 'limitree.node'));
+}
+
+/** Not by `require`, which a bundler takes for its own. */
+function open(file: string): Native {
+  const module = { exports: {} };
+  process.dlopen(module, file);
+  const found = module.exports as Native;
+  if (found.version === VERSION) return found;
+  throw new Error(`is of version ${found.version}, not ${VERSION}`);
 }
 
 function load(): Native {
   const tried: string[] = [];
   for (const file of candidates()) {
-    if (!existsSync(file)) {
-      tried.push(`${file}: is not there`);
+    if (!fs.existsSync(file)) {
+      if (tried.length === 0) tried.push(`${file}: is not there`);
       continue;
     }
     try {
-      return require(file) as Native;
+      return open(file);
     } catch (error) {
       tried.push(`${file}: ${(error as Error).message}`);
     }
@@ -72,6 +98,10 @@ function load(): Native {
         `${process.versions.node}; tried`,
       ...tried.map((line) => `  ${line}`),
       'To build it from the sources in the package: npx limitree-build',
+      'In a bundle: leave limitree out of it, with esbuild by ' +
+        '--external:limitree and with webpack by externals: ' +
+        '{limitree: "commonjs limitree"}, or copy the folder prebuilds of ' +
+        'the package beside the bundle',
     ].join('\n'),
   );
 }

@@ -1,14 +1,23 @@
-// Where the native module of this machine lies in the package.
+// Where the native module of this machine lies: in the package, or for a bundle
+// where people put it.
 
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { fs, path, url } from './builtins.js';
 
-/** The folder of the package. */
-export const ROOT = join(__dirname, '..', '..');
+/** The folder of this file, or of the bundle that it has become a part of. */
+function here(): string {
+  if (typeof __dirname === 'string') return __dirname;
+  // In a bundle of the kind that has no such name, stacks have it.
+  const [, file] = /(file:\/\/\/?.*?):\d+:\d+/.exec(
+    String(new Error().stack)) ?? [];
+  return file === undefined ? process.cwd()
+    : path.dirname(url.fileURLToPath(file));
+}
+
+const HERE = here();
 
 function isMusl(): boolean {
   try {
-    return readFileSync('/proc/self/maps', 'latin1').includes('ld-musl');
+    return fs.readFileSync('/proc/self/maps', 'latin1').includes('ld-musl');
   } catch {
     return false;
   }
@@ -18,4 +27,14 @@ function isMusl(): boolean {
 export function platform(): string {
   const libc = process.platform === 'linux' && isMusl() ? '-musl' : '';
   return `${process.platform}-${process.arch}${libc}`;
+}
+
+/** The folders that may have prebuilds/, the likeliest first. */
+export function places(): string[] {
+  const found = [path.join(HERE, '..', '..'), HERE];
+  // The package may be installed where the bundle is.
+  for (let folder = HERE; ; folder = path.dirname(folder)) {
+    found.push(path.join(folder, 'node_modules', 'limitree'));
+    if (folder === path.dirname(folder)) return found;
+  }
 }

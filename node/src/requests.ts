@@ -5,13 +5,14 @@
 // too: so everything is read beforehand, the clock and the segments included.
 
 import { Decision } from './decision.js';
-import { ask } from './delivery.js';
+import { Asked, ask } from './delivery.js';
 import type { Signal } from './delivery.js';
 import { LimitreeError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import type { Names } from './names.js';
-import { native } from './native.js';
+import { CLOSED, native } from './native.js';
 import type { Functions } from './native.js';
+import { checkNames, noOption, shown } from './words.js';
 
 /** A part of a path.  A whole number stands for its decimal digits. */
 export type Segment = string | number | bigint;
@@ -19,11 +20,19 @@ export type Segment = string | number | bigint;
 /** Who asks for what, from the root: `['user', 'alex', 'trade']`. */
 export type Path = readonly Segment[];
 
-/** A path of several, with a cost of its own. */
+/**
+ * What a call does with the limits of a path: `charge` counts and charges them,
+ * `check` only counts them, `spend_if_fits` only charges, those that fit.
+ */
+export type Part = 'charge' | 'check' | 'spend_if_fits';
+
+/** A path of several, with a cost and a part of its own. */
 export interface Costly {
   readonly path: Path;
   /** Default: that of the call. */
   readonly cost?: number | undefined;
+  /** Default: `charge`. */
+  readonly part?: Part | undefined;
 }
 
 /** The time: milliseconds since 1970 as a number, nanoseconds as a bigint. */
@@ -48,21 +57,44 @@ export const NONE: AsyncCallOptions = {};
 
 const numbers = native.numbers;
 
-/** What `value` is, for messages. */
-function kind(value: unknown): string {
-  return value === null ? 'null' : typeof value;
-}
-
-export function checkOptions(options: unknown): void {
+/** Refuses what is no options of a call: one look at each name, no more. */
+export function checkOptions(options: object, canWait: boolean): void {
   if (typeof options !== 'object' || options === null) {
     throw invalidArgument(
-      `options must be an object such as {cost: 2}, is ${kind(options)}`);
+      `options must be an object such as {cost: 2}, is ${shown(options)}`);
   }
+  for (const name in options) {
+    if (name === 'cost') continue;
+    if (name === 'levels') {
+      const { levels } = options as CallOptions;
+      if (levels !== undefined) checkFlag(levels, name);
+    } else if (name === 'signal' && canWait) {
+      checkSignal((options as AsyncCallOptions).signal);
+    } else {
+      throw invalidArgument(noOption(name, canWait
+        ? ['cost', 'levels', 'signal'] : ['cost', 'levels']));
+    }
+  }
+}
+
+export function checkFlag(value: unknown, name: string): void {
+  if (typeof value !== 'boolean') {
+    throw invalidArgument(`${name} must be true or false, is ${shown(value)}`);
+  }
+}
+
+function checkSignal(signal: unknown): void {
+  if (signal === undefined) return;
+  const { aborted, addEventListener } = (signal ?? {}) as Partial<Signal>;
+  if (typeof aborted === 'boolean' && typeof addEventListener === 'function') {
+    return;
+  }
+  throw invalidArgument(`signal must be an AbortSignal, is ${shown(signal)}`);
 }
 
 function checkArray(value: unknown, name: string): void {
   if (!Array.isArray(value)) {
-    throw invalidArgument(`${name} must be an array, is ${kind(value)}`);
+    throw invalidArgument(`${name} must be an array, is ${shown(value)}`);
   }
 }
 
@@ -70,9 +102,17 @@ function costOf(options: CallOptions, usual = 1): number {
   const cost = options.cost;
   if (cost === undefined) return usual;
   if (!Number.isSafeInteger(cost)) {
-    throw invalidArgument(`cost must be a whole number, is ${String(cost)}`);
+    throw invalidArgument(`cost must be a whole number, is ${shown(cost)}`);
   }
   return cost;
+}
+
+function partOf(one: Costly): number {
+  const part: unknown = one.part === undefined ? 'charge' : one.part;
+  const number = at.PARTS.indexOf(part as Part);
+  if (number >= 0) return number;
+  throw invalidArgument(
+    `part must be charge, check or spend_if_fits, is ${shown(part)}`);
 }
 
 /** Reads the clock of the caller, for write(). */
@@ -80,7 +120,7 @@ function timeOf(clock: Clock): number | bigint {
   const now: unknown = clock();
   if (typeof now !== 'bigint' && !Number.isFinite(now)) {
     throw invalidArgument('clock must return milliseconds as a number or ' +
-      `nanoseconds as a bigint, not ${String(now)}`);
+      `nanoseconds as a bigint, not ${shown(now)}`);
   }
   return now as number | bigint;
 }
@@ -97,7 +137,7 @@ function writeTime(now: number | bigint): void {
   }
 }
 
-/** Appends the segments of `paths`; returns size and cost of each in turn. */
+/** Appends the segments of `paths`; returns at.PATH_SIZE numbers of each. */
 function sizesOf(
   paths: readonly (Path | Costly)[],
   cost: number,
@@ -106,15 +146,20 @@ function sizesOf(
   checkArray(paths, 'paths');
   if (paths.length === 0) throw invalidArgument('there are no paths');
   if (paths.length > at.MAX_PATHS) {
-    throw invalidArgument(`there are more than ${at.MAX_PATHS} paths`);
+    throw invalidArgument(
+      `there are ${paths.length} paths, the most is ${at.MAX_PATHS}`);
   }
   const sizes: number[] = [];
   paths.forEach((one, i) => {
     const isCostly = typeof one === 'object' && one !== null && 'path' in one;
     const path = isCostly ? one.path : one;
+    if (isCostly) {
+      checkNames(one, ['path', 'cost', 'part'], '{path: [...], cost: 2}');
+    }
     checkArray(path, `paths[${i}]${isCostly ? '.path' : ''}`);
     segments.push(...path);
-    sizes.push(path.length, isCostly ? costOf(one, cost) : cost);
+    sizes.push(path.length, isCostly ? costOf(one, cost) : cost,
+               isCostly ? partOf(one) : 0);
   });
   return sizes;
 }
@@ -128,8 +173,9 @@ export class Requests {
   readonly #roots = new Map<string, number>();
   #root: unknown = undefined;
   #rootNumber = 0;
-  readonly #native: Functions;
+  #native: Functions;
   readonly #names: Names;
+  readonly #asked: Asked;
   readonly #isRemote: boolean;
   readonly #withLevels: boolean;
   readonly #clock: Clock | undefined;
@@ -143,6 +189,7 @@ export class Requests {
   ) {
     this.#native = functions;
     this.#names = names;
+    this.#asked = new Asked(names);
     this.#isRemote = isRemote;
     this.#withLevels = withLevels;
     this.#clock = clock;
@@ -203,7 +250,7 @@ export class Requests {
     options: AsyncCallOptions = NONE,
   ): Promise<Decision> {
     try {
-      if (options !== NONE) checkOptions(options);
+      if (options !== NONE) checkOptions(options, true);
       if (options.signal?.aborted) return Promise.reject(options.signal.reason);
       if (!this.#isRemote) {
         return Promise.resolve(this.decide(operation, path, options));
@@ -222,7 +269,7 @@ export class Requests {
     options: AsyncCallOptions = NONE,
   ): Promise<Decision> {
     try {
-      checkOptions(options);
+      checkOptions(options, true);
       if (options.signal?.aborted) return Promise.reject(options.signal.reason);
       const cost = costOf(options);
       const segments: Segment[] = [];
@@ -249,7 +296,7 @@ export class Requests {
     options: AsyncCallOptions = NONE,
   ): Promise<Decision | undefined> {
     try {
-      if (options !== NONE) checkOptions(options);
+      if (options !== NONE) checkOptions(options, true);
       if (options.signal?.aborted) return Promise.reject(options.signal.reason);
       if (this.#isRemote) {
         return this.#start(at.AUTHORIZE, ['user', user, action],
@@ -280,7 +327,23 @@ export class Requests {
     const segments = [...path];
     this.#write(at.AUTHORIZE, { cost: leaf ? 0 : 1 },
                 at.ONE_PATH);
-    await this.#native.reset(...segments);
+    await this.wait(this.#native.reset(...segments));
+  }
+
+  /** What takes a thread of libuv's pool is waited for by drained(), too. */
+  async wait<T>(answer: T | Promise<T>): Promise<T> {
+    this.#asked.begin();
+    try {
+      return await answer;
+    } finally {
+      this.#asked.end();
+    }
+  }
+
+  /** Refuses new requests, and resolves once none is under way. */
+  drained(ms: number): Promise<void> {
+    this.#native = CLOSED;
+    return this.#asked.drained(ms);
   }
 
   #write(
@@ -316,7 +379,7 @@ export class Requests {
       } else {
         this.#native.start(...segments);
       }
-    }, withLevels, this.#names, options.signal);
+    }, withLevels, this.#asked, options.signal);
   }
 }
 
@@ -328,7 +391,7 @@ function denialOnly(decision: Decision): Decision | undefined {
 export function writeFirstTime(clock: Clock | undefined): void {
   if (clock === undefined) return;
   if (typeof clock !== 'function') {
-    throw invalidArgument(`clock must be a function, is ${kind(clock)}`);
+    throw invalidArgument(`clock must be a function, is ${shown(clock)}`);
   }
   writeTime(timeOf(clock));
 }

@@ -37,6 +37,8 @@ export interface Stats {
   readonly roundTripMs: number;
   /** Of the allowed, those above a capacity, thanks to its overrun. */
   readonly soft: number;
+  /** Of evictions: buckets that would still deny. */
+  readonly forgottenLimited: number;
 }
 
 /** What one limit has counted, over all callers and reloads. */
@@ -55,12 +57,22 @@ export interface LimitStats {
   readonly soft: number;
 }
 
+/** How often the store has failed in one way. */
+export interface ReasonStats {
+  /** As `StoreError.reason`. */
+  readonly reason: string;
+  /** Calls that failed for it. */
+  readonly errors: number;
+  /** How often it happened, also where trying again helped. */
+  readonly troubles: number;
+}
+
 /** In the order of bindings/node/addon.cpp. */
 const NAMES = [
   'allowed', 'limited', 'shadowLimited', 'errors', 'reloads', 'limits',
   'buckets', 'maxBuckets', 'storeBytes', 'evictions', 'fromDenyCache',
   'fromLocal', 'fromAllow', 'fromDeny', 'storeErrors', 'connects',
-  'roundTrips', 'roundTripMs', 'soft'] as const;
+  'roundTrips', 'roundTripMs', 'soft', 'forgottenLimited'] as const;
 
 export function statsOf(numbers: readonly number[]): Stats {
   const found: Record<string, number> = {};

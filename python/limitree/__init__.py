@@ -6,7 +6,7 @@
         print(f"try again in {decision.retry_after} s")
 """
 
-from limitree._native import __version__
+from limitree._native import __version__, openssl_version
 from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, canonical_ip, client_ip
 from limitree.decision import Decision, Level
@@ -20,6 +20,7 @@ from limitree.errors import (
     LimitExceeded,
     StoreError,
     StoreTimeout,
+    UnknownRoot,
 )
 from limitree.limiter import Limiter
 from limitree.stats import LimitStats, Stats
@@ -36,10 +37,12 @@ __all__ = [
     "Stats",
     "StoreError",
     "StoreTimeout",
+    "UnknownRoot",
     "__version__",
     "authorize_action_for_user",
     "canonical_ip",
     "client_ip",
     "configure",
     "default_limiter",
+    "openssl_version",
 ]

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 from limitree._native import denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
-from limitree.demand import CostOf, Costs, Demand, Segment, SegmentOf
+from limitree.demand import CostOf, Costs, Demand, Parts, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.limits import Limits
 from limitree.stats import LimitStats, Stats
-from limitree.wait import Clock, Waiting
+from limitree.wait import Clock, Duration, Waiting, seconds_of
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
@@ -53,35 +53,47 @@ class AsyncLimiter:
 
     async def authorize_all(self, paths: Iterable[Iterable[Segment]],
                             cost: Costs = 1, *,
-                            levels: bool | None = None) -> Decision:
+                            levels: bool | None = None,
+                            part: Parts | None = None) -> Decision:
         """Charge every limit along all of `paths`, or none."""
         if self._watch is None:
-            return self._limiter.authorize_all(paths, cost, levels=levels)
-        return await self._watch.ask(_AUTHORIZE, paths, True, cost, levels)
+            return self._limiter.authorize_all(paths, cost, levels=levels,
+                                               part=part)
+        return await self._watch.ask(_AUTHORIZE, paths, True, cost, levels,
+                                     part)
 
     async def peek_all(self, paths: Iterable[Iterable[Segment]],
                        cost: Costs = 1, *,
-                       levels: bool | None = None) -> Decision:
+                       levels: bool | None = None,
+                       part: Parts | None = None) -> Decision:
         """Return the Decision that authorize_all would; store nothing."""
         if self._watch is None:
-            return self._limiter.peek_all(paths, cost, levels=levels)
-        return await self._watch.ask(_PEEK, paths, True, cost, levels)
+            return self._limiter.peek_all(paths, cost, levels=levels,
+                                          part=part)
+        return await self._watch.ask(_PEEK, paths, True, cost, levels,
+                                     part)
 
     async def spend_all(self, paths: Iterable[Iterable[Segment]],
                         cost: Costs = 1, *,
-                        levels: bool | None = None) -> Decision:
+                        levels: bool | None = None,
+                        part: Parts | None = None) -> Decision:
         """Charge along all of `paths` whether it fits or not."""
         if self._watch is None:
-            return self._limiter.spend_all(paths, cost, levels=levels)
-        return await self._watch.ask(_SPEND, paths, True, cost, levels)
+            return self._limiter.spend_all(paths, cost, levels=levels,
+                                           part=part)
+        return await self._watch.ask(_SPEND, paths, True, cost, levels,
+                                     part)
 
     async def refund_all(self, paths: Iterable[Iterable[Segment]],
                          cost: Costs = 1, *,
-                         levels: bool | None = None) -> Decision:
+                         levels: bool | None = None,
+                         part: Parts | None = None) -> Decision:
         """Give back to every limit along all of `paths`."""
         if self._watch is None:
-            return self._limiter.refund_all(paths, cost, levels=levels)
-        return await self._watch.ask(_REFUND, paths, True, cost, levels)
+            return self._limiter.refund_all(paths, cost, levels=levels,
+                                            part=part)
+        return await self._watch.ask(_REFUND, paths, True, cost, levels,
+                                     part)
 
     async def authorize_action_for_user(
             self, user: Segment, action: Segment, cost: int = 1, *,
@@ -140,8 +152,8 @@ class AsyncLimiter:
         return await asyncio.to_thread(self._limiter.ping)
 
     async def acquire(self, *path: Segment, cost: int = 1,
-                      timeout: float | None = None) -> Decision:
-        """Authorize, waiting until `cost` fits, at most `timeout` seconds.
+                      timeout: Duration | None = None) -> Decision:
+        """Authorize, waiting until `cost` fits, at most for `timeout`.
 
         As Limiter.acquire; other tasks run while it waits, and a task that is
         cancelled meanwhile has charged nothing.
@@ -163,7 +175,7 @@ class AsyncLimiter:
 
         Raises TypeError for a function that is not async.
         """
-        demand = Demand(path, cost)
+        demand = Demand.of_decorator(path, cost)
 
         def decorate(function: Function) -> Function:
             if not inspect.iscoroutinefunction(function):
@@ -206,12 +218,17 @@ class AsyncLimiter:
         """Whether close was called."""
         return self._limiter.closed
 
-    async def close(self) -> None:
+    async def close(self, drain: Duration = 0) -> None:
         """Release the store; every call after that raises RuntimeError.
 
-        So do those that wait for an answer.
+        Those that wait for an answer have `drain`, seconds or a text such as
+        "2s", to get it, and raise RuntimeError then.
         """
+        seconds = seconds_of(drain, "drain")
+        self._limiter._refuse()
         if self._watch is not None:
+            if seconds > 0:
+                await self._watch.drain(seconds)
             self._watch.detach()
         self._limiter.close()
 

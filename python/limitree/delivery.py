@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, Union
 
-from limitree.demand import Costs
+from limitree.demand import Costs, Parts
+from limitree.errors import StoreError
 
 if TYPE_CHECKING:
     from limitree._native import Decision, Limiter
 
-Answer = tuple["asyncio.Future[Decision]", "Decision | None",
+class Waiter(Protocol):
+    """Somebody who waits for an answer, and not on a loop of asyncio."""
+
+    def settle(self, decision: Decision | None, error: Exception | None
+               ) -> None:
+        """Take one or the other."""
+
+
+Answer = tuple[Union["asyncio.Future[Decision]", Waiter], "Decision | None",
                "Exception | None"]
 
 
@@ -22,6 +31,9 @@ def deliver(answers: list[Answer]) -> None:
     dropped: nobody waits for it.
     """
     for future, decision, error in answers:
+        if not isinstance(future, asyncio.Future):
+            future.settle(decision, error)
+            continue
         if future.done() or future.get_loop().is_closed():
             continue
         if error is not None:
@@ -38,24 +50,39 @@ class Watch:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd = -1
         self._pid = 0
-        self._waiting = 0
+        self._waiting: set[asyncio.Future[Decision]] = set()
+        self._due = False
 
     async def ask(self, operation: int, paths: object, several: bool,
-                  cost: Costs, levels: bool | None) -> Decision:
+                  cost: Costs, levels: bool | None,
+                  part: Parts | None = None) -> Decision:
         """Return the Decision of the store.
 
         Raises RuntimeError while another event loop waits for answers.
         """
         loop = self._attach()
         answer = self._limiter._start(operation, paths, several, cost, levels,
-                                      loop.create_future)
+                                      loop.create_future, part)
         if not isinstance(answer, asyncio.Future):
             return answer
-        self._waiting += 1
+        if not self._due:
+            self._due = True
+            loop.call_soon(self._run)
+        self._waiting.add(answer)
         try:
-            return await answer
+            decision: Decision = await answer
+        except StoreError:
+            self._limiter._note_failure()
+            raise
         finally:
-            self._waiting -= 1
+            self._waiting.discard(answer)
+        self._limiter._note(decision)
+        return decision
+
+    def _run(self) -> None:
+        # Sends what this turn of the loop has asked for, all of it at once.
+        self._due = False
+        self._limiter._run_loop()
 
     def _attach(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
@@ -63,7 +90,7 @@ class Watch:
             return loop
         if os.getpid() != self._pid:  # what the parent watched is not ours
             self._loop = None
-            self._waiting = 0
+            self._waiting = set()
         if self._loop is not None and not self._loop.is_closed():
             if self._waiting:
                 raise RuntimeError("another event loop waits for answers of "
@@ -72,8 +99,16 @@ class Watch:
         self._fd = self._limiter._loop_fd()
         if self._fd >= 0:
             loop.add_reader(self._fd, self._limiter._run_loop)
+            self._limiter._set_loop_wakeups(False)  # for that is _run
         self._loop, self._pid = loop, os.getpid()
+        self._due = False  # what was due in another loop is not coming
         return loop
+
+    async def drain(self, seconds: float) -> None:
+        """Let the answers come that are waited for, at most so long."""
+        here = asyncio.get_running_loop() is self._loop
+        if self._waiting and here and self._pid == os.getpid():
+            await asyncio.wait(self._waiting, timeout=seconds)
 
     def detach(self) -> None:
         """Stop watching; REQUIRES the thread of the loop."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Segment = str | bytes
 SegmentOf = Segment | Callable[..., Segment]
 Costs = int | list[int] | tuple[int, ...]  # for all paths, or one for each
+Part = Literal["charge", "check", "spend_if_fits"]
+Parts = Part | list[Part] | tuple[Part, ...]  # likewise
 CostOf = int | Callable[..., int]
 
 
@@ -16,6 +18,18 @@ class Demand(NamedTuple):
 
     path: tuple[SegmentOf, ...]
     cost: CostOf
+
+    @classmethod
+    def of_decorator(cls, path: tuple[SegmentOf, ...], cost: CostOf) -> Demand:
+        """Return the demand of a decorator ``limit(*path, cost=cost)``.
+
+        Raises TypeError if there is no path: ``@limiter.limit`` without its
+        parentheses would replace the function by what it returns.
+        """
+        if not path or (len(path) == 1 and callable(path[0])):
+            raise TypeError("limit needs a path that begins with a name: "
+                            "@limiter.limit(\"job\")")
+        return cls(path, cost)
 
     def of_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
                 ) -> tuple[list[Segment], int]:

@@ -23,6 +23,8 @@ from limitree.demand import Segment
 from limitree.django.ask import Ask, text_of
 from limitree.django.current import current
 from limitree.django.record import record_of
+from limitree.errors import ConfigError
+from limitree.web import logger
 
 #: A path of the tree, or a list of paths.
 Paths = Union[Sequence[Segment], Sequence[Sequence[Segment]]]
@@ -42,8 +44,18 @@ class _Throttle(throttling.BaseThrottle):
 
         NUM_PROXIES of REST framework counts the proxies that are believed; if
         it is None, LIMITREE says which.  A client cannot choose its address.
+        Requests without one, as on a Unix socket that is not trusted, count as
+        those of one client; the log says so once.
         """
-        return current().client_ip(request._request, api_settings.NUM_PROXIES)
+        try:
+            return current().client_ip(request._request,
+                                       api_settings.NUM_PROXIES)
+        except ValueError as error:
+            if isinstance(error, ConfigError) or request.META.get(
+                    "REMOTE_ADDR"):
+                raise
+            _warn_of_no_address(str(error))
+            return ""
 
     def wait(self) -> float | None:
         """Return the seconds until the request would be allowed.
@@ -157,6 +169,17 @@ class ScopedRateThrottle(SimpleRateThrottle, throttling.ScopedRateThrottle):
             return True
         self.rate = self.get_rate()
         return super().allow_request(request, view)
+
+
+def _warn_of_no_address(why: str) -> None:
+    """Say so once, not for each request."""
+    if not _told:
+        _told.append(why)
+        logger.warning("throttles count all requests without an address as "
+                       "one client: %s", why)
+
+
+_told: list[str] = []
 
 
 def _holds_paths(found: Sequence[Any]) -> bool:

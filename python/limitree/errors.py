@@ -16,7 +16,8 @@ class LimitExceeded(Exception):
     """A request was denied where only a permitted one may go on.
 
     Raised by ``acquire`` and by functions under ``limit``; ``decision`` is the
-    denial, and says in ``retry_after`` how many seconds to wait.
+    denial, and says in ``retry_after`` how many seconds to wait.  Two are equal
+    if their decisions are.
     """
 
     decision: Decision
@@ -25,7 +26,18 @@ class LimitExceeded(Exception):
         super().__init__(decision)
         self.decision = decision
 
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.decision == other.decision
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.decision))
+
     def __str__(self) -> str:
+        if isinstance(self.decision, str):
+            # A queue of tasks that passes errors on as JSON has it as text.
+            return f"limit exceeded: {self.decision}"
         wait = self.decision.retry_after
         if wait is None or wait == float("inf"):
             return "limit exceeded: no wait is long enough"
@@ -78,6 +90,10 @@ class StoreTimeout(StoreError, TimeoutError):
     """The store did not answer in time: the request may have been charged."""
 
 
+class UnknownRoot(ValueError):
+    """The limits have no such top-level name."""
+
+
 def error_of(status: str, messages: list[str], reason: str) -> Exception:
     """Return the exception for a status of the C interface, by its name."""
     message = messages[0]
@@ -87,6 +103,8 @@ def error_of(status: str, messages: list[str], reason: str) -> Exception:
         return StoreTimeout(message, reason)
     if status in ("store_unavailable", "store_protocol"):
         return StoreError(message, reason)
-    if status in ("invalid_argument", "unknown_root"):
+    if status == "unknown_root":
+        return UnknownRoot(message)
+    if status == "invalid_argument":
         return ValueError(message)
     return RuntimeError(message)

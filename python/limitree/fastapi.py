@@ -13,6 +13,7 @@ import asyncio
 import functools
 import inspect
 import uuid
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar, cast
 
@@ -28,9 +29,9 @@ from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
 from limitree.errors import LimitExceeded, StoreError
 from limitree.headers import Reset, Style, problem
-from limitree.keeper import Keeper, Scope
+from limitree.keeper import Keeper, Message, Scope
 from limitree.limits import Limits
-from limitree.plain import PlainLimits, parse
+from limitree.plain import PlainLimits, joined, parse
 from limitree.wait import Clock
 
 __all__ = ["Limiter", "RateLimit", "RateLimitExceeded",
@@ -69,9 +70,11 @@ class RateLimit:
     request, a ``client_ip(...)``, or a ``Depends(...)``; without it the key of
     the `Limiter`.  It counts for each route by itself; ``by="path"`` tells
     apart its URLs too, and ``by="app"`` counts over all routes, as those do
-    that have the same ``scope``, any name.  ``cost`` is a number or a function
+    that have the same ``scope``, any name.  With ``per_method`` a route of
+    several methods counts each by itself.  ``cost`` is a number or a function
     of the request; where ``exempt_when`` returns true nothing is asked.
-    Functions may be async, and may do without their argument.
+    Functions may be async, and may do without their argument; one that returns
+    limits may ask for the ``key`` of the caller, by that name.
 
     As a parameter of a route it is the Decision, or None if nothing was asked.
     """
@@ -80,6 +83,7 @@ class RateLimit:
                  key: Callable[..., Any] | ClientIp | Depends | None = None,
                  cost: int | Callable[..., Any] = 1, by: By = "route",
                  scope: str | None = None, methods: Sequence[str] | None = None,
+                 per_method: bool = False,
                  exempt_when: Callable[..., Any] | None = None) -> None:
         if not limits:
             raise TypeError("RateLimit needs limits, such as '5/minute'")
@@ -91,13 +95,14 @@ class RateLimit:
             elif not callable(one) and not isinstance(one, Sequence):
                 raise TypeError("a limit must be a text, a path or a function, "
                                 f"not {type(one).__name__}")
-        self._limits = [_of_request(one) if callable(one) else one
+        self._limits = [_limit_function(one) if callable(one) else one
                         for one in limits]
         self._key = (None if key is None or isinstance(key, Depends)
                      else _key_function(key))
         self._cost = _of_request(cost) if callable(cost) else cost
         self._by = by
         self._scope = scope
+        self._per_method = per_method
         self._methods = methods and {name.upper() for name in methods}
         self._exempt_when = exempt_when and _of_request(exempt_when)
         self._default = False
@@ -111,12 +116,11 @@ class RateLimit:
             return None
         paths: list[Any] = []
         for limit in self._limits:
+            if key is _UNKNOWN and (isinstance(limit, str) or callable(limit)):
+                key = await settled((self._key or limiter.key)(connection))
             if callable(limit):
-                limit = await settled(limit(connection))
+                limit = await settled(limit(connection, key))
             if isinstance(limit, str):
-                if key is _UNKNOWN:
-                    key = await settled(
-                        (self._key or limiter.key)(connection))
                 rule = limiter.plain.rule(limit, self._scope_of(connection))
                 paths += rule.paths(self._key_in(connection, _text_of(key)))
             else:
@@ -141,16 +145,18 @@ class RateLimit:
                     and await settled(self._exempt_when(connection)))
 
     def _scope_of(self, connection: HTTPConnection) -> str:
-        if self._scope is not None:
-            return self._scope
-        return "app" if self._by == "app" else route_of(connection.scope)
+        method: str | None = None
+        if self._per_method:
+            method = connection.scope.get("method", "WS")
+        if self._scope is not None or self._by == "app":
+            scope = "app" if self._scope is None else self._scope
+            return f"{scope}@{method}" if method else scope
+        return route_of(connection.scope, method)
 
     def _key_in(self, connection: HTTPConnection, key: Any) -> Any:
         if self._by != "path":
             return key
-        path = connection.scope["path"].encode("utf-8", "surrogateescape")
-        rest = key.encode() if isinstance(key, str) else key
-        return b"%d:%b%b" % (len(path), path, rest)  # no two pairs look alike
+        return joined(connection.scope["path"], key)
 
 
 class Limiter:
@@ -186,6 +192,10 @@ class Limiter:
         for one in self._default:
             one._default = True
         self._told: tuple[Style, Reset] = (headers, reset)
+        # What decorators were put on: none of it is a route's, or that stands
+        # below the limit.
+        self._inner: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._apps: weakref.WeakSet[FastAPI] = weakref.WeakSet()
         if app is not None:
             self.init_app(app)
 
@@ -197,6 +207,7 @@ class Limiter:
     def init_app(self, app: FastAPI) -> None:
         """Look after `app`: its headers, its denials, its start and end."""
         app.state.limiter = self
+        self._apps.add(app)
         app.add_middleware(_Middleware, limiter=self)
         for kind, handler in _HANDLERS.items():
             app.exception_handlers.setdefault(kind, handler)
@@ -204,6 +215,7 @@ class Limiter:
 
     def limit(self, limit_value: Any,
               key_func: Callable[..., Any] | ClientIp | None = None, *,
+              per_method: bool = False,
               cost: int | Callable[..., Any] = 1,
               methods: Sequence[str] | None = None,
               exempt_when: Callable[..., Any] | None = None,
@@ -214,9 +226,9 @@ class Limiter:
         It stands below that of the route.  The function needs no parameter for
         the request.
         """
-        return _decorator(RateLimit(limit_value, key=key_func, cost=cost,
-                                    methods=methods, exempt_when=exempt_when),
-                          override_defaults)
+        return _Decorator(self, RateLimit(
+            limit_value, key=key_func, cost=cost, methods=methods,
+            per_method=per_method, exempt_when=exempt_when), override_defaults)
 
     def shared_limit(self, limit_value: Any, scope: str,
                      key_func: Callable[..., Any] | ClientIp | None = None, *,
@@ -225,14 +237,22 @@ class Limiter:
                      override_defaults: bool = True
                      ) -> Callable[[Endpoint], Endpoint]:
         """Return a decorator for routes that are counted as one, by `scope`."""
-        return _decorator(RateLimit(limit_value, key=key_func, cost=cost,
-                                    scope=scope, exempt_when=exempt_when),
-                          override_defaults)
+        return _Decorator(self, RateLimit(
+            limit_value, key=key_func, cost=cost, scope=scope,
+            exempt_when=exempt_when), override_defaults)
 
     def exempt(self, endpoint: Endpoint) -> Endpoint:
         """Spare a route the default limits."""
         setattr(endpoint, _EXEMPT, True)
         return endpoint
+
+    def _check_endpoint(self, endpoint: Any) -> None:
+        """Raise RuntimeError if a limit was put on a route's function later."""
+        if endpoint is not None and endpoint in self._inner:
+            raise RuntimeError(
+                f"the limit of {endpoint.__qualname__} stands above its route, "
+                "which has the function without it: put @limiter.limit(...) "
+                "below the route")
 
     async def _authorize(self, connection: HTTPConnection, paths: list[Any],
                          cost: Any) -> Decision:
@@ -257,8 +277,13 @@ class _Middleware(Telling):
         self._limiter = limiter
 
     async def serve(self, scope: Scope, receive: Any, send: Any) -> None:
-        scope["limitree"].limiter = self._limiter
-        await self.app(scope, receive, send)
+        limiter = scope["limitree"].limiter = self._limiter
+
+        async def checked(message: Message) -> None:
+            limiter._check_endpoint(scope.get("endpoint"))
+            await send(message)
+
+        await self.app(scope, receive, checked if limiter._inner else send)
 
 
 def _limiter_of(connection: HTTPConnection) -> Limiter:
@@ -269,17 +294,18 @@ def _limiter_of(connection: HTTPConnection) -> Limiter:
     return cast(Limiter, record.limiter)
 
 
-def route_of(scope: Scope) -> str:
+def route_of(scope: Scope, method: str | None = None) -> str:
     """Return the name of a route, with what it is mounted at: "GET/items/<id>".
 
-    Written so, no byte of it has to be escaped in keys and policies.
+    It has all methods of the route, or the one that is given.  Written so, no
+    byte of it has to be escaped in keys and policies.
     """
     # Routes of an included router know their prefix only here.
     context = scope.get("fastapi", {}).get("effective_route_context")
     route = getattr(context, "starlette_route", None) or context
     if getattr(route, "path_format", None) is None:
         route = scope.get("route")
-    methods = getattr(route, "methods", None) or ["WS"]
+    methods = [method] if method else getattr(route, "methods", None) or ["WS"]
     path = getattr(route, "path_format", None) or getattr(
         scope.get("endpoint"), "__qualname__", "unknown")
     name = f"{','.join(sorted(methods))}{_mount_of(scope)}{path}"
@@ -302,6 +328,17 @@ def _of_request(function: Callable[..., Any]) -> Callable[[Any], Any]:
            for one in parameters):
         return function
     return lambda connection: function()
+
+
+def _limit_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` as one that takes the request and the key."""
+    names = list(inspect.signature(function).parameters)
+    if names == ["key"]:
+        return lambda connection, key: function(key)
+    if "key" in names:
+        return lambda connection, key: function(connection, key=key)
+    of_request = _of_request(function)
+    return lambda connection, key: of_request(connection)
 
 
 def _key_function(key: Callable[..., Any] | ClientIp) -> Callable[[Any], Any]:
@@ -336,34 +373,57 @@ def _signature(key: Any) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _decorator(limit: RateLimit, override_defaults: bool
-               ) -> Callable[[Endpoint], Endpoint]:
-    def decorate(endpoint: Endpoint) -> Endpoint:
+class _Decorator:
+    """What `limit` and `shared_limit` return: puts a RateLimit on a route."""
+
+    def __init__(self, limiter: Limiter, limit: RateLimit,
+                 override_defaults: bool) -> None:
+        self._limiter = limiter
+        self._limit = limit
+        self._override_defaults = override_defaults
+
+    @property
+    def __name__(self) -> str:
+        """Raises TypeError: FastAPI asks for it if this is to be a route."""
+        raise TypeError("a limit was given to a route in place of a function: "
+                        "@limiter.limit needs the limits in parentheses, "
+                        "@limiter.limit(\"5/minute\")")
+
+    def __call__(self, endpoint: Endpoint) -> Endpoint:
+        if not callable(endpoint):
+            raise TypeError("limits are put on a function, not on "
+                            f"{endpoint!r}")
+        self._limiter._inner.add(endpoint)
+        for app in self._limiter._apps:
+            for route in app.routes:
+                self._limiter._check_endpoint(getattr(route, "endpoint", None))
         signature = inspect.signature(endpoint)
         name = f"limitree_{len(signature.parameters)}"
         kind = inspect.Parameter.KEYWORD_ONLY
-
-        if inspect.iscoroutinefunction(endpoint):
-            @functools.wraps(endpoint)
-            async def limited_async(*args: Any, **kwargs: Any) -> Any:
-                kwargs.pop(name, None)
-                return await endpoint(*args, **kwargs)
-            limited: Any = limited_async
-        else:
-            @functools.wraps(endpoint)
-            def limited_sync(*args: Any, **kwargs: Any) -> Any:
-                kwargs.pop(name, None)
-                return endpoint(*args, **kwargs)
-            limited = limited_sync
+        limited: Any = _without(endpoint, name)
         # First of all, so that nothing is done for a request that is denied.
         limited.__signature__ = signature.replace(parameters=[
-            inspect.Parameter(name, kind, default=Depends(limit)),
+            inspect.Parameter(name, kind, default=Depends(self._limit)),
             *(one.replace(kind=kind)
               for one in signature.parameters.values())])
-        setattr(limited, _OVERRIDES, override_defaults)
+        setattr(limited, _OVERRIDES, self._override_defaults)
         return cast(Endpoint, limited)
 
-    return decorate
+
+def _without(endpoint: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return `endpoint` as a function that takes `name` too."""
+    if inspect.iscoroutinefunction(endpoint):
+        @functools.wraps(endpoint)
+        async def limited_async(*args: Any, **kwargs: Any) -> Any:
+            kwargs.pop(name, None)
+            return await endpoint(*args, **kwargs)
+        return limited_async
+
+    @functools.wraps(endpoint)
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        kwargs.pop(name, None)
+        return endpoint(*args, **kwargs)
+    return limited
 
 
 async def rate_limit_exceeded_handler(connection: Any, error: Exception

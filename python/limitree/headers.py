@@ -30,8 +30,9 @@ def headers(decision: Decision, style: Style = "ietf",
       decision carries its levels
     * ``"draft-7"``, ``"draft-6"``: as those drafts had them, for the binding
       limit, with the policies of all limits if the decision carries its levels
-    * ``"legacy"``: ``X-RateLimit-Limit``, ``-Remaining`` and ``-Reset``; the
-      last is in seconds from now or, with ``reset="epoch"``, since 1970
+    * ``"legacy"``: ``X-RateLimit-Limit``, ``-Remaining`` and ``-Reset`` of the
+      binding limit; the last, when it is full again, is in seconds from now or,
+      with ``reset="epoch"``, since 1970
     * ``"none"``: none
 
     ``Retry-After`` is the last of them if the request was limited and a wait
@@ -134,7 +135,7 @@ def _policies(decision: Decision) -> Headers:
 
 def _draft_7(decision: Decision) -> Headers:
     state = (f"limit={decision.limit}, remaining={decision.remaining}, "
-             f"reset={math.ceil(decision.reset_after)}")
+             f"reset={math.ceil(decision.binding_reset_after)}")
     return _policies(decision) + [("RateLimit", state)]
 
 
@@ -142,11 +143,13 @@ def _draft_6(decision: Decision) -> Headers:
     return _policies(decision) + [
         ("RateLimit-Limit", str(decision.limit)),
         ("RateLimit-Remaining", str(decision.remaining)),
-        ("RateLimit-Reset", str(math.ceil(decision.reset_after)))]
+        ("RateLimit-Reset", str(math.ceil(decision.binding_reset_after)))]
 
 
 def _legacy(decision: Decision, reset: Reset = "delta") -> Headers:
-    at = decision.reset_after + (time.time() if reset == "epoch" else 0)
+    at = decision.binding_reset_after
+    if reset == "epoch":
+        at += time.time()
     return [("X-RateLimit-Limit", str(decision.limit)),
             ("X-RateLimit-Remaining", str(decision.remaining)),
             ("X-RateLimit-Reset", str(math.ceil(at)))]

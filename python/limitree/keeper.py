@@ -5,7 +5,6 @@ Who makes a limiter closes it: one that was handed over stays open.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from limitree.aio import AsyncLimiter
 from limitree.errors import StoreError
 from limitree.limiter import Limiter
 from limitree.limits import Limits
+from limitree.web import logger, options_of
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -20,11 +20,12 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-logger = logging.getLogger("limitree")
-
 
 class Keeper:
     """An AsyncLimiter that was handed over, or one of its own.
+
+    One of its own decides in this process while the store fails, unless
+    `options` say otherwise.
 
     Its own is closed when the application ends, and made anew should the
     application be started again, as tests do.  Raises what AsyncLimiter raises,
@@ -46,7 +47,7 @@ class Keeper:
                             "AsyncLimiter")
         self._limits = limits
         self._store = store
-        self._options = options
+        self._options = options_of(options)
         self._beside: dict[str, object] = {}
         self._limiter = self._made()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
+import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from limitree import _native
 from limitree.decision import Decision
@@ -14,10 +16,17 @@ from limitree.demand import CostOf, Demand, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limits import Limits, read, text_of_options
 from limitree.locks import ForkLock
+from limitree.outage import Outage, logger
 from limitree.stats import LimitStats, Stats
-from limitree.wait import Clock, Waiting
+from limitree.wait import Clock, Duration, Waiting, seconds_of
 
+if TYPE_CHECKING:
+    from limitree.greenlets import Watch
+
+Result = TypeVar("Result")
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_LOOK_AGAIN = 0.002  # seconds, while calls come to their end
 
 #: The clock of limiters that are made without one; limitree.testing sets it.
 default_clock: Clock | None = None
@@ -51,6 +60,12 @@ class Limiter(_native.Limiter):
         self._beside: dict[str, object] = {}
         self._swapping = ForkLock()
         self._store = named["store"]
+        self._greenlets: Watch | None = None
+        self._warned = False  # of callers that were forgotten
+        if self.is_remote:
+            _refuse_eventlet()
+            self._watch_store(Outage(self, self._store.split("@")[-1],
+                                     named.get("on_store_error", "raise")))
         self.clock = clock  #: as it was given, or None
 
     def reload(self, limits: Limits | None = None) -> None:
@@ -86,18 +101,67 @@ class Limiter(_native.Limiter):
         self._reload(own + texts)
 
     def stats(self) -> Stats:
-        """Return the counters; takes about 1 ms per million buckets."""
-        return Stats(*self._stats())
+        """Return the counters; takes about 1 ms per million buckets.
+
+        Logs a warning the first time that it finds `forgotten_limited` above 0.
+        """
+        stats = Stats(*self._stats())
+        if stats.forgotten_limited and not self._warned:
+            self._warned = True
+            logger.warning(
+                "%d callers at their limits were forgotten, because the store "
+                "is full: raise max_buckets, or max_bytes for limits with logs",
+                stats.forgotten_limited)
+        return stats
 
     def limit_stats(self) -> list[LimitStats]:
         """Return the counters of each limit, in the order of the tree."""
         return [LimitStats(*one) for one in self._limit_stats()]
 
-    def acquire(self, *path: Segment, cost: int = 1,
-                timeout: float | None = None) -> Decision:
-        """Authorize, waiting until `cost` fits, at most `timeout` seconds.
+    def ping(self) -> float:
+        """Ask the store whether it is there; return the seconds it took.
 
-        None waits as long as it takes.  Raises LimitExceeded, at once if the
+        Raises StoreError or StoreTimeout if it is not.
+        """
+        return self._aside(super().ping)
+
+    def reset(self, *path: Segment, leaf: bool = False) -> None:
+        """Forget the buckets of every limit along `path`.
+
+        With `leaf`, those of the deepest node that has limits alone.  Raises
+        what authorize raises.
+        """
+        self._aside(functools.partial(super().reset, *path, leaf=leaf))
+
+    def _aside(self, function: Callable[[], Result]) -> Result:
+        """Return what `function` does, which may wait for the store."""
+        if "gevent.monkey" not in sys.modules or not self.is_remote:
+            return function()
+        from limitree.greenlets import aside
+        return aside(function)
+
+    def close(self, drain: Duration = 0) -> None:
+        """Release the store; every call after that raises RuntimeError.
+
+        Calls that are under way have `drain`, seconds or a text such as "2s",
+        to end; those that gevent waits for are cancelled then, with a
+        RuntimeError, and those in threads end at their own deadline.
+        """
+        seconds = seconds_of(drain, "drain")
+        self._refuse()
+        deadline = time.monotonic() + seconds
+        while self._busy and time.monotonic() < deadline:
+            time.sleep(_LOOK_AGAIN)
+        if self._greenlets is not None:
+            self._greenlets.detach()
+        super().close()
+
+    def acquire(self, *path: Segment, cost: int = 1,
+                timeout: Duration | None = None) -> Decision:
+        """Authorize, waiting until `cost` fits, at most for `timeout`.
+
+        That is a number of seconds or a text such as "500ms"; None waits as
+        long as it takes.  Raises LimitExceeded, at once if the
         wait would be longer than what is left, and what authorize raises.
         Nobody is kept in line: of several who wait the first to ask again wins.
         """
@@ -112,15 +176,15 @@ class Limiter(_native.Limiter):
               ) -> Callable[[Function], Function]:
         """Return a decorator for functions that act only when authorized.
 
-        A segment, or the cost, may be a callable: it gets the arguments of the
-        function and returns the segment.  If the request is denied the function
-        is not run and LimitExceeded is raised.
+        A segment after the first, or the cost, may be a callable: it gets the
+        arguments of the function and returns the segment.  If the request is
+        denied the function is not run and LimitExceeded is raised.
 
         For an async function the store must be in memory, else TypeError is
         raised: asking another machine would stop the event loop.  AsyncLimiter
         has the same decorator.
         """
-        demand = Demand(path, cost)
+        demand = Demand.of_decorator(path, cost)
 
         def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             segments, tokens = demand.of_call(args, kwargs)
@@ -159,3 +223,12 @@ class Limiter(_native.Limiter):
     def __repr__(self) -> str:
         state = " closed" if self.closed else ""
         return f"<limitree.Limiter {self._store.split('@')[-1]}{state}>"
+
+
+def _refuse_eventlet() -> None:
+    """Raise RuntimeError where a call would stop all green threads."""
+    patcher = sys.modules.get("eventlet.patcher")
+    if patcher is not None and patcher.is_monkey_patched("socket"):
+        raise RuntimeError("a store on another machine cannot be asked under "
+                           "eventlet, whose green threads would all wait: use "
+                           "gevent, threads or asyncio")

@@ -9,6 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Union
 
+from limitree.errors import ConfigError
+
 OneText = Union[str, "os.PathLike[str]", Mapping[str, object]]
 Limits = Union[OneText, Sequence[OneText]]
 
@@ -23,7 +25,7 @@ def read(limits: Limits) -> list[tuple[bytes, bytes]]:
     a file; an ``os.PathLike`` is always a file.  A mapping has the shape of a
     ``limits.yaml``.  A list holds several of these, each with top-level names
     of its own; they make up one tree.  Raises OSError if a file cannot be read,
-    TypeError for anything else.
+    ConfigError for a text that is one limit, TypeError for anything else.
     """
     if isinstance(limits, (list, tuple)):
         if not limits:
@@ -40,8 +42,25 @@ def _read_one(limits: object) -> tuple[bytes, bytes]:
     if not isinstance(limits, (str, os.PathLike)):
         raise TypeError("limits must be a path, YAML text, a dict or a list "
                         f"of those, not {type(limits).__name__}")
-    with open(limits, "rb") as file:
-        return file.read(), os.fsencode(limits)
+    try:
+        with open(limits, "rb") as file:
+            return file.read(), os.fsencode(limits)
+    except FileNotFoundError:
+        _refuse_plain(limits)
+        raise
+
+
+def _refuse_plain(text: object) -> None:
+    """Raise ConfigError if `text` is a limit, such as "5/minute"."""
+    from limitree.plain import parse
+
+    try:
+        parse(text)  # type: ignore[arg-type]
+    except (ConfigError, TypeError):
+        return
+    raise ConfigError(
+        f"limits are a tree, {text!r} is one limit: name what it is for, as "
+        f"in {{\"schema\": {{\"job\": {{\"limits\": {json.dumps(text)}}}}}}}")
 
 
 def _yaml_of(limits: Mapping[str, object]) -> bytes:

@@ -61,6 +61,13 @@ class PlainLimit:
         return {"limits": asdict(self)}
 
 
+def joined(first: Segment, key: Segment) -> bytes:
+    """Return one key for what is counted by two; no two pairs look alike."""
+    one, other = (part.encode("utf-8", "surrogateescape")
+                  if isinstance(part, str) else part for part in (first, key))
+    return b"%d:%b%b" % (len(one), one, other)
+
+
 def parse(text: str) -> list[PlainLimit]:
     """Return the limits in `text`, those that are the same only once.
 

@@ -25,6 +25,7 @@ class Stats(NamedTuple):
     round_trips: int  #: answers of servers
     round_trip_ns: int  #: nanoseconds until then, summed up
     soft: int  #: of the allowed: above a capacity, thanks to its overrun
+    forgotten_limited: int  #: of evictions: buckets that would still deny
 
 
 class LimitStats(NamedTuple):

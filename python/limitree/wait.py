@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
 from limitree.errors import LimitExceeded
 
@@ -12,6 +14,31 @@ if TYPE_CHECKING:
     from limitree._native import Decision
 
 Clock = Callable[[], int]
+#: Seconds, or a text as in a limits.yaml: "500ms", "15s", "3m".
+Duration = Union[float, str]
+
+_TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)?")
+_SECONDS = {"ms": 1e-3, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0,
+            "d": 86400.0, "w": 604800.0}
+
+
+def seconds_of(duration: Duration, name: str) -> float:
+    """Return `duration` in seconds; errors call it `name`.
+
+    Raises TypeError for what is neither a number nor a text, ValueError for a
+    text that is no duration, and for nan.
+    """
+    if isinstance(duration, str):
+        match = _TEXT.fullmatch(duration)
+        if match:
+            return float(match[1]) * _SECONDS[match[2]]
+    elif isinstance(duration, bool) or not isinstance(duration, (int, float)):
+        raise TypeError(f"{name} must be seconds or a text such as '500ms', "
+                        f"not {type(duration).__name__}")
+    elif not math.isnan(duration):
+        return float(duration)
+    raise ValueError(f"{name} must be seconds or a text such as '500ms', is "
+                     f"{duration!r}")
 
 
 class Waiting:
@@ -21,10 +48,13 @@ class Waiting:
     ``sleep(seconds)``, as ManualClock has, sleeps by it.
     """
 
-    def __init__(self, timeout: float | None, clock: Clock | None) -> None:
+    def __init__(self, timeout: Duration | None, clock: Clock | None) -> None:
         self._now = clock or time.monotonic_ns
-        self._deadline = (None if timeout is None
-                          else self._now() + round(timeout * 1e9))
+        self._deadline: float = math.inf
+        if timeout is not None:
+            seconds = seconds_of(timeout, "timeout")
+            if seconds < math.inf:
+                self._deadline = self._now() + round(seconds * 1e9)
         own_sleep: Callable[[float], None] | None
         own_sleep = getattr(clock, "sleep", None)
         #: Whether only the clock knows how to sleep.
@@ -40,7 +70,6 @@ class Waiting:
         seconds = decision.retry_after
         if seconds is None or seconds == float("inf"):
             raise LimitExceeded(decision)
-        if (self._deadline is not None
-                and self._now() + seconds * 1e9 > self._deadline):
+        if self._now() + seconds * 1e9 > self._deadline:
             raise LimitExceeded(decision)
         return seconds

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
-from typing import NamedTuple, Union, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Union, cast
 
 from limitree._native import Decision
 from limitree.demand import Segment
@@ -20,6 +20,18 @@ Path = Sequence[Segment]
 Paths = Union[Path, Sequence[Path], None]
 
 logger = logging.getLogger("limitree")
+
+
+def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a limiter that a web integration makes.
+
+    Unless they say otherwise, a store that fails is no reason to answer with
+    errors: this process decides until it is back.
+    """
+    found = dict(options)
+    if found.get("on_store_error") is None:
+        found["on_store_error"] = "local"
+    return found
 
 
 class Answer(NamedTuple):
@@ -63,10 +75,9 @@ def denial(decision: Decision, style: Style = "ietf",
 def unavailable(error: StoreError) -> Answer:
     """Return the 503 for a request that no store would decide.
 
-    Nothing of `error` is told to the client; it goes to the log "limitree".
+    Nothing of `error` is told to the client; the limiter itself writes to the
+    log that its store fails, once and not for each request.
     """
-    logger.error("a request was refused, for it could not be decided: %s",
-                 error)
     return _problem(503, "Service Unavailable",
                     {"type": "about:blank", "title": "Service Unavailable",
                      "status": 503}, [("Retry-After", "1")])

@@ -1,9 +1,9 @@
 """A WSGI middleware: limits in front of any application.
 
     ip = limitree.client_ip(trusted_proxies=["10.0.0.0/8"])
-    limiter = limitree.Limiter("limits.yaml")
     app = LimitreeMiddleware(
-        app, limiter, lambda environ: ("ip", ip.of_environ(environ)))
+        app, "limits.yaml", lambda environ: ("ip", ip.of_environ(environ)),
+        store="redis://localhost")
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 from limitree.errors import StoreError
 from limitree.headers import Headers, Reset, Style, check_style, headers
 from limitree.limiter import Limiter
-from limitree.web import Answer, Paths, denial, paths_of, unavailable
+from limitree.limits import Limits
+from limitree.web import (
+    Answer,
+    Paths,
+    denial,
+    options_of,
+    paths_of,
+    unavailable,
+)
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -24,7 +32,11 @@ DECISION = "limitree.decision"
 
 
 class LimitreeMiddleware:
-    """Asks `limiter` about every request before `app` does.
+    """Asks a limiter about every request before `app` sees it.
+
+    It is made of `limits`, `store` and `options` as Limiter takes them, and
+    then decides in this process while its store fails, unless `on_store_error`
+    says otherwise; or `limits` is a Limiter, which does what it was made for.
 
     `path` gets the environment and returns whose request it is: a path of the
     tree, a list of paths that are decided in one step, or None for a request
@@ -35,12 +47,14 @@ class LimitreeMiddleware:
     one.  The environment has the Decision as ``limitree.decision``.
     """
 
-    def __init__(self, app: WSGIApplication, limiter: Limiter,
+    def __init__(self, app: WSGIApplication, limits: Limits | Limiter,
                  path: Callable[[WSGIEnvironment], Paths], *,
+                 store: str | None = None,
                  cost: int | Callable[[WSGIEnvironment], int] = 1,
-                 style: Style = "ietf", reset: Reset = "delta") -> None:
+                 style: Style = "ietf", reset: Reset = "delta",
+                 **options: object) -> None:
         self._app = app
-        self._limiter = limiter
+        self._limiter = _limiter_of(limits, store, options)
         self._path = path
         self._cost = cost
         self._style: Style = style
@@ -67,6 +81,16 @@ class LimitreeMiddleware:
                   ) -> Callable[[bytes], object]:
             return start_response(status, [*theirs, *own], *exc_info)
         return self._app(environ, start)
+
+
+def _limiter_of(limits: Limits | Limiter, store: str | None,
+                options: dict[str, Any]) -> Limiter:
+    if not isinstance(limits, Limiter):
+        return Limiter(limits, store or "memory://", **options_of(options))
+    if store is not None or options:
+        raise TypeError("store and options belong to the limiter: give them "
+                        "where it is made")
+    return limits
 
 
 def _send(answer: Answer, environ: WSGIEnvironment,

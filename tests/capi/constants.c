@@ -44,6 +44,13 @@ SAME(LIMITREE_PEEK, 1);
 SAME(LIMITREE_SPEND, 2);
 SAME(LIMITREE_REFUND, 3);
 
+SAME(LIMITREE_PART_CHARGE, 0);
+SAME(LIMITREE_PART_SPEND_IF_FITS, 1);
+SAME(LIMITREE_PART_CHECK, 2);
+
+SAME(LIMITREE_MAX_PATHS, 4096);
+SAME(LIMITREE_MAX_LEVELS, 4096);
+
 SAME(LIMITREE_X_FORWARDED_FOR, 0);
 SAME(LIMITREE_FORWARDED, 1);
 
@@ -72,7 +79,9 @@ LIES(limitree_decision, flags, 44);
 LIES(limitree_decision, level, 48);
 LIES(limitree_decision, level_count, 52);
 LIES(limitree_decision, source, 56);
-LIES(limitree_decision, reserved, 60);
+LIES(limitree_decision, reserved_32, 60);
+LIES(limitree_decision, binding_reset_after_ns, 64);
+LIES(limitree_decision, reserved, 72);
 
 SIZE(limitree_level, 128);
 LIES(limitree_level, policy, 0);
@@ -86,6 +95,10 @@ LIES(limitree_level, cost, 64);
 LIES(limitree_level, limited, 72);
 LIES(limitree_level, charged, 76);
 LIES(limitree_level, mode, 80);
+LIES(limitree_level, path, 84);
+LIES(limitree_level, soft, 88);
+LIES(limitree_level, grows_after_ns, 96);
+LIES(limitree_level, reserved, 104);
 
 SIZE(limitree_completion, 104);
 LIES(limitree_completion, request, 0);
@@ -118,6 +131,7 @@ LIES(limitree_stats, connects, 120);
 LIES(limitree_stats, round_trips, 128);
 LIES(limitree_stats, round_trip_ns, 136);
 LIES(limitree_stats, soft, 144);
+LIES(limitree_stats, forgotten_limited, 152);
 
 SIZE(limitree_reason_stats, 64);
 LIES(limitree_reason_stats, reason, 0);

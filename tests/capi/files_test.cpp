@@ -104,6 +104,22 @@ TEST(Boulder, ComesToALimitsYaml) {
                                        str("limits"), nullptr),
             LIMITREE_OK);
   limitree_config_free(config);
+  EXPECT_EQ(limitree_text_warning_count(yaml), 0u);
+  EXPECT_EQ(limitree_text_warning_at(yaml, 0), nullptr);
+  EXPECT_EQ(limitree_text_warning_count(nullptr), 0u);
+  limitree_text_free(yaml);
+
+  ASSERT_EQ(limitree_limits_from_boulder(
+                str("NewOrdersPerAccount: {burst: 3, count: 3, period: 1h}"),
+                str("d"),
+                str("- NewOrdersPerAccount:\n    {burst: 3, count: 3, period: "
+                    "60m, ids: [7, 8]}"),
+                str("o"), &yaml, &error),
+            LIMITREE_OK);
+  ASSERT_EQ(limitree_text_warning_count(yaml), 2u);
+  EXPECT_STREQ(limitree_text_warning_at(yaml, 1),
+               "o:2:48: the override of NewOrdersPerAccount for \"8\" says "
+               "what its default says");
   limitree_text_free(yaml);
 
   yaml = nullptr;

@@ -54,6 +54,7 @@ static void test_versions(void) {
            LIMITREE_VERSION_MINOR, LIMITREE_VERSION_PATCH);
   CHECK_TEXT(limitree_version(), version);
   CHECK(limitree_abi_version() == LIMITREE_ABI_VERSION);
+  CHECK(strncmp(limitree_openssl_version(), "OpenSSL ", 8) == 0);
 }
 
 static void test_status_names(void) {
@@ -88,9 +89,10 @@ static void test_walk_through(void) {
   CHECK(cell[0] == 1 && cell[1] == 6 && cell[2] == 0 && cell[3] == 2 &&
         cell[4] == 12);
   CHECK(decision.level == 1 && decision.level_count == 2);
+  CHECK(decision.binding_reset_after_ns == 9000000000);
   CHECK(decision.flags == 0);
   CHECK(decision.source == LIMITREE_SOURCE_STORE);
-  CHECK(decision.reserved[0] == 0 && decision.reserved[4] == 0);
+  CHECK(decision.reserved_32 == 0 && decision.reserved[0] == 0);
 
   now_ns += decision.retry_after_ns;
   CHECK(limitree_authorize_action_for_user(limiter, str("alex"), str("trade"),
@@ -160,7 +162,7 @@ static void test_levels(void) {
   CHECK(levels[0].cost == 3 && levels[0].charged && !levels[0].limited);
   CHECK(levels[0].limit == 16 && levels[0].remaining == 13);
   CHECK(levels[0].window_ns == INT64_C(32000000000));
-  CHECK(levels[0].mode == LIMITREE_ENFORCE && levels[0].reserved[3] == 0);
+  CHECK(levels[0].mode == LIMITREE_ENFORCE && levels[0].reserved[2] == 0);
   CHECK(levels[1].mode == LIMITREE_SHADOW && levels[1].limited);
   CHECK(levels[1].retry_after_ns == LIMITREE_NEVER);
   CHECK(levels[0].path == 0 && levels[1].path == 0);
@@ -178,6 +180,70 @@ static void test_levels(void) {
         LIMITREE_OK);
   CHECK(limitree_loop_fd(limiter) == -1);
   limitree_loop_run(limiter);
+  limitree_loop_set_wakeups(limiter, 0);
+  limitree_limiter_free(limiter);
+}
+
+static void test_parts(void) {
+  limitree_limiter *limiter = make_limiter();
+  const limitree_str alex[] = {str("user"), str("alex")};
+  const limitree_str bob[] = {str("user"), str("bob")};
+  const int32_t parts[] = {LIMITREE_PART_CHECK, LIMITREE_PART_SPEND_IF_FITS};
+  const int32_t bad[] = {LIMITREE_PART_CHARGE, 3};
+  limitree_path paths[2];
+  limitree_level levels[2];
+  limitree_decision decision;
+  limitree_error *error = NULL;
+  paths[0].segments = alex;
+  paths[0].size = 2;
+  paths[0].cost = 16;
+  paths[1].segments = bob;
+  paths[1].size = 2;
+  paths[1].cost = 10;
+  CHECK(limitree_decide_parts(limiter, LIMITREE_AUTHORIZE, paths, parts, 2,
+                              levels, 2, &decision, NULL) == LIMITREE_OK);
+  CHECK(!decision.limited && decision.level_count == 2);
+  CHECK(levels[0].mode == LIMITREE_CHECK && !levels[0].charged);
+  CHECK(levels[1].mode == LIMITREE_SHADOW && levels[1].charged);
+  /* Now bob has 6 left, and nobody minds. */
+  CHECK(limitree_decide_parts_async(limiter, LIMITREE_AUTHORIZE, paths, parts,
+                                    2, NULL, levels, 2, &decision,
+                                    NULL) == LIMITREE_OK);
+  CHECK(!decision.limited && decision.flags == LIMITREE_SHADOWED);
+  CHECK(levels[1].limited && !levels[1].charged && levels[1].remaining == 6);
+  /* NULL: all are charged. */
+  CHECK(limitree_decide_parts(limiter, LIMITREE_AUTHORIZE, paths, NULL, 2,
+                              levels, 2, &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.limited && levels[0].remaining == 16);
+  CHECK(limitree_decide_parts(limiter, LIMITREE_AUTHORIZE, paths, bad, 2, NULL,
+                              0, &decision,
+                              &error) == LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error), "no part 3") == 0);
+  limitree_error_free(error);
+  limitree_limiter_free(limiter);
+}
+
+/* Counted before any of them is looked at: the segments are NULL. */
+static void test_too_many_paths(void) {
+  static limitree_path paths[LIMITREE_MAX_PATHS + 1];
+  limitree_limiter *limiter = make_limiter();
+  const limitree_str job[] = {str("user"), str("alex")};
+  limitree_decision decision;
+  limitree_error *error = NULL;
+  size_t i;
+  CHECK(limitree_authorize_all(limiter, paths, LIMITREE_MAX_PATHS + 1,
+                               &decision, &error) == LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error),
+               "there are 4097 paths, the most is 4096") == 0);
+  limitree_error_free(error);
+  for (i = 0; i < LIMITREE_MAX_PATHS; ++i) {
+    paths[i].segments = job;
+    paths[i].size = 2;
+    paths[i].cost = 1;
+  }
+  CHECK(limitree_authorize_all(limiter, paths, LIMITREE_MAX_PATHS, &decision,
+                               &error) == LIMITREE_OK);
+  CHECK(decision.level_count == 1 && decision.remaining == 15);
   limitree_limiter_free(limiter);
 }
 
@@ -206,6 +272,24 @@ static void test_stats(void) {
         limits[0].limited == 0);
   CHECK(limits[1].allowed == 6 && limits[1].limited == 2 &&
         limits[1].near_limit == 2);
+  limitree_limiter_free(limiter);
+}
+
+/* More callers without a token than there is room for. */
+static void test_forgotten_callers_are_counted(void) {
+  limitree_limiter *limiter = make_limiter();
+  limitree_decision decision;
+  limitree_stats stats;
+  limitree_str path[] = {str("user"), str("")};
+  int i;
+  for (i = 0; i < 1500; ++i) {
+    char name[16];
+    sprintf(name, "%d", i);
+    path[1] = str(name);
+    CHECK(limitree_spend(limiter, path, 2, 16, &decision, NULL) == LIMITREE_OK);
+  }
+  CHECK(limitree_limiter_stats(limiter, &stats, NULL) == LIMITREE_OK);
+  CHECK(stats.evictions >= 500 && stats.forgotten_limited == stats.evictions);
   limitree_limiter_free(limiter);
 }
 
@@ -430,6 +514,7 @@ static void test_null_handles(void) {
   limitree_limiter_free(NULL);
   limitree_decision_cell(NULL, NULL);
   limitree_loop_run(NULL);
+  limitree_loop_set_wakeups(NULL, 0);
   CHECK(limitree_loop_fd(NULL) == -1);
   CHECK(limitree_error_status(NULL) == LIMITREE_OK);
   CHECK_TEXT(limitree_error_message(NULL), "");
@@ -611,7 +696,10 @@ int main(void) {
   test_operations();
   test_unlimited();
   test_levels();
+  test_parts();
+  test_too_many_paths();
   test_stats();
+  test_forgotten_callers_are_counted();
   test_texts();
   test_memory_has_no_troubles();
   test_options_that_do_not_go_together();

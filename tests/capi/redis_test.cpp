@@ -166,6 +166,21 @@ TEST_F(CapiRedis, AnswersCallsThatBlockAndCallsThatDoNot) {
   EXPECT_EQ(decision.source, LIMITREE_SOURCE_DENY_CACHE);
 }
 
+TEST_F(CapiRedis, SendsAtTheEndOfATurn) {
+  Inbox inbox;
+  const Limiter limiter = limiter_on(url(), &inbox);
+  limitree_loop_set_wakeups(limiter.get(), 0);
+  limitree_decision decision;
+  for (std::uintptr_t id = 0; id < 10; ++id) {
+    ASSERT_EQ(start(limiter.get(), "turn", id, &decision), LIMITREE_PENDING);
+  }
+  pollfd watched = {limitree_loop_fd(limiter.get()), POLLIN, 0};
+  EXPECT_EQ(poll(&watched, 1, 50), 0) << "nobody is woken for what is started";
+  limitree_loop_run(limiter.get());
+  run(limiter.get(), inbox, 10);
+  EXPECT_EQ(inbox.calls.size(), 10U);
+}
+
 TEST_F(CapiRedis, GivesTheVerdictOfEachLevelLater) {
   Inbox inbox;
   const Limiter limiter = limiter_on(url(), &inbox);

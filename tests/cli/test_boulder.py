@@ -2,7 +2,7 @@
 
 import re
 
-from command import ROOT, bad, good
+from command import ROOT, bad, good, run
 
 DEFAULTS = ROOT / "examples/boulder/defaults.yaml"
 OVERRIDES = ROOT / "examples/boulder/overrides.yaml"
@@ -45,6 +45,20 @@ def test_mistakes_name_their_file(tmp_path):
                 overrides).splitlines()
     assert lines[0].startswith(f"{defaults}:1:1: unknown limit \"NewOrders\"")
     assert lines[-1] == f"{overrides}:1:26: period is missing"
+
+
+def test_what_has_no_effect_is_a_warning(tmp_path):
+    overrides = tmp_path / "o.yaml"
+    overrides.write_text(
+        "- CertificatesPerDomain:\n"
+        "    {burst: 9, count: 9, period: 1h, ids: [a.example.com]}\n",
+        encoding="ascii")
+    done = run("check", "--from", "boulder", DEFAULTS, overrides)
+    assert done.code == 0
+    assert done.err == (
+        f"warning: {overrides}:2:44: \"a.example.com\" is counted as "
+        "\"example.com\": an override of it has no effect\n")
+    assert "NewOrdersPerAccount" in done.out
 
 
 def test_a_bad_id_in_a_path():

@@ -59,7 +59,7 @@ def test_shape_of_the_json(limits):
         "unlimited", "out_of_order", "skipped", "skipped_lines", "bad",
         "bad_lines", "from", "to", "limits", "callers",
         "callers_error_bound", "histogram", "buckets", "evictions",
-        "seconds", "lines_per_second"]
+        "forgotten_limited", "seconds", "lines_per_second"]
     assert list(seen["limits"][0]) == [
         "policy", "allowed", "limited", "shadow_limited", "near_limit"]
     assert seen["bytes"] == len(log_line(0)) - 1
@@ -155,6 +155,13 @@ def test_shadow_limits(tmp_path):
     assert seen["limits"][0]["shadow_limited"] == 2
 
 
+def test_bytes_are_those_of_lines_that_are_not_too_long(limits):
+    line = log_line(0)
+    seen = replay(limits, "--path", "ip,{remote_addr}",
+                  text=line.rstrip("\n") + "\r\n" + "x" * 70000 + "\n")
+    assert (seen["lines"], seen["bytes"]) == (2, len(line) - 1)
+
+
 def test_several_files_in_any_packing(limits, tmp_path):
     plain = tmp_path / "a.log"
     plain.write_text(log_line(0) * 2, encoding="ascii")
@@ -194,6 +201,7 @@ def test_max_buckets(limits):
                   "1024", text=text)
     assert seen["buckets"] < 2048
     assert seen["evictions"] > 0
+    assert 0 <= seen["forgotten_limited"] <= seen["evictions"]
     assert "raise --max-buckets" in good(
         "replay", limits, "--path", "ip,{remote_addr}", "--max-buckets",
         "1024", text=text)

@@ -28,6 +28,7 @@ json to_json(const LevelReport& report) {
           {"retry_after_ns", or_never(verdict.retry_after)},
           {"reset_after_ns", verdict.reset_after.count()},
           {"next_after_ns", or_never(verdict.next_after)},
+          {"grows_after_ns", report.grows_after.count()},
           {"charged", verdict.charged},
           {"soft", verdict.soft}};
 }

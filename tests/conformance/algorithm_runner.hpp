@@ -20,9 +20,11 @@ namespace limitree::conformance {
 using nlohmann::json;
 
 inline constexpr const char* kAlgorithmFiles[] = {
-    "fixed_window",   "fixed_window_first", "sliding_log",
-    "sliding_window", "sliding_tail",       "sliding_tail_up",
-    "leaky_step",     "calendar",           "mixed",
+    "fixed_window", "fixed_window_first",
+    "sliding_log",  "sliding_window",
+    "sliding_tail", "sliding_tail_up",
+    "leaky_step",   "token_bucket",
+    "calendar",     "mixed",
     "overrun"};
 
 struct AlgorithmCase {

@@ -28,6 +28,7 @@ json to_json(const limitree_level& level) {
           {"retry_after_ns", or_never(level.retry_after_ns)},
           {"reset_after_ns", level.reset_after_ns},
           {"next_after_ns", or_never(level.next_after_ns)},
+          {"grows_after_ns", level.grows_after_ns},
           {"charged", level.charged == 1},
           {"soft", level.soft == 1}};
 }

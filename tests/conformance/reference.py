@@ -313,6 +313,12 @@ class Level:
             return 0
         return self.bucket.wait(self.now, self.ceiling - self.cost)
 
+    def grows_after(self, used):
+        """Until more of the capacity is left than now that `used` are used."""
+        if used == 0:
+            return 0
+        return self.bucket.wait(self.now, min(used, self.capacity) - 1)
+
     def change(self):
         """Does to the bucket what the operation does to a charged level."""
         if self.cost == 0:
@@ -338,6 +344,7 @@ class Level:
             "retry_after_ns": retry if limits and not self.fits else -1,
             "reset_after_ns": self.bucket.wait(self.now, 0),
             "next_after_ns": self.wait(),
+            "grows_after_ns": self.grows_after(used),
             "charged": bool(changed and self.operation != "peek" and
                             self.mode != "check"),
             "soft": bool(limits and changed and used > self.capacity),
@@ -559,6 +566,24 @@ def random_case(seed, choose):
                 steps)
 
 
+def fallen_ceiling(name, rules):
+    """A bucket that was filled while the process was idle, which is over."""
+    limit = {"count": 10, "period": "10s", **rules,
+             "overrun": {"percent": 50, "when": "idle"}}
+    start, steps = 5 * SECOND, []
+    steps.append({"op": "pressure", "now_ns": start, "millionths": 0})
+    steps += [ask(start, cost=14)]
+    steps.append({"op": "pressure", "now_ns": start,
+                  "millionths": FULL_PRESSURE})
+    for now in (start, start + SECOND // 2, start + 8 * SECOND):
+        steps += [ask(now, operation, cost) for cost in (0, 1)
+                  for operation in ("peek", "authorize")]
+    steps += [ask(now, "spend", 0), ask(now, "refund", 0)]
+    return case(f"fallen-ceiling-{name}",
+                "cost 0 fits at once, whatever is owed", one_limit(limit),
+                steps)
+
+
 def calendar_case(name, zone, period, start, steps_s):
     limit = {"count": 2, "period": period, "algorithm": "fixed_window",
              "align": "calendar", "timezone": zone}
@@ -601,6 +626,9 @@ def files():
         cases += [random_case(seed, lambda rng, r=rules: r)
                   for seed in range(1, 6)]
         base[name] = cases
+    plain = {"algorithm": "token_bucket"}
+    base["token_bucket"] = [worked_example(plain), exact_wait(plain, 2),
+                            random_case(6, lambda rng: plain)]
     base["calendar"] = list(calendar_cases())
     every = [{}, *ALGORITHMS.values()]
     base["mixed"] = [random_case(seed, lambda rng: rng.choice(every))
@@ -609,6 +637,8 @@ def files():
                {"overrun": {"percent": 50, "when": "idle"}}]
     base["overrun"] = [random_case(seed, lambda rng: rng.choice(overrun))
                        for seed in range(200, 206)]
+    base["overrun"] += [fallen_ceiling(name, rules)
+                        for name, rules in [("gcra", {}), *ALGORITHMS.items()]]
     for name, cases in base.items():
         yield name, {
             "name": f"limitree conformance vectors: {name}",

@@ -15,6 +15,7 @@ describe('canonicalIp', () => {
       ['203.0.113.5', '203.0.113.5'],
       ['203.0.113.5:5678', '203.0.113.5'],
       ['::ffff:203.0.113.5', '203.0.113.5'],
+      ['64:ff9b::203.0.113.5', '203.0.113.5'],
       ['[2001:DB8:0:0:0:0:0:7]:443', '2001:db8::7'],
       ['fe80::1%eth0', 'fe80::1'],
     ]) assert.equal(canonicalIp(text), form);
@@ -99,7 +100,8 @@ describe('clientIp', () => {
   it('refuses what it cannot believe', () => {
     for (const [options, message] of [
       [{ trustedProxies: ['10.0.0.0/33'] }, /10\.0\.0\.0\/33/],
-      [{ trustedProxies: ['::1'], trustedHops: 1 }, /trusted_hops/],
+      [{ trustedProxies: ['::1'], trustedHops: 1 },
+       /^trustedHops and trustedProxies exclude each other$/],
       [{ trustedHops: 101 }, /100/],
       [{ trustedHops: -1 }, /-1/],
       [{ ipv6Prefix: 0 }, /0/],

@@ -9,8 +9,8 @@ import { Limiter } from 'limitree';
 
 const NAMES = [
   'fixed_window', 'fixed_window_first', 'sliding_log', 'sliding_window',
-  'sliding_tail', 'sliding_tail_up', 'leaky_step', 'calendar', 'mixed',
-  'overrun'];
+  'sliding_tail', 'sliding_tail_up', 'leaky_step', 'token_bucket', 'calendar',
+  'mixed', 'overrun'];
 
 function sameTime(ms, expected) {
   const ns = ms === -1 || ms === Infinity ? -1 : ms * 1e6;
@@ -23,7 +23,7 @@ function check(answer, expected) {
   for (const name of ['limited', 'limit', 'remaining', 'soft', 'charged']) {
     if (name in expected) assert.equal(answer[name], expected[name], name);
   }
-  for (const name of ['retry', 'reset', 'next']) {
+  for (const name of ['retry', 'reset', 'next', 'grows']) {
     const ns = expected[`${name}_after_ns`];
     if (ns !== undefined) sameTime(answer[`${name}AfterMs`], ns);
   }

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 
-import { Limiter, LimitreeError, configure } from 'limitree';
+import {
+  ConfigError, Limiter, LimitreeError, clientIp, configure } from 'limitree';
 
 const LIMITS =
   'schema: {user: {children: {"*": {limits: [9, 1, 60]}}}, job: {}}';
@@ -31,9 +32,9 @@ describe('a path', () => {
   const wrong = [
     [undefined, /^path must be an array, is undefined$/],
     [null, /^path must be an array, is null$/],
-    ['user', /^path must be an array, is string$/],
-    [{ 0: 'user', length: 1 }, /^path must be an array, is object$/],
-    [new Set(['user']), /^path must be an array, is object$/],
+    ['user', /^path must be an array, is the text "user"$/],
+    [{ 0: 'user', length: 1 }, /^path must be an array, is an object$/],
+    [new Set(['user']), /^path must be an array, is an object$/],
     [[], /empty/],
     [['user', undefined], /^path\[1\] must be a string, is undefined$/],
     [['user', null], /^path\[1\] must be a string, is null$/],
@@ -86,6 +87,79 @@ describe('a cost', () => {
     refuses(['user', 'a'], { cost: -1 }, INVALID, /cost.* negative|negative/));
 });
 
+describe('options', () => {
+  const signal = new AbortController().signal;
+
+  it('have names', async () => {
+    for (const [options, message] of [
+      [{ costs: 2 }, /^there is no option costs, did you mean cost\?$/],
+      [{ Cost: 2 }, /did you mean cost\?$/],
+      [{ level: true }, /did you mean levels\?$/],
+      [{ leaf: true }, /^there is no option leaf, there are: cost, levels/],
+    ]) await refuses(['user', 'a'], options, INVALID, message);
+    for (const call of ['authorizeAll', 'peekAll', 'spendAll', 'refundAll']) {
+      await assert.rejects(limiter[call]([['job']], { costs: 2 }),
+                           { code: INVALID, message: /did you mean cost\?$/ });
+      await assert.rejects(limiter[call]([{ path: ['job'], costs: 2 }]),
+                           { code: INVALID, message: /did you mean cost\?$/ });
+    }
+    await assert.rejects(
+      limiter.authorizeActionForUser('a', 'b', { signl: signal }),
+      { code: INVALID, message: /did you mean signal\?$/ });
+    assert.throws(() => limiter.authorizeSync(['job'], { signal }),
+                  { code: INVALID, message: /there are: cost, levels$/ });
+    await assert.rejects(limiter.reset(['job'], { leave: true }),
+                         { code: INVALID, message: /no option leave, / });
+    assert.throws(() => clientIp({ trustedProxy: ['::1'] }),
+                  { code: INVALID, message: /did you mean trustedProxies\?$/ });
+    const decision = limiter.authorizeSync(['user', 'a']);
+    assert.throws(() => decision.headers('legacy', { resets: 'epoch' }),
+                  { code: INVALID, message: /did you mean reset\?$/ });
+  });
+
+  it('have types', async () => {
+    for (const [options, message] of [
+      [{ cost: '2' }, /^cost must be a whole number, is the text "2"$/],
+      [{ cost: 2n }, /^cost must be a whole number, is the bigint 2n$/],
+      [{ levels: 1 }, /^levels must be true or false, is 1$/],
+    ]) await refuses(['user', 'a'], options, INVALID, message);
+    for (const [wrong, message] of [
+      [{}, /^signal must be an AbortSignal, is an object$/],
+      [null, /is null$/], [new AbortController(), /is an object$/],
+    ]) {
+      for (const call of ['authorize', 'peek']) {
+        await assert.rejects(limiter[call](['job'], { signal: wrong }),
+                             { code: INVALID, message });
+      }
+    }
+    await assert.rejects(limiter.reset(['job'], { leaf: 1 }),
+                         { code: INVALID, message: /^leaf must be true or f/ });
+    await limiter.authorize(['job'], {
+      signal, cost: undefined, levels: undefined });
+  });
+});
+
+describe('a method', () => {
+  it('is its limiter\'s, also where it is taken out', async () => {
+    const one = new Limiter({ limits: LIMITS });
+    const { authorize, authorizeSync, peek, stats, close } = one;
+    assert.equal((await authorize(['user', 'z'])).remaining, 9);
+    assert.equal(authorizeSync(['user', 'z']).remaining, 8);
+    assert.equal((await [['user', 'z']].map(peek, undefined)[0]
+      .catch(({ message }) => message)), 'options must be an object such as ' +
+      '{cost: 2}, is 0');
+    assert.equal(stats().allowed, 2);
+    assert.deepEqual(Object.keys(one), []);
+    await close();
+    assert.ok(one.closed);
+    class Mine extends Limiter {
+      authorizeSync(path) { return super.authorizeSync(path, { cost: 2 }); }
+    }
+    const { authorizeSync: mine } = new Mine({ limits: LIMITS });
+    assert.equal(mine(['user', 'z']).remaining, 8);
+  });
+});
+
 describe('other arguments', () => {
   it('are options', async () => {
     for (const options of [null, 2, 'cost']) {
@@ -104,7 +178,7 @@ describe('other arguments', () => {
       [[{ path: ['job'], cost: 0.5 }], /^cost must be a whole number/],
       [[null], /^paths\[0\] must be an array, is null$/],
       [[], /no paths/],
-      [Array(5000).fill(['job']), /more than 4096 paths/],
+      [Array(5000).fill(['job']), /there are 5000 paths, the most is 4096/],
     ]) {
       await assert.rejects(limiter.authorizeAll(paths),
                            { code: INVALID, message });
@@ -154,12 +228,27 @@ describe('a new limiter', () => {
     [undefined, INVALID, /^options must be an object/],
     [{}, INVALID, /^limits must be .*, is undefined$/],
     [{ limits: null }, INVALID, /^limits must be .*, is null$/],
-    [{ limits: 7 }, INVALID, /^limits must be .*, is number$/],
+    [{ limits: 7 }, INVALID, /^limits must be .*, is 7$/],
     [{ limits: LIMITS, clock: 7 }, INVALID, /^clock must be a function/],
     [{ limits: LIMITS, clock: () => 'now' }, INVALID, /^clock must return/],
     [{ limits: LIMITS, clock: () => NaN }, INVALID, /^clock must return/],
     [{ limits: LIMITS, maxBucket: 7 }, INVALID,
-     /^no option "maxBucket", there are: .*maxBuckets/],
+     /^there is no option maxBucket, did you mean maxBuckets\?$/],
+    [{ limits: LIMITS, max_buckets: 7 }, INVALID,
+     /^there is no option max_buckets, did you mean maxBuckets\?$/],
+    [{ limits: LIMITS, stroe: 'memory://' }, INVALID, /did you mean store\?$/],
+    [{ limits: LIMITS, level: true }, INVALID, /did you mean levels\?$/],
+    [{ limit: LIMITS }, INVALID, /did you mean limits\?$/],
+    [{ limits: LIMITS, levels: 'yes' }, INVALID,
+     /^levels must be true or false, is the text "yes"$/],
+    [{ limits: LIMITS, maxBuckets: -7 }, 'LIMITREE_INVALID_CONFIG',
+     /^maxBuckets: must be a whole number/],
+    [{ limits: LIMITS, tlsCertFile: 'a' }, 'LIMITREE_INVALID_CONFIG',
+     /^tlsCertFile: needs a store with TLS/],
+    [{ limits: LIMITS, store: 'rediss://a', tlsCertFile: 'a' },
+     'LIMITREE_INVALID_CONFIG', /^tlsCertFile: needs tlsKeyFile$/],
+    [{ limits: LIMITS, onStoreError: 'ignore' }, 'LIMITREE_INVALID_CONFIG',
+     /^onStoreError: must be raise, /],
     [{ limits: LIMITS, timeout: {} }, INVALID, /^timeout must be/],
     [{ limits: LIMITS, timeout: NaN }, INVALID, /^timeout must be/],
     [{ limits: LIMITS, timeout: 'soon' }, 'LIMITREE_INVALID_CONFIG', /timeout/],
@@ -173,8 +262,11 @@ describe('a new limiter', () => {
     [{ limits: { schema: { a: { limits: [NaN, 1, 1] } } } },
      'LIMITREE_INVALID_CONFIG', /^limits:1:\d+: /],
     [{ limits: { schema: { '\ud800': {} } } }, 'LIMITREE_INVALID_CONFIG', /./],
-    [{ limits: 'nothing.yaml' }, 'ENOENT', /nothing\.yaml/],
-    [{ limits: new URL('http://a/b') }, 'ERR_INVALID_URL_SCHEME', /./],
+    [{ limits: 'nothing.yaml' }, 'LIMITREE_INVALID_CONFIG',
+     /^nothing\.yaml: there is no such file$/],
+    [{ limits: 'docs' }, 'LIMITREE_INVALID_CONFIG', /^docs: is a folder$/],
+    [{ limits: new URL('http://a/b') }, INVALID,
+     /^limits must be a file: URL, is http:\/\/a\/b$/],
   ];
   for (const [options, code, message] of wrong) {
     it(`is refused: ${String(message)}`, () => {
@@ -190,11 +282,20 @@ describe('a new limiter', () => {
       name.replace(/_(.)/g, (_, letter) => letter.toUpperCase()));
     assert.ok(names.length >= 19);
     assert.throws(() => new Limiter({ limits: LIMITS, no: 1 }), {
-      message: `no option "no", there are: ${names.join(', ')}` });
+      message: `there is no option no, there are: ${
+        [...names, 'limits', 'clock', 'levels', 'share'].join(', ')}` });
   });
 
   it('of a file that is not there', async () => {
-    await assert.rejects(Limiter.fromFile('nothing.yaml'), { code: 'ENOENT' });
+    await assert.rejects(Limiter.fromFile('nothing.yaml'), (error) => {
+      assert.ok(error instanceof ConfigError);
+      assert.equal(error.cause.code, 'ENOENT');
+      assert.ok(error.file.endsWith('/nothing.yaml'));
+      return true;
+    });
+    const kept = new Limiter({ limits: LIMITS });
+    await assert.rejects(kept.reload('nothing.yaml'), ConfigError);
+    await kept.close();
     await assert.rejects(Limiter.fromFile(7), { code: INVALID });
     await assert.rejects(Limiter.fromFile('a.yaml', null), { code: INVALID });
   });
@@ -246,7 +347,8 @@ describe('a closed limiter', () => {
       await assert.rejects(closed[call](...args), { code }, call);
     }
     for (const [call, ...args] of [
-      ['authorizeSync', ['job']], ['stats'], ['limitStats'], ['prometheus']]) {
+      ['authorizeSync', ['job']], ['stats'], ['limitStats'], ['reasonStats'],
+      ['prometheus']]) {
       assert.throws(() => closed[call](...args), { code }, call);
     }
     assert.equal(kept.levels[0].policy, 'user:*');

@@ -40,12 +40,14 @@ describe('a decision', () => {
     assert.equal(levels.length, 2);
     assert.deepEqual(levels[0], {
       policy: 'user:*', limit: 16, remaining: 10, retryAfterMs: -1,
-      resetAfterMs: 12000, nextAfterMs: 0, windowMs: 32000, cost: 1,
-      limited: false, charged: false, soft: false, mode: 'enforce', path: 0 });
+      resetAfterMs: 12000, nextAfterMs: 0, growsAfterMs: 2000,
+      windowMs: 32000, cost: 1, limited: false, charged: false, soft: false,
+      mode: 'enforce', path: 0 });
     assert.deepEqual(levels[1], {
       policy: 'user:*/trade', limit: 6, remaining: 0, retryAfterMs: 1500,
-      resetAfterMs: 9000, nextAfterMs: 1500, windowMs: 9000, cost: 1,
-      limited: true, charged: false, soft: false, mode: 'enforce', path: 0 });
+      resetAfterMs: 9000, nextAfterMs: 1500, growsAfterMs: 1500,
+      windowMs: 9000, cost: 1, limited: true, charged: false, soft: false,
+      mode: 'enforce', path: 0 });
   });
 
   it('makes them once, when they are read', () => {
@@ -111,6 +113,27 @@ describe('headers', () => {
     assert.equal(full.headers().RateLimit, '"user:*";r=16');
   });
 
+  it('tell when more is left by the rule of the algorithm', () => {
+    const start = 1_700_000_040_000;  // the begin of a minute
+    for (const [rules, seconds] of [
+      ['fixed_window', 50], ['sliding_log', 50], ['sliding_window', 50],
+      ['sliding_tail', 51], ['leaky_bucket, drain: step', 2], ['gcra', 6]]) {
+      let now = start;
+      const limiter = new Limiter({
+        limits: 'schema: {a: {limits: ' +
+          `{count: 10, period: 60s, algorithm: ${rules}}}}`,
+        levels: true, clock: () => now });
+      limiter.authorizeSync(['a']);
+      now += 10_000;
+      const decision = limiter.authorizeSync(['a']);
+      assert.equal(decision.headers().RateLimit,
+                   `"a";r=${decision.remaining};t=${seconds}`, rules);
+      now += 120_000;
+      const full = limiter.authorizeSync(['a'], { cost: 0 });
+      assert.equal(full.headers().RateLimit, '"a";r=10');
+    }
+  });
+
   it('leave out what does not count', () => {
     assert.deepEqual(made().authorizeSync(['both']).headers(), {
       'RateLimit-Policy': '"both#real";q=3;w=10',
@@ -123,7 +146,7 @@ describe('headers', () => {
     assert.equal(made().authorizeSync(['odd"\\']).headers().RateLimit,
                  '"odd\\"\\\\";r=2;t=4');
     assert.equal(made().authorizeSync(['caf\u00e9']).headers().RateLimit,
-                 '"caf?";r=2;t=4');
+                 '"caf%C3%A9";r=2;t=4');
   });
 
   it('follow the limits that are reloaded', async () => {
@@ -140,18 +163,18 @@ describe('headers', () => {
     const decision = denied();
     assert.deepEqual(decision.headers('draft-7'), {
       'RateLimit-Policy': '16;w=32, 6;w=9',
-      'RateLimit': 'limit=6, remaining=0, reset=12', 'Retry-After': '2' });
+      'RateLimit': 'limit=6, remaining=0, reset=9', 'Retry-After': '2' });
     assert.deepEqual(decision.headers('draft-6'), {
       'RateLimit-Policy': '16;w=32, 6;w=9', 'RateLimit-Limit': '6',
-      'RateLimit-Remaining': '0', 'RateLimit-Reset': '12',
+      'RateLimit-Remaining': '0', 'RateLimit-Reset': '9',
       'Retry-After': '2' });
     assert.deepEqual(decision.headers('legacy'), {
       'X-RateLimit-Limit': '6', 'X-RateLimit-Remaining': '0',
-      'X-RateLimit-Reset': '12', 'Retry-After': '2' });
+      'X-RateLimit-Reset': '9', 'Retry-After': '2' });
     assert.deepEqual(decision.headers('none'), {});
     const { 'X-RateLimit-Reset': reset } =
       decision.headers('legacy', { reset: 'epoch' });
-    assert.ok(Math.abs(Number(reset) - Date.now() / 1000 - 12) <= 2);
+    assert.ok(Math.abs(Number(reset) - Date.now() / 1000 - 9) <= 2);
   });
 });
 

@@ -26,7 +26,8 @@ describe('the default limiter', () => {
     assert.throws(() => defaultLimiter(), { name: 'ConfigError' });
     process.env.LIMITREE_LIMITS = join(folder, 'limits.yaml');
     await assert.rejects(authorizeActionForUser('alex', 'trade'),
-                         { code: 'ENOENT' });
+                         { code: 'LIMITREE_INVALID_CONFIG',
+                           message: /limits\.yaml: there is no such file$/ });
     writeFileSync(process.env.LIMITREE_LIMITS, LIMITS);
     assert.equal(await authorizeActionForUser('alex', 'trade'), undefined);
     assert.equal((await authorizeActionForUser('alex', 'trade')).limit, 1);

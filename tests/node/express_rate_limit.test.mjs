@@ -237,19 +237,43 @@ describe('LimitreeStore', () => {
   });
 
   it('decides as it is told when its store fails', async () => {
-    const gone = { store: 'redis+unix:///nowhere/redis.sock' };
-    const raising = new LimitreeStore(gone);
+    const gone = { store: 'redis+unix:///nowhere/redis.sock',
+                   logger: { warn() {} } };
+    const raising = new LimitreeStore({ ...gone, onStoreError: 'raise' });
     raising.init({ windowMs: 1000 });
     await assert.rejects(raising.increment('a'),
                          { code: 'LIMITREE_STORE_UNAVAILABLE' });
     for (const [onStoreError, expected] of [
-      ['allow', 1], ['deny', 1_000_000_000], ['local', 1]]) {
+      ['allow', 1], ['deny', 1_000_000_000], ['local', 1], [undefined, 1]]) {
       const store = new LimitreeStore({ ...gone, onStoreError });
       store.init({ windowMs: 1000 });
       assert.equal(await hits(store, 'a'), expected);
       await store.shutdown();
     }
     await raising.shutdown();
+  });
+
+  it('has Express answer 503 if it is told to raise', async (t) => {
+    t.mock.method(console, 'error', () => {});
+    for (const env of ['development', 'production']) {
+      const store = new LimitreeStore({
+        store: 'redis+unix:///nowhere/redis.sock', onStoreError: 'raise',
+        logger: { warn() {} } });
+      const app = express();
+      app.set('env', env);
+      app.use(rateLimit({ limit: 5, store }));
+      app.get('/', (_, response) => response.send('hello'));
+      const server = app.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const answer = await fetch(`http://127.0.0.1:${server.address().port}`);
+      assert.equal(answer.status, 503);
+      assert.equal(answer.headers.get('retry-after'), '1');
+      assert.match(await answer.text(),
+                   /<pre>Service Unavailable<\/pre>/);
+      server.closeAllConnections();
+      server.close();
+      await store.shutdown();
+    }
   });
 
   it('says what is wrong', async () => {

@@ -9,6 +9,8 @@ import fastify from 'fastify';
 import { ConfigError, Limiter } from 'limitree';
 import limitree, { limitree as named } from 'limitree/fastify';
 
+import { warningsOf } from './web_apps.mjs';
+
 const HOUR = 3_600_000;
 
 /** Runs `use(get)` while the app that `build` fills answers. */
@@ -162,16 +164,93 @@ describe('the plugin', () => {
       }, async (get) => {
         const init = { method: 'POST', body: '{"to": "bob"}',
                        headers: { 'Content-Type': 'application/json' } };
-        const expected = { onRequest: 'undefined undefined',
+        // After every hook of its kind, whenever that was added.
+        const expected = { onRequest: 'early undefined',
                            preParsing: 'early undefined',
                            preValidation: 'early bob',
-                           preHandler: 'early bob' }[hook];
+                           preHandler: 'late bob' }[hook];
         assert.equal(JSON.parse((await get('/', init)).text)[1], expected);
         assert.equal((await get('/', init)).status, 429);
         assert.equal((await get('/own', init)).status, 200);
         assert.equal((await get('/own', init)).status, 429);
       });
     }
+  });
+
+  it('knows what the hooks of a route have found out',
+    () => withApp(async (app) => {
+      await app.register(limitree, {
+        hook: 'preHandler', limit: 5,
+        keyGenerator: (request) => request.who ?? 'nobody' });
+      const who = (name) => async (request) => { request.who = name; };
+      const path = async (request) => request.rateLimit.path[1];
+      app.get('/one', { preHandler: who('one') }, path);
+      app.get('/own', { preHandler: [who('no'), who('own')],
+                        config: { rateLimit: { limit: 1 } } }, path);
+    }, async (get) => {
+      assert.equal((await get('/one')).text, 'one');
+      assert.equal((await get('/own')).text, 'own');
+      assert.equal((await get('/own')).status, 429);
+    }));
+
+  it('hands the key to a function for the limit', async () => {
+    const limit = (request, key) => {
+      assert.equal(request.url, '/');
+      return key === 'pro' ? 2 : 1;
+    };
+    const keyGenerator = ({ headers }) => headers.key;
+    for (const [options, rateLimit] of [
+      [{ max: limit, keyGenerator }],
+      [{ limit: async (...both) => limit(...both),
+         keyGenerator: async ({ headers }) => headers.key }],
+      [{ global: false }, { max: limit, keyGenerator }],
+    ]) {
+      await withApp(async (app) => {
+        await app.register(limitree, options);
+        app.get('/', { config: { rateLimit } }, hello);
+      }, async (get) => {
+        const as = async (key) =>
+          (await get('/', { headers: { key } })).status;
+        assert.deepEqual([await as('pro'), await as('pro'), await as('pro')],
+                         [200, 200, 429]);
+        assert.deepEqual([await as('poor'), await as('poor')], [200, 429]);
+      });
+    }
+  });
+
+  it('counts a request once, whatever hooks it meets',
+    () => withApp(async (app) => {
+      await app.register(limitree, { max: 9, timeWindow: HOUR });
+      app.setNotFoundHandler({ preHandler: app.rateLimit() }, (_, reply) =>
+        reply.code(404).send('none'));
+      app.get('/', hello);
+      app.get('/twice', { onRequest: [app.rateLimit(), app.rateLimit()] },
+              hello);
+      app.get('/gone', (_, reply) => reply.callNotFound());
+      app.get('/same', { onRequest: app.rateLimit({ max: 9 }) }, hello);
+      app.get('/other', { onRequest: [app.rateLimit({ max: 5 }),
+                                      app.rateLimit()] }, hello);
+    }, async (get) => {
+      const left = async (path) =>
+        (await get(path)).headers.get('ratelimit').match(/r=\d+/g).join();
+      assert.equal(await left('/'), 'r=8');
+      assert.equal(await left('/nowhere'), 'r=7');
+      assert.equal(await left('/twice'), 'r=6');
+      assert.equal(await left('/gone'), 'r=5');
+      assert.equal(await left('/same'), 'r=4');
+      assert.equal(await left('/other'), 'r=4,r=3');
+    }));
+
+  it('warns of a route from before, and limits it as all', async () => {
+    const codes = await warningsOf(() => withApp(async (app) => {
+      app.get('/early', { config: { rateLimit: { max: 1 } } }, hello);
+      app.get('/free', { config: { rateLimit: false } }, hello);
+      await app.register(limitree, { max: 2 });
+    }, async (get) => {
+      assert.deepEqual(await statuses(get, '/free', 3), [200, 200, 200]);
+      assert.deepEqual(await statuses(get, '/early', 3), [200, 200, 429]);
+    }));
+    assert.deepEqual(codes, ['LIMITREE_ROUTE_BEFORE_PLUGIN']);
   });
 
   it('adds headers where a handler writes for itself',
@@ -225,7 +304,8 @@ describe('the plugin', () => {
   it('has its error of the store handled by the app', () => withApp(
     async (app) => {
       await app.register(limitree, {
-        limit: 1, store: 'redis+unix:///nowhere/redis.sock' });
+        limit: 1, store: 'redis+unix:///nowhere/redis.sock',
+        onStoreError: 'raise' });
       app.get('/', hello);
       app.setErrorHandler((error, _request, reply) => reply
         .code(error.statusCode).send([error.code, error.cause.code]));

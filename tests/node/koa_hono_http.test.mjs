@@ -146,7 +146,8 @@ describe('hono', () => {
 
   it('lets Hono answer for a store that failed', () => withHono(
     (app) => app.use(limitHono(
-      { limit: 1, store: 'redis+unix:///nowhere/redis.sock' })),
+      { limit: 1, store: 'redis+unix:///nowhere/redis.sock',
+        onStoreError: 'raise' })),
     async (get) => {
       const answer = await get();
       assert.equal(answer.status, 503);

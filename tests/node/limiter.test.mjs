@@ -84,6 +84,41 @@ describe('the operations', () => {
     assert.equal((await limiter.peek(paths[1])).remaining, 4);
   });
 
+  it('give each path a part of its own', async () => {
+    const limiter = made();
+    const job = { path: ['job'], part: 'spend_if_fits' };
+    const carol = { path: ['user', 'carol', 'trade'], cost: 6, part: 'check' };
+    const first = await limiter.authorizeAll([job, carol], { levels: true });
+    assert.equal(first.allowed, true);
+    assert.deepEqual(first.levels.map((level) => [level.mode, level.charged]),
+                     [['shadow', true], ['check', false], ['check', false]]);
+    const second = await limiter.authorizeAll([carol, job]);
+    assert.deepEqual([second.allowed, second.shadowed], [true, true]);
+    assert.equal((await limiter.authorizeAll([['job']])).limited, true);
+    assert.equal((await limiter.peek(carol.path, { cost: 0 })).remaining, 6);
+    for (const part of ['checks', 1, null, 'toString']) {
+      await assert.rejects(
+        limiter.authorizeAll([{ path: ['job'], part }]),
+        { code: 'LIMITREE_INVALID_ARGUMENT',
+          message: /^part must be charge, check or spend_if_fits, is / });
+    }
+  });
+
+  it('miss the id of a path', async () => {
+    const limiter = new Limiter({
+      limits: { schema: { user: { children: { '*': { limits: '5/s' } } } } } });
+    const refusal = {
+      code: 'LIMITREE_INVALID_ARGUMENT',
+      message:
+        'the path ends at user, which has no limits; an id is missing' };
+    await assert.rejects(limiter.authorize(['user']), refusal);
+    await assert.rejects(limiter.peek(['user']), refusal);
+    await assert.rejects(limiter.reset(['user']), refusal);
+    await assert.rejects(limiter.authorizeAll([['user', 'a'], ['user']]),
+                         refusal);
+    assert.equal((await limiter.peek(['user', 'a'])).remaining, 4);
+  });
+
   it('tell users by their denials', async () => {
     const limiter = made();
     for (let i = 0; i < 6; ++i) {
@@ -252,6 +287,23 @@ describe('limits', () => {
 });
 
 describe('the rest', () => {
+  it('counts the callers that are forgotten', async () => {
+    const limiter = made({ maxBuckets: 4 });
+    for (let i = 0; i < 10; ++i) {
+      await limiter.spend(['user', `${i}`], { cost: 16 });
+    }
+    const warnings = [];
+    const note = (warning) => warnings.push(warning.message);
+    process.on('warning', note);
+    const { evictions, forgottenLimited } = limiter.stats();
+    assert.deepEqual([evictions, forgottenLimited], [6, 6]);
+    limiter.stats();
+    await new Promise(setImmediate);
+    process.off('warning', note);
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0], /^6 callers at their limits were forgotten/);
+  });
+
   it('counts', async () => {
     const limiter = made({ maxBuckets: 5000 });
     limiter.authorizeSync(['job']);

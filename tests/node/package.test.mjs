@@ -110,6 +110,16 @@ describe('the tarball', () => {
       !name.startsWith('.')), ['limitree']);
   });
 
+  it('says which OpenSSL is in the module', async () => {
+    const notice = readFileSync(
+      join(installed, 'prebuilds', platform(), 'NOTICE.txt'), 'utf8');
+    const version = await run(process.execPath, [
+      '-e', "process.stdout.write(require('limitree').opensslVersion)"],
+      { cwd: app });
+    assert.match(version, /^OpenSSL \d+\.\d+\.\d+/);
+    assert.ok(notice.includes(` ${version};`), notice);
+  });
+
   it('has the version of the library', () => {
     const { version } = JSON.parse(
       readFileSync(join(installed, 'package.json'), 'utf8'));

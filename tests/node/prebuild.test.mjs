@@ -26,7 +26,9 @@ const modules = (name) => at('prebuilds', name, 'limitree.node');
 for (const name of ['dist', 'scripts']) {
   cpSync(join(ROOT, 'node', name), at('node', name), { recursive: true });
 }
-cpSync(join(ROOT, 'package.json'), at('package.json'));
+for (const name of ['package.json', '.npmrc']) {
+  cpSync(join(ROOT, name), at(name));
+}
 symlinkSync(join(ROOT, 'node_modules'), at('node_modules'));
 mkdirSync(at('programs'));
 
@@ -147,8 +149,9 @@ describe('several platforms', () => {
     const [{ files }] = JSON.parse(stdout.slice(stdout.indexOf('[')));
     const packed = files.map(({ path }) => path).filter((path) =>
       path.startsWith('prebuilds/'));
-    assert.deepEqual(packed.sort(), [OWN, ...foreign].map((name) =>
-      `prebuilds/${name}/limitree.node`).sort());
+    assert.deepEqual(packed.sort(), [OWN, ...foreign].flatMap((name) =>
+      ['NOTICE.txt', 'limitree.node'].map((file) =>
+        `prebuilds/${name}/${file}`)).sort());
   });
 
   it('are not packed with one of them empty', () => {

@@ -1,7 +1,7 @@
 // The limiter on a store that has to be asked over a socket.
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -210,6 +210,9 @@ describe('a store in trouble', () => {
         return true;
       });
     }
+    const [{ reason, errors, troubles }, ...others] = limiter.reasonStats();
+    assert.deepEqual([reason, errors, others], ['refused', 3, []]);
+    assert.ok(troubles >= 1);
     await limiter.close();
   });
 
@@ -269,6 +272,57 @@ describe('a store in trouble', () => {
   });
 });
 
+/** Keeps the event loop from running. */
+function block(ms) {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+describe('an event loop that is busy', () => {
+  // Longer than the timeout, and the server is well.
+  for (const [count, ms] of [[10, 60], [1000, 60], [10, 200], [1000, 200],
+                             [10, 500], [1000, 500]]) {
+    it(`${count} calls survive pauses of ${ms} ms`, async () => {
+      const limiter = made({ timeout: 50 });
+      await limiter.ping();
+      for (let i = 0; i < 3; ++i) {
+        const asked = Array.from({ length: count }, () =>
+          limiter.authorize(['user', 'alex']));
+        // In the second round they are on their way by then.
+        if (i === 1) await new Promise(setImmediate);
+        block(ms);
+        for (const { source } of await Promise.all(asked)) {
+          assert.equal(source, 'store');
+        }
+      }
+      assert.equal(limiter.stats().storeErrors, 0);
+      await limiter.close();
+    });
+  }
+
+  it('has sent what was asked for when the turn ends', async () => {
+    const limiter = made();
+    await limiter.authorize(['job']);
+    const scripts = () => {
+      const info = execFileSync('redis-cli',
+                                ['-s', server.path, 'INFO', 'commandstats']);
+      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(info)?.[1]);
+    };
+    for (const turn of [setImmediate, setTimeout]) {
+      const before = scripts();
+      let asked;
+      await new Promise((next) => turn(() => {
+        asked = limiter.authorize(['user', 'alex']);
+        // The next callback of the loop, before which it has not waited.
+        (turn === setTimeout ? setImmediate : setTimeout)(next);
+      }));
+      assert.equal(scripts(), before + 1);
+      await asked;
+    }
+    await limiter.close();
+  });
+});
+
 describe('the end', () => {
   it('answers who waits', async () => {
     const limiter = made();
@@ -306,6 +360,53 @@ describe('the end', () => {
       assert.deepEqual(codes(await Promise.allSettled([ping, peek])),
                        ['LIMITREE_STORE_TIMEOUT', 'LIMITREE_CANCELLED']);
     });
+  });
+
+  it('may wait for answers that are on their way', async () => {
+    const limiter = made();
+    await limiter.peek(['job']);
+    let [asked, closing, order] = [[], undefined, []];
+    await whileItHangs(async () => {
+      asked = Array.from({ length: 50 }, () =>
+        limiter.peek(['job']).finally(() => order.push('answer')));
+      asked.push(limiter.ping());
+      closing = limiter.close({ drain: 30_000 })
+        .finally(() => order.push('closed'));
+      assert.ok(limiter.closed);
+      for (const call of [() => limiter.peek(['job']), () => limiter.ping(),
+                          () => limiter.reset(['job'])]) {
+        await assert.rejects(call, { code: 'LIMITREE_CANCELLED' });
+      }
+      assert.throws(() => limiter.stats(), { code: 'LIMITREE_CANCELLED' });
+      await sleep(30);
+      assert.deepEqual(order, []);
+    });
+    await closing;
+    await Promise.all(asked);
+    assert.deepEqual(order, [...Array(50).fill('answer'), 'closed']);
+  });
+
+  it('waits no longer than it is told to', async () => {
+    const limiter = made();
+    await limiter.peek(['job']);
+    await whileItHangs(async () => {
+      const asked = [limiter.peek(['job']), limiter.peek(['job'])];
+      await limiter.close({ drain: 30 });
+      assert.deepEqual(codes(await Promise.allSettled(asked)),
+                       ['LIMITREE_CANCELLED', 'LIMITREE_CANCELLED']);
+      const other = made();
+      const late = other.peek(['job']);
+      const drained = other.close({ drain: 60_000 });
+      await other.close();  // nor if it is told to hurry
+      await drained;
+      assert.deepEqual(codes(await Promise.allSettled([late])),
+                       ['LIMITREE_CANCELLED']);
+    });
+    for (const drain of [-1, NaN, '1s', null, Infinity]) {
+      await assert.rejects(made().close({ drain }), {
+        code: 'LIMITREE_INVALID_ARGUMENT', message: /^drain must be milli/ });
+    }
+    await assert.rejects(made().close({ drian: 5 }), /did you mean drain\?/);
   });
 
   it('of the process is not held up', async () => {

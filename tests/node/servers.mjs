@@ -43,7 +43,10 @@ export class RedisServer {
     const { LD_PRELOAD, ...env } = process.env;
     this.#process = spawn('redis-server', [
       '--port', '0', '--unixsocket', this.path, '--save', '',
-      '--dir', this.#folder, ...options], { stdio: 'ignore', env });
+      '--dir', this.#folder, ...options],
+      // Detached, in a session of its own: without a terminal the kernel may
+      // hang up a process group in which a process is stopped.
+      { stdio: 'ignore', env, detached: true });
     for (let i = 0; i < 1000; ++i) {
       if (await answers(this.path)) return this;
       await sleep(10);

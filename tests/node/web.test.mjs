@@ -49,6 +49,9 @@ for (const [name, start] of Object.entries(STARTS)) {
         const inMs = app.info.resetTime - Date.now();
         assert.ok(inMs > 10_000 && inMs <= 20_000);
         assert.equal(app.info.resetTime, app.info.resetTime);
+        assert.deepEqual(JSON.parse(JSON.stringify(app.info)), {
+          limit: 3, used: 1, remaining: 2,
+          resetTime: app.info.resetTime.toJSON() });
 
         assert.deepEqual(await app.statuses(3), [200, 200, 429]);
         const denied = await app.fetch('/hello');
@@ -291,7 +294,13 @@ for (const [name, start] of Object.entries(STARTS)) {
         [{ limit: 0 }, /limit must be .* greater than 0, is 0/],
         [{ limit: 1.5 }, /limit must be/],
         [{ limit: 5, windowMs: -1 }, /windowMs must be/],
-        [{ limit: 5, windowms: 1 }, /there is no option windowms/],
+        [{ limit: 5, windowms: 1 },
+         /there is no option windowms, did you mean windowMs\?$/],
+        [{ limit: 5, keyGenrator: () => 'a' }, /did you mean keyGenerator\?$/],
+        [{ limit: 5, storeError: 'x' }, /did you mean onStoreError\?$/],
+        [{ limit: 5, logger: {} }, /logger must have warn/],
+        [{ limit: 5, validate: { ipv6key: false } },
+         /did you mean validate\.ipv6Key\?$/],
         [{ limit: 5, passOnStoreError: true }, /onStoreError: "allow"/],
         [{ limit: 5, store: {} }, /store must be a URL/],
         [{ limit: 5, store: 'redis:' }, /redis/],
@@ -349,22 +358,29 @@ for (const [name, start] of Object.entries(STARTS)) {
 
   describe(`${name} without its store`, () => {
     const gone = { store: 'redis+unix:///nowhere/redis.sock' };
+    const logger = { warn() {} };
 
-    it('answers 503', withApp({ limit: 1, ...gone }, async (app) => {
-      const answer = await app.fetch('/hello');
-      assert.equal(answer.status, 503);
-      assert.equal(answer.headers.get('retry-after'), '1');
-      assert.equal(app.ran, 0);
-      assert.doesNotMatch(answer.text, /nowhere/);
-    }));
+    it('decides in the process', withApp({ limit: 2, logger, ...gone },
+      async (app) => {
+        assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+        assert.equal(app.info.decision.source, 'local');
+      }));
+
+    it('answers 503 if it is told to', withApp(
+      { limit: 1, onStoreError: 'raise', logger, ...gone }, async (app) => {
+        const answer = await app.fetch('/hello');
+        assert.equal(answer.status, 503);
+        assert.equal(answer.headers.get('retry-after'), '1');
+        assert.equal(answer.headers.get('ratelimit'), null);
+        assert.equal(app.ran, 0);
+        assert.doesNotMatch(answer.text, /nowhere|redis|limitree\b|\.js/);
+      }));
 
     it('may let through or deny', async () => {
-      await withApp({ limit: 1, onStoreError: 'allow', ...gone },
+      await withApp({ limit: 1, onStoreError: 'allow', logger, ...gone },
         async (app) => assert.deepEqual(await app.statuses(2), [200, 200]))();
-      await withApp({ limit: 1, onStoreError: 'deny', ...gone },
+      await withApp({ limit: 1, onStoreError: 'deny', logger, ...gone },
         async (app) => assert.deepEqual(await app.statuses(2), [429, 429]))();
-      await withApp({ limit: 1, onStoreError: 'local', ...gone },
-        async (app) => assert.deepEqual(await app.statuses(2), [200, 429]))();
     });
   });
 }

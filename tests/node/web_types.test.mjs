@@ -34,6 +34,12 @@ app.get('/', strict, (request, response) => {
   response.json([left, rateLimit.resetTime.getTime(),
                  rateLimit.decision.levels?.length]);
 });
+app.get('/left', (request, response) => {
+  const left: number | undefined = request.rateLimit?.remaining;
+  // @ts-expect-error: there is none where nothing was decided
+  const info: RateLimitInfo = request.rateLimit;
+  response.json([left, info]);
+});
 const closed: Promise<void> = strict.close();
 // @ts-expect-error: no such option
 limitExpress({ limit: 1, windowms: 5 });
@@ -50,6 +56,11 @@ const server = fastify();
 async function serve() {
   await server.register(limitFastify, { max: 5, timeWindow: 1000,
                                         hook: 'preHandler' });
+  await server.register(limitFastify, {
+    max: async (request, key) => request.ip === key ? 5 : 6,
+    logger: console });
+  // @ts-expect-error: it gets the key, no reply
+  await server.register(limitFastify, { max: (_, reply) => reply.statusCode });
   // @ts-expect-error: no such hook
   await server.register(limitFastify, { limit: 5, hook: 'onSend' });
   server.get('/', { config: { rateLimit: { limit: 1, cost: 2 } } },
@@ -83,7 +94,8 @@ const NAMES = [
   ['{ createServer }', 'node:http'],
   ['{ Hono }', 'hono'],
   ['{ Limiter, clientIp }', 'limitree'],
-  ['{ rateLimit as limitExpress, type LimitedRequest }', 'limitree/express'],
+  ['{ rateLimit as limitExpress, type LimitedRequest, ' +
+   'type RateLimitInfo }', 'limitree/express'],
   ['{ limitree as limitFastify }', 'limitree/fastify'],
   ['{ rateLimit as limitHono }', 'limitree/hono'],
   ['{ rateLimit as limitHttp }', 'limitree/http'],

@@ -55,3 +55,22 @@ def create_wsgi():
     return LimitreeMiddleware(
         application, limiter,
         lambda environ: None if environ["PATH_INFO"] == "/pid" else ("job",))
+
+
+def create_busy():
+    """A view whose limit nobody reaches, and one without limits."""
+    app = flask.Flask("busy")
+    app.config.update(LIMITREE_STORE=os.environ["STORE"],
+                      LIMITREE_ON_STORE_ERROR=os.environ.get("ON_ERROR"))
+    limiter = Limiter(app=app)
+
+    @app.get("/")
+    @limiter.limit("1000000/second")
+    def limited():
+        return "limited"
+
+    @app.get("/free")
+    def free():
+        return "free"
+
+    return app

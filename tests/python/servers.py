@@ -21,7 +21,10 @@ def redis_server():
                        if name != "LD_PRELOAD"}
         process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
-             "--dir", folder], stdout=subprocess.DEVNULL, env=environment)
+             "--dir", folder], stdout=subprocess.DEVNULL, env=environment,
+            # Without a terminal the kernel may hang up a process group in
+            # which a process is stopped.
+            start_new_session=True)
         try:
             wait_for(path, process)
             yield f"redis+unix://{path}", process

@@ -13,8 +13,8 @@ from limitree.testing import ManualClock
 
 FOLDER = pathlib.Path(__file__).parents[1] / "conformance"
 NAMES = ["fixed_window", "fixed_window_first", "sliding_log", "sliding_window",
-         "sliding_tail", "sliding_tail_up", "leaky_step", "calendar", "mixed",
-         "overrun"]
+         "sliding_tail", "sliding_tail_up", "leaky_step", "token_bucket",
+         "calendar", "mixed", "overrun"]
 FILES = {name: json.loads((FOLDER / f"{name}.json").read_text())
          for name in NAMES}
 CASES = [pytest.param(file["base_ns"], case, id=f"{name}-{case['id']}")
@@ -31,7 +31,7 @@ def check(answer, expected):
     for name in ("limited", "limit", "remaining", "soft", "charged"):
         if name in expected:
             assert getattr(answer, name) == expected[name], name
-    for name in ("retry_after", "reset_after", "next_after"):
+    for name in ("retry_after", "reset_after", "next_after", "grows_after"):
         if f"{name}_ns" in expected:
             assert same_time(getattr(answer, name), expected[f"{name}_ns"])
 

@@ -1,5 +1,7 @@
 """Arguments that are wrong are refused by name, and charge nothing."""
 
+import itertools
+
 import pytest
 
 import limitree
@@ -81,6 +83,27 @@ def test_no_paths(limiter):
         limiter.authorize_all([])
 
 
+# Refused before any of them is looked at.
+def test_too_many_paths(limiter):
+    most = [("job",)] * 4096
+    assert limiter.peek_all(most).allowed
+    assert limiter.peek_all(iter(most)).allowed
+    with pytest.raises(ValueError, match="4097 paths, the most is 4096$"):
+        limiter.authorize_all([None] * 4097)
+    with pytest.raises(ValueError, match="more than 4096 paths$"):
+        limiter.authorize_all(None for _ in itertools.count())
+    with pytest.raises(ValueError, match="first 2049 of 4000 paths meet 4098"):
+        limiter.authorize_all([("user", "alex", "trade")] * 4000)
+
+
+def test_broken_iterable_of_paths(limiter):
+    def paths():
+        yield ("job",)
+        raise KeyError("gone")
+    with pytest.raises(KeyError, match="gone"):
+        limiter.authorize_all(paths())
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_unknown_root(limiter, name):
     with pytest.raises(ValueError, match='unknown root "usr"'):
@@ -143,6 +166,9 @@ def test_not_initialized():
         for name in CALLS:
             with pytest.raises(RuntimeError, match="not initialized"):
                 getattr(kind.__new__(kind), name)("job")
+        for name in ("closed", "is_remote"):
+            with pytest.raises(RuntimeError, match="not initialized"):
+                getattr(kind.__new__(kind), name)
     with pytest.raises(TypeError):
         limitree.Limiter.authorize(object(), "job")
 

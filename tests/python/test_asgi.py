@@ -214,12 +214,13 @@ def test_two_of_them_tell_together(clock):
 
 
 def test_a_store_that_fails_is_told(caplog):
-    app = LimitreeMiddleware(hello, LIMITS, "redis+unix:///nowhere/redis.sock")
+    app = LimitreeMiddleware(hello, LIMITS, "redis+unix:///nowhere/redis.sock",
+                             on_store_error="raise")
     refused = ask(app)
     assert refused[0]["status"] == 503
     assert headers_of(refused)["retry-after"] == "1"
     assert ask(app, "websocket")[0]["code"] == 1013
-    assert "could not be decided" in caplog.text
+    assert caplog.text.count("calls raise StoreError until it is back") == 1
 
 
 async def run_lifespan(app, kinds):

@@ -20,6 +20,7 @@ def scope(peer, *headers):
     (b"192.0.2.1:80", "192.0.2.1"),
     ("[2001:DB8::1]:443", "2001:db8::1"),
     ("::ffff:10.0.0.1", "10.0.0.1"),
+    ("64:ff9b::10.0.0.1", "10.0.0.1"),
     ("fe80::1%eth0", "fe80::1"),
 ])
 def test_canonical_ip_has_one_text(text, expected):
@@ -80,6 +81,24 @@ def test_a_unix_socket_has_no_address():
         client(None, None)
     with pytest.raises(ValueError, match='peer "" is not an IP address'):
         client_ip().of_environ({"REMOTE_ADDR": ""})
+
+
+@pytest.mark.parametrize("name", [
+    b"x-forwarded-for-foo", b"x-forwarded-fo", b"-x-forwarded-for",
+    b"x-forwarded-for ", b"x_forwarded_for"])
+def test_a_header_of_a_like_name_is_not_believed(name):
+    """For any client can send one, and proxies pass it on."""
+    client = client_ip(trusted_hops=1)
+    assert client.of_scope(scope("10.0.0.1", (name, b"203.0.113.5"))
+                           ) == "10.0.0.1"
+    assert client.of_scope(
+        scope("10.0.0.1", (name, b"203.0.113.5"),
+              (b"x-forwarded-for", b"192.0.2.1"), (name, b"203.0.113.6"))
+    ) == "192.0.2.1"
+    environ = "HTTP_" + name.decode().upper().replace("-", "_")
+    if environ != "HTTP_X_FORWARDED_FOR":
+        assert client.of_environ({"REMOTE_ADDR": "10.0.0.1",
+                                  environ: "203.0.113.5"}) == "10.0.0.1"
 
 
 def test_the_header_may_be_another():

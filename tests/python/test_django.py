@@ -411,6 +411,42 @@ def test_usage(clock):
         assert get_usage(request, "pool", key="ip", rate="2/m") is None
 
 
+def test_rates_for_methods_count_apart(client):
+    """As django-ratelimit has it: methods are part of a bucket's name."""
+    factory = RequestFactory()
+
+    def made(method, group=None):
+        return ratelimit(key="ip", rate="1/m", method=method, group=group,
+                         block=False)
+
+    view = made("GET")(made("POST")(lambda request: request.limited))
+    for method in ("get", "post"):
+        asked = [view(getattr(factory, method)("/")) for _ in range(2)]
+        assert asked == [False, True], method
+    one, other, unsafe, every = (
+        made(method, "pool")(lambda request: request.limited)
+        for method in ("GET", ("POST", "get"), ratelimit.UNSAFE, None))
+    assert [one(factory.get("/")) for _ in range(2)] == [False, True]
+    assert [other(factory.get("/")) for _ in range(2)] == [False, True]
+    assert other(factory.post("/")) is True
+    assert [unsafe(factory.put("/")), unsafe(factory.post("/"))] == [
+        False, True]
+    assert [every(factory.get("/")) for _ in range(2)] == [False, True]
+    # The order in which methods are written is none of the name.
+    same = made(["get", "POST"], "pool")(lambda request: request.limited)
+    assert same(factory.post("/")) is True
+    usage = get_usage(factory.get("/"), "pool", key="ip", rate="1/m",
+                      method="GET")
+    assert usage["count"] == 1
+
+
+def test_a_decorator_without_arguments():
+    with pytest.raises(TypeError, match="begins with a name, or a rate"):
+        @ratelimit
+        def view(request):
+            return HttpResponse()
+
+
 # ---- What is imported -------------------------------------------------------
 
 

@@ -159,6 +159,7 @@ def test_other_requests_go_on_while_redis_hangs():
             MIDDLEWARE=["limitree.django.LimitreeMiddleware"],
             LIMITREE={"LIMITS": django_site.LIMITS, "STORE": url,
                       "TIMEOUT": "500ms", "DEFAULT": "10/m",
+                      "ON_STORE_ERROR": "raise",
                       "EXEMPT": ["/async/class"]}):
         async def main():
             client = AsyncClient()

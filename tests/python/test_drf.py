@@ -143,6 +143,24 @@ def test_anon(client, clock):
     assert allowed(client, "/anon") == 1
 
 
+@pytest.mark.parametrize("address", ["", None])
+@pytest.mark.parametrize("proxies", [None, 1])
+def test_requests_without_an_address_are_one_client(client, caplog, address,
+                                                    proxies):
+    """As under REST framework, where they have the key None."""
+    drf._told.clear()
+    with override_settings(REST_FRAMEWORK={"NUM_PROXIES": proxies}):
+        assert allowed(client, "/anon", REMOTE_ADDR=address) == 3
+        assert allowed(client, "/anon", REMOTE_ADDR=address) == 0
+    assert allowed(client, "/anon") == 3
+    assert [one.getMessage() for one in caplog.records
+            if one.name == "limitree"] == [
+        "throttles count all requests without an address as one client: the "
+        'peer "" is not an IP address']
+    with pytest.raises(ValueError, match="nonsense"):
+        client.get("/anon", REMOTE_ADDR="nonsense")
+
+
 def test_function(client):
     assert allowed(client, "/function") == 3
 

@@ -338,7 +338,8 @@ def test_limits_of_functions_are_told_as_well(app, clock):
 
 def test_a_store_that_fails_is_told():
     app = FastAPI()
-    Limiter(app=app, store="redis+unix:///nowhere/redis.sock")
+    Limiter(app=app, store="redis+unix:///nowhere/redis.sock",
+            on_store_error="raise")
 
     @app.get("/a", dependencies=[Depends(RateLimit("1/minute"))])
     def a():
@@ -530,3 +531,116 @@ def test_the_exception_is_an_http_exception(clock):
     assert error.status_code == 429
     assert error.detail == "Try again in 60 s."
     assert "429" in str(error)
+
+
+# ---- As slowapi has it ------------------------------------------------------
+
+
+def test_a_function_of_the_key(app):
+    limiter = app.state.limiter
+    limiter.key = lambda connection: connection.headers["x-user"]
+    told = []
+
+    def of_key(key):
+        told.append(key)
+        return "3/minute" if key == "alex" else "1/minute"
+
+    def of_both(request, key):
+        return of_key(f"{key}@{request.url.path}")
+
+    @app.get("/key")
+    @limiter.limit(of_key)
+    async def by_key():
+        return ""
+
+    @app.get("/both")
+    @limiter.limit(of_both, key_func=lambda: "someone")
+    async def by_both():
+        return ""
+
+    @app.get("/lambda", dependencies=[Depends(RateLimit(
+        lambda key: "2/minute"))])
+    async def by_lambda():
+        return ""
+
+    client = client_of(app)
+
+    def codes(path, user, count):
+        return [client.get(path, headers={"x-user": user}).status_code
+                for _ in range(count)]
+
+    assert codes("/key", "alex", 4) == [200] * 3 + [429]
+    assert codes("/key", "bob", 2) == [200, 429]
+    assert set(told) == {"alex", "bob"}
+    assert codes("/both", "alex", 2) == [200, 429]
+    assert told[-1] == "someone@/both"
+    assert codes("/lambda", "alex", 3) == [200, 200, 429]
+
+
+def test_methods_of_one_route(app):
+    limiter = app.state.limiter
+
+    @app.api_route("/together", methods=["GET", "POST"])
+    @limiter.limit("1/minute")
+    async def together():
+        return ""
+
+    @app.api_route("/apart", methods=["GET", "POST"])
+    @limiter.limit("1/minute", per_method=True)
+    async def apart():
+        return ""
+
+    shared = Depends(RateLimit("2/minute", scope="x", per_method=True))
+    app.api_route("/named", methods=["GET", "POST"],
+                  dependencies=[shared])(lambda: "")
+    client = client_of(app)
+
+    def codes(path):
+        return [client.request(method, path).status_code
+                for method in ("GET", "POST", "GET", "POST", "GET")]
+
+    assert codes("/together") == [200, 429, 429, 429, 429]
+    assert codes("/apart") == [200, 200, 429, 429, 429]
+    assert client.get("/apart").headers["ratelimit"].startswith(
+        '"route:GET/apart/*/1/1m"')
+    assert codes("/named") == [200, 200, 200, 200, 429]
+
+
+# ---- What is told at once ---------------------------------------------------
+
+
+def test_a_limit_without_its_text(app):
+    with pytest.raises(TypeError, match="needs the limits in parentheses"):
+        @app.get("/a")
+        @app.state.limiter.limit
+        async def a():
+            return ""
+    with pytest.raises(TypeError, match="on a function, not on"):
+        app.state.limiter.limit("1/minute")("a")
+
+
+def test_a_limit_above_the_route(app):
+    with pytest.raises(RuntimeError, match="a stands above its route"):
+        @app.state.limiter.limit("1/minute")
+        @app.get("/a")
+        async def a():
+            return ""
+
+
+def test_a_limit_above_the_route_of_a_router(app):
+    router = APIRouter()
+
+    @app.state.limiter.limit("1/minute")
+    @router.get("/a")
+    async def a():
+        return ""
+
+    @router.get("/b")
+    @app.state.limiter.limit("1/minute")
+    async def b():
+        return ""
+
+    app.include_router(router)
+    assert get(app, "/b", 2) == [200, 429]
+    with pytest.raises(RuntimeError, match="a stands above its route"):
+        client_of(app).get("/a")

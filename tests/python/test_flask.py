@@ -199,8 +199,87 @@ def test_scopes_of_a_view(app):
 
     client = app.test_client()
     assert codes(client, "/a", 2) == [200, 429]
-    # A scope is read once for each view: it is no key.
-    assert client.get("/b").status_code == 429
+    assert codes(client, "/b", 2) == [200, 429]
+    assert codes(client, "/a", 1, **as_("alex")) == [200]
+    # However many there are, the tree has one node for them.
+    tree = app.extensions["limitree"][limiter].plain
+    for shop in range(20):
+        assert client.get(f"/{shop}").status_code == 200
+    assert len(tree) == 1
+
+
+# ---- What is told at once ---------------------------------------------------
+
+
+def test_a_limit_without_its_text(app):
+    limiter = Limiter(who, app=app)
+    with pytest.raises(TypeError, match="needs the limits in parentheses"):
+        @app.get("/")
+        @limiter.limit
+        def view():
+            return ""
+    with pytest.raises(TypeError, match="function without arguments"):
+        @limiter.limit
+        def shop(name):
+            return ""
+    with pytest.raises(TypeError, match="on a function or a blueprint"):
+        limiter.limit("1/hour")("view")
+    with pytest.raises(TypeError):
+        app.get("/other")(limiter.path("user"))
+
+
+ABOVE = "the limit of '.*view' stands above its route"
+
+
+def test_a_limit_above_the_route(app):
+    limiter = Limiter(who, app=app)
+    with pytest.raises(RuntimeError, match=ABOVE):
+        @limiter.limit("1/hour")
+        @app.get("/")
+        def view():
+            return ""
+
+
+def test_a_limit_above_the_route_before_init_app(app):
+    limiter = Limiter(who)
+
+    @limiter.limit("1/hour")
+    @app.get("/")
+    def view():
+        return ""
+
+    with pytest.raises(RuntimeError, match=ABOVE):
+        limiter.init_app(app)
+
+
+def test_a_limit_above_the_route_of_a_blueprint(app):
+    limiter = Limiter(who, app=app)
+    blueprint = flask.Blueprint("shop", "x")
+
+    @limiter.limit("1/hour")
+    @blueprint.get("/")
+    def view():
+        return ""
+
+    app.register_blueprint(blueprint)
+    with pytest.raises(RuntimeError, match=ABOVE):
+        app.test_client().get("/")
+
+
+def test_a_limit_below_the_route_and_on_what_it_calls(app):
+    limiter = Limiter(who, app=app)
+
+    @limiter.limit("2/hour")
+    def helper():
+        return ""
+
+    @app.get("/")
+    @limiter.limit("9/hour")
+    @limiter.limit("9/minute")
+    def view():
+        return helper()
+
+    assert codes(app.test_client(), "/", 3) == [200, 200, 429]
 
 
 def test_exempt_when(app):

@@ -197,10 +197,57 @@ def current_limits(library, app):
     yield app.test_client().get("/").json
 
 
+def scopes_that_functions_tell(library, app):
+    limiter = library.Limiter(who, app=app, storage_uri="memory://")
+
+    def shop(endpoint):
+        return flask.request.args["shop"]
+
+    for name in "ab":
+        app.get(f"/{name}", endpoint=name)(
+            limiter.shared_limit("2/hour", scope=shop)(view(f"scope_{name}")))
+    client = app.test_client()
+    for path in ("/a?shop=x", "/a?shop=y", "/b?shop=x", "/b?shop=z",
+                 "/a?shop=x", "/b?shop=y", "/b?shop=y", "/a?shop=z"):
+        yield path, client.get(path).status_code
+        yield path, client.get(path, **as_("alex")).status_code
+
+
+def exemptions(library, app):
+    limiter = library.Limiter(
+        who, app=app, default_limits=["3/hour"],
+        application_limits=["20/hour"], storage_uri="memory://")
+    scope = library.ExemptionScope
+    limit, exempt = limiter.limit("1/hour"), limiter.exempt
+    views = {
+        "outside": exempt(limit(view("outside"))),
+        "inside": limit(exempt(view("inside"))),
+        "default": exempt(limit(view("default")), flags=scope.DEFAULT),
+        "all": exempt(view("all")),
+        "some": exempt(view("some"), flags=scope.DEFAULT)}
+    for name, function in views.items():
+        app.get(f"/{name}", endpoint=name)(function)
+    flags = {"whole": {}, "both": {"flags": scope.DEFAULT | scope.APPLICATION},
+             "part": {"flags": scope.DEFAULT}}
+    for name, options in flags.items():
+        blueprint = flask.Blueprint(name, __name__)
+        blueprint.get("/", endpoint="a")(view(f"exempt_{name}"))
+        blueprint.get("/own", endpoint="own")(
+            limiter.limit("1/hour")(view(f"exempt_{name}_own")))
+        limiter.limit("2/hour")(blueprint)
+        exempt(blueprint, **options)
+        app.register_blueprint(blueprint, url_prefix=f"/{name}")
+    client = app.test_client()
+    for path in (*views, "whole/", "whole/own", "both/", "both/own", "part/",
+                 "part/own"):
+        yield path, codes(client, f"/{path}", 5)
+
+
 @pytest.mark.parametrize("scenario", [
     default_limits, application_limits, configuration, switched_off,
     decorators, after_the_response, blueprints, class_based_views,
-    filters_and_blocks, handlers, current_limits],
+    filters_and_blocks, handlers, current_limits, scopes_that_functions_tell,
+    exemptions],
     ids=lambda scenario: scenario.__name__)
 def test_it_is_the_same(scenario):
     theirs, ours = (list(scenario(importlib.import_module(name),

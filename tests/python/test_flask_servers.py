@@ -93,11 +93,11 @@ def test_headers_of_a_stream():
 
 
 @pytest.mark.parametrize("on_error, code", [
-    ("raise", 503), ("allow", 200), ("deny", 429), ("local", 200)])
+    ("raise", 503), ("allow", 200), ("deny", 429), ("local", 200), (None, 200)])
 def test_the_store_is_killed_and_comes_back(on_error, code):
     with redis_server() as (store, process):
         with running("create_app", store, "--workers", "2",
-                     ON_ERROR=on_error) as client:
+                     **({"ON_ERROR": on_error} if on_error else {})) as client:
             assert client.get("/plain").status_code == 200
             process.kill()
             process.wait()
@@ -108,6 +108,10 @@ def test_the_store_is_killed_and_comes_back(on_error, code):
                         for answer in answers} == {"1"}
             # A view without limits does not care.
             assert client.get("/pid").status_code == 200
+            if on_error is None:  # by the limit itself, in each worker
+                answers = ask(client, "/plain", 100)
+                assert [answer.status_code for answer in answers].count(
+                    429) >= 100 - 2 * 40
             with running_again(process):
                 # Its buckets are full, and of it alone 38 are left at a time.
                 deadline, left = time.monotonic() + 30, ""
@@ -120,7 +124,8 @@ def test_after_the_response_without_a_store(caplog):
     with redis_server() as (store, process):
         app = flask.Flask("x")
         limiter = Limiter(lambda: "a", app=app, storage_uri=store,
-                          storage_options={"timeout": 2.0})
+                          storage_options={"timeout": 2.0},
+                          on_store_error="raise")
 
         @app.get("/")
         @limiter.limit("5/hour", deduct_when=lambda answer: True)
@@ -132,7 +137,7 @@ def test_after_the_response_without_a_store(caplog):
         answer = app.test_client().get("/")
         # What the view has done is done.
         assert (answer.status_code, answer.text) == (200, "done")
-        assert "could not be charged" in caplog.text
+        assert "calls raise StoreError until it is back" in caplog.text
 
 
 def test_an_error_handler_of_the_application():
@@ -141,7 +146,7 @@ def test_an_error_handler_of_the_application():
         app.register_error_handler(limitree.StoreError,
                                    lambda error: (error.reason, 500))
         Limiter(lambda: "a", app=app, storage_uri=store,
-                default_limits=["5/hour"])
+                default_limits=["5/hour"], on_store_error="raise")
         app.get("/", endpoint="x")(lambda: "")
         process.kill()
         process.wait()

@@ -1,12 +1,13 @@
 """The headers of each style, and the body of a 429."""
 
 import math
-import re
 
 import pytest
 
 import limitree
 from conftest import USERS
+from limitree.headers import combined
+from limitree.testing import ManualClock
 
 IETF = [("RateLimit-Policy", '"user:*";q=16;w=32, "user:*/trade";q=6;w=9')]
 
@@ -47,6 +48,31 @@ def test_ietf_counts_down(asked, clock):
                     '";r=5;t=1']
 
 
+@pytest.mark.parametrize("rules, expected", [
+    ("fixed_window", 50), ("sliding_log", 50), ("sliding_window", 50),
+    ("sliding_tail", 51), ("leaky_bucket, drain: step", 2), ("gcra", 6)])
+def test_ietf_tells_when_more_is_left_by_the_algorithm(rules, expected):
+    """What a window lost comes back when it ends, not at an even pace."""
+    clock = ManualClock(1_700_000_040 * 10**9)  # the begin of a minute
+    limiter = limitree.Limiter(
+        "schema: {a: {limits: {count: 10, period: 60s, algorithm: "
+        f"{rules}}}}}}}", clock=clock, levels=True)
+    limiter.authorize("a")
+    clock.advance(10)
+    decision = limiter.authorize("a")
+    assert dict(decision.headers())["RateLimit"] == (
+        f'"a";r={decision.remaining};t={expected}')
+    clock.advance(decision.levels[0].grows_after - 1e-6)
+    assert limiter.peek("a", cost=0).remaining == decision.remaining
+    clock.advance(1e-6)
+    assert limiter.peek("a", cost=0).remaining == decision.remaining + (
+        2 if rules == "fixed_window" else 1)
+    clock.advance(120)
+    full = limiter.peek("a", cost=0)
+    assert dict(full.headers())["RateLimit"] == '"a";r=10'
+    assert full.levels[0].grows_after == 0.0
+
+
 def test_never_has_no_retry_after(asked):
     decision = asked(1, cost=7)
     for style in ("ietf", "draft-7", "draft-6", "legacy"):
@@ -69,8 +95,20 @@ def test_other_styles(asked, style, expected):
     assert limited[-1:] == ([("Retry-After", "2")] if expected else [])
 
 
+@pytest.mark.parametrize("levels", [True, False])
+def test_reset_is_of_the_limit_that_the_other_numbers_are_of(asked, levels):
+    """The buckets of all limits are full later, in 12 s."""
+    decision = asked(7, levels=levels)
+    assert (decision.limit, decision.reset_after) == (6, 12.0)
+    assert decision.binding_reset_after == 9.0
+    assert dict(decision.headers("legacy"))["X-RateLimit-Reset"] == "9"
+    assert dict(decision.headers("draft-6"))["RateLimit-Reset"] == "9"
+    assert dict(decision.headers("draft-7"))["RateLimit"] == (
+        "limit=6, remaining=0, reset=9")
+
+
 def test_reset_as_a_date(asked, monkeypatch):
-    monkeypatch.setattr("time.time", lambda: 1000.5)
+    monkeypatch.setattr("time.time", lambda: 1000.75)
     headers = dict(asked(1).headers("legacy", reset="epoch"))
     assert headers["X-RateLimit-Reset"] == "1003"
 
@@ -101,12 +139,15 @@ def test_a_wait_is_never_zero(clock):
                        "RateLimit": '"a";r=0;t=1', "Retry-After": "1"}
 
 
-@pytest.mark.parametrize("name", ['a"b', "a\\b", "caf\u00e9", "a\nb"])
-def test_policy_is_a_structured_string(name):
+@pytest.mark.parametrize("name, written", [
+    ('a"b', 'a\\"b'), ("a\\b", "a\\\\b"), ("caf\u00e9", "caf%C3%A9"),
+    ("caf\u00ea", "caf%C3%AA"), ("a\nb", "a%0Ab"), ("a%b", "a%25b"),
+    ("\U0001f355", "%F0%9F%8D%95")])
+def test_policy_is_a_structured_string(name, written):
     limiter = limitree.Limiter({"schema": {name: {"limits": [0, 1, 60]}}},
                                levels=True)
     text = dict(limiter.authorize(name).headers())["RateLimit"]
-    assert re.fullmatch(r'"(?:[ !#-\[\]-~]|\\["\\])*";r=0;t=60', text)
+    assert text == f'"{written}";r=0;t=60'
 
 
 def test_problem(asked):
@@ -126,3 +167,66 @@ def test_waits_are_rounded_up(asked, clock):
     decision = asked(1)
     assert math.isclose(decision.retry_after, 1.0001)
     assert dict(decision.headers())["Retry-After"] == "2"
+
+
+SHADOWED = """
+schema:
+  both:
+    limits: [{name: real, count: 2, period: 1500ms},
+             {name: seen, count: 1, period: 10s, mode: shadow}]
+"""
+
+
+def test_shadow_limits_are_in_no_header_and_no_body(clock):
+    limiter = limitree.Limiter(SHADOWED, clock=clock, levels=True)
+    for _ in range(3):
+        decision = limiter.authorize("both")
+    assert decision.limited and all(one.limited for one in decision.levels)
+    for style in ("draft-6", "draft-7"):
+        policy = dict(decision.headers(style))["RateLimit-Policy"]
+        assert policy == "2;w=2"  # of 1.5 s
+    assert dict(decision.headers())["RateLimit-Policy"] == '"both#real";q=2;w=2'
+    assert decision.problem()["violated-policies"] == ["both#real"]
+
+
+PAIRS = """
+schema:
+  many: {limits: {count: 9, period: 9s}}
+  few: {limits: {count: 5, period: 50s}}
+  slow: {limits: {count: 1, period: 60s}}
+"""
+
+
+@pytest.fixture
+def after(clock):
+    """Returns a function: the last of so many decisions about a root."""
+    limiter = limitree.Limiter(PAIRS, clock=clock, levels=True)
+
+    def decision(root, times):
+        return [limiter.authorize(root) for _ in range(times)][-1]
+    return decision
+
+
+@pytest.mark.parametrize("tightest, other", [
+    (("many", 10), ("few", 1)),    # a denial, of which more is left elsewhere
+    (("many", 10), ("slow", 1)),   # also where one waits longer, but may pass
+    (("slow", 2), ("many", 10)),   # of denials the longer wait
+    (("slow", 1), ("few", 4)),     # of what passes likewise
+    (("few", 1), ("many", 1)),     # then the fewest left
+    (("many", 7), ("few", 1))])
+def test_one_limit_is_told_of_several_decisions(after, tightest, other):
+    tightest, other = after(*tightest), after(*other)
+    for style in ("legacy", "draft-6", "draft-7"):
+        expected = tightest.headers(style)
+        assert expected != other.headers(style)
+        assert combined([tightest, other], style) == expected
+        assert combined([other, tightest], style) == expected
+
+
+def test_the_longest_wait_of_several_decisions_is_told(after):
+    short, long = after("many", 10), after("slow", 2)
+    for decisions in ([short, long], [long, short]):
+        headers = dict(combined(decisions))
+        assert headers["Retry-After"] == "60"
+        assert headers["RateLimit-Policy"] == ", ".join(
+            dict(one.headers())["RateLimit-Policy"] for one in decisions)

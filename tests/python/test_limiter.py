@@ -120,6 +120,18 @@ def test_from_a_file_that_is_not_there(tmp_path):
         limitree.Limiter(tmp_path)
 
 
+@pytest.mark.parametrize("text", ["5/minute", "30 per minute; 1/s"])
+def test_from_one_limit(text, tmp_path, monkeypatch):
+    """It would be the name of a file, which nobody means."""
+    with pytest.raises(limitree.ConfigError) as found:
+        limitree.Limiter(text)
+    assert str(found.value).startswith(f"limits are a tree, {text!r} is one")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "5").mkdir()
+    (tmp_path / "5/minute").write_text("schema: {job: {}}")
+    assert limitree.Limiter("5/minute").peek("job").unlimited
+
+
 def test_from_a_dict():
     name = "a: b\n#\u007f\u0085\u2028\ufeff\U0001f600"
     limits = {"schema": {
@@ -136,6 +148,50 @@ def test_from_what_is_no_source(limits):
     with pytest.raises(TypeError, match="limits must be a path, YAML text, "
                                         "a dict or a list of those, not"):
         limitree.Limiter(limits)
+
+
+def test_parts_of_several_paths(limiter):
+    paths = [["user", "alex"], ["job"]]
+    parts = ["check", "spend_if_fits"]
+    decision = limiter.authorize_all(paths, part=parts, levels=True)
+    assert decision.allowed
+    assert [(level.mode, level.charged) for level in decision.levels] == [
+        ("check", False), ("shadow", True)]
+    decision = limiter.authorize_all(paths, part=tuple(parts))
+    assert decision.allowed and decision.shadowed
+    assert limiter.peek("user", "alex", cost=0).remaining == 16
+    assert limiter.peek_all(paths).limited
+    assert limiter.peek_all(paths, part="spend_if_fits").allowed
+    assert limiter.authorize_all([["job"]], part="check").limited
+    limiter.refund_all(paths, part="check")
+    assert limiter.authorize("job").limited
+    limiter.refund_all(paths, part=None)
+    assert limiter.authorize("job").allowed
+
+
+@pytest.mark.parametrize("part, error, message", [
+    ("checks", ValueError, "part must be charge, check or spend_if_fits, is "
+                           "'checks'"),
+    (1, TypeError, "part must be str, not int"),
+    (["check", 2], TypeError, "part must be str, not int"),
+    (["check"], ValueError, "there are 2 paths and 1 parts")])
+def test_parts_that_are_none(limiter, part, error, message):
+    with pytest.raises(error, match=message):
+        limiter.authorize_all([["job"], ["user", "x"]], part=part)
+    assert limiter.authorize("job").allowed
+
+
+def test_path_without_an_id():
+    limiter = limitree.Limiter(
+        "schema: {user: {children: {'*': {limits: 5/s}}}}")
+    for call in (limiter.authorize, limiter.peek, limiter.spend,
+                 limiter.refund, limiter.reset):
+        with pytest.raises(ValueError, match="^the path ends at user, which "
+                           "has no limits; an id is missing$"):
+            call("user")
+    with pytest.raises(ValueError, match="an id is missing"):
+        limiter.authorize_all([["user", "a"], ["user"]])
+    assert limiter.peek("user", "a").remaining == 4
 
 
 def test_costs_of_several_paths(limiter):
@@ -242,6 +298,7 @@ def test_options(options):
 
 @pytest.mark.parametrize("options, message", [
     ({"max_buckets": 0}, "max_buckets: "),
+    ({"max_bytes": 63_999_999}, "max_bytes: needs 64 for each of max_buckets"),
     ({"max_buckets": 1.5}, "max_buckets: "), ({"timeout": 0}, "timeout: "),
     ({"store": "memcached://"}, "store"), ({"deny_cache": "yes"}, "on or off")])
 def test_options_that_are_refused(options, message):
@@ -282,6 +339,25 @@ def test_reload_of_mistakes_changes_nothing(limiter):
     assert limiter.stats().reloads == 0
 
 
+def test_forgotten_callers_are_counted(caplog):
+    limiter = limitree.Limiter(
+        "schema: {a: {children: {'*': {limits: 2/hour}}}}", max_buckets=4)
+    for caller in range(10):
+        limiter.authorize("a", str(caller))
+    stats = limiter.stats()
+    assert (stats.evictions, stats.forgotten_limited) == (6, 0)
+    for caller in range(10):
+        limiter.spend("a", str(caller), cost=2)
+    stats = limiter.stats()
+    assert 6 <= stats.forgotten_limited < stats.evictions
+    assert (f"limitree_forgotten_limited_total {stats.forgotten_limited}\n"
+            in limiter.prometheus())
+    limiter.stats()
+    (record,) = caplog.records  # once
+    assert record.getMessage().startswith(
+        f"{stats.forgotten_limited} callers at their limits were forgotten")
+
+
 def test_reload_of_the_file(tmp_path):
     path = tmp_path / "limits.yaml"
     path.write_text(JOB)
@@ -318,3 +394,7 @@ def test_ping_and_prometheus(limiter):
     assert limiter.ping() >= 0.0
     limiter.authorize("job")
     assert 'policy="job"' in limiter.prometheus()
+
+
+def test_which_openssl_is_in_use_is_known():
+    assert limitree.openssl_version.startswith("OpenSSL ")

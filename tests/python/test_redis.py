@@ -162,6 +162,45 @@ def test_tasks_admit_the_limit(url):
     asyncio.run(main())
 
 
+# Longer than the timeout, and the server is well.
+@pytest.mark.parametrize("count", [10, 1000])
+@pytest.mark.parametrize("pause", [0.06, 0.2, 0.5])
+def test_a_busy_event_loop_costs_nobody_an_answer(url, count, pause):
+    async def main():
+        async with made_async(url, timeout="50ms") as limiter:
+            await limiter.ping()
+            for turns in range(3):  # asked, sent, perhaps answered
+                asked = [asyncio.ensure_future(
+                    limiter.authorize("user", "alex")) for _ in range(count)]
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                time.sleep(pause)
+                answers = await asyncio.gather(*asked)
+                assert {answer.source for answer in answers} == {"store"}
+            assert limiter.stats().store_errors == 0
+
+    asyncio.run(main())
+
+
+def test_what_a_turn_asks_for_leaves_with_it(url):
+    async def main():
+        async with made_async(url) as limiter:
+            await limiter.authorize("user", "alex")
+            asked = [asyncio.ensure_future(limiter.authorize("user", "alex"))
+                     for _ in range(10)]
+            await asyncio.sleep(0)  # now they have asked
+            await asyncio.sleep(0)  # and that turn is over
+            with made(url) as other:
+                wait = time.monotonic() + 10
+                while (other.peek("user", "alex").remaining > 100 - 11
+                       and time.monotonic() < wait):
+                    time.sleep(0.001)
+                assert other.peek("user", "alex").remaining <= 100 - 11
+            await asyncio.gather(*asked)
+
+    asyncio.run(main())
+
+
 def test_all_operations(url):
     async def main():
         async with made_async(url, levels=True) as limiter:
@@ -174,6 +213,9 @@ def test_all_operations(url):
             decision = await limiter.authorize_all(paths, levels=False)
             assert decision.allowed and decision.levels is None
             assert (await limiter.authorize_all(paths)).limited
+            decision = await limiter.authorize_all(
+                paths, part=["spend_if_fits", "check"])
+            assert decision.allowed and decision.shadowed
             call = limiter.authorize_action_for_user
             assert await call("alex", "x") is None
             assert await call("alex", "x", 101)

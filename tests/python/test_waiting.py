@@ -152,3 +152,40 @@ def test_memory_answers_without_the_loop():
     with pytest.raises(StopIteration):
         limiter.close().send(None)
     assert limiter.closed
+
+
+# ---- What is told at once ---------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [limitree.Limiter, limitree.AsyncLimiter])
+def test_a_decorator_without_a_path(kind):
+    limiter = kind("schema: {job: {}}")
+    with pytest.raises(TypeError, match="path that begins with a name"):
+        @limiter.limit
+        async def job():
+            pass
+    with pytest.raises(TypeError, match="path that begins with a name"):
+        limiter.limit()
+
+
+@pytest.mark.parametrize("timeout", [1.5, "1500ms", "1.5s", "1.5"])
+def test_timeouts(either, clock, timeout):
+    either.authorize("user", "alex", "trade", cost=6)
+    assert either.acquire("user", "alex", "trade", timeout=timeout).allowed
+    with pytest.raises(limitree.LimitExceeded):
+        either.acquire("user", "alex", "trade", cost=2, timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout, error", [
+    ("1 minute", ValueError), ("", ValueError), ("-1s", ValueError),
+    (float("nan"), ValueError), (True, TypeError), (b"1s", TypeError)])
+def test_timeouts_that_are_none(either, timeout, error):
+    """Also where nobody has to wait."""
+    with pytest.raises(error, match="timeout must be seconds or a text"):
+        either.acquire("free", timeout=timeout)
+
+
+def test_an_unlimited_timeout(either):
+    either.authorize("user", "alex", "trade", cost=6)
+    assert either.acquire("user", "alex", "trade",
+                          timeout=float("inf")).allowed

@@ -52,9 +52,8 @@ def test_denial_of_what_was_allowed(limiter):
         denial(limiter.authorize("job", levels=True))
 
 
-def test_unavailable(caplog):
+def test_unavailable():
     answer = unavailable(limitree.StoreError("redis at 10.0.0.1 is down", "x"))
     assert answer.status_line == "503 Service Unavailable"
     assert dict(answer.headers)["Retry-After"] == "1"
     assert b"10.0.0.1" not in answer.body
-    assert "redis at 10.0.0.1 is down" in caplog.text

@@ -1,7 +1,6 @@
 #include "store/redis/channel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "store/redis/drive.hpp"
@@ -19,8 +18,6 @@ constexpr std::size_t kFew = 4;
 // More of them cannot be answered within any sensible deadline.
 constexpr std::size_t kMaxInFlight = 4096;
 
-constexpr Duration kLongestSpin = std::chrono::microseconds(50);
-
 }  // namespace
 
 // A caller, and its command.  It lives on the caller's stack, and it is in one
@@ -32,12 +29,11 @@ struct Channel::Waiter final : Command {
     kExpired,    // in none: by the caller itself
   };
 
-  Waiter(Channel* of, std::string_view command, const Joinable& joins,
-         Monotonic until)
-      : channel(*of), words(command), joint(joins), deadline(until) {}
+  Waiter(Channel* of, const Task& what, Patience* of_caller)
+      : channel(*of), task(what), patience(*of_caller) {}
 
-  std::string_view bytes() const override { return words; }
-  Joinable joinable() const override { return joint; }
+  std::string_view bytes() const override { return task.bytes(); }
+  Joinable joinable() const override { return task.joinable(); }
 
   void complete(Outcome result) noexcept override {
     outcome = std::move(result);
@@ -63,21 +59,13 @@ struct Channel::Waiter final : Command {
   bool over() const { return state != State::kWaiting; }
 
   Channel& channel;
-  const std::string_view words;
-  const Joinable joint;
-  const Monotonic deadline;
+  const Task& task;
+  Patience& patience;
   Waiter* previous = nullptr;
   Waiter* next = nullptr;
   State state = State::kWaiting;
   Outcome outcome;
   Wakeup wakeup;
-};
-
-// What a reader has found.
-struct Channel::Read {
-  bool readable = false;
-  std::string_view taken;        // which has been read already
-  std::uint64_t generation = 0;  // of the connection that it comes from
 };
 
 // A command that nobody waits for.
@@ -125,11 +113,10 @@ class Channel::Turn {
   Channel& channel_;
 };
 
-Channel::Channel(const Endpoint& endpoint, const Settings& settings,
-                 const Login& login, Traffic* traffic)
-    : low_latency_(settings.low_latency),
+Channel::Channel(const Server& server, const Settings& settings)
+    : look_(settings.low_latency),
       posted_(std::make_unique<Posted>()),
-      line_(endpoint, settings, login, traffic) {}
+      line_(server, settings) {}
 
 Channel::~Channel() = default;
 
@@ -142,11 +129,9 @@ bool Channel::join(std::int32_t callers) {
   return true;
 }
 
-std::optional<Outcome> Channel::exchange(std::string_view bytes, bool asking,
-                                         Monotonic now, Monotonic deadline,
-                                         const Joinable& joinable) {
-  Waiter me(this, bytes, joinable, deadline);
-  switch (begin(&me, asking, now)) {
+std::optional<Outcome> Channel::exchange(const Task& task, Patience* patience) {
+  Waiter me(this, task, patience);
+  switch (begin(&me, task.target().asking)) {
     case Role::kElsewhere:
       return std::nullopt;
     case Role::kWait:
@@ -168,8 +153,9 @@ std::optional<Outcome> Channel::exchange(std::string_view bytes, bool asking,
 
 // The role of the reader is claimed before the mutex is released for the first
 // time: a reader that reads this answer too may then not be another.
-Channel::Role Channel::begin(Waiter* me, bool asking, Monotonic now) {
+Channel::Role Channel::begin(Waiter* me, bool asking) {
   const Turn turn(this);
+  const Monotonic now = line_time(me->patience.looked());
   if (!line_.prepare(now, !has_reader())) return Role::kElsewhere;
   if (line_.in_flight() >= kMaxInFlight) {
     me->outcome = Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
@@ -191,71 +177,91 @@ Channel::Role Channel::begin(Waiter* me, bool asking, Monotonic now) {
 }
 
 void Channel::wait(Waiter* me) {
-  switch (me->wakeup.wait(Wakeup::Word::kNone, me->deadline)) {
-    case Wakeup::Word::kDone:
-      return;
-    case Wakeup::Word::kRead:
-      return read(me);
-    default:
-      break;
+  for (;;) {
+    switch (me->wakeup.wait(Wakeup::Word::kNone, me->patience.wait_until())) {
+      case Wakeup::Word::kDone:
+        return;
+      case Wakeup::Word::kRead:
+        return read(me);
+      default:
+        break;
+    }
+    if (take_beat(me)) return;
   }
+}
+
+// Who waits for long sees to it himself that what has come is read, and what is
+// not sent yet is sent: the reader may have no processor.  Returns whether it
+// is over.
+bool Channel::take_beat(Waiter* me) {
   const Turn turn(this);
-  if (me->over()) return;
-  expire(me);
-  pass_on(me);
+  if (me->over()) return true;
+  const Monotonic now = me->patience.look(Clock::now());
+  const Monotonic time = line_time(now);
+  // Until then the reader alone knows the descriptor.
+  if (line_.ready()) line_.run(time);
+  if (!me->over() && me->patience.over()) expire(me);
+  if (me->over()) pass_on(me);
+  return me->over();
 }
 
 void Channel::read(Waiter* me) {
-  std::array<char, 1024> bytes;
-  Read read;
+  std::optional<bool> readable;
   for (;;) {
     std::shared_ptr<const ReadEnd> end;
     int fd = -1;
     bool write = false;
     {
       const Turn turn(this);
-      if (step(me, read)) return;
+      if (step(me, readable)) return;
       fd = line_.fd();
       write = line_.wants_write();
       if (!write) end = line_.read_end();
-      read = {false, {}, line_.generation()};
     }
-    std::size_t taken = 0;
-    read.readable = end != nullptr ? end->wait(me->deadline, bytes, &taken)
-                                   : wait_for(fd, write, me->deadline);
-    read.taken = std::string_view(bytes.data(), taken);
+    const Monotonic until = me->patience.wait_until();
+    readable = end != nullptr ? end->wait(until) : wait_for(fd, write, until);
   }
 }
 
-// Returns whether `me` is done with reading.
-bool Channel::step(Waiter* me, const Read& read) {
-  const Monotonic now = Clock::now();
-  // What was taken from a connection that is no more has nobody to answer.
-  if (!read.taken.empty() && line_.open() &&
-      read.generation == line_.generation()) {
-    line_.run(now, read.taken);
-  }
+// Returns whether `me` is done with reading.  `readable`: what the wait found,
+// if there was one.
+bool Channel::step(Waiter* me, std::optional<bool> readable) {
+  const Monotonic now = me->patience.look(Clock::now());
+  const Monotonic time = line_time(now);
   if (!me->over()) {
-    if (read.readable && read.taken.empty()) line_.run(now);
-    if (!me->over() && low_latency_ && !read.readable) spin(me, now);
-    if (!me->over() && now >= me->deadline) expire(me);
+    // Nothing expires before what has come is read.
+    if (readable.value_or(me->patience.over())) line_.run(time);
+    if (!me->over() && !readable) look(me, now);
+    if (!me->over() && me->patience.over()) expire(me);
   }
   if (!me->over()) return false;
   pass_on(me);
   return true;
 }
 
-// Only as long as nobody else wants the channel: whoever comes waits for us.
-void Channel::spin(Waiter* me, Monotonic now) {
-  const Monotonic until = std::min<Monotonic>(now + kLongestSpin, me->deadline);
-  while (!me->over() && callers() == 1 && now < until) {
-    line_.run(now);
-    now = Clock::now();
+// The time in which those who wait here could run, as far as the line knows:
+// silence is that of the server only while somebody listens.
+Monotonic Channel::line_time(Monotonic now) {
+  if (now > looked_) {
+    if (newest_ != nullptr) lost_ += Patience::lost(now - looked_);
+    looked_ = now;
   }
+  return looked_ - lost_;
+}
+
+// Only as long as nobody else wants the channel: whoever comes waits for us.
+void Channel::look(Waiter* me, Monotonic now) {
+  if (callers() > 1 || !line_.ready() || !look_.begin(now)) return;
+  do {
+    line_.run(line_time(now));
+    now = Clock::now();
+    if (me->over()) return look_.found(now);
+  } while (look_.found_nothing(now) && callers() == 1);
 }
 
 void Channel::expire(Waiter* me) {
-  me->outcome = timed_out(line_.abandon(me));
+  const bool sent = line_.abandon(me);
+  me->outcome = line_.expired(sent, looked_ - lost_);
   me->unlink();
   me->state = Waiter::State::kExpired;
 }
@@ -283,8 +289,9 @@ void Channel::pass_on(Waiter* from) {
   if (newest_ != nullptr) appoint(newest_);
 }
 
-void Channel::post(std::string_view bytes, Monotonic now) {
+void Channel::post(std::string_view bytes, Monotonic at) {
   const Turn turn(this);
+  const Monotonic now = line_time(at);
   if (!line_.prepare(now, !has_reader())) return;
   if (posted_->due || posted_->answered.load(std::memory_order_relaxed)) return;
   posted_->words = bytes;

@@ -13,6 +13,9 @@
 
 #include "store/redis/command.hpp"
 #include "store/redis/line.hpp"
+#include "store/redis/look.hpp"
+#include "store/redis/patience.hpp"
+#include "store/redis/task.hpp"
 #include "store/redis/wakeup.hpp"
 
 namespace limitree::redis {
@@ -20,8 +23,7 @@ namespace limitree::redis {
 class alignas(64) Channel {
  public:
   // Everything must outlive it.
-  Channel(const Endpoint& endpoint, const Settings& settings,
-          const Login& login, Traffic* traffic);
+  Channel(const Server& server, const Settings& settings);
   ~Channel();  // no call may be running
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -35,15 +37,13 @@ class alignas(64) Channel {
   bool join(std::int32_t callers);
   void leave() { callers_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Sends `bytes` and waits for the answer, until `deadline` at the latest.
-  // Nothing if answers are overdue here: another channel may do better.
+  // Sends the task's command and waits for the answer as long as `patience`
+  // lasts.  Nothing if answers are overdue here: another channel may do better.
   // REQUIRES: the caller has joined.
-  std::optional<Outcome> exchange(std::string_view bytes, bool asking,
-                                  Monotonic now, Monotonic deadline,
-                                  const Joinable& joinable = {});
+  std::optional<Outcome> exchange(const Task& task, Patience* patience);
 
   // Those of Node.
-  void post(std::string_view bytes, Monotonic now);
+  void post(std::string_view bytes, Monotonic at);
   std::optional<Outcome> take_posted();
   void drop(Trouble trouble, const std::string& detail);
 
@@ -53,27 +53,28 @@ class alignas(64) Channel {
 
  private:
   struct Waiter;
-  struct Read;
   class Turn;
   class Posted;
 
   // What a caller has to do next.
   enum class Role : std::uint8_t { kWait, kRead, kLeave, kElsewhere };
 
-  Role begin(Waiter* me, bool asking, Monotonic now);
+  Role begin(Waiter* me, bool asking);
   void wait(Waiter* me);
   void read(Waiter* me);
 
   // With the mutex held.
-  bool step(Waiter* me, const Read& read);
-  void spin(Waiter* me, Monotonic now);
+  bool step(Waiter* me, std::optional<bool> readable);
+  bool take_beat(Waiter* me);
+  void look(Waiter* me, Monotonic now);
   void expire(Waiter* me);
+  Monotonic line_time(Monotonic now);
   bool has_reader() const;
   void appoint(Waiter* reader);
   void pass_on(Waiter* from);
 
-  const bool low_latency_;
   std::mutex mutex_;  // guards everything down to callers_
+  Look look_;
   const std::unique_ptr<Posted> posted_;
   Line line_;
   Waiter* newest_ = nullptr;  // not yet completed: a list
@@ -82,6 +83,8 @@ class alignas(64) Channel {
   Waiter* reader_ = nullptr;  // of the connection of this generation only
   std::uint64_t reader_generation_ = 0;
   Wakeup::Sleeper appointed_;  // to be woken, to read
+  Monotonic looked_{};         // when somebody last looked at the clock
+  Duration lost_{};            // in which none of those who waited could run
 
   alignas(64) std::atomic<std::int32_t> callers_{0};
 };

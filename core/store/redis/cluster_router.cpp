@@ -59,7 +59,7 @@ class ClusterRouter::Discovery final : public Task {
                       outcome.trouble, asked.text(), outcome.detail});
     router_.kept_silent(asked);
     const bool cancelled = outcome.trouble == Trouble::kCancelled;
-    in_time_ &= !cancelled && outcome.trouble != Trouble::kTimeout;
+    in_time_ &= !cancelled && !is_out_of_time(outcome.trouble);
     return cancelled ? give_up() : ask_next();
   }
 

@@ -68,6 +68,10 @@ class Connection::Impl {
   bool closed() const { return state_ == State::kClosed; }
   Trouble trouble() const { return trouble_; }
   const std::string& detail() const { return detail_; }
+  bool owed() const { return owed_; }
+  const char* waits_for() const;
+  bool looks_up() const { return dialer_ && !dialer_->wants_write(); }
+  std::uint32_t steps() const { return steps_; }
   std::size_t in_flight() const { return pipeline_.in_flight(); }
   std::size_t unsent() const {
     return hello_.size() + pipeline_.unsent() +
@@ -77,7 +81,7 @@ class Connection::Impl {
   void push(Command* command, bool asking);
   bool abandon(const Command* command) { return pipeline_.abandon(command); }
   void flush();
-  void run(std::string_view taken);
+  void run();
   void close(Trouble trouble, std::string detail);
   void abandon_after_fork();
 
@@ -109,6 +113,8 @@ class Connection::Impl {
   State state_ = State::kDialing;
   Trouble trouble_ = Trouble::kNone;
   std::string detail_;
+  bool owed_ = false;
+  std::uint32_t steps_ = 0;
 
   std::optional<Dialer> dialer_;  // until there is a stream
   std::optional<Stream> stream_;
@@ -132,15 +138,32 @@ void Connection::Impl::dial() {
   dialer_.reset();
   stream_.emplace(socket, tls_context_, host_);
   state_ = State::kSecuring;
+  ++steps_;
   greet();
 }
 
 // As soon as the stream may be trusted.
 void Connection::Impl::greet() {
   if (state_ != State::kSecuring || !stream_->established()) return;
+  ++steps_;
   greeting_.emplace(login_, hello_.tail());
   state_ = greeting_->answered() ? State::kReady : State::kGreeting;
   last_traffic_ns_ = coarse_ns();
+}
+
+const char* Connection::Impl::waits_for() const {
+  switch (state_) {
+    case State::kDialing:
+      return looks_up() ? "the name is looked up" : "no answer to connecting";
+    case State::kSecuring:
+      return "no answer to the TLS handshake, does the server speak TLS?";
+    case State::kGreeting:
+      return "no answer to the login";
+    case State::kReady:
+    case State::kClosed:
+      break;
+  }
+  return "";
 }
 
 // ---- sending ----------------------------------------------------------------
@@ -185,16 +208,15 @@ bool Connection::Impl::send(Outbox* box) {
 
 // ---- receiving --------------------------------------------------------------
 
-void Connection::Impl::run(std::string_view taken) {
+void Connection::Impl::run() {
   if (closed()) return;
   if (dialer_) {
+    const bool connecting = dialer_->wants_write();
     dialer_->run();
+    if (dialer_->wants_write() != connecting) ++steps_;
     dial();
-  } else if (taken.empty()) {
-    receive();
   } else {
-    last_traffic_ns_ = coarse_ns();
-    deliver(taken);
+    receive();
   }
   flush();
 }
@@ -209,7 +231,12 @@ void Connection::Impl::receive() {
     deliver(std::string_view(received_.data(), received));
   } while (!closed() && received == received_.size());
   if (!closed() && stream_->failed()) {
-    close(stream_->trouble(), stream_->failure());
+    std::string failure = stream_->failure();
+    // Those who speak TLS may hang up on who does not without a word.
+    if (state_ == State::kGreeting && tls_context_ == nullptr) {
+      failure += " before it answered the login (does it speak TLS?)";
+    }
+    close(stream_->trouble(), std::move(failure));
   }
 }
 
@@ -227,6 +254,7 @@ void Connection::Impl::deliver(Reply reply) {
   if (state_ == State::kGreeting) {
     std::string detail;
     const Trouble trouble = greeting_->answer(*reply, &detail);
+    ++steps_;
     if (trouble != Trouble::kNone) {
       close(trouble, std::move(detail));
     } else if (greeting_->answered()) {
@@ -259,6 +287,7 @@ void Connection::Impl::refuse(const redisReply& reply) {
 void Connection::Impl::close(Trouble trouble, std::string detail) {
   if (closed()) return;
   state_ = State::kClosed;
+  owed_ = pipeline_.has_sent();
   trouble_ = trouble;
   detail_ = std::move(detail);
   let_go();
@@ -295,6 +324,10 @@ bool Connection::ready() const { return impl_->ready(); }
 bool Connection::closed() const { return impl_->closed(); }
 Trouble Connection::trouble() const { return impl_->trouble(); }
 const std::string& Connection::detail() const { return impl_->detail(); }
+bool Connection::owed() const { return impl_->owed(); }
+const char* Connection::waits_for() const { return impl_->waits_for(); }
+bool Connection::looks_up() const { return impl_->looks_up(); }
+std::uint32_t Connection::steps() const { return impl_->steps(); }
 std::size_t Connection::in_flight() const { return impl_->in_flight(); }
 std::size_t Connection::unsent() const { return impl_->unsent(); }
 
@@ -303,7 +336,7 @@ void Connection::push(Command* command, bool asking) {
 }
 bool Connection::abandon(Command* command) { return impl_->abandon(command); }
 void Connection::flush() { impl_->flush(); }
-void Connection::run(std::string_view taken) { impl_->run(taken); }
+void Connection::run() { impl_->run(); }
 void Connection::close(Trouble trouble, std::string detail) {
   impl_->close(trouble, std::move(detail));
 }

@@ -14,6 +14,7 @@
 #define LIMITREE_STORE_REDIS_CONNECTION_HPP
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,16 @@ class Connection {
   Trouble trouble() const;            // why it is closed
   const std::string& detail() const;  // the same for people
 
+  // Whether commands that had been sent were not answered when it closed.
+  bool owed() const;
+
+  // What it waits for until it is ready, for people; "" once it is.
+  const char* waits_for() const;
+  bool looks_up() const;  // the name's address
+
+  // Grows with every step on the way to ready.
+  std::uint32_t steps() const;
+
   // Queues a command; sends nothing yet.  If closed() it completes at once.
   // `asking`: the command is preceded by ASKING, in the same write.
   void push(Command* command, bool asking = false);
@@ -57,9 +68,8 @@ class Connection {
   void flush();
 
   // Reads and completes what has been answered, after a step of connecting if
-  // that is due, and flushes.  `taken`: what comes first, for it has been read
-  // from the socket by somebody else.  REQUIRES: then there is no TLS.
-  void run(std::string_view taken = {});
+  // that is due, and flushes.
+  void run();
 
   // Completes everything with `trouble` and closes the socket.
   void close(Trouble trouble, std::string detail);

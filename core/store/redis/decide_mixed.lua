@@ -9,10 +9,11 @@
 --        fields, as in decide.lua; then for each bucket
 --          kind     which algorithm, see below
 --          denies   "1" if the request is denied unless it fits here
---          when     it is written: "0" never, "1" if allowed, "2" if it fits
---          A B C D  numbers, in microseconds unless told otherwise
+--          when     it is charged, as in decide.lua
+--          A ... F  numbers, in microseconds unless told otherwise
 -- Returns what decide.lua does, with for each bucket a word about what was
--- found; empty if there was nothing.
+-- found; empty if there was nothing.  What is dated after now counts as of now,
+-- and is so stored by every request that may write the bucket.
 --
 --   kind  A       B        C       D         state, and word unless told
 --   g     charge s, ns     offset s, ns      TAT in decimal nanoseconds
@@ -21,8 +22,9 @@
 --   1     cost    ceiling  period            the same; from the first unit
 --   c     cost    ceiling  bounds            the same; bounds of 3 windows
 --   t u   cost    ceiling  period            start:current:previous; u: up
---   l     cost    ceiling  period  join      sum, entries; word: used, and 4
---                                            instants, see left_at()
+--   l     cost    ceiling  period  join      sum, entries; word: used, and two
+--                                            times waits(), left and charged
+-- E is the capacity; of kind g, E and F are the offset under no pressure.
 --
 -- Microseconds since 1970 are whole numbers that a double holds, up to the year
 -- 2255, and so are products that stay below 2^53.
@@ -84,9 +86,18 @@ local function left_at(log, most, more)
   return up + log.period
 end
 
+-- When the log, with `more` units added or given back, is empty, has room for
+-- the request, and has one unit more left of the capacity.
+local function waits(log, more, room, capacity)
+  local sum = log.sum + more
+  if sum == 0 then return ':0:0:0' end
+  return format(':%d:%d:%d', left_at(log, 0, more),
+    room < 0 and 0 or left_at(log, room, more),
+    left_at(log, math.min(sum, capacity) - 1, more))
+end
+
 local function read_log(text, period, join)
-  local log = {text = text or '\0\0\0\0', first = 5, sum = 0, period = period,
-    next = up}
+  local log = {text = text or '\0\0\0\0', first = 5, sum = 0, period = period}
   if #log.text % kEntry ~= 4 then return nil end
   log.sum = unpack_bytes('>I4', log.text)
   while log.first < #log.text do
@@ -96,35 +107,32 @@ local function read_log(text, period, join)
   end
   if log.first < #log.text then
     log.newest, log.units = entry(log, #log.text - kEntry + 1)
-    log.next = math.max(up, log.newest)
-    if join == 0 then
-      log.joins = log.newest == log.next
-    else
-      log.joins = floor(log.newest / join) == floor(log.next / join)
-    end
+    log.ahead = log.newest > up
+    log.joins = log.newest >= up or
+      join > 0 and floor(log.newest / join) == floor(up / join)
   end
   return log
 end
 
 -- The text of a log with `more` units, or less -`more` of the newest.
 local function changed_log(log, more)
-  local text, last = log.text, #log.text
-  local tail = ''
-  if more > 0 then
-    local units = more
-    if log.joins then units, last = units + log.units, last - kEntry end
-    tail = pack('>I7I4', log.next, units)
-  else
-    local less = -more
-    while less > 0 and last > log.first do
-      local at, units = entry(log, last - kEntry + 1)
-      last = last - kEntry
-      if units > less then tail = pack('>I7I4', at, units - less) end
-      less = less - units
-    end
+  local last, instant, units = #log.text, up, 0
+  while log.ahead and last > log.first do
+    local at, ahead = entry(log, last - kEntry + 1)
+    if at <= up then break end
+    last, units = last - kEntry, units + ahead
   end
-  return pack('>I4', log.sum + more) .. string.sub(text, log.first, last) ..
-    tail
+  if more > 0 and log.joins and not log.ahead then
+    last, units = last - kEntry, log.units
+  end
+  units = units + more
+  while units < 0 and last > log.first do
+    local at, older = entry(log, last - kEntry + 1)
+    last, instant, units = last - kEntry, at, units + older
+  end
+  local tail = units > 0 and pack('>I7I4', instant, units) or ''
+  return pack('>I4', log.sum + more) ..
+    string.sub(log.text, log.first, last) .. tail
 end
 
 -- A TAT as it is stored, or nil if it is none.
@@ -140,10 +148,10 @@ local function after(h, l, seconds, nanoseconds)
   return h, l
 end
 
--- Reads, and decides.  Of each bucket: what is used, whether it fits, and its
--- state as it is now in x, y, z.
-local used, fits, xs, ys, zs = {}, {}, {}, {}, {}
-local horizons, allowed = {}, true
+-- Reads, and decides.  Of each bucket: what is used, whether it fits, its state
+-- as it is now in x, y, z, and whether that was dated after now.
+local used, fits, xs, ys, zs, aheads = {}, {}, {}, {}, {}, {}
+local words, horizons, allowed = {}, {}, true
 local at, i = 4, 0
 for k, key in ipairs(KEYS) do
   local count = ARGV[at] + 0
@@ -180,38 +188,34 @@ for k, key in ipairs(KEYS) do
         elseif units == 0 or start + c <= now then
           from, to, units = up, up + c, 0
         else
-          from, to = start, start + c
+          from, to = math.min(start, up), math.min(start, up) + c
         end
-        if units == 0 or start < from then
-          xs[i], ys[i], zs[i] = from, 0, to
-        elseif start > up then
-          xs[i], ys[i], zs[i] = start, units, start + to - from
-        else
-          xs[i], ys[i], zs[i] = start, units, to
-        end
-        used[i] = ys[i]
+        if start < from then units = 0 end
+        aheads[i] = units > 0 and (start >= to or kind == '1' and start > up)
+        if units == 0 or aheads[i] then start = from end
+        xs[i], ys[i], zs[i], used[i] = start, units, to, units
       end
     elseif kind == 't' or kind == 'u' then
       c = c + 0
       local from = now - now % c
-      local start, current, previous, inside = from, 0, 0, from + c - now
+      local start, current, previous = from, 0, 0
       if text then
         start, current, previous = match(text, '^(%d+):(%d+):(%d+)$')
         good = start ~= nil
       end
       if good then
-        start, current, previous = start + 0, current + 0, previous + 0
-        if start > up and current + previous > 0 then
-          inside = c
-        elseif from - start > c then
-          start, current, previous = from, 0, 0
-        elseif from > start then
-          start, current, previous = from, 0, current
-        else
-          start = from
+        local age = from - start
+        current, previous = current + 0, previous + 0
+        aheads[i] = age <= -c and current + previous > 0
+        if aheads[i] then
+          current, previous = math.min(current + previous, 4e9), 0
+        elseif age > c then
+          current, previous = 0, 0
+        elseif age > 0 then
+          current, previous = 0, current
         end
-        xs[i], ys[i], zs[i] = start, current, previous
-        used[i] = weight(previous, inside, c, kind == 'u') + current
+        xs[i], ys[i], zs[i] = from, current, previous
+        used[i] = weight(previous, from + c - now, c, kind == 'u') + current
       end
     elseif kind == 'l' then
       local log = read_log(text, c + 0, ARGV[at + 6] + 0)
@@ -226,27 +230,22 @@ for k, key in ipairs(KEYS) do
         elseif log.sum <= room then
           more = cost
         end
-        xs[i], ys[i], used[i] = log, more, log.sum
-        word = log.sum .. ':0:0:0:0'
-        if log.sum + more > 0 and room >= 0 then
-          word = format('%d:%d:%d:%d:%d', log.sum, left_at(log, 0, 0),
-            left_at(log, room, 0), left_at(log, 0, more),
-            left_at(log, room, more))
-        elseif log.sum + more > 0 then
-          word = format('%d:%d:0:%d:0', log.sum, left_at(log, 0, 0),
-            left_at(log, 0, more))
-        end
+        xs[i], ys[i], used[i], aheads[i] = log, more, log.sum, log.ahead
+        local capacity = ARGV[at + 7] + 0
+        word = log.sum .. waits(log, 0, room, capacity)
+        word = word .. waits(log, more, room, capacity)
       end
     elseif kind == 's' then
       c = c + 0
-      local last, level = now - now % c, 0
+      local last, level, highest = now - now % c, 0, ARGV[at + 6] + 0
       if text then
         good = match(text, '^%d+$') ~= nil
         if good and text + 0 > last then
-          level = math.min(floor((text - last - 1) / c) + 1, ARGV[at + 6] + 0)
+          level = floor((text - last - 1) / c) + 1
         end
       end
-      xs[i], used[i] = last, level
+      xs[i], used[i] = last, math.min(level, highest)
+      aheads[i] = level > highest
     else
       local h, l = s, n
       if text then
@@ -255,6 +254,9 @@ for k, key in ipairs(KEYS) do
         if good and (h - s) * 1e9 + l - n < 0 then h, l = s, n end
       end
       if good then
+        local top, rest = after(s, n, ARGV[at + 7], ARGV[at + 8])
+        aheads[i] = (h - top) * 1e9 + l - rest > 0
+        if aheads[i] then h, l = top, rest end
         xs[i], ys[i] = h, l
         fits[i] = (h + cost - s - c) * 1e9 + l + ceiling - n - ARGV[at + 6] <= 0
       end
@@ -265,75 +267,74 @@ for k, key in ipairs(KEYS) do
     end
     if kind ~= 'g' then fits[i] = used[i] + cost <= ceiling end
     if ARGV[at + 1] == '1' and not fits[i] then allowed = false end
-    reply = reply .. ' ' .. word
-    at = at + 7
+    words[i] = word
+    at = at + 9
   end
 end
 
--- What bucket `i` becomes when it is charged: its text and the second up to
--- which it counts; false if it is to be forgotten, nil if it stays as it is.
-local function written(i, at)
-  local kind, when = ARGV[at], ARGV[at + 2]
-  if when == '0' then return nil end
-  if operation == 'charge' and not (fits[i] and (allowed or when == '2')) then
-    return nil
-  end
+-- Charges bucket `i`, or gives back to it, and tells whether it is not empty
+-- then; nil if it stays as it is.
+local function changed(i, at)
+  local kind, when, more = ARGV[at], ARGV[at + 2], ARGV[at + 3] + 0
+  if when == '0' or operation == 'charge' and not
+    (fits[i] and (when == '2' or when == '1' and allowed)) then return nil end
   if kind == 'g' then
     local h, l = xs[i], ys[i]
-    local seconds, nanoseconds = ARGV[at + 3], ARGV[at + 4]
     local top, rest = after(s, n, ARGV[at + 5], ARGV[at + 6])
     if operation == 'refund' then
       if h == s and l == n then return nil end
-      if (h - top) * 1e9 + l - rest > 0 then h, l = top, rest end
-      h, l = h - seconds, l - nanoseconds
+      h, l = h - more, l - ARGV[at + 4]
       if l < 0 then h, l = h - 1, l + 1e9 end
-      if (h - s) * 1e9 + l - n <= 0 then return false end
     else
-      if operation == 'spend' and (h - top) * 1e9 + l - rest >= 0 then
-        return nil
-      end
-      h, l = after(h, l, seconds, nanoseconds)
+      if (h - top) * 1e9 + l - rest >= 0 then return nil end
+      h, l = after(h, l, more, ARGV[at + 4])
       if (h - top) * 1e9 + l - rest > 0 then h, l = top, rest end
     end
-    if h == 0 then return format('%d', l), h end
-    return format('%d%09d', h, l), h
+    xs[i], ys[i] = h, l
+    return (h - s) * 1e9 + l - n > 0
   end
-  local more, c = ARGV[at + 3] + 0, ARGV[at + 5]
   if operation == 'spend' then
     more = math.max(0, math.min(more, ARGV[at + 4] - used[i]))
     if more == 0 then return nil end
   end
   if kind == 'l' then
-    local log = xs[i]
     if ys[i] == 0 then return nil end
-    if log.sum + ys[i] == 0 then return false end
-    return changed_log(log, ys[i]), math.ceil((log.next + c) / 1e6)
+    return xs[i].sum + ys[i] > 0
+  end
+  if operation ~= 'refund' then
+    used[i], ys[i] = used[i] + more, (ys[i] or 0) + more
+    return true
   end
   if kind == 's' then
-    local level = used[i] + more
-    if operation == 'refund' then
-      if used[i] == 0 then return nil end
-      level = used[i] - more
-    end
-    if level <= 0 then return false end
-    local empty = xs[i] + level * c
-    return format('%d', empty), math.ceil(empty / 1e6)
+    if used[i] == 0 then return nil end
+    used[i] = used[i] - more
+    return used[i] > 0
   end
-  local current, previous = ys[i], kind ~= 't' and kind ~= 'u' and 0 or zs[i]
-  if operation == 'refund' then
-    if current + previous == 0 then return nil end
-    local newest = math.min(more, current)
-    current = current - newest
-    previous = math.max(0, previous - (more - newest))
-    if current + previous == 0 then return false end
-  else
-    current = current + more
+  local tail = kind == 't' or kind == 'u'
+  local current, previous = ys[i], tail and zs[i] or 0
+  if current + previous == 0 then return nil end
+  ys[i] = math.max(0, current - more)
+  previous = math.max(0, previous - math.max(0, more - current))
+  if tail then zs[i] = previous end
+  return ys[i] + previous > 0
+end
+
+-- The text of bucket `i`, and the second up to which it counts.
+local function text_of(i, at)
+  local kind, c = ARGV[at], ARGV[at + 5]
+  local x, y, z = xs[i], ys[i], zs[i]
+  if kind == 'g' then
+    return x == 0 and format('%d', y) or format('%d%09d', x, y), x
+  end
+  if kind == 'l' then return changed_log(x, y), math.ceil((up + c) / 1e6) end
+  if kind == 's' then
+    x = x + used[i] * c
+    return format('%d', x), math.ceil(x / 1e6)
   end
   if kind == 't' or kind == 'u' then
-    return format('%d:%d:%d', xs[i], current, previous),
-      math.ceil((xs[i] + 2 * c) / 1e6)
+    return format('%d:%d:%d', x, y, z), math.ceil((x + 2 * c) / 1e6)
   end
-  return format('%d:%d', xs[i], current), math.ceil(zs[i] / 1e6)
+  return format('%d:%d', x, y), math.ceil(z / 1e6)
 end
 
 -- As in decide.lua.
@@ -343,7 +344,9 @@ local function prune(key)
     local field = all[f]
     if field ~= ':' and not string.find(field, '!', 1, true) then
       local h, l = pair_of(all[f + 1])
-      if h and (h - s) * 1e9 + l - n <= 0 then call('HDEL', key, field) end
+      if h and (h + linger - s) * 1e9 + l - n <= 0 then
+        call('HDEL', key, field)
+      end
     end
   end
 end
@@ -357,32 +360,41 @@ for k, key in ipairs(KEYS) do
   at = at + count + 1
   for j = 1, count do
     i = i + 1
-    local text, second = written(i, at)
-    if text then
+    local change = changed(i, at)
+    if change ~= nil then
+      flag = '+'
+    elseif aheads[i] and ARGV[at + 2] ~= '0' then
+      change = true
+      if ARGV[at] == 'l' then ys[i] = 0 end
+    end
+    if change then
+      local text, second = text_of(i, at)
       set[#set + 1] = ARGV[fields + j]
       set[#set + 1] = text
       if second > latest then latest = second end
-    elseif text == false then
+    elseif change == false then
       gone[#gone + 1] = ARGV[fields + j]
     end
-    at = at + 7
+    at = at + 9
   end
   if #set > 0 then
-    flag = '+'
     local horizon = horizons[k]
-    if latest + 2 > horizon then
+    local is_due = latest + 2 > horizon
+    if is_due then
       if horizon > 0 and call('HLEN', key) > count + 1 then prune(key) end
       horizon = 2 * latest - s + linger
-      call('HSET', key, ':', horizon, unpack(set))
-      call('EXPIRE', key, horizon - s)
-    else
-      call('HSET', key, unpack(set))
+      set[#set + 1] = ':'
+      set[#set + 1] = horizon
     end
+    -- unpack() has room for 8000 values.
+    for first = 1, #set, 4000 do
+      call('HSET', key, unpack(set, first, math.min(first + 3999, #set)))
+    end
+    if is_due then call('EXPIRE', key, horizon - s) end
   end
   if #gone > 0 then
-    flag = '+'
     call('HDEL', key, unpack(gone))
     if call('HLEN', key) == 1 then call('DEL', key) end  -- only ":" is left
   end
 end
-return flag .. ' ' .. reply
+return flag .. ' ' .. reply .. ' ' .. table.concat(words, ' ')

@@ -55,14 +55,13 @@ Task::Step DecideTask::start() {
 Task::Step DecideTask::decide_group() {
   if (group_ == groups_.size()) return denied_ ? give_back() : finish();
   const Group& group = groups_[group_];
-  const bool look = denied_ && !is_independent(group);
-  return send(look ? Operation::kPeek : operation_, levels_of(group),
-              group.slot);
+  return send(operation_, levels_of(group), group.slot);
 }
 
 Task::Step DecideTask::send(Operation operation, LevelSet levels,
                             std::int32_t slot) {
   plan_->operation = operation;
+  plan_->denied = denied_;
   Status status = call_.encode(*plan_, levels, settings_.prefix, now_);
   plan_->operation = operation_;
   if (!status.ok()) return fail(std::move(status), true);
@@ -83,7 +82,15 @@ Joinable DecideTask::joinable() const {
 
 Task::Step DecideTask::answered(Outcome outcome) {
   if (outcome.trouble != Trouble::kNone) return retry(outcome);
-  return refunding_ ? give_back() : decided(*outcome.reply);
+  return refunding_ ? give_back() : decided();
+}
+
+// The levels' debts are kept as they are read.
+bool DecideTask::accepts(const redisReply& reply) {
+  if (refunding_) return true;
+  return Call::read_reply(reply, plan_, levels_of(groups_[group_]), &charged_,
+                          &usages_)
+      .ok();
 }
 
 // Whether the levels of `group`, with the debts that were read, let the request
@@ -91,29 +98,16 @@ Task::Step DecideTask::answered(Outcome outcome) {
 bool DecideTask::denies(const Group& group) const {
   for (const std::uint32_t i : levels_of(group)) {
     const Level& level = plan_->levels[i];
-    if (level.limit->mode != Mode::kShadow && !fits(level)) return true;
+    if (counts(level.mode) && !fits(level)) return true;
   }
   return false;
 }
 
-bool DecideTask::is_independent(const Group& group) const {
-  const LevelSet levels = levels_of(group);
-  return std::any_of(levels.begin(), levels.end(), [this](std::uint32_t i) {
-    return plan_->levels[i].limit->charge == Charge::kIndependent;
-  });
-}
-
-Task::Step DecideTask::decided(const redisReply& reply) {
+Task::Step DecideTask::decided() {
   Group& group = groups_[group_++];
-  const bool looked = denied_ && !is_independent(group);
-  bool charged = false;
-  Status status =
-      Call::read_reply(reply, plan_, levels_of(group), &charged, &usages_);
-  if (!status.ok()) return fail(std::move(status), true);
   if (operation_ == Operation::kAuthorize) {
-    const bool denied = denies(group);
-    group.charged = charged && !denied && !looked;
-    denied_ |= denied;
+    denied_ |= denies(group);
+    group.charged = charged_ && !denied_;
   }
   return decide_group();
 }
@@ -164,7 +158,7 @@ Task::Step DecideTask::retry(const Outcome& outcome) {
   if (const auto again = retry_.after(outcome)) return *again;
   // Nothing more may be sent when the deadline has passed.
   return fail(retry_.failure(outcome, settings_),
-              outcome.trouble != Trouble::kTimeout);
+              !is_out_of_time(outcome.trouble));
 }
 
 }  // namespace limitree::redis

@@ -2,10 +2,10 @@
 //
 // In a cluster the levels of a plan may lie in several slots.  Then each slot
 // is charged by a call of its own, one after the other; when one of them
-// denies, those after it are only looked at and those before it get back what
-// they were charged, levels with `charge: independent` excepted.  So the
-// admitted total never exceeds a limit: what was charged for a moment can deny
-// another request, but not admit one.
+// denies, those after it are not charged and those before it get back what they
+// were charged, levels with `charge: independent` excepted.  So the admitted
+// total never exceeds a limit: what was charged for a moment can deny another
+// request, but not admit one.
 
 #ifndef LIMITREE_STORE_REDIS_DECIDE_TASK_HPP
 #define LIMITREE_STORE_REDIS_DECIDE_TASK_HPP
@@ -32,6 +32,7 @@ class DecideTask final : public Task {
              const Now& now);
 
   Step start() override;
+  bool accepts(const redisReply& reply) override;
   Step answered(Outcome outcome) override;
   Step resumed() override { return {Step::Kind::kSend}; }
   std::string_view bytes() const override { return bytes_; }
@@ -53,9 +54,8 @@ class DecideTask final : public Task {
   void group_levels();
   LevelSet levels_of(const Group& group) const;
   bool denies(const Group& group) const;
-  bool is_independent(const Group& group) const;
   Step decide_group();
-  Step decided(const redisReply& reply);
+  Step decided();
   Step give_back();
   Step send(Operation operation, LevelSet levels, std::int32_t slot);
   Step retry(const Outcome& outcome);
@@ -72,6 +72,7 @@ class DecideTask final : public Task {
   InlineVector<std::uint32_t, 6> order_;  // levels, group after group
   InlineVector<Group, 1> groups_;
   std::size_t group_ = 0;                    // the one under way
+  bool charged_ = false;                     // by the call under way
   bool denied_ = false;                      // by one of the groups so far
   bool refunding_ = false;                   // the call under way gives back
   InlineVector<std::uint32_t, 6> refunded_;  // its levels

@@ -8,12 +8,16 @@ namespace limitree::redis {
 
 namespace {
 
-bool is_pattern(const Segment& segment) {
-  return segment.kind == Segment::Kind::kPattern;
-}
+// Up to so many levels are compared with each other, more are sorted.
+constexpr std::size_t kFew = 24;
 
-bool is_same(const Segment& a, const Segment& b) {
-  return a.text == b.text && is_pattern(a) == is_pattern(b);
+// 0: they are the same.
+int compare_families(const Plan& plan, const Family& a, const Family& b) {
+  if (a.tag != b.tag) return a.tag < b.tag ? -1 : 1;
+  if (a.first == b.first && a.depth == b.depth) return 0;
+  const Segment* const segments = plan.segments.data();
+  return compare_names({segments + a.first, a.depth},
+                       {segments + b.first, b.depth});
 }
 
 }  // namespace
@@ -29,14 +33,6 @@ Family family_of(const Plan& plan, const Level& level) {
   // What belongs to no caller goes by the root.
   if (family.tag == 0) family.tag = family.depth = 1;
   return family;
-}
-
-bool same_family(const Plan& plan, const Family& a, const Family& b) {
-  if (a.depth != b.depth || a.tag != b.tag) return false;
-  const Segment* const segments = plan.segments.data();
-  return a.first == b.first ||
-         std::equal(segments + a.first, segments + a.first + a.depth,
-                    segments + b.first, is_same);
 }
 
 void append_key(const Plan& plan, const Family& family, std::string_view prefix,
@@ -61,22 +57,73 @@ void append_field(const Plan& plan, const Family& family, const Level& level,
 
 Families::Families(const Plan& plan, LevelSet levels) {
   InlineVector<std::uint32_t, 8> member_of;
+  if (levels.size() <= kFew) {
+    compare_each(plan, levels, &member_of);
+  } else {
+    compare_sorted(plan, levels, &member_of);
+  }
+  InlineVector<std::uint32_t, 4> next;  // a member's next place in levels_
+  std::uint32_t before = 0;
+  for (const Member& member : members_) {
+    next.push_back(before);
+    before += member.levels;
+  }
+  levels_.resize(levels.size());
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    levels_[next[member_of[i]]++] = levels[i];
+  }
+}
+
+void Families::compare_each(const Plan& plan, LevelSet levels,
+                            Members* member_of) {
   for (const std::uint32_t level : levels) {
     const Family family = family_of(plan, plan.levels[level]);
     // Mostly the last one.
     std::size_t at = members_.size();
-    while (at > 0 && !same_family(plan, members_[at - 1].family, family)) --at;
+    while (at > 0 &&
+           compare_families(plan, members_[at - 1].family, family) != 0) {
+      --at;
+    }
     if (at == 0) {
       members_.push_back({family, 0});
       at = members_.size();
     }
     ++members_[at - 1].levels;
-    member_of.push_back(static_cast<std::uint32_t>(at - 1));
+    member_of->push_back(static_cast<std::uint32_t>(at - 1));
   }
-  for (std::uint32_t member = 0; member < members_.size(); ++member) {
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-      if (member_of[i] == member) levels_.push_back(levels[i]);
+}
+
+void Families::compare_sorted(const Plan& plan, LevelSet levels,
+                              Members* member_of) {
+  InlineVector<Family, kFew> families;
+  InlineVector<std::uint32_t, kFew> order;
+  for (const std::uint32_t level : levels) {
+    order.push_back(static_cast<std::uint32_t>(families.size()));
+    families.push_back(family_of(plan, plan.levels[level]));
+  }
+  const auto compare = [&](std::uint32_t a, std::uint32_t b) {
+    return compare_families(plan, families[a], families[b]);
+  };
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const int found = compare(a, b);
+    return found != 0 ? found < 0 : a < b;
+  });
+  // First the place of the first level of its family, then the family's.
+  member_of->resize(order.size());
+  std::uint32_t first = order[0];
+  for (const std::uint32_t i : order) {
+    if (compare(first, i) != 0) first = i;
+    (*member_of)[i] = first;
+  }
+  for (std::uint32_t i = 0; i < member_of->size(); ++i) {
+    std::uint32_t& member = (*member_of)[i];
+    if (member == i) {
+      member = static_cast<std::uint32_t>(members_.size());
+      members_.push_back({families[i], 0});
+    } else {
+      member = (*member_of)[member];
     }
+    ++members_[member].levels;
   }
 }
 

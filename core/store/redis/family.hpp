@@ -23,7 +23,6 @@ struct Family {
 };
 
 Family family_of(const Plan& plan, const Level& level);
-bool same_family(const Plan& plan, const Family& a, const Family& b);
 
 void append_key(const Plan& plan, const Family& family, std::string_view prefix,
                 std::string* out);
@@ -39,12 +38,19 @@ class Families {
     std::uint32_t levels;  // so many of them, one after the other
   };
 
+  // REQUIRES: `levels` is not empty.
   Families(const Plan& plan, LevelSet levels);
 
   const InlineVector<Member, 4>& members() const { return members_; }
   const InlineVector<std::uint32_t, 8>& levels() const { return levels_; }
 
  private:
+  // Of each of some levels, its index in members_.
+  using Members = InlineVector<std::uint32_t, 8>;
+
+  void compare_each(const Plan& plan, LevelSet levels, Members* member_of);
+  void compare_sorted(const Plan& plan, LevelSet levels, Members* member_of);
+
   InlineVector<Member, 4> members_;        // each family once
   InlineVector<std::uint32_t, 8> levels_;  // indices into plan.levels
 };

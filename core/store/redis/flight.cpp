@@ -15,6 +15,10 @@ namespace {
 // More of them could not be answered within a usual deadline.
 constexpr std::size_t kMaxInFlight = 16384;
 
+// How often it wants to run while anything is under way, and how late that may
+// be before it is taken for time in which the process could not run.
+constexpr Duration kBeat = std::chrono::milliseconds(10);
+
 }  // namespace
 
 // ---- queues and pools ------------------------------------------------------
@@ -70,7 +74,7 @@ void Flight::free_job(Job* job) {
 Flight::Link* Flight::link_of(Node* node) {
   std::unique_ptr<Link>& link = links_[node];
   if (link == nullptr) {
-    link = std::make_unique<Link>(node, settings_, traffic_, this);
+    link = std::make_unique<Link>(node, settings_, this);
   }
   // Completes what was on its way there.
   if (std::exchange(link->drops, node->drops()) != node->drops()) {
@@ -81,19 +85,30 @@ Flight::Link* Flight::link_of(Node* node) {
 
 // ---- one run ---------------------------------------------------------------
 
-void Flight::read() {
-  now_ = std::chrono::steady_clock::now();
-  std::array<void*, 64> owners;
-  const std::size_t count = poller_->poll(owners);
-  for (std::size_t i = 0; i < count; ++i) {
-    auto* const link = static_cast<Link*>(owners[i]);
-    link->line.run(now_);
-    touch(link);
-  }
+void Flight::begin_run() {
+  real_now_ = std::chrono::steady_clock::now();
+  const bool late = timer_ < real_now_ && real_now_ - timer_ > kBeat;
+  if (late) lost_ += real_now_ - timer_;
+  now_ = real_now_ - lost_;
 }
 
-void Flight::add(std::unique_ptr<AsyncTask> task, Monotonic deadline) {
-  Job* const job = new_job(task->task(), deadline);
+// All that has come is read before anything may expire.
+void Flight::read() {
+  begin_run();
+  std::array<void*, 64> owners;
+  std::size_t count = 0;
+  do {
+    count = poller_->poll(owners);
+    for (std::size_t i = 0; i < count; ++i) {
+      auto* const link = static_cast<Link*>(owners[i]);
+      link->line.run(now_);
+      touch(link);
+    }
+  } while (count == owners.size());
+}
+
+void Flight::add(std::unique_ptr<AsyncTask> task, Duration time) {
+  Job* const job = new_job(task->task(), now_ + time);
   task->job_ = job;
   job->owner = std::move(task);
   proceed(job, job->task->start());
@@ -148,14 +163,13 @@ void Flight::send(Job* job) {
 void Flight::send_to(Job* job, Node* node) {
   job->link = link_of(node);
   job->sent_at = now_;
-  if (!node->health().may_try(now_)) {
+  if (!node->health().may_try(real_now_)) {
     return fail(job, Trouble::kBackoff, "not tried, the last attempts failed");
   }
   Line& line = job->link->line;
   const bool usable = line.prepare(now_, false);
   touch(job->link);
   if (!usable) {
-    node->health().failed(now_);
     return fail(job, Trouble::kBackoff, "answers are overdue");
   }
   if (line.in_flight() >= kMaxInFlight) {
@@ -181,12 +195,14 @@ void Flight::settle(Job* job) {
     if (is_stale(job->outcome) && !std::exchange(job->fresh, true)) {
       return send_to(job, node);
     }
-    report(job->outcome, now_ - job->sent_at, now_, &node->health(), traffic_);
+    show_reply(job->task, &job->outcome);
+    report(job->outcome, now_ - job->sent_at, real_now_, &node->health(),
+           traffic_);
     learnt = router_->learn(node, job->task->target(), job->outcome);
     if (job->owner != nullptr) check(node);
   }
   if (learnt && job->outcome.fate == Outcome::Fate::kNotSent &&
-      job->outcome.trouble != Trouble::kTimeout && job->routes++ < kMaxRoutes) {
+      !is_out_of_time(job->outcome.trouble) && job->routes++ < kMaxRoutes) {
     return send(job);
   }
   proceed(job, job->task->answered(std::move(job->outcome)));
@@ -248,7 +264,8 @@ void Flight::expire(Job* job) {
     Outcome outcome = give_up(job);
     if (job->link != nullptr && !pausing) {
       Node* const node = job->link->node;
-      report(outcome, now_ - job->sent_at, now_, &node->health(), traffic_);
+      report(outcome, now_ - job->sent_at, real_now_, &node->health(),
+             traffic_);
       router_->learn(node, job->task->target(), outcome);
     }
     job->task->answered(std::move(outcome));
@@ -258,11 +275,9 @@ void Flight::expire(Job* job) {
 
 // Takes the job from where it waits for an answer.
 Outcome Flight::give_up(Job* job) {
-  bool sent = false;
   switch (job->state) {
     case Job::State::kSent:
-      sent = job->link->line.abandon(job);
-      break;
+      return job->link->line.expired(job->link->line.abandon(job), now_);
     case Job::State::kRouteless:
       routeless_.remove(job);
       break;
@@ -273,12 +288,14 @@ Outcome Flight::give_up(Job* job) {
     case Job::State::kFree:
       break;
   }
-  return timed_out(sent);
+  return timed_out(false);
 }
 
 void Flight::set_timer() {
-  const Monotonic next = std::min(deadlines_.next(), soon_.next());
-  if (timer_ <= now_) timer_ = Monotonic::max();  // it has gone off
+  if (timer_ <= real_now_) timer_ = Monotonic::max();  // it has gone off
+  if (deadlines_.first() == nullptr) return;
+  const Monotonic next =
+      std::min({deadlines_.next(), soon_.next(), now_ + kBeat}) + lost_;
   if (next >= timer_) return;
   timer_ = next;
   poller_->set_timer(next);
@@ -339,8 +356,8 @@ void Flight::watch(Link* link) {
 // ---- checks ----------------------------------------------------------------
 
 void Flight::check(Node* node) {
-  const Router::Check due = router_->check_due(node, now_);
-  if (due.node == nullptr || !due.node->health().may_try(now_)) return;
+  const Router::Check due = router_->check_due(node, real_now_);
+  if (due.node == nullptr || !due.node->health().may_try(real_now_)) return;
   Link* const link = link_of(due.node);
   if (link->check.due || !link->line.prepare(now_, false)) return;
   link->check.due = true;
@@ -353,9 +370,11 @@ void Flight::checked() {
   for (Check* const check : std::exchange(checked_, {})) {
     check->due = false;
     const Outcome outcome = std::move(check->outcome);
-    Health& health = check->node->health();
-    if (is_outage(outcome.trouble)) health.failed(now_);
-    if (outcome.trouble == Trouble::kNone) health.succeeded();
+    if (outcome.fate == Outcome::Fate::kAnswered) {
+      Health& health = check->node->health();
+      is_outage(outcome.trouble) ? health.failed(real_now_)
+                                 : health.succeeded();
+    }
     router_->checked(check->node, outcome);
   }
 }

@@ -1,5 +1,10 @@
 // What a Loop has under way: the tasks, the connections, the timers.
 //
+// Its time is that in which it could run.  While anything is under way it wants
+// to run every few milliseconds; what a run comes late, because the host was
+// busy or the machine had no processor to give, does not count against a
+// deadline or a server.
+//
 // Not for several threads at once; the Loop sees to that.
 
 #ifndef LIMITREE_STORE_REDIS_FLIGHT_HPP
@@ -31,7 +36,7 @@ class Flight {
   // One run: read() first, then add() what is new, then work(), which appends
   // what has finished.
   void read();
-  void add(std::unique_ptr<AsyncTask> task, Monotonic deadline);
+  void add(std::unique_ptr<AsyncTask> task, Duration time);
   void work(Tasks* finished);
 
   // Whether the task was under way; the next work() hands it back.
@@ -56,6 +61,7 @@ class Flight {
     Job* last = nullptr;
   };
 
+  void begin_run();
   Job* new_job(Task* task, Monotonic deadline);
   void free_job(Job* job);
   Link* link_of(Node* node);
@@ -89,7 +95,9 @@ class Flight {
   Traffic* const traffic_;
   Poller* const poller_;
 
-  Monotonic now_{};
+  Monotonic real_now_{};                    // of the present run
+  Duration lost_{};                         // between runs, in all
+  Monotonic now_{};                         // real_now_ - lost_
   std::vector<std::unique_ptr<Job>> jobs_;  // never fewer
   std::vector<Job*> free_;
   std::unordered_map<Node*, std::unique_ptr<Link>> links_;
@@ -101,7 +109,7 @@ class Flight {
   Job* discovery_ = nullptr;
   Timers<Job> deadlines_;  // of tasks
   Timers<Job> soon_;       // ends of pauses, and of attempts of a discovery
-  Monotonic timer_ = Monotonic::max();  // as set in poller_
+  Monotonic timer_ = Monotonic::max();  // as set in poller_; real
   Tasks finished_;
 };
 

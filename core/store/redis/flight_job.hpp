@@ -67,10 +67,8 @@ struct Flight::Check final : Command {
 };
 
 struct Flight::Link {
-  Link(Node* of, const Settings& settings, Traffic* traffic, Flight* flight)
-      : node(of),
-        check(flight),
-        line(of->endpoint(), settings, of->login(), traffic) {
+  Link(Node* of, const Settings& settings, Flight* flight)
+      : node(of), check(flight), line(of->server(), settings) {
     check.node = of;
   }
 

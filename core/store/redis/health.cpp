@@ -73,6 +73,20 @@ void Health::failed(Monotonic now) {
   next_try_.store((ns + wait) & ~kTrying, std::memory_order_relaxed);
 }
 
+void Health::silent(Monotonic now) {
+  std::int32_t failures = failures_.load(std::memory_order_relaxed);
+  while (failures < kFailuresToOpen - 1 &&
+         !failures_.compare_exchange_weak(failures, kFailuresToOpen - 1,
+                                          std::memory_order_relaxed)) {
+  }
+  failed(now);
+}
+
+void Health::let_try(Monotonic now) {
+  if (!open()) return;
+  next_try_.store(ns_of(now) & ~kTrying, std::memory_order_relaxed);
+}
+
 bool Health::open() const {
   return failures_.load(std::memory_order_relaxed) >= kFailuresToOpen;
 }

@@ -1,11 +1,16 @@
 // Whether it is worth trying a server now: a circuit breaker, and the waits
 // between attempts to connect.
 //
-// After kFailuresToOpen failures in a row the circuit is open: attempts are
-// refused until a wait has passed, then one is let through.  Waits double from
-// kFirstWait to kLongestWait, each drawn at random from zero to that ("full
-// jitter": Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
-// 2015).
+// The circuit opens on what the server did, never on how many calls failed: a
+// pause of this process fails many at once, and says nothing of the server.
+// Either it was silent for too long although it was asked, or it said or showed
+// kFailuresToOpen times in a row that it cannot serve: a connection that it
+// refused or broke, an answer such as LOADING.
+//
+// While the circuit is open attempts are refused until a wait has passed, then
+// one is let through.  Waits double from kFirstWait to kLongestWait, each drawn
+// at random from zero to that ("full jitter": Brooker, "Exponential Backoff And
+// Jitter", AWS Architecture Blog, 2015).
 //
 // May be used from several threads at once.
 
@@ -35,6 +40,13 @@ class Health {
 
   void succeeded();
   void failed(Monotonic now);
+
+  // Nothing has come for too long: opens the circuit at once.
+  void silent(Monotonic now);
+
+  // Nothing is known against the server any more, or the one who tried has
+  // found out nothing: the next caller may try at once.
+  void let_try(Monotonic now);
 
   bool open() const;
   // When the next attempt will be let through; in the past if not open.

@@ -79,7 +79,7 @@ void Joint::complete(Outcome outcome) noexcept {
   redisReply& reply = *outcome.reply;
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements != commands_.size()) {
     return complete_all(made([] {
-      return Outcome::lost(Outcome::Fate::kUnknown, Trouble::kProtocol,
+      return Outcome::lost(Outcome::Fate::kUnknown, Trouble::kNoDecision,
                            "a reply of more or fewer parts than asked for");
     }));
   }

@@ -3,40 +3,74 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
+
+#include "store/redis/drive.hpp"
+#include "store/redis/patience.hpp"
 
 namespace limitree::redis {
 
-Line::Line(const Endpoint& endpoint, const Settings& settings,
-           const Login& login, Traffic* traffic)
-    : endpoint_(endpoint),
-      settings_(settings),
-      login_(login),
-      traffic_(traffic) {}
+namespace {
+
+// What is told to a server's health is told in the time of all.
+Monotonic real_now() { return std::chrono::steady_clock::now(); }
+
+}  // namespace
+
+Line::Line(const Server& server, const Settings& settings)
+    : server_(server), settings_(settings) {}
 
 Duration Line::silence(Monotonic now) const {
-  return ready() && in_flight() > 0 ? now - heard_ : Duration::zero();
+  if (!open() || (ready() && in_flight() == 0)) return Duration::zero();
+  const Duration silent = now - heard_;
+  const bool unread =
+      silent > patience() &&
+      wait_for(connection_->fd(), !ready() && wants_write(), Monotonic{});
+  return unread ? Duration::zero() : silent;
 }
 
-bool Line::given_up(Monotonic now) const {
-  return ready() ? silence(now) > std::max(kLongestSilence, patience())
-                 : now - heard_ > kLongestConnecting;
+// Why; null if it is not.
+const char* Line::given_up(Monotonic now) const {
+  const Duration silent = silence(now);
+  if (ready()) {
+    return silent > std::max(kLongestSilence, patience()) ? "no answer"
+                                                          : nullptr;
+  }
+  const bool lookup = connection_->looks_up();
+  const Duration longest = lookup ? kLongestLookup : settings_.connect_timeout;
+  return silent > longest ? connection_->waits_for() : nullptr;
+}
+
+bool Line::overdue(Monotonic now) {
+  if (silence(now) <= patience()) return false;
+  server_.health->silent(real_now());
+  return true;
+}
+
+Outcome Line::expired(bool sent, Monotonic now) {
+  const bool silent = overdue(now);
+  if (!sent && ready() && !silent) return came_late();
+  return timed_out(sent, connection_ ? connection_->waits_for() : "");
 }
 
 void Line::connect(Monotonic now) {
   ++generation_;
   was_ready_ = false;
+  told_end_ = false;
   heard_ = now;
   let_go_if_closed();
-  connection_.emplace(endpoint_, settings_, login_);
+  connection_.emplace(server_.endpoint, settings_, server_.login);
+  steps_ = connection_->steps();
 }
 
 bool Line::prepare(Monotonic now, bool alone) {
   if (open() && alone && (in_flight() > 0 || !ready())) run(now);
-  if (open() && given_up(now)) {
-    close(Trouble::kTimeout, ready() ? "no answer" : "no connection");
+  if (open()) {
+    const char* const why = given_up(now);
+    if (why != nullptr) close(Trouble::kTimeout, why);
   }
   if (!open()) connect(now);
-  return silence(now) <= patience();
+  return !overdue(now);
 }
 
 void Line::push(Command* command, bool asking, Monotonic now) {
@@ -52,28 +86,44 @@ void Line::flush() {
   let_go_if_closed();
 }
 
-void Line::run(Monotonic now, std::string_view taken) {
+void Line::run(Monotonic now) {
   const std::size_t before = in_flight();
-  connection_->run(taken);
+  connection_->run();
   let_go_if_closed();
-  if (in_flight() < before) heard_ = now;
-  if (was_ready_ || !ready()) return;
+  if (in_flight() < before) heed(now);
+  if (was_ready_) return;
+  if (connection_->steps() != steps_) heed(now);
+  steps_ = connection_->steps();
+  if (!ready()) return;
   was_ready_ = true;
   heard_ = now;
-  traffic_->connects.fetch_add(1, std::memory_order_relaxed);
+  server_.traffic->connects.fetch_add(1, std::memory_order_relaxed);
+}
+
+// The server has been heard of.  Who was refused because it was silent need not
+// wait until that time is over.
+void Line::heed(Monotonic now) {
+  if (now - heard_ > patience()) server_.health->let_try(real_now());
+  heard_ = now;
 }
 
 // The socket is open as long as a copy of it is: to close it tells nobody.
+//
+// Servers close idle connections, which says nothing against them.
 void Line::let_go_if_closed() {
-  if (open() || read_end_ == nullptr) return;
-  read_end_->hang_up();
+  if (open() || !connection_) return;
+  if (read_end_ != nullptr) read_end_->hang_up();
   read_end_.reset();
+  if (std::exchange(told_end_, true)) return;
+  const Trouble trouble = connection_->trouble();
+  const bool idle =
+      was_ready_ && trouble == Trouble::kLost && !connection_->owed();
+  if (is_outage(trouble) && !idle) server_.health->failed(real_now());
 }
 
 std::shared_ptr<const ReadEnd> Line::read_end() {
   if (read_end_ == nullptr && ready() && open()) {
-    read_end_ = std::make_shared<ReadEnd>(fd(), settings_.timeout,
-                                          settings_.tls_context == nullptr);
+    read_end_ = std::make_shared<ReadEnd>(fd(), Patience::kBeat);
   }
   return read_end_ != nullptr && read_end_->valid() ? read_end_ : nullptr;
 }

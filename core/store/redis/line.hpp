@@ -1,5 +1,8 @@
 // A connection that is made anew when it has been lost or has gone silent.
 //
+// It is the witness in the matter of the server's health: it tells of ends of
+// connections and of silence, once for all commands that suffer by them.
+//
 // Both drivers keep their connections as lines: a Channel of a Node shares one
 // among threads that block, a Loop has one for each node.  Like a Connection it
 // never waits, and is not for several threads at once.
@@ -20,20 +23,28 @@
 
 namespace limitree::redis {
 
+// Whom a line leads to, and who is told what is seen of it.
+struct Server {
+  const Endpoint& endpoint;
+  const Login& login;
+  Health* const health;
+  Traffic* const traffic;
+};
+
 class Line {
  public:
   // Answers overdue for longer than this are not waited for any more.
   static constexpr Duration kLongestSilence = std::chrono::seconds(1);
   // A name server that does not answer costs the resolver five seconds before
   // it asks the next one.
-  static constexpr Duration kLongestConnecting = std::chrono::seconds(6);
+  static constexpr Duration kLongestLookup = std::chrono::seconds(6);
 
   // Connects on first use.  Everything must outlive it.
-  Line(const Endpoint& endpoint, const Settings& settings, const Login& login,
-       Traffic* traffic);
+  Line(const Server& server, const Settings& settings);
 
   // Makes ready for a push(): connects if there is no connection, and gives up
-  // one that has been silent or connecting for too long.
+  // one that has been silent or connecting for too long.  An attempt to connect
+  // goes on whatever becomes of those who wanted it.
   //
   // `alone`: nobody reads from it.  Then answers that came too late for their
   // callers are read now.
@@ -41,12 +52,11 @@ class Line {
   // False: answers are overdue, and no command should join those that wait.
   bool prepare(Monotonic now, bool alone);
 
-  // As those of Connection, with `taken` for bytes that a thread has read from
-  // read_end().  REQUIRES: prepare() has been called.
+  // As those of Connection.  REQUIRES: prepare() has been called.
   void push(Command* command, bool asking, Monotonic now);
   bool abandon(Command* command);
   void flush();
-  void run(Monotonic now, std::string_view taken = {});
+  void run(Monotonic now);
   void close(Trouble trouble, const std::string& detail);
   void abandon_after_fork();
 
@@ -66,25 +76,32 @@ class Line {
   // How many connections have been made: tells one from the next.
   std::uint64_t generation() const { return generation_; }
 
-  // For how long nothing has come though something was due.
+  // For how long nothing has come though something was due.  What has come and
+  // was not read yet is no silence: that is the reader's doing.
   Duration silence(Monotonic now) const;
+
+  // The outcome of a command whose deadline has passed: timed out, or come too
+  // late to be sent.  `sent`: what abandon() returned.
+  Outcome expired(bool sent, Monotonic now);
 
  private:
   // How much silence is nothing unusual.
   Duration patience() const { return 2 * settings_.timeout; }
-  bool given_up(Monotonic now) const;
+  const char* given_up(Monotonic now) const;
+  bool overdue(Monotonic now);
   void connect(Monotonic now);
   void let_go_if_closed();
+  void heed(Monotonic now);
 
-  const Endpoint& endpoint_;
+  const Server& server_;
   const Settings& settings_;
-  const Login& login_;
-  Traffic* const traffic_;
   std::optional<Connection> connection_;
   std::shared_ptr<ReadEnd> read_end_;
   std::uint64_t generation_ = 0;
   bool was_ready_ = false;
-  Monotonic heard_{};  // when the last answer came, or the first wait began
+  bool told_end_ = false;    // the server's health knows of the end
+  std::uint32_t steps_ = 0;  // of the connection, when they were last looked at
+  Monotonic heard_{};        // the last answer or step, or the first wait began
 };
 
 }  // namespace limitree::redis

@@ -27,12 +27,12 @@ int Loop::fd_locked() {
   return poller_->fd();
 }
 
-void Loop::start(std::unique_ptr<AsyncTask> task, Monotonic deadline) {
+void Loop::start(std::unique_ptr<AsyncTask> task, Duration time) {
   {
     const std::lock_guard lock(start_mutex_);
     if (fd_locked() != -1) {
-      started_.push_back({std::move(task), deadline});
-      if (!std::exchange(woken_, true)) poller_->wake();
+      started_.push_back({std::move(task), time});
+      wake_locked();
       return;
     }
     task->status = closed_ ? Status(Code::kCancelled, "the store is closed")
@@ -40,6 +40,16 @@ void Loop::start(std::unique_ptr<AsyncTask> task, Monotonic deadline) {
                                     "no descriptor left for the event loop");
   }
   hand_back({&task, 1});
+}
+
+void Loop::set_wakeups(bool on) {
+  const std::lock_guard lock(start_mutex_);
+  wakes_ = on;
+  if (!started_.empty()) wake_locked();
+}
+
+void Loop::wake_locked() {
+  if (wakes_ && !std::exchange(woken_, true)) poller_->wake();
 }
 
 void Loop::run() {
@@ -72,7 +82,7 @@ void Loop::turn(Flight::Tasks* finished) {
     if (one.cancelled) {
       finished->push_back(std::move(one.task));
     } else {
-      flight_->add(std::move(one.task), one.deadline);
+      flight_->add(std::move(one.task), one.time);
     }
   }
   started.clear();

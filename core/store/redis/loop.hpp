@@ -2,8 +2,9 @@
 // way of one descriptor to watch.
 //
 // It has one connection for each node.  What is started during one turn of the
-// host's loop goes out in one write, and what one run() finished is handed over
-// in one call.
+// host's loop goes out in one write, with the next run(); a host that calls it
+// at the end of such a turn need not come back for that.  What one run()
+// finished is handed over in one call.
 
 #ifndef LIMITREE_STORE_REDIS_LOOP_HPP
 #define LIMITREE_STORE_REDIS_LOOP_HPP
@@ -59,9 +60,13 @@ class Loop {
   // be made.  Another one after fork().  From any thread.
   int fd();
 
-  // Carries the task through to its end, by `deadline` at the latest as far as
-  // run() is called in time.  From any thread.
-  void start(std::unique_ptr<AsyncTask> task, Monotonic deadline);
+  // Carries the task through to its end, within `time` from the next run() on;
+  // what a later run() comes late is added to that.  From any thread.
+  void start(std::unique_ptr<AsyncTask> task, Duration time);
+
+  // Whether start() makes the descriptor readable, as it does at first.  If
+  // not, whoever starts a task calls run() before the host waits again.
+  void set_wakeups(bool on);
 
   // Nobody wants the answer any more: it is dropped when it comes, and the
   // task handed back as kCancelled.
@@ -85,11 +90,12 @@ class Loop {
  private:
   struct Started {
     std::unique_ptr<AsyncTask> task;
-    Monotonic deadline;
+    Duration time;
     bool cancelled = false;
   };
 
   int fd_locked();
+  void wake_locked();
   void turn(std::vector<std::unique_ptr<AsyncTask>>* finished);
   void hand_back(std::span<std::unique_ptr<AsyncTask>> tasks);
 
@@ -108,6 +114,7 @@ class Loop {
   std::mutex start_mutex_;
   std::unique_ptr<Poller> poller_;  // goes only when both mutexes are held
   std::vector<Started> started_;
+  bool wakes_ = true;
   bool woken_ = false;  // the descriptor is readable for started_ already
   bool closed_ = false;
 };

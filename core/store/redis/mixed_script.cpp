@@ -65,26 +65,61 @@ std::string bounds_of(const Calendar& calendar, Instant now) {
 }
 
 Demand demand_of(const Plan& plan, const Level& level, Instant now) {
-  return {plan.operation, level.cost, ceiling_of(*level.limit, plan.pressure),
-          now};
+  return {plan.operation,
+          level.cost,
+          ceiling_of(*level.limit, plan.pressure),
+          level.limit->rate.capacity,
+          now,
+          plan.wants_growth};
 }
 
-// Two durations, as seconds and nanoseconds each.
-void append_gcra(const Plan& plan, const Level& level, const Demand& demand,
-                 std::string* out) {
-  const Duration interval = level.limit->rate.emission_interval;
+// Three durations, as seconds and nanoseconds each.
+void append_gcra(const Demand& demand, const Limit& limit, std::string* out) {
+  const Duration interval = limit.rate.emission_interval;
   // What is owed beyond the ceiling, under another pressure, is given back
   // from where it is.
-  const std::int64_t most = plan.operation == Operation::kRefund
-                                ? highest_ceiling_of(*level.limit)
+  const std::int64_t most = demand.operation == Operation::kRefund
+                                ? highest_ceiling_of(limit)
                                 : demand.ceiling;
-  const bool never = charges(plan.operation) && level.cost > demand.ceiling;
-  const Duration charge = interval * std::min(level.cost, most);
+  const bool never = charges(demand.operation) && demand.cost > demand.ceiling;
+  const Duration charge = interval * std::min(demand.cost, most);
   append_word(never ? kEndlessSeconds : charge.count() / kSecond, out);
   append_word(charge.count() % kSecond, out);
-  const Duration offset = interval * most;
-  append_word(offset.count() / kSecond, out);
-  append_word(offset.count() % kSecond, out);
+  for (const std::int64_t tokens : {most, highest_ceiling_of(limit)}) {
+    const Duration offset = interval * tokens;
+    append_word(offset.count() / kSecond, out);
+    append_word(offset.count() % kSecond, out);
+  }
+}
+
+// The six numbers that tell of a limit and of what is asked of it.
+void append_numbers(const Demand& demand, const Limit& limit,
+                    std::string* out) {
+  const char kind = kind_of(limit);
+  if (kind == 'g') return append_gcra(demand, limit, out);
+  // A double holds every cost that fits, and what exceeds one that does not.
+  append_word(std::min(demand.cost, 2 * kMaxUnits), out);
+  append_word(demand.ceiling, out);
+  switch (limit.algorithm) {
+    case Algorithm::kLeakyStep:
+      append_word(micros_of(limit.rate.emission_interval), out);
+      append_word(highest_ceiling_of(limit), out);
+      break;
+    case Algorithm::kSlidingLog:
+    case Algorithm::kSlidingWindow:
+      append_word(micros_of(limit.period), out);
+      append_word(micros_of(limit.rules->bucket), out);
+      break;
+    default:
+      if (kind == 'c') {
+        append_word(bounds_of(*limit.rules->calendar, demand.now), out);
+      } else {
+        append_word(micros_of(limit.period), out);
+      }
+      append_word("0", out);
+  }
+  append_word(demand.capacity, out);
+  append_word("0", out);
 }
 
 // Takes decimal numbers, between colons, off the front of a word.
@@ -140,7 +175,7 @@ bool read_fixed(const Demand& demand, const Limit& limit, std::string_view word,
   FixedWindow bucket =
       limit.rules->align == Align::kFirst
           ? FixedWindow::from_first(state, limit.period, demand.now)
-          : FixedWindow(state, window_of(limit, demand.now), demand.now);
+          : FixedWindow(state, window_of(limit, demand.now));
   *usage = weigh(demand, &bucket);
   return true;
 }
@@ -168,15 +203,19 @@ bool read_log(const Demand& demand, std::string_view word, Usage* usage) {
   const auto wait = [&] {
     return wait_until(numbers.next_instant(), demand.now);
   };
+  const auto side = [&](std::int64_t units) -> Usage::Side {
+    const Duration empty = wait();
+    const Duration room = wait();
+    const Duration grows = wait();
+    return {units, empty,
+            fits_after(demand, [&](std::int64_t /*most*/) { return room; }),
+            grows};
+  };
   *usage = usage_of(demand, used);
-  usage->left = {used, wait(), wait()};
+  usage->left = side(used);
   const std::int64_t more = units_moved(demand, used);
   usage->changes = more != 0;
-  usage->charged = {used + more, wait(), wait()};
-  if (usage->never) {
-    usage->left.fits_after = kNever;
-    usage->charged.fits_after = kNever;
-  }
+  usage->charged = side(used + more);
   return numbers.all_read();
 }
 
@@ -208,6 +247,16 @@ bool read_one(const Demand& demand, const Limit& limit, std::string_view word,
 
 }  // namespace
 
+char when_charged(const Plan& plan, const Level& level) {
+  if (plan.operation == Operation::kPeek || !is_charged(level.mode) ||
+      level.cost == 0) {
+    return '0';
+  }
+  if (plan.operation != Operation::kAuthorize) return '1';
+  if (level.limit->charge == Charge::kIndependent) return '2';
+  return plan.denied ? '3' : '1';
+}
+
 void append_mixed_level(const Plan& plan, const Level& level, Instant now,
                         std::string* out) {
   const Limit& limit = *level.limit;
@@ -215,38 +264,11 @@ void append_mixed_level(const Plan& plan, const Level& level, Instant now,
   const char kind = kind_of(limit);
   append_word(std::string_view(&kind, 1), out);
   const bool denies =
-      charges(plan.operation) && limit.mode != Mode::kShadow && level.cost > 0;
+      charges(plan.operation) && counts(level.mode) && level.cost > 0;
   append_word(denies ? "1" : "0", out);
-  const bool writes = plan.operation != Operation::kPeek &&
-                      limit.mode != Mode::kCheck && level.cost > 0;
-  append_word(!writes ? "0"
-              : charges(plan.operation) && limit.charge == Charge::kIndependent
-                  ? "2"
-                  : "1",
-              out);
-  if (kind == 'g') return append_gcra(plan, level, demand, out);
-
-  // A double holds every cost that fits, and what exceeds one that does not.
-  append_word(std::min(level.cost, 2 * kMaxUnits), out);
-  append_word(demand.ceiling, out);
-  switch (limit.algorithm) {
-    case Algorithm::kLeakyStep:
-      append_word(micros_of(limit.rate.emission_interval), out);
-      append_word(highest_ceiling_of(limit), out);
-      return;
-    case Algorithm::kSlidingLog:
-    case Algorithm::kSlidingWindow:
-      append_word(micros_of(limit.period), out);
-      append_word(micros_of(limit.rules->bucket), out);
-      return;
-    default:
-      if (kind == 'c') {
-        append_word(bounds_of(*limit.rules->calendar, now), out);
-      } else {
-        append_word(micros_of(limit.period), out);
-      }
-      append_word("0", out);
-  }
+  const char when = when_charged(plan, level);
+  append_word(std::string_view(&when, 1), out);
+  append_numbers(demand, limit, out);
 }
 
 bool read_mixed_level(const Plan& plan, std::string_view word, Instant now,

@@ -21,7 +21,10 @@
 
 namespace limitree::redis {
 
-inline constexpr std::size_t kMixedWordsPerLevel = 7;
+inline constexpr std::size_t kMixedWordsPerLevel = 9;
+
+// The word "when" of either script: see decide.lua.
+char when_charged(const Plan& plan, const Level& level);
 
 // Appends the words of one level, its field's name excepted.  `now` is what
 // this process knows of the time.

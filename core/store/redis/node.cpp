@@ -16,10 +16,11 @@ using Clock = std::chrono::steady_clock;
 
 Node::Node(Endpoint endpoint, const Settings& settings, const Login& login,
            Traffic* traffic)
-    : endpoint_(std::move(endpoint)), login_(login), traffic_(traffic) {
+    : endpoint_(std::move(endpoint)),
+      traffic_(traffic),
+      server_{endpoint_, login, &health_, traffic} {
   for (std::int32_t i = 0; i < settings.connections; ++i) {
-    channels_.push_back(
-        std::make_unique<Channel>(endpoint_, settings, login, traffic));
+    channels_.push_back(std::make_unique<Channel>(server_, settings));
   }
 }
 
@@ -40,38 +41,38 @@ Channel* Node::join(std::uint64_t silent) {
   }
 }
 
-Outcome Node::exchange(std::string_view bytes, bool asking, Monotonic deadline,
-                       const Joinable& joinable) {
-  const Monotonic started = Clock::now();
+Outcome Node::exchange(Task* task, Patience* patience) {
+  const Monotonic started = patience->look(Clock::now());
   // That is the caller's doing, and says nothing of the server.
-  if (started >= deadline) return timed_out(false);
+  if (patience->over()) {
+    traffic_->count(Trouble::kLate);
+    return came_late();
+  }
   if (!health_.may_try(started)) {
     traffic_->count(Trouble::kBackoff);
     return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
                          "not tried, the last attempts failed");
   }
-  Outcome outcome = attempt(bytes, asking, started, deadline, joinable);
-  Monotonic now = Clock::now();
-  if (is_stale(outcome) && now < deadline) {
-    outcome = attempt(bytes, asking, now, deadline, joinable);
-    now = Clock::now();
+  Outcome outcome = attempt(*task, patience);
+  Monotonic now = patience->look(Clock::now());
+  if (is_stale(outcome) && !patience->over()) {
+    outcome = attempt(*task, patience);
+    now = patience->look(Clock::now());
   }
+  show_reply(task, &outcome);
   report(outcome, now - started, now, &health_, traffic_);
   return outcome;
 }
 
-Outcome Node::attempt(std::string_view bytes, bool asking, Monotonic now,
-                      Monotonic deadline, const Joinable& joinable) {
+Outcome Node::attempt(const Task& task, Patience* patience) {
   std::uint64_t silent = 0;  // channels where answers are overdue
   for (;;) {
     Channel* const channel = join(silent);
     if (channel == nullptr) {
-      health_.failed(now);
       return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
                            "answers are overdue");
     }
-    std::optional<Outcome> outcome =
-        channel->exchange(bytes, asking, now, deadline, joinable);
+    std::optional<Outcome> outcome = channel->exchange(task, patience);
     channel->leave();
     if (outcome) return std::move(*outcome);
     for (std::size_t i = 0; i < channels_.size(); ++i) {
@@ -87,8 +88,10 @@ void Node::post(std::string_view bytes) {
 
 std::optional<Outcome> Node::take_posted() {
   std::optional<Outcome> outcome = channels_.front()->take_posted();
-  if (outcome && is_outage(outcome->trouble)) health_.failed(Clock::now());
-  if (outcome && outcome->trouble == Trouble::kNone) health_.succeeded();
+  if (outcome && outcome->fate == Outcome::Fate::kAnswered) {
+    is_outage(outcome->trouble) ? health_.failed(Clock::now())
+                                : health_.succeeded();
+  }
   return outcome;
 }
 

@@ -21,13 +21,14 @@
 
 #include "store/redis/command.hpp"
 #include "store/redis/health.hpp"
+#include "store/redis/line.hpp"
+#include "store/redis/patience.hpp"
 #include "store/redis/settings.hpp"
+#include "store/redis/task.hpp"
 
 namespace limitree::redis {
 
-// Counters of one store's traffic, summed over nodes.  Relaxed atomics.
-struct Traffic;  // traffic.hpp
-class Channel;   // channel.hpp
+class Channel;  // channel.hpp
 
 class Node {
  public:
@@ -39,14 +40,14 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   const Endpoint& endpoint() const { return endpoint_; }
-  const Login& login() const { return login_; }
+  const Server& server() const { return server_; }
   Health& health() { return health_; }
 
-  // Sends `bytes` and waits for the answer, until `deadline` at the latest.
-  // May be called from any thread.  Reports to health() what it found.
+  // Sends the task's command and waits for the answer as long as `patience`
+  // lasts; the task has seen the reply then, but not answered.  May be called
+  // from any thread.  Reports to health() what it found.
   // kNotSent with kBackoff, at once, if health() says not to try.
-  Outcome exchange(std::string_view bytes, bool asking, Monotonic deadline,
-                   const Joinable& joinable = {});
+  Outcome exchange(Task* task, Patience* patience);
 
   // Sends `bytes` and does not wait, unless an earlier one is still to be
   // answered.  A connection is made, and the answer read, by whatever call
@@ -69,13 +70,12 @@ class Node {
 
  private:
   Channel* join(std::uint64_t silent);
-  Outcome attempt(std::string_view bytes, bool asking, Monotonic now,
-                  Monotonic deadline, const Joinable& joinable);
+  Outcome attempt(const Task& task, Patience* patience);
 
   const Endpoint endpoint_;
-  const Login& login_;
   Traffic* const traffic_;
   Health health_;
+  const Server server_;
   std::atomic<std::uint64_t> drops_{0};
   std::vector<std::unique_ptr<Channel>> channels_;  // as many as `connections`
 };

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// How much longer than its deadline a caller may wait, for the sake of speed.
+// How much longer than it wanted a caller may wait, for the sake of speed.
 constexpr Duration kSlack = std::chrono::milliseconds(2);
 
 bool let_block(int fd, Duration timeout) {
@@ -53,25 +53,21 @@ bool wait_for(int fd, bool write, Monotonic deadline) {
 #endif
 }
 
-ReadEnd::ReadEnd(int socket, Duration timeout, bool clear)
-    : fd_(fcntl(socket, F_DUPFD_CLOEXEC, 0)), timeout_(timeout), clear_(clear) {
-  if (fd_ != -1) blocks_ = let_block(fd_, timeout);
+ReadEnd::ReadEnd(int socket, Duration beat)
+    : fd_(fcntl(socket, F_DUPFD_CLOEXEC, 0)), beat_(beat) {
+  if (fd_ != -1) blocks_ = let_block(fd_, beat);
 }
 
-// To read at once saves a system call.  TLS wants to read for itself, but a
-// look at the first byte that waits for it costs a third of what poll() costs.
-// The wait of recv() is always as long as timeout_, so it is for those who have
-// that much time left.
-bool ReadEnd::wait(Monotonic deadline, std::span<char> bytes,
-                   std::size_t* taken) const {
-  *taken = 0;
-  if (!blocks_ || deadline - Clock::now() < timeout_ - kSlack) {
-    return wait_for(fd_, false, deadline);
+// A look at the first byte that waits for it costs a third of what poll()
+// costs.  To take the bytes at once would save one more call, but then nobody
+// else could read on while this thread gets no processor.  The wait of recv()
+// is always as long as beat_, so it is for those who have that much time.
+bool ReadEnd::wait(Monotonic until) const {
+  if (!blocks_ || until - Clock::now() < beat_ - kSlack) {
+    return wait_for(fd_, false, until);
   }
   char first = 0;
-  const ssize_t received = clear_ ? recv(fd_, bytes.data(), bytes.size(), 0)
-                                  : recv(fd_, &first, 1, MSG_PEEK);
-  if (clear_ && received > 0) *taken = static_cast<std::size_t>(received);
+  const ssize_t received = recv(fd_, &first, 1, MSG_PEEK);
   return received >= 0 || (errno != EAGAIN && errno != EINTR);
 }
 

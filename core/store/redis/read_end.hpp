@@ -7,9 +7,6 @@
 #ifndef LIMITREE_STORE_REDIS_READ_END_HPP
 #define LIMITREE_STORE_REDIS_READ_END_HPP
 
-#include <cstddef>
-#include <span>
-
 #include "store/redis/health.hpp"
 
 namespace limitree::redis {
@@ -19,10 +16,9 @@ bool wait_for(int fd, bool write, Monotonic deadline);
 
 class ReadEnd {
  public:
-  // Of `socket`, where nobody waits for longer than `timeout` as a rule.  That
-  // has to be a socket whose owner says with each call that it will not wait.
-  // `clear`: what it carries are replies as they are, not encrypted ones.
-  ReadEnd(int socket, Duration timeout, bool clear);
+  // Of `socket`, whose owner has to say with each call that it will not wait.
+  // Who waits there does so for a `beat`, as a rule.
+  ReadEnd(int socket, Duration beat);
   ~ReadEnd() { close(); }
   ReadEnd(const ReadEnd&) = delete;
   ReadEnd& operator=(const ReadEnd&) = delete;
@@ -30,11 +26,8 @@ class ReadEnd {
   // Whether the copy could be made.
   bool valid() const { return fd_ != -1; }
 
-  // Whether there is something to read before `deadline`.  If so, part of it
-  // may have been read already: as many bytes as *taken says.  The connection
-  // has to be given them before anybody reads on.
-  bool wait(Monotonic deadline, std::span<char> bytes,
-            std::size_t* taken) const;
+  // Whether there is something to read before `until`.
+  bool wait(Monotonic until) const;
 
   // Ends the connection, and with it every wait().
   void hang_up() const;
@@ -44,9 +37,8 @@ class ReadEnd {
 
  private:
   int fd_;
-  const Duration timeout_;
-  const bool clear_;
-  bool blocks_ = false;  // recv() waits, for timeout_
+  const Duration beat_;
+  bool blocks_ = false;  // recv() waits, for beat_
 };
 
 }  // namespace limitree::redis

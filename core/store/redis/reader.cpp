@@ -66,6 +66,19 @@ redisReplyObjectFunctions bounded_makers() {
   return functions;
 }
 
+// Of what is being read; -1 if that is not known yet.
+int open_type(const redisReader& reader) {
+  if (reader.ridx < 0) return -1;
+#if HIREDIS_MAJOR < 1
+  return reader.rstack[reader.ridx].type;
+#else
+  return reader.task[reader.ridx]->type;
+#endif
+}
+
+// The head of an array or a string, or a number: no more than its digits.
+constexpr std::size_t kMaxHead = 64;
+
 std::string describe(const redisReader& reader) {
   if (reader.err == REDIS_ERR_OOM)
     return "a reply too large, too deep or not of RESP2";
@@ -97,18 +110,53 @@ void Reader::feed(std::string_view bytes) {
     return;
   }
   unanswered_ += bytes.size();
+  if (passing_over_) {
+    const std::size_t end = bytes.find('\n');
+    if (end == std::string_view::npos) return;
+    passing_over_ = false;
+    bytes.remove_prefix(end + 1);
+    // The line was all of the reply, unless that is an array.
+    if (reader_->ridx < 0) unanswered_ = bytes.size();
+    if (bytes.empty()) return;
+  }
   if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
     throw std::bad_alloc();
   }
 }
 
+// hiredis looks for the end of a line from its start each time that more of it
+// comes.  Ends one that has grown too long; false if there is none.
+bool Reader::end_long_line() {
+  const int type = open_type(*reader_);
+  const std::string_view line(reader_->buf + reader_->pos,
+                              reader_->len - reader_->pos);
+  if (type == REDIS_REPLY_STATUS || type == REDIS_REPLY_ERROR) {
+    if (line.size() <= kMaxLine) return false;
+    if (redisReaderFeed(reader_.get(), "\r\n", 2) != REDIS_OK) {
+      throw std::bad_alloc();
+    }
+    return passing_over_ = true;
+  }
+  if (type >= 0 && line.size() > kMaxHead &&
+      line.substr(0, kMaxHead).find('\n') == std::string_view::npos) {
+    failure_ = "a reply that begins with no number";
+  }
+  return false;
+}
+
 Reply Reader::next() {
   if (failed() || unanswered_ == 0) return nullptr;
-  void* made = nullptr;
-  if (redisReaderGetReply(reader_.get(), &made) != REDIS_OK) {
-    failure_ = describe(*reader_);
+  if (passing_over_) {
+    if (unanswered_ > kMaxReply) failure_ = "a reply too large";
     return nullptr;
   }
+  void* made = nullptr;
+  do {
+    if (redisReaderGetReply(reader_.get(), &made) != REDIS_OK) {
+      failure_ = describe(*reader_);
+      return nullptr;
+    }
+  } while (made == nullptr && end_long_line());
   if (made == nullptr) {
     if (unanswered_ > kMaxReply) failure_ = "a reply too large";
     return nullptr;

@@ -28,6 +28,9 @@ class Reader {
   static constexpr std::size_t kMaxDepth = 7;
   // Of one reply, in bytes.
   static constexpr std::size_t kMaxReply = std::size_t{1} << 20U;
+  // Of a status or an error, in bytes, about: what comes of a longer line after
+  // that is passed over, each byte of it once.
+  static constexpr std::size_t kMaxLine = std::size_t{4} << 10U;
 
   Reader();
   Reader(const Reader&) = delete;
@@ -47,7 +50,10 @@ class Reader {
     void operator()(redisReader* reader) const { redisReaderFree(reader); }
   };
 
+  bool end_long_line();
+
   std::unique_ptr<redisReader, Free> reader_;
+  bool passing_over_ = false;   // the rest of a line that was cut
   std::size_t unanswered_ = 0;  // bytes since the end of the last reply
   std::string failure_;
 };

@@ -70,7 +70,7 @@ bool RedisStore::decide_async(Pending* pending, Status* status) {
     return true;
   }
   loop_.start(std::make_unique<Ticket>(pending, settings_, *router_, now()),
-              deadline());
+              settings_.timeout);
   return false;
 }
 

@@ -37,6 +37,7 @@ class RedisStore final : public Store, private ForkGuard {
   StoreStats stats() override;
   int loop_fd() override { return loop_.fd(); }
   void loop_run() override { loop_.run(); }
+  void set_loop_wakeups(bool on) override { loop_.set_wakeups(on); }
 
  private:
   class Ticket;

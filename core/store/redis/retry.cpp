@@ -59,7 +59,10 @@ std::optional<Task::Step> Retry::after(const Outcome& outcome) {
 Status Retry::failure(const Outcome& outcome, const Settings& settings) const {
   Status status =
       to_status(outcome.trouble, name_of(settings, target_), outcome.detail);
-  if (outcome.fate != Outcome::Fate::kUnknown) return status;
+  if (outcome.fate != Outcome::Fate::kUnknown ||
+      status.code() == Code::kStoreProtocol) {
+    return status;
+  }
   Error error = status.error();
   error.code = Code::kStoreTimeout;
   return Status(std::move(error));

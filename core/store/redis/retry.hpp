@@ -28,7 +28,8 @@ class Retry {
   bool may_repeat() { return ++attempts_ < kMaxAttempts; }
 
   // The outcome as the failure of the whole call.  One that is unknown may
-  // have been carried out: kStoreTimeout, whatever broke.
+  // have been carried out: kStoreTimeout, whatever broke, unless the server
+  // answered with what makes no sense.
   Status failure(const Outcome& outcome, const Settings& settings) const;
 
  private:

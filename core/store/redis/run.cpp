@@ -15,9 +15,11 @@ using Clock = std::chrono::steady_clock;
 
 // A pause that does not fit into the time left is none: the next command will
 // be told that its time has passed.
-bool pause(Duration length, Monotonic deadline) {
-  if (Clock::now() + length >= deadline) return false;
+bool pause(Duration length, Patience* patience) {
+  patience->look(Clock::now());
+  if (length >= patience->left()) return false;
   std::this_thread::sleep_for(length);
+  patience->look_after(length, Clock::now());
   return true;
 }
 
@@ -31,52 +33,53 @@ struct Runner::Waiting {
 };
 
 void Runner::run(Task* task, Monotonic deadline) {
+  Patience patience(Clock::now(), deadline);
   Task::Step step = task->start();
   bool in_time = true;
   while (step.kind != Task::Step::Kind::kDone) {
     if (step.kind == Task::Step::Kind::kPause) {
-      in_time = pause(step.pause, deadline);
+      in_time = pause(step.pause, &patience);
       step = task->resumed();
       continue;
     }
-    Outcome outcome = in_time ? send(*task, deadline) : timed_out(false);
-    const bool last = outcome.trouble == Trouble::kTimeout;
+    Outcome outcome = in_time ? send(task, &patience) : timed_out(false);
+    const bool last = is_out_of_time(outcome.trouble);
     step = task->answered(std::move(outcome));
     if (last) return;
   }
 }
 
-Outcome Runner::send(const Task& task, Monotonic deadline) {
+Outcome Runner::send(Task* task, Patience* patience) {
   for (std::int32_t routes = 0;; ++routes) {
-    const Target& target = task.target();
-    Node* const node = find(target, deadline);
+    const Target& target = task->target();
+    Node* const node = find(target, patience);
     if (node == nullptr) {
-      return Clock::now() >= deadline ? timed_out(false)
-                                      : no_route(router_->discovery_failure());
+      return patience->over() ? timed_out(false)
+                              : no_route(router_->discovery_failure());
     }
-    Outcome outcome =
-        node->exchange(task.bytes(), target.asking, deadline, task.joinable());
+    Outcome outcome = node->exchange(task, patience);
     const bool again = router_->learn(node, target, outcome);
     check(node);
     if (!again || routes == kMaxRoutes ||
         outcome.fate != Outcome::Fate::kNotSent ||
-        outcome.trouble == Trouble::kTimeout) {
+        is_out_of_time(outcome.trouble)) {
       return outcome;
     }
   }
 }
 
 // Null if no discovery could tell, or the deadline has passed.
-Node* Runner::find(const Target& target, Monotonic deadline) {
-  for (bool concluded = false;; concluded = discover(deadline)) {
+Node* Runner::find(const Target& target, Patience* patience) {
+  for (bool concluded = false;; concluded = discover(patience)) {
     Node* const node = router_->route(target);
     if (node != nullptr) return node;
-    if (concluded || Clock::now() >= deadline) return nullptr;
+    patience->look(Clock::now());
+    if (concluded || patience->over()) return nullptr;
   }
 }
 
 // Returns whether it is known now what can be known.
-bool Runner::discover(Monotonic deadline) {
+bool Runner::discover(Patience* patience) {
   Waiting me;
   bool mine = true;
   {
@@ -84,11 +87,11 @@ bool Runner::discover(Monotonic deadline) {
     mine = !std::exchange(discovering_, true);
     if (!mine) me.next = std::exchange(waiting_, &me);
   }
-  return mine ? lead(deadline) : follow(&me, deadline);
+  return mine ? lead(patience) : follow(&me, patience);
 }
 
-bool Runner::lead(Monotonic deadline) {
-  const bool concluded = carry_discovery(deadline);
+bool Runner::lead(Patience* patience) {
+  const bool concluded = carry_discovery(patience);
   Waiting* waiting = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -105,8 +108,12 @@ bool Runner::lead(Monotonic deadline) {
   return true;
 }
 
-bool Runner::follow(Waiting* me, Monotonic deadline) {
-  Wakeup::Word word = me->wakeup.wait(Wakeup::Word::kNone, deadline);
+bool Runner::follow(Waiting* me, Patience* patience) {
+  Wakeup::Word word = Wakeup::Word::kNone;
+  while (word != Wakeup::Word::kDone && !patience->over()) {
+    word = me->wakeup.wait(word, patience->wait_until());
+    patience->look(Clock::now());
+  }
   if (word != Wakeup::Word::kDone) {
     const std::lock_guard lock(mutex_);
     for (Waiting** at = &waiting_; *at != nullptr; at = &(*at)->next) {
@@ -125,30 +132,31 @@ bool Runner::follow(Waiting* me, Monotonic deadline) {
 // Each server that is asked gets half of the time that is left, lest one that
 // hangs keep the others from being asked.  Returns false if somebody with more
 // time might learn more.
-bool Runner::carry_discovery(Monotonic deadline) {
+bool Runner::carry_discovery(Patience* patience) {
   const std::unique_ptr<Task> task = router_->discovery();
   if (task == nullptr) return true;
   bool in_time = true;
   Task::Step step = task->start();
   while (step.kind != Task::Step::Kind::kDone) {
-    const Monotonic now = Clock::now();
-    if (now >= deadline) {
+    patience->look(Clock::now());
+    if (patience->over()) {
       if (step.kind == Task::Step::Kind::kSend)
         task->answered(timed_out(false));
       return false;
     }
     if (step.kind == Task::Step::Kind::kPause) {
-      std::this_thread::sleep_for(
-          std::min<Duration>(step.pause, deadline - now));
+      const Duration length = std::min(step.pause, patience->left());
+      std::this_thread::sleep_for(length);
+      patience->look_after(length, Clock::now());
       step = task->resumed();
       continue;
     }
     Node* const node = router_->route(task->target());
-    Outcome outcome = node == nullptr
-                          ? no_route(Status())
-                          : node->exchange(task->bytes(), task->target().asking,
-                                           now + (deadline - now) / 2);
-    in_time &= outcome.trouble != Trouble::kTimeout;
+    Patience half = patience->half();
+    Outcome outcome = node == nullptr ? no_route(Status())
+                                      : node->exchange(task.get(), &half);
+    patience->look_after(half);
+    in_time &= !is_out_of_time(outcome.trouble);
     step = task->answered(std::move(outcome));
   }
   return in_time;

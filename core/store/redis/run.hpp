@@ -18,8 +18,9 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // Carries `task` through to its end, which comes by `deadline` at the latest.
-  // What came of it, the task knows.
+  // Carries `task` through to its end, which comes by `deadline` at the latest,
+  // and later by as much as this thread could not run.  What came of it, the
+  // task knows.
   //
   // Where no server is known, the first caller asks and the others wait for it.
   void run(Task* task, Monotonic deadline);
@@ -32,12 +33,12 @@ class Runner {
  private:
   struct Waiting;
 
-  Outcome send(const Task& task, Monotonic deadline);
-  Node* find(const Target& target, Monotonic deadline);
-  bool discover(Monotonic deadline);
-  bool lead(Monotonic deadline);
-  bool follow(Waiting* me, Monotonic deadline);
-  bool carry_discovery(Monotonic deadline);
+  Outcome send(Task* task, Patience* patience);
+  Node* find(const Target& target, Patience* patience);
+  bool discover(Patience* patience);
+  bool lead(Patience* patience);
+  bool follow(Waiting* me, Patience* patience);
+  bool carry_discovery(Patience* patience);
   void check(Node* node);
 
   Router* const router_;

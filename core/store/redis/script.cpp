@@ -69,20 +69,16 @@ struct Weight {
   std::int64_t charge_n;
 };
 
-Weight weight_of(Operation operation, const Level& level) {
+Weight weight_of(const Plan& plan, const Level& level) {
+  const Operation operation = plan.operation;
   const Limit& limit = *level.limit;
   const Probe found = probe(limit.rate, Duration::zero(), level.cost);
   const bool charges =
       operation == Operation::kAuthorize || operation == Operation::kPeek;
-  const bool writes = operation != Operation::kPeek &&
-                      limit.mode != Mode::kCheck &&
-                      found.charge > Duration::zero();
   Weight weight;
   // Cost 0 fits whatever is owed.
-  weight.denies = charges && limit.mode != Mode::kShadow && level.cost > 0;
-  weight.when = !writes                                           ? '0'
-                : charges && limit.charge == Charge::kIndependent ? '2'
-                                                                  : '1';
+  weight.denies = charges && counts(level.mode) && level.cost > 0;
+  weight.when = when_charged(plan, level);
   const bool never = charges && found.never;
   const std::int64_t charge = found.charge.count();
   weight.charge_s = never ? kEndlessSeconds : charge / kSecond;
@@ -91,7 +87,7 @@ Weight weight_of(Operation operation, const Level& level) {
 }
 
 void append_level(const Plan& plan, const Level& level, std::string* out) {
-  const Weight weight = weight_of(plan.operation, level);
+  const Weight weight = weight_of(plan, level);
   append_word(weight.denies ? "1" : "0", out);
   append_word(std::string_view(&weight.when, 1), out);
   append_word(weight.charge_s, out);

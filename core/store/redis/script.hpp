@@ -61,10 +61,10 @@ class Call {
   Joinable joinable() const;
 
   // Sets level.debt of `levels`, as it was before the call, or level.usage, and
-  // *charged to whether the script wrote anything.  kStoreProtocol, and nothing
-  // can be judged, if it is no such reply.
-  // REQUIRES: *usages has a place for each level of the plan, and outlives
-  // their judgement; it may be null if all of `levels` are plain.
+  // *charged to whether the script charged anything.  kStoreProtocol, and
+  // nothing can be judged, if it is no such reply. REQUIRES: *usages has a
+  // place for each level of the plan, and outlives their judgement; it may be
+  // null if all of `levels` are plain.
   static Status read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
                            bool* charged, Usages* usages = nullptr);
 

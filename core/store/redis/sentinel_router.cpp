@@ -63,7 +63,7 @@ class SentinelRouter::Discovery final : public Task {
 
   Step pass_over(Weight weight, const Endpoint& asked, const Outcome& outcome) {
     const bool cancelled = outcome.trouble == Trouble::kCancelled;
-    in_time_ &= !cancelled && outcome.trouble != Trouble::kTimeout;
+    in_time_ &= !cancelled && !is_out_of_time(outcome.trouble);
     failure_.improve({weight, outcome.trouble, asked.text(), outcome.detail});
     return cancelled ? give_up() : ask_next();
   }

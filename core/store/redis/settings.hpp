@@ -30,6 +30,9 @@ struct TlsSettings {
   bool verify = true;       // off only for experiments
 };
 
+// Whether a blocking call looks for its answer before it sleeps: see look.hpp.
+enum class LowLatency : std::uint8_t { kOff, kOn, kAuto };
+
 struct Settings {
   Url url;
   Login login;           // for nodes that keep buckets
@@ -39,9 +42,11 @@ struct Settings {
 
   std::string prefix = "limitree:";  // of every key; holds no brace
   Duration timeout = std::chrono::milliseconds(50);  // of a whole call
+  // Of an attempt to connect: TCP, TLS and login, once the address is known.
+  Duration connect_timeout = std::chrono::seconds(1);
   std::int32_t connections = 4;  // per node, for blocking callers
-  bool low_latency = false;      // spin before sleeping in a blocking call
-  bool share_calls = true;       // several requests in one call of a script
+  LowLatency low_latency = LowLatency::kAuto;
+  bool share_calls = true;  // several requests in one call of a script
 };
 
 }  // namespace limitree::redis

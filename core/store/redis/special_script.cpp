@@ -1,14 +1,12 @@
 #include "store/redis/special_script.hpp"
 
-#include <array>
-#include <atomic>
-#include <functional>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
 
 #include "base/sha1.hpp"
 #include "store/redis/lua_text.hpp"
+#include "store/redis/script_table.hpp"
 #include "store/redis/special_window.hpp"
 
 namespace limitree::redis {
@@ -75,6 +73,13 @@ end
 constexpr std::string_view kOverdrawn =
     "u<i> - now >= <u> and (u<i> - now > <u> or o<i> + 0 > <n>)";
 
+// Among what is denied: who owes more than the bucket holds owes all of it.
+constexpr std::string_view kHold = R"(
+  if <overdrawn> then
+    call('HSET', <key>, <field>, format('%d<n>', now + <u>))
+  end
+)";
+
 // A charge of whole microseconds, and any other.
 constexpr std::string_view kChargeMicroseconds = R"(
 u<i> = u<i> + <u>
@@ -95,7 +100,7 @@ else
       local f, v = all[i], all[i + 1]
       if f ~= ':' and not string.find(f, '!', 1, true) and
         string.find(v, '^%d+$') and
-        (#v < 19 or #v == 19 and sub(v, 1, -4) + 0 < now) then
+        (#v < 19 or #v == 19 and sub(v, 1, -4) + 2e6 < now) then
         call('HDEL', <key>, f)
       end
     end
@@ -105,10 +110,6 @@ else
   call('EXPIRE', <key>, life)
 end
 )";
-
-bool is_charged(const Level& level) {
-  return level.limit->mode == Mode::kEnforce;
-}
 
 // Writes a script: everything is read and decided before the first write.
 class Writer {
@@ -138,6 +139,7 @@ class Writer {
     text_ += "if ";
     each_family([this] { each_level([this] { deny_level(); }); });
     text_ += " then\n";
+    each_family([this] { each_level([this] { hold_level(); }); });
     reply('-');
     text_ += "end\nlocal latest, horizon\n";
     charged_ = false;
@@ -222,25 +224,45 @@ class Writer {
     text_ += '\n';
   }
 
+  std::int64_t burst_offset_ns() const {
+    return level().limit->rate.burst_offset().count();
+  }
   std::int64_t charge_ns() const {
     return level().limit->rate.emission_interval.count() * level().cost;
   }
 
-  void deny_level() {
-    const std::int64_t room =
-        level().limit->rate.burst_offset().count() - charge_ns();
-    if (level_ > 0) text_ += "\n  or ";
+  // Whether the bucket owes more than so many nanoseconds.
+  std::string owes_more(std::int64_t ns) const {
+    std::string text;
     append_lua(kOverdrawn,
                {{"i", i()},
-                {"u", std::to_string(room / 1000)},
-                {"n", std::to_string(room % 1000)}},
+                {"u", std::to_string(ns / 1000)},
+                {"n", std::to_string(ns % 1000)}},
+               &text);
+    return text;
+  }
+
+  void deny_level() {
+    if (level_ > 0) text_ += "\n  or ";
+    text_ += owes_more(burst_offset_ns() - charge_ns());
+  }
+
+  void hold_level() {
+    if (!is_charged(level().mode)) return;
+    const std::string rest = std::to_string(1000 + burst_offset_ns() % 1000);
+    append_lua(kHold,
+               {{"overdrawn", owes_more(burst_offset_ns())},
+                {"key", key()},
+                {"field", field()},
+                {"u", std::to_string(burst_offset_ns() / 1000)},
+                {"n", rest.substr(1)}},
                &text_);
   }
 
   void write_family() {
     std::string set;
     each_level([&] {
-      if (!is_charged(level())) return;
+      if (!is_charged(level().mode)) return;
       const bool whole = charge_ns() % 1000 == 0;
       append_lua(whole ? kChargeMicroseconds : kChargeNanoseconds,
                  {{"i", i()},
@@ -275,13 +297,13 @@ class Writer {
 };
 
 bool is_common(const Plan& plan, const Families& families) {
-  if (plan.operation != Operation::kAuthorize) return false;
+  if (plan.operation != Operation::kAuthorize || plan.denied) return false;
   if (families.levels().size() > kMaxLevels) return false;
   for (const std::uint32_t i : families.levels()) {
     const Level& level = plan.levels[i];
     const Limit& limit = *level.limit;
     if (!limit.is_plain() || level.cost != limit.cost || level.cost == 0 ||
-        level.cost > limit.rate.capacity || limit.mode == Mode::kShadow ||
+        level.cost > limit.rate.capacity || !counts(level.mode) ||
         limit.charge != Charge::kAllOrNothing) {
       return false;
     }
@@ -305,54 +327,12 @@ void write_signature(const Plan& plan, const Families& families,
       number(limit.rate.emission_interval.count());
       number(limit.rate.capacity);
       number(level.cost);
-      number(is_charged(level));
+      number(is_charged(level.mode));
       append_field(plan, member.family, level, out);
       out->push_back('\0');  // which append_segment() never writes
     }
   }
 }
-
-// A table that only grows, so that it needs no lock.
-class Scripts {
- public:
-  template <typename Make>
-  const Script* get(const std::string& signature, Make make) {
-    std::size_t at = std::hash<std::string_view>()(signature) % kSlots;
-    const Entry* mine = nullptr;
-    for (;; at = (at + 1) % kSlots) {
-      const Entry* found = slots_[at].load(std::memory_order_acquire);
-      if (found == nullptr && mine == nullptr) {
-        if (count_.fetch_add(1, std::memory_order_relaxed) >=
-            kMaxSpecialScripts) {
-          count_.fetch_sub(1, std::memory_order_relaxed);
-          return nullptr;
-        }
-        mine = new Entry{signature, make()};
-      }
-      if (found == nullptr && slots_[at].compare_exchange_strong(
-                                  found, mine, std::memory_order_acq_rel)) {
-        return &mine->script;
-      }
-      if (found->signature == signature) {
-        if (mine != nullptr) {  // another thread was faster
-          count_.fetch_sub(1, std::memory_order_relaxed);
-          delete mine;
-        }
-        return &found->script;
-      }
-    }
-  }
-
- private:
-  struct Entry {
-    std::string signature;
-    Script script;
-  };
-  static constexpr std::size_t kSlots = 2 * kMaxSpecialScripts;
-
-  std::array<std::atomic<const Entry*>, kSlots> slots_{};
-  std::atomic<std::size_t> count_{0};
-};
 
 }  // namespace
 
@@ -370,7 +350,7 @@ std::string special_text(const Plan& plan, const Families& families,
 
 const Script* special_script(const Plan& plan, const Families& families,
                              std::string* scratch) {
-  static Scripts scripts;
+  static ScriptTable scripts;
   if (is_special_window(plan, families)) {
     write_window_signature(plan, families, scratch);
     return scripts.get(*scratch,

@@ -26,31 +26,31 @@ constexpr std::string_view kForeign = R"(
 
 constexpr std::string_view kFixedWindow = R"(
 local from = now - now % <period>
-local start, used, over = from, 0, from + <period>
+local start, used, over, ahead = from, 0, from + <period>, false
 if v then
   local a, b = string.match(v, '^(%d+):(%d+)$')
   if not a then
 <foreign>  end
   a, b = a + 0, b + 0
   if b > 0 and a >= from then
-    start, used = a, b
-    if a > now then over = a + <period> end
+    used, ahead = b, a >= over
+    if not ahead then start = a end
   end
 end
 )";
-constexpr std::string_view kFixedText =
-    "local text = format('%d:%d', start, used + <cost>)\n";
+constexpr std::string_view kFixedText = "format('%d:%d', start, used + <add>)";
 
 constexpr std::string_view kSlidingTail = R"(
 local from = now - now % <period>
-local start, current, previous, inside = from, 0, 0, from + <period> - now
+local start, current, previous, ahead = from, 0, 0, false
+local inside = from + <period> - now
 if v then
   local a, b, c = string.match(v, '^(%d+):(%d+):(%d+)$')
   if not a then
 <foreign>  end
   a, b, c = a + 0, b + 0, c + 0
-  if a > now and b + c > 0 then
-    start, current, previous, inside = a, b, c, <period>
+  if a >= from + <period> and b + c > 0 then
+    current, ahead = math.min(b + c, 4e9), true
   elseif from <= a then
     current, previous = b, c
   elseif from - a <= <period> then
@@ -61,27 +61,30 @@ local used, over = floor(previous * inside / <period>) + current,
   start + 2 * <period>
 )";
 constexpr std::string_view kTailText =
-    "local text = format('%d:%d:%d', start, current + <cost>, previous)\n";
+    "format('%d:%d:%d', start, current + <add>, previous)";
 
 constexpr std::string_view kLeakyStep = R"(
-local last, used = now - now % <period>, 0
+local last, used, ahead = now - now % <period>, 0, false
 if v then
   if not string.find(v, '^%d+$') then
 <foreign>  end
   if v + 0 > last then
-    used = math.min(floor((v - last - 1) / <period>) + 1, <highest>)
+    used = floor((v - last - 1) / <period>) + 1
+    ahead = used > <highest>
+    if ahead then used = <highest> end
   end
 end
 local over = last + (used + <cost>) * <period>
 )";
-constexpr std::string_view kStepText = "local text = format('%d', over)\n";
+constexpr std::string_view kStepText =
+    "format('%d', last + (used + <add>) * <period>)";
 
-// What the log holds now from `first` on, and what will be the instant of the
-// next unit.
+// What the log holds now from `first` on, and up to `kept` what stays an entry
+// of its own when units of now are added: the `units` behind that are joined.
 constexpr std::string_view kLog = R"(
 local unpack, pack = struct.unpack, struct.pack
-local used, first, size, joins = 0, 5, 4, false
-local newest, units, following = 0, 0, now
+local used, first, size, kept, ahead = 0, 5, 4, 4, false
+local newest, units = 0, 0
 v = v or ''
 if v ~= '' then
   size = #v
@@ -94,58 +97,68 @@ if v ~= '' then
     if first > size then break end
     at, n = unpack('>I7I4', v, first)
   end
+  kept = size
   if first < size then
-    newest, units = at, n
-    if first + 10 < size then newest, units = unpack('>I7I4', v, size - 10) end
-    if newest > now then following = newest end
-    joins = <joins>
+    newest = at
+    if first + 10 < size then newest, n = unpack('>I7I4', v, size - 10) end
+    ahead = newest > now
+    if ahead then
+      repeat
+        units, kept = units + n, kept - 11
+        if kept < first then break end
+        at, n = unpack('>I7I4', v, kept - 10)
+      until at <= now
+    elseif <joins> then
+      units, kept = n, size - 11
+    end
   end
 end
 )";
-constexpr std::string_view kJoinsInstant = "newest == following";
+constexpr std::string_view kJoinsInstant = "newest == now";
 constexpr std::string_view kJoinsBucket =
-    "floor(newest / <join>) == floor(following / <join>)";
+    "floor(newest / <join>) == floor(now / <join>)";
 
-// `fits` is when no more than <room> units are left, of what there is then.
+// Of what there is then, `fits` is when no more than <room> units are left, and
+// `grows` when one less counts against the capacity.
 constexpr std::string_view kLogWait = R"(
 local denied = used > <room>
-local excess, more, last, fits = used - <room>, <cost>, size, 0
-if not denied then
-  excess = excess + <cost>
-  if joins then more, last = more + units, last - 11 end
-end
-if excess > 0 then
-  fits = now
+local sum, last = used, size
+if not denied then sum, last = used + <cost>, kept end
+local function left(excess)
   for from = first, last, 11 do
     local at, n = unpack('>I7I4', v, from)
     excess = excess - n
-    if excess <= 0 then
-      if at < now then fits = at end
-      break
-    end
+    if excess <= 0 then return (at < now and at or now) + <period> end
   end
-  fits = fits + <period>
+  return now + <period>
 end
-local empty = used > 0 and math.min(newest, now) + <period> or 0
+local fits = sum > <room> and left(sum - <room>) or 0
+local grows = left(sum > <capacity> and sum - <capacity> + 1 or 1)
 if denied then
-  local word = format(':%d:%d', empty, fits)
+  if ahead then call('HSET', KEYS[1], <field>, <held>) end
+  local empty = math.min(newest, now) + <period>
+  local word = format(':%d:%d:%d', empty, fits, grows)
   return '- ' .. t[1] .. ' ' .. t[2] .. '000 ' .. used .. word .. word
 end
 )";
 
-constexpr std::string_view kLogText = R"(
-local text = pack('>I4c0I7I4', used + <cost>, string.sub(v, first, last),
-  following, more)
-v = format('%d:%d:0:%d:%d', used, empty, now + <period>, fits)
-local over = following + <period>
+constexpr std::string_view kLogWord = R"(
+local text, over = <text>, now + <period>
+v = format('%d:0:0:0:%d:%d:%d', used, now + <period>, fits, grows)
 )";
+constexpr std::string_view kLogText =
+    "pack('>I4c0I7I4', used + <add>, string.sub(v, first, kept), now,\n"
+    "  units + <add>)";
 
 constexpr std::string_view kDeny = R"(
 v = v or ''
 if used > <room> then
+  if ahead then call('HSET', KEYS[1], <field>, <held>) end
   return '- ' .. t[1] .. ' ' .. t[2] .. '000 ' .. v
 end
 )";
+
+constexpr std::string_view kAllow = "local text = <text>\n";
 
 constexpr std::string_view kWrite = R"(
 local second, horizon = math.ceil(over / 1e6), r[1]
@@ -158,7 +171,7 @@ else
       local f, tat = all[i], all[i + 1]
       if f ~= ':' and not string.find(f, '!', 1, true) and
         string.find(tat, '^%d+$') and
-        (#tat < 19 or #tat == 19 and string.sub(tat, 1, -4) + 0 < now) then
+        (#tat < 19 or #tat == 19 and string.sub(tat, 1, -4) + 2e6 < now) then
         call('HDEL', KEYS[1], f)
       end
     end
@@ -209,36 +222,37 @@ bool has_script(const Limit& limit, std::int64_t ceiling) {
 struct Parts {
   std::string_view read;  // what is used, and `over`, when that is forgotten
   std::string_view deny;
-  std::string_view text;  // what is written
+  std::string_view allow;
+  std::string_view text;  // what is written, with so many units more
 };
 
 Parts parts_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kFixedWindow:
-      return {kFixedWindow, kDeny, kFixedText};
+      return {kFixedWindow, kDeny, kAllow, kFixedText};
     case Algorithm::kSlidingTail:
-      return {kSlidingTail, kDeny, kTailText};
+      return {kSlidingTail, kDeny, kAllow, kTailText};
     case Algorithm::kSlidingLog:
     case Algorithm::kSlidingWindow:
-      return {kLog, kLogWait, kLogText};
+      return {kLog, kLogWait, kLogWord, kLogText};
     case Algorithm::kLeakyStep:
     case Algorithm::kGcra:
       break;
   }
-  return {kLeakyStep, kDeny, kStepText};
+  return {kLeakyStep, kDeny, kAllow, kStepText};
 }
 
 }  // namespace
 
 bool is_special_window(const Plan& plan, const Families& families) {
-  if (plan.operation != Operation::kAuthorize) return false;
+  if (plan.operation != Operation::kAuthorize || plan.denied) return false;
   if (families.levels().size() != 1) return false;
   const Level& level = level_of(plan, families);
   const Limit& limit = *level.limit;
   if (limit.is_plain() || limit.rules->overrun_when_idle) return false;
   const std::int64_t ceiling = ceiling_of(limit, plan.pressure);
   return level.cost == limit.cost && level.cost > 0 && level.cost <= ceiling &&
-         limit.mode == Mode::kEnforce &&
+         level.mode == Mode::kEnforce &&
          limit.charge == Charge::kAllOrNothing && has_script(limit, ceiling);
 }
 
@@ -247,7 +261,7 @@ void write_window_signature(const Plan& plan, const Families& families,
   const Level& level = level_of(plan, families);
   *out = algorithm_suffix(level.limit->algorithm);
   for (const std::int64_t number :
-       {period_of(*level.limit), level.cost,
+       {period_of(*level.limit), level.cost, level.limit->rate.capacity,
         ceiling_of(*level.limit, plan.pressure),
         level.limit->rules->bucket / kMicrosecond}) {
     out->append(reinterpret_cast<const char*>(&number), sizeof number);
@@ -261,19 +275,28 @@ std::string window_text(const Plan& plan, const Families& families) {
   const std::int64_t ceiling = ceiling_of(limit, plan.pressure);
   const Parts parts = parts_of(limit.algorithm);
   const std::int64_t join = limit.rules->bucket / kMicrosecond;
+  const std::string period = std::to_string(period_of(limit));
+  std::string text;  // of a bucket that is charged
+  append_lua(parts.text,
+             {{"add", std::to_string(level.cost)}, {"period", period}}, &text);
+  std::string held;  // and of one that is not
+  append_lua(parts.text, {{"add", "0"}, {"period", period}}, &held);
   std::string joins;
   append_lua(join == 0 ? kJoinsInstant : kJoinsBucket,
              {{"join", std::to_string(join)}}, &joins);
   std::string out;
   for (const std::string_view part :
-       {kHead, parts.read, parts.deny, parts.text, kWrite}) {
+       {kHead, parts.read, parts.deny, parts.allow, kWrite}) {
     append_lua(part,
                {{"field", quoted_lua(field_of(plan, families))},
                 {"foreign", std::string(kForeign.substr(1))},
                 {"joins", joins},
-                {"period", std::to_string(period_of(limit))},
+                {"text", text},
+                {"held", held},
+                {"period", period},
                 {"cost", std::to_string(level.cost)},
                 {"room", std::to_string(ceiling - level.cost)},
+                {"capacity", std::to_string(limit.rate.capacity)},
                 {"highest", std::to_string(ceiling)}},
                &out);
   }

@@ -45,6 +45,11 @@ class Task {
   virtual ~Task() = default;
 
   virtual Step start() = 0;
+
+  // Whether the command can have such a reply.  Called once, before answered(),
+  // for what is no error; if not, the outcome says kNoDecision.
+  virtual bool accepts(const redisReply& /*reply*/) { return true; }
+
   virtual Step answered(Outcome outcome) = 0;
   virtual Step resumed() = 0;
 

@@ -1,6 +1,7 @@
 #include "store/redis/tls.hpp"
 
 #include <arpa/inet.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -256,5 +257,7 @@ void TlsSession::heed(int result) {
                  ? as_clause(X509_verify_cert_error_string(verdict))
                  : ErrorQueue::reason();
 }
+
+const char* openssl_version() { return OpenSSL_version(OPENSSL_VERSION); }
 
 }  // namespace limitree::redis

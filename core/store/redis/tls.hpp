@@ -90,6 +90,9 @@ class TlsSession {
   std::string failure_;
 };
 
+// Of the library that is linked: "OpenSSL 3.0.17 1 Jul 2025".
+const char* openssl_version();
+
 }  // namespace limitree::redis
 
 #endif  // LIMITREE_STORE_REDIS_TLS_HPP

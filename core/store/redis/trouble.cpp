@@ -25,7 +25,8 @@ constexpr std::array<Facts, kTroubleCount> kFacts = {{
     {"none", false, false},      {"resolve", true, true},
     {"refused", true, true},     {"tls", true, true},
     {"lost", false, true},       {"timeout", false, true},
-    {"protocol", false, true},   {"backoff", true, false},
+    {"late", true, false},       {"protocol", false, true},
+    {"nodecision", false, true}, {"backoff", true, false},
     {"cancelled", false, false}, {"noscript", true, false},
     {"readonly", true, false},   {"loading", true, true},
     {"busy", true, true},        {"oom", true, false},
@@ -83,6 +84,24 @@ constexpr Text kErrStarts[] = {
 // How an error reply ends that was raised inside a script.
 constexpr std::string_view kRaisedInScript = ", on @user_script:";
 
+constexpr std::size_t kLongestText = std::size_t{4} << 10U;
+
+// What a server says may be read in a terminal.
+void append_printable(std::string_view text, std::string* out) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (const char c : text.substr(0, kLongestText)) {
+    if (c >= ' ' && c <= '~') {
+      out->push_back(c);
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out->append("\\x");
+    out->push_back(kDigits[byte >> 4U]);
+    out->push_back(kDigits[byte & 15U]);
+  }
+  if (text.size() > kLongestText) out->append("...");
+}
+
 Trouble find_word(std::string_view text) {
   const std::string_view first = text.substr(0, text.find(' '));
   for (const auto& [word, trouble] : kWords) {
@@ -112,6 +131,10 @@ bool is_harmless(Trouble trouble) { return facts_of(trouble).harmless; }
 
 bool is_outage(Trouble trouble) { return facts_of(trouble).outage; }
 
+bool is_out_of_time(Trouble trouble) {
+  return trouble == Trouble::kTimeout || trouble == Trouble::kLate;
+}
+
 Trouble trouble_of(std::string_view error_reply) {
   const Trouble word = find_word(error_reply);
   constexpr std::string_view kErr = "ERR ";
@@ -131,12 +154,15 @@ Trouble trouble_of(std::string_view error_reply) {
 Status to_status(Trouble trouble, std::string_view where,
                  std::string_view detail) {
   Code code = Code::kStoreUnavailable;
-  if (trouble == Trouble::kTimeout) code = Code::kStoreTimeout;
-  if (trouble == Trouble::kProtocol) code = Code::kStoreProtocol;
+  if (is_out_of_time(trouble)) code = Code::kStoreTimeout;
+  if (trouble == Trouble::kProtocol || trouble == Trouble::kNoDecision) {
+    code = Code::kStoreProtocol;
+  }
   if (trouble == Trouble::kCancelled) code = Code::kCancelled;
-  std::string message(where);
+  std::string message;
+  append_printable(where, &message);
   message += ": ";
-  message += detail;
+  append_printable(detail, &message);
   return Status(Error{code, {std::move(message)}, trouble_name(trouble)});
 }
 

@@ -20,8 +20,10 @@ enum class Trouble : std::uint8_t {
   kTls,       // the handshake failed, or the certificate was refused
   kLost,      // closed by the other side, or broken
   kTimeout,   // no answer before the deadline
-  kProtocol,  // bytes that are no reply, or a reply of the wrong shape
-  kBackoff,   // not tried: the last attempts failed a moment ago
+  kLate,      // the caller's own delay: the deadline passed before it was sent
+  kProtocol,  // bytes that are no reply, or a reply to nothing
+  kNoDecision,  // a reply, but none that the script gives
+  kBackoff,     // not tried: the last attempts failed a moment ago
   kCancelled,
   // Error replies, by their first word.
   kNoScript,
@@ -61,9 +63,13 @@ bool is_harmless(Trouble trouble);
 // the circuit breaker.
 bool is_outage(Trouble trouble);
 
+// Whether the deadline has passed, so that nothing more may be sent.
+bool is_out_of_time(Trouble trouble);
+
 // As a Status: kStoreTimeout, kStoreProtocol, kCancelled, or else
 // kStoreUnavailable, with trouble_name() as its reason and the message
-// "<where>: <detail>".
+// "<where>: <detail>".  The words may be the server's: what is no printable
+// ASCII is written \xNN, and what is longer than 4 KiB is cut.
 Status to_status(Trouble trouble, std::string_view where,
                  std::string_view detail);
 

@@ -8,6 +8,7 @@ import { refuse } from './options.js';
 import type { StandardHeaders, WebOptions } from './options.js';
 import type { HeaderStyle, Headers } from '../headers.js';
 import { StoreError } from '../errors.js';
+import { shown } from '../words.js';
 
 /** Where headers are written to. */
 export type SetHeader = (name: string, value: string) => void;
@@ -19,6 +20,7 @@ export interface Body {
 }
 
 const STYLES: Readonly<Record<string, HeaderStyle>> = {
+  __proto__: null as never,
   true: 'draft-6', false: 'none', ietf: 'ietf', 'draft-8': 'ietf',
   'draft-7': 'draft-7', 'draft-6': 'draft-6',
 };
@@ -27,7 +29,7 @@ function styleOf(standard: StandardHeaders | undefined): HeaderStyle {
   const style = STYLES[String(standard ?? 'ietf')];
   if (style !== undefined) return style;
   return refuse('standardHeaders must be draft-8, draft-7, draft-6, true or ' +
-    `false, is ${String(standard)}`);
+    `false, is ${shown(standard)}`);
 }
 
 const NONE: Headers = {};
@@ -98,14 +100,16 @@ export const UNAVAILABLE: Body = {
 };
 
 /**
- * Says of an error of the store, in the words that frameworks understand, that
- * it is a 503 and what clients are told of it: nothing.  Others stay as they
- * are.
+ * What frameworks are told of an error of the store, in the words that they
+ * understand: a 503 whose text says nothing of ours, not even where it shows
+ * stacks.  `cause` is the error itself.  Others stay as they are.
  */
 export function forFramework(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
-  return Object.assign(error, {
-    status: 503, statusCode: 503, expose: false,
+  const title = 'Service Unavailable';
+  const told = new StoreError(error.code, title, error.reason);
+  return Object.assign(told, {
+    cause: error, stack: title, status: 503, statusCode: 503, expose: false,
     headers: { 'Retry-After': '1', 'Cache-Control': 'no-store' },
     getResponse: () => new Response(UNAVAILABLE.text, {
       status: 503, headers: { 'Content-Type': UNAVAILABLE.type,

@@ -3,7 +3,7 @@
 
 import type { Decision } from '../decision.js';
 import { StoreError } from '../errors.js';
-import type { Limiter } from '../limiter.js';
+import type { CloseOptions, Limiter } from '../limiter.js';
 import type {
   AsyncCallOptions, Costly, Path, Segment } from '../requests.js';
 import { KnownLimit } from './known.js';
@@ -11,12 +11,20 @@ import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { checkKinds, checkNames, refuse } from './options.js';
 import type { WebOptions } from './options.js';
+import { Outage } from './outage.js';
 import { subjectOf } from './subject.js';
 import type { Framework, Paths, Subject } from './subject.js';
 import { Checks, checkTrust, warn } from './warnings.js';
+import type { Logger } from './warnings.js';
 
 function areSeveral(paths: Paths): paths is readonly (Path | Costly)[] {
   return typeof paths[0] === 'object' && paths[0] !== null;
+}
+
+/** Who has counted a request, and who before that. */
+export interface Counted {
+  readonly identity: object;
+  readonly before: Counted | undefined;
 }
 
 /** What was decided about a request, as handlers find it there. */
@@ -28,6 +36,8 @@ export class RateLimitInfo {
   readonly cost: number;
   /** @internal What a plain limit is called. */
   readonly known: KnownLimit | undefined;
+  /** @internal Who has counted the request. */
+  counted: Counted | undefined = undefined;
   #resetTime: Date | undefined;
 
   /** @internal */
@@ -58,10 +68,17 @@ export class RateLimitInfo {
     return this.decision.limit - this.decision.remaining;
   }
 
-  /** When every bucket is full again; counted from when it is first read. */
+  /** When that bucket is full again; counted from when it is first read. */
   get resetTime(): Date {
-    this.#resetTime ??= new Date(Date.now() + this.decision.resetAfterMs);
+    this.#resetTime ??=
+      new Date(Date.now() + this.decision.bindingResetAfterMs);
     return this.#resetTime;
+  }
+
+  /** What a client may see, for JSON.stringify and response.json. */
+  toJSON(): object {
+    const { limit, used, remaining, resetTime } = this;
+    return { limit, used, remaining, resetTime };
   }
 }
 
@@ -69,11 +86,15 @@ export class RateLimitInfo {
 export class Gate<A extends object, B> {
   /** Whether requests may be given back what they cost. */
   readonly refunds: boolean;
+  /** The same for all gates that count in the same buckets. */
+  readonly identity: object;
   readonly #options: WebOptions<A, B>;
   readonly #framework: Framework<A>;
   readonly #subject: Subject<A, B>;
   #limiter: Limiter | undefined;  // once it is needed
+  #outage: Outage | undefined;  // if its store is another machine
   readonly #checks: Checks;
+  readonly #logger: Logger | undefined;  // of the store
   readonly #seen = new WeakSet<A>();
   /** Of a plain limit in memory: then decisions need no levels. */
   #known: KnownLimit | undefined;
@@ -83,13 +104,16 @@ export class Gate<A extends object, B> {
     options: WebOptions<A, B>,
     framework: Framework<A>,
     subject?: Subject<A, B>,
+    log?: Logger,
   ) {
     checkNames(options, framework.options);
     checkKinds(options);
     this.#options = options;
     this.#framework = framework;
     this.#subject = subject ?? subjectOf(options, framework);
-    this.#checks = new Checks(options.validate ?? true);
+    this.identity = this.#subject.identity;
+    this.#logger = options.logger ?? log;
+    this.#checks = new Checks(options.validate ?? true, options.logger);
     this.refunds = options.skipFailedRequests === true ||
       options.skipSuccessfulRequests === true;
     const cost = typeof options.cost === 'number' ? options.cost : 1;
@@ -110,6 +134,9 @@ export class Gate<A extends object, B> {
   get limiter(): Limiter {
     if (this.#limiter === undefined) {
       this.#limiter = this.#subject.limiter;
+      if (this.#limiter.isRemote) {
+        this.#outage = Outage.of(this.#limiter, this.#logger);
+      }
       this.#learn(this.#limiter);
     }
     return this.#limiter;
@@ -169,15 +196,26 @@ export class Gate<A extends object, B> {
           limiter.authorizeSync(path as Path, call), path, cost, known);
       }
       return limiter.authorize(path as Path, call).then(
-        (decision) => new RateLimitInfo(decision, path, cost, undefined),
+        (decision) => this.#answered(decision, path, cost),
         (error) => {
           const repaired = this.#subject.plain?.repaired(path as Path, error);
-          if (repaired === undefined) throw error;
+          if (repaired === undefined) return this.#failed(error);
           return this.#authorize(repaired, cost, call);
         });
     }
     return limiter.authorizeAll(path, call).then(
-      (decision) => new RateLimitInfo(decision, path, cost, undefined));
+      (decision) => this.#answered(decision, path, cost),
+      (error) => this.#failed(error));
+  }
+
+  #answered(decision: Decision, path: Paths, cost: number): RateLimitInfo {
+    this.#outage?.note(decision);
+    return new RateLimitInfo(decision, path, cost, undefined);
+  }
+
+  #failed(error: unknown): never {
+    if (isStoreTrouble(error)) this.#outage?.noteError();
+    throw error;
   }
 
   /** Looks for mistakes in the first requests. */
@@ -224,7 +262,7 @@ export class Gate<A extends object, B> {
         : this.limiter.refund(path, { cost }));
     } catch (error) {
       warn('LIMITREE_REFUND_FAILED', 'a request was not given back what it ' +
-        `cost: ${(error as Error).message}`);
+        `cost: ${(error as Error).message}`, this.#options.logger);
     }
   }
 
@@ -240,8 +278,8 @@ export class Gate<A extends object, B> {
   }
 
   /** Closes the limiter, if it was made here. */
-  async close(): Promise<void> {
-    await this.#subject.close();
+  async close(options?: CloseOptions): Promise<void> {
+    await this.#subject.close(options);
   }
 }
 

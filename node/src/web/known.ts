@@ -27,11 +27,10 @@ export class KnownLimit {
   /** The headers of a decision without its levels. */
   headersOf(decision: Decision, style: HeaderStyle): Headers {
     if (style === 'ietf') {
-      const resetAfterNs = Math.round(decision.resetAfterMs * 1e6);
       const headers: Headers = {
         'RateLimit-Policy': this.#item,
-        RateLimit: this.#quoted + stateOf(
-          this.#limit, decision.remaining, this.#windowNs, resetAfterNs),
+        RateLimit: this.#quoted +
+          stateOf(decision.remaining, this.#growsAfterNs(decision)),
       };
       if (decision.limited) addWait(decision, headers);
       return headers;
@@ -41,6 +40,13 @@ export class KnownLimit {
       headers['RateLimit-Policy'] = this.#draft;
     }
     return headers;
+  }
+
+  /** A plain limit is GCRA: what is missing comes back at an even pace. */
+  #growsAfterNs({ remaining, resetAfterMs }: Decision): number {
+    const others = Math.max(0, this.#limit - remaining - 1);
+    const interval = Math.floor(this.#windowNs / this.#limit);
+    return Math.round(resetAfterMs * 1e6) - others * interval;
   }
 
   /** The body of a denial. */

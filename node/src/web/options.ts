@@ -6,8 +6,10 @@ import type { ClientIp } from '../address.js';
 import type { Limiter } from '../limiter.js';
 import type { Limits, StoreOptions } from '../limits.js';
 import type { Clock, Costly, Path, Segment } from '../requests.js';
+import { noOption, shown } from '../words.js';
 import type { Maybe } from './maybe.js';
-import type { Validate } from './warnings.js';
+import { CHECKS } from './warnings.js';
+import type { Logger, Validate } from './warnings.js';
 
 /**
  * The headers of the IETF draft: `"draft-8"` (the same as `"ietf"`) names every
@@ -24,6 +26,11 @@ export type StandardHeaders =
  * `limits` and `path`, or by `limit` for each client.
  */
 export interface WebOptions<A, B> extends StoreOptions {
+  /**
+   * What is decided when the store fails.  Default `"local"`: limits are
+   * decided in this process until the store is back.
+   */
+  readonly onStoreError?: StoreOptions['onStoreError'];
   /** Who decides; it stays open when the middleware is gone. */
   readonly limiter?: Limiter | undefined;
   /** The limits of a limiter that the middleware makes for itself. */
@@ -80,13 +87,19 @@ export interface WebOptions<A, B> extends StoreOptions {
   readonly legacyHeaders?: boolean | undefined;
   /** Whether to warn of what looks wrong, each thing once.  Default true. */
   readonly validate?: Validate | undefined;
+  /**
+   * Who is told what looks wrong, and that the store has failed or is back.
+   * Default: the warnings of the process; in Fastify, of the store, its log.
+   */
+  readonly logger?: Logger | undefined;
 }
 
 type Flags<T> = Readonly<Record<keyof T, true>>;
 
 /** The compiler sees that none is forgotten. */
 const STORE: Flags<StoreOptions> = {
-  store: true, maxBuckets: true, timeout: true, connections: true, prefix: true,
+  store: true, maxBuckets: true, maxBytes: true, timeout: true,
+  connectTimeout: true, connections: true, prefix: true,
   clientName: true, lowLatency: true, shareCalls: true, onStoreError: true,
   localShare: true, denyCache: true, denyCacheSize: true, nearLimit: true,
   tlsCaFile: true,
@@ -100,6 +113,7 @@ const WEB: Flags<Omit<WebOptions<never, never>, keyof StoreOptions>> = {
   clientIp: true, clock: true, skip: true, skipFailedRequests: true,
   skipSuccessfulRequests: true, requestWasSuccessful: true, statusCode: true,
   message: true, standardHeaders: true, legacyHeaders: true, validate: true,
+  logger: true,
 };
 
 /** What other libraries have, and what says the same here. */
@@ -112,7 +126,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   allowList: 'say skip: (request) => ...',
   errorResponseBuilder: 'say message or handler',
   enableDraftSpec: 'say standardHeaders: "draft-6"',
-  logger: 'warnings are those of process.emitWarning()',
 };
 
 export function refuse(message: string): never {
@@ -126,23 +139,40 @@ export function storeOptionsOf(options: object): StoreOptions {
   return Object.fromEntries(found) as StoreOptions;
 }
 
-/** Refuses what is no option of a store; `clock` is one. */
+/** The same with what a web server needs: it answers without its store. */
+export function webStoreOptionsOf(options: object): StoreOptions {
+  return { onStoreError: 'local', ...storeOptionsOf(options) };
+}
+
+const OF_STORES: readonly string[] = ['clock', 'logger'];
+
+function refuseName(name: string, names: readonly string[]): never {
+  const advice = Object.hasOwn(ADVICE, name) ? ADVICE[name] : undefined;
+  return refuse(advice === undefined ? noOption(name, names)
+    : `there is no option ${name}: ${advice}`);
+}
+
+/** Refuses what is no option of a store; `clock` and `logger` are. */
 export function checkStoreNames(options: object): void {
+  if (typeof options !== 'object' || options === null) {
+    refuse('options must be an object such as {store: "redis://..."}, is ' +
+      shown(options));
+  }
   for (const name of Object.keys(options)) {
-    if (name in STORE || name === 'clock') continue;
-    refuse(`there is no option ${name}`);
+    if (Object.hasOwn(STORE, name) || OF_STORES.includes(name)) continue;
+    refuseName(name, [...Object.keys(STORE), ...OF_STORES]);
   }
 }
 
 /** Refuses what is no option; `more` are those of the framework. */
 export function checkNames(options: object, more: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
-    refuse('options must be an object such as {limit: 100, windowMs: 60000}');
+    refuse('options must be an object such as {limit: 100, windowMs: 60000}, ' +
+      `is ${shown(options)}`);
   }
+  const names = [...Object.keys(WEB), ...Object.keys(STORE), ...more];
   for (const name of Object.keys(options)) {
-    if (name in STORE || name in WEB || more.includes(name)) continue;
-    const advice = ADVICE[name];
-    refuse(`there is no option ${name}${advice ? `: ${advice}` : ''}`);
+    if (!names.includes(name)) refuseName(name, names);
   }
 }
 
@@ -153,26 +183,47 @@ export function checkKinds(options: WebOptions<never, never>): void {
                       'clientIp', 'handler']) {
     const value = given[name];
     if (value !== undefined && typeof value !== 'function') {
-      refuse(`${name} must be a function, is ${typeof value}`);
+      refuse(`${name} must be a function, is ${shown(value)}`);
     }
   }
   for (const name of ['skipFailedRequests', 'skipSuccessfulRequests',
                       'legacyHeaders']) {
     const value = given[name];
     if (value !== undefined && typeof value !== 'boolean') {
-      refuse(`${name} must be true or false, is ${typeof value}`);
+      refuse(`${name} must be true or false, is ${shown(value)}`);
     }
   }
   const { statusCode = 429, store, cost = 1 } = options;
   const isCost = Number.isSafeInteger(cost) && (cost as number) >= 0;
   if (typeof cost !== 'function' && !isCost) {
-    refuse('cost must be a whole number or a function, is ' + String(cost));
+    refuse(`cost must be a whole number or a function, is ${shown(cost)}`);
   }
   if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
-    refuse(`statusCode must be 400 to 599, is ${String(statusCode)}`);
+    refuse(`statusCode must be 400 to 599, is ${shown(statusCode)}`);
   }
   if (store !== undefined && typeof store !== 'string') {
     refuse('store must be a URL such as "redis://127.0.0.1", is ' +
-      typeof store);
+      shown(store));
+  }
+  checkLogger(options.logger);
+  checkValidate(options.validate);
+}
+
+function checkLogger(logger: unknown): void {
+  const { warn } = (logger ?? { warn: checkLogger }) as { warn?: unknown };
+  if (typeof warn !== 'function') {
+    refuse(`logger must have warn(text), such as console, is ${shown(logger)}`);
+  }
+}
+
+function checkValidate(validate: unknown): void {
+  if (validate === undefined || typeof validate === 'boolean') return;
+  if (typeof validate !== 'object' || validate === null) {
+    refuse('validate must be true, false or an object such as ' +
+      `{trustProxy: false}, is ${shown(validate)}`);
+  }
+  for (const name of Object.keys(validate)) {
+    if (!CHECKS.includes(name)) refuseName(`validate.${name}`,
+      CHECKS.map((check) => `validate.${check}`));
   }
 }

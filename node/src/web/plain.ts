@@ -4,6 +4,7 @@
 import { canonicalIp } from '../address.js';
 import { LimitreeError, invalidArgument } from '../errors.js';
 import type { Path, Segment } from '../requests.js';
+import { shown } from '../words.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { refuse } from './options.js';
@@ -29,13 +30,13 @@ function durationOf(ms: number): string {
 function checkLimit(limit: unknown): void {
   if (Number.isSafeInteger(limit) && (limit as number) > 0) return;
   refuse('limit must be a whole number greater than 0, is ' +
-    `${String(limit)}; to let nobody through, do that in a handler of its own`);
+    `${shown(limit)}; to let nobody through, do that in a handler of its own`);
 }
 
 function checkWindow(windowMs: unknown): void {
   if (Number.isSafeInteger(windowMs) && (windowMs as number) > 0) return;
   refuse('windowMs must be a whole number of milliseconds greater than 0, is ' +
-    String(windowMs));
+    shown(windowMs));
 }
 
 function prefixOf(ipv6Subnet: unknown): number {
@@ -43,16 +44,28 @@ function prefixOf(ipv6Subnet: unknown): number {
   if (ipv6Subnet === false) return 128;
   if (Number.isInteger(ipv6Subnet)) return ipv6Subnet as number;
   return refuse('ipv6Subnet must be a number of bits or false, is ' +
-    String(ipv6Subnet));
+    shown(ipv6Subnet));
 }
+
+/** What a plain limit has to know of the framework. */
+interface Ways<A> {
+  ipOf(a: A): string | undefined;
+  readonly limitTakesKey: boolean;
+}
+
+/** A function for the limit, of a request and what the framework says. */
+type LimitOf<A> = (a: A, more: unknown) => Maybe<number>;
 
 /** The plain limit of a middleware. */
 export class Plain<A, B> {
+  /** The same for all that count in the same buckets. */
+  readonly identity: object;
   readonly #tree: PlainTree;
   readonly #name: string;
   readonly #period: string;
   readonly #prefix: number | undefined;  // none: keys are no addresses
-  readonly #limitOf: ((a: A, b: B) => Maybe<number>) | undefined;
+  readonly #limitOf: LimitOf<A> | undefined;
+  readonly #limitTakesKey: boolean;
   readonly #keyOf: (a: A, b: B) => Maybe<Segment>;
   /** Those that a function has returned, once the limiter knows them. */
   readonly #limits = new Map<number, Promise<void> | true>();
@@ -61,7 +74,7 @@ export class Plain<A, B> {
   constructor(
     tree: PlainTree,
     options: WebOptions<A, B>,
-    ipOf: (a: A) => string | undefined,
+    ways: Ways<A>,
     name?: string,
   ) {
     const { windowMs = 60_000, keyGenerator } = options;
@@ -69,17 +82,18 @@ export class Plain<A, B> {
     checkWindow(windowMs);
     this.#tree = tree;
     this.#period = durationOf(windowMs);
-    if (typeof limit === 'function') this.#limitOf = limit;
+    this.#limitTakesKey = ways.limitTakesKey;
+    if (typeof limit === 'function') this.#limitOf = limit as LimitOf<A>;
     else checkLimit(limit);
     const isFixed = this.#limitOf === undefined;
     this.#name = options.name ?? name ??
       `${isFixed ? String(limit) : 'limits'}/${this.#period}`;
     if (typeof this.#name !== 'string' || !/^[^*]+$/.test(this.#name)) {
-      refuse(`name must be a text without *, is ${String(this.#name)}`);
+      refuse(`name must be a text without *, is ${shown(this.#name)}`);
     }
     if (keyGenerator === undefined) {
       this.#prefix = prefixOf(options.ipv6Subnet);
-      this.#keyOf = ipOf as (a: A) => string;
+      this.#keyOf = ways.ipOf as (a: A) => string;
     } else {
       if (options.ipv6Subnet !== undefined || options.clientIp !== undefined) {
         refuse('ipv6Subnet and clientIp are for clients that are told apart ' +
@@ -87,13 +101,21 @@ export class Plain<A, B> {
       }
       this.#keyOf = keyGenerator;
     }
-    tree.add(this.#name, this.#node(isFixed ? limit as number : undefined));
+    this.identity = tree.add(
+      this.#name, this.#node(isFixed ? limit as number : undefined));
   }
 
   /** The path of a request. */
   path(a: A, b: B): Maybe<Path> {
     const key = this.#keyOf(a, b);
-    const limit = this.#limitOf?.(a, b);
+    if (this.#limitOf !== undefined && this.#limitTakesKey && isPromise(key)) {
+      return key.then((one) => this.#withLimit(a, b, one));
+    }
+    return this.#withLimit(a, b, key);
+  }
+
+  #withLimit(a: A, b: B, key: Maybe<Segment>): Maybe<Path> {
+    const limit = this.#limitOf?.(a, this.#limitTakesKey ? key : b);
     if (isPromise(key) || isPromise(limit)) {
       return Promise.all([key, limit]).then(
         ([one, other]) => this.#pathOf(one, other));

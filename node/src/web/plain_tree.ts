@@ -1,6 +1,7 @@
 // The limiter behind plain limits: a tree with one top-level name for each.
 
 import { Limiter } from '../limiter.js';
+import type { CloseOptions } from '../limiter.js';
 import type { LimitTree, StoreOptions } from '../limits.js';
 import type { Clock } from '../requests.js';
 import { refuse } from './options.js';
@@ -11,6 +12,7 @@ export type Node = Readonly<Record<string, unknown>>;
 export class PlainTree {
   readonly #options: StoreOptions & { readonly clock?: Clock | undefined };
   readonly #nodes = new Map<string, Node>();
+  readonly #identities = new Map<string, object>();
   #limiter: Limiter | undefined;
   #reloaded: Promise<void> = Promise.resolve();
 
@@ -29,8 +31,11 @@ export class PlainTree {
     return this.#limiter;
   }
 
-  /** Adds a name before the first request; refuses one that is there. */
-  add(name: string, node: Node): void {
+  /**
+   * Adds a name before the first request, and returns what is the same for all
+   * who do; refuses one that is there with another node.
+   */
+  add(name: string, node: Node): object {
     const before = this.#nodes.get(name);
     if (before === undefined) {
       if (this.#limiter !== undefined) {
@@ -41,6 +46,9 @@ export class PlainTree {
     } else if (JSON.stringify(before) !== JSON.stringify(node)) {
       refuse(`there are two different limits with the name ${name}`);
     }
+    const identity = this.#identities.get(name) ?? {};
+    this.#identities.set(name, identity);
+    return identity;
   }
 
   /** Changes what stands below a name; it is known once this has resolved. */
@@ -52,8 +60,8 @@ export class PlainTree {
     return reloaded;
   }
 
-  async close(): Promise<void> {
-    await this.#limiter?.close();
+  async close(options?: CloseOptions): Promise<void> {
+    await this.#limiter?.close(options);
   }
 
   #tree(): LimitTree {

@@ -2,9 +2,10 @@
 
 import type { IpRequest } from '../address.js';
 import { Limiter } from '../limiter.js';
+import type { CloseOptions } from '../limiter.js';
 import type { Costly, Path } from '../requests.js';
 import type { Maybe } from './maybe.js';
-import { refuse, storeOptionsOf } from './options.js';
+import { refuse, storeOptionsOf, webStoreOptionsOf } from './options.js';
 import type { WebOptions } from './options.js';
 import { Plain } from './plain.js';
 import { PlainTree } from './plain_tree.js';
@@ -21,6 +22,8 @@ export interface Framework<A> {
   ipOf(a: A): string | undefined;
   /** How that was found; looked at in the first requests only. */
   trustOf(a: A): Trust;
+  /** Whether a function that returns a limit gets the key, and not `b`. */
+  readonly limitTakesKey?: boolean;
   /** The headers and the connection, for the option clientIp. */
   requestOf(a: A): IpRequest;
 }
@@ -30,8 +33,10 @@ export interface Subject<A, B> {
   readonly pathOf: (a: A, b: B) => Maybe<Paths>;
   /** If it is a plain limit. */
   readonly plain: Plain<A, B> | undefined;
+  /** The same for all that count in the same buckets. */
+  readonly identity: object;
   /** Closes the limiter, if it was made here. */
-  close(): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /** The options that make up a plain limit. */
@@ -47,19 +52,21 @@ export function subjectOf<A, B>(
   const { limiter, limits } = options;
   if (limiter === undefined && limits === undefined) {
     const tree = plainTreeOf(options);
-    const close = () => tree.close();
+    const close = (how?: CloseOptions) => tree.close(how);
     return { ...plainSubject(tree, options, framework), close };
   }
   checkTree(options);
   const made = limiter ?? new Limiter({
-    ...storeOptionsOf(options), limits: limits!, clock: options.clock });
+    ...webStoreOptionsOf(options), limits: limits!, clock: options.clock });
   return { limiter: made, pathOf: options.path!, plain: undefined,
-           close: async () => limiter ? undefined : made.close() };
+           identity: options.path!,
+           close: async (how) => limiter ? undefined : made.close(how) };
 }
 
 /** The tree of plain limits with the store that `options` name. */
 export function plainTreeOf(options: WebOptions<never, never>): PlainTree {
-  return new PlainTree({ ...storeOptionsOf(options), clock: options.clock });
+  return new PlainTree(
+    { ...webStoreOptionsOf(options), clock: options.clock });
 }
 
 /** A plain limit in that tree; `name` is for one that `options` give none. */
@@ -71,10 +78,12 @@ export function plainSubject<A, B>(
 ): Subject<A, B> {
   checkPlain(options);
   const { clientIp } = options;
-  const plain = new Plain(
-    tree, options, clientIp === undefined ? (a) => framework.ipOf(a)
-      : (a) => clientIp(framework.requestOf(a)), name);
+  const plain = new Plain(tree, options, {
+    ipOf: clientIp === undefined ? (a) => framework.ipOf(a)
+      : (a) => clientIp(framework.requestOf(a)),
+    limitTakesKey: framework.limitTakesKey === true }, name);
   return { get limiter() { return tree.limiter; }, plain,
+           identity: plain.identity,
            pathOf: (a, b) => plain.path(a, b), close: async () => undefined };
 }
 

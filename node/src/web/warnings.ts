@@ -10,6 +10,10 @@ export type Check =
   | 'singleCount'
   | 'creationStack';
 
+export const CHECKS: readonly string[] = [
+  'trustProxy', 'xForwardedForHeader', 'forwardedHeader', 'ipv6Key',
+  'singleCount', 'creationStack'] satisfies Check[];
+
 export type Validate = boolean | Readonly<Partial<Record<Check, boolean>>>;
 
 /** The codes of the warnings. */
@@ -20,10 +24,27 @@ export type WarningCode =
   | 'LIMITREE_IPV6_KEY'
   | 'LIMITREE_COUNTED_TWICE'
   | 'LIMITREE_CREATED_PER_REQUEST'
-  | 'LIMITREE_REFUND_FAILED';
+  | 'LIMITREE_REFUND_FAILED'
+  | 'LIMITREE_ROUTE_BEFORE_PLUGIN'
+  | 'LIMITREE_STORE_AWAY'
+  | 'LIMITREE_STORE_BACK';
 
-export function warn(code: WarningCode, message: string): void {
-  process.emitWarning(message, { type: 'LimitreeWarning', code });
+/** Such as console, or a logger of pino or winston. */
+export interface Logger {
+  warn(message: string): void;
+}
+
+/** Tells `logger`, else whoever listens to the warnings of the process. */
+export function warn(
+  code: WarningCode,
+  message: string,
+  logger?: Logger,
+): void {
+  if (logger === undefined) {
+    process.emitWarning(message, { type: 'LimitreeWarning', code });
+  } else {
+    logger.warn(`limitree: ${message} [${code}]`);
+  }
 }
 
 /** After so many requests nothing new is expected to turn up. */
@@ -33,9 +54,11 @@ const REQUESTS = 100;
 export class Checks {
   readonly #off: ReadonlySet<string>;
   readonly #said = new Set<Check>();
+  readonly #logger: Logger | undefined;
   #left: number;
 
-  constructor(validate: Validate) {
+  constructor(validate: Validate, logger: Logger | undefined) {
+    this.#logger = logger;
     const named = typeof validate === 'object' ? Object.entries(validate) : [];
     this.#off = new Set(
       named.filter(([, isOn]) => isOn === false).map(([name]) => name));
@@ -56,7 +79,7 @@ export class Checks {
   warn(check: Check, code: WarningCode, message: string): void {
     if (this.#said.has(check) || this.#off.has(check)) return;
     this.#said.add(check);
-    warn(code, message);
+    warn(code, message, this.#logger);
   }
 }
 

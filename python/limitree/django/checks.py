@@ -13,7 +13,7 @@ from limitree.django import conf, decorators
 from limitree.django.conf import NO_LIMITS, Conf, Mistake
 from limitree.django.rule import Rule
 from limitree.django.site import ROOT
-from limitree.errors import ConfigError
+from limitree.errors import ConfigError, UnknownRoot
 from limitree.limiter import Limiter
 
 _MIDDLEWARE = ("limitree.django.LimitreeMiddleware",
@@ -77,6 +77,9 @@ def _path(limiter: Limiter, rule: Rule, where: str) -> Iterator[Mistake]:
     try:
         limiter.peek(rule.path[0])
     except ValueError as error:
+        # Of a longer path a request tells the rest.
+        if len(rule.path) > 1 and not isinstance(error, UnknownRoot):
+            return
         yield Mistake("limitree.E004", f"{where}: {error}")
 
 

@@ -64,7 +64,8 @@ def get_usage(request: HttpRequest, group: str | None = None,
         used += 1 if increment else -1
     return {"count": used, "limit": decision.limit,
             "should_limit": decision.limited,
-            "time_left": math.ceil(decision.reset_after), "decision": decision}
+            "time_left": math.ceil(decision.binding_reset_after),
+            "decision": decision}
 
 
 def is_ratelimited(request: HttpRequest, group: str | None = None,

@@ -63,6 +63,9 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
     """
     if rate is not None and len(path) == 1 and group is None:
         group, path = _only_text(path[0]), ()  # as django-ratelimit has it
+    if rate is None and len(path) == 1 and callable(path[0]):
+        raise TypeError("ratelimit needs a path that begins with a name, or a "
+                        "rate: @ratelimit(key=\"ip\", rate=\"5/m\")")
     rule = Rule(path, group=group, key=key, rate=rate, method=method,
                 block=block, cost=cost, deduct_when=deduct_when)
 

@@ -67,10 +67,17 @@ class Rule:
         self.rate = _rate_function(rate)
         self.methods = (None if method is None
                         else frozenset(one.upper() for one in method))
+        self._of_methods = ("" if self.methods is None
+                            else "@" + ",".join(sorted(self.methods)))
         self.block = block
         self.cost = cost
         self.deduct_when = deduct_when
         self.key = None if key is None else key_function(key)
+
+    def scope_of(self, group: str) -> str:
+        """Return the name that a rate is counted by: views of one group share
+        it, unless their rates are for other methods."""
+        return group + self._of_methods
 
     def needs_user(self, site: Site) -> bool:
         """Whether ``request.user`` is read to find the path."""
@@ -104,8 +111,8 @@ class Rule:
             rate = rate(group, request)
             if rate is None:
                 return
-        site.put_rate(ask, group, rate, self._caller(site, group, request),
-                      cost)
+        site.put_rate(ask, self.scope_of(group), rate,
+                      self._caller(site, group, request), cost)
 
     def _caller(self, site: Site, group: str, request: HttpRequest) -> Any:
         key = self.key or site.key

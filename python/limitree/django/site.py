@@ -17,6 +17,7 @@ from limitree.django.rule import NOTHING, RateText, Rule, text_of_rate
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.plain import PlainLimits, PlainRule
+from limitree.web import options_of
 
 #: The top-level name below which limits lie that stand at views.
 ROOT = "view"
@@ -36,7 +37,7 @@ class Site:
         self.awaited = AsyncLimiter(
             conf.NO_LIMITS if limits is None else limits, found.store,
             clock=found.clock, levels=found.headers not in ("legacy", "none"),
-            **found.options)
+            **options_of(found.options))
         # The same limiter, for threads: they share connections and deny cache.
         self.limiter: Limiter = self.awaited._limiter
         self._plain.update(self.limiter)  # the name must be free
@@ -57,14 +58,14 @@ class Site:
         self.requests_need_user = any(rule.needs_user(self)
                                       for rule in self._rules)
 
-    def put_rate(self, ask: Ask, group: str, rate: RateText, key: Any,
+    def put_rate(self, ask: Ask, scope: str, rate: RateText, key: Any,
                  cost: int) -> None:
-        """Put in `ask` the limits of `rate` at the views of `group`."""
-        plain, fits = self._rates.get((group, rate)) or self._add(group, rate)
+        """Put in `ask` the limits of `rate` that count by `scope`."""
+        plain, fits = self._rates.get((scope, rate)) or self._add(scope, rate)
         if not fits:
             cost = 2  # of one token
         for name in plain.names:
-            ask.paths.append([ROOT, group, key, name])
+            ask.paths.append([ROOT, scope, key, name])
             ask.costs.append(cost)
 
     def know_rates(self) -> None:
@@ -76,20 +77,20 @@ class Site:
             if rule.rate is not None and not callable(rule.rate):
                 for group in groups:
                     if ".<locals>.dummy" not in group:  # of method_decorator
-                        self._add(group, rule.rate)
+                        self._add(rule.scope_of(group), rule.rate)
 
-    def know_rate(self, group: str, name: str) -> None:
+    def know_rate(self, scope: str, name: str) -> None:
         """The same for one rate, by the name it has in the tree."""
-        self._add(group, name.replace("-burst", " burst "))
+        self._add(scope, name.replace("-burst", " burst "))
 
-    def _add(self, group: str, rate: RateText) -> tuple[PlainRule, bool]:
+    def _add(self, scope: str, rate: RateText) -> tuple[PlainRule, bool]:
         text = text_of_rate(rate)
         fits = not NOTHING.match(text)
         plain = self._plain.rule(text if fits else NOTHING.sub("1/", text),
-                                 group)
+                                 scope)
         self._plain.update(self.limiter)
         # Only now: a path that the tree does not know has no limits.
-        self._rates[group, rate] = plain, fits
+        self._rates[scope, rate] = plain, fits
         return plain, fits
 
     def ask_of(self, request: HttpRequest) -> Ask | None:

@@ -11,6 +11,7 @@ from flask.cli import AppGroup
 
 from limitree.decision import Decision
 from limitree.errors import StoreError
+from limitree.flask.rules import TOLD
 
 if TYPE_CHECKING:
     from limitree.flask.rules import Bound
@@ -104,6 +105,8 @@ def _paths(site: Site, segments: tuple[str, ...], path: bool
     site.plain.update(site.core)
     seen = set()
     for rule in site.plain:
+        if TOLD in rule.scope:  # which one, a request tells
+            continue
         for one in rule.paths(segments[0]):
             if one not in seen:
                 seen.add(one)
@@ -112,6 +115,10 @@ def _paths(site: Site, segments: tuple[str, ...], path: bool
 
 def _ask(site: Site, path: Path) -> Decision:
     try:
+        decision = site.core.peek(*path, cost=0, levels=True)
+        if not decision.degraded:
+            return decision
+        site.core.ping()  # which tells why, unless it is back by now
         return site.core.peek(*path, cost=0, levels=True)
     except (StoreError, ValueError) as error:
         raise click.ClickException(str(error)) from None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -35,7 +37,8 @@ from limitree.limits import Limits
 
 Target = TypeVar("Target", bound="Callable[..., Any] | flask.Blueprint")
 
-_ALL = ExemptionScope.APPLICATION | ExemptionScope.DEFAULT
+_ALL = (ExemptionScope.APPLICATION | ExemptionScope.DEFAULT
+        | ExemptionScope.OWN)
 
 
 class Limiter:
@@ -81,6 +84,10 @@ class Limiter:
         self._filters: list[Callable[[], bool]] = []
         self._exempt_blueprints: dict[str, ExemptionScope] = {}
         self._blueprints: dict[str, list[Rule]] = {}
+        # What decorators were put on: none of it is a view, or it had its route
+        # before the limit.
+        self._inner: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+        self._apps: weakref.WeakSet[flask.Flask] = weakref.WeakSet()
         if app is not None:
             self.init_app(app)
 
@@ -97,8 +104,11 @@ class Limiter:
         settings = Reader(self._given, app.config).read()
         if not settings.enabled:
             return
+        for endpoint, view in app.view_functions.items():
+            self.check_view(endpoint, view)
         site = Site(self, app, settings)
         sites[self] = site
+        self._apps.add(app)
         if settings.decide == "view":
             setattr(app, "dispatch_request",
                     _after_all_others(site.before, app.dispatch_request))
@@ -176,7 +186,11 @@ class Limiter:
 
     def exempt(self, target: Target | None = None, *,
                flags: ExemptionScope = _ALL) -> Any:
-        """Exempt a view or a blueprint; also ``@limiter.exempt(flags=...)``."""
+        """Exempt a view or a blueprint; also ``@limiter.exempt(flags=...)``.
+
+        A view is also exempt from its own limits; a blueprint from those that
+        were put on it, unless `flags` say less.
+        """
         if target is None:
             return functools.partial(self.exempt, flags=flags)
         if isinstance(target, flask.Blueprint):
@@ -217,7 +231,8 @@ class Limiter:
         """
         *above, last = blueprint.split(".")
         flags = self._exempt_blueprints.get(last, ExemptionScope.NONE)
-        found = [] if flags & _ALL else list(self._blueprints.get(last, ()))
+        found = ([] if flags & ExemptionScope.OWN
+                 else list(self._blueprints.get(last, ())))
         if (flags & ExemptionScope.ANCESTORS
                 or any(rule.override_defaults for rule in found)):
             return found
@@ -230,6 +245,23 @@ class Limiter:
     def _add_to_blueprint(self, blueprint: flask.Blueprint, rule: Rule) -> None:
         self._blueprints.setdefault(blueprint.name, []).append(rule)
         self._changed()
+
+    def _decorated(self, target: Callable[..., Any]) -> None:
+        with contextlib.suppress(TypeError):  # of what cannot be kept so
+            self._inner.add(target)
+        for app in self._apps:
+            for endpoint, view in app.view_functions.items():
+                self.check_view(endpoint, view)
+        self._changed()
+
+    def check_view(self, endpoint: str, view: Callable[..., Any]) -> None:
+        """Raise RuntimeError if a limit was put on a view after its route."""
+        with contextlib.suppress(TypeError):
+            if view not in self._inner:
+                return
+            raise RuntimeError(
+                f"the limit of {endpoint!r} stands above its route, which has "
+                "the view without it: put @limiter.limit(...) below the route")
 
     def _changed(self) -> None:
         self.version += 1

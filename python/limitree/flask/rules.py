@@ -16,7 +16,13 @@ from flask.wrappers import Response
 
 from limitree.decision import Level
 from limitree.demand import Segment
-from limitree.plain import PlainLimit, PlainLimits, PlainRule, parse
+from limitree.plain import (
+    PlainLimit,
+    PlainLimits,
+    PlainRule,
+    joined,
+    parse,
+)
 from limitree.web import Path, Paths, paths_of
 
 if TYPE_CHECKING:
@@ -30,6 +36,10 @@ ScopeOf = str | Callable[[str], str]
 SegmentOf = Segment | Callable[[], Segment]
 PathsOf = Callable[[], Paths]
 Breach = Callable[["RequestLimit"], Response | None]
+
+#: Stands in the names of buckets whose scope a function tells: the scope is
+#: then a part of the key, or each one would be another node of the tree.
+TOLD = "@()"
 
 # Where a view keeps what decorators have said of it: functools.wraps() hands it
 # on to the functions that others wrap around it.
@@ -45,14 +55,15 @@ class ExemptionScope(enum.Flag):
     DEFAULT = 2  #: default limits
     DESCENDENTS = 4  #: also the blueprints nested in this one
     ANCESTORS = 8  #: limits of the blueprints this one is nested in
+    OWN = 16  #: limits that were put on the blueprint itself
 
 
 @dataclass(eq=False)
 class Rule:
     """Limits that apply together, to one key and at one cost.
 
-    They are plain, from `text`, or those on `path` of the tree; either may call
-    functions, once for each request.
+    They are plain, from `text`, or those on `path` of the tree; functions are
+    called once for each request.
     """
 
     text: TextOf | None = None
@@ -73,6 +84,10 @@ class Rule:
     def __post_init__(self) -> None:
         if isinstance(self.text, str):
             parse(self.text)  # what is wrong is said where it is written
+        elif self.text is not None and _needs_arguments(self.text):
+            raise TypeError("limits are a text, or a function without "
+                            "arguments that returns one: "
+                            "@limiter.limit(\"5/minute\")")
         if self.shared and not self.scope:
             raise ValueError("shared limits need the name of their scope")
 
@@ -82,24 +97,36 @@ class Rule:
 
     def scope_of(self, endpoint: str, method: str) -> str:
         """Return the scope of plain limits; "@" marks what endpoints share."""
-        own = self.scope(endpoint) if callable(self.scope) else self.scope
-        if self.shared:
-            scope = f"@{own}"
-        else:
-            scope = f"{endpoint}@{own}" if own else endpoint
+        own = TOLD if callable(self.scope) else self.scope and f"@{self.scope}"
+        scope = own or ""
+        if not self.shared:
+            scope = f"{endpoint}{scope}"
         return f"{scope}@{method}" if self.per_method else scope
+
+
+def _needs_arguments(function: Callable[..., Any]) -> bool:
+    """Whether it cannot be called without: it is a view, say."""
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # nobody knows
+        pass
+    return False
 
 
 class Bound:
     """A rule at one endpoint and method, with all that can be known before."""
 
-    __slots__ = ("_path", "_plain", "_scope", "_static", "key", "rule")
+    __slots__ = ("_endpoint", "_path", "_plain", "_scope", "_static", "key",
+                 "rule")
 
     def __init__(self, rule: Rule, plain: PlainLimits, key: Key,
                  endpoint: str, method: str) -> None:
         self.rule = rule
         self.key = rule.key or key
         self._plain = plain
+        self._endpoint = endpoint
         self._path = rule.path
         self._scope = ""
         self._static: PlainRule | None = None
@@ -121,6 +148,9 @@ class Bound:
         key = keys.get(self.key)
         if key is None:
             key = keys[self.key] = self.key()
+        scope = self.rule.scope
+        if callable(scope):
+            key = joined(str(scope(self._endpoint)), key)
         return rule.paths(key), rule.limits
 
     def _tree_paths(self) -> Sequence[Path]:
@@ -197,6 +227,13 @@ class RouteLimit:
         self._extension = extension
         self.rule = rule
 
+    @property
+    def __name__(self) -> str:
+        """Raises TypeError: Flask asks for it if this is to be a view."""
+        raise TypeError("a limit was given to a route in place of a view: "
+                        "@limiter.limit needs the limits in parentheses, "
+                        "@limiter.limit(\"5/minute\")")
+
     @overload
     def __call__(self, target: flask.Blueprint) -> None: ...
 
@@ -208,6 +245,9 @@ class RouteLimit:
         if isinstance(target, flask.Blueprint):
             extension._add_to_blueprint(target, rule)
             return None
+        if not callable(target):
+            raise TypeError("limits are put on a function or a blueprint, not "
+                            f"on {target!r}")
 
         is_async = inspect.iscoroutinefunction(target)
 
@@ -221,7 +261,7 @@ class RouteLimit:
 
         setattr(limited, RULES, [*getattr(target, RULES, ()),
                                  (extension, rule)])
-        extension._changed()
+        extension._decorated(target)
         return limited
 
     def __enter__(self) -> RouteLimit:

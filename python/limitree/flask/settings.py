@@ -16,6 +16,7 @@ from limitree.flask.keys import get_remote_address
 from limitree.flask.rules import Breach, CostOf, Key, PathsOf, TextOf
 from limitree.headers import Reset, Style
 from limitree.limits import Limits
+from limitree.web import options_of
 
 When = Callable[[], bool]
 
@@ -117,7 +118,7 @@ class Reader:
                           "RATELIMIT_KEY_PREFIX")
         if prefix:
             options.setdefault("prefix", prefix)
-        return options
+        return options_of(options)
 
     def _key(self) -> Key:
         key = self.get("key_func", "LIMITREE_KEY_FUNC", "RATELIMIT_KEY_FUNC")

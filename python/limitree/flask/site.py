@@ -26,7 +26,7 @@ from limitree.flask.settings import Group, Settings
 from limitree.headers import combined
 from limitree.limiter import Limiter as Core
 from limitree.plain import PlainLimit, PlainLimits
-from limitree.web import Path, logger, unavailable
+from limitree.web import Path, unavailable
 
 if TYPE_CHECKING:
     from limitree.flask.extension import Limiter
@@ -134,6 +134,8 @@ class Site:
         if endpoint.rpartition(".")[2] == "static":
             return []
         view = self.app.view_functions.get(endpoint)
+        if view is not None:
+            extension.check_view(endpoint, view)
         blueprint = endpoint.rpartition(".")[0]
         exempt = extension.exemption_of(view, blueprint)
         found = [] if exempt & ExemptionScope.APPLICATION else [
@@ -171,11 +173,19 @@ class Site:
         request = flask.request
         endpoint = request.endpoint
         if (endpoint is None or not rule.applies_to(request.method)
-                or self.extension.is_filtered()):
+                or self.extension.is_filtered()
+                or (once and self._is_exempt(endpoint, rule))):
             return
         if state is None:
             state = request.environ[self._state] = State()
         self._decide(state, [self.bind(rule, endpoint, request.method)])
+
+    def _is_exempt(self, endpoint: str, rule: Rule) -> bool:
+        """Whether `rule` is that of a view, which is exempt."""
+        view = self.app.view_functions.get(endpoint)
+        extension = self.extension
+        return bool(exemption_of_view(view, extension)) and rule in (
+            rules_of_view(view, flask.request.method, extension))
 
     def state(self) -> State | None:
         """Return what has been decided for the request at hand."""
@@ -264,10 +274,10 @@ class Site:
             if self.settings.style != "none":
                 asked = state.steps[step][1]
                 state.steps[step] = self.core.peek_all(asked.paths, 0), asked
-        except StoreError as error:
-            # The view has done its work, which a 503 would deny.
-            logger.error("what a response costs could not be charged: %s",
-                         error)
+        except StoreError:
+            # The view has done its work, which a 503 would deny.  The limiter
+            # has told the log that its store fails.
+            pass
 
     def close(self) -> None:
         """Release the store."""

@@ -100,6 +100,27 @@ TEST(Verdict, NextAfterIsExact) {
   }
 }
 
+// One token more exactly at grows_after, and none a nanosecond before.
+TEST(Verdict, GrowsAfterIsExact) {
+  Random random(3);
+  for (int i = 0; i < 100'000; ++i) {
+    const Rate rate = random.rate();
+    const Probe found = probe(rate, random.below(rate.burst_offset() * 2), 0);
+    const Verdict now = verdict(rate, found, found.debt);
+    const auto left_after = [&](Duration wait) {
+      const Probe then = probe(rate, found.debt - wait, 0);
+      return verdict(rate, then, then.debt).remaining;
+    };
+    if (found.debt == Duration(0)) {
+      ASSERT_EQ(grows_after(rate, found.debt), Duration(0));
+      continue;
+    }
+    const Duration wait = grows_after(rate, found.debt);
+    ASSERT_EQ(left_after(wait), now.remaining + 1);
+    ASSERT_EQ(left_after(wait - Duration(1)), now.remaining);
+  }
+}
+
 TEST(SpendAndRefund, SaturateAtTheEndsOfTheBucket) {
   const Probe spent = probe(kRate, std::chrono::seconds(9), INT64_MAX);
   EXPECT_EQ(debt_after_spend(kRate, spent), kRate.burst_offset());

@@ -2,6 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/key.hpp"
+
 namespace limitree {
 namespace {
 
@@ -68,6 +75,66 @@ TEST(JoinSameBuckets, RefusesOneBucketWithTwoLimits) {
   EXPECT_EQ(status.error().messages.at(0),
             "two paths reach the same bucket by different limits, ip:2001* "
             "and ip:*");
+}
+
+// So many that they are sorted: levels stay in the order of the paths, each
+// where it was first met, as they do when there are few.
+TEST(JoinSameBuckets, JoinsManyAsItJoinsFew) {
+  Limit limit;
+  Limit daily;
+  daily.suffix = "#daily";
+  for (const std::uint32_t count : {4u, 24u, 25u, 1000u}) {
+    std::vector<std::string> names;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      names.push_back("caller" + std::to_string(i * 7 % (count / 2)));
+    }
+    Plan plan(Operation::kAuthorize);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      plan.segments.emplace_back("user", Kind::kExact);
+      plan.segments.emplace_back(names[i],
+                                 i % 5 == 0 ? Kind::kPattern : Kind::kCaller);
+      plan.add_level(i % 3 == 0 ? &daily : &limit, 2 * i, 2u, i + 1);
+      plan.levels.back().path = i;
+    }
+    // The same by hand.
+    std::vector<std::pair<std::string, Level>> expected;
+    for (const Level& level : plan.levels) {
+      const std::string bucket =
+          bucket_name(plan, level) + (level.path % 5 == 0 ? " by pattern" : "");
+      const auto same =
+          std::find_if(expected.begin(), expected.end(),
+                       [&](const auto& one) { return one.first == bucket; });
+      if (same == expected.end()) {
+        expected.emplace_back(bucket, level);
+      } else {
+        same->second.cost = level.cost;  // which grows
+      }
+    }
+    ASSERT_TRUE(join_same_buckets(&plan).ok());
+    ASSERT_EQ(plan.levels.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(plan.levels[i].path, expected[i].second.path);
+      EXPECT_EQ(plan.levels[i].cost, expected[i].second.cost);
+    }
+  }
+}
+
+TEST(JoinSameBuckets, RefusesOneBucketWithTwoLimitsAmongMany) {
+  Limit first;
+  first.policy = "ip:2001*";
+  Limit second;
+  second.policy = "ip:*";
+  Plan plan(Operation::kAuthorize);
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    names.push_back("caller" + std::to_string(i));
+  }
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    fill(&plan, first, second, {"alex", Kind::kCaller}, 1);
+    plan.segments.emplace_back(names[i], Kind::kCaller);
+    plan.add_level(&first, 5 * i + 4, 1u, 1);
+  }
+  EXPECT_EQ(join_same_buckets(&plan).code(), Code::kInvalidArgument);
 }
 
 TEST(Keep, HoldsTextsAsLongAsThePlan) {

@@ -130,8 +130,8 @@ TEST_F(FallbackTest, CountsBySource) {
   clock.advance(std::chrono::seconds(2));
   for (int i = 0; i < 3; ++i) decide();
   const LimiterStats stats = limiter->stats();
-  EXPECT_EQ(stats.totals.from(Source::kStore), 5);
-  EXPECT_EQ(stats.totals.from(Source::kDenyCache), 2);
+  EXPECT_EQ(stats.totals.from(Source::kStore), 4);
+  EXPECT_EQ(stats.totals.from(Source::kDenyCache), 3);
   EXPECT_EQ(stats.totals.from(Source::kDeny), 3);
   EXPECT_EQ(stats.totals.from(Source::kAllow), 0);
   EXPECT_EQ(stats.totals.allowed(), 4);

@@ -142,7 +142,8 @@ TEST_F(LimiterTest, ResetForgetsThePathOrItsLeaf) {
   ASSERT_TRUE(limiter().reset(trade, false).ok());
   EXPECT_EQ(decide({"user", "alex"}, 0).remaining, 16);
   EXPECT_FALSE(limiter().reset(Strings{"nobody"}, false).ok());
-  EXPECT_TRUE(limiter().reset(Strings{"ip"}, true).ok());
+  EXPECT_EQ(limiter().reset(Strings{"ip"}, true).error().messages.at(0),
+            "the path ends at ip, which has no limits; an id is missing");
 }
 
 TEST_F(LimiterTest, ReloadKeepsBucketsAndCounters) {

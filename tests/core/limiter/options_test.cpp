@@ -29,7 +29,9 @@ Options with(
 
 TEST(SetOption, SetsWhatItNames) {
   const Options options = with({{"max_buckets", "250000"},
+                                {"max_bytes", "99000000"},
                                 {"timeout", "20ms"},
+                                {"connect_timeout", "3s"},
                                 {"connections", "8"},
                                 {"prefix", "app:"},
                                 {"client_name", "web-1"},
@@ -49,12 +51,15 @@ TEST(SetOption, SetsWhatItNames) {
                                 {"sentinel_password", "dog"}});
   const redis::Settings& redis = options.redis_settings;
   EXPECT_EQ(options.max_buckets, 250'000);
+  EXPECT_EQ(options.max_bytes, 99'000'000);
+  EXPECT_EQ(with({{"max_bytes", "auto"}}).max_bytes, 0);
   EXPECT_EQ(redis.timeout, std::chrono::milliseconds(20));
+  EXPECT_EQ(redis.connect_timeout, std::chrono::seconds(3));
   EXPECT_EQ(redis.connections, 8);
   EXPECT_EQ(redis.prefix, "app:");
   EXPECT_EQ(redis.login.client_name, "web-1");
   EXPECT_EQ(redis.sentinel_login.client_name, "web-1");
-  EXPECT_TRUE(redis.low_latency);
+  EXPECT_EQ(redis.low_latency, redis::LowLatency::kOn);
   EXPECT_FALSE(redis.share_calls);
   EXPECT_EQ(options.on_store_error, OnStoreError::kLocal);
   EXPECT_EQ(options.local_share, (Share{1, 8}));
@@ -147,8 +152,7 @@ TEST(SetOption, RefusesSharesThatAreNone) {
 }
 
 TEST(SetOption, RefusesWordsThatMeanNothing) {
-  for (const char* name :
-       {"deny_cache", "low_latency", "share_calls", "tls_verify"}) {
+  for (const char* name : {"deny_cache", "share_calls", "tls_verify"}) {
     for (const char* value : {"", "yes", "true", "1", "ON", "on "}) {
       EXPECT_EQ(refusal(name, value), std::string(name) + ": must be on or off")
           << value;
@@ -162,6 +166,11 @@ TEST(SetOption, RefusesWordsThatMeanNothing) {
             "on_store_error: must be raise, allow, deny or local");
   for (const char* value : {"raise", "allow", "deny", "local"}) {
     EXPECT_EQ(refusal("on_store_error", value), "accepted");
+  }
+  EXPECT_EQ(refusal("low_latency", "true"),
+            "low_latency: must be auto, on or off");
+  for (const char* value : {"auto", "on", "off"}) {
+    EXPECT_EQ(refusal("low_latency", value), "accepted");
   }
 }
 
@@ -214,7 +223,7 @@ TEST(SetOption, LeavesEverythingAsItWasIfItRefuses) {
 TEST(SetOption, NamesTheOptionsThereAre) {
   const std::string text = refusal("max_bucket", "1");
   EXPECT_TRUE(text.starts_with(
-      "no option of that name, there are: store, max_buckets, timeout, "))
+      "no option of that name, there are: store, max_buckets, max_bytes, "))
       << text;
 }
 
@@ -222,6 +231,13 @@ std::string mismatch(
     const std::vector<std::pair<std::string_view, std::string_view>>& all) {
   const Status status = check_options(with(all));
   return status.ok() ? "" : status.error().messages.at(0);
+}
+
+TEST(CheckOptions, BytesAreEnoughForTheTables) {
+  EXPECT_EQ(mismatch({{"max_bytes", "63999999"}}),
+            "max_bytes: needs 64 for each of max_buckets, 64000000");
+  EXPECT_EQ(mismatch({{"max_bytes", "64000000"}}), "");
+  EXPECT_EQ(mismatch({{"max_bytes", "640"}, {"max_buckets", "10"}}), "");
 }
 
 TEST(CheckOptions, TlsNeedsAStoreThatSpeaksIt) {

@@ -21,6 +21,7 @@ TEST(PrometheusText, IsThatOfTheFile) {
   stats.store.max_buckets = 1'000'000;
   stats.store.bytes = 4096;
   stats.store.evictions = 8;
+  stats.store.forgotten_limited = 3;
   stats.store.connects = 5;
   stats.store.round_trips[0] = 30;
   stats.store.round_trips[3] = 60;

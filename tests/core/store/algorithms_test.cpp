@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/leaky_step.hpp"
 #include "base/sliding_tail.hpp"
 #include "core/store/manual_clock.hpp"
 #include "core/store/store_cases.hpp"
@@ -55,7 +56,7 @@ constexpr Bound kBounds[] = {
     {"sliding_window_60", "algorithm: sliding_window", 10},
     {"sliding_log_overrun", "algorithm: sliding_log, overrun: {percent: 20}",
      12},
-    {"sliding_tail", "algorithm: sliding_tail", 19},
+    {"sliding_tail", "algorithm: sliding_tail", 20},
     {"sliding_tail_up", "algorithm: sliding_tail, round: up", 19},
     {"leaky_step", "algorithm: leaky_bucket, drain: step", 21},
 };
@@ -98,6 +99,27 @@ TEST_P(BoundTest, NoPeriodAdmitsMore) {
   }
 }
 
+// The bound that docs/algorithms.md names is reached: everything at the end of
+// one window, and everything again when just less than one of it counts.
+TEST(SlidingTail, AdmitsTwiceTheCountAtWorst) {
+  const Limit limit =
+      limit_of("count: 10, period: 1s, algorithm: sliding_tail");
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const auto take_all = [&] {
+    std::int64_t units = 0;
+    for (;; ++units) {
+      Request request(Operation::kAuthorize, {"a"});
+      if (request.level(limit, 1, 1).decide(&store).limited) return units;
+    }
+  };
+  const Duration into = clock.now().time_since_epoch() % seconds(1);
+  clock.advance(seconds(1) - into - std::chrono::microseconds(1));
+  EXPECT_EQ(take_all(), 10);
+  clock.advance(milliseconds(900) + std::chrono::microseconds(2));
+  EXPECT_EQ(take_all(), 10);
+}
+
 // A denied request changes nothing, whatever it asks for.
 TEST_P(BoundTest, DeniedRequestsNeverConsume) {
   const Limit limit =
@@ -124,7 +146,7 @@ TEST_P(BoundTest, DeniedRequestsNeverConsume) {
   }
 }
 
-// A clock that steps back denies for a period at worst, and admits no more.
+// A clock that steps back denies for as long as is said, two periods at worst.
 TEST_P(BoundTest, SurvivesAClockThatStepsBack) {
   const Limit limit =
       limit_of(std::string("count: 10, period: 1s, ") + GetParam().rules);
@@ -141,10 +163,65 @@ TEST_P(BoundTest, SurvivesAClockThatStepsBack) {
   EXPECT_TRUE(denied.limited);
   EXPECT_LE(denied.retry_after, seconds(2));
   EXPECT_GT(denied.retry_after, Duration(0));
-  clock.advance(std::chrono::hours(2));
-  EXPECT_EQ(ask(10).limited, true);
-  clock.advance(seconds(3));
+  clock.advance(denied.retry_after - Duration(1));
+  EXPECT_TRUE(ask(10).limited);
+  clock.advance(Duration(1));
   EXPECT_FALSE(ask(10).limited);
+}
+
+// What is dated after now is moved to now also where another level denies.
+TEST_P(BoundTest, IsHeldThoughAnotherLevelDenies) {
+  const Limit limit =
+      limit_of(std::string("count: 10, period: 1s, ") + GetParam().rules);
+  const Limit other = limit_of("count: 1, period: 1h");
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const auto ask = [&](Operation operation, std::int64_t cost) {
+    Request request(operation, {"a", "b"});
+    request.level(limit, 1, cost).level(other, 2).decide(&store);
+    return request.verdict(0);
+  };
+  ask(Operation::kAuthorize, 4);
+  clock.advance(-std::chrono::hours(2));
+  EXPECT_FALSE(ask(Operation::kAuthorize, 1).charged);
+  const Duration reset = ask(Operation::kPeek, 0).reset_after;
+  EXPECT_LE(reset, seconds(2));
+  clock.advance(reset - Duration(1));
+  EXPECT_LT(ask(Operation::kPeek, 0).remaining, 10);
+  clock.advance(Duration(1));
+  EXPECT_EQ(ask(Operation::kPeek, 0).remaining, 10);
+}
+
+// Whoever looks, or is denied, changes nothing of what is decided later: also
+// if the clock steps back then, or a reload makes periods longer.
+TEST_P(BoundTest, LookingChangesNothing) {
+  const std::string rules = GetParam().rules;
+  const Limit limit = limit_of("count: 10, period: 1s, " + rules);
+  const Limit longer = limit_of("count: 10, period: 1m, " + rules);
+  ManualClock clock;
+  MemoryStore watched(1000, clock.clock());
+  MemoryStore quiet(1000, clock.clock());
+  std::mt19937 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    const Limit& one = random() % 20 == 0 ? longer : limit;
+    const auto ask = [&](MemoryStore* store, Operation operation,
+                         std::int64_t cost) {
+      Request request(operation, {"a"});
+      request.level(one, 1, cost).decide(store);
+      return request.verdict(0);
+    };
+    ask(&watched, Operation::kPeek, static_cast<std::int64_t>(random() % 12));
+    ask(&watched, Operation::kAuthorize, 0);
+    const auto cost = static_cast<std::int64_t>(1 + random() % 3);
+    const Verdict a = ask(&watched, Operation::kAuthorize, cost);
+    const Verdict b = ask(&quiet, Operation::kAuthorize, cost);
+    ASSERT_EQ(a.limited, b.limited) << i;
+    ASSERT_EQ(a.remaining, b.remaining) << i;
+    ASSERT_EQ(a.reset_after, b.reset_after) << i;
+    ASSERT_EQ(a.next_after, b.next_after) << i;
+    clock.advance(random() % 10 == 0 ? -milliseconds(random() % 3000)
+                                     : milliseconds(random() % 400));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, BoundTest, testing::ValuesIn(kBounds),
@@ -162,6 +239,44 @@ TEST(SlidingTail, WeighsThePreviousWindow) {
   EXPECT_EQ(SlidingTail(state, minute, false, at(60)).used(), 2);
   EXPECT_EQ(SlidingTail(state, minute, false, at(120)).used(), 0);
   EXPECT_EQ(SlidingTail(state, minute, false, at(59.9)).used(), 2);
+}
+
+// Its units are of the previous window then, and count on.
+TEST(SlidingTail, CountsForTwoWindows) {
+  const Duration minute = seconds(60);
+  const Instant now(seconds(90));
+  SlidingTail tail({Instant(seconds(60)), 0, 3}, minute, false, now);
+  EXPECT_EQ(tail.over(), Instant(seconds(120)));
+  tail.add(1);
+  EXPECT_EQ(tail.over(), Instant(seconds(180)));
+
+  const Limit limit = limit_of("count: 3, period: 1m, algorithm: sliding_tail");
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  clock.set(now);
+  Request(Operation::kAuthorize, {"a"}).level(limit, 1, 3).decide(&store);
+  clock.set(Instant(seconds(180)) - Duration(1));
+  EXPECT_EQ(store.stats().buckets, 1);
+  clock.advance(Duration(1));
+  EXPECT_EQ(store.stats().buckets, 0);
+}
+
+// After a reload the old ticks end within the new ones: a unit that is left in
+// part is used.
+TEST(LeakyStep, RoundsUpWhatAnotherTickLeft) {
+  const auto level = [](std::int64_t empty_ms, std::int64_t now_ms) {
+    return LeakyStep(Instant(milliseconds(empty_ms)), milliseconds(100), 10,
+                     Instant(milliseconds(now_ms)));
+  };
+  EXPECT_EQ(level(250, 100).used(), 2);
+  EXPECT_EQ(level(250, 199).used(), 2);
+  EXPECT_EQ(level(250, 200).used(), 1);
+  EXPECT_EQ(level(250, 299).used(), 1);
+  EXPECT_EQ(level(250, 300).used(), 0);
+  EXPECT_EQ(level(200, 100).used(), 1);  // at a tick
+  EXPECT_EQ(level(1100, 100).used(), 10);
+  EXPECT_FALSE(level(1100, 100).is_ahead());
+  EXPECT_TRUE(level(1101, 100).is_ahead());
 }
 
 // Counts and periods far beyond 2^53 when multiplied.
@@ -222,8 +337,8 @@ TEST(Logs, TakeBoundedMemory) {
   const Limit limit =
       limit_of("count: 100, period: 1h, algorithm: sliding_log");
   ManualClock clock;
-  constexpr std::int64_t kMax = 1000;
-  MemoryStore store(kMax, clock.clock());
+  constexpr std::int64_t kMaxBytes = 64'000;
+  MemoryStore store(1000, clock.clock(), kMaxBytes);
   const auto ask = [&](const std::string& name) {
     clock.advance(std::chrono::microseconds(1));
     return Request(Operation::kAuthorize, {name})
@@ -238,10 +353,89 @@ TEST(Logs, TakeBoundedMemory) {
     ask("caller" + std::to_string(random() % 900));
   }
   const StoreStats stats = store.stats();
-  EXPECT_LE(stats.bytes,
-            kMax * (32 + MemoryStore::kLogBytesPerBucket) + 4096 + 3000);
+  EXPECT_LE(stats.bytes, kMaxBytes);
   EXPECT_GT(stats.evictions, 0);
+  EXPECT_EQ(stats.forgotten_limited, 0);
   EXPECT_TRUE(ask("limited"));
+}
+
+// Asks `units` times for each of `callers`, and returns what was allowed.
+std::int64_t ask_each(MemoryStore* store, ManualClock* clock,
+                      const Limit& limit, const std::string& kind, int callers,
+                      int units) {
+  std::int64_t allowed = 0;
+  for (int unit = 0; unit < units; ++unit) {
+    clock->advance(std::chrono::microseconds(1));
+    for (int i = 0; i < callers; ++i) {
+      Request request(Operation::kAuthorize, {kind + std::to_string(i)});
+      allowed += request.level(limit, 1).decide(store).limited ? 0 : 1;
+    }
+  }
+  return allowed;
+}
+
+// One in a hundred of max_buckets, each with a full log: there is room.
+TEST(Logs, HaveRoomForAThousandUnits) {
+  const Limit limit =
+      limit_of("count: 1000, period: 1d, algorithm: sliding_log");
+  ManualClock clock;
+  MemoryStore store(30'000, clock.clock());
+  EXPECT_EQ(ask_each(&store, &clock, limit, "a", 300, 1000), 300'000);
+  EXPECT_EQ(ask_each(&store, &clock, limit, "a", 300, 1), 0);
+  const StoreStats stats = store.stats();
+  EXPECT_EQ(stats.evictions, 0);
+  // What the documents say of each unit, and of the rest of a log.
+  EXPECT_GE(stats.bytes, 300 * 1000 * 12);
+  EXPECT_LE(stats.bytes, 300 * (1000 * 15 + 60) + 16 * 4096);
+}
+
+// The bytes are those of all shards: however the callers fall on them, nobody
+// at a limit is given up while others are there who are not.
+TEST(Logs, GiveUpTheLeastLimitedOfAllShards) {
+  const Limit limit =
+      limit_of("count: 100, period: 1d, algorithm: sliding_log");
+  const Limit hour =
+      limit_of("count: 50, period: 1h, algorithm: sliding_window");
+  ManualClock clock;
+  MemoryStore store(100'000, clock.clock(), 6'400'000);
+  ASSERT_EQ(ask_each(&store, &clock, hour, "few", 400, 50), 20'000);
+  ASSERT_EQ(ask_each(&store, &clock, limit, "many", 500, 100), 50'000);
+  ask_each(&store, &clock, limit, "flood", 20'000, 3);
+  EXPECT_EQ(ask_each(&store, &clock, hour, "few", 400, 1), 0);
+  EXPECT_EQ(ask_each(&store, &clock, limit, "many", 500, 1), 0);
+  const StoreStats stats = store.stats();
+  EXPECT_GT(stats.evictions, 1000);
+  EXPECT_EQ(stats.forgotten_limited, 0);
+  EXPECT_LE(stats.bytes, 6'400'000);
+}
+
+// Callers who come for the first time take what nobody needs any more.
+TEST(Logs, GiveUpNothingInUseForWhatIsOver) {
+  const Limit limit =
+      limit_of("count: 100, period: 1m, algorithm: sliding_log");
+  ManualClock clock;
+  MemoryStore store(10'000, clock.clock(), 1'640'000);
+  for (int round = 0; round < 5; ++round) {
+    const std::string kind = std::to_string(round) + "/";
+    ASSERT_EQ(ask_each(&store, &clock, limit, kind, 500, 100), 50'000);
+    EXPECT_EQ(ask_each(&store, &clock, limit, kind, 500, 1), 0);
+    clock.advance(std::chrono::minutes(1));
+  }
+  EXPECT_EQ(store.stats().evictions, 0);
+}
+
+TEST(Logs, CountTheLimitedThatAreForgotten) {
+  const Limit limit =
+      limit_of("count: 100, period: 1d, algorithm: sliding_log");
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock(), 64'000);
+  for (int i = 0; i < 100; ++i) {
+    ask_each(&store, &clock, limit, std::to_string(i) + "/", 1, 100);
+  }
+  const StoreStats stats = store.stats();
+  EXPECT_GT(stats.forgotten_limited, 80);
+  EXPECT_GE(stats.evictions, stats.forgotten_limited);
+  EXPECT_LE(stats.bytes, 64'000);
 }
 
 TEST(Windows, EvictWhoHasUsedLeast) {
@@ -259,6 +453,55 @@ TEST(Windows, EvictWhoHasUsedLeast) {
   for (int i = 0; i < 1000; ++i) ask("flood" + std::to_string(i), 1);
   EXPECT_GT(store.stats().evictions, 0);
   EXPECT_TRUE(ask("limited", 1));
+}
+
+// Whoever is at his limit stays so, whatever the algorithm, when a flood comes
+// whose keys have used a third of what lasts far longer.
+TEST(Algorithms, ForgetNoLimitedCallerForAFloodOfAny) {
+  const std::string kinds[] = {
+      "algorithm: gcra",
+      "algorithm: gcra, overrun: {percent: 20}",
+      "algorithm: leaky_bucket, drain: step",
+      "algorithm: fixed_window",
+      "algorithm: fixed_window, align: first",
+      "algorithm: sliding_tail",
+      "algorithm: sliding_log",
+      "algorithm: sliding_window",
+  };
+  std::vector<Limit> minutes;
+  std::vector<Limit> days;
+  for (const std::string& kind : kinds) {
+    minutes.push_back(limit_of("count: 5, period: 1m, " + kind));
+    days.push_back(limit_of("count: 3, period: 1d, " + kind));
+  }
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const auto ask = [&](const Limit& limit, const std::string& name) {
+    return Request(Operation::kAuthorize, {name})
+        .level(limit, 1)
+        .decide(&store)
+        .limited;
+  };
+  const auto name = [](std::size_t kind, int i) {
+    return std::to_string(kind) + "/" + std::to_string(i);
+  };
+  for (std::size_t kind = 0; kind < std::size(kinds); ++kind) {
+    for (int i = 0; i < 20; ++i) {
+      for (int k = 0; k < 10; ++k) ask(minutes[kind], name(kind, i));
+    }
+  }
+  for (int i = 0; i < 20'000; ++i) {
+    const std::size_t kind = static_cast<std::size_t>(i) % std::size(kinds);
+    ASSERT_FALSE(ask(days[kind], "flood" + std::to_string(i)));
+    if (i % 2000 == 0) clock.advance(std::chrono::milliseconds(100));
+  }
+  for (std::size_t kind = 0; kind < std::size(kinds); ++kind) {
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_TRUE(ask(minutes[kind], name(kind, i))) << kinds[kind] << i;
+    }
+  }
+  EXPECT_GT(store.stats().evictions, 10'000);
+  EXPECT_EQ(store.stats().forgotten_limited, 0);
 }
 
 // What has been used in a window stays used if the new window has it inside.

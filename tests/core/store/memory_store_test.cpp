@@ -222,6 +222,65 @@ TEST(MemoryStore, NeverForgetsALimitedCallerInAFlood) {
   }
 }
 
+// A flood of keys that owe hours frees none of those who owe a minute, but all
+// of it: the part of what a bucket holds counts, not the seconds.
+TEST(MemoryStore, ForgetsNoLimitedCallerForAFloodUnderALongerLimit) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit minute = simple_limit(std::chrono::seconds(12), 5);
+  const Limit day = simple_limit(std::chrono::hours(8), 3);
+  for (int i = 0; i < 200; ++i) {
+    for (int k = 0; k < 5; ++k) {
+      ASSERT_TRUE(allowed(&store, minute, "limited" + std::to_string(i)));
+    }
+  }
+  for (int i = 0; i < 50'000; ++i) {
+    allowed(&store, day, "flood" + std::to_string(i));
+  }
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_FALSE(allowed(&store, minute, "limited" + std::to_string(i))) << i;
+  }
+  const StoreStats stats = store.stats();
+  EXPECT_GT(stats.evictions, 40'000);
+  EXPECT_EQ(stats.forgotten_limited, 0);
+}
+
+// There is room for a thousand, and all of five thousand are at their limits.
+TEST(MemoryStore, CountsTheLimitedThatItForgets) {
+  ManualClock clock;
+  MemoryStore store(1000, clock.clock());
+  const Limit limit = simple_limit(std::chrono::hours(1), 1);
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_TRUE(allowed(&store, limit, std::to_string(i)));
+  }
+  const StoreStats stats = store.stats();
+  EXPECT_EQ(stats.forgotten_limited, stats.evictions);
+  EXPECT_EQ(stats.forgotten_limited, 5000 - stats.buckets);
+}
+
+// A reload makes an hour of a second: what is charged from then on is measured
+// by the new limit.
+TEST(MemoryStore, MeasuresByTheLimitOfTheLastCharge) {
+  ManualClock clock;
+  MemoryStore store(4, clock.clock());
+  const Limit second = simple_limit(std::chrono::seconds(1), 1);
+  const Limit hour = simple_limit(std::chrono::hours(1), 10);
+  const Limit minute = simple_limit(std::chrono::minutes(1), 2);
+  ASSERT_TRUE(allowed(&store, second, "a"));
+  clock.advance(std::chrono::seconds(1));
+  ASSERT_TRUE(allowed(&store, hour, "a"));
+  for (int i = 0; i < 3; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      ASSERT_TRUE(allowed(&store, minute, std::to_string(i)));
+    }
+  }
+  ASSERT_TRUE(allowed(&store, hour, "newcomer"));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(allowed(&store, minute, std::to_string(i)));
+  }
+  EXPECT_EQ(store.stats().forgotten_limited, 0);
+}
+
 TEST(MemoryStore, ReusesWhatHasExpired) {
   ManualClock clock;
   MemoryStore store(1000, clock.clock());

@@ -210,7 +210,7 @@ TYPED_TEST_P(StoreCases, ResetForgets) {
   EXPECT_TRUE(this->once(Operation::kAuthorize, limit, "b").limited);
 }
 
-// The clock stepped back: an empty bucket at worst, and the state survives.
+// The clock stepped back: an empty bucket at worst, and it fills from now on.
 TYPED_TEST_P(StoreCases, SurvivesAClockThatStepsBack) {
   const Limit limit = simple_limit(std::chrono::seconds(1), 4);
   this->once(Operation::kAuthorize, limit, "a", 2);
@@ -218,8 +218,59 @@ TYPED_TEST_P(StoreCases, SurvivesAClockThatStepsBack) {
   const Decision denied = this->once(Operation::kAuthorize, limit, "a");
   EXPECT_TRUE(denied.limited);
   EXPECT_EQ(denied.retry_after, std::chrono::seconds(1));
-  this->fixture.advance(std::chrono::hours(2));
-  EXPECT_EQ(this->once(Operation::kPeek, limit, "a", 0).remaining, 2);
+  this->fixture.advance(std::chrono::seconds(1) - Duration(1));
+  EXPECT_TRUE(this->once(Operation::kAuthorize, limit, "a").limited);
+  this->fixture.advance(Duration(1));
+  EXPECT_FALSE(this->once(Operation::kAuthorize, limit, "a").limited);
+  EXPECT_EQ(this->once(Operation::kPeek, limit, "a", 0).remaining, 0);
+}
+
+// 4000 of 5000 a day are used when it becomes 100 a second.
+TYPED_TEST_P(StoreCases, ARelaxedLimitLocksNobodyOut) {
+  const Limit strict = simple_limit(std::chrono::milliseconds(17'280), 5000);
+  const Limit relaxed = simple_limit(std::chrono::milliseconds(10), 100);
+  this->once(Operation::kAuthorize, strict, "a", 4000);
+  this->fixture.store()->limits_changed();
+  // Whoever looks changes nothing.
+  for (int i = 0; i < 2; ++i) {
+    const Decision seen = this->once(Operation::kPeek, relaxed, "a");
+    EXPECT_EQ(seen.retry_after, std::chrono::milliseconds(10));
+    this->fixture.advance(std::chrono::milliseconds(10));
+  }
+  const Decision denied = this->once(Operation::kAuthorize, relaxed, "a");
+  EXPECT_EQ(denied.retry_after, std::chrono::milliseconds(10));
+  EXPECT_EQ(denied.reset_after, std::chrono::seconds(1));
+  this->fixture.advance(denied.retry_after);
+  EXPECT_FALSE(this->once(Operation::kAuthorize, relaxed, "a").limited);
+  this->fixture.advance(std::chrono::seconds(1));
+  EXPECT_EQ(this->once(Operation::kPeek, relaxed, "a", 0).remaining, 100);
+}
+
+// Whatever writes a bucket holds what it owes, and nothing else does.
+TYPED_TEST_P(StoreCases, WhoOwesTooMuchIsHeldByWhatWrites) {
+  const Limit large = simple_limit(std::chrono::hours(1), 100);
+  Limit small = simple_limit(std::chrono::seconds(1), 5);
+  Limit shadow = small;
+  shadow.mode = Mode::kShadow;
+  Limit check = small;
+  check.mode = Mode::kCheck;
+  const auto left_after_a_second = [&](const std::string& name,
+                                       const Limit& limit, Operation operation,
+                                       std::int64_t cost) {
+    this->once(Operation::kAuthorize, large, name, 100);
+    this->once(operation, limit, name, cost);
+    this->fixture.advance(std::chrono::seconds(1));
+    return this->once(Operation::kPeek, small, name, 0).remaining;
+  };
+  const auto authorize = Operation::kAuthorize;
+  EXPECT_EQ(left_after_a_second("a", small, authorize, 1), 1);
+  EXPECT_EQ(left_after_a_second("b", small, authorize, 6), 1);  // never fits
+  EXPECT_EQ(left_after_a_second("c", small, Operation::kSpend, 1), 1);
+  EXPECT_EQ(left_after_a_second("d", small, Operation::kRefund, 1), 2);
+  EXPECT_EQ(left_after_a_second("e", shadow, authorize, 1), 1);
+  EXPECT_EQ(left_after_a_second("f", check, authorize, 1), 0);
+  EXPECT_EQ(left_after_a_second("g", small, authorize, 0), 0);
+  EXPECT_EQ(left_after_a_second("h", small, Operation::kPeek, 1), 0);
 }
 
 REGISTER_TYPED_TEST_SUITE_P(
@@ -228,7 +279,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     ChargesAllLevelsOrNone, DecidesMoreLevelsThanUsual,
     PeekAndCostZeroStoreNothing, SpendNeverDeniesAndSaturates,
     RefundGivesBackUpToTheCapacity, RefundInFullForgetsTheBucket, ResetForgets,
-    SurvivesAClockThatStepsBack);
+    SurvivesAClockThatStepsBack, ARelaxedLimitLocksNobodyOut,
+    WhoOwesTooMuchIsHeldByWhatWrites);
 
 }  // namespace limitree
 

@@ -33,7 +33,6 @@ TEST(Address, HasOneText) {
       {"1:2:3:4:5:6:0:0", "1:2:3:4:5:6::"},
       {"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
        "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"},
-      {"64:ff9b::192.0.2.33", "64:ff9b::c000:221"},
       {"1:2:3:4:5:6:1.2.3.4", "1:2:3:4:5:6:102:304"},
       {"::1.2.3.4", "::102:304"},
       {"::ffff:10.0.0.1", "10.0.0.1"},  // IPv4 in IPv6 is IPv4
@@ -41,6 +40,13 @@ TEST(Address, HasOneText) {
       {"0:0:0:0:0:ffff:10.0.0.1", "10.0.0.1"},
       {"::ffff:0:0", "0.0.0.0"},
       {"::fffe:10.0.0.1", "::fffe:a00:1"},
+      {"64:ff9b::192.0.2.33", "192.0.2.33"},  // what a NAT64 makes of IPv4
+      {"64:FF9B::c000:0221", "192.0.2.33"},
+      {"0064:ff9b:0:0:0:0:10.0.0.1%lo", "10.0.0.1"},
+      {"64:ff9b::", "0.0.0.0"},
+      {"64:ff9b:1::192.0.2.33", "64:ff9b:1::c000:221"},  // another prefix
+      {"64:ff9b::1:192.0.2.33", "64:ff9b::1:c000:221"},
+      {"64:ff9c::192.0.2.33", "64:ff9c::c000:221"},
       {"fe80::1%eth0", "fe80::1"},
       {"fe80::1%25", "fe80::1"},
       {"::ffff:10.0.0.1%lo", "10.0.0.1"},
@@ -124,6 +130,7 @@ TEST(Network, ContainsItsAddressesOfItsFamily) {
   EXPECT_TRUE(v4.contains(*parse_address("10.255.0.1")));
   EXPECT_FALSE(v4.contains(*parse_address("11.0.0.0")));
   EXPECT_TRUE(v4.contains(*parse_address("::ffff:10.1.1.1")));
+  EXPECT_TRUE(v4.contains(*parse_address("64:ff9b::10.1.1.1")));
   const Network all{*parse_address("::"), 0};
   EXPECT_TRUE(all.contains(*parse_address("2001:db8::1")));
   EXPECT_FALSE(all.contains(*parse_address("10.0.0.1")));

@@ -253,8 +253,6 @@ NewRegistrationsPerIPv6Range: {burst: 1, count: 5000000000, period: 1s}
           "overrides.yml:2:75: an id must be a text, is a list",
           "overrides.yml:3:24: ids is missing",
           "overrides.yml:4:62: ids must be a list, is \"7\"",
-          "overrides.yml:6:44: \"www.example.com\" is counted as "
-          "\"example.com\": an override must name that",
           "overrides.yml:6:61: an id must not be empty or have a *, is "
           "\"*.a.com\"",
           "overrides.yml:6:72: an id must not be empty or have a *, is \"\"",
@@ -273,6 +271,56 @@ NewRegistrationsPerIPv6Range: {burst: 1, count: 5000000000, period: 1s}
           "overrides.yml:10:3: an override must be a mapping of a name, is "
           "\"5\"",
       }));
+}
+
+// Files as Boulder's own are: a short comment, ids below a registrable domain,
+// which nothing is counted by, and sets of which no other is known.
+TEST(Boulder, TellsWhatHasNoEffect) {
+  std::vector<std::string> warnings;
+  Result<std::string> yaml = limits_from_boulder(
+      {R"(NewOrdersPerAccount: { burst: 1500, count: 1500, period: 3h }
+CertificatesPerDomain: { burst: 2, count: 2, period: 2160h }
+CertificatesPerDomainPerAccount: { burst: 2, count: 2, period: 2160h }
+)",
+       "defaults.yml"},
+      {R"(- CertificatesPerDomain:
+    burst: 1
+    count: 1
+    period: 2160h
+    ids:
+      - id: seldom.example
+        comment: a test
+#      - id: nobody.example
+- CertificatesPerDomain:
+    burst: 9999
+    count: 9999
+    period: 2160h
+    ids:
+      - id: often.example
+      - id: sub.often.example
+        comment: counted as often.example
+- CertificatesPerFQDNSet:
+    burst: 9999
+    count: 9999
+    period: 168h
+    ids:
+      - id: sub.often.example
+      - id: often.example,seldom.example
+- NewOrdersPerAccount: {burst: 1500, count: 1500, period: 180m, ids: [{id: 7}]}
+)",
+       "overrides.yml"},
+      &warnings);
+  ASSERT_TRUE(yaml.ok()) << yaml.status().error().messages[0];
+  EXPECT_EQ(warnings,
+            (Strings{"defaults.yml:3:1: CertificatesPerDomainPerAccount has "
+                     "overrides alone: a default has no effect",
+                     "overrides.yml:15:13: \"sub.often.example\" is counted as "
+                     "\"often.example\": an override of it has no effect",
+                     "overrides.yml:24:76: the override of NewOrdersPerAccount "
+                     "for \"7\" says what its default says"}));
+  const Tree tree = loaded(yaml.value());
+  EXPECT_EQ(decided(tree, {"CertificatesPerDomain", "sub.often.example"}),
+            decided(tree, {"CertificatesPerDomain", "often.example"}));
 }
 
 TEST(Boulder, FilesOfAnotherForm) {

@@ -286,5 +286,60 @@ TEST(Compile, RefusesATreeThatGrowsOutOfHand) {
             std::string::npos);
 }
 
+// `count` limits for one node, each with a name of its own.
+std::string many_limits(int first, int count) {
+  std::string limits = "[";
+  for (int i = first; i < first + count; ++i) {
+    limits += std::to_string(i) + "/s,";
+  }
+  return limits + "]";
+}
+
+// What a request may meet at most may lie on a path, and no more.
+TEST(LevelsOfAPath, AreBoundedWhenLimitsAreLoaded) {
+  const auto yaml = [](int at_leaf, int by_override) {
+    return "schema:\n"
+           "  user:\n"
+           "    limits: " +
+           many_limits(1, 1000) +
+           "\n"
+           "    children:\n"
+           "      '*':\n"
+           "        limits: 7/s\n"
+           "        children:\n"
+           "          trade: {limits: " +
+           many_limits(1, at_leaf) +
+           "}\n"
+           "      carol: {limits: " +
+           many_limits(1, by_override) + "}\n";
+  };
+  EXPECT_EQ(levels(loaded(yaml(3095, 1)), {"user", "alex", "trade"}).size(),
+            4096u);
+  EXPECT_EQ(mistakes(yaml(3096, 1)),
+            Strings{"f:2:3: from here down a path meets 4097 limits, the most "
+                    "is 4096"});
+  EXPECT_EQ(mistakes(yaml(3000, 97)),
+            Strings{"f:2:3: from here down a path meets 4097 limits, the most "
+                    "is 4096"});
+  EXPECT_EQ(mistakes(yaml(3000, 2000)),
+            Strings{"f:9:7: from here down a path meets 5000 limits, the most "
+                    "is 4096"});
+  EXPECT_EQ(mistakes(yaml(4097, 1)),
+            Strings{"f:8:27: 4097 limits, the most on a path is 4096"});
+}
+
+TEST(LevelsOfAPath, ThroughAFileOfOverridesToo) {
+  const std::string yaml =
+      "schema:\n"
+      "  user:\n"
+      "    overrides: ids.yaml\n"
+      "    children: {'*': {limits: 1/s, children: {trade: {limits: " +
+      many_limits(1, 4095) + "}}}}\n";
+  EXPECT_TRUE(mistakes(yaml, {{"ids.yaml", "carol: 2/s"}}).empty());
+  EXPECT_EQ(mistakes(yaml, {{"ids.yaml", "carol: [2/s, 3/s]"}}),
+            Strings{"f:4:16: from here down a path meets 4097 limits, the most "
+                    "is 4096"});
+}
+
 }  // namespace
 }  // namespace limitree

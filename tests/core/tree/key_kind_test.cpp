@@ -81,6 +81,7 @@ TEST(CanonicalId, OneObjectTakesOneIdAfterTheOther) {
 
 TEST(CanonicalId, Ip) {
   EXPECT_EQ(as("ip", "::ffff:10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(as("ip", "64:ff9b::a00:1"), "10.0.0.1");
   EXPECT_EQ(as("ip", "2001:DB8::0:1"), "2001:db8::1");
   EXPECT_EQ(as("ip", "localhost"), "! is not an IP address");
 }
@@ -88,6 +89,7 @@ TEST(CanonicalId, Ip) {
 TEST(CanonicalId, Cidr4) {
   EXPECT_EQ(as("cidr4/24", "10.1.2.3"), "10.1.2.0/24");
   EXPECT_EQ(as("cidr4/24", "::ffff:10.1.2.3"), "10.1.2.0/24");
+  EXPECT_EQ(as("cidr4/24", "64:ff9b::10.1.2.3"), "10.1.2.0/24");
   EXPECT_EQ(as("cidr4/24", "10.1.2.0/24"), "10.1.2.0/24");
   EXPECT_EQ(as("cidr4", "10.1.2.3"), "10.1.2.3/32");
   EXPECT_EQ(as("cidr4/24", "::1"), "! is not an IPv4 address");

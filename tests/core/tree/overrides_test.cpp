@@ -286,6 +286,7 @@ schema:
   EXPECT_EQ(one("range", "2001:db8:2::"),
             "range:* range:2001%3Adb8%3A2%3A%3A/48 2");
   EXPECT_EQ(one("ip", "::ffff:10.0.0.7"), "ip:* ip:10.0.0.7 7");
+  EXPECT_EQ(one("ip", "64:ff9b::10.0.0.7"), "ip:* ip:10.0.0.7 7");
   EXPECT_EQ(one("ip", "10.0.0.8"), "ip:10.0.0.0/8 ip:10.0.0.8 8");
   // As an exact child does, it counts its address alone.
   EXPECT_EQ(one("ip", "2001:db8::1"), "ip:* ip:2001%3Adb8%3A%3A1 6");

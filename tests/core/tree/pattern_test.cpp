@@ -45,6 +45,7 @@ TEST(ParseNetwork, IsCanonical) {
   EXPECT_EQ(read_network("10.0.0.1/32"), "10.0.0.1/32");
   EXPECT_EQ(read_network("2001:DB8:0::/32"), "2001:db8::/32");
   EXPECT_EQ(read_network("::ffff:10.0.0.0/104"), "10.0.0.0/8");
+  EXPECT_EQ(read_network("64:ff9b::10.0.0.0/104"), "10.0.0.0/8");
   EXPECT_EQ(read_network("::/0"), "::/0");
 }
 
@@ -58,6 +59,8 @@ TEST(ParseNetwork, SaysWhatIsRight) {
             "the prefix of \"::/129\" must be 0 to 128");
   EXPECT_EQ(read_network("::ffff:10.0.0.0/95"),
             "the prefix of \"::ffff:10.0.0.0/95\" must be 96 to 128");
+  EXPECT_EQ(read_network("64:ff9b::/64"),
+            "the prefix of \"64:ff9b::/64\" must be 96 to 128");
 }
 
 TEST(GlobMatches, AnyBytesOrNone) {

@@ -69,6 +69,9 @@ TEST(Proxies, AreFoundInEitherNotation) {
   EXPECT_EQ(client(by_networks({"::ffff:10.0.0.0/104"}), "10.0.0.1",
                    {"203.0.113.5:1234"}),
             "203.0.113.5 after 1");
+  EXPECT_EQ(client(by_networks({"10.0.0.0/8"}), "64:ff9b::10.0.0.1",
+                   {"64:ff9b::203.0.113.5"}),
+            "203.0.113.5 after 1");
   EXPECT_EQ(client(by_networks({"fe80::1"}), "fe80::1%eth0", {"203.0.113.5"}),
             "203.0.113.5 after 1");
 }

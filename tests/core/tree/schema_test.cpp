@@ -201,8 +201,10 @@ TEST(LoadTree, TakesTopLevelNamesOfSeveralTexts) {
   Result<Tree> tree = load_tree(kTexts);
   ASSERT_TRUE(tree.ok());
   EXPECT_EQ(levels(tree.value(), {"user", "x"}), Strings{"user:* user:x 9"});
-  EXPECT_EQ(levels(tree.value(), {"ip", "::ffff:10.0.0.1"}),
-            Strings{"ip:* ip:10.0.0.1 7"});
+  for (const char* text : {"::ffff:10.0.0.1", "64:ff9b::10.0.0.1"}) {
+    EXPECT_EQ(levels(tree.value(), {"ip", text}),
+              Strings{"ip:* ip:10.0.0.1 7"});
+  }
 }
 
 TEST(LoadTree, SaysInWhichOfSeveralTextsAMistakeIs) {

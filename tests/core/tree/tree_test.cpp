@@ -111,6 +111,57 @@ TEST(Match, SaysWhatIsWrong) {
   EXPECT_EQ(refusal({""}).first, Code::kUnknownRoot);
 }
 
+// Somebody forgot the id.  To say nothing would mean that nobody is limited.
+TEST(Match, APathThatEndsBeforeAnyLimitIsRefused) {
+  const Tree tree = loaded(R"(
+schema:
+  user:
+    children:
+      "*":
+        children: {trade: {limits: 1/s}}
+      carol: {limits: []}
+  site: {limits: 1/s, children: {"*": {children: {x: {limits: 1/s}}}}}
+  ip:
+    key: ip
+    children:
+      "10.0.0.0/8": {limits: []}
+      "*": {limits: 1/s}
+  free: {}
+)");
+  const auto refusal = [&tree](const Segments& path) {
+    Plan plan(Operation::kPeek);
+    plan.segments.emplace_back("kept", Segment::Kind::kExact);
+    const Status status = tree.match(path, 1, &plan);
+    if (status.ok()) return std::string();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_EQ(plan.segments.size(), 1u);
+    EXPECT_FALSE(tree.explain(path).ok());
+    return status.error().messages[0];
+  };
+  EXPECT_EQ(refusal({"user"}),
+            "the path ends at user, which has no limits; an id is missing");
+  EXPECT_EQ(refusal({"ip"}),
+            "the path ends at ip, which has no limits; an id is missing");
+  EXPECT_EQ(refusal({"user", "alex"}),
+            "the path ends at user:*, which has no limits; a name is missing");
+  // A limit was met, or it is stated that there are none, or there is nothing
+  // below, or the rest of the path leads nowhere.
+  EXPECT_EQ(refusal({"site"}), "");
+  EXPECT_EQ(refusal({"site", "main"}), "");
+  EXPECT_EQ(refusal({"user", "carol"}), "");
+  EXPECT_EQ(refusal({"ip", "10.1.2.3"}), "");
+  EXPECT_EQ(refusal({"free"}), "");
+  EXPECT_EQ(refusal({"user", "alex", "login"}), "");
+
+  // Of several paths each by itself.
+  Plan plan(Operation::kPeek);
+  const Segments first = {"user", "alex", "trade"};
+  ASSERT_TRUE(tree.match(first, 1, &plan).ok());
+  const Segments second = {"user"};
+  EXPECT_FALSE(tree.match(second, 1, &plan).ok());
+  EXPECT_EQ(plan.levels.size(), 1u);
+}
+
 TEST(Match, NamesAFewRootsOnly) {
   std::string yaml = "schema:\n";
   for (int i = 1; i <= 9; ++i) yaml += "  r" + std::to_string(i) + ": {}\n";
@@ -195,6 +246,7 @@ schema:
   EXPECT_EQ(bucket("ip", "2001:db8::7"), "2001:db8::7");
   EXPECT_EQ(bucket("ip", "fe80::1%eth0"), "fe80::/64");
   EXPECT_EQ(bucket("ip", "::ffff:192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(bucket("ip", "64:ff9b::192.0.2.1"), "192.0.2.1");
   EXPECT_EQ(bucket("whole", "2001:DB8::7"), "2001:db8::7");
 }
 

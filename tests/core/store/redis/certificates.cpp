@@ -1,9 +1,14 @@
-// make_certificates(), with the openssl command.
+// make_certificates(), with the openssl command; what that refuses to make,
+// with the library.
 
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -34,6 +39,34 @@ void run(std::vector<std::string> words) {
   if (status != 0) throw std::runtime_error(words[0] + " " + words[1]);
 }
 
+template <auto kFree>
+struct Free {
+  template <typename T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+using File = std::unique_ptr<std::FILE, Free<std::fclose>>;
+using Certificate = std::unique_ptr<X509, Free<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
+
+// Moves the validity of a certificate into the past, and signs it again: since
+// 3.5 the openssl command makes none that ends before it begins.
+void expire(const std::string& path, const std::string& authority_key) {
+  constexpr long kDay = 24 * 60 * 60;
+  File in(std::fopen(path.c_str(), "r"));
+  const Certificate one(PEM_read_X509(in.get(), nullptr, nullptr, nullptr));
+  in.reset(std::fopen(authority_key.c_str(), "r"));
+  const Key key(PEM_read_PrivateKey(in.get(), nullptr, nullptr, nullptr));
+  X509_gmtime_adj(X509_getm_notBefore(one.get()), -2 * kDay);
+  X509_gmtime_adj(X509_getm_notAfter(one.get()), -kDay);
+  const File out(std::fopen(path.c_str(), "w"));
+  if (X509_sign(one.get(), key.get(), EVP_sha256()) == 0 ||
+      PEM_write_X509(out.get(), one.get()) == 0) {
+    throw std::runtime_error("expire " + path);
+  }
+}
+
 class Authority {
  public:
   Authority(std::string folder, std::string name)
@@ -43,14 +76,18 @@ class Authority {
          "-days", "30", "-subj", "/CN=" + name_});
   }
 
-  void sign(const std::string& name, const std::string& hosts, int days) {
+  void sign(const std::string& name, const std::string& hosts) {
     run({"openssl", "req", "-newkey", "ec", "-pkeyopt", kCurve, "-nodes",
          "-keyout", file(name, "key"), "-out", file(name, "csr"), "-subj",
          "/CN=" + name, "-addext", "subjectAltName=" + hosts});
     run({"openssl", "x509", "-req", "-in", file(name, "csr"), "-CA",
          file(name_, "crt"), "-CAkey", file(name_, "key"), "-CAcreateserial",
-         "-days", std::to_string(days), "-copy_extensions", "copy", "-out",
-         file(name, "crt")});
+         "-days", "30", "-copy_extensions", "copy", "-out", file(name, "crt")});
+  }
+
+  void sign_expired(const std::string& name, const std::string& hosts) {
+    sign(name, hosts);
+    expire(file(name, "crt"), file(name_, "key"));
   }
 
  private:
@@ -69,10 +106,11 @@ class Authority {
 void make_certificates(const std::string& folder) {
   Authority ca(folder, "ca");
   const Authority other(folder, "other_ca");
-  ca.sign("server", "DNS:localhost,IP:127.0.0.1,IP:::1", 30);
-  ca.sign("expired", "DNS:localhost,IP:127.0.0.1,IP:::1", -1);
-  ca.sign("elsewhere", "DNS:redis.example.org", 30);
-  ca.sign("client", "DNS:client.example.org", 30);
+  const std::string here = "DNS:localhost,IP:127.0.0.1,IP:::1";
+  ca.sign("server", here);
+  ca.sign_expired("expired", here);
+  ca.sign("elsewhere", "DNS:redis.example.org");
+  ca.sign("client", "DNS:client.example.org");
 }
 
 }  // namespace limitree::redis

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -454,7 +455,9 @@ TEST(Connection, NothingIsSentIfTheServerLeavesDuringTheLogin) {
   Connection connection(server.endpoint(), kSettings, login);
   TestCommand command({"PING"});
   connection.push(&command);
-  expect_closed(&connection, Trouble::kLost, "closed by the server");
+  expect_closed(&connection, Trouble::kLost,
+                "closed by the server before it answered the login (does it "
+                "speak TLS?)");
   EXPECT_EQ(command.text(), "not sent: lost");
 }
 
@@ -561,7 +564,35 @@ TEST(Connection, NoticesThatTheServerLeftBeforeItSends) {
   EXPECT_EQ(command.text(), "not sent: lost");
 }
 
-// No SIGPIPE, and what the server still said is heard.
+// To write to a connection that has ended both ways is EPIPE, and would be
+// SIGPIPE.
+TEST(Connection, GetsNoSignalFromAServerThatIsGone) {
+  std::promise<void> ready;
+  FakeServer server([&](Peer& peer) {
+    peer.expect(kPing);
+    peer.send("+PONG\r\n");
+    ready.get_future().wait();
+    peer.end_sending();
+    peer.reset();
+  });
+  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  TestCommand first({"PING"});
+  connection.push(&first);
+  ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
+  ready.set_value();
+  pollfd watched{connection.fd(), 0, 0};
+  do {
+    ASSERT_EQ(poll(&watched, 1, 10'000), 1);
+  } while ((watched.revents & (POLLHUP | POLLERR)) == 0);
+  TestCommand second({"GET", "a"});
+  connection.push(&second);
+  connection.flush();
+  run_until(&connection, [&] { return connection.closed(); });
+  EXPECT_EQ(second.completions(), 1);
+  EXPECT_NE(second.outcome().fate, Outcome::Fate::kAnswered);
+}
+
+// What the server still said is heard.
 TEST(Connection, HearsTheLastWordOfAServerThatTakesNoMore) {
   FakeServer server([](Peer& peer) {
     peer.expect(kPing);

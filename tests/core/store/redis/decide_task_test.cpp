@@ -13,6 +13,7 @@
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "store/memory_store.hpp"
+#include "store/redis/drive.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -98,7 +99,9 @@ class DecideTaskTest : public testing::Test {
       std::optional<Outcome> outcome;
       if (answer) outcome = answer(task);
       const bool last = outcome && outcome->trouble == Trouble::kTimeout;
-      step = task.answered(outcome ? std::move(*outcome) : send(task.bytes()));
+      if (!outcome) outcome = send(task.bytes());
+      show_reply(&task, &*outcome);
+      step = task.answered(std::move(*outcome));
       if (last) break;
     }
     return task.take_status();
@@ -168,6 +171,49 @@ TEST_F(DecideTaskTest, GivesBackWhatWasChargedBeforeADenial) {
   EXPECT_EQ(debt("a"), Duration(0));
   EXPECT_EQ(debt("b"), std::chrono::seconds(1));
   EXPECT_EQ(debt("c"), Duration(0));
+}
+
+// A slot that another one has denied for is charged nothing, but owes no more
+// than it holds.
+TEST_F(DecideTaskTest, HoldsWhatOwesTooMuchAfterADenial) {
+  in_order({"a", "b", "c"});
+  for (const std::string_view name : {"a", "b", "c"}) {
+    ASSERT_TRUE(
+        run(plan_of(Operation::kSpend, {name}, {&wide_}, 9).get()).ok());
+  }
+  const Limit shadow = limit_of(std::chrono::seconds(1), 3, Mode::kShadow);
+  const auto plan = plan_of(Operation::kAuthorize, {"a", "b", "c"},
+                            {&tight_, &shadow, &wide_});
+  ASSERT_TRUE(run(plan.get()).ok());
+  EXPECT_TRUE(aggregate(*plan).limited);
+  EXPECT_EQ(debt("a"), std::chrono::seconds(1));
+  EXPECT_EQ(debt("b"), std::chrono::seconds(3));
+  EXPECT_EQ(debt("c"), std::chrono::seconds(9)) << "fits, and is not charged";
+}
+
+// The same of what is stored otherwise: units of a window that has not begun
+// are of this one.
+TEST_F(DecideTaskTest, HoldsWindowsAfterADenial) {
+  in_order({"a", "b"});
+  Limit window = limit_of(std::chrono::seconds(12), 5);
+  window.algorithm = Algorithm::kFixedWindow;
+  window.period = std::chrono::minutes(1);
+  window.rules = std::make_shared<const Rules>();
+  const auto spend = [&](std::string_view name, const Limit* limit) {
+    return run(plan_of(Operation::kSpend, {name}, {limit}).get());
+  };
+  ASSERT_TRUE(spend("b", &window).ok());
+  clock_.advance(-std::chrono::hours(1));
+  ASSERT_TRUE(spend("a", &tight_).ok());
+  const auto plan =
+      plan_of(Operation::kAuthorize, {"a", "b"}, {&tight_, &window});
+  ASSERT_TRUE(run(plan.get()).ok());
+  EXPECT_TRUE(aggregate(*plan).limited);
+  clock_.advance(std::chrono::minutes(1));
+  const auto peek = plan_of(Operation::kPeek, {"b"}, {&window}, 0);
+  ASSERT_TRUE(run(peek.get()).ok());
+  EXPECT_EQ(peek->levels[0].verdict.remaining, 5)
+      << "stored in the denied request's window, which is over";
 }
 
 // What a denied request leaves is what it would leave in memory, whatever the

@@ -111,6 +111,8 @@ void Peer::close() {
   ::close(std::exchange(socket_, -1));
 }
 
+void Peer::end_sending() { shutdown(socket_, SHUT_WR); }
+
 void Peer::reset() {
   const linger none{1, 0};
   setsockopt(socket_, SOL_SOCKET, SO_LINGER, &none, sizeof none);

@@ -33,6 +33,7 @@ class Peer {
   void hang();
 
   void close();  // in good order
+  void end_sending();
   void reset();  // so that the other side sees ECONNRESET
 
  private:

@@ -48,6 +48,39 @@ TEST(Health, ASuccessEndsTheRow) {
   }
 }
 
+TEST(Health, SilenceOpensAtOnce) {
+  Health health;
+  health.silent(kStart);
+  EXPECT_TRUE(health.open());
+  EXPECT_LE(health.next_try(), kStart + Health::kFirstWait);
+  health.succeeded();
+  EXPECT_FALSE(health.open());
+}
+
+// However many notice it.
+TEST(Health, SilenceIsOneFailure) {
+  for (int run = 0; run < 10; ++run) {
+    Health health;
+    const Monotonic now = kStart + Duration(run);
+    health.silent(now);
+    const Monotonic due = health.next_try();
+    if (due <= now) continue;  // the wait drawn was none at all
+    for (int i = 0; i < 1000; ++i) health.silent(now);
+    EXPECT_EQ(health.next_try(), due);
+  }
+}
+
+TEST(Health, LetsTryAtOnceIfToldSo) {
+  Health health;
+  open_at(kStart, &health);
+  ASSERT_TRUE(health.may_try(health.next_try()));
+  const Monotonic now = health.next_try() + milliseconds(1);
+  health.let_try(now);
+  EXPECT_TRUE(health.open());
+  EXPECT_TRUE(health.may_try(now));
+  EXPECT_FALSE(health.may_try(now));
+}
+
 TEST(Health, WaitsBeforeItTriesAgain) {
   Health health;
   open_at(kStart, &health);

@@ -67,14 +67,14 @@ TEST_F(JointTest, RefusesAReplyOfOtherParts) {
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(commands_[i].completions(), 1);
     EXPECT_EQ(commands_[i].outcome().fate, Outcome::Fate::kUnknown);
-    EXPECT_EQ(commands_[i].outcome().trouble, Trouble::kProtocol);
+    EXPECT_EQ(commands_[i].outcome().trouble, Trouble::kNoDecision);
   }
 }
 
 TEST_F(JointTest, RefusesAReplyThatIsNone) {
   joint_.complete(answered("+OK\r\n"));
-  EXPECT_EQ(commands_[0].outcome().trouble, Trouble::kProtocol);
-  EXPECT_EQ(commands_[3].outcome().trouble, Trouble::kProtocol);
+  EXPECT_EQ(commands_[0].outcome().trouble, Trouble::kNoDecision);
+  EXPECT_EQ(commands_[3].outcome().trouble, Trouble::kNoDecision);
 }
 
 TEST_F(JointTest, ForgetsOne) {

@@ -49,7 +49,7 @@ struct Host {
     auto call = std::make_unique<Call>(text);
     Call* const started = call.get();
     call->echo.pauses = std::move(pauses);
-    loop->start(std::move(call), now() + settings.timeout);
+    loop->start(std::move(call), settings.timeout);
     return started;
   }
 
@@ -199,6 +199,116 @@ TEST(Loop, APauseEndsWithTheDeadline) {
   EXPECT_EQ(host.finished[0]->echo.outcome.fate, Fate::kNotSent);
 }
 
+// ---- a host that is busy ----------------------------------------------------
+
+// However long the pause, a server that is well costs nobody an answer: neither
+// what was started and not sent, nor what was sent and not read.
+class LoopPauses : public testing::TestWithParam<std::pair<int, Duration>> {};
+
+TEST_P(LoopPauses, CostNobodyAnAnswer) {
+  const auto [count, pause] = GetParam();
+  const RedisServer server;
+  Host host(server.port(), kSanitized ? 500ms : 50ms);
+  ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
+  const auto before = static_cast<int>(host.finished.size());
+  const int right = host.right();
+  for (int i = 0; i < 3; ++i) {
+    for (int n = 0; n < count; ++n) host.start(std::to_string(n));
+    if (i == 1) host.loop->run();  // now they are sent
+    std::this_thread::sleep_for(pause);
+  }
+  ASSERT_TRUE(host.run_until(static_cast<std::size_t>(before + 3 * count)));
+  EXPECT_EQ(host.right() - right, 3 * count);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Loop, LoopPauses,
+    testing::Values(std::pair(10, 60ms), std::pair(10, 200ms),
+                    std::pair(10, 500ms), std::pair(1000, 60ms),
+                    std::pair(1000, 200ms), std::pair(1000, 500ms)),
+    [](const auto& of) {
+      return std::to_string(of.param.first) + "CallsOf" +
+             std::to_string(of.param.second / 1ms) + "Ms";
+    });
+
+// From no connection on, with several steps for each call, a host that does
+// nothing but pause gets there.
+TEST(Loop, GetsThereThroughOnePauseAfterAnother) {
+  const RedisServer server;
+  Host host(server.port(), kSanitized ? 500ms : 50ms);
+  for (int i = 0; i < 10; ++i) host.start("a", {1ms, 1ms});
+  for (int i = 0; i < 40 && host.finished.size() < 10; ++i) {
+    std::this_thread::sleep_for(60ms);
+    host.turn(0);
+  }
+  EXPECT_EQ(host.right(), 10);
+}
+
+// A pause is no evidence against the server, and is not counted as its time.
+TEST(Loop, APauseOpensNoCircuit) {
+  RedisServer server;
+  Host host(server.port(), kSanitized ? 500ms : 50ms);
+  ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
+  server.suspend();
+  for (int i = 0; i < 100; ++i) host.start("a");
+  host.loop->run();
+  std::this_thread::sleep_for(5 * host.settings.timeout);
+  host.turn(0);
+  EXPECT_EQ(host.finished.size(), 1u);
+  EXPECT_FALSE(host.router.node()->health().open());
+  server.resume();
+  ASSERT_TRUE(host.run_until(101));
+  EXPECT_EQ(host.right(), 101);
+}
+
+// While it runs, time is time: however often it runs, and whatever for.
+TEST(Loop, AHostThatRunsKeepsDeadlines) {
+  RedisServer server;
+  Host host(server.port(), 100ms);
+  ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
+  server.suspend();
+  host.start("a");
+  const Monotonic start = now();
+  while (host.finished.size() < 2 && now() < start + 10s) {
+    std::this_thread::sleep_for(3ms);
+    host.loop->run();
+  }
+  EXPECT_GE(now() - start, 100ms);
+  EXPECT_LE(now() - start, 100ms + 3 * kGrace);
+  EXPECT_EQ(host.finished.back()->echo.outcome.trouble, Trouble::kTimeout);
+}
+
+// ---- the end of a turn -----------------------------------------------------
+
+// A host that runs it at the end of its turn has sent what it started in that
+// turn, and is not called back for it.
+TEST(Loop, SendsAtTheEndOfATurn) {
+  RedisServer server;
+  Host host(server.port());
+  ASSERT_TRUE(host.answers("warm"));
+  server.suspend();
+  pollfd watched{host.loop->fd(), POLLIN, 0};
+  host.loop->set_wakeups(false);
+  for (int i = 0; i < 10; ++i) host.start("a");
+  EXPECT_EQ(poll(&watched, 1, 0), 0);
+  EXPECT_TRUE(soon([&] {  // on a slow machine the next beat is due
+    host.loop->run();
+    return poll(&watched, 1, 0) == 0;
+  }));
+  server.resume();
+  EXPECT_TRUE(soon([&] {
+    const std::string counts = server.cli({"INFO", "commandstats"});
+    return counts.find("cmdstat_echo:calls=11,") != std::string::npos;
+  }));
+  ASSERT_TRUE(host.run_until(11));
+  EXPECT_EQ(host.right(), 11);
+  // What waits when wake-ups are wanted again is not forgotten.
+  host.start("b");
+  host.loop->set_wakeups(true);
+  EXPECT_EQ(poll(&watched, 1, 0), 1);
+  ASSERT_TRUE(host.run_until(12));
+}
+
 // ---- finding out where -----------------------------------------------------
 
 TEST(Loop, FindsOutOnceForAll) {
@@ -322,6 +432,37 @@ TEST(Loop, KeepsItsDeadlineWhileConnecting) {
   EXPECT_EQ(host.finished[0]->echo.outcome.trouble, Trouble::kTimeout);
   proxy.swallow = false;
   EXPECT_TRUE(soon([&] { return host.answers("b"); }));
+}
+
+// Nobody has to wait for it, nor to ask again.
+TEST(Loop, AnAttemptToConnectOutlivesItsCallers) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  proxy.swallow = true;
+  Host host(proxy.port(), 50ms);
+  host.start("a");
+  ASSERT_TRUE(host.run_until(1));
+  EXPECT_EQ(host.finished[0]->echo.outcome.detail,
+            "no connection in time: no answer to the login");
+  EXPECT_EQ(host.traffic.connects, 0);
+  proxy.swallow = false;
+  EXPECT_TRUE(soon([&] {
+    host.turn(1);
+    return host.traffic.connects == 1;
+  }));
+}
+
+TEST(Loop, AReplyThatMakesNoSenseIsEvidence) {
+  const RedisServer server;
+  Host host(server.port());
+  for (std::size_t i = 1; i <= Health::kFailuresToOpen; ++i) {
+    EXPECT_FALSE(host.router.node()->health().open());
+    host.start("a")->echo.picky = true;
+    ASSERT_TRUE(host.run_until(i));
+    EXPECT_EQ(host.finished.back()->echo.outcome.trouble, Trouble::kNoDecision);
+  }
+  EXPECT_TRUE(host.router.node()->health().open());
+  EXPECT_EQ(host.traffic.connects, 1);
 }
 
 TEST(Loop, SurvivesTheServersEnd) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace limitree::redis {
 namespace {
@@ -50,6 +51,51 @@ TEST(Reader, WaitsForTheRest) {
   const Reply reply = reader.next();
   ASSERT_NE(reply, nullptr);
   EXPECT_EQ(reply->elements, 3U);
+}
+
+// In pieces of any size, and wherever it stands: what follows is not lost.
+TEST(Reader, CutsLongLines) {
+  const std::string line(900'000, 'x');
+  for (const std::size_t piece : {1000UL, 4095UL, 16384UL, 1'000'000UL}) {
+    const std::string bytes =
+        "-" + line + "\r\n*2\r\n+" + line + "\r\n:2\r\n:3\r\n";
+    Reader reader;
+    std::vector<Reply> replies;
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      reader.feed(std::string_view(bytes).substr(at, piece));
+      while (Reply reply = reader.next()) replies.push_back(std::move(reply));
+      ASSERT_FALSE(reader.failed()) << reader.failure();
+    }
+    ASSERT_EQ(replies.size(), 3U) << piece;
+    EXPECT_EQ(replies[0]->type, REDIS_REPLY_ERROR);
+    EXPECT_GE(replies[0]->len, Reader::kMaxLine);
+    if (piece <= 16384) {
+      EXPECT_LE(replies[0]->len, Reader::kMaxLine + 16384 + 1);
+      EXPECT_LE(replies[1]->element[0]->len, Reader::kMaxLine + 16384 + 1);
+    }
+    EXPECT_EQ(replies[1]->element[1]->integer, 2);
+    EXPECT_EQ(replies[2]->integer, 3);
+  }
+}
+
+TEST(Reader, ALineMustEndSomeDay) {
+  Reader reader;
+  reader.feed("-");
+  const std::string piece(16384, 'x');
+  for (int i = 0; i < 200 && !reader.failed(); ++i) {
+    reader.feed(piece);
+    while (reader.next() != nullptr) continue;
+  }
+  EXPECT_EQ(reader.failure(), "a reply too large");
+}
+
+TEST(Reader, AHeadIsANumber) {
+  for (const char type : {'*', '$', ':'}) {
+    Reader reader;
+    reader.feed(type + std::string(100, '0'));
+    EXPECT_EQ(reader.next(), nullptr);
+    EXPECT_EQ(reader.failure(), "a reply that begins with no number") << type;
+  }
 }
 
 TEST(Reader, RefusesWhatIsNoReply) {

@@ -131,17 +131,26 @@ void RedisServer::start() {
 
 bool RedisServer::launch() {
   std::ofstream(file("redis.log")).flush();  // only what this run says
-  const std::string config = file("redis.conf");
+  std::vector<std::string> words = options_.launcher;
+  words.insert(words.end(), {"redis-server", file("redis.conf")});
+  if (options_.sentinel) words.emplace_back("--sentinel");
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
   const std::string log_path = file("redis.log");
   pid_ = fork();
   if (pid_ == 0) {
     // Also if the test is killed: nothing stays behind.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // A session of its own: where the test has no terminal, its process group
+    // may be an orphaned one, and the kernel hangs up such a group (SIGHUP)
+    // when one of its processes is stopped.
+    setsid();
     const int out = open(log_path.c_str(), O_WRONLY | O_APPEND);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
-    execlp("redis-server", "redis-server", config.c_str(),
-           options_.sentinel ? "--sentinel" : nullptr, nullptr);
+    execvp(argv[0], argv.data());
     _exit(127);
   }
   if (pid_ < 0) throw std::runtime_error("fork");

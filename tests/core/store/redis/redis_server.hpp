@@ -23,6 +23,9 @@ struct RedisServerOptions {
   // user "fixture" is taken.
   std::vector<std::string> config = {};
 
+  // What it is started through: "ip netns exec <name>", "env LD_PRELOAD=...".
+  std::vector<std::string> launcher = {};
+
   bool sentinel = false;  // a redis-sentinel; `config` tells what it monitors
 
   // Listens with TLS too.  The names are those of make_certificates().

@@ -3,11 +3,13 @@
 
 #include "store/redis/redis_store.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "core/store/redis/redis_fixture.hpp"
@@ -115,6 +117,26 @@ TEST(RedisStore, AdmitsTheCapacityOverAllProcesses) {
   EXPECT_EQ(ours + theirs, kCapacity);
   EXPECT_GT(ours, 0);
   EXPECT_GT(theirs, 0);
+}
+
+// A program that the host starts must not keep a connection open, nor read from
+// it.
+TEST(RedisStore, DescriptorsDoNotSurviveExec) {
+  const auto without_cloexec = [] {
+    std::set<int> found;
+    for (int fd = 0; fd < 1024; ++fd) {
+      const int flags = fcntl(fd, F_GETFD);
+      if (flags != -1 && (flags & FD_CLOEXEC) == 0) found.insert(fd);
+    }
+    return found;
+  };
+  const Settings settings = Plain::settings();
+  const std::set<int> before = without_cloexec();
+  RedisStore store(settings, std::nullopt);
+  const Limit limit = simple_limit(std::chrono::hours(1), 100);
+  EXPECT_TRUE(allowed(&store, limit, "alex"));
+  EXPECT_GE(store.loop_fd(), 0);
+  EXPECT_EQ(without_cloexec(), before);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Driver {
         router(settings, &traffic, local(port)),
         runner(&router) {}
 
-  void run(EchoTask* task) { runner.run(task, now() + settings.timeout); }
+  void run(EchoTask* task) { runner.run(task, settings.timeout); }
 
   bool answers(const std::string& text) {
     EchoTask task(text);

@@ -11,8 +11,10 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/key.hpp"
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
@@ -194,7 +196,8 @@ std::string text_of(const Plan& plan) {
     text += "\n  debt " +
             std::to_string(std::max(level.debt, Duration(0)).count()) +
             " cost " + std::to_string(level.cost) + ": " +
-            text_of(level.verdict);
+            text_of(level.verdict) + " " +
+            std::to_string(grows_after(level).count());
   }
   return text;
 }
@@ -220,56 +223,82 @@ std::uint64_t seed() {
   return one;
 }
 
+// The TATs that a store has to have, whoever it is.
+class Ledger {
+ public:
+  // A bucket that is full may be forgotten.  If the clock steps back then, one
+  // store still owes what another one does not, and neither is wrong.
+  void at(Instant now) {
+    for (auto& [name, bucket] : buckets_) {
+      if (bucket.tat <= now) bucket.may_be_gone = true;
+    }
+  }
+
+  // Expects that *plan, as it was decided, is judge()'s answer to what is known
+  // of its buckets, and notes what it leaves there.
+  void expect(const Plan& plan, Instant now) {
+    Plan again(plan.operation);
+    copy(plan, &again);
+    for (std::size_t i = 0; i < plan.levels.size(); ++i) {
+      again.levels[i].debt = plan.levels[i].debt;
+      Bucket& bucket = buckets_[bucket_name(plan, plan.levels[i])];
+      const Duration owed = saturating_sub(bucket.tat, now);
+      const Duration found = plan.levels[i].debt;
+      if (found <= Duration(0) && bucket.may_be_gone) continue;
+      ASSERT_EQ(std::max(found, Duration(0)), std::max(owed, Duration(0)));
+    }
+    judge(again.operation, again.levels.data(), again.levels.size());
+    ASSERT_EQ(text_of(again), text_of(plan));
+    for (const Level& level : plan.levels) note(plan, level, now);
+  }
+
+  int held() const { return held_; }
+
+ private:
+  struct Bucket {
+    Instant tat = kLongAgo;
+    bool may_be_gone = true;
+  };
+
+  void note(const Plan& plan, const Level& level, Instant now) {
+    Bucket& bucket = buckets_[bucket_name(plan, level)];
+    if (level.verdict.charged) {
+      const Duration owed = level.verdict.reset_after;
+      bucket = {owed > Duration(0) ? now + owed : kLongAgo, false};
+    } else if (is_held(plan.operation, level)) {
+      bucket = {now + level.limit->rate.burst_offset(), false};
+      ++held_;
+    }
+  }
+
+  std::map<std::string, Bucket> buckets_;
+  int held_ = 0;
+};
+
+bool same_debts(const Plan& one, const Plan& two) {
+  return std::ranges::equal(
+      one.levels, two.levels, {},
+      [](const Level& level) { return std::max(level.debt, Duration(0)); },
+      [](const Level& level) { return std::max(level.debt, Duration(0)); });
+}
+
 // The two stores side by side, on one clock.
 class Differential : public testing::Test {
  protected:
   static constexpr Instant kLast = Instant::max() - kMaxBurstOffset;
 
-  // Every bucket, in a plan that asks for nothing.
-  void fill_all(Plan* plan) {
-    for (const Place& place : places()) {
-      const auto first = static_cast<std::uint32_t>(plan->segments.size());
-      for (const Segment& part : place.path) plan->segments.push_back(part);
-      plan->add_level(limits_.of(place), first,
-                      static_cast<std::uint32_t>(place.path.size()), 0);
-    }
-  }
-
-  // Either store may have forgotten a bucket that is full, and then does not
-  // owe what a clock that steps back would bring back.  So both forget now.
-  void forget_full_buckets() {
-    Plan all(Operation::kPeek);
-    fill_all(&all);
-    ASSERT_TRUE(memory_.decide(&all).ok());
-    Plan full(Operation::kPeek);
-    for (const Level& level : all.levels) {
-      if (level.debt > Duration(0)) continue;
-      const auto first = static_cast<std::uint32_t>(full.segments.size());
-      for (std::uint32_t i = 0; i < level.depth; ++i) {
-        full.segments.push_back(all.segments[level.first + i]);
-      }
-      full.add_level(level.limit, first, level.depth, 0);
-    }
-    if (full.levels.empty()) return;
-    ASSERT_TRUE(memory_.reset(full).ok());
-    ASSERT_TRUE(script_.reset(full).ok());
-  }
-
   void move_clock() {
     const std::int64_t now = clock_.now().time_since_epoch().count();
     switch (random_.up_to(19)) {
       case 0:
-        forget_full_buckets();
         clock_.set(Instant(Duration(now - random_.up_to(now))));
         break;
       case 1:
-        forget_full_buckets();
         clock_.set(Instant(
             Duration(now - std::min(now, random_.magnitude(kLongest)))));
         break;
       case 2:
         if (!random_.one_in(10)) break;
-        forget_full_buckets();
         clock_.set(random_.one_in(2) ? Instant{} : kLast);
         break;
       case 3:
@@ -316,20 +345,51 @@ class Differential : public testing::Test {
     return command;
   }
 
+  // A key lives until the latest TAT that it holds, as it says and as Redis was
+  // told when it said so.
+  void expect_lifetime(const std::string& key) {
+    const Reply all = script_.send_words({"HGETALL", key});
+    std::int64_t horizon = 0;
+    std::int64_t latest = 0;
+    for (std::size_t i = 0; i < all->elements; i += 2) {
+      const std::string field = all->element[i]->str;
+      const std::string value = all->element[i + 1]->str;
+      if (field == ":") {
+        horizon = std::stoll(value);
+      } else {
+        const std::int64_t tat = std::stoll(value);
+        latest = std::max(latest, tat / 1'000'000'000 + 1);
+      }
+    }
+    ASSERT_LE(latest, horizon) << key;
+    if (std::exchange(horizons_[key], horizon) == horizon) return;
+    if (horizon == 0) return;  // there is no such key
+    const std::int64_t now =
+        clock_.now().time_since_epoch() / std::chrono::seconds(1);
+    const Reply left = script_.send_words({"TTL", key});
+    // A minute for a machine that is busy.
+    ASSERT_GE(left->integer, latest - now - 60) << key;
+  }
+
   static constexpr std::int64_t kLongest = 4'000'000'000'000'000'000;
 
   Random random_{seed()};
   Limits limits_{&random_, Size::kAny};
   ManualClock clock_;
+  std::map<std::string, std::int64_t> horizons_;  // of keys: their last ":"
   MemoryStore memory_{100'000, clock_.clock()};
   const RedisServer server_;
   ScriptStore script_{server_, [this]() -> Now { return clock_.now(); }};
 };
 
+// With clocks that step back and limits that change.
 TEST_F(Differential, AgreesWithTheMemoryStore) {
   int charged = 0;
   int limited = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  int same = 0;
+  Ledger ledger_of_memory;
+  Ledger ledger_of_script;
+  for (int i = 0; i < 12'000; ++i) {
     move_clock();
     const Operation operation = random_operation(&random_);
     Plan one(operation);
@@ -338,15 +398,30 @@ TEST_F(Differential, AgreesWithTheMemoryStore) {
     copy(one, &two);
     ASSERT_TRUE(memory_.decide(&one).ok());
     ASSERT_TRUE(script_.decide(&two).ok());
-    ASSERT_EQ(text_of(one), text_of(two)) << "request " << i;
+    const Instant now = clock_.now();
+    SCOPED_TRACE("request " + std::to_string(i));
+    ledger_of_memory.at(now);
+    ledger_of_memory.expect(one, now);
+    ledger_of_script.at(now);
+    ledger_of_script.expect(two, now);
+    if (HasFatalFailure()) return;
+    if (same_debts(one, two)) {
+      ASSERT_EQ(text_of(one), text_of(two));
+      ++same;
+    }
+    for (const Level& level : two.levels) {
+      expect_lifetime(address_of(two, level, ScriptStore::kPrefix).key);
+    }
     ASSERT_EQ(script_.charged(), is_charged(two)) << "request " << i << "\n"
                                                   << text_of(two);
     charged += script_.charged();
     limited += one.levels[0].verdict.limited;
   }
   // That it was worth it.
-  EXPECT_GT(charged, 3000);
-  EXPECT_GT(limited, 1000);
+  EXPECT_GT(charged, 1800);
+  EXPECT_GT(limited, 600);
+  EXPECT_GT(same, 11'000);
+  EXPECT_GT(ledger_of_script.held(), 150);
 }
 
 // Special scripts with a clock that stands still: they ask for TIME, so what
@@ -475,9 +550,11 @@ TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
   Call call;
   int special = 0;
   int charged_ones = 0;
+  int held_ones = 0;
   for (int i = 0; i < 4000; ++i) {
     const bool common = random_.one_in(2);
     Plan plan(common ? Operation::kAuthorize : random_operation(&random_));
+    plan.wants_growth = true;
     fill(&random_, &limits_, common, &plan);
     const std::vector<std::uint32_t> levels = ScriptStore::all_levels(plan);
     std::string scratch;
@@ -486,7 +563,16 @@ TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
 
     std::vector<std::string> before;
     for (const Level& level : plan.levels) {
-      before.push_back(stored(&store_, address(level, plan)));
+      const Address place = address(level, plan);
+      std::string tat = stored(&store_, place);
+      const auto now = std::chrono::system_clock::now().time_since_epoch();
+      const std::int64_t owed = tat.empty() ? 0 : std::stoll(tat) - now.count();
+      if (random_.one_in(5) && owed > 0 && owed < 300'000'000) {
+        // As if the clock had stepped back, by less than the key lives on.
+        tat = std::to_string(std::stoll(tat) + 500'000'000);
+        store_.send_words({"HSET", place.key, place.field, tat});
+      }
+      before.push_back(tat);
     }
     ASSERT_TRUE(call.encode(plan, levels, ScriptStore::kPrefix, {}).ok());
     Reply reply = store_.send(call.evalsha());
@@ -511,6 +597,10 @@ TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
             level.verdict.reset_after == Duration(0)
                 ? ""
                 : std::to_string(now + level.verdict.reset_after.count());
+      } else if (is_held(plan.operation, level)) {
+        ++held_ones;
+        expected =
+            std::to_string(now + level.limit->rate.burst_offset().count());
       } else if (found.empty() && !before[at].empty()) {
         EXPECT_LE(std::stoll(before[at]), now);  // it was full, and was pruned
         continue;
@@ -529,6 +619,7 @@ TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
   }
   EXPECT_GT(special, 150);
   EXPECT_GT(charged_ones, 800);
+  EXPECT_GT(held_ones, 10);
   EXPECT_LE(longest_stay_, 4'100'000'000) << "debts of 0.3 seconds";
 }
 

@@ -55,6 +55,16 @@ class ScriptOnServer : public testing::TestWithParam<bool> {
     return info.substr(at, info.find('\r', at) - at);
   }
 
+  // What the scripts take for now, or shortly before.
+  Instant now() const {
+    return GetParam() ? Instant(Duration(now_))
+                      : Instant(std::chrono::system_clock::now());
+  }
+
+  static std::string text_of(Instant at) {
+    return std::to_string(at.time_since_epoch().count());
+  }
+
   // Everything that is stored for alex.
   std::string dump() const { return server_.cli({"DUMP", kAlex}); }
 
@@ -96,12 +106,34 @@ TEST_P(ScriptOnServer, WritesNothingUnlessItCharges) {
 TEST_P(ScriptOnServer, ChargesAllOrNothing) {
   Request one(Operation::kAuthorize, limit_);
   ASSERT_TRUE(one.decide(&store_).ok());
-  server_.cli({"HSET", kAlex, "trade", "4000000000000000000"});
+  server_.cli(
+      {"HSET", kAlex, "trade", text_of(now() + std::chrono::minutes(90))});
   const std::string before = dump();
   Request two(Operation::kAuthorize, limit_);
   ASSERT_TRUE(two.decide(&store_).ok());
   EXPECT_TRUE(two.limited());
   EXPECT_EQ(dump(), before);
+}
+
+// A bucket owes no more than it holds, also after a denial, which charges
+// nothing.
+TEST_P(ScriptOnServer, HoldsWhatOwesTooMuch) {
+  Request one(Operation::kAuthorize, limit_);
+  ASSERT_TRUE(one.decide(&store_).ok());
+  const std::string before = server_.cli({"HGET", kAlex, ""});
+  server_.cli({"HSET", kAlex, "trade", "4000000000000000000"});
+  const Instant earliest = now();
+  Request two(Operation::kAuthorize, limit_);
+  ASSERT_TRUE(two.decide(&store_).ok());
+  EXPECT_TRUE(two.limited());
+  EXPECT_FALSE(store_.charged());
+  EXPECT_EQ(server_.cli({"HGET", kAlex, ""}), before);
+  const Duration offset = limit_.rate.burst_offset();
+  const std::int64_t tat = std::stoll(server_.cli({"HGET", kAlex, "trade"}));
+  const Instant top = Instant(Duration(tat)) - offset;
+  EXPECT_GE(top, earliest - std::chrono::microseconds(1))
+      << "what it counts in";
+  EXPECT_LE(top, now());
 }
 
 TEST_P(ScriptOnServer, RefusesForeignKeys) {
@@ -155,17 +187,25 @@ TEST_P(ScriptOnServer, TakesOverStateOfAnyAge) {
   }
 }
 
-// A caller with a bucket in use does not keep those that are full for ever.
+// A caller with a bucket in use does not keep those that are full for ever:
+// with a caller's clock an hour, with the server's two seconds.
 TEST_P(ScriptOnServer, PrunesFullBuckets) {
-  server_.cli({"HSET", kAlex, ":", "1749999999", "old", "1749999999000000000",
-               "owing", "4000000000000000000", "ancient", "17", "other!fw",
-               "12", "word", "abc"});
+  const Duration kept =
+      GetParam() ? Duration(std::chrono::hours(1)) : std::chrono::seconds(2);
+  // The server's clock runs on meanwhile.
+  const Duration soon =
+      GetParam() ? Duration(1) : Duration(std::chrono::hours(1));
+  server_.cli({"HSET", kAlex, ":", "1749999999", "old", text_of(now() - kept),
+               "fresh", text_of(now() - kept + soon), "owing",
+               "4000000000000000000", "ancient", "17", "other!fw", "12", "word",
+               "abc"});
+  const std::string fresh = server_.cli({"HGET", kAlex, "fresh"});
   Request request(Operation::kAuthorize, limit_);
   ASSERT_TRUE(request.decide(&store_).ok());
   EXPECT_EQ(server_.cli({"HMGET", kAlex, "old", "ancient"}), "(nil)\n(nil)");
-  EXPECT_EQ(server_.cli({"HMGET", kAlex, "owing", "other!fw", "word"}),
-            "4000000000000000000\n12\nabc");
-  EXPECT_EQ(server_.cli({"HLEN", kAlex}), "6");
+  EXPECT_EQ(server_.cli({"HMGET", kAlex, "fresh", "owing", "other!fw", "word"}),
+            fresh + "\n4000000000000000000\n12\nabc");
+  EXPECT_EQ(server_.cli({"HLEN", kAlex}), "7");
 }
 
 // The lifetime is not renewed by each request.

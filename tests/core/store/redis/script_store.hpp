@@ -70,7 +70,7 @@ class ScriptStore : public Store {
     return stats;
   }
 
-  // Of the last decide(): whether the script wrote anything.
+  // Of the last decide(): whether the script charged anything.
   bool charged() const { return charged_; }
   // Of the last reset().
   std::int64_t forgotten() const { return forgotten_; }

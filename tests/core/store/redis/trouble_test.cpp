@@ -147,10 +147,11 @@ TEST(Trouble, NamesStandBesideTheirTroubles) {
 
 // Sending again what may have been carried out would charge twice.
 TEST(Trouble, OnlyWhatHadNoEffectIsHarmless) {
-  const std::set<Trouble> harmful = {
-      Trouble::kNone,      Trouble::kLost,      Trouble::kTimeout,
-      Trouble::kProtocol,  Trouble::kCancelled, Trouble::kNoPerm,
-      Trouble::kWrongType, Trouble::kScript,    Trouble::kOther};
+  const std::set<Trouble> harmful = {Trouble::kNone,      Trouble::kLost,
+                                     Trouble::kTimeout,   Trouble::kProtocol,
+                                     Trouble::kCancelled, Trouble::kNoPerm,
+                                     Trouble::kWrongType, Trouble::kScript,
+                                     Trouble::kOther,     Trouble::kNoDecision};
   for (std::size_t i = 0; i < kTroubleCount; ++i) {
     EXPECT_EQ(is_harmless(nth(i)), !harmful.contains(nth(i)))
         << trouble_name(nth(i));
@@ -159,26 +160,38 @@ TEST(Trouble, OnlyWhatHadNoEffectIsHarmless) {
 
 TEST(Trouble, AnOutageIsTheServersNotTheRequests) {
   const std::set<Trouble> outages = {
-      Trouble::kResolve,   Trouble::kRefused,    Trouble::kTls,
-      Trouble::kLost,      Trouble::kTimeout,    Trouble::kProtocol,
-      Trouble::kLoading,   Trouble::kBusy,       Trouble::kNoAuth,
-      Trouble::kWrongPass, Trouble::kMasterDown, Trouble::kClusterDown,
-      Trouble::kMaxClients};
+      Trouble::kResolve,    Trouble::kRefused,    Trouble::kTls,
+      Trouble::kLost,       Trouble::kTimeout,    Trouble::kProtocol,
+      Trouble::kLoading,    Trouble::kBusy,       Trouble::kNoAuth,
+      Trouble::kWrongPass,  Trouble::kMasterDown, Trouble::kClusterDown,
+      Trouble::kMaxClients, Trouble::kNoDecision};
   for (std::size_t i = 0; i < kTroubleCount; ++i) {
     EXPECT_EQ(is_outage(nth(i)), outages.contains(nth(i)))
         << trouble_name(nth(i));
   }
 }
 
+// A server's words may end in a log, and that in a terminal.
+TEST(Trouble, IsToldInPrintableWordsThatEnd) {
+  const Status odd =
+      to_status(Trouble::kOther, "a\x1b]:1", "ERR \x1b[2J\r\n\x7f \xc2\x9b");
+  EXPECT_EQ(odd.error().messages[0],
+            "a\\x1b]:1: ERR \\x1b[2J\\x0d\\x0a\\x7f \\xc2\\x9b");
+  const Status cut = to_status(Trouble::kOther, "a:1", std::string(5000, 'x'));
+  EXPECT_EQ(cut.error().messages[0], "a:1: " + std::string(4096, 'x') + "...");
+}
+
 TEST(Trouble, BecomesAStatusThatSaysWhereAndWhy) {
   for (std::size_t i = 0; i < kTroubleCount; ++i) {
     const Trouble trouble = nth(i);
     const Status status = to_status(trouble, "db:6379", "it broke");
-    const Code code = trouble == Trouble::kTimeout    ? Code::kStoreTimeout
-                      : trouble == Trouble::kProtocol ? Code::kStoreProtocol
-                      : trouble == Trouble::kCancelled
-                          ? Code::kCancelled
-                          : Code::kStoreUnavailable;
+    const Code code =
+        trouble == Trouble::kTimeout || trouble == Trouble::kLate
+            ? Code::kStoreTimeout
+        : trouble == Trouble::kProtocol || trouble == Trouble::kNoDecision
+            ? Code::kStoreProtocol
+        : trouble == Trouble::kCancelled ? Code::kCancelled
+                                         : Code::kStoreUnavailable;
     EXPECT_EQ(status.code(), code) << trouble_name(trouble);
     ASSERT_EQ(status.error().messages.size(), 1U);
     EXPECT_EQ(status.error().messages[0], "db:6379: it broke");

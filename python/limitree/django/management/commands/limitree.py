@@ -83,9 +83,11 @@ class Command(BaseCommand):
 
 
 def _require_shared(site: Site) -> None:
+    """Raise CommandError or StoreError unless the store can be looked into."""
     if not site.is_remote:
         raise CommandError("the store is memory://: what other processes have "
                            "counted cannot be seen from here")
+    site.limiter.ping()  # it would be decided here if the store is not there
 
 
 def _duration(seconds: float | None) -> str:

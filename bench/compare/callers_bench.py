@@ -1,0 +1,174 @@
+"""Threads that decide through Redis, beside Go programs that do the same.
+
+One limit of one level: limitree through its C interface (redis_callers.cpp),
+redis_rate, and redis-cell by go-redis (go_peers).  Each has a process of its
+own, the server is fresh and private, and in each round they alternate.  The
+peers are built first: without Go there are none, without Cargo no redis-cell.
+
+Loads: `idle` is none.  With --busy there are also `busy`, as many processes as
+there are processors, each of which spins, and `one core`: the client may run on
+one processor only, and so does a process that spins.
+
+--only measures under one load, --also another build of redis_callers too, and
+--set sets an option of limitree.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+from redis_bench import redis_server
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = HERE.parents[1] / "build"
+PEERS = BUILD / "peers"
+
+# Cargo builds the library of a crate only for a crate that needs it.
+CELL = """[package]
+name = "redis_cell_module"
+version = "0.0.0"
+edition = "2018"
+[lib]
+path = "lib.rs"
+[dependencies]
+redis-cell = "=0.2.2"
+"""
+
+
+# ---- The peers --------------------------------------------------------------
+
+
+def build_peers():
+    """Returns the program of the Go peers and the module of redis-cell."""
+    if shutil.which("go") is None:
+        return None, None
+    program = PEERS / "go_peers"
+    subprocess.run(["go", "build", "-o", program, "."], check=True,
+                   cwd=HERE / "go_peers")
+    if shutil.which("cargo") is None:
+        return program, None
+    folder = PEERS / "redis_cell"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "Cargo.toml").write_text(CELL)
+    (folder / "lib.rs").write_text("")
+    subprocess.run(["cargo", "build", "--release", "--quiet"], check=True,
+                   cwd=folder)
+    return program, folder / "target/release/libredis_cell.so"
+
+
+def rust_libraries():
+    folder = subprocess.run(["rustc", "--print", "target-libdir"], check=True,
+                            stdout=subprocess.PIPE, text=True).stdout.strip()
+    return {**os.environ, "LD_LIBRARY_PATH": folder}
+
+
+# ---- Loads ------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def spinning(processors):
+    """A process on each of `processors`, or anywhere where that is None."""
+    processes = []
+    try:
+        for processor in processors:
+            process = subprocess.Popen([sys.executable, "-c", "while 1: pass"])
+            processes.append(process)
+            if processor is not None:
+                os.sched_setaffinity(process.pid, {processor})
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def loads(busy):
+    """Yields the name of each, where the others spin, where the client runs."""
+    free = os.sched_getaffinity(0)
+    yield "idle", [], free
+    if busy:
+        yield "busy", [None] * len(free), free
+        yield "one core", [min(free)], {min(free)}
+
+
+# ---- How it is measured -----------------------------------------------------
+
+
+def run(command, processors):
+    answer = subprocess.run(
+        [str(word) for word in command], check=True, stdout=subprocess.PIPE,
+        text=True, preexec_fn=lambda: os.sched_setaffinity(0, processors))
+    return json.loads(answer.stdout)
+
+
+def commands(options, address, go, cell):
+    """What to run, each less its threads and seconds."""
+    url = f"redis://{address}/0"
+    found = {"limitree": [BUILD / "bench/bench/redis_callers", url]}
+    for also in options.also:
+        name, _, program = also.partition("=")
+        found[name] = [program, url]
+    if go:
+        found["redis_rate"] = [go, "redis_rate", address]
+    if cell:
+        found["redis-cell"] = [go, "redis-cell", address]
+    return found
+
+
+def compare(load, threads, programs, options):
+    name, spinners, processors = load
+    found = {program: [] for program in programs}
+    for _ in range(options.rounds):
+        for program, command in programs.items():
+            theirs = program in ("redis_rate", "redis-cell")
+            with spinning(spinners):
+                found[program].append(run(
+                    [*command, threads, options.seconds,
+                     *([] if theirs else options.set)], processors))
+    for program, results in found.items():
+        median = {what: statistics.median(result[what] for result in results)
+                  for what in results[0]}
+        each = " ".join(f"{result['ops'] / 1000:.1f}" for result in results)
+        print(f"{name:<8} {threads:>3}  {program:<11} {median['ops']:>9,.0f}/s "
+              f"{median['p50']:>7.0f} {median['p99']:>7.0f} "
+              f"{median['max']:>7.0f} {median['cpu']:>6.1f}   {each}",
+              flush=True)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--threads", default="1,16,64")
+    parser.add_argument("--only", metavar="LOAD")
+    parser.add_argument("--also", action="append", default=[],
+                        metavar="NAME=PROGRAM")
+    parser.add_argument("--set", action="append", default=[],
+                        metavar="OPTION=VALUE")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    go, cell = build_peers()
+    print(f"{'load':<8} thr  {'':<11} {'':>9}   {'p50 us':>7} {'p99 us':>7} "
+          f"{'max us':>7} {'CPU us':>6}   thousands a second, each round")
+    module = ["--loadmodule", str(cell)] if cell else []
+    with redis_server(module, rust_libraries() if cell else None) as url:
+        address = url.removeprefix("redis://").removesuffix("/0")
+        programs = commands(options, address, go, cell)
+        for load in loads(options.busy):
+            for threads in options.threads.split(","):
+                if options.only in (None, load[0]):
+                    compare(load, int(threads), programs, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+// Modules of Node's own.  In a bundle there may be no `require`, so the process
+// is asked for them where it knows (Node.js 20.16 and 22.3).
+
+import type * as Fs from 'node:fs';
+import type * as FsPromises from 'node:fs/promises';
+import type * as Path from 'node:path';
+import type * as Url from 'node:url';
+
+import { LimitreeError } from './errors.js';
+
+/** Bundlers have to see the name where `require` is called. */
+function load<T>(name: string, byRequire: () => unknown): T {
+  const { getBuiltinModule } = process as Partial<typeof process>;
+  const found: unknown = getBuiltinModule?.(name);
+  if (found !== undefined) return found as T;
+  try {
+    return byRequire() as T;
+  } catch (error) {
+    throw Object.assign(new LimitreeError('LIMITREE_NO_NATIVE',
+      `limitree cannot load ${name} in this bundle: leave limitree out of ` +
+      'it, with esbuild by --external:limitree, or use Node.js 20.16'),
+      { cause: error });
+  }
+}
+
+export const fs = load<typeof Fs>('node:fs', () => require('node:fs'));
+export const fsPromises = load<typeof FsPromises>(
+  'node:fs/promises', () => require('node:fs/promises'));
+export const path = load<typeof Path>('node:path', () => require('node:path'));
+export const url = load<typeof Url>('node:url', () => require('node:url'));

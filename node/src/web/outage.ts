@@ -1,0 +1,129 @@
+// Tells whoever runs the program that the store has failed and is back: one
+// line each, however many requests come meanwhile.
+
+import type { Decision } from '../decision.js';
+import type { Limiter } from '../limiter.js';
+import { warn } from './warnings.js';
+import type { Logger } from './warnings.js';
+
+/**
+ * The store is back once it has answered and nothing has failed for so many
+ * milliseconds: one that fails now and then is not told of again and again.
+ */
+const QUIET_MS = 5000;
+
+const SINCE_THEN = {
+  local: 'decided in this process', allow: 'let through unchecked',
+  deny: 'denied unchecked', raise: 'failed',
+} as const;
+
+const UNTIL_THEN = {
+  local: 'limits are decided in this process',
+  allow: 'requests are let through',
+  deny: 'requests are denied', raise: 'requests fail',
+} as const;
+
+type How = keyof typeof SINCE_THEN;
+
+/** What became of requests while the store failed. */
+interface Away {
+  readonly since: number;
+  readonly how: How;
+  readonly reasons: ReadonlyMap<string, number>;
+  requests: number;
+  limited: number;
+  back: NodeJS.Timeout | undefined;
+}
+
+/** The trouble of the store of one limiter. */
+export class Outage {
+  static readonly #all = new WeakMap<Limiter, Outage>();
+  readonly #limiter: Limiter;
+  readonly #logger: Logger | undefined;
+  #away: Away | undefined;
+  #reasons: ReadonlyMap<string, number> = new Map();
+
+  /** One for each limiter, however many middlewares ask that. */
+  static of(limiter: Limiter, logger: Logger | undefined): Outage {
+    const there = Outage.#all.get(limiter);
+    if (there !== undefined) return there;
+    const made = new Outage(limiter, logger);
+    Outage.#all.set(limiter, made);
+    return made;
+  }
+
+  private constructor(limiter: Limiter, logger: Logger | undefined) {
+    this.#limiter = limiter;
+    this.#logger = logger;
+  }
+
+  /** After each decision of a limiter whose store is another machine. */
+  note(decision: Decision): void {
+    if (decision.degraded) {
+      this.#failed(decision.source as How, decision.limited);
+    } else if (this.#away !== undefined && decision.source === 'store') {
+      this.#answered(this.#away);
+    }
+  }
+
+  /** After each request that the store could not decide. */
+  noteError(): void {
+    this.#failed('raise', false);
+  }
+
+  #failed(how: How, limited: boolean): void {
+    const away = this.#away ??= this.#begin(how);
+    clearTimeout(away.back);
+    away.back = undefined;
+    ++away.requests;
+    if (limited) ++away.limited;
+  }
+
+  #begin(how: How): Away {
+    const reasons = this.#counts();
+    warn('LIMITREE_STORE_AWAY', `the store fails${
+      text(this.#reasons, reasons, false)}: ${UNTIL_THEN[how]} until it is ` +
+      'back', this.#logger);
+    const before = this.#reasons;
+    return { since: Date.now(), how, reasons: before, requests: 0, limited: 0,
+             back: undefined };
+  }
+
+  #answered(away: Away): void {
+    if (away.back !== undefined) return;
+    const seconds = (Date.now() - away.since) / 1000;
+    away.back = setTimeout(() => this.#end(away, seconds), QUIET_MS);
+    away.back.unref?.();
+  }
+
+  #end(away: Away, seconds: number): void {
+    this.#away = undefined;
+    this.#reasons = this.#counts();
+    const denied = away.limited > 0 ? `, ${away.limited} of them limited` : '';
+    warn('LIMITREE_STORE_BACK', `the store is back after ${
+      seconds.toFixed(1)} s: ${away.requests} requests were ${
+      SINCE_THEN[away.how]}${denied}${
+      text(away.reasons, this.#reasons, true)}`, this.#logger);
+  }
+
+  /** How often calls have failed by each reason; none once it is closed. */
+  #counts(): ReadonlyMap<string, number> {
+    if (this.#limiter.closed) return this.#reasons;
+    return new Map(this.#limiter.reasonStats().map(
+      ({ reason, errors }) => [reason, errors]));
+  }
+}
+
+/** ` (refused 3, timeout 1)`: what has come between two looks. */
+function text(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+  withCounts: boolean,
+): string {
+  const news = [...after].map(([reason, count]) =>
+    [reason, count - (before.get(reason) ?? 0)] as const)
+    .filter(([, count]) => count > 0);
+  if (news.length === 0) return '';
+  return ` (${news.map(([reason, count]) =>
+    withCounts ? `${reason} ${count}` : reason).join(', ')})`;
+}

@@ -1,0 +1,144 @@
+"""Calls that let other greenlets run while a store answers, under gevent.
+
+Where gevent has replaced the sockets of Python a call to another machine must
+not stop the hub: the call is pending, and gevent watches the one descriptor of
+the limiter for all who wait.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from gevent import get_hub, getcurrent, monkey
+from gevent.event import AsyncResult
+
+from limitree.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from limitree._native import Decision
+    from limitree.limiter import Limiter
+
+    _Result = AsyncResult[Any]
+else:
+    _Result = AsyncResult
+
+Result = TypeVar("Result")
+
+
+class _Answer(_Result):
+    """What a greenlet waits for."""
+
+    def settle(self, decision: Decision | None, error: Exception | None
+               ) -> None:
+        """Wake it; called by limitree.delivery."""
+        if error is None:
+            self.set(decision)
+        else:
+            self.set_exception(error)
+
+
+class Watch:
+    """Has the hub of one thread look after the connections of a limiter.
+
+    Only while somebody waits: a hub with nothing else to do may end.
+    """
+
+    def __init__(self) -> None:
+        # Threads are kept out by it, not greenlets, which would wait for ever.
+        self.lock = monkey.get_original("_thread", "allocate_lock")()
+        self._hub: Any = None
+        self._pid = 0
+        self._io: Any = None
+        self._due = False
+
+    def attach(self, limiter: Limiter, hub: Any) -> bool:
+        """Return whether `hub` may ask; REQUIRES the lock.
+
+        False while answers are waited for in another thread.
+        """
+        if self._hub is hub and self._pid == os.getpid():
+            return True
+        if self._pid == os.getpid() and limiter._pending:
+            return False
+        self.detach()
+        self._io = hub.loop.io(limiter._loop_fd(), 1)  # 1: to read
+        limiter._set_loop_wakeups(False)  # for that is _send
+        self._hub, self._pid = hub, os.getpid()
+        self._due = False
+        return True
+
+    def watch(self, limiter: Limiter) -> None:
+        """Watch until nothing is pending."""
+        if not self._due:
+            self._due = True
+            self._hub.loop.run_callback(self._send, limiter, self._io)
+        if not self._io.active:
+            self._io.start(self._run, limiter, self._io)
+
+    def _send(self, limiter: Limiter, io: Any) -> None:
+        # What this turn of the hub has asked for, all of it at once.
+        self._due = False
+        self._run(limiter, io)
+
+    # The hub of another thread may attach meanwhile, and start to wait.  So
+    # each one stops only what it has started itself.
+    def _run(self, limiter: Limiter, io: Any) -> None:
+        limiter._run_loop()
+        if not limiter._pending:
+            io.stop()
+
+    def detach(self) -> None:
+        """Stop watching; REQUIRES the thread of the hub, or its end."""
+        if self._io is not None and self._pid == os.getpid():
+            self._io.stop()
+            self._io.close()
+        self._io = self._hub = None
+
+
+def _hub() -> Any:
+    """Return the hub that must not be stopped, None if there is none."""
+    if not monkey.is_module_patched("socket"):
+        return None
+    hub = get_hub()
+    # What runs in the hub itself cannot wait for it.
+    return None if getcurrent() is hub else hub
+
+
+def ask(limiter: Limiter, operation: int, paths: object, several: bool,
+        cost: Any, levels: bool, part: Any = None) -> Decision | None:
+    """Return the Decision of the store, None where the thread may block."""
+    hub = _hub()
+    if hub is None:
+        return None
+    watch = limiter._greenlets
+    if watch is None:
+        watch = limiter._greenlets = Watch()
+    with watch.lock:
+        if not watch.attach(limiter, hub):
+            return None
+        if not limiter._pending:
+            limiter._run_loop()  # nobody has watched since the last answer
+        answer = limiter._start(operation, paths, several, cost, levels,
+                                _Answer, part)
+        if not isinstance(answer, _Answer):
+            return answer
+        watch.watch(limiter)
+    try:
+        decision: Any = answer.get()
+    except StoreError:
+        limiter._note_failure()
+        raise
+    limiter._note(decision)
+    return cast("Decision", decision)
+
+
+def aside(function: Callable[[], Result]) -> Result:
+    """Return what `function` does, which waits, without stopping the hub."""
+    hub = _hub()
+    if hub is None:
+        return function()
+    result: Result = hub.threadpool.apply(function)
+    return result

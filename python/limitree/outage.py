@@ -1,0 +1,108 @@
+"""One line in the log when a store begins to fail, and one when it is back."""
+
+from __future__ import annotations
+
+import logging
+import time
+import weakref
+from typing import TYPE_CHECKING
+
+from limitree.locks import ForkLock
+
+if TYPE_CHECKING:
+    from limitree.limiter import Limiter
+
+#: The store is back once it has answered, and nothing has failed, for so many
+#: seconds: one that fails now and then is not told of again and again.
+QUIET = 5.0
+
+logger = logging.getLogger("limitree")
+
+_UNTIL_THEN = {"local": "limits are decided in this process",
+               "allow": "requests are allowed unseen",
+               "deny": "requests are denied unseen",
+               "raise": "calls raise StoreError"}
+_SINCE_THEN = {"local": "decided in this process", "allow": "allowed unseen",
+               "deny": "denied unseen", "raise": "not decided"}
+
+
+class Outage:
+    """The trouble of the store of one limiter, as its decisions tell it.
+
+    The native module calls: `note` for decisions that were made without the
+    store and, until that returns false, for those that follow; `note_failure`
+    where there was none.
+    """
+
+    def __init__(self, limiter: Limiter, store: str, how: str) -> None:
+        self._limiter = weakref.ref(limiter)
+        self._store = store
+        self._how = how  # on_store_error
+        self._lock = ForkLock()
+        self._away = False
+        self._since = 0.0
+        self._answered: float | None = None  # the first time since a failure
+        self._requests = 0
+        self._limited = 0
+        self._reasons: dict[str, int] = {}  # counted before this trouble
+
+    def note(self, from_store: bool, degraded: bool, limited: bool) -> bool:
+        """Return whether the store is away, after one decision."""
+        if degraded:
+            return self._failed(limited)
+        return self._returned() if from_store else self._away
+
+    def note_failure(self) -> bool:
+        """The same after a call that failed."""
+        return self._failed(False)
+
+    def _failed(self, limited: bool) -> bool:
+        with self._lock:
+            begins = not self._away
+            if begins:
+                self._away = True
+                self._since = time.monotonic()
+                self._requests = self._limited = 0
+            self._answered = None
+            self._requests += 1
+            self._limited += limited
+        if begins:
+            why = ", ".join(self._new_reasons())
+            logger.warning("the store %s fails%s: %s until it is back",
+                           self._store, why and f" ({why})",
+                           _UNTIL_THEN[self._how])
+        return True
+
+    def _returned(self) -> bool:
+        now = time.monotonic()
+        with self._lock:
+            if not self._away:
+                return False
+            if self._answered is None:
+                self._answered = now
+            if now - self._answered < QUIET:
+                return True
+            self._away = False
+            seconds = self._answered - self._since
+            requests, limited = self._requests, self._limited
+        why = ", ".join(f"{reason} {count}" for reason, count
+                        in self._new_reasons(keep=True).items())
+        logger.warning("the store %s is back after %.1f s: %d requests were "
+                       "%s%s%s", self._store, seconds, requests,
+                       _SINCE_THEN[self._how],
+                       f", {limited} of them limited" if limited else "",
+                       why and f" ({why})")
+        return False
+
+    def _new_reasons(self, keep: bool = False) -> dict[str, int]:
+        """Return why calls have failed since the last time, and how often."""
+        limiter = self._limiter()
+        if limiter is None or limiter.closed:
+            return {}
+        reasons = limiter._reasons()
+        before = self._reasons
+        if keep:
+            self._reasons = reasons
+        return {reason: count - before.get(reason, 0)
+                for reason, count in reasons.items()
+                if count > before.get(reason, 0)}

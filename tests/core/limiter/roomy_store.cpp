@@ -1,0 +1,81 @@
+#include "core/limiter/roomy_store.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+
+#include "base/judge.hpp"
+#include "base/key.hpp"
+#include "store/mixed_level.hpp"
+
+namespace limitree {
+
+namespace {
+
+class RoomyStore final : public Store {
+ public:
+  explicit RoomyStore(Clock clock) : clock_(clock) {}
+
+  Status decide(Plan* plan) override {
+    const Instant now = clock_.now();
+    std::deque<MixedLevel> mixed(plan->levels.size());
+    for (std::size_t i = 0; i < mixed.size(); ++i) {
+      Level& level = plan->levels[i];
+      Room& room = room_of(*plan, level);
+      Status status =
+          mixed[i].weigh(*plan, &level, kTag, now, &room.buckets, &room.cells);
+      if (!status.ok()) return status;
+    }
+    judge(plan->operation, plan->levels.data(), plan->levels.size());
+    for (std::size_t i = 0; i < mixed.size(); ++i) {
+      const Level& level = plan->levels[i];
+      Room& room = room_of(*plan, level);
+      if (!level.verdict.charged) {
+        mixed[i].release();
+        if (is_held(plan->operation, level)) mixed[i].hold(level, now);
+      } else if (mixed[i].exists()) {
+        mixed[i].update(level, now);
+      } else {
+        mixed[i].insert(level, now, &room.buckets, &room.cells, {});
+      }
+    }
+    return {};
+  }
+
+  Status reset(const Plan& plan) override {
+    for (const Level& level : plan.levels) rooms_.erase(name_of(plan, level));
+    return {};
+  }
+  StoreStats stats() override { return {}; }
+
+ private:
+  static constexpr std::uint64_t kTag = std::uint64_t{1} << 32;
+
+  struct Room {
+    BucketTable buckets{1};
+    CellShard cells;
+  };
+
+  // As in Redis, where the suffix tells the algorithm.
+  static std::string name_of(const Plan& plan, const Level& level) {
+    return bucket_name(plan, level) + level.limit->suffix.str();
+  }
+  Room& room_of(const Plan& plan, const Level& level) {
+    Room& room = rooms_[name_of(plan, level)];
+    room.cells.log_bytes = &log_bytes_;
+    return room;
+  }
+
+  const Clock clock_;
+  LogBytes log_bytes_{0};  // outlives the logs
+  std::map<std::string, Room> rooms_;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> make_roomy_store(Clock clock) {
+  return std::make_unique<RoomyStore>(clock);
+}
+
+}  // namespace limitree

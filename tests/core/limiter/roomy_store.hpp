@@ -1,0 +1,19 @@
+// The memory store with a table for each bucket, so that nothing is ever
+// forgotten: what a clock that steps back or a longer period brings back is
+// there, as it is in Redis.
+
+#ifndef LIMITREE_TESTS_CORE_LIMITER_ROOMY_STORE_HPP
+#define LIMITREE_TESTS_CORE_LIMITER_ROOMY_STORE_HPP
+
+#include <memory>
+
+#include "store/clock.hpp"
+#include "store/store.hpp"
+
+namespace limitree {
+
+std::unique_ptr<Store> make_roomy_store(Clock clock);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TESTS_CORE_LIMITER_ROOMY_STORE_HPP

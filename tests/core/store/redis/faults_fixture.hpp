@@ -1,0 +1,104 @@
+// What the tests of trouble with a real server have in common: one store, calls
+// whose outcome is one word, and a deadline that no call may outlive.
+
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/store/redis/redis_server.hpp"
+#include "core/store/redis/store_settings.hpp"
+#include "store/redis/redis_store.hpp"
+
+namespace limitree::redis {
+
+using std::chrono::milliseconds;
+using Steady = std::chrono::steady_clock;
+
+inline constexpr milliseconds kGrace(20);
+inline constexpr milliseconds kTimeout(100);
+
+// How late a thread that sleeps is woken meanwhile: what a machine that is busy
+// with something else adds to every deadline.
+class Lateness {
+ public:
+  Steady::duration worst() const { return Steady::duration(worst_.load()); }
+
+  ~Lateness() {
+    stop_ = true;
+    thread_.join();
+  }
+
+ private:
+  std::atomic<Steady::rep> worst_ = 0;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_{[this] {
+    while (!stop_) {
+      const auto due = Steady::now() + milliseconds(5);
+      std::this_thread::sleep_until(due);
+      const auto late = (Steady::now() - due).count();
+      if (late > worst_) worst_ = late;
+    }
+  }};
+};
+
+class FaultsTest : public testing::Test {
+ protected:
+  static Settings settings_for(const RedisServer& server) {
+    Settings settings =
+        store_settings("redis://127.0.0.1:" + std::to_string(server.port()));
+    settings.timeout = kTimeout;
+    return settings;
+  }
+
+  // One request; "ok", or the reason of its failure.
+  std::string ask(RedisStore* store, const std::string& name = "alex") {
+    Plan plan(Operation::kAuthorize);
+    plan.segments.emplace_back(name, Segment::Kind::kCaller);
+    plan.add_level(&limit_, 0u, 1u, 1);
+    const auto begin = Steady::now();
+    const Status status = store->decide(&plan);
+    const auto took = Steady::now() - begin;
+    {
+      const std::lock_guard lock(mutex_);
+      slowest_ = std::max(slowest_, took);
+    }
+    return status.ok() ? "ok" : status.error().reason;
+  }
+
+  // Asks until it is answered, for `longest` at most.
+  bool recovers(RedisStore* store, milliseconds longest = milliseconds(5000)) {
+    const auto end = Steady::now() + longest;
+    while (Steady::now() < end) {
+      if (ask(store) == "ok") return true;
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    return false;
+  }
+
+  void TearDown() override {
+    // Twice: to be woken, and to go on after that.
+    EXPECT_LE(slowest_, kTimeout + kGrace + 2 * lateness_.worst())
+        << "a call outlived its deadline";
+  }
+
+  const Limit limit_ = [] {
+    Limit limit;
+    limit.rate = {milliseconds(1), 1'000'000};
+    return limit;
+  }();
+  Lateness lateness_;
+  std::mutex mutex_;
+  Steady::duration slowest_{};
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP

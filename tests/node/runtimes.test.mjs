@@ -1,0 +1,112 @@
+// The package in runtimes that are not Node.js: what works, and what is told of
+// what does not.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+
+import { Packed, ROOT } from './packed.mjs';
+import { run } from './run.mjs';
+
+const packed = await new Packed().install();
+after(() => packed.remove());
+const { app } = packed;
+
+// The packages `bun` and `deno` bring a program for each platform.
+const { platform, arch } = process;
+const libc = platform === 'linux' ? '-glibc' : '';
+const RUNTIMES = {
+  bun: [join('@oven', `bun-${platform}-${arch === 'arm64' ? 'aarch64' : arch}`,
+             'bin', 'bun')],
+  deno: [join('@deno', `${platform}-${arch}${libc}`, 'deno'), 'run',
+         '--allow-ffi', '--allow-env', '--allow-read', '--allow-net'],
+};
+
+const ANSWERS = `
+const limits = { schema: { user: { children: { '*': {
+  limits: [1, 1, 60], children: { trade: { limits: [0, 1, 60] } } } } } } };
+const limiter = new Limiter({ limits, levels: true });
+const seen = [];
+seen.push(limiter.authorizeSync(['user', 'a']).remaining);
+const allowed = await limiter.authorize(['user', 'a', 'trade']);
+seen.push(allowed.headers().RateLimit);
+const denied = await limiter.authorizeActionForUser('a', 'trade');
+seen.push(denied.limited, denied.retryAfterMs > 50_000);
+seen.push((await limiter.authorizeAll([['user', 'b'], ['user', 'c']])).allowed);
+await limiter.reset(['user', 'a', 'trade']);
+await limiter.reload(limits);
+seen.push((await limiter.peek(['user', 'a', 'trade'])).allowed);
+for (const wrong of [() => limiter.authorizeSync(['users']),
+                     () => new Limiter({ limits: 'schema: {a: 1}' })]) {
+  try { wrong(); } catch (error) {
+    seen.push(error instanceof LimitreeError, error.code);
+  }
+}
+await limiter.close();
+
+const limited = rateLimit({ limit: 2 });
+const server = createServer(async (request, response) => {
+  if (!await limited(request, response)) response.end('hello');
+}).listen(0, '127.0.0.1');
+await new Promise((resolve) => server.on('listening', resolve));
+for (let i = 0; i < 3; ++i) {
+  const answer = await fetch('http://127.0.0.1:' + server.address().port);
+  await answer.text();
+  seen.push(answer.status);
+}
+server.close();
+console.log(JSON.stringify(seen));
+process.exit(0);
+`;
+const IMPORTS = `
+import { createServer } from 'node:http';
+import { Limiter, LimitreeError } from 'limitree';
+import { rateLimit } from 'limitree/http';
+`;
+const REQUIRES = `
+const { createServer } = require('node:http');
+const { Limiter, LimitreeError } = require('limitree');
+const { rateLimit } = require('limitree/http');
+`;
+const EXPECTED = [1, '"user:*";r=0;t=60, "user:*/trade";r=0;t=60', true, true,
+                  true, true, true, 'LIMITREE_UNKNOWN_ROOT', true,
+                  'LIMITREE_INVALID_CONFIG', 200, 200, 429];
+writeFileSync(join(app, 'a.mjs'), IMPORTS + ANSWERS);
+writeFileSync(join(app, 'a.cjs'),
+              `${REQUIRES}(async () => {${ANSWERS}})();`);
+writeFileSync(join(app, 'redis.mjs'), `${IMPORTS}
+for (const store of ['redis://127.0.0.1', 'rediss://127.0.0.1',
+                     'redis+unix:///nowhere']) {
+  for (const make of [() => new Limiter({ store, limits: 'schema: {a: {}}' }),
+                      () => rateLimit({ store, limit: 1 })]) {
+    try { make(); } catch (error) { console.log(error.code, error.message); }
+  }
+}
+process.exit(0);
+`);
+
+for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
+  const start = (file) => run(join(ROOT, 'node_modules', program),
+                              [...args, join(app, file)],
+                              { cwd: app, timeout: 120_000 });
+
+  describe(name, () => {
+    for (const file of ['a.mjs', 'a.cjs']) {
+      it(`decides in memory, ${file}`, async () => {
+        assert.deepEqual(JSON.parse(await start(file)), EXPECTED);
+      });
+    }
+
+    it('says that it cannot ask a store on another machine', async () => {
+      const lines = (await start('redis.mjs')).trimEnd().split('\n');
+      assert.equal(lines.length, 6);
+      for (const line of lines) {
+        assert.match(line, new RegExp(
+          '^LIMITREE_INVALID_CONFIG store: a store on another machine needs ' +
+          `Node\\.js, for ${name === 'bun' ? 'Bun' : 'Deno'} \\d.*: use ` +
+          'memory://, or run the program with Node\\.js$'));
+      }
+    });
+  });
+}

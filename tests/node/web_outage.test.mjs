@@ -1,0 +1,120 @@
+// What whoever runs a server reads when its store fails and is back.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import express from 'express';
+import { rateLimit as theirs } from 'express-rate-limit';
+import fastify from 'fastify';
+
+import { rateLimit } from 'limitree/express';
+import { LimitreeStore } from 'limitree/express-rate-limit';
+import limitree from 'limitree/fastify';
+
+import { PATIENT, RedisServer } from './servers.mjs';
+import { warningsOf } from './web_apps.mjs';
+
+/** Waits for the line that is told some seconds later. */
+async function lineOf(lines, count) {
+  for (let i = 0; i < 3000 && lines.length < count; ++i) await sleep(10);
+  assert.equal(lines.length, count, lines.join('\n'));
+  return lines[count - 1];
+}
+
+/** How the servers are made: each resolves to [statusOf, stop]. */
+const SERVERS = {
+  async express(options) {
+    const app = express();
+    const limit = rateLimit({ limit: 100, ...options });
+    app.use(limit);
+    // A second one with the same limiter, and so the same outage.
+    app.use(rateLimit({ limiter: limit.limiter, logger: options.logger,
+                        path: () => ['100/1m', '127.0.0.1'] }));
+    return served(app, () => limit.close());
+  },
+
+  async 'express-rate-limit'(options) {
+    const app = express();
+    const store = new LimitreeStore(options);
+    app.use(theirs({ limit: 100, store }));
+    return served(app, () => store.shutdown());
+  },
+
+  async fastify({ logger, ...options }) {
+    // What goes to the log of Fastify unless another one is given.
+    const stream = { write: (line) => {
+      const { level, msg } = JSON.parse(line);
+      if (level === 40) logger.warn(msg);
+    } };
+    const app = fastify({ logger: { stream } });
+    await app.register(limitree, { limit: 100, ...options });
+    app.get('/', async () => 'hello');
+    return [async () => (await app.inject('/')).statusCode, () => app.close()];
+  },
+};
+
+async function served(app, close) {
+  app.get('/', (_, response) => response.send('hello'));
+  const server = app.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${server.address().port}`;
+  return [async () => (await fetch(url)).status, async () => {
+    server.closeAllConnections();
+    server.close();
+    await close();
+  }];
+}
+
+for (const [name, start] of Object.entries(SERVERS)) {
+  it(`${name}: one line when the store fails, one when it is back`,
+    async (t) => {
+      const redis = await new RedisServer().start();
+      t.after(() => redis.stop());
+      const lines = [];
+      const [status, stop] = await start({
+        store: redis.url, timeout: PATIENT,
+        logger: { warn: (line) => lines.push(line) } });
+      for (let i = 0; i < 3; ++i) assert.equal(await status(), 200);
+      assert.deepEqual(lines, []);
+
+      await redis.kill();
+      for (let i = 0; i < 20; ++i) assert.equal(await status(), 200);
+      assert.match(await lineOf(lines, 1), new RegExp(
+        '^limitree: the store fails \\(.*\\): limits are decided in this ' +
+        'process until it is back \\[LIMITREE_STORE_AWAY\\]$'));
+      assert.doesNotMatch(lines[0], /\.sock|\//);
+
+      await redis.start();
+      // It is asked again after a time, and has to go on answering.
+      const until = Date.now() + 60_000;
+      while (lines.length === 1 && Date.now() < until) {
+        assert.equal(await status(), 200);
+        await sleep(700);
+      }
+      const [, count] = new RegExp(
+        '^limitree: the store is back after \\d+\\.\\d s: (\\d+) requests ' +
+        'were decided in this process \\(.*\\) \\[LIMITREE_STORE_BACK\\]$')
+        .exec(await lineOf(lines, 2));
+      assert.ok(Number(count) >= 20);
+      await stop();
+    });
+}
+
+describe('without a logger', () => {
+  const store = 'redis+unix:///nowhere/redis.sock';
+
+  it('the warnings of the process have it, once', async () => {
+    for (const onStoreError of [undefined, 'allow', 'raise']) {
+      const codes = await warningsOf(async () => {
+        const [status, stop] = await SERVERS.express({ store, onStoreError });
+        const found = new Set();
+        for (let i = 0; i < 10; ++i) found.add(await status());
+        assert.deepEqual([...found], [onStoreError === 'raise' ? 503 : 200]);
+        await stop();
+      });
+      assert.deepEqual(codes, ['LIMITREE_STORE_AWAY']);
+    }
+  });
+});

@@ -1,0 +1,266 @@
+"""Under gevent's monkey patching no call stops the other greenlets."""
+
+import subprocess
+import sys
+import textwrap
+import types
+
+import pytest
+
+import limitree
+from servers import PATIENT, redis_server
+
+TREE = """
+schema:
+  user: {children: {"*": {limits: 100/d}}}
+  job: {limits: 1000000/s}
+"""
+
+# `steps` counts what another greenlet does meanwhile.
+BEGIN = """
+from gevent import monkey
+monkey.patch_all()
+import gevent, os, signal, sys, time
+import limitree
+
+tree, url, pid = sys.argv[1], sys.argv[2], int(sys.argv[3])
+steps = 0
+
+def step():
+    global steps
+    while True:
+        gevent.sleep(0.005)
+        steps += 1
+
+def outcome(function, *args, **kwargs):
+    try:
+        return function(*args, **kwargs)
+    except limitree.StoreError as error:
+        return type(error).__name__
+
+def together(count, function, *args, **kwargs):
+    greenlets = [gevent.spawn(outcome, function, *args, **kwargs)
+                 for _ in range(count)]
+    return [one.get() for one in greenlets]
+
+stepping = gevent.spawn(step)
+limiter = limitree.Limiter(tree, url, timeout=sys.argv[4], deny_cache=False)
+"""
+
+
+def run(program, timeout=PATIENT, begin=BEGIN):
+    """Runs a program beside a Redis; fails with what it says."""
+    with redis_server() as (url, process):
+        done = subprocess.run(
+            [sys.executable, "-c", begin + textwrap.dedent(program), TREE, url,
+             str(process.pid), timeout],
+            capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_hub_goes_on_while_redis_hangs():
+    """All calls end together: they wait at the same time, and step by step the
+    other greenlet goes on."""
+    run("""
+    limiter.authorize("job")
+    os.kill(pid, signal.SIGSTOP)
+    steps, start = 0, time.monotonic()
+    ends = together(8, limiter.authorize, "job")
+    seconds = time.monotonic() - start
+    assert set(ends) == {"StoreTimeout"}, ends
+    assert 0.9 < seconds < 2 * 0.9 * 2, seconds
+    assert steps > 30, steps
+    os.kill(pid, signal.SIGCONT)
+    assert limiter.stats().errors == 8
+    """, "900ms")
+
+
+@pytest.mark.parametrize("ask", [
+    'limiter.peek("job")', 'limiter.peek_all([["job"], ["user", "a"]], [1, 0])',
+    'limiter.authorize("job", levels=True)', 'limiter.spend("job")',
+    'limiter.refund_all([["job"]])', 'limiter.ping()', 'limiter.reset("job")',
+    'limiter.authorize_action_for_user("a", "b")',
+    'limiter.acquire("job", timeout="1s")'])
+def test_every_call_lets_others_run(ask):
+    run(f"""
+    limiter.ping()
+    os.kill(pid, signal.SIGSTOP)
+    steps = 0
+    assert together(1, lambda: {ask}) == ["StoreTimeout"]
+    assert steps > 10, steps
+    os.kill(pid, signal.SIGCONT)
+    """, "400ms")
+
+
+def test_answers_reach_those_who_asked():
+    run("""
+    answers = together(150, limiter.authorize, "user", "a")
+    assert sum(one.allowed for one in answers) == 100
+    assert {one.remaining for one in answers} == set(range(100))
+    names = [f"u{i}" for i in range(100)]
+    found = [gevent.spawn(limiter.authorize, "user", name, cost=i, levels=True)
+             for i, name in enumerate(names)]
+    assert [one.get().remaining for one in found] == [
+        100 - i for i in range(100)]
+    assert found[0].get().levels[0].policy == "user:*"
+    denied = limiter.authorize_action_for_user("a", "b")
+    assert denied and denied.limited
+    assert limiter.authorize_action_for_user("b", "b") is None
+    all_of_them = limiter.authorize_all([["user", "b"], ["job"]], [3, 1],
+                                        levels=True)
+    assert [one.cost for one in all_of_them.levels] == [3, 1]
+    limiter.reset("user", "a")
+    assert limiter.authorize("user", "a").remaining == 99
+    for wrong, error in (([None], TypeError), ([], ValueError),
+                         (["nobody"], ValueError)):
+        try:
+            limiter.authorize(*wrong)
+        except error:
+            continue
+        raise AssertionError(wrong)
+    """)
+
+
+def test_a_greenlet_that_is_killed_while_it_waits():
+    run("""
+    limiter.authorize("job")
+    os.kill(pid, signal.SIGSTOP)
+    killed = [gevent.spawn(limiter.authorize, "job") for _ in range(5)]
+    with gevent.Timeout(0.05, False):
+        limiter.authorize("job")
+        raise AssertionError("an answer, by nobody")
+    gevent.killall(killed)
+    os.kill(pid, signal.SIGCONT)
+    assert all(one.allowed for one in together(20, limiter.authorize, "job"))
+    """)
+
+
+def test_a_store_that_dies_and_a_limiter_that_is_closed():
+    run("""
+    limiter.authorize("job")
+    os.kill(pid, signal.SIGSTOP)
+    waiting = gevent.spawn(outcome, limiter.authorize, "job")
+    gevent.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+    assert waiting.get() in ("StoreError", "StoreTimeout"), waiting.get()
+    with limitree.Limiter(tree, url, on_store_error="local") as other:
+        assert {one.source for one in together(9, other.authorize, "job")} == {
+            "local"}
+    """)
+    run("""
+    limiter.authorize("job")
+    os.kill(pid, signal.SIGSTOP)
+
+    def ask():
+        try:
+            limiter.authorize("job")
+        except RuntimeError as error:
+            return str(error)
+
+    waiting = [gevent.spawn(ask) for _ in range(3)]
+    gevent.sleep(0.02)
+    limiter.close()
+    assert None not in [one.get() for one in waiting]
+    os.kill(pid, signal.SIGCONT)
+    """)
+
+
+def test_threads_beside_the_hub():
+    """A real thread waits in the library, or on a hub of its own."""
+    run("""
+    pool = gevent.get_hub().threadpool
+
+    def work(count):
+        return sum(limiter.authorize("user", "a").allowed for _ in range(count))
+
+    asked = [pool.spawn(work, 20) for _ in range(3)]
+    asked += [gevent.spawn(work, 20) for _ in range(5)]
+    assert sum(one.get() for one in asked) == 100
+    """)
+
+
+def test_a_hub_stops_its_own_watch_only():
+    """Between its last look and the stop another thread may begin to wait."""
+    run("""
+    from limitree.greenlets import Watch
+    watch = Watch()
+    hubs = [gevent.get_hub(), gevent.hub.Hub(default=False)]
+    ends = os.pipe()
+
+    class Answered:
+        pending = 1
+        second = None
+
+        def _loop_fd(self):
+            return ends[0]
+
+        def _set_loop_wakeups(self, on):
+            pass
+
+        def _run_loop(self):
+            self.pending = 0
+
+        @property
+        def _pending(self):
+            before = self.pending
+            if before == 0 and self.second is None:  # as if just after the look
+                self.second = False
+                self.second = watch.attach(self, hubs[1])
+                self.pending = 1
+                watch.watch(self)
+            return before
+
+    answered = Answered()
+    watch.attach(answered, hubs[0])
+    watch.watch(answered)
+    first = watch._io
+    gevent.sleep(0.01)
+    assert answered.second
+    assert watch._hub is hubs[1] and watch._io.active
+    assert not first.active
+    """)
+
+
+def test_a_program_ends_by_itself():
+    """Nothing of ours keeps the hub running."""
+    assert run("""
+    limiter.authorize("job")
+    stepping.kill()
+    gevent.wait()
+    print("ended")
+    """) == "ended\n"
+
+
+def test_a_child_of_fork():
+    run("""
+    limiter.authorize("user", "a")
+    child = os.fork()
+    if child == 0:
+        done = together(9, limiter.authorize, "user", "a")
+        os._exit(0 if all(one.allowed for one in done) else 1)
+    assert all(one.allowed for one in together(9, limiter.authorize, "user",
+                                               "a"))
+    assert os.waitpid(child, 0)[1] == 0
+    assert limiter.authorize("user", "a").remaining == 100 - 20
+    """)
+
+
+def test_gevent_without_monkey_patching():
+    begin = BEGIN.replace("monkey.patch_all()", "")
+    run("""
+    assert limiter.authorize("user", "a").remaining == 99
+    assert [one.allowed for one in together(3, limiter.authorize, "job")] == (
+        [True] * 3)
+    assert limiter._greenlets is None
+    """, begin=begin)
+
+
+def test_eventlet_is_refused(monkeypatch):
+    patched = types.SimpleNamespace(is_monkey_patched=lambda name: True)
+    monkeypatch.setitem(sys.modules, "eventlet.patcher", patched)
+    with pytest.raises(RuntimeError, match="under eventlet, whose green"):
+        limitree.Limiter(TREE, "redis://localhost")
+    assert limitree.Limiter(TREE).authorize("job").allowed
+    patched.is_monkey_patched = lambda name: False
+    limitree.Limiter(TREE, "redis://localhost").close()

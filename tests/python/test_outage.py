@@ -1,0 +1,302 @@
+"""A store that fails and comes back: what the log says, and what web
+integrations answer meanwhile."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import subprocess
+import time
+
+import django_site  # noqa: F401  its settings come first
+
+import flask
+import pytest
+from django.test import Client, override_settings
+from fastapi import Depends, FastAPI
+from fastapi.testclient import TestClient
+from rest_framework.test import APIRequestFactory
+from rest_framework.views import APIView
+
+import limitree
+import limitree.asgi
+import limitree.fastapi
+import limitree.flask
+import limitree.wsgi
+from limitree import drf, outage
+from limitree.django import limiter as django_limiter
+from servers import PATIENT, redis_server, wait_for
+
+TREE = "schema: {job: {limits: 100/h}, ip: {children: {'*': {limits: 3/h}}}}"
+NOBODY = "redis+unix:///nowhere/redis.sock"
+
+
+@pytest.fixture
+def lines(caplog):
+    """Returns what the log has said since the last time."""
+    def new():
+        found = [record.getMessage() for record in caplog.records
+                 if record.name == "limitree"]
+        caplog.clear()
+        return found
+    return new
+
+
+@pytest.fixture
+def no_quiet(monkeypatch):
+    """A store is back with its first answer."""
+    monkeypatch.setattr(outage, "QUIET", 0.0)
+
+
+# ---- The lines --------------------------------------------------------------
+
+HOW = {"local": ("limits are decided in this process",
+                 "decided in this process"),
+       "allow": ("requests are allowed unseen", "allowed unseen"),
+       "deny": ("requests are denied unseen", "denied unseen, 7 of them"),
+       "raise": ("calls raise StoreError", "not decided")}
+
+
+class Sync:
+    kind = limitree.Limiter
+
+    def __init__(self, *args, **options):
+        self.limiter = self.kind(*args, **options)
+
+    def ask(self, count):
+        for _ in range(count):
+            with contextlib.suppress(limitree.StoreError):
+                self.limiter.authorize("job")
+
+
+class Async(Sync):
+    kind = limitree.AsyncLimiter
+
+    def ask(self, count):
+        async def main():
+            await asyncio.gather(
+                *(self.limiter.authorize("job") for _ in range(count)),
+                return_exceptions=True)
+        asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", [Sync, Async])
+@pytest.mark.parametrize("how", HOW)
+def test_two_lines(kind, how, lines, no_quiet):
+    with redis_server() as (url, process):
+        path = url.removeprefix("redis+unix://")
+        asking = kind(TREE, url, on_store_error=how, timeout=PATIENT)
+        asking.ask(5)
+        assert lines() == []
+        process.kill()
+        process.wait()
+        asking.ask(7)
+        first, = lines()
+        until, since = HOW[how]
+        assert re.fullmatch(re.escape(f"the store {url} fails")
+                            + r" \([\w, ]+\): " + until + " until it is back",
+                            first), first
+        asking.ask(3)
+        assert lines() == []
+    with again(path):
+        wait_for_store(asking)
+        last, = lines()
+        assert re.match(re.escape(f"the store {url} is back after ")
+                        + r"\d+\.\d s: \d+ requests were "
+                        + since.split(",")[0], last), last
+        assert int(re.search(r"(\d+) requests", last)[1]) >= 10
+        assert ("limited" in last) is (how == "deny")
+        asking.ask(3)
+        assert lines() == []
+
+
+@contextlib.contextmanager
+def again(path):
+    """A server on the socket at `path`."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    process = subprocess.Popen(
+        ["redis-server", "--port", "0", "--unixsocket", path, "--save", ""],
+        stdout=subprocess.DEVNULL)
+    try:
+        wait_for(path, process)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+            os.rmdir(os.path.dirname(path))
+
+
+def wait_for_store(asking):
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        before = asking.limiter.stats().round_trips
+        asking.ask(1)
+        if asking.limiter.stats().round_trips > before:
+            return
+        time.sleep(0.02)
+    raise AssertionError("the store is not asked again")
+
+
+def test_a_store_that_fails_now_and_then():
+    """Is told of once, until it has answered for a while."""
+    with limitree.Limiter(TREE, NOBODY, on_store_error="local") as limiter:
+        trouble = outage.Outage(limiter, "x", "local")
+        now = [0.0]
+        told = []
+
+        def say(degraded):
+            return trouble.note(not degraded, degraded, False)
+
+        patch = pytest.MonkeyPatch()
+        patch.setattr(outage.time, "monotonic", lambda: now[0])
+        patch.setattr(outage.logger, "warning",
+                      lambda text, *args: told.append(text % args))
+        try:
+            assert say(False) is False
+            for _ in range(10):
+                assert say(True) is True
+                now[0] += 3.0
+                assert say(False) is True
+                assert trouble.note(False, False, True)  # of the deny cache
+            assert len(told) == 1
+            now[0] += outage.QUIET - 0.1
+            assert say(False) is True
+            now[0] += 0.2
+            assert say(False) is False
+            assert len(told) == 2 and "after 30.0 s: 10 requests" in told[1]
+            assert trouble.note_failure() is True and len(told) == 3
+        finally:
+            patch.undo()
+
+
+def test_a_log_that_asks_the_limiter_or_closes_it(lines):
+    """What listens to a log may be limited, too."""
+    limiter = limitree.Limiter(TREE, NOBODY, on_store_error="local",
+                               levels=True)
+    asked = []
+
+    class Handler(logging.Handler):
+        def emit(self, record):
+            asked.append(limiter.authorize("job"))
+            limiter.close()
+
+    handler = Handler()
+    outage.logger.addHandler(handler)
+    try:
+        assert limiter.authorize("job").levels[0].policy == "job"
+    finally:
+        outage.logger.removeHandler(handler)
+    assert len(asked) == 1 and asked[0].source == "local" and limiter.closed
+    assert len(lines()) == 1
+
+
+# ---- Web integrations -------------------------------------------------------
+
+
+def flask_codes(count, **options):
+    app = flask.Flask("x")
+    limitree.flask.Limiter(lambda: "a", app=app, storage_uri=NOBODY,
+                           default_limits=["3/hour"], **options)
+    app.get("/")(lambda: "")
+    return [app.test_client().get("/").status_code for _ in range(count)]
+
+
+def django_codes(count, **options):
+    named = {name.upper(): value for name, value in options.items()}
+    with override_settings(LIMITREE={"STORE": NOBODY, "DEFAULT": "3/h",
+                                     **named}):
+        codes = [Client().get("/").status_code for _ in range(count)]
+        django_limiter().close()
+    return [200 if code == 404 else code for code in codes]
+
+
+def drf_codes(count, **options):
+    class Few(drf.AnonRateThrottle):
+        rate = "3/hour"
+
+    class View(APIView):
+        throttle_classes = [Few]
+
+        def get(self, request):
+            return flask.Response()
+
+    named = {name.upper(): value for name, value in options.items()}
+    with override_settings(LIMITREE={"STORE": NOBODY, **named}):
+        found = []
+        for _ in range(count):
+            try:
+                allowed = Few().allow_request(
+                    View().initialize_request(APIRequestFactory().get("/")),
+                    View())
+                found.append(200 if allowed else 429)
+            except limitree.StoreError:
+                found.append(503)
+        django_limiter().close()
+    return found
+
+
+async def _asgi(scope, receive, send):
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def asgi_codes(count, **options):
+    app = limitree.asgi.LimitreeMiddleware(_asgi, TREE, NOBODY, **options)
+    client = TestClient(app)
+    return [client.get("/").status_code for _ in range(count)]
+
+
+def fastapi_codes(count, **options):
+    app = FastAPI()
+    limitree.fastapi.Limiter(app=app, store=NOBODY, **options)
+    app.get("/", dependencies=[Depends(limitree.fastapi.RateLimit("3/hour"))])(
+        lambda: "")
+    client = TestClient(app)
+    return [client.get("/").status_code for _ in range(count)]
+
+
+def wsgi_codes(count, **options):
+    def hello(environ, start_response):
+        start_response("200 OK", [])
+        return []
+
+    app = limitree.wsgi.LimitreeMiddleware(
+        hello, TREE, lambda environ: ("ip", "192.0.2.1"), store=NOBODY,
+        **options)
+    found = []
+    for _ in range(count):
+        app({"REQUEST_METHOD": "GET"},
+            lambda status, headers: found.append(int(status[:3])))
+    return found
+
+
+WEB = [flask_codes, django_codes, drf_codes, asgi_codes, fastapi_codes,
+       wsgi_codes]
+
+
+@pytest.mark.parametrize("codes_of", WEB)
+def test_web_servers_decide_without_their_store(codes_of, lines):
+    """By the limit itself, and with one line for all requests."""
+    assert codes_of(6) == [200] * 3 + [429] * 3
+    told = lines()
+    assert len(told) == 1 and "decided in this process" in told[0]
+
+
+@pytest.mark.parametrize("codes_of", WEB)
+@pytest.mark.parametrize("how, code", [("raise", 503), ("allow", 200),
+                                       ("deny", 429)])
+def test_what_is_said_wins(codes_of, how, code, lines):
+    assert codes_of(4, on_store_error=how) == [code] * 4
+    assert len(lines()) == 1
+
+
+def test_limiters_that_are_handed_over_do_as_they_were_made(lines):
+    limiter = limitree.AsyncLimiter(TREE, NOBODY)
+    app = limitree.asgi.LimitreeMiddleware(_asgi, limiter)
+    assert TestClient(app).get("/").status_code == 503
+    with pytest.raises(TypeError, match="belong to the limiter"):
+        limitree.wsgi.LimitreeMiddleware(
+            None, limitree.Limiter(TREE), lambda environ: None, timeout="1s")
