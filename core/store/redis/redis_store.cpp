@@ -47,13 +47,9 @@ Now RedisStore::now() const {
   return clock_->now();
 }
 
-Monotonic RedisStore::deadline() const {
-  return std::chrono::steady_clock::now() + settings_.timeout;
-}
-
 Status RedisStore::decide(Plan* plan) {
   DecideTask task(plan, settings_, *router_, now());
-  runner_.run(&task, deadline());
+  runner_.run(&task, settings_.timeout);
   return task.take_status();
 }
 
@@ -84,7 +80,7 @@ Status RedisStore::reset(const Plan& plan) {
         address_of(plan, plan.levels[i], settings_.prefix).key;
     task.add(router_->slot_of(key), std::move(bytes));
   }
-  runner_.run(&task, deadline());
+  runner_.run(&task, settings_.timeout);
   return task.take_status();
 }
 
@@ -93,7 +89,7 @@ Status RedisStore::ping() {
   std::string bytes;
   append_command({"PING"}, &bytes);
   task.add(0, std::move(bytes));
-  runner_.run(&task, deadline());
+  runner_.run(&task, settings_.timeout);
   return task.take_status();
 }
 

@@ -44,7 +44,6 @@ class RedisStore final : public Store, private ForkGuard {
 
   static void complete(std::span<std::unique_ptr<AsyncTask>> tasks);
   Now now() const;
-  Monotonic deadline() const;
   void before_fork() override;
   void after_fork() override;
   void after_fork_in_child() override;

@@ -32,8 +32,10 @@ struct Runner::Waiting {
   Wakeup wakeup;
 };
 
-void Runner::run(Task* task, Monotonic deadline) {
-  Patience patience(Clock::now(), deadline);
+void Runner::run(Task* task, Duration timeout) {
+  // One look at the clock: the thread may be stopped between two of them.
+  const Monotonic started = Clock::now();
+  Patience patience(started, started + timeout);
   Task::Step step = task->start();
   bool in_time = true;
   while (step.kind != Task::Step::Kind::kDone) {

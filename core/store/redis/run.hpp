@@ -18,12 +18,11 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  // Carries `task` through to its end, which comes by `deadline` at the latest,
-  // and later by as much as this thread could not run.  What came of it, the
-  // task knows.
+  // Carries `task` through to its end, which comes within `timeout`, and later
+  // by as much as this thread could not run.  What came of it, the task knows.
   //
   // Where no server is known, the first caller asks and the others wait for it.
-  void run(Task* task, Monotonic deadline);
+  void run(Task* task, Duration timeout);
 
   // Around fork(): takes and releases the lock.
   void before_fork() { mutex_.lock(); }

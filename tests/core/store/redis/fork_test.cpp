@@ -18,7 +18,7 @@ struct Driver {
 
   bool answers(const std::string& text) {
     EchoTask task(text);
-    runner.run(&task, now() + settings.timeout);
+    runner.run(&task, settings.timeout);
     return task.right();
   }
 

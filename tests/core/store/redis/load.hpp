@@ -29,9 +29,7 @@ class Calls {
 
   const Settings& settings() const { return settings_; }
 
-  void run(Task* task) {
-    runner_.run(task, std::chrono::steady_clock::now() + settings_.timeout);
-  }
+  void run(Task* task) { runner_.run(task, settings_.timeout); }
 
   // "" if it was counted, else what became of it.
   std::string count(std::string_view key) {
