@@ -144,7 +144,7 @@ constexpr Option kOptions[] = {
      set_client_name},
     {"low_latency", "auto",
      "whether a call that blocks looks for its answer before it sleeps: `auto` "
-     "up to 30 us where that pays, `on` up to 50 us always, `off` never",
+     "up to 50 us where that pays, `on` always, `off` never",
      set_low_latency},
     {"share_calls", "on",
      "requests that wait at the same time share calls to the server; `off` "

@@ -7,9 +7,13 @@ namespace limitree::redis {
 namespace {
 
 // Looking pays while two of three answers come in time: one that does not
-// weighs as much as two that do, and two in a row are enough.
+// weighs as much as two that do.  The first answers come late wherever the
+// server's processor slept; only a caller that goes on looking keeps it awake.
 constexpr std::int32_t kLate = 2;
-constexpr std::int32_t kTooLate = 4;
+constexpr std::int32_t kTooLate = 40;
+
+// Beside busy processes looks go well for some milliseconds at a time.
+constexpr std::int32_t kWell = 10;
 
 }  // namespace
 
@@ -21,7 +25,7 @@ bool Look::begin(Monotonic now) {
 }
 
 bool Look::found_nothing(Monotonic now) {
-  if (mode_ == LowLatency::kOn) return now - began_ < kLongestIfTold;
+  if (mode_ == LowLatency::kOn) return now - began_ < kLongest;
   if (gap(now)) {
     pause(now);
     return false;
@@ -40,9 +44,9 @@ void Look::found(Monotonic now) {
   well_ += now - began_;
 }
 
-// Twice as long as the last one, unless looking went well for longer than that.
+// Twice as long as the last one, unless looking went well for far longer.
 void Look::pause(Monotonic now) {
-  pause_ = well_ > pause_ || pause_ == Duration::zero()
+  pause_ = well_ > kWell * pause_ || pause_ == Duration::zero()
                ? kFirstPause
                : std::min(2 * pause_, kLongestPause);
   resume_ = now + pause_;

@@ -21,10 +21,10 @@ namespace limitree::redis {
 
 class Look {
  public:
-  static constexpr Duration kLongest = std::chrono::microseconds(30);
-  static constexpr Duration kLongestIfTold = std::chrono::microseconds(50);
-  // A look takes a microsecond; to be interrupted for others takes far more.
-  static constexpr Duration kGap = std::chrono::microseconds(20);
+  static constexpr Duration kLongest = std::chrono::microseconds(50);
+  // Interrupts take up to 100 us where the machine is virtual; another process
+  // takes the processor for a millisecond at least.
+  static constexpr Duration kGap = std::chrono::microseconds(500);
   static constexpr Duration kFirstPause = std::chrono::milliseconds(10);
   static constexpr Duration kLongestPause = std::chrono::seconds(1);
 

@@ -71,7 +71,7 @@ TEST(Look, NeverLooksIfToldSo) {
 TEST(Look, AlwaysLooksIfToldSo) {
   Looking caller(LowLatency::kOn);
   for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(caller.wait(1s), Look::kLongestIfTold);
+    EXPECT_EQ(caller.wait(1s), Look::kLongest);
   }
   for (int i = 0; i < 100; ++i) EXPECT_EQ(caller.wait(40us), 40us);
 }
@@ -91,8 +91,7 @@ TEST(Look, ForgivesAnAnswerThatIsLateNowAndThen) {
 
 TEST(Look, StopsWhereAnswersComeTooLate) {
   Looking caller;
-  EXPECT_EQ(caller.wait(200us), Look::kLongest);
-  EXPECT_EQ(caller.wait(200us), Look::kLongest);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(caller.wait(200us), Look::kLongest);
   EXPECT_EQ(caller.wait(200us), 0us);
   EXPECT_EQ(caller.pause(), Look::kFirstPause);
 }
@@ -108,7 +107,7 @@ TEST(Look, LooksLessAndLessInVain) {
       caller.pass(between);
       all += between;
     }
-    EXPECT_LE(looked, 150 * Look::kLongest) << between.count();
+    EXPECT_LE(looked, 1500 * Look::kLongest) << between.count();
   }
 }
 
@@ -124,7 +123,7 @@ TEST(Look, StopsWhenTheProcessorIsTakenAway) {
 
 TEST(Look, TakesAnInterruptForNoGap) {
   Looking caller;
-  for (int i = 0; i < 100; ++i) caller.lose_the_processor(15us, true);
+  for (int i = 0; i < 100; ++i) caller.lose_the_processor(400us, true);
   EXPECT_TRUE(caller.looks());
 }
 
@@ -140,8 +139,8 @@ TEST(Look, PausesLongerEachTimeUntilItGoesWell) {
     longest = std::min(2 * longest, Look::kLongestPause);
   }
   EXPECT_EQ(longest, Look::kLongestPause);
-  // Undisturbed for longer than that, it begins from the shortest.
-  for (int call = 0; call < 60'000; ++call) caller.wait(20us);
+  // Undisturbed for ten times as long, it begins from the shortest.
+  for (int call = 0; call < 600'000; ++call) caller.wait(20us);
   EXPECT_TRUE(caller.lose_the_processor(2ms, false));
   EXPECT_EQ(caller.pause(), Look::kFirstPause);
 }
