@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/peers.hpp"
-#include "store/memory_store.hpp"
+#include "store/memory/memory_store.hpp"
 
 namespace limitree::bench {
 namespace {

@@ -21,8 +21,8 @@
 #include "base/limit.hpp"
 #include "base/plan.hpp"
 #include "bench/algorithms.hpp"
-#include "store/redis/joint.hpp"
-#include "store/redis/script.hpp"
+#include "store/redis/script/script.hpp"
+#include "store/redis/wire/joint.hpp"
 
 namespace {
 

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "core/store/redis/redis_server.hpp"
-#include "store/redis/loop.hpp"
-#include "store/redis/node.hpp"
-#include "store/redis/run.hpp"
-#include "store/redis/traffic.hpp"
+#include "store/redis/drive/loop.hpp"
+#include "store/redis/drive/node.hpp"
+#include "store/redis/drive/run.hpp"
+#include "store/redis/facts/traffic.hpp"
 
 namespace limitree::redis {
 namespace {

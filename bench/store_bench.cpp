@@ -10,7 +10,7 @@
 
 #include "bench/algorithms.hpp"
 #include "bench/peers.hpp"
-#include "store/memory_store.hpp"
+#include "store/memory/memory_store.hpp"
 
 namespace limitree::bench {
 namespace {

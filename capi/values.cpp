@@ -5,7 +5,7 @@
 
 #include "base/decision.hpp"
 #include "handles.hpp"
-#include "store/redis/tls.hpp"
+#include "store/redis/wire/tls.hpp"
 
 using limitree::Code;
 

@@ -2,8 +2,10 @@
 
     core/base < core/tree, core/store < core/limiter < capi
 
-core/tree and core/store are siblings that exclude each other.  bindings/ and
-examples/ see no more than a user does: limitree.h and files beside them.
+core/tree and core/store are siblings that exclude each other.  The rooms of
+core/store do not know each other, except that front/ may use memory/.
+bindings/ and examples/ see no more than a user does: limitree.h and files
+beside them.
 
 Usage: layering.py [root of the sources]
 """
@@ -14,6 +16,7 @@ import sys
 
 FLOORS = ["base", "tree", "store", "limiter"]  # ground first
 SIBLINGS = {"tree", "store"}
+ROOMS = {"memory": set(), "redis": set(), "front": {"memory"}}  # of core/store
 PUBLIC = {"limitree.h", "limitree.hpp"}
 
 # The ground is values and arithmetic: no I/O, no locks, no threads.
@@ -37,13 +40,27 @@ def is_above(name, floor):
             or {name, floor} == SIBLINGS)
 
 
+def wrong_in_store(path, name):
+    """What lies in no room may not know one; store/memory/x.hpp is in one."""
+    if not name.startswith("store/") or name.count("/") == 1:
+        return None
+    room, wanted = path.split("/")[1], name.split("/")[1]
+    if wanted in {room, *ROOMS.get(room, ())}:
+        return None
+    return f"may not include store/{wanted}/"
+
+
 def wrong_in_core(root, path, mark, name):
-    floor = path.relative_to(root / "core").parts[0]
+    inside = path.relative_to(root / "core")
+    floor = inside.parts[0]
     if floor not in FLOORS:
         return "is on no floor of core/"
     first = name.split("/")[0]
     if first in FLOORS and "/" in name:
-        return f"may not include {first}/" if is_above(first, floor) else None
+        if is_above(first, floor):
+            return f"may not include {first}/"
+        return (wrong_in_store(inside.as_posix(), name) if floor == "store"
+                else None)
     if name.split("/")[-1] in PUBLIC:
         return f"may not include {name}: core/ knows no C interface"
     if mark == '"':
@@ -52,7 +69,7 @@ def wrong_in_core(root, path, mark, name):
     if floor == "base" and name in NOT_ON_GROUND and not counts_owners:
         return f"may not include <{name}>: base/ is values and arithmetic"
     if name.startswith("openssl/") and path.stem != "tls":
-        return f"may not include <{name}>: only core/store/redis/tls may"
+        return f"may not include <{name}>: only core/store/redis/wire/tls may"
     if name == "yaml.h" and path.stem != "yaml":
         return "may not include <yaml.h>: only core/tree/yaml.cpp may"
     return None

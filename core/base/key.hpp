@@ -8,7 +8,8 @@
 // its SHA-256 in hexadecimal.
 //
 // Distinct (segments, suffix) always give distinct names.  The memory store
-// does not use names; it hashes the same segments itself (store/siphash.hpp).
+// does not use names; it hashes the same segments itself
+// (store/memory/siphash.hpp).
 
 #ifndef LIMITREE_BASE_KEY_HPP
 #define LIMITREE_BASE_KEY_HPP

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "store/redis/redis_store.hpp"
-#include "store/redis/tls.hpp"
+#include "store/redis/wire/tls.hpp"
 
 namespace limitree {
 

@@ -13,10 +13,10 @@
 #include "base/share.hpp"
 #include "base/status.hpp"
 #include "store/clock.hpp"
-#include "store/deny_cache.hpp"
-#include "store/guarded_store.hpp"
-#include "store/memory_store.hpp"
-#include "store/redis/settings.hpp"
+#include "store/front/deny_cache.hpp"
+#include "store/front/guarded_store.hpp"
+#include "store/memory/memory_store.hpp"
+#include "store/redis/facts/settings.hpp"
 
 namespace limitree {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/store_runner.hpp"
-#include "store/memory_store.hpp"
+#include "store/memory/memory_store.hpp"
 
 namespace limitree::conformance {
 namespace {

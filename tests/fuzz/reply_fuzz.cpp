@@ -11,10 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/command.hpp"
-#include "store/redis/greeting.hpp"
-#include "store/redis/reader.hpp"
-#include "store/redis/redirect.hpp"
+#include "store/redis/route/redirect.hpp"
+#include "store/redis/wire/command.hpp"
+#include "store/redis/wire/greeting.hpp"
+#include "store/redis/wire/reader.hpp"
 
 namespace {
 

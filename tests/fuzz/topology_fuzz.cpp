@@ -12,12 +12,12 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/node_set.hpp"
-#include "store/redis/reader.hpp"
-#include "store/redis/router.hpp"
-#include "store/redis/slot.hpp"
-#include "store/redis/topology_reply.hpp"
-#include "store/redis/traffic.hpp"
+#include "store/redis/facts/traffic.hpp"
+#include "store/redis/route/node_set.hpp"
+#include "store/redis/route/router.hpp"
+#include "store/redis/route/slot.hpp"
+#include "store/redis/route/topology_reply.hpp"
+#include "store/redis/wire/reader.hpp"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/redirect.hpp"
-#include "store/redis/slot.hpp"
-#include "store/redis/url.hpp"
+#include "store/redis/facts/url.hpp"
+#include "store/redis/route/redirect.hpp"
+#include "store/redis/route/slot.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/recycled.hpp"
-#include "store/redis/decide_task.hpp"
-#include "store/redis/plain_task.hpp"
+#include "store/redis/drive/decide_task.hpp"
+#include "store/redis/drive/plain_task.hpp"
 
 namespace limitree::redis {
 

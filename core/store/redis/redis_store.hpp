@@ -13,12 +13,12 @@
 
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
-#include "store/redis/loop.hpp"
-#include "store/redis/router.hpp"
-#include "store/redis/run.hpp"
-#include "store/redis/script.hpp"
-#include "store/redis/settings.hpp"
-#include "store/redis/traffic.hpp"
+#include "store/redis/drive/loop.hpp"
+#include "store/redis/drive/run.hpp"
+#include "store/redis/facts/settings.hpp"
+#include "store/redis/facts/traffic.hpp"
+#include "store/redis/route/router.hpp"
+#include "store/redis/script/script.hpp"
 #include "store/store.hpp"
 
 namespace limitree::redis {

@@ -9,7 +9,7 @@
 
 #include "core/store/manual_clock.hpp"
 #include "limiter/limiter.hpp"
-#include "store/memory_store.hpp"
+#include "store/memory/memory_store.hpp"
 #include "tree/schema.hpp"
 
 namespace limitree {

@@ -7,7 +7,7 @@
 
 #include "base/judge.hpp"
 #include "base/key.hpp"
-#include "store/mixed_level.hpp"
+#include "store/memory/mixed_level.hpp"
 
 namespace limitree {
 

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "core/store/manual_clock.hpp"
-#include "store/memory_store.hpp"
+#include "store/memory/memory_store.hpp"
 #include "store/store.hpp"
 
 namespace limitree {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/store/redis/resp_text.hpp"
-#include "store/redis/router.hpp"
+#include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "store/redis/slot.hpp"
+#include "store/redis/route/slot.hpp"
 
 namespace limitree::redis {
 namespace {

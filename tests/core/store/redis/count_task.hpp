@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/redirect.hpp"
-#include "store/redis/slot.hpp"
-#include "store/redis/task.hpp"
+#include "store/redis/drive/task.hpp"
+#include "store/redis/route/redirect.hpp"
+#include "store/redis/route/slot.hpp"
 
 namespace limitree::redis {
 

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "core/sanitizers.hpp"
-#include "store/redis/node.hpp"
-#include "store/redis/router.hpp"
-#include "store/redis/traffic.hpp"
+#include "store/redis/drive/node.hpp"
+#include "store/redis/facts/traffic.hpp"
+#include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
 

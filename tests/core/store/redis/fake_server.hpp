@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/redis/url.hpp"
+#include "store/redis/facts/url.hpp"
 
 namespace limitree::redis {
 

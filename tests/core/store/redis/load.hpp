@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "core/store/redis/count_task.hpp"
-#include "store/redis/router.hpp"
-#include "store/redis/run.hpp"
-#include "store/redis/traffic.hpp"
+#include "store/redis/drive/run.hpp"
+#include "store/redis/facts/traffic.hpp"
+#include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
 

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "core/store/manual_clock.hpp"
-#include "store/deny_cache.hpp"
+#include "store/front/deny_cache.hpp"
 #include "store/redis/redis_store.hpp"
 
 namespace limitree::redis {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/command.hpp"
+#include "store/redis/wire/command.hpp"
 
 namespace limitree::redis {
 

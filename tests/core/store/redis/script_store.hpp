@@ -16,8 +16,8 @@
 
 #include "base/judge.hpp"
 #include "core/store/redis/redis_server.hpp"
-#include "store/redis/command.hpp"
-#include "store/redis/script.hpp"
+#include "store/redis/script/script.hpp"
+#include "store/redis/wire/command.hpp"
 #include "store/store.hpp"
 
 namespace limitree::redis {

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "store/redis/settings.hpp"
+#include "store/redis/facts/settings.hpp"
 
 namespace limitree::redis {
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/command.hpp"
-#include "store/redis/connection.hpp"
+#include "store/redis/wire/command.hpp"
+#include "store/redis/wire/connection.hpp"
 
 namespace limitree::redis {
 

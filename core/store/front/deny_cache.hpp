@@ -1,0 +1,67 @@
+// Denies again what a store has just denied, without asking it.
+//
+// Under GCRA that is exact: a TAT only grows, so a request that did not fit
+// will not fit before the wait it was told is over.  What makes a TAT smaller,
+// refund() and reset(), clears it here; what others do elsewhere is not seen
+// until that wait is over.
+//
+// A request that meets a limit of another algorithm, or with an overrun, always
+// goes to the store.
+//
+// The cache keeps TATs, in a MemoryStore of its own, and learns them from every
+// answer, not from denials alone: a denial tells what all levels of its path
+// have left, and allowed requests have charged them in the meantime.  So a sole
+// caller is told here what the store would have told.  A bucket that the cache
+// does not know counts as full.  TATs count from an instant before the store
+// was asked, so that they are never too late.
+
+#ifndef LIMITREE_STORE_FRONT_DENY_CACHE_HPP
+#define LIMITREE_STORE_FRONT_DENY_CACHE_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "store/clock.hpp"
+#include "store/memory/memory_store.hpp"
+#include "store/store.hpp"
+
+namespace limitree {
+
+class DenyCache final : public Store {
+ public:
+  static constexpr std::int64_t kDefaultMaxBuckets = 100'000;
+
+  // Knows `max_buckets` buckets at most.  `clock` must be the one that `store`
+  // decides by, or run as fast.
+  DenyCache(std::unique_ptr<Store> store, std::int64_t max_buckets, Clock clock)
+      : store_(std::move(store)), clock_(clock), known_(max_buckets, clock) {}
+
+  ~DenyCache() override;
+
+  bool is_remote() const override { return store_->is_remote(); }
+  Status decide(Plan* plan) override;
+  bool decide_async(Pending* pending, Status* status) override;
+  Status answered(Plan* plan, Status status, const Asked& asked) override;
+  int loop_fd() override { return store_->loop_fd(); }
+  void loop_run() override { store_->loop_run(); }
+  void set_loop_wakeups(bool on) override { store_->set_loop_wakeups(on); }
+  Status reset(const Plan& plan) override;
+  Status ping() override { return store_->ping(); }
+  void limits_changed() override;
+  StoreStats stats() override { return store_->stats(); }
+
+ private:
+  // Decides *plan if it is known to be denied, and returns whether it is.  If
+  // not, the store has to be asked, and *asked is for answered().
+  bool denies(Plan* plan, Asked* asked);
+
+  std::unique_ptr<Store> store_;
+  const Clock clock_;
+  MemoryStore known_;
+  std::atomic<bool> may_deny_{false};  // no bucket was empty before
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_FRONT_DENY_CACHE_HPP

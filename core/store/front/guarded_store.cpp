@@ -1,0 +1,169 @@
+#include "store/front/guarded_store.hpp"
+
+#include <cstring>
+
+#include "base/judge.hpp"
+#include "base/weigh.hpp"
+
+namespace limitree {
+
+namespace {
+
+bool is_failure_of_store(Code code) {
+  return code == Code::kStoreUnavailable || code == Code::kStoreTimeout ||
+         code == Code::kStoreProtocol;
+}
+
+const char* reason_of(const Error& error) {
+  if (error.reason[0] != '\0') return error.reason;
+  switch (error.code) {
+    case Code::kStoreTimeout:
+      return "timeout";
+    case Code::kStoreProtocol:
+      return "protocol";
+    default:
+      return "unavailable";
+  }
+}
+
+// Decides *plan as if every bucket were full, or else empty, and writes
+// nothing.  What is full or empty is so by any algorithm; how long that lasts
+// is told as by GCRA.
+void suppose(bool full, Plan* plan) {
+  constexpr Instant kNow{};
+  InlineVector<Usage, 4> usages;
+  usages.resize(plan->levels.size());
+  for (std::size_t i = 0; i < plan->levels.size(); ++i) {
+    Level& level = plan->levels[i];
+    const Rate& rate = level.limit->rate;
+    const std::int64_t ceiling = ceiling_of(*level.limit, plan->pressure);
+    level.debt = full ? Duration::zero() : rate.emission_interval * ceiling;
+    if (level.limit->is_plain()) continue;
+    Overdraft bucket(kNow + level.debt, rate.emission_interval, ceiling, kNow);
+    usages[i] = weigh({plan->operation, level.cost, ceiling, rate.capacity,
+                       kNow, plan->wants_growth},
+                      &bucket);
+    level.usage = &usages[i];
+  }
+  judge(plan->operation, plan->levels.data(), plan->levels.size());
+  for (Level& level : plan->levels) level.verdict.charged = false;
+}
+
+void deny(Duration wait, Plan* plan) {
+  suppose(false, plan);
+  for (Level& level : plan->levels) {
+    Verdict& verdict = level.verdict;
+    if (!verdict.limited || verdict.retry_after == kNever) continue;
+    verdict.retry_after = wait;
+    verdict.next_after = wait;
+  }
+}
+
+// Has the levels decided by this process's share of their limits.
+void take_local_limits(Plan* plan) {
+  if (plan->local_limits == nullptr) return;
+  for (Level& level : plan->levels) {
+    level.limit = &plan->local_limits[level.limit->index];
+  }
+}
+
+}  // namespace
+
+void ErrorCounts::count(const char* reason) {
+  for (Slot& slot : slots_) {
+    const char* known = slot.reason.load();
+    if (known == nullptr) {
+      slot.reason.compare_exchange_strong(known, reason);
+      known = slot.reason.load();
+    }
+    if (std::strcmp(known, reason) == 0 || &slot == &slots_.back()) {
+      slot.count.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+}
+
+std::vector<ReasonCount> ErrorCounts::all() const {
+  std::vector<ReasonCount> counts;
+  for (const Slot& slot : slots_) {
+    const char* const reason = slot.reason.load();
+    if (reason == nullptr) break;
+    counts.push_back({reason, slot.count.load(std::memory_order_relaxed)});
+  }
+  return counts;
+}
+
+GuardedStore::~GuardedStore() {
+  store_.reset();  // its pending requests are answered() while the rest lives
+}
+
+bool GuardedStore::decide_async(Pending* pending, Status* status) {
+  pending->push(this, {});
+  if (!store_->decide_async(pending, status)) return false;
+  pending->pop();
+  *status = answered(&pending->plan(), std::move(*status), {});
+  return true;
+}
+
+Status GuardedStore::failed(Plan* plan, Status status) {
+  if (!is_failure_of_store(status.code())) return status;
+  count(status);
+  switch (on_error_) {
+    case OnStoreError::kRaise:
+      return status;
+    case OnStoreError::kAllow:
+      suppose(true, plan);
+      plan->source = Source::kAllow;
+      return {};
+    case OnStoreError::kDeny:
+      deny(kDenyWait, plan);
+      plan->source = Source::kDeny;
+      return {};
+    case OnStoreError::kLocal:
+      take_local_limits(plan);
+      status = local_->decide(plan);
+      plan->source = Source::kLocal;
+      return status;
+  }
+  return status;
+}
+
+void GuardedStore::count(const Status& status) {
+  if (is_failure_of_store(status.code())) {
+    errors_.count(reason_of(status.error()));
+  }
+}
+
+Status GuardedStore::reset(const Plan& plan) {
+  // What is owed in memory is forgotten whatever the store says: it counts
+  // only while that fails.
+  if (local_ != nullptr) {
+    Status status = local_->reset(plan);
+    if (!status.ok()) return status;
+  }
+  Status status = store_->reset(plan);
+  count(status);
+  return status;
+}
+
+Status GuardedStore::ping() {
+  Status status = store_->ping();
+  count(status);
+  return status;
+}
+
+StoreStats GuardedStore::stats() {
+  StoreStats stats = store_->stats();
+  stats.errors = errors_.all();
+  if (local_ != nullptr) {
+    const StoreStats local = local_->stats();
+    stats.buckets += local.buckets;
+    stats.max_buckets += local.max_buckets;
+    stats.bytes += local.bytes;
+    stats.evictions += local.evictions;
+    stats.forgotten_limited += local.forgotten_limited;
+  }
+  return stats;
+}
+
+}  // namespace limitree

@@ -1,0 +1,92 @@
+// What becomes of a request when its store fails: the option on_store_error.
+//
+//   raise   the caller is told
+//   allow   as if every bucket were full; nothing is charged
+//   deny    as if every bucket were empty, until one second from now
+//   local   decided in this process's memory, by its share of the limits
+//
+// A request is never sent again: after a timeout it may have been charged, and
+// is decided here as well.
+
+#ifndef LIMITREE_STORE_FRONT_GUARDED_STORE_HPP
+#define LIMITREE_STORE_FRONT_GUARDED_STORE_HPP
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "store/store.hpp"
+
+namespace limitree {
+
+enum class OnStoreError : std::uint8_t { kRaise, kAllow, kDeny, kLocal };
+
+// Errors by their reason, of which there are few.
+class ErrorCounts {
+ public:
+  // `reason` must live as long as the program.
+  void count(const char* reason);
+  std::vector<ReasonCount> all() const;
+
+ private:
+  struct Slot {
+    std::atomic<const char*> reason{nullptr};  // null: free, and all after it
+    std::atomic<std::int64_t> count{0};
+  };
+  std::array<Slot, 48> slots_;  // the last one takes all that finds no place
+};
+
+class GuardedStore final : public Store {
+ public:
+  // The wait told by OnStoreError::kDeny.
+  static constexpr Duration kDenyWait = std::chrono::seconds(1);
+
+  // `local` decides for OnStoreError::kLocal, by plan->local_limits, and is
+  // null for the others.
+  GuardedStore(std::unique_ptr<Store> store, OnStoreError on_error,
+               std::unique_ptr<Store> local)
+      : store_(std::move(store)),
+        local_(std::move(local)),
+        on_error_(on_error) {}
+
+  ~GuardedStore() override;
+
+  bool is_remote() const override { return store_->is_remote(); }
+
+  // Fails only as OnStoreError::kRaise, or where it is not the store's fault.
+  Status decide(Plan* plan) override {
+    return answered(plan, store_->decide(plan), {});
+  }
+  bool decide_async(Pending* pending, Status* status) override;
+  Status answered(Plan* plan, Status status, const Asked& /*asked*/) override {
+    if (status.ok()) [[likely]]
+      return status;
+    return failed(plan, std::move(status));
+  }
+  int loop_fd() override { return store_->loop_fd(); }
+  void loop_run() override { store_->loop_run(); }
+  void set_loop_wakeups(bool on) override { store_->set_loop_wakeups(on); }
+
+  // Resetting and pinging cannot be made up for: they tell of every failure.
+  Status reset(const Plan& plan) override;
+  Status ping() override;
+
+  void limits_changed() override { store_->limits_changed(); }
+  StoreStats stats() override;
+
+ private:
+  Status failed(Plan* plan, Status status);
+  void count(const Status& status);
+
+  std::unique_ptr<Store> store_;
+  const std::unique_ptr<Store> local_;
+  const OnStoreError on_error_;
+  ErrorCounts errors_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_FRONT_GUARDED_STORE_HPP

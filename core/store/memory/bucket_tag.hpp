@@ -1,0 +1,45 @@
+// The tag of a bucket: a keyed hash of its name.
+//
+// Its lowest bits choose the shard; a bucket keeps its Measure in their place.
+
+#ifndef LIMITREE_STORE_MEMORY_BUCKET_TAG_HPP
+#define LIMITREE_STORE_MEMORY_BUCKET_TAG_HPP
+
+#include <cstdint>
+
+#include "base/limit.hpp"
+#include "store/memory/measure.hpp"
+#include "store/memory/siphash.hpp"
+
+namespace limitree {
+
+// Tags of SipHash::absorb, so that a pattern's text, a caller's segment of the
+// same bytes and a limit's name never give the same words.
+inline constexpr std::uint64_t kSegmentTag = 0;
+inline constexpr std::uint64_t kPatternTag = 1;
+inline constexpr std::uint64_t kSuffixTag = 2;
+
+// Odd, so that its multiples differ.
+inline constexpr std::uint64_t kAlgorithmTag = 0x9e3779b97f4a7c15;
+
+[[gnu::always_inline]] inline std::uint64_t tag_of(const SipHash& path,
+                                                   const Limit& limit) {
+  std::uint64_t tag = 0;
+  if (limit.suffix.empty()) [[likely]] {
+    tag = path.finish();
+  } else if (limit.suffix.view().front() == '!') {
+    // An algorithm's mark, of which there are few: cheaper than to hash it.
+    tag = path.finish() ^
+          (kAlgorithmTag * (static_cast<std::uint64_t>(limit.algorithm) + 1));
+  } else {
+    SipHash bucket = path;
+    bucket.absorb(limit.suffix.view(), kSuffixTag);
+    tag = bucket.finish();
+  }
+  // What a slot that was never used has there.
+  return tag > Measure::kMask ? tag : tag | (Measure::kMask + 1);
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_MEMORY_BUCKET_TAG_HPP

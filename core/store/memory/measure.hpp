@@ -1,0 +1,82 @@
+// What the debt of a bucket is measured by: twelve bits beside its tag.
+//
+// Seconds owed do not tell which of two buckets is less limited: five per
+// minute owe one minute when all is used, three per day owe eight hours for a
+// single token.  So a bucket remembers about how long it takes to fill, and how
+// few requests that is for.
+//
+//   bits   11 ... 3                               2 ... 0
+//          burst offset: a float's exponent and   class of requests that a
+//          the first three bits of its fraction   full bucket is enough for
+
+#ifndef LIMITREE_STORE_MEMORY_MEASURE_HPP
+#define LIMITREE_STORE_MEMORY_MEASURE_HPP
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "base/limit.hpp"
+#include "base/time.hpp"
+
+namespace limitree {
+
+class Measure {
+ public:
+  static constexpr std::uint64_t kMask = 0xfff;
+
+  explicit Measure(const Limit& limit)
+      : bits_(length_of(limit.rate) | class_of(limit)) {}
+
+  // The one in the lowest bits of `bits`.
+  explicit constexpr Measure(std::uint64_t bits) : bits_(bits & kMask) {}
+
+  constexpr std::uint64_t bits() const { return bits_; }
+
+  // The part of the burst offset that `debt` is, from 0 to 1, as well as three
+  // bits tell: a sixteenth more or less.  REQUIRES: debt >= 0.
+  float share(Duration debt) const {
+    const auto kept = static_cast<std::uint32_t>(bits_ >> kClassBits) + kOne;
+    const auto length = std::bit_cast<float>(kept << kDropped);
+    return std::min(static_cast<float>(debt.count()) / length, 1.0F);
+  }
+
+  // Whether a bucket that owes `debt` denies a request of cost 1, and is going
+  // to for a while: half of a token's time, if it is for few requests.
+  bool denies(Duration debt) const {
+    constexpr float kFrom[] = {0, 3.0F / 4, 5.0F / 6, 7.0F / 8, 11.0F / 12};
+    constexpr float kFromMany = 15.0F / 16;
+    const std::uint64_t which = bits_ & kClassMask;
+    return share(debt) > (which < std::size(kFrom) ? kFrom[which] : kFromMany);
+  }
+
+ private:
+  static constexpr int kClassBits = 3;
+  static constexpr std::uint64_t kClassMask = 7;
+  static constexpr int kDropped = 20;  // bits of a float that are not kept
+  static constexpr std::uint32_t kOne =
+      std::bit_cast<std::uint32_t>(1.0F) >> kDropped;
+
+  static std::uint64_t length_of(const Rate& rate) {
+    constexpr std::uint32_t kHalf = 1U << (kDropped - 1);
+    const auto length = static_cast<float>(rate.burst_offset().count());
+    const std::uint32_t kept =
+        ((std::bit_cast<std::uint32_t>(length) + kHalf) >> kDropped) - kOne;
+    return (std::uint64_t{kept} << kClassBits) & kMask;
+  }
+
+  // 1, 2, 3, 4, 5 to 7, or more requests.
+  static std::uint64_t class_of(const Limit& limit) {
+    const std::int64_t requests =
+        limit.rate.capacity / std::max(limit.cost, std::int64_t{1});
+    if (requests >= 8) return 5;
+    return static_cast<std::uint64_t>(
+        std::clamp(requests - 1, std::int64_t{0}, std::int64_t{4}));
+  }
+
+  std::uint64_t bits_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_MEMORY_MEASURE_HPP

@@ -1,0 +1,12 @@
+#include "store/memory/siphash.hpp"
+
+#include "store/entropy.hpp"
+
+namespace limitree {
+
+const SipKey& SipKey::of_process() {
+  static const SipKey key = {random_word(), random_word()};
+  return key;
+}
+
+}  // namespace limitree

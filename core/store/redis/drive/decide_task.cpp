@@ -1,0 +1,164 @@
+#include "store/redis/drive/decide_task.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/judge.hpp"
+
+namespace limitree::redis {
+
+DecideTask::DecideTask(Plan* plan, const Settings& settings,
+                       const Router& router, const Now& now)
+    : plan_(plan),
+      settings_(settings),
+      router_(router),
+      now_(now),
+      operation_(plan->operation) {
+  if (!plan->all_plain()) usages_.resize(plan->levels.size());
+}
+
+// A store that is no cluster has one slot, and nothing is sorted.
+void DecideTask::group_levels() {
+  const auto count = static_cast<std::uint32_t>(plan_->levels.size());
+  for (std::uint32_t i = 0; i < count; ++i) order_.push_back(i);
+  if (settings_.url.topology != Topology::kCluster) {
+    groups_.push_back({Target::kNoSlot, 0, count, false});
+    return;
+  }
+  std::vector<std::int32_t> slots;
+  for (const Level& level : plan_->levels) {
+    slots.push_back(
+        router_.slot_of(address_of(*plan_, level, settings_.prefix).key));
+  }
+  std::stable_sort(
+      order_.begin(), order_.end(),
+      [&](std::uint32_t a, std::uint32_t b) { return slots[a] < slots[b]; });
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::int32_t slot = slots[order_[i]];
+    if (groups_.empty() || groups_.back().slot != slot) {
+      groups_.push_back({slot, i, 0, false});
+    }
+    ++groups_.back().count;
+  }
+}
+
+LevelSet DecideTask::levels_of(const Group& group) const {
+  return {order_.data() + group.first, group.count};
+}
+
+Task::Step DecideTask::start() {
+  group_levels();
+  return decide_group();
+}
+
+Task::Step DecideTask::decide_group() {
+  if (group_ == groups_.size()) return denied_ ? give_back() : finish();
+  const Group& group = groups_[group_];
+  return send(operation_, levels_of(group), group.slot);
+}
+
+Task::Step DecideTask::send(Operation operation, LevelSet levels,
+                            std::int32_t slot) {
+  plan_->operation = operation;
+  plan_->denied = denied_;
+  Status status = call_.encode(*plan_, levels, settings_.prefix, now_);
+  plan_->operation = operation_;
+  if (!status.ok()) return fail(std::move(status), true);
+  retry_.begin(slot);
+  with_text_ = false;
+  bytes_ = call_.evalsha();
+  return {Step::Kind::kSend};
+}
+
+// In a cluster the keys of several callers lie in several slots.
+Joinable DecideTask::joinable() const {
+  if (with_text_ || !settings_.share_calls ||
+      settings_.url.topology == Topology::kCluster) {
+    return {};
+  }
+  return call_.joinable();
+}
+
+Task::Step DecideTask::answered(Outcome outcome) {
+  if (outcome.trouble != Trouble::kNone) return retry(outcome);
+  return refunding_ ? give_back() : decided();
+}
+
+// The levels' debts are kept as they are read.
+bool DecideTask::accepts(const redisReply& reply) {
+  if (refunding_) return true;
+  return Call::read_reply(reply, plan_, levels_of(groups_[group_]), &charged_,
+                          &usages_)
+      .ok();
+}
+
+// Whether the levels of `group`, with the debts that were read, let the request
+// through.
+bool DecideTask::denies(const Group& group) const {
+  for (const std::uint32_t i : levels_of(group)) {
+    const Level& level = plan_->levels[i];
+    if (counts(level.mode) && !fits(level)) return true;
+  }
+  return false;
+}
+
+Task::Step DecideTask::decided() {
+  Group& group = groups_[group_++];
+  if (operation_ == Operation::kAuthorize) {
+    denied_ |= denies(group);
+    group.charged = charged_ && !denied_;
+  }
+  return decide_group();
+}
+
+// Gives back what groups were charged for a request that another one denied:
+// one call for each.
+Task::Step DecideTask::give_back() {
+  refunding_ = true;
+  while (group_ > 0) {
+    const Group& group = groups_[--group_];
+    refunded_.clear();
+    for (const std::uint32_t i : levels_of(group)) {
+      const Level& level = plan_->levels[i];
+      if (group.charged && level.limit->charge == Charge::kAllOrNothing &&
+          fits(level)) {
+        refunded_.push_back(i);
+      }
+    }
+    if (refunded_.empty()) continue;
+    return send(Operation::kRefund, {refunded_.data(), refunded_.size()},
+                group.slot);
+  }
+  return finish();
+}
+
+Task::Step DecideTask::finish() {
+  // An error stays one, also if all could be given back.
+  if (status_.ok()) {
+    judge(operation_, plan_->levels.data(), plan_->levels.size());
+  }
+  return {};
+}
+
+// What cannot be given back wears off by itself: that is no reason to withhold
+// a denial.
+Task::Step DecideTask::fail(Status status, bool in_time) {
+  if (status_.ok() && !refunding_) status_ = std::move(status);
+  return in_time ? give_back() : finish();
+}
+
+Task::Step DecideTask::retry(const Outcome& outcome) {
+  if (outcome.trouble == Trouble::kNoScript && !with_text_ &&
+      retry_.may_repeat()) {
+    with_text_ = true;
+    bytes_ = call_.eval();
+    return {Step::Kind::kSend};
+  }
+  if (const auto again = retry_.after(outcome)) return *again;
+  // Nothing more may be sent when the deadline has passed.
+  return fail(retry_.failure(outcome, settings_),
+              !is_out_of_time(outcome.trouble));
+}
+
+}  // namespace limitree::redis

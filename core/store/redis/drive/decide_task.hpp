@@ -1,0 +1,88 @@
+// One request of the limiter as commands: usually a single call of the script.
+//
+// In a cluster the levels of a plan may lie in several slots.  Then each slot
+// is charged by a call of its own, one after the other; when one of them
+// denies, those after it are not charged and those before it get back what they
+// were charged, levels with `charge: independent` excepted.  So the admitted
+// total never exceeds a limit: what was charged for a moment can deny another
+// request, but not admit one.
+
+#ifndef LIMITREE_STORE_REDIS_DRIVE_DECIDE_TASK_HPP
+#define LIMITREE_STORE_REDIS_DRIVE_DECIDE_TASK_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/inline_vector.hpp"
+#include "base/plan.hpp"
+#include "base/status.hpp"
+#include "store/redis/drive/retry.hpp"
+#include "store/redis/drive/task.hpp"
+#include "store/redis/facts/settings.hpp"
+#include "store/redis/route/router.hpp"
+#include "store/redis/script/script.hpp"
+
+namespace limitree::redis {
+
+class DecideTask final : public Task {
+ public:
+  // Carries out plan->operation; the verdicts are set when it is done and
+  // status() is ok.  Everything must outlive the task.
+  DecideTask(Plan* plan, const Settings& settings, const Router& router,
+             const Now& now);
+
+  Step start() override;
+  bool accepts(const redisReply& reply) override;
+  Step answered(Outcome outcome) override;
+  Step resumed() override { return {Step::Kind::kSend}; }
+  std::string_view bytes() const override { return bytes_; }
+  const Target& target() const override { return retry_.target(); }
+  Joinable joinable() const override;
+
+  // Why there are no verdicts.
+  Status take_status() { return std::move(status_); }
+
+ private:
+  // Levels that are decided by one call: a range of order_.
+  struct Group {
+    std::int32_t slot;
+    std::uint32_t first;
+    std::uint32_t count;
+    bool charged;  // may hold charges that are void if another group denies
+  };
+
+  void group_levels();
+  LevelSet levels_of(const Group& group) const;
+  bool denies(const Group& group) const;
+  Step decide_group();
+  Step decided();
+  Step give_back();
+  Step send(Operation operation, LevelSet levels, std::int32_t slot);
+  Step retry(const Outcome& outcome);
+  Step fail(Status status, bool in_time);
+  Step finish();
+
+  Plan* const plan_;
+  const Settings& settings_;
+  const Router& router_;
+  const Now now_;
+  const Operation operation_;
+
+  Usages usages_;                         // of levels that are not plain
+  InlineVector<std::uint32_t, 6> order_;  // levels, group after group
+  InlineVector<Group, 1> groups_;
+  std::size_t group_ = 0;                    // the one under way
+  bool charged_ = false;                     // by the call under way
+  bool denied_ = false;                      // by one of the groups so far
+  bool refunding_ = false;                   // the call under way gives back
+  InlineVector<std::uint32_t, 6> refunded_;  // its levels
+  Call call_;
+  bool with_text_ = false;  // EVAL rather than EVALSHA
+  std::string_view bytes_;
+  Retry retry_;
+  Status status_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_DRIVE_DECIDE_TASK_HPP

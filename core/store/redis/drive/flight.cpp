@@ -1,0 +1,386 @@
+#include "store/redis/drive/flight.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "store/redis/drive/drive.hpp"
+#include "store/redis/drive/flight_job.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+// More of them could not be answered within a usual deadline.
+constexpr std::size_t kMaxInFlight = 16384;
+
+// How often it wants to run while anything is under way, and how late that may
+// be before it is taken for time in which the process could not run.
+constexpr Duration kBeat = std::chrono::milliseconds(10);
+
+}  // namespace
+
+// ---- queues and pools ------------------------------------------------------
+
+void Flight::Queue::push(Job* job) {
+  job->previous = last;
+  job->next = nullptr;
+  (last != nullptr ? last->next : first) = job;
+  last = job;
+}
+
+Flight::Job* Flight::Queue::pop() {
+  Job* const job = first;
+  if (job != nullptr) remove(job);
+  return job;
+}
+
+void Flight::Queue::remove(Job* job) {
+  (job->previous != nullptr ? job->previous->next : first) = job->next;
+  (job->next != nullptr ? job->next->previous : last) = job->previous;
+}
+
+Flight::Flight(Router* router, const Settings& settings, Traffic* traffic,
+               Poller* poller)
+    : router_(router),
+      settings_(settings),
+      traffic_(traffic),
+      poller_(poller) {}
+
+Flight::~Flight() = default;
+
+Flight::Job* Flight::new_job(Task* task, Monotonic deadline) {
+  if (free_.empty()) {
+    jobs_.push_back(std::make_unique<Job>(this));
+    free_.push_back(jobs_.back().get());
+  }
+  Job* const job = free_.back();
+  free_.pop_back();
+  job->task = task;
+  deadlines_.set(&job->deadline, deadline);
+  return job;
+}
+
+void Flight::free_job(Job* job) {
+  deadlines_.clear(&job->deadline);
+  soon_.clear(&job->soon);
+  job->state = Job::State::kFree;
+  job->link = nullptr;
+  job->outcome = Outcome();
+  free_.push_back(job);
+}
+
+Flight::Link* Flight::link_of(Node* node) {
+  std::unique_ptr<Link>& link = links_[node];
+  if (link == nullptr) {
+    link = std::make_unique<Link>(node, settings_, this);
+  }
+  // Completes what was on its way there.
+  if (std::exchange(link->drops, node->drops()) != node->drops()) {
+    link->line.close(Trouble::kLost, "the connection was given up");
+  }
+  return link.get();
+}
+
+// ---- one run ---------------------------------------------------------------
+
+void Flight::begin_run() {
+  real_now_ = std::chrono::steady_clock::now();
+  const bool late = timer_ < real_now_ && real_now_ - timer_ > kBeat;
+  if (late) lost_ += real_now_ - timer_;
+  now_ = real_now_ - lost_;
+}
+
+// All that has come is read before anything may expire.
+void Flight::read() {
+  begin_run();
+  std::array<void*, 64> owners;
+  std::size_t count = 0;
+  do {
+    count = poller_->poll(owners);
+    for (std::size_t i = 0; i < count; ++i) {
+      auto* const link = static_cast<Link*>(owners[i]);
+      link->line.run(now_);
+      touch(link);
+    }
+  } while (count == owners.size());
+}
+
+void Flight::add(std::unique_ptr<AsyncTask> task, Duration time) {
+  Job* const job = new_job(task->task(), now_ + time);
+  task->job_ = job;
+  job->owner = std::move(task);
+  proceed(job, job->task->start());
+}
+
+void Flight::work(Tasks* finished) {
+  do {
+    while (Job* const job = answered_.pop()) settle(job);
+    checked();
+    expire_timers();
+    flush();
+  } while (!answered_.empty());
+  set_timer();
+  finished->insert(finished->end(), std::move_iterator(finished_.begin()),
+                   std::move_iterator(finished_.end()));
+  finished_.clear();
+}
+
+// ---- tasks -----------------------------------------------------------------
+
+void Flight::proceed(Job* job, Task::Step step) {
+  switch (step.kind) {
+    case Task::Step::Kind::kSend:
+      job->routes = 0;
+      job->fresh = false;
+      return send(job);
+    case Task::Step::Kind::kPause:
+      // One that does not fit into the time left is none.
+      job->state = Job::State::kPausing;
+      return soon_.set(&job->soon,
+                       std::min(now_ + step.pause, job->deadline.at));
+    case Task::Step::Kind::kDone:
+      return finish(job);
+  }
+}
+
+void Flight::finish(Job* job) {
+  if (job == discovery_) return end_discovery();
+  job->owner->job_ = nullptr;
+  finished_.push_back(std::move(job->owner));
+  free_job(job);
+}
+
+void Flight::send(Job* job) {
+  Node* const node = router_->route(job->task->target());
+  if (node != nullptr) return send_to(job, node);
+  if (job != discovery_) return wait_for_route(job);
+  job->link = nullptr;
+  job->complete(no_route(Status()));
+}
+
+void Flight::send_to(Job* job, Node* node) {
+  job->link = link_of(node);
+  job->sent_at = now_;
+  if (!node->health().may_try(real_now_)) {
+    return fail(job, Trouble::kBackoff, "not tried, the last attempts failed");
+  }
+  Line& line = job->link->line;
+  const bool usable = line.prepare(now_, false);
+  touch(job->link);
+  if (!usable) {
+    return fail(job, Trouble::kBackoff, "answers are overdue");
+  }
+  if (line.in_flight() >= kMaxInFlight) {
+    return fail(job, Trouble::kBackoff, "too many commands are in flight");
+  }
+  job->state = Job::State::kSent;
+  if (job == discovery_) {
+    // Each server that is asked gets half of the time that is left.
+    soon_.set(&job->soon, now_ + (job->deadline.at - now_) / 2);
+  }
+  line.push(job, job->task->target().asking, now_);
+}
+
+void Flight::fail(Job* job, Trouble trouble, const char* detail) {
+  job->complete(Outcome::lost(Outcome::Fate::kNotSent, trouble, detail));
+}
+
+void Flight::settle(Job* job) {
+  soon_.clear(&job->soon);
+  bool learnt = false;
+  if (job->link != nullptr) {
+    Node* const node = job->link->node;
+    if (is_stale(job->outcome) && !std::exchange(job->fresh, true)) {
+      return send_to(job, node);
+    }
+    show_reply(job->task, &job->outcome);
+    report(job->outcome, now_ - job->sent_at, real_now_, &node->health(),
+           traffic_);
+    learnt = router_->learn(node, job->task->target(), job->outcome);
+    if (job->owner != nullptr) check(node);
+  }
+  if (learnt && job->outcome.fate == Outcome::Fate::kNotSent &&
+      !is_out_of_time(job->outcome.trouble) && job->routes++ < kMaxRoutes) {
+    return send(job);
+  }
+  proceed(job, job->task->answered(std::move(job->outcome)));
+}
+
+// ---- discovery -------------------------------------------------------------
+
+void Flight::wait_for_route(Job* job) {
+  job->link = nullptr;
+  if (discovery_ == nullptr) {
+    discovery_task_ = router_->discovery();
+    if (discovery_task_ == nullptr) {
+      return job->complete(no_route(router_->discovery_failure()));
+    }
+    discovery_ = new_job(discovery_task_.get(), now_ + settings_.timeout);
+  }
+  job->state = Job::State::kRouteless;
+  routeless_.push(job);
+  if (discovery_->state == Job::State::kFree) {
+    proceed(discovery_, discovery_task_->start());
+  }
+}
+
+// Those who waited go where they can; what has no place now has none.
+void Flight::end_discovery() {
+  free_job(std::exchange(discovery_, nullptr));
+  discovery_task_.reset();
+  Queue waiting = std::exchange(routeless_, {});
+  while (Job* const job = waiting.pop()) {
+    Node* const node = router_->route(job->task->target());
+    if (node != nullptr) {
+      send_to(job, node);
+    } else {
+      job->complete(no_route(router_->discovery_failure()));
+    }
+  }
+}
+
+// ---- time ------------------------------------------------------------------
+
+void Flight::expire_timers() {
+  while (soon_.next() <= now_) {
+    Job* const job = soon_.first()->owner;
+    soon_.clear(&job->soon);
+    if (job->state == Job::State::kPausing && now_ < job->deadline.at) {
+      proceed(job, job->task->resumed());
+    } else if (job->state == Job::State::kSent) {
+      job->complete(give_up(job));
+    }
+  }
+  while (deadlines_.next() <= now_) expire(deadlines_.first()->owner);
+}
+
+// Whatever the task says, there is no time to do it.
+void Flight::expire(Job* job) {
+  const bool pausing = job->state == Job::State::kPausing;
+  if (pausing) soon_.clear(&job->soon);
+  if (!pausing || job->task->resumed().kind == Task::Step::Kind::kSend) {
+    Outcome outcome = give_up(job);
+    if (job->link != nullptr && !pausing) {
+      Node* const node = job->link->node;
+      report(outcome, now_ - job->sent_at, real_now_, &node->health(),
+             traffic_);
+      router_->learn(node, job->task->target(), outcome);
+    }
+    job->task->answered(std::move(outcome));
+  }
+  finish(job);
+}
+
+// Takes the job from where it waits for an answer.
+Outcome Flight::give_up(Job* job) {
+  switch (job->state) {
+    case Job::State::kSent:
+      return job->link->line.expired(job->link->line.abandon(job), now_);
+    case Job::State::kRouteless:
+      routeless_.remove(job);
+      break;
+    case Job::State::kAnswered:
+      answered_.remove(job);
+      return std::move(job->outcome);
+    case Job::State::kPausing:
+    case Job::State::kFree:
+      break;
+  }
+  return timed_out(false);
+}
+
+void Flight::set_timer() {
+  if (timer_ <= real_now_) timer_ = Monotonic::max();  // it has gone off
+  if (deadlines_.first() == nullptr) return;
+  const Monotonic next =
+      std::min({deadlines_.next(), soon_.next(), now_ + kBeat}) + lost_;
+  if (next >= timer_) return;
+  timer_ = next;
+  poller_->set_timer(next);
+}
+
+bool Flight::cancel(AsyncTask* task) {
+  auto* const job = static_cast<Job*>(task->job_);
+  if (job == nullptr) return false;
+  give_up(job);
+  finish(job);
+  return true;
+}
+
+Flight::Tasks Flight::cancel_all() {
+  if (discovery_ != nullptr) {
+    give_up(discovery_);
+    free_job(std::exchange(discovery_, nullptr));
+  }
+  while (deadlines_.first() != nullptr) {
+    AsyncTask* const task = deadlines_.first()->owner->owner.get();
+    task->status = Status(Code::kCancelled, "the store is closed");
+    cancel(task);
+  }
+  touched_.clear();
+  links_.clear();
+  checked_.clear();
+  return std::exchange(finished_, {});
+}
+
+// ---- connections -----------------------------------------------------------
+
+void Flight::touch(Link* link) {
+  if (!std::exchange(link->touched, true)) touched_.push_back(link);
+}
+
+void Flight::flush() {
+  for (Link* const link : std::exchange(touched_, {})) {
+    link->touched = false;
+    link->line.flush();
+    watch(link);
+  }
+}
+
+// Until a connection is ready its descriptor may have been replaced by another
+// of the same number, so it is always told anew.
+void Flight::watch(Link* link) {
+  Line& line = link->line;
+  if (!line.open()) return;
+  const Link::Watched now{line.fd(), line.wants_write(), line.generation()};
+  if (link->settled && link->watched == now) return;
+  link->settled = line.ready();
+  link->watched = now;
+  if (!poller_->watch(now.fd, now.write, link)) {
+    line.close(Trouble::kRefused, "cannot watch the connection");
+  }
+}
+
+// ---- checks ----------------------------------------------------------------
+
+void Flight::check(Node* node) {
+  const Router::Check due = router_->check_due(node, real_now_);
+  if (due.node == nullptr || !due.node->health().may_try(real_now_)) return;
+  Link* const link = link_of(due.node);
+  if (link->check.due || !link->line.prepare(now_, false)) return;
+  link->check.due = true;
+  link->check.words = due.bytes;
+  touch(link);
+  link->line.push(&link->check, false, now_);
+}
+
+void Flight::checked() {
+  for (Check* const check : std::exchange(checked_, {})) {
+    check->due = false;
+    const Outcome outcome = std::move(check->outcome);
+    if (outcome.fate == Outcome::Fate::kAnswered) {
+      Health& health = check->node->health();
+      is_outage(outcome.trouble) ? health.failed(real_now_)
+                                 : health.succeeded();
+    }
+    router_->checked(check->node, outcome);
+  }
+}
+
+void Flight::abandon_after_fork() {
+  for (const auto& [node, link] : links_) link->line.abandon_after_fork();
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,124 @@
+// Drives tasks for callers that do not block: inside the host's event loop, by
+// way of one descriptor to watch.
+//
+// It has one connection for each node.  What is started during one turn of the
+// host's loop goes out in one write, with the next run(); a host that calls it
+// at the end of such a turn need not come back for that.  What one run()
+// finished is handed over in one call.
+
+#ifndef LIMITREE_STORE_REDIS_DRIVE_LOOP_HPP
+#define LIMITREE_STORE_REDIS_DRIVE_LOOP_HPP
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/status.hpp"
+#include "store/redis/drive/poller.hpp"
+#include "store/redis/drive/task.hpp"
+#include "store/redis/facts/settings.hpp"
+#include "store/redis/facts/traffic.hpp"
+#include "store/redis/route/router.hpp"
+
+namespace limitree::redis {
+
+class Flight;  // flight.hpp
+
+// A task, and whatever is to be done when it has finished.
+class AsyncTask {
+ public:
+  virtual ~AsyncTask() = default;
+  virtual Task* task() = 0;  // the same each time
+
+  // Set when it is handed back: ok if the task has come to its end, and what
+  // came of it the task knows; else kCancelled, or that nothing can be started.
+  Status status;
+
+ private:
+  friend class Flight;
+  void* job_ = nullptr;
+};
+
+class Loop {
+ public:
+  // Told each task exactly once, from within run() or close(), or from within
+  // start() if nothing can be started any more.  May take the tasks, and may
+  // start new ones; must not close or destroy the loop.
+  using Finished = std::function<void(std::span<std::unique_ptr<AsyncTask>>)>;
+
+  // Opens nothing yet.  Everything must outlive it.
+  Loop(Router* router, const Settings& settings, Traffic* traffic,
+       Finished finished);
+  ~Loop();  // close()
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Readable when run() should be called; made on first use, -1 if it could not
+  // be made.  Another one after fork().  From any thread.
+  int fd();
+
+  // Carries the task through to its end, within `time` from the next run() on;
+  // what a later run() comes late is added to that.  From any thread.
+  void start(std::unique_ptr<AsyncTask> task, Duration time);
+
+  // Whether start() makes the descriptor readable, as it does at first.  If
+  // not, whoever starts a task calls run() before the host waits again.
+  void set_wakeups(bool on);
+
+  // Nobody wants the answer any more: it is dropped when it comes, and the
+  // task handed back as kCancelled.
+  // REQUIRES: the task has not been handed back, and run() is called by this
+  // thread.
+  void cancel(AsyncTask* task);
+
+  // Does what is to be done; never waits for a server.  From any thread, but
+  // one at a time.
+  void run();
+
+  // Hands back everything as kCancelled and closes the connections.
+  void close();
+
+  // Around fork(): takes and releases the locks.  The child forgets what is
+  // under way, without telling: that is the parent's.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  struct Started {
+    std::unique_ptr<AsyncTask> task;
+    Duration time;
+    bool cancelled = false;
+  };
+
+  int fd_locked();
+  void wake_locked();
+  void turn(std::vector<std::unique_ptr<AsyncTask>>* finished);
+  void hand_back(std::span<std::unique_ptr<AsyncTask>> tasks);
+
+  Router* const router_;
+  const Settings& settings_;
+  Traffic* const traffic_;
+  const Finished finished_;
+
+  std::mutex run_mutex_;  // taken before start_mutex_
+  std::unique_ptr<Flight> flight_;
+
+  // Empty: their memory, for the next run().
+  std::vector<Started> spare_started_;
+  std::vector<std::unique_ptr<AsyncTask>> spare_finished_;
+
+  std::mutex start_mutex_;
+  std::unique_ptr<Poller> poller_;  // goes only when both mutexes are held
+  std::vector<Started> started_;
+  bool wakes_ = true;
+  bool woken_ = false;  // the descriptor is readable for started_ already
+  bool closed_ = false;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_DRIVE_LOOP_HPP

@@ -1,0 +1,115 @@
+#include "store/redis/drive/node.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "store/redis/drive/channel.hpp"
+#include "store/redis/drive/drive.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+Node::Node(Endpoint endpoint, const Settings& settings, const Login& login,
+           Traffic* traffic)
+    : endpoint_(std::move(endpoint)),
+      traffic_(traffic),
+      server_{endpoint_, login, &health_, traffic} {
+  for (std::int32_t i = 0; i < settings.connections; ++i) {
+    channels_.push_back(std::make_unique<Channel>(server_, settings));
+  }
+}
+
+Node::~Node() = default;
+
+// The first idle channel, or else the one with the fewest callers.
+Channel* Node::join(std::uint64_t silent) {
+  for (;;) {
+    Channel* best = nullptr;
+    std::int32_t fewest = std::numeric_limits<std::int32_t>::max();
+    for (std::size_t i = 0; i < channels_.size() && fewest > 0; ++i) {
+      const std::int32_t callers = channels_[i]->callers();
+      if (callers >= fewest || (silent >> i & 1) != 0) continue;
+      best = channels_[i].get();
+      fewest = callers;
+    }
+    if (best == nullptr || best->join(fewest)) return best;
+  }
+}
+
+Outcome Node::exchange(Task* task, Patience* patience) {
+  const Monotonic started = patience->look(Clock::now());
+  // That is the caller's doing, and says nothing of the server.
+  if (patience->over()) {
+    traffic_->count(Trouble::kLate);
+    return came_late();
+  }
+  if (!health_.may_try(started)) {
+    traffic_->count(Trouble::kBackoff);
+    return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
+                         "not tried, the last attempts failed");
+  }
+  Outcome outcome = attempt(*task, patience);
+  Monotonic now = patience->look(Clock::now());
+  if (is_stale(outcome) && !patience->over()) {
+    outcome = attempt(*task, patience);
+    now = patience->look(Clock::now());
+  }
+  show_reply(task, &outcome);
+  report(outcome, now - started, now, &health_, traffic_);
+  return outcome;
+}
+
+Outcome Node::attempt(const Task& task, Patience* patience) {
+  std::uint64_t silent = 0;  // channels where answers are overdue
+  for (;;) {
+    Channel* const channel = join(silent);
+    if (channel == nullptr) {
+      return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
+                           "answers are overdue");
+    }
+    std::optional<Outcome> outcome = channel->exchange(task, patience);
+    channel->leave();
+    if (outcome) return std::move(*outcome);
+    for (std::size_t i = 0; i < channels_.size(); ++i) {
+      if (channels_[i].get() == channel) silent |= std::uint64_t{1} << i;
+    }
+  }
+}
+
+void Node::post(std::string_view bytes) {
+  const Monotonic now = Clock::now();
+  if (health_.may_try(now)) channels_.front()->post(bytes, now);
+}
+
+std::optional<Outcome> Node::take_posted() {
+  std::optional<Outcome> outcome = channels_.front()->take_posted();
+  if (outcome && outcome->fate == Outcome::Fate::kAnswered) {
+    is_outage(outcome->trouble) ? health_.failed(Clock::now())
+                                : health_.succeeded();
+  }
+  return outcome;
+}
+
+void Node::drop_connections(Trouble trouble, const std::string& detail) {
+  drops_.fetch_add(1, std::memory_order_relaxed);
+  for (const auto& channel : channels_) channel->drop(trouble, detail);
+}
+
+void Node::before_fork() {
+  for (const auto& channel : channels_) channel->before_fork();
+}
+
+void Node::after_fork_in_parent() {
+  for (const auto& channel : channels_) channel->after_fork_in_parent();
+}
+
+void Node::after_fork_in_child() {
+  for (const auto& channel : channels_) channel->after_fork_in_child();
+}
+
+}  // namespace limitree::redis

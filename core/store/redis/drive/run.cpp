@@ -1,0 +1,185 @@
+#include "store/redis/drive/run.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "store/redis/drive/drive.hpp"
+#include "store/redis/drive/wakeup.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A pause that does not fit into the time left is none: the next command will
+// be told that its time has passed.
+bool pause(Duration length, Patience* patience) {
+  patience->look(Clock::now());
+  if (length >= patience->left()) return false;
+  std::this_thread::sleep_for(length);
+  patience->look_after(length, Clock::now());
+  return true;
+}
+
+}  // namespace
+
+// Somebody who waits for another caller's discovery.
+struct Runner::Waiting {
+  Waiting* next = nullptr;
+  bool concluded = false;  // set before the wake-up
+  Wakeup wakeup;
+};
+
+void Runner::run(Task* task, Duration timeout) {
+  // One look at the clock: the thread may be stopped between two of them.
+  const Monotonic started = Clock::now();
+  Patience patience(started, started + timeout);
+  Task::Step step = task->start();
+  bool in_time = true;
+  while (step.kind != Task::Step::Kind::kDone) {
+    if (step.kind == Task::Step::Kind::kPause) {
+      in_time = pause(step.pause, &patience);
+      step = task->resumed();
+      continue;
+    }
+    Outcome outcome = in_time ? send(task, &patience) : timed_out(false);
+    const bool last = is_out_of_time(outcome.trouble);
+    step = task->answered(std::move(outcome));
+    if (last) return;
+  }
+}
+
+Outcome Runner::send(Task* task, Patience* patience) {
+  for (std::int32_t routes = 0;; ++routes) {
+    const Target& target = task->target();
+    Node* const node = find(target, patience);
+    if (node == nullptr) {
+      return patience->over() ? timed_out(false)
+                              : no_route(router_->discovery_failure());
+    }
+    Outcome outcome = node->exchange(task, patience);
+    const bool again = router_->learn(node, target, outcome);
+    check(node);
+    if (!again || routes == kMaxRoutes ||
+        outcome.fate != Outcome::Fate::kNotSent ||
+        is_out_of_time(outcome.trouble)) {
+      return outcome;
+    }
+  }
+}
+
+// Null if no discovery could tell, or the deadline has passed.
+Node* Runner::find(const Target& target, Patience* patience) {
+  for (bool concluded = false;; concluded = discover(patience)) {
+    Node* const node = router_->route(target);
+    if (node != nullptr) return node;
+    patience->look(Clock::now());
+    if (concluded || patience->over()) return nullptr;
+  }
+}
+
+// Returns whether it is known now what can be known.
+bool Runner::discover(Patience* patience) {
+  Waiting me;
+  bool mine = true;
+  {
+    const std::lock_guard lock(mutex_);
+    mine = !std::exchange(discovering_, true);
+    if (!mine) me.next = std::exchange(waiting_, &me);
+  }
+  return mine ? lead(patience) : follow(&me, patience);
+}
+
+bool Runner::lead(Patience* patience) {
+  const bool concluded = carry_discovery(patience);
+  Waiting* waiting = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    discovering_ = false;
+    waiting = std::exchange(waiting_, nullptr);
+  }
+  while (waiting != nullptr) {
+    // Once told it may be gone.
+    Waiting* const next = waiting->next;
+    waiting->concluded = concluded;
+    waiting->wakeup.set(Wakeup::Word::kDone).wake();
+    waiting = next;
+  }
+  return true;
+}
+
+bool Runner::follow(Waiting* me, Patience* patience) {
+  Wakeup::Word word = Wakeup::Word::kNone;
+  while (word != Wakeup::Word::kDone && !patience->over()) {
+    word = me->wakeup.wait(word, patience->wait_until());
+    patience->look(Clock::now());
+  }
+  if (word != Wakeup::Word::kDone) {
+    const std::lock_guard lock(mutex_);
+    for (Waiting** at = &waiting_; *at != nullptr; at = &(*at)->next) {
+      if (*at != me) continue;
+      *at = me->next;
+      return false;
+    }
+  }
+  // The one who leads has taken the list, and tells us in a moment.
+  while (word != Wakeup::Word::kDone) {
+    word = me->wakeup.wait(word, Monotonic::max());
+  }
+  return me->concluded;
+}
+
+// Each server that is asked gets half of the time that is left, lest one that
+// hangs keep the others from being asked.  Returns false if somebody with more
+// time might learn more.
+bool Runner::carry_discovery(Patience* patience) {
+  const std::unique_ptr<Task> task = router_->discovery();
+  if (task == nullptr) return true;
+  bool in_time = true;
+  Task::Step step = task->start();
+  while (step.kind != Task::Step::Kind::kDone) {
+    patience->look(Clock::now());
+    if (patience->over()) {
+      if (step.kind == Task::Step::Kind::kSend)
+        task->answered(timed_out(false));
+      return false;
+    }
+    if (step.kind == Task::Step::Kind::kPause) {
+      const Duration length = std::min(step.pause, patience->left());
+      std::this_thread::sleep_for(length);
+      patience->look_after(length, Clock::now());
+      step = task->resumed();
+      continue;
+    }
+    Node* const node = router_->route(task->target());
+    Patience half = patience->half();
+    Outcome outcome = node == nullptr ? no_route(Status())
+                                      : node->exchange(task.get(), &half);
+    patience->look_after(half);
+    in_time &= !is_out_of_time(outcome.trouble);
+    step = task->answered(std::move(outcome));
+  }
+  return in_time;
+}
+
+// Sends a check if one is due, and hands on the answer to an earlier one.
+void Runner::check(Node* node) {
+  const Router::Check due = router_->check_due(node, Clock::now());
+  if (due.node != nullptr) due.node->post(due.bytes);
+  for (Node* const asked : {node, due.node}) {
+    if (asked == nullptr) continue;
+    const std::optional<Outcome> outcome = asked->take_posted();
+    if (outcome) router_->checked(asked, *outcome);
+  }
+}
+
+// Who discovered, and who waited, are threads of the parent.
+void Runner::after_fork_in_child() {
+  discovering_ = false;
+  waiting_ = nullptr;
+  mutex_.unlock();
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,51 @@
+// Drives tasks for callers that block.
+
+#ifndef LIMITREE_STORE_REDIS_DRIVE_RUN_HPP
+#define LIMITREE_STORE_REDIS_DRIVE_RUN_HPP
+
+#include <mutex>
+
+#include "store/redis/drive/task.hpp"
+#include "store/redis/route/router.hpp"
+
+namespace limitree::redis {
+
+// May be used from several threads at once.
+class Runner {
+ public:
+  // `router` must outlive it.
+  explicit Runner(Router* router) : router_(router) {}
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  // Carries `task` through to its end, which comes within `timeout`, and later
+  // by as much as this thread could not run.  What came of it, the task knows.
+  //
+  // Where no server is known, the first caller asks and the others wait for it.
+  void run(Task* task, Duration timeout);
+
+  // Around fork(): takes and releases the lock.
+  void before_fork() { mutex_.lock(); }
+  void after_fork_in_parent() { mutex_.unlock(); }
+  void after_fork_in_child();
+
+ private:
+  struct Waiting;
+
+  Outcome send(Task* task, Patience* patience);
+  Node* find(const Target& target, Patience* patience);
+  bool discover(Patience* patience);
+  bool lead(Patience* patience);
+  bool follow(Waiting* me, Patience* patience);
+  bool carry_discovery(Patience* patience);
+  void check(Node* node);
+
+  Router* const router_;
+  std::mutex mutex_;
+  bool discovering_ = false;    // guarded by mutex_, as what follows
+  Waiting* waiting_ = nullptr;  // for the one who discovers: a list
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_DRIVE_RUN_HPP

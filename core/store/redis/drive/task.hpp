@@ -1,0 +1,64 @@
+// A piece of work that takes one command after another: a decision, or asking
+// where the servers are.  It does no I/O, so that callers who block and event
+// loops can both drive it:
+//
+//   step = task->start();
+//   while (step.kind != kDone):
+//     kSend:  step = task->answered(outcome of sending step.bytes to
+//     step.target) kPause: step = task->resumed(), after step.pause
+//
+// The deadline is the driver's business; one that passes shows as an outcome
+// with Trouble::kTimeout, and no further step but kDone may follow it.  Only a
+// discovery may go on: each server that it asks gets a part of the time.
+
+#ifndef LIMITREE_STORE_REDIS_DRIVE_TASK_HPP
+#define LIMITREE_STORE_REDIS_DRIVE_TASK_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/time.hpp"
+#include "store/redis/facts/url.hpp"
+#include "store/redis/wire/command.hpp"
+
+namespace limitree::redis {
+
+// Whom a command is for.
+struct Target {
+  static constexpr std::int32_t kNoSlot = -1;
+
+  std::int32_t slot = kNoSlot;       // of its keys; matters to a cluster only
+  std::optional<Endpoint> endpoint;  // this one, whoever serves the slot
+  bool sentinel = false;             // `endpoint` is a sentinel
+  bool asking = false;               // preceded by ASKING
+};
+
+class Task {
+ public:
+  struct Step {
+    enum class Kind : std::uint8_t { kSend, kPause, kDone };
+    Kind kind = Kind::kDone;
+    Duration pause{};  // kPause
+  };
+
+  virtual ~Task() = default;
+
+  virtual Step start() = 0;
+
+  // Whether the command can have such a reply.  Called once, before answered(),
+  // for what is no error; if not, the outcome says kNoDecision.
+  virtual bool accepts(const redisReply& /*reply*/) { return true; }
+
+  virtual Step answered(Outcome outcome) = 0;
+  virtual Step resumed() = 0;
+
+  // What kSend sends, and to whom; until the next call of a function above.
+  virtual std::string_view bytes() const = 0;
+  virtual const Target& target() const = 0;
+  virtual Joinable joinable() const { return {}; }  // of bytes(); see Command
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_DRIVE_TASK_HPP

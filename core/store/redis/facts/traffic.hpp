@@ -1,0 +1,34 @@
+// What has passed between a store and its servers, counted.
+
+#ifndef LIMITREE_STORE_REDIS_FACTS_TRAFFIC_HPP
+#define LIMITREE_STORE_REDIS_FACTS_TRAFFIC_HPP
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "store/redis/facts/trouble.hpp"
+
+namespace limitree::redis {
+
+struct Traffic {
+  // Round trips by time taken: bucket i holds those of less than
+  // 2^i x 16 microseconds, the last one all others.
+  static constexpr std::size_t kBuckets = 16;
+
+  std::array<std::atomic<std::int64_t>, kBuckets> round_trips{};
+  std::atomic<std::int64_t> round_trip_ns{0};  // their sum
+  std::atomic<std::int64_t> connects{0};       // connections that got ready
+  std::array<std::atomic<std::int64_t>, kTroubleCount> troubles{};
+
+  void count_round_trip(Duration time);
+  void count(Trouble trouble) {
+    troubles[static_cast<std::size_t>(trouble)].fetch_add(
+        1, std::memory_order_relaxed);
+  }
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_FACTS_TRAFFIC_HPP

@@ -1,0 +1,78 @@
+// What can go wrong between us and a Redis server, each with its name and the
+// reaction it calls for.  The texts are those of Redis 7.0; see docs/redis.md.
+
+#ifndef LIMITREE_STORE_REDIS_FACTS_TROUBLE_HPP
+#define LIMITREE_STORE_REDIS_FACTS_TROUBLE_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.hpp"
+
+namespace limitree::redis {
+
+enum class Trouble : std::uint8_t {
+  kNone,
+  // The connection.
+  kResolve,   // the host's name has no address
+  kRefused,   // no connection could be made
+  kTls,       // the handshake failed, or the certificate was refused
+  kLost,      // closed by the other side, or broken
+  kTimeout,   // no answer before the deadline
+  kLate,      // the caller's own delay: the deadline passed before it was sent
+  kProtocol,  // bytes that are no reply, or a reply to nothing
+  kNoDecision,  // a reply, but none that the script gives
+  kBackoff,     // not tried: the last attempts failed a moment ago
+  kCancelled,
+  // Error replies, by their first word.
+  kNoScript,
+  kReadOnly,
+  kLoading,
+  kBusy,
+  kOom,
+  kNoAuth,     // NOAUTH, and DENIED: protected mode, no password set
+  kWrongPass,  // WRONGPASS, "ERR AUTH ...", "ERR invalid password"
+  kNoPerm,     // NOPERM, and a script's user who may not run a command
+  kWrongType,
+  kMasterDown,
+  kNoReplicas,
+  kMoved,
+  kAsk,
+  kTryAgain,
+  kCrossSlot,
+  kClusterDown,
+  kMaxClients,
+  kMisconf,  // MISCONF: it refuses writes because it cannot save them
+  kScript,   // the script did not compile or run
+  kOther,    // an error reply that is not known here
+};
+inline constexpr std::size_t kTroubleCount =
+    static_cast<std::size_t>(Trouble::kOther) + 1;
+
+// "readonly" for kReadOnly: what Error::reason and the statistics say.
+const char* trouble_name(Trouble trouble);
+
+// Which one an error reply tells, e.g. "READONLY You can't write ...".
+Trouble trouble_of(std::string_view error_reply);
+
+// Whether the command had certainly no effect, so that it may be sent again.
+bool is_harmless(Trouble trouble);
+
+// Whether it is the server, not this request, that is in trouble: counts for
+// the circuit breaker.
+bool is_outage(Trouble trouble);
+
+// Whether the deadline has passed, so that nothing more may be sent.
+bool is_out_of_time(Trouble trouble);
+
+// As a Status: kStoreTimeout, kStoreProtocol, kCancelled, or else
+// kStoreUnavailable, with trouble_name() as its reason and the message
+// "<where>: <detail>".  The words may be the server's: what is no printable
+// ASCII is written \xNN, and what is longer than 4 KiB is cut.
+Status to_status(Trouble trouble, std::string_view where,
+                 std::string_view detail);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_FACTS_TROUBLE_HPP

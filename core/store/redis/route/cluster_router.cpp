@@ -1,0 +1,315 @@
+#include "store/redis/route/cluster_router.hpp"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "store/entropy.hpp"
+#include "store/redis/route/redirect.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+using Weight = DiscoveryFailure::Weight;
+
+Monotonic now_of_clock() { return std::chrono::steady_clock::now(); }
+
+std::string slots_command() {
+  std::string bytes;
+  append_command({"CLUSTER", "SLOTS"}, &bytes);
+  return bytes;
+}
+
+// Many processes with one configuration should not all ask the same one.
+void shuffle(std::vector<Endpoint>* endpoints) {
+  thread_local std::minstd_rand random{
+      static_cast<std::uint32_t>(random_word())};
+  std::shuffle(endpoints->begin(), endpoints->end(), random);
+}
+
+// Whether one caller may go on, of those who come until `between` has passed.
+bool take_turn(std::atomic<Monotonic>* next, Duration between) {
+  const Monotonic now = now_of_clock();
+  Monotonic due = next->load(std::memory_order_relaxed);
+  return now >= due && next->compare_exchange_strong(due, now + between,
+                                                     std::memory_order_relaxed);
+}
+
+}  // namespace
+
+// Asks the nodes in turn until one has a map.
+class ClusterRouter::Discovery final : public Task {
+ public:
+  explicit Discovery(ClusterRouter* router)
+      : router_(*router), nodes_(router->to_ask()) {}
+
+  Step start() override { return ask_next(); }
+
+  Step answered(Outcome outcome) override {
+    const Endpoint& asked = *target_.endpoint;
+    if (outcome.trouble == Trouble::kNone) {
+      DiscoveryFailure failure = router_.take_map(*outcome.reply, asked);
+      if (failure.weight == Weight::kNone) return {};
+      failure_.improve(std::move(failure));
+      return ask_next();
+    }
+    const bool silent = outcome.fate != Outcome::Fate::kAnswered;
+    failure_.improve({silent ? Weight::kSilence : Weight::kAnswer,
+                      outcome.trouble, asked.text(), outcome.detail});
+    router_.kept_silent(asked);
+    const bool cancelled = outcome.trouble == Trouble::kCancelled;
+    in_time_ &= !cancelled && !is_out_of_time(outcome.trouble);
+    return cancelled ? give_up() : ask_next();
+  }
+
+  Step resumed() override { return {}; }  // it never pauses
+  std::string_view bytes() const override { return router_.ask_slots_; }
+  const Target& target() const override { return target_; }
+
+ private:
+  Step ask_next() {
+    if (next_ == nodes_.size()) return give_up();
+    target_.endpoint = nodes_[next_++];
+    return {Step::Kind::kSend};
+  }
+
+  Step give_up() {
+    if (failure_.weight == Weight::kSilence) {
+      failure_.detail += " (none of " + std::to_string(nodes_.size()) +
+                         (nodes_.size() == 1 ? " node" : " nodes") +
+                         " answers)";
+    }
+    router_.found_none(std::move(failure_), in_time_);
+    return {};
+  }
+
+  ClusterRouter& router_;
+  const std::vector<Endpoint> nodes_;
+  std::size_t next_ = 0;
+  Target target_;
+  DiscoveryFailure failure_;
+  bool in_time_ = true;  // whoever was asked had all the time it needed
+};
+
+ClusterRouter::ClusterRouter(const Settings& settings, Traffic* traffic)
+    : settings_(settings),
+      ask_slots_(slots_command()),
+      nodes_(settings, settings.login, traffic),
+      slots_(new std::atomic<Node*>[kSlots]()),
+      known_(settings.url.endpoints) {
+  shuffle(&known_);
+}
+
+Node* ClusterRouter::route(const Target& target) {
+  Node* const owner = target.slot == Target::kNoSlot
+                          ? any_.load(std::memory_order_acquire)
+                          : slots_[static_cast<std::size_t>(target.slot)].load(
+                                std::memory_order_acquire);
+  if (!target.endpoint) return owner;
+  if (!target.endpoint->host.empty()) return nodes_.at(*target.endpoint);
+  // ASK without a host: that of the owner, who said so.
+  if (owner == nullptr) return nullptr;
+  Endpoint endpoint = *target.endpoint;
+  endpoint.host = owner->endpoint().host;
+  return nodes_.at(endpoint);
+}
+
+std::unique_ptr<Task> ClusterRouter::discovery() {
+  if (now_of_clock() < hold_until_.load(std::memory_order_relaxed)) {
+    return nullptr;
+  }
+  map_asked_.store(now_of_clock(), std::memory_order_relaxed);
+  return std::make_unique<Discovery>(this);
+}
+
+Status ClusterRouter::discovery_failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_.status();
+}
+
+std::vector<Endpoint> ClusterRouter::to_ask() {
+  const std::lock_guard lock(mutex_);
+  return known_;
+}
+
+void ClusterRouter::kept_silent(const Endpoint& endpoint) {
+  const std::lock_guard lock(mutex_);
+  const auto it = std::find(known_.begin(), known_.end(), endpoint);
+  if (it != known_.end()) std::rotate(it, it + 1, known_.end());
+}
+
+DiscoveryFailure ClusterRouter::take_map(const redisReply& reply,
+                                         const Endpoint& asked) {
+  const auto map = read_slots(reply, asked);
+  if (!map) {
+    return {Weight::kAnswer, Trouble::kProtocol, asked.text(),
+            "this is no answer to CLUSTER SLOTS"};
+  }
+  if (map->empty()) {
+    return {Weight::kAnswer, Trouble::kClusterDown, asked.text(),
+            "this node knows of no slot that is served"};
+  }
+  const std::lock_guard lock(mutex_);
+  const std::int32_t missing = assign(*map);
+  remember(*map, asked);
+  wanted_.store(Wanted::kNo, std::memory_order_relaxed);
+  if (missing == 0) return {};
+  // Who needs one of those need not ask again at once.
+  failure_ = {Weight::kServer, Trouble::kClusterDown, asked.text(),
+              nodes_.full() ? "too many nodes have been named"
+                            : std::to_string(missing) + " slots have no node"};
+  hold_until_.store(now_of_clock() + kHoldOff, std::memory_order_relaxed);
+  return {};
+}
+
+// Returns how many slots have no node.
+std::int32_t ClusterRouter::assign(const std::vector<SlotRange>& map) {
+  std::vector<Node*> owners(kSlots);
+  for (const SlotRange& range : map) {
+    Node* const node = nodes_.at(range.nodes.front());
+    std::fill(owners.begin() + range.first, owners.begin() + range.last + 1,
+              node);
+    if (node != nullptr) any_.store(node, std::memory_order_release);
+  }
+  std::int32_t missing = 0;
+  for (std::size_t slot = 0; slot < owners.size(); ++slot) {
+    slots_[slot].store(owners[slot], std::memory_order_release);
+    if (owners[slot] == nullptr) ++missing;
+  }
+  return missing;
+}
+
+// The next to be asked is the one that has just answered, then the others of
+// the map, and those of the URL if all of these are gone.
+void ClusterRouter::remember(const std::vector<SlotRange>& map,
+                             const Endpoint& asked) {
+  std::vector<Endpoint> known;
+  const auto add = [&known](const Endpoint& endpoint) {
+    if (known.size() < static_cast<std::size_t>(NodeSet::kMaxNodes) &&
+        std::find(known.begin(), known.end(), endpoint) == known.end()) {
+      known.push_back(endpoint);
+    }
+  };
+  for (const SlotRange& range : map) {
+    for (const Endpoint& node : range.nodes) add(node);
+  }
+  shuffle(&known);
+  const auto it = std::find(known.begin(), known.end(), asked);
+  if (it != known.end()) std::rotate(known.begin(), it, it + 1);
+  std::vector<Endpoint> given = settings_.url.endpoints;
+  shuffle(&given);
+  for (const Endpoint& endpoint : given) add(endpoint);
+  known_ = std::move(known);
+}
+
+void ClusterRouter::found_none(DiscoveryFailure failure, bool in_time) {
+  // A caller who had too little time says nothing about the next one.
+  if (in_time) {
+    hold_until_.store(now_of_clock() + kHoldOff, std::memory_order_relaxed);
+  }
+  const std::lock_guard lock(mutex_);
+  failure_ = std::move(failure);
+}
+
+bool ClusterRouter::learn(Node* node, const Target& target,
+                          const Outcome& outcome) {
+  switch (outcome.trouble) {
+    case Trouble::kMoved:
+      return moved(node, outcome);
+    case Trouble::kAsk:
+    case Trouble::kTryAgain:
+      return true;
+    case Trouble::kClusterDown:
+    case Trouble::kLoading:
+    case Trouble::kNoReplicas:
+      // Others may know of a place for its slots.
+      wanted_.store(Wanted::kOfAnother, std::memory_order_relaxed);
+      return true;
+    case Trouble::kReadOnly:
+    case Trouble::kMasterDown:
+    case Trouble::kResolve:
+    case Trouble::kRefused:
+    case Trouble::kTls:
+    case Trouble::kLost:
+    case Trouble::kTimeout:
+    case Trouble::kBackoff:
+      // Who names an endpoint would find the same one again.
+      if (target.endpoint) return false;
+      lost(node);
+      return outcome.fate != Outcome::Fate::kUnknown && route(target) != node;
+    default:
+      return false;
+  }
+}
+
+bool ClusterRouter::moved(Node* node, const Outcome& outcome) {
+  std::optional<Redirect> redirect = parse_redirect(*outcome.reply);
+  if (!redirect) return false;
+  if (redirect->endpoint.host.empty()) {
+    redirect->endpoint.host = node->endpoint().host;
+  }
+  Node* const owner = nodes_.at(redirect->endpoint);
+  if (owner == nullptr) return false;
+  const std::lock_guard lock(mutex_);
+  slots_[static_cast<std::size_t>(redirect->slot)].store(
+      owner, std::memory_order_release);
+  wanted_.store(Wanted::kOfAnswering, std::memory_order_relaxed);
+  return true;
+}
+
+void ClusterRouter::lost(Node* node) {
+  if (!take_turn(&next_loss_, kBetweenLosses)) return;
+  kept_silent(node->endpoint());
+  const std::lock_guard lock(mutex_);
+  for (std::int32_t slot = 0; slot < kSlots; ++slot) {
+    Node* owner = node;
+    slots_[static_cast<std::size_t>(slot)].compare_exchange_strong(
+        owner, nullptr, std::memory_order_acq_rel);
+  }
+  Node* any = node;
+  any_.compare_exchange_strong(any, nullptr, std::memory_order_acq_rel);
+}
+
+Router::Check ClusterRouter::check_due(Node* node, Monotonic now) {
+  const Wanted wanted = wanted_.load(std::memory_order_relaxed);
+  Monotonic asked = map_asked_.load(std::memory_order_relaxed);
+  const Duration between = wanted == Wanted::kNo ? kOldestMap : kBetweenMaps;
+  if (now - asked < between || !map_asked_.compare_exchange_strong(
+                                   asked, now, std::memory_order_relaxed)) {
+    return {};
+  }
+  if (wanted != Wanted::kOfAnother) return {node, ask_slots_};
+  kept_silent(node->endpoint());
+  const std::vector<Endpoint> others = to_ask();
+  return {nodes_.at(others.front()), ask_slots_};
+}
+
+void ClusterRouter::checked(Node* node, const Outcome& outcome) {
+  if (outcome.trouble == Trouble::kNone &&
+      take_map(*outcome.reply, node->endpoint()).weight == Weight::kNone) {
+    return;
+  }
+  kept_silent(node->endpoint());
+  wanted_.store(Wanted::kOfAnother, std::memory_order_relaxed);
+}
+
+void ClusterRouter::for_each(const std::function<void(Node*)>& visit) {
+  nodes_.for_each(visit);
+}
+
+void ClusterRouter::before_fork() {
+  mutex_.lock();
+  nodes_.before_fork();
+}
+
+void ClusterRouter::after_fork() {
+  nodes_.after_fork();
+  mutex_.unlock();
+}
+
+std::int32_t ClusterRouter::slot_of(std::string_view key) const {
+  return redis::slot_of(key);
+}
+
+}  // namespace limitree::redis

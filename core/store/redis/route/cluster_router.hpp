@@ -1,0 +1,90 @@
+// The primaries of a Redis Cluster, by slot.
+//
+// The map is asked for with CLUSTER SLOTS from one node after the other, those
+// of the URL last.  MOVED corrects one slot at once and lets the whole map be
+// asked for soon, without anybody waiting.  When a node is lost the next call
+// for its slots asks, for a replica may have taken its place.
+//
+// Replicas are asked for the map, but for nothing else.
+
+#ifndef LIMITREE_STORE_REDIS_ROUTE_CLUSTER_ROUTER_HPP
+#define LIMITREE_STORE_REDIS_ROUTE_CLUSTER_ROUTER_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/route/discovery_failure.hpp"
+#include "store/redis/route/node_set.hpp"
+#include "store/redis/route/router.hpp"
+#include "store/redis/route/slot.hpp"
+#include "store/redis/route/topology_reply.hpp"
+
+namespace limitree::redis {
+
+class ClusterRouter final : public Router {
+ public:
+  // Between two maps that nobody waits for.
+  static constexpr Duration kBetweenMaps = std::chrono::seconds(1);
+  // A map gets that old without any reason to ask for a new one.
+  static constexpr Duration kOldestMap = std::chrono::seconds(60);
+  // Between two losses of nodes that make calls ask for the map.
+  static constexpr Duration kBetweenLosses = std::chrono::milliseconds(200);
+  // After nobody could tell, or not all.
+  static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
+
+  ClusterRouter(const Settings& settings, Traffic* traffic);
+
+  Node* route(const Target& target) override;
+  std::unique_ptr<Task> discovery() override;
+  Status discovery_failure() override;
+  Check check_due(Node* node, Monotonic now) override;
+  void checked(Node* node, const Outcome& outcome) override;
+  bool learn(Node* node, const Target& target, const Outcome& outcome) override;
+  void for_each(const std::function<void(Node*)>& visit) override;
+  void before_fork() override;
+  void after_fork() override;
+  std::int32_t slot_of(std::string_view key) const override;
+
+ private:
+  class Discovery;
+
+  // Who is asked for the map that nobody waits for.
+  enum class Wanted : std::uint8_t { kNo, kOfAnswering, kOfAnother };
+
+  // What a discovery tells.
+  std::vector<Endpoint> to_ask();
+  void kept_silent(const Endpoint& endpoint);
+  DiscoveryFailure take_map(const redisReply& reply, const Endpoint& asked);
+  void found_none(DiscoveryFailure failure, bool in_time);
+
+  bool moved(Node* node, const Outcome& outcome);
+  void lost(Node* node);
+
+  // With the mutex held.
+  std::int32_t assign(const std::vector<SlotRange>& map);
+  void remember(const std::vector<SlotRange>& map, const Endpoint& asked);
+
+  const Settings& settings_;
+  const std::string ask_slots_;  // the command
+  NodeSet nodes_;
+  const std::unique_ptr<std::atomic<Node*>[]> slots_;  // null: not known
+  std::atomic<Node*> any_{nullptr};                    // for what has no key
+  std::atomic<Wanted> wanted_{Wanted::kNo};
+  std::atomic<Monotonic> map_asked_{Monotonic{}};
+  std::atomic<Monotonic> next_loss_{Monotonic{}};
+  std::atomic<Monotonic> hold_until_{Monotonic{}};
+
+  std::mutex mutex_;             // guards what follows, and changes of slots_
+  std::vector<Endpoint> known_;  // in the order of asking
+  DiscoveryFailure failure_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_ROUTE_CLUSTER_ROUTER_HPP

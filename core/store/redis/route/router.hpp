@@ -1,0 +1,75 @@
+// Which server a command goes to.
+//
+// One implementation for each topology.  May be used from several threads at
+// once.  It does no I/O itself: where it does not know, it hands out a task
+// that asks, and the caller's driver carries that out.
+
+#ifndef LIMITREE_STORE_REDIS_ROUTE_ROUTER_HPP
+#define LIMITREE_STORE_REDIS_ROUTE_ROUTER_HPP
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/drive/node.hpp"
+#include "store/redis/drive/task.hpp"
+
+namespace limitree::redis {
+
+class Router {
+ public:
+  virtual ~Router() = default;
+
+  // The node for `target`, or null if discovery() has to be carried out first.
+  // Nodes are made on demand and stay as long as the router.
+  virtual Node* route(const Target& target) = 0;
+
+  // A task that finds out where the servers are and tells the router; null if
+  // there is nothing to find out (a single server), or if nobody could tell a
+  // moment ago.  Several may be under way.  It ends when it has learnt enough
+  // or when nobody could tell: then discovery_failure() says why.
+  //
+  // Its targets name endpoints: route() has a node for each.  The router must
+  // outlive it.
+  virtual std::unique_ptr<Task> discovery() = 0;
+  virtual Status discovery_failure() = 0;
+
+  // A command to send now and then, without waiting for its answer, to see that
+  // the servers are still what we take them for.  To be called after each
+  // decision of `node`.  The command may be for another node, a sentinel: the
+  // connection to that one may be made, and read from, bit by bit as further
+  // checks are sent.
+  struct Check {
+    Node* node = nullptr;    // null: none is due
+    std::string_view bytes;  // as long as the router
+  };
+  virtual Check check_due(Node* node, Monotonic now) = 0;
+
+  // The answer to a check of `node`; one that gets none need not be told.
+  virtual void checked(Node* node, const Outcome& outcome) = 0;
+
+  // Tells what an outcome says about the topology: MOVED <slot> <endpoint>,
+  // READONLY, a lost connection.  Returns whether the command may find its
+  // place if it is routed again.
+  virtual bool learn(Node* node, const Target& target,
+                     const Outcome& outcome) = 0;
+
+  // Calls `visit` with every node there is: fork, statistics, closing.  Takes
+  // no lock, and none is added between before_fork() and after_fork().
+  virtual void for_each(const std::function<void(Node*)>& visit) = 0;
+
+  // Around fork(): the router's own lock.  Nodes are forked by the caller.
+  virtual void before_fork() = 0;
+  virtual void after_fork() = 0;
+
+  // Keys of one slot decide together.  Always 0 where there are no slots.
+  virtual std::int32_t slot_of(std::string_view key) const = 0;
+};
+
+std::unique_ptr<Router> make_router(const Settings& settings, Traffic* traffic);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_ROUTE_ROUTER_HPP

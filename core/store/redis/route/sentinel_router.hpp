@@ -1,0 +1,108 @@
+// The primary of a service that sentinels look after.
+//
+// They are asked one after the other, and the server that one names is asked
+// for its ROLE: it is used if it says that it is the primary.  When it refuses
+// to write, breaks off or keeps silent, the next call asks again.
+//
+// A primary that was cut off from the others shows none of that: it goes on,
+// and says that it is the primary.  So about once a second, without anybody
+// waiting, it is asked for its ROLE and a sentinel for its word, each sentinel
+// in turn.  When most of those that were heard name another server, the next
+// call asks again.
+
+#ifndef LIMITREE_STORE_REDIS_ROUTE_SENTINEL_ROUTER_HPP
+#define LIMITREE_STORE_REDIS_ROUTE_SENTINEL_ROUTER_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/route/discovery_failure.hpp"
+#include "store/redis/route/node_set.hpp"
+#include "store/redis/route/router.hpp"
+
+namespace limitree::redis {
+
+class SentinelRouter final : public Router {
+ public:
+  // Those of the URL, and others that they tell of.
+  static constexpr std::size_t kMaxSentinels = 16;
+
+  // Between two checks, of which every other is for a sentinel.
+  static constexpr Duration kBetweenChecks = std::chrono::milliseconds(500);
+
+  // After a sentinel was asked: nobody waits for its answer, so that it may
+  // come to be read only when something is to be sent there again.
+  static constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+
+  // After nobody could tell.
+  static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
+
+  SentinelRouter(const Settings& settings, Traffic* traffic);
+
+  Node* route(const Target& target) override;
+  std::unique_ptr<Task> discovery() override;
+  Status discovery_failure() override;
+  Check check_due(Node* node, Monotonic now) override;
+  void checked(Node* node, const Outcome& outcome) override;
+  bool learn(Node* node, const Target& target, const Outcome& outcome) override;
+  void for_each(const std::function<void(Node*)>& visit) override;
+  void before_fork() override;
+  void after_fork() override;
+  std::int32_t slot_of(std::string_view) const override { return 0; }
+
+ private:
+  class Discovery;
+
+  struct Sentinel {
+    Endpoint endpoint;
+    std::optional<Endpoint> word = {};  // the primary, as it said last
+    std::uint32_t turn = 0;             // of the last check that went to it
+  };
+
+  // What a discovery tells.
+  std::vector<Endpoint> to_ask();
+  void kept_silent(const Endpoint& sentinel);
+  bool found(const Endpoint& sentinel, const Endpoint& primary);
+  void found_none(DiscoveryFailure failure, bool in_time);
+
+  void forget(Node* node);
+  void heard(Node* node, const Outcome& outcome);
+
+  // With the mutex held.
+  Check next_check(Node* primary, Monotonic now);
+  void hear_word(Sentinel* sentinel, Endpoint word);
+  void hear_others(const Endpoint& sentinel,
+                   const std::vector<Endpoint>& others);
+  Sentinel* known(const Endpoint& sentinel);
+  void move_to_front(const Endpoint& sentinel);
+  void move_to_back(const Endpoint& sentinel);
+
+  const Settings& settings_;
+  const std::string ask_primary_;  // the commands
+  const std::string ask_sentinels_;
+  const std::string ask_role_;
+  NodeSet servers_;
+  NodeSet sentinel_nodes_;
+  std::atomic<Node*> primary_{nullptr};
+  std::atomic<Monotonic> next_check_{Monotonic{}};
+  std::atomic<Monotonic> hold_until_{Monotonic{}};
+
+  std::mutex mutex_;                 // guards what follows
+  std::vector<Sentinel> sentinels_;  // in the order of asking
+  DiscoveryFailure failure_;
+  Check asked_;  // of a sentinel, and not yet answered
+  Monotonic asked_until_;
+  bool role_is_next_ = false;  // to be checked
+  std::uint32_t turns_ = 0;    // of sentinels in checks
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_ROUTE_SENTINEL_ROUTER_HPP

@@ -1,0 +1,46 @@
+// What sentinels and nodes say of where servers are.
+//
+// Such replies decide whom we connect to, so nothing in them is taken on trust:
+// a reply that does not have the expected shape throughout is none.
+
+#ifndef LIMITREE_STORE_REDIS_ROUTE_TOPOLOGY_REPLY_HPP
+#define LIMITREE_STORE_REDIS_ROUTE_TOPOLOGY_REPLY_HPP
+
+#include <hiredis/hiredis.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "store/redis/facts/url.hpp"
+
+namespace limitree::redis {
+
+// Whether `host` can be a name or an address, IPv6 without brackets.
+bool is_host(std::string_view host);
+
+// SENTINEL get-master-addr-by-name.
+std::optional<Endpoint> read_primary(const redisReply& reply);
+
+// SENTINEL SENTINELS: the other sentinels, without those that are down.
+std::optional<std::vector<Endpoint>> read_sentinels(const redisReply& reply);
+
+// ROLE: whether it is a primary.
+bool is_primary(const redisReply& reply);
+bool is_replica(const redisReply& reply);
+
+// CLUSTER SLOTS.
+struct SlotRange {
+  std::int32_t first = 0;
+  std::int32_t last = 0;        // included
+  std::vector<Endpoint> nodes;  // the primary, then its replicas
+};
+// `asked` is the node that the reply came from: its host stands for one that
+// is not told.  Replicas without an address are left out.
+std::optional<std::vector<SlotRange>> read_slots(const redisReply& reply,
+                                                 const Endpoint& asked);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_ROUTE_TOPOLOGY_REPLY_HPP

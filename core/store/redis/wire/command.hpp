@@ -1,0 +1,80 @@
+// A command on its way to a server, and what became of it.
+
+#ifndef LIMITREE_STORE_REDIS_WIRE_COMMAND_HPP
+#define LIMITREE_STORE_REDIS_WIRE_COMMAND_HPP
+
+#include <hiredis/hiredis.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "store/redis/facts/trouble.hpp"
+
+namespace limitree::redis {
+
+struct FreeReply {
+  void operator()(redisReply* reply) const { freeReplyObject(reply); }
+};
+using Reply = std::unique_ptr<redisReply, FreeReply>;
+
+// What became of a command.  Only what was not sent for certain, or answered
+// with a harmless error, may be sent again.
+struct Outcome {
+  enum class Fate : std::uint8_t {
+    kAnswered,  // `reply` is set; it may be an error reply
+    kNotSent,   // the server has not seen it, and `trouble` tells why
+    kUnknown,   // sent, but no answer came: it may have been carried out
+  };
+  Fate fate = Fate::kNotSent;
+  Trouble trouble = Trouble::kNone;  // of an error reply, or of the connection
+  std::string detail;                // for people: "connection refused"
+  Reply reply;
+
+  static Outcome answered(Reply reply);  // sets trouble of an error reply
+  static Outcome lost(Fate fate, Trouble trouble, std::string detail);
+};
+
+struct Script;
+
+// What a call needs to be made together with others of the same script.
+struct Joinable {
+  const Script* script = nullptr;  // for several; null: it cannot be
+  std::string_view keys;           // the words of its keys
+  std::size_t key_count = 0;
+};
+
+// One command in the queue of a Connection.
+class Command {
+ public:
+  virtual ~Command() = default;
+
+  // The command in RESP; borrowed, unchanged until complete() is called.
+  virtual std::string_view bytes() const = 0;
+
+  // The same for a call of several; as long as bytes().
+  virtual Joinable joinable() const { return {}; }
+
+  // Called exactly once, from within a member function of the Connection it
+  // was pushed to, which it must not call back.  Must not throw.
+  virtual void complete(Outcome outcome) noexcept = 0;
+};
+
+// Appends a command of these words in RESP.
+void append_command(std::initializer_list<std::string_view> words,
+                    std::string* out);
+
+// Pieces of the same, for commands whose words are made one by one.
+void append_array(std::size_t words, std::string* out);  // *3\r\n
+void append_word(std::string_view word, std::string* out);
+void append_word(std::int64_t number, std::string* out);
+
+// Makes a word of all that stands in *out from `start` on.
+void end_word(std::size_t start, std::string* out);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_WIRE_COMMAND_HPP

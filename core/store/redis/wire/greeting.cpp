@@ -1,0 +1,58 @@
+#include "store/redis/wire/greeting.hpp"
+
+#include <string_view>
+
+#include "store/redis/wire/command.hpp"
+
+namespace limitree::redis {
+
+Greeting::Greeting(const Login& login, std::string* out) {
+  if (!login.password.empty()) {
+    add(Step::kAuth);
+    if (login.user.empty()) {
+      append_command({"AUTH", login.password}, out);
+    } else {
+      append_command({"AUTH", login.user, login.password}, out);
+    }
+  }
+  if (login.db != 0) {
+    add(Step::kSelect);
+    append_command({"SELECT", std::to_string(login.db)}, out);
+  }
+  if (!login.client_name.empty()) {
+    add(Step::kSetName);
+    append_command({"CLIENT", "SETNAME", login.client_name}, out);
+  }
+}
+
+Trouble Greeting::answer(const redisReply& reply, std::string* detail) {
+  const Step step = steps_[next_++];
+  if (reply.type == REDIS_REPLY_STATUS) return Trouble::kNone;
+  if (reply.type != REDIS_REPLY_ERROR) {
+    *detail = "an answer to the login that is none";
+    return Trouble::kProtocol;
+  }
+  const std::string_view text(reply.str, reply.len);
+  const Trouble trouble = trouble_of(text);
+  switch (step) {
+    case Step::kAuth:
+      *detail = "AUTH was refused";
+      // A server that does not know AUTH repeats what it was told.
+      if (trouble == Trouble::kOther) return Trouble::kWrongPass;
+      break;
+    case Step::kSelect:
+      *detail = "SELECT was refused";
+      break;
+    case Step::kSetName:
+      // The name is for operators only; there are servers that know no names,
+      // and users who must not give them.
+      if (!is_outage(trouble)) return Trouble::kNone;
+      *detail = "the connection was refused";
+      break;
+  }
+  *detail += ": ";
+  *detail += text;
+  return trouble;
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,44 @@
+// How a connection introduces itself: AUTH, SELECT and CLIENT SETNAME, sent
+// together before the first command of a caller.
+
+#ifndef LIMITREE_STORE_REDIS_WIRE_GREETING_HPP
+#define LIMITREE_STORE_REDIS_WIRE_GREETING_HPP
+
+#include <hiredis/hiredis.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "store/redis/facts/settings.hpp"
+#include "store/redis/facts/trouble.hpp"
+
+namespace limitree::redis {
+
+class Greeting {
+ public:
+  // Appends the commands to *out.
+  Greeting(const Login& login, std::string* out);
+
+  bool answered() const { return next_ == count_; }
+
+  // Takes the reply to the next of them.  Returns why the server must not be
+  // used, kNone if nothing speaks against it as yet.  *detail, for people,
+  // never has a password in it.
+  // REQUIRES: !answered().
+  Trouble answer(const redisReply& reply, std::string* detail);
+
+ private:
+  enum class Step : std::uint8_t { kAuth, kSelect, kSetName };
+
+  void add(Step step) { steps_[count_++] = step; }
+
+  std::array<Step, 3> steps_{};
+  std::size_t count_ = 0;
+  std::size_t next_ = 0;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_WIRE_GREETING_HPP

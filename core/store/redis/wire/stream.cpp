@@ -1,0 +1,100 @@
+#include "store/redis/wire/stream.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "store/redis/wire/socket.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+// Plain text that is encrypted at once.
+constexpr std::size_t kEncryptSize = std::size_t{64} << 10U;
+
+}  // namespace
+
+Stream::Stream(int socket, const TlsContext* tls, const std::string& host)
+    : socket_(socket) {
+  if (tls == nullptr) return;
+  tls_.emplace(*tls, host);
+  tls_->handshake();
+  check_tls();
+}
+
+Stream::~Stream() { close(socket_); }
+
+bool Stream::send(Outbox* box) {
+  while (!failed()) {
+    if (!wire_.empty() && !send_from(&wire_)) return false;
+    if (box->empty()) return true;
+    if (!tls_) return send_from(box);
+    const std::string_view text = box->view().substr(0, kEncryptSize);
+    tls_->write(text);
+    box->remove_front(text.size());
+    check_tls();
+  }
+  return false;
+}
+
+bool Stream::send_from(Outbox* box) {
+  const ssize_t sent = send_some(socket_, box->view());
+  if (sent >= 0) {
+    box->remove_front(static_cast<std::size_t>(sent));
+    return box->empty();
+  }
+  if (errno != EAGAIN) fail(Trouble::kLost, error_text(errno));
+  return false;
+}
+
+std::size_t Stream::receive(char* bytes, std::size_t size) {
+  if (!tls_) return receive_from_socket(bytes, size);
+  if (established()) {
+    const std::size_t left = tls_->read(bytes, size);
+    if (left > 0) return left;
+  }
+  const std::size_t received = receive_from_socket(bytes, size);
+  if (received == 0) return 0;
+  tls_->feed(std::string_view(bytes, received));
+  tls_->handshake();
+  // They have been fed: their place is free for what they say.
+  const std::size_t read = established() ? tls_->read(bytes, size) : 0;
+  check_tls();
+  return read;
+}
+
+std::size_t Stream::receive_from_socket(char* bytes, std::size_t size) {
+  const ssize_t received = receive_some(socket_, bytes, size);
+  if (received > 0) return static_cast<std::size_t>(received);
+  const char* const where = established() ? "" : " in the TLS handshake";
+  if (received == 0) {
+    fail(Trouble::kLost, std::string("closed by the server") + where);
+  } else if (errno != EAGAIN) {
+    fail(Trouble::kLost, error_text(errno) + where);
+  }
+  return 0;
+}
+
+// Takes what TLS has to send, and sees whether it can go on.
+void Stream::check_tls() {
+  tls_->take(wire_.tail());
+  if (tls_->ended()) fail(Trouble::kLost, "closed by the server");
+  if (!tls_->failed()) return;
+  // The server is told why, if that can be done at once.
+  if (!wire_.empty()) (void)send_some(socket_, wire_.view());
+  std::string text = "TLS: " + tls_->failure();
+  if (tls_->failure() == "wrong version number") {
+    text += " (does the server speak TLS?)";
+  }
+  fail(Trouble::kTls, std::move(text));
+}
+
+void Stream::fail(Trouble trouble, std::string failure) {
+  trouble_ = trouble;
+  failure_ = std::move(failure);
+}
+
+}  // namespace limitree::redis

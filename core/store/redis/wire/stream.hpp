@@ -1,0 +1,65 @@
+// Bytes to and from a server over a connected socket, in the clear or by TLS.
+
+#ifndef LIMITREE_STORE_REDIS_WIRE_STREAM_HPP
+#define LIMITREE_STORE_REDIS_WIRE_STREAM_HPP
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "store/redis/facts/trouble.hpp"
+#include "store/redis/wire/outbox.hpp"
+#include "store/redis/wire/tls.hpp"
+
+namespace limitree::redis {
+
+class Stream {
+ public:
+  // Takes `socket`.  `tls` is null for a stream in the clear; `host` is whom
+  // its certificate has to name.
+  Stream(int socket, const TlsContext* tls, const std::string& host);
+
+  // Closes the socket without a word, so it may be done in the child of a
+  // fork() too.
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  int fd() const { return socket_; }
+
+  // Whether bytes may be sent; before that, receive() carries on the handshake.
+  bool established() const { return !tls_ || tls_->established(); }
+
+  // Bytes of the handshake, or encrypted, that the socket did not take yet.
+  std::size_t pending() const { return wire_.size(); }
+
+  // Sends these first, and then what is in *box; whether all of it has gone.
+  // What has been encrypted counts as sent, for it cannot be taken back.
+  // REQUIRES: established(), or *box is empty.
+  bool send(Outbox* box);
+
+  // Reads up to `size` bytes; as many if there may be more to be read at once.
+  // May be called after send() failed: what the server said is still there.
+  std::size_t receive(char* bytes, std::size_t size);
+
+  // Whether the stream has ended, be it in good order.
+  bool failed() const { return trouble_ != Trouble::kNone; }
+  Trouble trouble() const { return trouble_; }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  bool send_from(Outbox* box);
+  std::size_t receive_from_socket(char* bytes, std::size_t size);
+  void check_tls();
+  void fail(Trouble trouble, std::string failure);
+
+  const int socket_;
+  std::optional<TlsSession> tls_;
+  Outbox wire_;  // with TLS: what it has to send
+  Trouble trouble_ = Trouble::kNone;
+  std::string failure_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_WIRE_STREAM_HPP

@@ -1,0 +1,205 @@
+#include "store/memory/bucket_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <unordered_map>
+#include <vector>
+
+namespace limitree {
+namespace {
+
+constexpr Instant at(std::int64_t ns) { return Instant(Duration(ns)); }
+
+// Tags whose low bits are free, all at home in the first line.
+constexpr std::uint64_t tag_of(std::uint64_t n) { return n << 12; }
+
+Limit limit_of(Duration emission_interval, std::int64_t capacity) {
+  Limit limit;
+  limit.rate = {emission_interval, capacity};
+  return limit;
+}
+
+// A bucket of a limit that all have in common.
+Bucket made(std::uint64_t tag, std::int64_t tat) {
+  return Bucket::made(tag, limit_of(Duration(10), 20), at(tat));
+}
+
+TEST(BucketTable, TakesNoMemoryBeforeTheFirstBucket) {
+  BucketTable table(1'000'000);
+  EXPECT_EQ(table.bytes(), 0);
+  EXPECT_EQ(table.live(at(0)), 0);
+  EXPECT_EQ(table.find(tag_of(1)), nullptr);
+}
+
+// Beside a map, over random inserts, updates and passing time.
+TEST(BucketTable, AgreesWithAMap) {
+  BucketTable table(100'000);
+  std::unordered_map<std::uint64_t, Instant> map;
+  std::mt19937_64 random(1);
+  std::int64_t now = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    now += static_cast<std::int64_t>(random() % 3);
+    const std::uint64_t tag = (random() % 20'000 + 1) * 0x9e3779b97f4a7000;
+    const Instant tat =
+        at(now + 1 + static_cast<std::int64_t>(random() % 9999));
+    Bucket* const bucket = table.find(tag);
+    const auto known = map.find(tag);
+    const bool alive = known != map.end() && known->second > at(now);
+    if (bucket != nullptr && bucket->tat > at(now)) {
+      ASSERT_TRUE(alive);
+      ASSERT_EQ(bucket->tat, known->second);
+    } else {
+      ASSERT_FALSE(alive);
+    }
+    if (bucket != nullptr) {
+      bucket->tat = tat;
+    } else {
+      table.insert(Bucket::made(tag, limit_of(Duration(10), 20), tat), at(now),
+                   {});
+    }
+    map[tag] = tat;
+  }
+  EXPECT_EQ(table.evictions(), 0);
+}
+
+TEST(BucketTable, EvictsTheLeastDebtWhenFull) {
+  BucketTable table(1);  // four slots
+  for (std::uint64_t tag = 1; tag <= 4; ++tag) {
+    table.insert(made(tag_of(tag), 10 * static_cast<std::int64_t>(tag)), at(0),
+                 {});
+  }
+  table.insert(made(tag_of(5), 1), at(0), {});
+  EXPECT_EQ(table.evictions(), 1);
+  EXPECT_EQ(table.find(tag_of(1)), nullptr);
+  for (std::uint64_t tag = 2; tag <= 5; ++tag) {
+    EXPECT_NE(table.find(tag_of(tag)), nullptr) << tag;
+  }
+}
+
+// Seconds owed do not count: the one who has used all of a minute's five is not
+// forgotten for one who has used one of a day's three.
+TEST(BucketTable, EvictsTheSmallestShareWhateverTheLimits) {
+  using std::chrono::hours;
+  using std::chrono::minutes;
+  using std::chrono::seconds;
+  const auto insert = [](BucketTable* table, std::uint64_t n,
+                         const Limit& limit, Duration debt) {
+    table->insert(Bucket::made(tag_of(n), limit, Instant(debt)), at(0), {});
+  };
+  const Limit minute = limit_of(seconds(12), 5);
+  const Limit day = limit_of(hours(8), 3);
+  const Limit thousand = limit_of(Duration(1000), 1000);
+  BucketTable table(1);  // four slots
+  insert(&table, 1, minute, minutes(1));
+  insert(&table, 2, day, hours(8));
+  insert(&table, 3, thousand, Duration(1'000'000));
+  insert(&table, 4, day, hours(24));
+  insert(&table, 5, minute, seconds(36));
+  EXPECT_EQ(table.find(tag_of(2)), nullptr);
+  insert(&table, 6, thousand, Duration(900'000));
+  EXPECT_EQ(table.find(tag_of(5)), nullptr);
+  EXPECT_EQ(table.evictions(), 2);
+  EXPECT_EQ(table.forgotten_limited(), 0);
+  for (const std::uint64_t n : std::array<std::uint64_t, 4>{1, 3, 4, 6}) {
+    EXPECT_NE(table.find(tag_of(n)), nullptr) << n;
+  }
+  // All of these are at their limits.
+  insert(&table, 7, minute, minutes(1));
+  EXPECT_EQ(table.find(tag_of(6)), nullptr);
+  EXPECT_EQ(table.forgotten_limited(), 0);
+  insert(&table, 8, minute, minutes(1));
+  EXPECT_EQ(table.evictions(), 4);
+  EXPECT_EQ(table.forgotten_limited(), 1);
+}
+
+// At the last line the window goes on at the first.  A sweep meets what has
+// gone on there before those of the last lines, and gives them their places:
+// so the last of these find none, and the table cannot grow.
+TEST(BucketTable, KeepsTheLargerShareWhenASweepFindsNoPlace) {
+  constexpr std::uint32_t kLines = 16;
+  BucketTable table(kLines);
+  const auto home = [](std::uint64_t line, std::uint64_t n) {
+    return (line << 60) + tag_of(n);  // sixteenths of all tags
+  };
+  const Limit limit = limit_of(Duration(1000), 1000);
+  const auto insert = [&](std::uint64_t tag, std::int64_t tat, Instant now) {
+    table.insert(Bucket::made(tag, limit, at(tat)), now, {});
+  };
+  // Lines 8 to 15: all of a window, the larger shares first.
+  for (std::uint64_t n = 0; n < 32; ++n) {
+    insert(home(8, n), 900'000 - 20'000 * static_cast<std::int64_t>(n), at(0));
+  }
+  // Lines 0 to 3, for 15 has no place; one of them is over soon.
+  for (std::uint64_t n = 0; n < 16; ++n) {
+    insert(home(15, n), n == 15 ? 1 : 990'000, at(0));
+  }
+  ASSERT_EQ(table.live(at(0)), 48);
+  ASSERT_EQ(table.evictions(), 0);
+  insert(home(5, 0), 500'000, at(2));  // the forty-ninth of 64 slots
+  EXPECT_EQ(table.evictions(), 4);
+  EXPECT_EQ(table.live(at(2)), 44);
+  for (std::uint64_t n = 0; n < 32; ++n) {
+    EXPECT_EQ(table.find(home(8, n)) != nullptr, n < 28) << n;
+  }
+  for (std::uint64_t n = 0; n < 15; ++n) {
+    EXPECT_NE(table.find(home(15, n)), nullptr) << n;
+  }
+}
+
+TEST(BucketTable, EvictsNoneThatIsToBeKept) {
+  BucketTable table(1);
+  for (std::uint64_t tag = 1; tag <= 4; ++tag) {
+    table.insert(made(tag_of(tag), 10 * static_cast<std::int64_t>(tag)), at(0),
+                 {});
+  }
+  const std::uint64_t first[] = {tag_of(1)};
+  table.insert(made(tag_of(5), 50), at(0), first);
+  EXPECT_NE(table.find(tag_of(1)), nullptr);
+  EXPECT_EQ(table.find(tag_of(2)), nullptr);
+
+  const std::uint64_t present[] = {tag_of(1), tag_of(3), tag_of(4), tag_of(5)};
+  table.insert(made(tag_of(6), 60), at(0), present);
+  EXPECT_EQ(table.find(tag_of(6)), nullptr);
+  EXPECT_EQ(table.evictions(), 2);
+}
+
+TEST(BucketTable, ReusesAnExpiredSlotInPlace) {
+  BucketTable table(1);
+  for (std::uint64_t tag = 1; tag <= 4; ++tag) {
+    table.insert(made(tag_of(tag), 10 * static_cast<std::int64_t>(tag)), at(0),
+                 {});
+  }
+  table.insert(made(tag_of(5), 100), at(20), {});
+  EXPECT_EQ(table.evictions(), 0);
+  EXPECT_EQ(table.find(tag_of(1)), nullptr);
+  EXPECT_EQ(table.live(at(20)), 3);
+}
+
+TEST(BucketTable, GrowsAndForgetsNothing) {
+  BucketTable table(1 << 20);
+  std::mt19937_64 random(2);
+  std::vector<std::uint64_t> tags;
+  for (int i = 0; i < 8000; ++i) tags.push_back(random());
+  for (const std::uint64_t tag : tags) table.insert(made(tag, 9), at(0), {});
+  for (const std::uint64_t tag : tags) ASSERT_NE(table.find(tag), nullptr);
+  EXPECT_EQ(table.live(at(0)), 8000);
+  EXPECT_EQ(table.evictions(), 0);
+  EXPECT_LE(table.bytes(), 36 * 8000);
+}
+
+// Once most of its buckets are full again, a table does not grow for new ones.
+TEST(BucketTable, SweepsBeforeItGrows) {
+  BucketTable table(1 << 20);
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 200; ++i) {
+      table.insert(made(random(), round + 1), at(round), {});
+    }
+  }
+  EXPECT_LE(table.bytes(), 8192);
+}
+
+}  // namespace
+}  // namespace limitree

@@ -1,0 +1,375 @@
+// DecideTask by hand: what it sends, and what it makes of the answers.  One
+// server plays all nodes of a cluster, which has a slot for each key.
+
+#include "store/redis/drive/decide_task.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <random>
+
+#include "base/decision.hpp"
+#include "core/store/manual_clock.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "store/memory/memory_store.hpp"
+#include "store/redis/drive/drive.hpp"
+
+namespace limitree::redis {
+namespace {
+
+class SlotPerKey final : public Router {
+ public:
+  Node* route(const Target&) override { return nullptr; }
+  std::unique_ptr<Task> discovery() override { return nullptr; }
+  Status discovery_failure() override { return {}; }
+  Check check_due(Node*, Monotonic) override { return {}; }
+  void checked(Node*, const Outcome&) override {}
+  bool learn(Node*, const Target&, const Outcome&) override { return false; }
+  void for_each(const std::function<void(Node*)>&) override {}
+  void before_fork() override {}
+  void after_fork() override {}
+  std::int32_t slot_of(std::string_view key) const override {
+    const auto [at, is_new] =
+        slots_.emplace(key, static_cast<std::int32_t>(slots_.size()));
+    return at->second;
+  }
+
+ private:
+  mutable std::map<std::string, std::int32_t, std::less<>> slots_;
+};
+
+Outcome error_reply(const std::string& text) {
+  redisReader* const reader = redisReaderCreate();
+  const std::string bytes = "-" + text + "\r\n";
+  redisReaderFeed(reader, bytes.data(), bytes.size());
+  void* reply = nullptr;
+  redisReaderGetReply(reader, &reply);
+  redisReaderFree(reader);
+  return Outcome::answered(Reply(static_cast<redisReply*>(reply)));
+}
+
+Limit limit_of(Duration interval, std::int64_t capacity,
+               Mode mode = Mode::kEnforce,
+               Charge charge = Charge::kAllOrNothing) {
+  Limit limit;
+  limit.rate = {interval, capacity};
+  limit.mode = mode;
+  limit.charge = charge;
+  return limit;
+}
+
+class DecideTaskTest : public testing::Test {
+ protected:
+  static RedisServer& server() {
+    static RedisServer server;
+    return server;
+  }
+
+  DecideTaskTest() {
+    settings_.url.topology = Topology::kCluster;
+    settings_.url.endpoints.push_back({.host = "cluster.test"});
+    server().cli({"FLUSHALL"});
+    server().cli({"SCRIPT", "FLUSH"});
+    context_.reset(redisConnect("127.0.0.1", server().port()));
+    EXPECT_EQ(context_->err, 0);
+  }
+
+  Outcome send(std::string_view bytes) {
+    ++sent_;
+    redisAppendFormattedCommand(context_.get(), bytes.data(), bytes.size());
+    void* reply = nullptr;
+    EXPECT_EQ(redisGetReply(context_.get(), &reply), REDIS_OK);
+    return Outcome::answered(Reply(static_cast<redisReply*>(reply)));
+  }
+
+  // Drives the task; `answer` may answer instead of the server.
+  Status run(Plan* plan,
+             const std::function<std::optional<Outcome>(const Task&)>& answer =
+                 nullptr) {
+    DecideTask task(plan, settings_, router_, clock_.clock().now());
+    Task::Step step = task.start();
+    while (step.kind != Task::Step::Kind::kDone) {
+      if (step.kind == Task::Step::Kind::kPause) {
+        ++pauses_;
+        EXPECT_GT(step.pause, Duration(0));
+        step = task.resumed();
+        continue;
+      }
+      std::optional<Outcome> outcome;
+      if (answer) outcome = answer(task);
+      const bool last = outcome && outcome->trouble == Trouble::kTimeout;
+      if (!outcome) outcome = send(task.bytes());
+      show_reply(&task, &*outcome);
+      step = task.answered(std::move(*outcome));
+      if (last) break;
+    }
+    return task.take_status();
+  }
+
+  // Gives keys their slots, in which order they are asked.
+  void in_order(const std::vector<std::string_view>& names) {
+    for (const std::string_view name : names) debt(name);
+    sent_ = 0;
+  }
+
+  // A plan of one level for each name, which is a key and a slot of its own.
+  static std::unique_ptr<Plan> plan_of(
+      Operation operation, const std::vector<std::string_view>& names,
+      const std::vector<const Limit*>& limits, std::int64_t cost = 1) {
+    auto plan = std::make_unique<Plan>(operation);
+    for (std::uint32_t i = 0; i < names.size(); ++i) {
+      plan->segments.emplace_back(names[i], Segment::Kind::kCaller);
+      plan->add_level(limits[i], i, 1u, cost);
+    }
+    return plan;
+  }
+
+  Duration debt(std::string_view name) {
+    const auto plan = plan_of(Operation::kPeek, {name}, {&wide_}, 0);
+    EXPECT_TRUE(run(plan.get()).ok());
+    return plan->levels[0].debt;
+  }
+
+  struct Free {
+    void operator()(redisContext* context) const { redisFree(context); }
+  };
+
+  const Limit wide_ = limit_of(std::chrono::seconds(1), 10);
+  const Limit tight_ = limit_of(std::chrono::seconds(1), 1);
+  Settings settings_;
+  SlotPerKey router_;
+  ManualClock clock_;
+  std::unique_ptr<redisContext, Free> context_;
+  int sent_ = 0;
+  int pauses_ = 0;
+};
+
+TEST_F(DecideTaskTest, ChargesEverySlotIfAllAllow) {
+  const auto plan = plan_of(Operation::kAuthorize, {"a", "b", "c"},
+                            {&wide_, &tight_, &wide_});
+  ASSERT_TRUE(run(plan.get()).ok());
+  EXPECT_FALSE(aggregate(*plan).limited);
+  EXPECT_EQ(sent_, 4) << "one of them twice, for want of the script";
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_EQ(debt(name), std::chrono::seconds(1)) << name;
+  }
+}
+
+TEST_F(DecideTaskTest, GivesBackWhatWasChargedBeforeADenial) {
+  const std::vector<const Limit*> limits = {&wide_, &tight_, &wide_};
+  in_order({"a", "b", "c"});
+  ASSERT_TRUE(run(plan_of(Operation::kSpend, {"b"}, {&tight_}).get()).ok());
+  const auto plan = plan_of(Operation::kAuthorize, {"a", "b", "c"}, limits);
+  ASSERT_TRUE(run(plan.get()).ok());
+  const Decision decision = aggregate(*plan);
+  EXPECT_TRUE(decision.limited);
+  EXPECT_EQ(decision.retry_after, std::chrono::seconds(1));
+  EXPECT_EQ(plan->levels[0].verdict.remaining, 10);
+  EXPECT_EQ(plan->levels[2].verdict.remaining, 10) << "looked at";
+  EXPECT_EQ(sent_, 5) << "one spent before, three asked, one given back to";
+  EXPECT_EQ(debt("a"), Duration(0));
+  EXPECT_EQ(debt("b"), std::chrono::seconds(1));
+  EXPECT_EQ(debt("c"), Duration(0));
+}
+
+// A slot that another one has denied for is charged nothing, but owes no more
+// than it holds.
+TEST_F(DecideTaskTest, HoldsWhatOwesTooMuchAfterADenial) {
+  in_order({"a", "b", "c"});
+  for (const std::string_view name : {"a", "b", "c"}) {
+    ASSERT_TRUE(
+        run(plan_of(Operation::kSpend, {name}, {&wide_}, 9).get()).ok());
+  }
+  const Limit shadow = limit_of(std::chrono::seconds(1), 3, Mode::kShadow);
+  const auto plan = plan_of(Operation::kAuthorize, {"a", "b", "c"},
+                            {&tight_, &shadow, &wide_});
+  ASSERT_TRUE(run(plan.get()).ok());
+  EXPECT_TRUE(aggregate(*plan).limited);
+  EXPECT_EQ(debt("a"), std::chrono::seconds(1));
+  EXPECT_EQ(debt("b"), std::chrono::seconds(3));
+  EXPECT_EQ(debt("c"), std::chrono::seconds(9)) << "fits, and is not charged";
+}
+
+// The same of what is stored otherwise: units of a window that has not begun
+// are of this one.
+TEST_F(DecideTaskTest, HoldsWindowsAfterADenial) {
+  in_order({"a", "b"});
+  Limit window = limit_of(std::chrono::seconds(12), 5);
+  window.algorithm = Algorithm::kFixedWindow;
+  window.period = std::chrono::minutes(1);
+  window.rules = std::make_shared<const Rules>();
+  const auto spend = [&](std::string_view name, const Limit* limit) {
+    return run(plan_of(Operation::kSpend, {name}, {limit}).get());
+  };
+  ASSERT_TRUE(spend("b", &window).ok());
+  clock_.advance(-std::chrono::hours(1));
+  ASSERT_TRUE(spend("a", &tight_).ok());
+  const auto plan =
+      plan_of(Operation::kAuthorize, {"a", "b"}, {&tight_, &window});
+  ASSERT_TRUE(run(plan.get()).ok());
+  EXPECT_TRUE(aggregate(*plan).limited);
+  clock_.advance(std::chrono::minutes(1));
+  const auto peek = plan_of(Operation::kPeek, {"b"}, {&window}, 0);
+  ASSERT_TRUE(run(peek.get()).ok());
+  EXPECT_EQ(peek->levels[0].verdict.remaining, 5)
+      << "stored in the denied request's window, which is over";
+}
+
+// What a denied request leaves is what it would leave in memory, whatever the
+// number of slots.
+TEST_F(DecideTaskTest, DecidesAsTheMemoryStoreDoes) {
+  in_order({"c", "a", "e", "b", "d"});
+  MemoryStore memory(1000, clock_.clock());
+  std::vector<Limit> limits;
+  for (const Mode mode : {Mode::kEnforce, Mode::kShadow, Mode::kCheck}) {
+    for (const Charge charge : {Charge::kAllOrNothing, Charge::kIndependent}) {
+      for (const std::int64_t capacity : {1, 3, 8}) {
+        limits.push_back(
+            limit_of(std::chrono::milliseconds(700), capacity, mode, charge));
+      }
+    }
+  }
+  constexpr std::string_view kNames[] = {"a", "b", "c", "d", "e"};
+  constexpr Operation kOperations[] = {
+      Operation::kAuthorize, Operation::kAuthorize, Operation::kAuthorize,
+      Operation::kSpend,     Operation::kRefund,    Operation::kPeek};
+  std::mt19937 random(7);
+  for (int i = 0; i < 3000; ++i) {
+    const Operation operation = kOperations[random() % 6];
+    std::vector<std::string_view> names;
+    std::vector<const Limit*> met;
+    for (const std::string_view name : kNames) {
+      if (random() % 2 == 0) continue;
+      names.push_back(name);
+      met.push_back(&limits[random() % limits.size()]);
+    }
+    if (names.empty()) continue;
+    const std::int64_t cost = random() % 4;
+    const auto ours = plan_of(operation, names, met, cost);
+    const auto theirs = plan_of(operation, names, met, cost);
+    ASSERT_TRUE(run(ours.get()).ok());
+    ASSERT_TRUE(memory.decide(theirs.get()).ok());
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const Verdict& a = ours->levels[k].verdict;
+      const Verdict& b = theirs->levels[k].verdict;
+      ASSERT_EQ(a.limited, b.limited) << i;
+      ASSERT_EQ(a.remaining, b.remaining) << i;
+      ASSERT_EQ(a.reset_after, b.reset_after) << i;
+      ASSERT_EQ(a.retry_after, b.retry_after) << i;
+      ASSERT_EQ(a.charged, b.charged) << i;
+    }
+    clock_.advance(std::chrono::milliseconds(random() % 900));
+  }
+}
+
+TEST_F(DecideTaskTest, FollowsWhereItIsSent) {
+  const auto plan = plan_of(Operation::kAuthorize, {"a"}, {&wide_});
+  int calls = 0;
+  ASSERT_TRUE(run(plan.get(), [&](const Task& task) -> std::optional<Outcome> {
+                switch (calls++) {
+                  case 0:
+                    return error_reply("MOVED 7 10.0.0.7:7001");
+                  case 1:
+                    EXPECT_FALSE(task.target().endpoint) << "the router knows";
+                    return error_reply("TRYAGAIN Multiple keys request");
+                  case 2:
+                    return error_reply("ASK 7 10.0.0.8:7002");
+                  case 3:
+                    EXPECT_EQ(task.target().endpoint->text(), "10.0.0.8:7002");
+                    EXPECT_TRUE(task.target().asking);
+                    return error_reply("NOSCRIPT No matching script.");
+                  case 4:
+                    EXPECT_TRUE(task.target().asking) << "once more";
+                    EXPECT_NE(task.bytes().find("EVAL\r\n"),
+                              std::string_view::npos);
+                    return error_reply("READONLY You can't write");
+                  default:
+                    EXPECT_FALSE(task.target().asking);
+                    return std::nullopt;
+                }
+              }).ok());
+  EXPECT_EQ(calls, 6);
+  EXPECT_EQ(pauses_, 1);
+  EXPECT_EQ(debt("a"), std::chrono::seconds(1));
+}
+
+TEST_F(DecideTaskTest, DoesNotGoRoundForEver) {
+  for (const char* error : {"MOVED 7 10.0.0.7:7001", "ASK 7 10.0.0.7:7001",
+                            "TRYAGAIN later", "READONLY no", "NOSCRIPT none"}) {
+    const auto plan = plan_of(Operation::kAuthorize, {"a"}, {&wide_});
+    int calls = 0;
+    const Status status =
+        run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
+          ++calls;
+          return error_reply(error);
+        });
+    EXPECT_EQ(status.code(), Code::kStoreUnavailable) << error;
+    EXPECT_LE(calls, 40) << error;
+  }
+}
+
+TEST_F(DecideTaskTest, NeverSendsAgainWhatMayHaveBeenDone) {
+  for (const Trouble trouble : {Trouble::kLost, Trouble::kTimeout}) {
+    const auto plan = plan_of(Operation::kAuthorize, {"a"}, {&wide_});
+    int calls = 0;
+    const Status status =
+        run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
+          ++calls;
+          return Outcome::lost(Outcome::Fate::kUnknown, trouble, "gone");
+        });
+    EXPECT_EQ(status.code(), Code::kStoreTimeout);
+    EXPECT_STREQ(status.error().reason, trouble_name(trouble));
+    EXPECT_EQ(status.error().messages[0], "cluster.test:6379: gone");
+    EXPECT_EQ(calls, 1);
+  }
+}
+
+// A later slot fails: the request is an error, and earlier slots get theirs
+// back.
+TEST_F(DecideTaskTest, GivesBackWhenALaterSlotFails) {
+  const auto plan =
+      plan_of(Operation::kAuthorize, {"a", "b"}, {&wide_, &wide_});
+  int calls = 0;
+  const Status status =
+      run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
+        // The first one takes two calls, for want of the script.
+        if (++calls == 3) return error_reply("OOM command not allowed");
+        return std::nullopt;
+      });
+  EXPECT_EQ(status.code(), Code::kStoreUnavailable);
+  EXPECT_STREQ(status.error().reason, "oom");
+  EXPECT_EQ(debt("a"), Duration(0));
+}
+
+TEST_F(DecideTaskTest, EndsWhenTheTimeIsOver) {
+  const auto plan =
+      plan_of(Operation::kAuthorize, {"a", "b"}, {&wide_, &wide_});
+  int calls = 0;
+  const Status status =
+      run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
+        if (++calls < 3) return std::nullopt;
+        return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kTimeout,
+                             "no time left");
+      });
+  EXPECT_EQ(status.code(), Code::kStoreTimeout);
+  EXPECT_EQ(calls, 3);
+}
+
+// A denial is known to be one, also if what was charged cannot be given back.
+TEST_F(DecideTaskTest, DeniesEvenIfNothingCanBeGivenBack) {
+  in_order({"a", "b"});
+  ASSERT_TRUE(run(plan_of(Operation::kSpend, {"b"}, {&tight_}).get()).ok());
+  const auto plan =
+      plan_of(Operation::kAuthorize, {"a", "b"}, {&wide_, &tight_});
+  int calls = 0;
+  ASSERT_TRUE(run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
+                if (++calls < 3) return std::nullopt;
+                return error_reply("LOADING Redis is loading");
+              }).ok());
+  EXPECT_TRUE(aggregate(*plan).limited);
+  EXPECT_EQ(calls, 3);
+}
+
+}  // namespace
+}  // namespace limitree::redis

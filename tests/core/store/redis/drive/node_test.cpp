@@ -1,0 +1,616 @@
+#include "store/redis/drive/node.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <mutex>
+
+#include "core/store/redis/chaos_proxy.hpp"
+#include "core/store/redis/drive_cases.hpp"
+#include "core/store/redis/fake_server.hpp"
+#include "core/store/redis/redis_server.hpp"
+
+namespace limitree::redis {
+namespace {
+
+using Fate = Outcome::Fate;
+
+// For how long a thread may not run on a machine that is busy with other tests.
+constexpr auto kStalled = 1s;
+
+// A node of its own for each test, and what is counted about it.
+class Client {
+ public:
+  explicit Client(int port, Settings with = settings_for())
+      : settings(std::move(with)),
+        node(local(port), settings, settings.login, &traffic) {}
+
+  Outcome ask(const std::string& text) {
+    EchoTask task(text);
+    Patience patience(now(), now() + settings.timeout);
+    return node.exchange(&task, &patience);
+  }
+
+  // Whether the answer was that to `text`.
+  bool answers(const std::string& text) { return text_of(ask(text)) == text; }
+
+  std::int64_t count(Trouble trouble) const {
+    return traffic.troubles[static_cast<std::size_t>(trouble)];
+  }
+
+  const Settings settings;
+  Traffic traffic;
+  Node node;
+};
+
+TEST(Node, OpensNothingBeforeTheFirstCall) {
+  const RedisServer server;
+  const int before = open_descriptors();
+  Client client(server.port());
+  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_TRUE(client.answers("a"));
+  EXPECT_EQ(client.traffic.connects, 1);
+}
+
+TEST(Node, ACallerAloneUsesOneConnection) {
+  const RedisServer server;
+  Client client(server.port());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(client.answers(std::to_string(i)));
+  EXPECT_EQ(client.traffic.connects, 1);
+  std::int64_t round_trips = 0;
+  for (const auto& bucket : client.traffic.round_trips) round_trips += bucket;
+  EXPECT_EQ(round_trips, 100);
+}
+
+TEST(Node, ThreadsGetTheirOwnAnswers) {
+  const RedisServer server;
+  Client client(server.port());
+  std::atomic<int> right = 0;
+  on_threads(64, [&](int thread) {
+    for (int i = 0; i < 200; ++i) {
+      right += client.answers(std::to_string(thread) + ":" + std::to_string(i));
+    }
+  });
+  EXPECT_EQ(right, 64 * 200);
+  EXPECT_LE(client.traffic.connects, client.settings.connections);
+}
+
+TEST(Node, SharesASingleConnection) {
+  const RedisServer server;
+  Settings settings = settings_for();
+  settings.connections = 1;
+  Client client(server.port(), settings);
+  std::atomic<int> right = 0;
+  on_threads(16, [&](int thread) {
+    for (int i = 0; i < 300; ++i) {
+      right += client.answers(std::to_string(thread) + ":" + std::to_string(i));
+    }
+  });
+  EXPECT_EQ(right, 16 * 300);
+  EXPECT_EQ(client.traffic.connects, 1);
+}
+
+TEST(Node, SpinsIfToldTo) {
+  const RedisServer server;
+  Settings settings = settings_for();
+  settings.low_latency = LowLatency::kOn;
+  settings.connections = 1;
+  Client client(server.port(), settings);
+  std::atomic<int> right = 0;
+  on_threads(4, [&](int thread) {
+    for (int i = 0; i < 300; ++i) {
+      right += client.answers(std::to_string(thread) + ":" + std::to_string(i));
+    }
+  });
+  EXPECT_EQ(right, 4 * 300);
+}
+
+// A thread that gets no processor while it waits, for as long as that is true.
+std::atomic<bool> g_stalls = false;
+std::atomic<bool> g_stalled = false;
+
+void stall(int /*signal*/) {
+  g_stalled = true;
+  const timespec moment{.tv_sec = 0, .tv_nsec = 1'000'000};
+  while (g_stalls) nanosleep(&moment, nullptr);
+}
+
+// Who reads for all may be the one that gets no processor.  Then the others
+// read for themselves, and send what it was to send for them.
+TEST(Node, GetsByWithoutItsReader) {
+  RedisServer server;
+  Settings settings = settings_for();
+  settings.connections = 1;
+  Client client(server.port(), settings);
+  ASSERT_TRUE(client.answers("a"));
+  std::signal(SIGUSR1, stall);
+  g_stalls = true;
+  server.suspend();
+  std::atomic<bool> right = false;
+  std::thread reader([&] { right = client.answers("reader"); });
+  std::this_thread::sleep_for(300ms);  // it has sent and waits by now
+  pthread_kill(reader.native_handle(), SIGUSR1);
+  EXPECT_TRUE(soon([] { return g_stalled.load(); }));
+  server.resume();
+  std::atomic<int> others = 0;
+  on_threads(16, [&](int thread) {
+    for (int i = 0; i < 3; ++i) {
+      others +=
+          client.answers(std::to_string(thread) + ":" + std::to_string(i));
+    }
+  });
+  EXPECT_EQ(others, 16 * 3);
+  g_stalls = false;
+  reader.join();
+  std::signal(SIGUSR1, SIG_DFL);
+  EXPECT_TRUE(right);
+}
+
+TEST(Node, PrecedesByAsking) {
+  const RedisServer server({.config = {"cluster-enabled yes"}});
+  Client client(server.port());
+  EchoTask task("a", {.asking = true});
+  Patience patience(now(), now() + client.settings.timeout);
+  const Outcome outcome = client.node.exchange(&task, &patience);
+  EXPECT_EQ(text_of(outcome), "a");
+  EXPECT_TRUE(client.answers("b"));
+}
+
+// ---- a server that is not there --------------------------------------------
+
+TEST(Node, GivesUpAtOnceWhereNobodyListens) {
+  const FreePort port;
+  Client client(port.number());
+  for (int i = 0; i < Health::kFailuresToOpen; ++i) {
+    const Outcome outcome = client.ask("a");
+    EXPECT_EQ(outcome.fate, Fate::kNotSent);
+    EXPECT_EQ(outcome.trouble, Trouble::kRefused) << outcome.detail;
+  }
+  EXPECT_TRUE(client.node.health().open());
+  // From now on mostly without a look.
+  EXPECT_TRUE(soon([&] {
+    const Outcome outcome = client.ask("a");
+    EXPECT_EQ(outcome.fate, Fate::kNotSent);
+    return outcome.trouble == Trouble::kBackoff;
+  }));
+  EXPECT_GT(client.count(Trouble::kRefused), 2);
+  EXPECT_GT(client.count(Trouble::kBackoff), 0);
+}
+
+TEST(Node, FindsAServerThatComesLater) {
+  RedisServer server;
+  server.stop();
+  Client client(server.port());
+  EXPECT_EQ(client.ask("a").trouble, Trouble::kRefused);
+  server.start();
+  EXPECT_TRUE(soon([&] { return client.answers("b"); }));
+}
+
+TEST(Node, NeedsNoTimeIfThereIsNone) {
+  const RedisServer server;
+  Client client(server.port());
+  EchoTask task("a");
+  Patience patience(now(), now());
+  const Outcome outcome = client.node.exchange(&task, &patience);
+  EXPECT_EQ(outcome.fate, Fate::kNotSent);
+  EXPECT_EQ(outcome.trouble, Trouble::kLate);
+  EXPECT_EQ(client.count(Trouble::kLate), 1);
+  EXPECT_EQ(client.traffic.connects, 0);
+  EXPECT_FALSE(client.node.health().open());
+}
+
+TEST(Node, SurvivesTheServersEnd) {
+  RedisServer server;
+  Client client(server.port(), settings_for(kSanitized ? 2000ms : 200ms));
+  std::atomic<bool> stop = false;
+  std::atomic<int> right = 0;
+  std::atomic<int> wrong = 0;
+  std::atomic<std::int64_t> longest = 0;
+  std::thread disturber([&] {
+    for (int i = 0; i < 3; ++i) {
+      const int before = right;
+      EXPECT_TRUE(soon([&] { return right > before + 50; }));
+      server.kill();
+      server.start();
+    }
+    const int before = right;
+    EXPECT_TRUE(soon([&] { return right > before + 50; }));
+    stop = true;
+  });
+  on_threads(4, [&](int thread) {
+    for (int i = 0; !stop; ++i) {
+      const std::string text = std::to_string(thread) + ":" + std::to_string(i);
+      const Monotonic start = now();
+      const Outcome outcome = client.ask(text);
+      const std::int64_t took = (now() - start).count();
+      if (took > longest) longest = took;
+      if (outcome.fate != Fate::kAnswered) continue;
+      (text_of(outcome) == text || outcome.trouble == Trouble::kLoading
+           ? right
+           : wrong) += 1;
+    }
+  });
+  disturber.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(Duration(longest), client.settings.timeout + kStalled);
+}
+
+// ---- a server that hangs ---------------------------------------------------
+
+TEST(Node, KeepsItsDeadlineWhileTheServerHangs) {
+  RedisServer server;
+  Client client(server.port(), settings_for(50ms));
+  for (int i = 0; i < 10; ++i) client.answers("warm");
+  server.suspend();
+  std::vector<Duration> took;
+  for (int i = 0; i < 50; ++i) {
+    const Monotonic start = now();
+    const Outcome outcome = client.ask("lost" + std::to_string(i));
+    EXPECT_NE(outcome.fate, Fate::kAnswered);
+    if (outcome.trouble == Trouble::kTimeout) took.push_back(now() - start);
+  }
+  // Until it has been silent for long enough, and then an attempt now and then.
+  ASSERT_GE(took.size(), 2u);
+  EXPECT_LE(took.size(), 25u);
+  // A call takes longer by as much as this thread could not run.
+  EXPECT_LE(*std::ranges::min_element(took), 50ms + kGrace);
+  EXPECT_LE(*std::ranges::max_element(took), 50ms + kStalled);
+  server.resume();
+  EXPECT_TRUE(soon([&] { return client.answers("back"); }));
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(client.answers(std::to_string(i)));
+}
+
+TEST(Node, KeepsDeadlinesOfManyWhileTheServerHangs) {
+  RedisServer server;
+  Client client(server.port(), settings_for(kSanitized ? 500ms : 50ms));
+  std::atomic<bool> stop = false;
+  std::atomic<int> wrong = 0;
+  std::atomic<int> right = 0;
+  std::atomic<std::int64_t> longest = 0;
+  std::thread disturber([&] {
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(soon([&] { return right > 1000 * (i + 1); }));
+      server.suspend();
+      std::this_thread::sleep_for(300ms);
+      server.resume();
+      const int before = right;
+      EXPECT_TRUE(soon([&] { return right > before; }));
+    }
+    stop = true;
+  });
+  on_threads(32, [&](int thread) {
+    for (int i = 0; !stop; ++i) {
+      const std::string text = std::to_string(thread) + ":" + std::to_string(i);
+      const Monotonic start = now();
+      const Outcome outcome = client.ask(text);
+      const std::int64_t took = (now() - start).count();
+      if (took > longest) longest = took;
+      if (outcome.fate == Fate::kAnswered) {
+        (text_of(outcome) == text ? right : wrong) += 1;
+      } else {
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+  });
+  disturber.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(Duration(longest), client.settings.timeout + kStalled);
+}
+
+TEST(Node, GivesUpAConnectionThatStaysSilent) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  Client client(proxy.port(), settings_for(50ms));
+  ASSERT_TRUE(soon([&] { return client.answers("a"); }));
+  proxy.swallow = true;
+  EXPECT_EQ(client.ask("b").trouble, Trouble::kTimeout);
+  // New connections get through; the old one is lost for good.
+  std::this_thread::sleep_for(Duration(1100ms));
+  proxy.swallow = false;
+  EXPECT_TRUE(soon([&] { return client.answers("c"); }));
+}
+
+TEST(Node, KeepsItsDeadlineWhileConnecting) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  proxy.swallow = true;
+  Client client(proxy.port(), settings_for(50ms));
+  const Monotonic start = now();
+  const Outcome outcome = client.ask("a");
+  EXPECT_LE(now() - start, 50ms + kGrace);
+  EXPECT_EQ(outcome.fate, Fate::kNotSent);
+  EXPECT_EQ(outcome.trouble, Trouble::kTimeout);
+  proxy.swallow = false;
+  EXPECT_TRUE(soon([&] { return client.answers("b"); }));
+  // The same connection: to be slow is no reason to begin again.
+  EXPECT_EQ(client.traffic.connects, 1);
+}
+
+// An attempt has its own time, whatever becomes of those who wanted it.
+TEST(Node, AnAttemptToConnectOutlivesItsCallers) {
+  const FakeServer server([](Peer& peer) { peer.wait_for_end(); });
+  Settings settings = settings_for(20ms);
+  settings.connections = 1;
+  settings.connect_timeout = 1s;
+  const Monotonic start = now();
+  Client client(server.endpoint().port, settings);
+  const Outcome outcome = client.ask("a");
+  EXPECT_EQ(outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(outcome.detail, "no connection in time: no answer to the login");
+  EXPECT_TRUE(soon([&] {
+    client.ask("b");
+    return server.connections() == 2;
+  }));
+  EXPECT_GE(now() - start, settings.connect_timeout);
+}
+
+// Late answers are for nobody, and those after them for whom they are.
+TEST(Node, DropsLateAnswers) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  Settings settings = settings_for(kSanitized ? 400ms : 100ms);
+  settings.connections = 1;
+  Client client(proxy.port(), settings);
+  ASSERT_TRUE(soon([&] { return client.answers("a"); }));
+  int late = 0;
+  for (int i = 0; late < 5; ++i) {
+    ASSERT_LT(i, 50);
+    proxy.delay_us = settings.timeout / 1000ns * 5 / 4;
+    const Outcome outcome = client.ask("late" + std::to_string(i));
+    proxy.delay_us = 0;
+    // Not late, if this thread did not run for a quarter of the timeout.
+    if (outcome.fate == Fate::kAnswered) continue;
+    ++late;
+    EXPECT_EQ(outcome.fate, Fate::kUnknown);
+    EXPECT_EQ(outcome.trouble, Trouble::kTimeout);
+    EXPECT_TRUE(client.answers("after" + std::to_string(i)));
+  }
+  EXPECT_EQ(client.traffic.connects, 1);
+}
+
+TEST(Node, RefusesToJoinAQueueThatDoesNotMove) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  Settings settings = settings_for(100ms);
+  settings.connections = 1;
+  Client client(proxy.port(), settings);
+  ASSERT_TRUE(soon([&] { return client.answers("a"); }));
+  proxy.swallow = true;
+  EXPECT_EQ(client.ask("b").trouble, Trouble::kTimeout);
+  std::this_thread::sleep_for(Duration(150ms));
+  const Outcome outcome = client.ask("c");
+  EXPECT_EQ(outcome.fate, Fate::kNotSent);
+  EXPECT_EQ(outcome.trouble, Trouble::kBackoff) << outcome.detail;
+}
+
+// Answers come, though never in time: the server is slow, and not silent.
+TEST(Node, ASlowServerIsNoSilentOne) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  Settings settings = settings_for(kSanitized ? 400ms : 60ms);
+  settings.connections = 1;
+  Client client(proxy.port(), settings);
+  ASSERT_TRUE(soon([&] { return client.answers("a"); }));
+  proxy.delay_us = settings.timeout / 1000ns * 5 / 4;
+  std::atomic<int> late = 0;
+  on_threads(8, [&](int thread) {
+    for (int i = 0; i < 4; ++i) {
+      late += client.ask(std::to_string(thread)).trouble == Trouble::kTimeout;
+    }
+  });
+  EXPECT_GT(late, 8);
+  EXPECT_EQ(client.count(Trouble::kBackoff), 0);
+  EXPECT_FALSE(client.node.health().open());
+}
+
+// A connection that breaks fails all who wait there, and is one failure.
+TEST(Node, OneConnectionsEndIsOneFailure) {
+  RedisServer server;
+  Settings settings = settings_for();
+  settings.connections = 1;
+  Client client(server.port(), settings);
+  ASSERT_TRUE(client.answers("a"));
+  server.suspend();
+  std::atomic<int> asked = 0;
+  std::thread breaker([&] {
+    EXPECT_TRUE(soon([&] { return asked == 16; }));
+    std::this_thread::sleep_for(100ms);
+    client.node.drop_connections(Trouble::kLost, "broken");
+    server.resume();
+  });
+  std::atomic<int> lost = 0;
+  on_threads(16, [&](int thread) {
+    ++asked;
+    lost += client.ask(std::to_string(thread)).trouble == Trouble::kLost;
+  });
+  breaker.join();
+  EXPECT_GT(lost, Health::kFailuresToOpen);
+  EXPECT_FALSE(client.node.health().open());
+}
+
+// It has nothing to say against what it says; nobody else could read it.
+TEST(Node, ARepliesSenseIsTheTasks) {
+  const RedisServer server;
+  Client client(server.port());
+  for (int i = 0; i < Health::kFailuresToOpen; ++i) {
+    EXPECT_FALSE(client.node.health().open());
+    EchoTask task("a");
+    task.picky = true;
+    Patience patience(now(), now() + client.settings.timeout);
+    const Outcome outcome = client.node.exchange(&task, &patience);
+    EXPECT_EQ(outcome.trouble, Trouble::kNoDecision);
+    EXPECT_EQ(outcome.fate, Fate::kAnswered);
+  }
+  EXPECT_TRUE(client.node.health().open());
+  EXPECT_EQ(client.count(Trouble::kNoDecision), Health::kFailuresToOpen);
+  EXPECT_EQ(client.traffic.connects, 1);
+}
+
+// ---- a connection that breaks ----------------------------------------------
+
+TEST(Node, TakesAnswersThatComeInBytes) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  proxy.crumble = true;
+  Client client(proxy.port());
+  std::atomic<int> right = 0;
+  on_threads(8, [&](int thread) {
+    for (int i = 0; i < 20; ++i) {
+      right += client.answers(std::to_string(thread) + ":" + std::to_string(i));
+    }
+  });
+  EXPECT_EQ(right, 8 * 20);
+}
+
+TEST(Node, SlowAnswersAreAnswers) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  proxy.delay_us = 20'000;
+  Client client(proxy.port());
+  std::atomic<int> right = 0;
+  on_threads(32, [&](int thread) {
+    for (int i = 0; i < 5; ++i) {
+      right += client.answers(std::to_string(thread) + ":" + std::to_string(i));
+    }
+  });
+  EXPECT_EQ(right, 32 * 5);
+}
+
+// Wherever the answer breaks off, nobody knows whether the command was carried
+// out, and the next call goes over a fresh connection.
+TEST(Node, AnAnswerThatBreaksOffIsUnknown) {
+  const RedisServer server;
+  const std::string answer = "$6\r\nanswer\r\n";
+  for (std::size_t at = 0; at < answer.size(); ++at) {
+    ChaosProxy proxy(server.port());
+    Settings settings = settings_for();
+    settings.login.client_name.clear();  // the answer is all there is to cut
+    Client client(proxy.port(), settings);
+    proxy.cut_after = static_cast<std::int64_t>(at);
+    Outcome outcome = client.ask("answer");
+    if (at == 0 && outcome.fate == Fate::kNotSent) continue;  // at once
+    EXPECT_EQ(outcome.fate, Fate::kUnknown) << at;
+    EXPECT_EQ(outcome.trouble, Trouble::kLost) << at;
+    proxy.cut_after = -1;
+    EXPECT_TRUE(soon([&] { return client.answers("again"); })) << at;
+  }
+}
+
+// Servers close idle connections; that costs nobody an answer.
+TEST(Node, NoticesThatAnIdleConnectionWasClosed) {
+  const RedisServer server;
+  Client client(server.port());
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(client.answers(std::to_string(i)));
+    server.cli({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    // Sooner than that nobody looks.
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_EQ(client.traffic.connects, 5);
+  EXPECT_EQ(client.count(Trouble::kLost), 0);
+}
+
+TEST(Node, TellsThatTheServerIsFull) {
+  const RedisServer server;
+  server.cli({"CONFIG", "SET", "maxclients", "1"});
+  Client first(server.port());
+  ASSERT_TRUE(soon([&] { return first.answers("a"); }));
+  Client second(server.port());
+  const Outcome outcome = second.ask("b");
+  EXPECT_EQ(outcome.fate, Fate::kNotSent);
+  EXPECT_EQ(outcome.trouble, Trouble::kMaxClients) << outcome.detail;
+}
+
+TEST(Node, DropsConnectionsWithThoseWhoWait) {
+  RedisServer server;
+  Client client(server.port());
+  ASSERT_TRUE(client.answers("a"));
+  server.suspend();
+  std::atomic<int> told = 0;
+  std::thread dropper([&] {
+    std::this_thread::sleep_for(50ms);
+    client.node.drop_connections(Trouble::kReadOnly, "a replica now");
+  });
+  const Monotonic start = now();
+  on_threads(16, [&](int thread) {
+    const Outcome outcome = client.ask(std::to_string(thread));
+    told += outcome.fate != Fate::kAnswered &&
+            outcome.trouble == Trouble::kReadOnly &&
+            outcome.detail == "a replica now";
+  });
+  dropper.join();
+  EXPECT_EQ(told, 16);
+  EXPECT_LT(now() - start, 2s);
+  server.resume();
+  EXPECT_TRUE(soon([&] { return client.answers("b"); }));
+}
+
+// ---- posting ---------------------------------------------------------------
+
+TEST(Node, PostsWithoutWaiting) {
+  const RedisServer server;
+  Client client(server.port());
+  client.node.post(echo("posted"));
+  EXPECT_EQ(client.node.take_posted(), std::nullopt);
+  // Further posts are what gets it there.
+  std::optional<Outcome> outcome;
+  ASSERT_TRUE(soon([&] {
+    client.node.post(echo("posted"));
+    outcome = client.node.take_posted();
+    return outcome.has_value();
+  }));
+  EXPECT_EQ(text_of(*outcome), "posted");
+  // And so does traffic.
+  client.node.post(echo("again"));
+  EXPECT_TRUE(client.answers("a"));
+  EXPECT_TRUE(soon([&] {
+    EXPECT_TRUE(client.answers("b"));
+    return client.node.take_posted().has_value();
+  }));
+  EXPECT_EQ(client.traffic.connects, 1);
+}
+
+TEST(Node, PostsToNobodyWithoutHarm) {
+  const FreePort port;
+  Client client(port.number());
+  ASSERT_TRUE(soon([&] {
+    client.node.post(echo("posted"));
+    const std::optional<Outcome> outcome = client.node.take_posted();
+    EXPECT_TRUE(!outcome || outcome->trouble == Trouble::kRefused);
+    return client.node.health().open();
+  }));
+}
+
+// A descriptor for the connection is enough; another makes it faster.
+TEST(Node, GetsByWithOneDescriptor) {
+  const RedisServer server;
+  Client client(server.port());
+  std::vector<int> taken;
+  for (int fd = 0; (fd = dup(0)) != -1;) taken.push_back(fd);
+  const Outcome none = client.ask("a");
+  close(taken.back());
+  taken.pop_back();
+  const bool one = client.answers("b") && client.answers("c");
+  for (const int fd : taken) close(fd);
+  EXPECT_EQ(none.fate, Fate::kNotSent);
+  EXPECT_EQ(none.trouble, Trouble::kRefused) << none.detail;
+  EXPECT_TRUE(one);
+}
+
+TEST(Node, LeavesNoDescriptorBehind) {
+  RedisServer server;
+  const int before = open_descriptors();
+  for (int i = 0; i < 5; ++i) {
+    Client client(server.port(), settings_for(500ms));
+    on_threads(8, [&](int) { client.answers("a"); });
+    server.restart();
+    on_threads(8, [&](int) { client.answers("a"); });
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+}  // namespace
+}  // namespace limitree::redis

@@ -1,0 +1,113 @@
+// Callers that block in a process that cannot run for a while, beside others
+// that want all processors: the server is well, so nobody gets an error.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "core/store/redis/drive_cases.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "store/redis/drive/run.hpp"
+
+namespace limitree::redis {
+namespace {
+
+// What the process that calls and the one that stops it have in common.
+struct Shared {
+  std::atomic<bool> stop = false;
+  std::atomic<int> right = 0;
+  std::atomic<int> wrong = 0;
+  std::atomic<bool> opened = false;  // the circuit breaker
+  char first[200] = "";              // what went wrong
+};
+
+[[noreturn]] void call(int port, int threads, Shared* shared) {
+  // Shorter than some of the pauses, and longer than a server that is well has
+  // to wait for a processor here.
+  const Settings settings = settings_for(1000ms);
+  Traffic traffic;
+  FakeRouter router(settings, &traffic, local(port));
+  Runner runner(&router);
+  on_threads(threads, [&](int thread) {
+    for (int i = 0; !shared->stop; ++i) {
+      EchoTask task(std::to_string(thread) + ":" + std::to_string(i));
+      runner.run(&task, settings.timeout);
+      if (task.right()) {
+        ++shared->right;
+      } else if (shared->wrong++ == 0) {
+        std::snprintf(shared->first, sizeof shared->first, "%s",
+                      text_of(task.outcome).c_str());
+      }
+    }
+  });
+  router.for_each([&](Node* node) {
+    if (node->health().open()) shared->opened = true;
+  });
+  _exit(0);
+}
+
+[[noreturn]] void spin() {
+  const std::atomic<bool> forever = true;
+  while (forever) {
+  }
+  _exit(0);
+}
+
+template <typename Body>
+pid_t process(Body body) {
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child != 0) return child;
+  // A process that spins must not outlive a test that crashes.
+  alarm(120);
+  if (getppid() != parent) _exit(1);
+  body();
+  _exit(1);
+}
+
+void end(pid_t child) {
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+class Stopped : public testing::TestWithParam<int> {};
+
+TEST_P(Stopped, NobodyIsFailedByAPauseOfItsProcess) {
+  const RedisServer server;
+  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const shared = new (memory) Shared;
+  std::vector<pid_t> busy = {process(spin), process(spin)};
+  const pid_t caller =
+      process([&] { call(server.port(), GetParam(), shared); });
+  const auto goes_on = [&] {
+    const int before = shared->right;
+    return soon([&] { return shared->right > before + GetParam(); });
+  };
+  EXPECT_TRUE(goes_on());
+  for (const auto pause : {500ms, 60ms, 1500ms, 200ms, 1500ms, 1500ms}) {
+    kill(caller, SIGSTOP);
+    std::this_thread::sleep_for(pause);
+    kill(caller, SIGCONT);
+    EXPECT_TRUE(goes_on());
+  }
+  shared->stop = true;
+  int status = 0;
+  waitpid(caller, &status, 0);
+  for (const pid_t one : busy) end(one);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(shared->wrong, 0) << "the first: " << shared->first;
+  EXPECT_FALSE(shared->opened);
+  munmap(memory, sizeof(Shared));
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, Stopped, testing::Values(1, 16, 64));
+
+}  // namespace
+}  // namespace limitree::redis

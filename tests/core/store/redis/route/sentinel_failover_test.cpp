@@ -1,0 +1,249 @@
+// Finding the primary with real sentinels, and following it.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+
+#include "core/store/redis/await.hpp"
+#include "core/store/redis/documented_rights.hpp"
+#include "core/store/redis/drive_cases.hpp"
+#include "core/store/redis/load.hpp"
+#include "core/store/redis/sentinel_fixture.hpp"
+#include "store/redis/route/sentinel_router.hpp"
+
+namespace limitree::redis {
+namespace {
+
+Settings settings_of(const std::string& url, Duration timeout = 50ms) {
+  Settings settings;
+  settings.url = parse_url(url).value();
+  settings.login.user = settings.url.user;
+  settings.login.password = settings.url.password;
+  settings.login.db = settings.url.db;
+  settings.timeout = timeout;
+  return settings;
+}
+
+int sum(RedisServer& server, const std::vector<std::string>& keys) {
+  int all = 0;
+  for (const std::string& key : keys) {
+    const std::string value = server.cli({"GET", key});
+    if (value != "(nil)") all += std::stoi(value);
+  }
+  return all;
+}
+
+const std::vector<std::string> kKeys = {"a", "b", "c", "d"};
+
+TEST(Sentinel, LogsInAtBothKinds) {
+  SentinelFixtureOptions options;
+  options.password = "one";
+  options.sentinel_password = "two";
+  SentinelFixture fixture(options);
+
+  Settings settings = settings_of(fixture.url() + "/3", 5s);
+  settings.sentinel_login.password = "two";
+  Calls calls(settings);
+  EXPECT_EQ(calls.count("a"), "");
+  fixture.server(0).cli({"CONFIG", "SET", "requirepass", "one"});
+  EXPECT_NE(fixture.server(0).cli({"INFO", "keyspace"}).find("db3:keys=1"),
+            std::string::npos);
+
+  settings.sentinel_login.password = "";
+  EXPECT_NE(Calls(settings).count("a").find("NOAUTH"), std::string::npos);
+  settings.sentinel_login.password = "wrong";
+  EXPECT_NE(Calls(settings).count("a").find("WRONGPASS"), std::string::npos);
+  settings.sentinel_login.password = "two";
+  settings.login.password = "wrong";
+  EXPECT_NE(Calls(settings).count("a").find("WRONGPASS"), std::string::npos);
+  settings.login.password = "one";
+  settings.url.service = "other";
+  EXPECT_NE(Calls(settings).count("a").find("knows no service \"other\""),
+            std::string::npos);
+}
+
+// With the rights of docs/redis.md, checks included.
+TEST(Sentinel, NeedsFewRights) {
+  ASSERT_NE(text_of_page().find("| `+role` |"), std::string::npos);
+  SentinelFixtureOptions options;
+  options.config = {user_line(kServerRights, {"+role"})};
+  options.sentinel_config = {user_line(kSentinelRights)};
+  SentinelFixture fixture(options);
+  Settings settings = settings_of(fixture.url(), 5s);
+  settings.login.user = settings.sentinel_login.user = "limitree";
+  settings.login.password = settings.sentinel_login.password = "password";
+  Calls calls(settings);
+  const std::string key = "limitree:{a}";
+  const auto end = std::chrono::steady_clock::now() + 3s;
+  while (std::chrono::steady_clock::now() < end) {
+    KeyTask task(
+        key, {"EVAL", "return redis.call('HSET', KEYS[1], 'a', 1)", "1", key});
+    calls.run(&task);
+    ASSERT_EQ(task.outcome.trouble, Trouble::kNone) << task.outcome.detail;
+    std::this_thread::sleep_for(10ms);
+  }
+  for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
+    const std::string clients = fixture.sentinel(i).cli({"CLIENT", "LIST"});
+    EXPECT_NE(clients.find("user=limitree"), std::string::npos) << clients;
+    EXPECT_EQ(fixture.sentinel(i).cli({"ACL", "LOG"}), "");
+  }
+  // CLIENT SETNAME, which is not granted here, is refused without harm.
+  const std::string log = fixture.server(0).cli({"ACL", "LOG"});
+  EXPECT_EQ(log.find("role"), std::string::npos) << log;
+  EXPECT_EQ(log.find("eval"), std::string::npos) << log;
+
+  fixture.server(0).cli({"ACL", "SETUSER", "limitree", "-role"});
+  EXPECT_NE(Calls(settings).count(key).find("NOPERM"), std::string::npos);
+}
+
+TEST(Sentinel, FollowsAPrimaryThatIsKilled) {
+  SentinelFixture fixture;
+  Calls calls(settings_of(fixture.url()));
+  Load load(&calls, kKeys);
+  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+
+  fixture.server(0).kill();
+  const int primary = fixture.await_primary(0);
+  const auto promoted = std::chrono::steady_clock::now();
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
+  // The old one comes back, as a replica: nobody goes there.
+  fixture.server(0).start();
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  load.stop();
+  EXPECT_LT(load.overrun(), kGrace);
+  // Nothing was sent twice.
+  EXPECT_LE(sum(fixture.server(primary), kKeys),
+            load.counted() + load.unknown());
+}
+
+TEST(Sentinel, FollowsAPrimaryThatHangs) {
+  SentinelFixture fixture;
+  Calls calls(settings_of(fixture.url()));
+  Load load(&calls, kKeys);
+  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+
+  fixture.suspend(0);
+  const int primary = fixture.await_primary(0);
+  const auto promoted = std::chrono::steady_clock::now();
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
+  // For a moment the old one takes itself for the primary still.
+  fixture.resume(0);
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  load.stop();
+  EXPECT_LT(load.overrun(), kGrace);
+  EXPECT_LE(sum(fixture.server(primary), kKeys),
+            load.counted() + load.unknown());
+}
+
+// The old primary answers READONLY: no call needs to fail for long.
+TEST(Sentinel, FollowsAPrimaryThatSteppedDown) {
+  SentinelFixture fixture;
+  Calls calls(settings_of(fixture.url()));
+  Load load(&calls, kKeys);
+  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+
+  ASSERT_EQ(fixture.sentinel(0).cli(
+                {"SENTINEL", "FAILOVER", SentinelFixture::kService}),
+            "OK");
+  const int primary = fixture.await_primary(0);
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  await("the old primary to be a replica",
+        [&] { return fixture.role(0) == "slave"; });
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  load.stop();
+  EXPECT_LT(load.overrun(), kGrace);
+  EXPECT_LE(sum(fixture.server(primary), kKeys),
+            load.counted() + load.unknown());
+}
+
+// The old primary goes on as one, as if it were cut off from the others but not
+// from us: no call ever fails there.
+TEST(Sentinel, FollowsMostSentinelsAwayFromAPrimaryThatGoesOn) {
+  SentinelFixture fixture;
+  Calls calls(settings_of(fixture.url()));
+  Load load(&calls, kKeys);
+  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+
+  const std::string service = SentinelFixture::kService;
+  for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
+    fixture.sentinel(i).cli({"SENTINEL", "REMOVE", service});
+  }
+  fixture.server(1).cli({"REPLICAOF", "NO", "ONE"});
+  for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
+    const int named = i < 2 ? 1 : 0;
+    ASSERT_EQ(fixture.sentinel(i).cli(
+                  {"SENTINEL", "MONITOR", service, "127.0.0.1",
+                   std::to_string(fixture.server(named).port()), "3"}),
+              "OK");
+  }
+  const auto split = std::chrono::steady_clock::now();
+  await("calls at the new primary",
+        [&] { return sum(fixture.server(1), kKeys) > load.counted() / 1000; });
+  await("no more calls at the old one", [&] {
+    const int before = sum(fixture.server(0), kKeys);
+    const int counted = load.counted();
+    await("calls", [&] { return load.counted() > counted + 100; });
+    return sum(fixture.server(0), kKeys) == before;
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - split, 8s);
+  load.stop();
+  EXPECT_EQ(load.refused(), 0) << load.last_trouble();
+  EXPECT_EQ(load.unknown(), 0) << load.last_trouble();
+}
+
+TEST(Sentinel, GoesOnWithoutSentinels) {
+  SentinelFixture fixture;
+  Calls calls(settings_of(fixture.url()));
+  Load load(&calls, kKeys);
+  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
+    fixture.sentinel(i).kill();
+  }
+  const int bad = load.unknown() + load.refused();
+  const int counted = load.counted();
+  await("calls", [&] { return load.counted() > counted + 3000; });
+  EXPECT_EQ(load.unknown() + load.refused(), bad) << load.last_trouble();
+
+  const std::string trouble = Calls(settings_of(fixture.url())).count("a");
+  EXPECT_NE(trouble.find("none of 3 sentinels answers"), std::string::npos)
+      << trouble;
+  for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
+    fixture.sentinel(i).start();
+  }
+  fixture.server(0).kill();
+  fixture.await_primary(0);
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  load.stop();
+  EXPECT_LT(load.overrun(), kGrace);
+}
+
+// Whichever is asked first: one that hangs does not take all of the time.
+TEST(Sentinel, AsksTheNextSentinelWhenOneHangs) {
+  SentinelFixture fixture;
+  fixture.sentinel(0).suspend();
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(Calls(settings_of(fixture.url(), 600ms)).count("a"), "");
+  }
+  fixture.sentinel(0).resume();
+}
+
+TEST(Sentinel, LearnsOfSentinelsThatTheUrlDoesNotName) {
+  SentinelFixture fixture;
+  Calls calls(settings_of("redis+sentinel://127.0.0.1:" +
+                          std::to_string(fixture.sentinel(0).port()) +
+                          "/mymaster"));
+  Load load(&calls, kKeys);
+  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  // Two checks: the answer to one is read with the next.
+  std::this_thread::sleep_for(3 * SentinelRouter::kBetweenChecks);
+  fixture.sentinel(0).kill();
+  fixture.server(0).kill();
+  fixture.await_primary(0);
+  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+}
+
+}  // namespace
+}  // namespace limitree::redis

@@ -1,0 +1,176 @@
+#include "store/redis/wire/joint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "core/store/redis/joining.hpp"
+#include "store/redis/wire/gathering.hpp"
+#include "store/redis/wire/reader.hpp"
+
+namespace limitree::redis {
+namespace {
+
+Outcome answered(std::string_view bytes) {
+  Reader reader;
+  reader.feed(bytes);
+  return Outcome::answered(reader.next());
+}
+
+class JointTest : public testing::Test {
+ protected:
+  Script script_{"return KEYS"};
+  JoiningCommands commands_{script_, 4};
+  Joint joint_{commands_.all()};
+};
+
+TEST_F(JointTest, IsOneCallWithTheKeysOfAll) {
+  EXPECT_EQ(joint_.bytes(),
+            resp({"EVALSHA", script_.sha1, "4", "k0", "k1", "k2", "k3"}));
+  EXPECT_TRUE(joint_.write_text());
+  EXPECT_EQ(joint_.bytes(),
+            resp({"EVAL", script_.text, "4", "k0", "k1", "k2", "k3"}));
+  EXPECT_FALSE(joint_.write_text());
+}
+
+TEST_F(JointTest, GivesEachItsPart) {
+  joint_.complete(answered("*4\r\n$1\r\na\r\n-ERR b\r\n$1\r\nc\r\n:4\r\n"));
+  EXPECT_EQ(commands_.text(0), "a");
+  EXPECT_EQ(commands_.text(1), "ERR b");
+  EXPECT_EQ(commands_[1].outcome().trouble, trouble_of("ERR b"));
+  EXPECT_EQ(commands_.text(2), "c");
+  EXPECT_EQ(commands_.text(3), "4");
+}
+
+TEST_F(JointTest, GivesAnErrorToAll) {
+  joint_.complete(answered("-LOADING Redis is loading\r\n"));
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(commands_.text(i), "LOADING Redis is loading");
+    EXPECT_EQ(commands_[i].outcome().trouble, Trouble::kLoading);
+  }
+}
+
+TEST_F(JointTest, TellsAllThatItIsLost) {
+  joint_.complete(
+      Outcome::lost(Outcome::Fate::kUnknown, Trouble::kLost, "reset"));
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(commands_[i].outcome().fate, Outcome::Fate::kUnknown);
+    EXPECT_EQ(commands_[i].outcome().trouble, Trouble::kLost);
+    EXPECT_EQ(commands_[i].outcome().detail, "reset");
+  }
+}
+
+// What it charged nobody knows.
+TEST_F(JointTest, RefusesAReplyOfOtherParts) {
+  joint_.complete(answered("*3\r\n:1\r\n:2\r\n:3\r\n"));
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(commands_[i].completions(), 1);
+    EXPECT_EQ(commands_[i].outcome().fate, Outcome::Fate::kUnknown);
+    EXPECT_EQ(commands_[i].outcome().trouble, Trouble::kNoDecision);
+  }
+}
+
+TEST_F(JointTest, RefusesAReplyThatIsNone) {
+  joint_.complete(answered("+OK\r\n"));
+  EXPECT_EQ(commands_[0].outcome().trouble, Trouble::kNoDecision);
+  EXPECT_EQ(commands_[3].outcome().trouble, Trouble::kNoDecision);
+}
+
+TEST_F(JointTest, ForgetsOne) {
+  EXPECT_TRUE(joint_.has(&commands_[2]));
+  joint_.abandon(&commands_[2]);
+  EXPECT_FALSE(joint_.has(&commands_[2]));
+  EXPECT_EQ(joint_.size(), 4u);
+  joint_.complete(answered("*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n"));
+  EXPECT_EQ(commands_.text(1), "2");
+  EXPECT_EQ(commands_[2].completions(), 0);
+  EXPECT_EQ(commands_.text(3), "4");
+}
+
+TEST_F(JointTest, IsSentAgainForThoseWhoStillWait) {
+  joint_.abandon(&commands_[0]);
+  joint_.abandon(&commands_[2]);
+  EXPECT_TRUE(joint_.write_text());
+  EXPECT_EQ(joint_.bytes(), resp({"EVAL", script_.text, "2", "k1", "k3"}));
+  EXPECT_EQ(joint_.size(), 2u);
+  joint_.complete(answered("*2\r\n:2\r\n:4\r\n"));
+  EXPECT_EQ(commands_.text(1), "2");
+  EXPECT_EQ(commands_.text(3), "4");
+}
+
+TEST_F(JointTest, IsNotSentAgainForNobody) {
+  for (std::size_t i = 0; i < 4; ++i) joint_.abandon(&commands_[i]);
+  EXPECT_FALSE(joint_.write_text());
+  EXPECT_EQ(joint_.size(), 0u);
+}
+
+// ---- who is joined ----------------------------------------------------------
+
+// What comes next, and goes.
+Gathering::Next take(Gathering* gathering) {
+  Gathering::Next next = gathering->next();
+  gathering->remove_front(next.count);
+  return next;
+}
+
+TEST(Gathering, JoinsAsManyAsIsGood) {
+  const Script script("return KEYS");
+  JoiningCommands commands(script, 2 * kMostJoined + kFewestJoined - 1);
+  Gathering gathering;
+  EXPECT_TRUE(gathering.empty());
+  for (Command* const one : commands.all()) gathering.push(one);
+  std::size_t bytes = 0;
+  for (const Command* const one : commands.all()) bytes += one->bytes().size();
+  EXPECT_EQ(gathering.bytes(), bytes);
+  for (int i = 0; i < 2; ++i) {
+    const Gathering::Next next = take(&gathering);
+    ASSERT_NE(next.joint, nullptr);
+    EXPECT_EQ(next.joint.get(), next.command);
+    EXPECT_EQ(next.joint->size(), kMostJoined);
+  }
+  for (std::size_t i = 2 * kMostJoined; i < commands.size(); ++i) {
+    const Gathering::Next next = take(&gathering);
+    EXPECT_EQ(next.joint, nullptr);
+    EXPECT_EQ(next.command, &commands[i]);
+  }
+  EXPECT_TRUE(gathering.empty());
+}
+
+TEST(Gathering, JoinsThoseOfOneScript) {
+  const Script script("return KEYS");
+  const Script other("return 1");
+  JoiningCommands ours(script, kFewestJoined);
+  JoiningCommands theirs(other, kFewestJoined);
+  Gathering gathering;
+  for (std::size_t i = 0; i < kFewestJoined; ++i) {
+    gathering.push(&ours[i]);
+    gathering.push(&theirs[i]);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const Gathering::Next next = take(&gathering);
+    ASSERT_NE(next.joint, nullptr);
+    JoiningCommands& whose = next.joint->has(&ours[0]) ? ours : theirs;
+    EXPECT_EQ(next.joint->commands(), whose.all());
+  }
+  EXPECT_TRUE(gathering.empty());
+}
+
+TEST(Gathering, ForgetsAndGivesBack) {
+  const Script script("return KEYS");
+  JoiningCommands commands(script, 6);
+  Gathering gathering;
+  for (Command* const one : commands.all()) gathering.push(one);
+  EXPECT_TRUE(gathering.forget(&commands[1]));
+  EXPECT_FALSE(gathering.forget(&commands[1]));
+  EXPECT_EQ(gathering.take_all(),
+            (std::vector<Command*>{&commands[0], &commands[2], &commands[3],
+                                   &commands[4], &commands[5]}));
+  EXPECT_TRUE(gathering.empty());
+  gathering.push(&commands[1]);
+  EXPECT_TRUE(gathering.forget(&commands[1]));
+  EXPECT_TRUE(gathering.empty());
+}
+
+}  // namespace
+}  // namespace limitree::redis

@@ -1,0 +1,478 @@
+// TLS with a real server: whom it is spoken with, and whom not.
+
+#include "store/redis/wire/tls.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <openssl/err.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/store/redis/chaos_proxy.hpp"
+#include "core/store/redis/fake_server.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "core/store/redis/temporary_folder.hpp"
+#include "core/store/redis/wire.hpp"
+#include "store/redis/wire/dialer.hpp"
+
+namespace limitree::redis {
+namespace {
+
+const Login kNoLogin{"", "", 0, ""};
+
+Settings settings_of(const TlsSettings& tls) {
+  Settings settings;
+  settings.tls = tls;
+  auto context = TlsContext::make(tls);
+  EXPECT_TRUE(context.ok());
+  settings.tls_context = context.value();
+  return settings;
+}
+
+Endpoint tls_endpoint(const RedisServer& server, const std::string& host) {
+  Endpoint endpoint;
+  endpoint.host = host;
+  endpoint.port = static_cast<std::uint16_t>(server.tls_port());
+  return endpoint;
+}
+
+// What comes of a PING: PONG, or why it was not sent.
+std::string ping(const Endpoint& endpoint, const Settings& settings,
+                 const Login& login = kNoLogin) {
+  Connection connection(endpoint, settings, login);
+  const std::string answer = ask(&connection, {"PING"});
+  return connection.closed() ? answer + ": " + connection.detail() : answer;
+}
+
+TlsSettings trusting(const RedisServer& server, const char* name = "ca.crt") {
+  TlsSettings tls;
+  tls.ca_file = server.file(name);
+  return tls;
+}
+
+// ---- whom to trust ----------------------------------------------------------
+
+class Tls : public testing::Test {
+ protected:
+  // Not in SetUpTestSuite(): tests whose suite cannot be set up skip
+  // themselves, and a server that does not start is a failure.
+  void SetUp() override {
+    if (expired_ != nullptr) return;
+    server_ = new RedisServer({.tls = true});
+    elsewhere_ = new RedisServer({.tls = true, .certificate = "elsewhere"});
+    expired_ = new RedisServer({.tls = true, .certificate = "expired"});
+  }
+  static void TearDownTestSuite() {
+    delete server_;
+    delete elsewhere_;
+    delete expired_;
+  }
+
+  static RedisServer* server_;
+  static RedisServer* elsewhere_;
+  static RedisServer* expired_;
+};
+RedisServer* Tls::server_ = nullptr;
+RedisServer* Tls::elsewhere_ = nullptr;
+RedisServer* Tls::expired_ = nullptr;
+
+TEST_F(Tls, KnowsTheServerByNameAndByAddress) {
+  const Settings settings = settings_of(trusting(*server_));
+  EXPECT_EQ(ping(tls_endpoint(*server_, "localhost"), settings), "PONG");
+  EXPECT_EQ(ping(tls_endpoint(*server_, "127.0.0.1"), settings), "PONG");
+}
+
+TEST_F(Tls, GreetsAsWithoutIt) {
+  const Settings settings = settings_of(trusting(*server_));
+  const Login login{"fixture", "any", 3, "me"};
+  Connection connection(tls_endpoint(*server_, "localhost"), settings, login);
+  EXPECT_EQ(ask(&connection, {"CLIENT", "GETNAME"}), "me");
+  EXPECT_EQ(ask(&connection, {"ACL", "WHOAMI"}), "fixture");
+}
+
+TEST_F(Tls, CarriesMoreThanARecordHolds) {
+  const Settings settings = settings_of(trusting(*server_));
+  Connection connection(tls_endpoint(*server_, "localhost"), settings,
+                        kNoLogin);
+  const std::string value(std::size_t{900} << 10U, 'x');
+  ASSERT_EQ(ask(&connection, {"SET", "large", value}), "OK");
+  EXPECT_EQ(ask(&connection, {"GET", "large"}), value);
+  EXPECT_EQ(connection.unsent(), 0U);
+}
+
+TEST_F(Tls, CarriesManyCommandsAtOnce) {
+  const Settings settings = settings_of(trusting(*server_));
+  Connection connection(tls_endpoint(*server_, "localhost"), settings,
+                        kNoLogin);
+  std::vector<std::unique_ptr<TestCommand>> commands;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string number = std::to_string(i);
+    commands.push_back(std::make_unique<TestCommand>(
+        std::initializer_list<std::string_view>{"ECHO", number}));
+    connection.push(commands.back().get());
+  }
+  ASSERT_TRUE(run_until(&connection, [&] { return commands.back()->done(); }));
+  for (int i = 0; i < 3000; ++i) {
+    ASSERT_EQ(commands[static_cast<std::size_t>(i)]->text(), std::to_string(i));
+  }
+}
+
+TEST_F(Tls, RefusesAnotherAuthority) {
+  const Settings settings = settings_of(trusting(*server_, "other_ca.crt"));
+  const std::string answer =
+      ping(tls_endpoint(*server_, "localhost"), settings);
+  EXPECT_TRUE(answer.starts_with("not sent: tls: TLS: ")) << answer;
+  EXPECT_NE(answer.find("certificate"), std::string::npos) << answer;
+}
+
+TEST_F(Tls, TheSystemDoesNotKnowTheAuthority) {
+  const std::string answer =
+      ping(tls_endpoint(*server_, "localhost"), settings_of({}));
+  EXPECT_TRUE(answer.starts_with("not sent: tls: TLS: ")) << answer;
+}
+
+TEST_F(Tls, RefusesTheCertificateOfAnotherHost) {
+  const Settings settings = settings_of(trusting(*elsewhere_));
+  EXPECT_EQ(ping(tls_endpoint(*elsewhere_, "localhost"), settings),
+            "not sent: tls: TLS: hostname mismatch");
+  EXPECT_EQ(ping(tls_endpoint(*elsewhere_, "127.0.0.1"), settings),
+            "not sent: tls: TLS: IP address mismatch");
+}
+
+TEST_F(Tls, MayExpectAnotherNameThanTheHost) {
+  TlsSettings tls = trusting(*elsewhere_);
+  tls.server_name = "redis.example.org";
+  EXPECT_EQ(ping(tls_endpoint(*elsewhere_, "127.0.0.1"), settings_of(tls)),
+            "PONG");
+  tls.server_name = "example.org";
+  EXPECT_EQ(ping(tls_endpoint(*elsewhere_, "127.0.0.1"), settings_of(tls)),
+            "not sent: tls: TLS: hostname mismatch");
+}
+
+TEST_F(Tls, RefusesACertificateThatHasExpired) {
+  const Settings settings = settings_of(trusting(*expired_));
+  EXPECT_EQ(ping(tls_endpoint(*expired_, "localhost"), settings),
+            "not sent: tls: TLS: certificate has expired");
+}
+
+TEST_F(Tls, TakesAnyCertificateIfToldNotToVerify) {
+  TlsSettings tls;
+  tls.verify = false;
+  const Settings settings = settings_of(tls);
+  EXPECT_EQ(ping(tls_endpoint(*elsewhere_, "127.0.0.1"), settings), "PONG");
+  EXPECT_EQ(ping(tls_endpoint(*expired_, "localhost"), settings), "PONG");
+}
+
+// Of a server behind a Unix socket there is no name to expect.
+TEST_F(Tls, NeverVerifiesWithoutAName) {
+  const Settings settings = settings_of(trusting(*server_));
+  Endpoint endpoint;
+  endpoint.socket = server_->socket();
+  EXPECT_EQ(ping(endpoint, settings),
+            "not sent: tls: TLS: no name that a certificate could have");
+}
+
+// ---- who we are -------------------------------------------------------------
+
+TEST(TlsClient, ShowsItsCertificate) {
+  const RedisServer server({.tls = true, .tls_clients = true});
+  TlsSettings tls = trusting(server);
+  tls.cert_file = server.file("client.crt");
+  tls.key_file = server.file("client.key");
+  EXPECT_EQ(ping(tls_endpoint(server, "localhost"), settings_of(tls)), "PONG");
+}
+
+// By TLS 1.3 the server says so when the client thinks that all is well; the
+// greeting waits for what it says.
+TEST(TlsClient, IsToldThatItNeedsACertificate) {
+  const RedisServer server({.tls = true, .tls_clients = true});
+  const Settings settings = settings_of(trusting(server));
+  const std::string answer =
+      ping(tls_endpoint(server, "localhost"), settings, Login{});
+  EXPECT_TRUE(answer.starts_with("not sent: tls: TLS: ")) << answer;
+  EXPECT_NE(answer.find("certificate required"), std::string::npos) << answer;
+}
+
+TEST(TlsClient, SpeaksTheVersionBefore) {
+  const RedisServer server(
+      {.config = {"tls-protocols \"TLSv1.2\""}, .tls = true});
+  EXPECT_EQ(
+      ping(tls_endpoint(server, "localhost"), settings_of(trusting(server))),
+      "PONG");
+}
+
+// ---- one speaks TLS, the other does not -------------------------------------
+
+TEST(TlsMismatch, IsToldToThoseWhoSpeakIt) {
+  FakeServer server([](Peer& peer) {
+    peer.send("-ERR Protocol error: unbalanced quotes in request\r\n");
+    peer.wait_for_end();
+  });
+  TlsSettings tls;
+  tls.verify = false;
+  EXPECT_EQ(ping(server.endpoint(), settings_of(tls)),
+            "not sent: tls: TLS: wrong version number (does the server speak "
+            "TLS?)");
+}
+
+TEST(TlsMismatch, IsToldToThoseWhoDoNot) {
+  const RedisServer server({.tls = true});
+  const std::string answer =
+      ping(tls_endpoint(server, "localhost"), Settings{});
+  EXPECT_TRUE(answer == "unknown: protocol: the server speaks TLS" ||
+              answer.starts_with("unknown: lost: "))
+      << answer;
+  // Where there is a login, that is what is not answered.
+  Login login;
+  login.client_name = "plain";
+  const std::string greeted =
+      ping(tls_endpoint(server, "localhost"), Settings{}, login);
+  EXPECT_NE(greeted.find("speak"), std::string::npos) << greeted;
+}
+
+TEST(TlsMismatch, AHandshakeThatIsNotAnsweredIsWaitedFor) {
+  FakeServer server([](Peer& peer) { peer.wait_for_end(); });
+  TlsSettings tls;
+  tls.verify = false;
+  const Settings settings = settings_of(tls);
+  Connection connection(server.endpoint(), settings, kNoLogin);
+  TestCommand command({"PING"});
+  connection.push(&command);
+  EXPECT_FALSE(run_until(
+      &connection, [&] { return command.done(); },
+      std::chrono::milliseconds(100)));
+  EXPECT_STREQ(connection.waits_for(),
+               "no answer to the TLS handshake, does the server speak TLS?");
+  connection.close(Trouble::kTimeout, "no answer");
+  EXPECT_EQ(command.text(), "not sent: timeout");
+}
+
+TEST(TlsMismatch, AHandshakeThatIsBrokenOffIsALoss) {
+  FakeServer server([](Peer& peer) { peer.close(); });
+  TlsSettings tls;
+  tls.verify = false;
+  const std::string answer = ping(server.endpoint(), settings_of(tls));
+  EXPECT_TRUE(answer.starts_with("not sent: lost: ")) << answer;
+  EXPECT_TRUE(answer.ends_with(" in the TLS handshake")) << answer;
+}
+
+// ---- bytes ------------------------------------------------------------------
+
+// A connected socket that blocks.
+int connect_to(const Endpoint& endpoint) {
+  Dialer dialer(endpoint);
+  while (true) {
+    const int socket = dialer.take_socket();
+    if (socket >= 0) {
+      fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) & ~O_NONBLOCK);
+      return socket;
+    }
+    if (dialer.failed()) return -1;
+    pollfd watched{dialer.fd(), POLLIN, 0};
+    if (dialer.wants_write()) watched.events = POLLOUT;
+    poll(&watched, 1, 1000);
+    dialer.run();
+  }
+}
+
+TEST_F(Tls, SpeaksByteByByte) {
+  const auto context = TlsContext::make(trusting(*server_)).value();
+  const int socket = connect_to(tls_endpoint(*server_, "127.0.0.1"));
+  ASSERT_GE(socket, 0);
+  TlsSession session(*context, "localhost");
+  std::string answer;
+  bool asked = false;
+  while (answer.size() < 7 && !session.failed()) {
+    session.handshake();
+    if (session.established() && !asked) {
+      session.write(resp({"PING"}));
+      asked = true;
+    }
+    std::string out;
+    session.take(&out);
+    for (const char byte : out) ASSERT_EQ(send(socket, &byte, 1, 0), 1);
+    char byte = 0;
+    ASSERT_EQ(recv(socket, &byte, 1, 0), 1);
+    session.feed({&byte, 1});
+    if (!session.established()) continue;
+    char text[64];
+    answer.append(text, session.read(text, sizeof text));
+  }
+  EXPECT_EQ(session.failure(), "");
+  EXPECT_EQ(answer, "+PONG\r\n");
+  close(socket);
+}
+
+// Until so much comes through that all of it does.
+TEST_F(Tls, MayBeCutAtAnyPlace) {
+  const Settings settings = settings_of(trusting(*server_));
+  ChaosProxy proxy(server_->tls_port());
+  Endpoint endpoint;
+  endpoint.host = "localhost";
+  endpoint.port = static_cast<std::uint16_t>(proxy.port());
+  bool sent = false;
+  std::string answer;
+  for (int cut = 0; answer != "PONG"; cut += 53) {
+    ASSERT_LT(cut, 20'000);
+    proxy.cut_after = cut;
+    TestCommand command({"PING"});
+    Connection connection(endpoint, settings, kNoLogin);
+    connection.push(&command);
+    ASSERT_TRUE(run_until(&connection, [&] { return command.done(); }));
+    answer = command.text();
+    // The further, the more: first nothing is sent, then no answer comes.
+    sent |= command.outcome().fate != Outcome::Fate::kNotSent;
+    EXPECT_EQ(command.outcome().fate != Outcome::Fate::kNotSent, sent) << cut;
+    EXPECT_TRUE(answer == "PONG" || answer == "not sent: lost" ||
+                answer == "unknown: lost")
+        << answer;
+    EXPECT_EQ(command.completions(), 1);
+  }
+}
+
+TEST_F(Tls, MayComeInCrumbs) {
+  const Settings settings = settings_of(trusting(*server_));
+  ChaosProxy proxy(server_->tls_port());
+  proxy.crumble = true;
+  Endpoint endpoint;
+  endpoint.host = "localhost";
+  endpoint.port = static_cast<std::uint16_t>(proxy.port());
+  EXPECT_EQ(ping(endpoint, settings, Login{}), "PONG");
+}
+
+TEST_F(Tls, RefusesRecordsThatWereChanged) {
+  const auto context = TlsContext::make(trusting(*server_)).value();
+  const int socket = connect_to(tls_endpoint(*server_, "127.0.0.1"));
+  ASSERT_GE(socket, 0);
+  TlsSession session(*context, "localhost");
+  char bytes[16384];
+  std::string out;
+  while (!session.established() && !session.failed()) {
+    session.handshake();
+    session.take(&out);
+    send(socket, out.data(), out.size(), 0);
+    out.clear();
+    if (session.established()) break;
+    const ssize_t size = recv(socket, bytes, sizeof bytes, 0);
+    ASSERT_GT(size, 0);
+    session.feed({bytes, static_cast<std::size_t>(size)});
+  }
+  ASSERT_TRUE(session.established()) << session.failure();
+  session.feed(std::string("\x17\x03\x03\x00\x20", 5) + std::string(32, 'x'));
+  char text[64];
+  EXPECT_EQ(session.read(text, sizeof text), 0U);
+  EXPECT_TRUE(session.failed());
+  close(socket);
+}
+
+// The host may use OpenSSL in the same thread, and asks that queue after a
+// call of its own that failed.
+TEST_F(Tls, LeavesNoErrorsBehind) {
+  EXPECT_FALSE(TlsContext::make({.ca_file = "/nowhere/ca.crt"}).ok());
+  EXPECT_EQ(ERR_peek_error(), 0U);
+  const Settings settings = settings_of(trusting(*expired_));
+  ping(tls_endpoint(*expired_, "localhost"), settings);
+  EXPECT_EQ(ERR_peek_error(), 0U);
+}
+
+// And what it left itself must not be taken for ours.
+TEST_F(Tls, HeedsNoErrorsOfOthers) {
+  const Settings settings = settings_of(trusting(*server_));
+  ERR_put_error(ERR_LIB_USER, 0, 1, "", 0);
+  EXPECT_EQ(ping(tls_endpoint(*server_, "localhost"), settings), "PONG");
+}
+
+// ---- files ------------------------------------------------------------------
+
+class TlsFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (folder_ != nullptr) return;
+    auto folder = std::make_unique<TemporaryFolder>("tls");
+    make_certificates(folder->path());
+    folder_ = folder.release();
+    std::ofstream(file("empty"));
+    std::ofstream(file("garbage")) << "-----BEGIN CERTIFICATE-----\nxyz\n";
+    const std::string command = "openssl ec -in " + file("client.key") +
+                                " -aes256 -passout pass:secret -out " +
+                                file("locked.key") + " 2>/dev/null";
+    ASSERT_EQ(std::system(command.c_str()), 0);
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  static std::string file(const char* name) {
+    return folder_->path() + "/" + name;
+  }
+
+  // Why there is no context with these settings.
+  static std::string refusal(const TlsSettings& tls) {
+    auto context = TlsContext::make(tls);
+    if (context.ok()) return "";
+    EXPECT_EQ(context.status().code(), Code::kInvalidConfig);
+    return context.status().error().messages[0];
+  }
+
+  static TemporaryFolder* folder_;
+};
+TemporaryFolder* TlsFiles::folder_ = nullptr;
+
+TEST_F(TlsFiles, AreNamedWhenTheyAreMissing) {
+  EXPECT_EQ(refusal({.ca_file = "/nowhere/ca.crt"}),
+            "tls_ca_file /nowhere/ca.crt: no such file or directory");
+  EXPECT_EQ(refusal({.ca_file = file("ca.crt"),
+                     .cert_file = "/nowhere/client.crt",
+                     .key_file = file("client.key")}),
+            "tls_cert_file /nowhere/client.crt: no such file or directory");
+  EXPECT_EQ(refusal({.ca_file = file("ca.crt"),
+                     .cert_file = file("client.crt"),
+                     .key_file = "/nowhere/client.key"}),
+            "tls_key_file /nowhere/client.key: no such file or directory");
+}
+
+TEST_F(TlsFiles, AreNamedWhenTheyAreWrong) {
+  for (const char* const name : {"empty", "garbage", "ca.key"}) {
+    const std::string why = refusal({.ca_file = file(name)});
+    EXPECT_TRUE(why.starts_with("tls_ca_file " + file(name) + ": ")) << why;
+    EXPECT_EQ(why.find("unknown error"), std::string::npos) << why;
+  }
+  EXPECT_TRUE(refusal({.ca_file = file("ca.crt"),
+                       .cert_file = file("client.key"),
+                       .key_file = file("client.key")})
+                  .starts_with("tls_cert_file " + file("client.key") + ": "));
+  EXPECT_EQ(refusal({.ca_file = file("ca.crt"),
+                     .cert_file = file("client.crt"),
+                     .key_file = file("server.key")}),
+            "tls_key_file " + file("server.key") + ": key values mismatch");
+}
+
+TEST_F(TlsFiles, NeedEachOther) {
+  const std::string why = "tls_cert_file and tls_key_file need each other";
+  EXPECT_EQ(refusal({.cert_file = file("client.crt")}), why);
+  EXPECT_EQ(refusal({.key_file = file("client.key")}), why);
+}
+
+// It would be asked for on the terminal of whoever uses the library.
+TEST_F(TlsFiles, KeysAreNotAskedAPasswordFor) {
+  const std::string why = refusal({.ca_file = file("ca.crt"),
+                                   .cert_file = file("client.crt"),
+                                   .key_file = file("locked.key")});
+  EXPECT_EQ(
+      why, "tls_key_file " + file("locked.key") + ": it must not be encrypted");
+}
+
+TEST_F(TlsFiles, TheSystemsAuthoritiesMayBeChosenByTheEnvironment) {
+  const RedisServer server({.tls = true});
+  ASSERT_EQ(setenv("SSL_CERT_FILE", server.file("ca.crt").c_str(), 1), 0);
+  const Settings settings = settings_of({});
+  EXPECT_EQ(unsetenv("SSL_CERT_FILE"), 0);
+  EXPECT_EQ(ping(tls_endpoint(server, "localhost"), settings), "PONG");
+}
+
+}  // namespace
+}  // namespace limitree::redis
