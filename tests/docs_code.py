@@ -5,9 +5,9 @@
                  or CXX_FRAGMENT gives it; an excerpt of a source file must
                  stand there still
   ```yaml        a whole limits.yaml must pass `limitree check`, beside the
-                 blocks of its page that are marked <!-- file users.csv -->
-  ```sh          commands that begin with `limitree` are run in a copy of
-                 examples/ and must succeed
+                 files that its page gives
+  ```sh          commands that begin with `limitree` are run in a folder that
+                 holds the files the page has given so far, and must succeed
   ```console     the same for what follows "$ "; the output must be as shown,
                  where a line "..." stands for any lines
 
@@ -22,16 +22,13 @@ import os
 import pathlib
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
 
-Block = collections.namedtuple("Block", "place language text mark")
-Tools = collections.namedtuple("Tools", "root cc cxx library command")
+import docs_blocks
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
-MARK = re.compile(r"<!-- (fails|not run|file [\w.]+) -->\s*\Z")
+Tools = collections.namedtuple("Tools", "root cc cxx library command")
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 FRAGMENT_WARNINGS = ["-Wno-unused-variable", "-Wno-unused-but-set-variable"]
@@ -64,17 +61,6 @@ void fragment(limitree::Limiter& limiter, limitree::Config& config) {
 """
 
 
-def blocks_of(root):
-    pages = sorted(root.glob("*.md")) + sorted((root / "docs").rglob("*.md"))
-    for page in pages:
-        text = page.read_text(encoding="utf-8")
-        for match in FENCE.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
-            mark = MARK.search(text, 0, match.start())
-            yield Block(f"{page.relative_to(root)}:{line}", match[1], match[2],
-                        mark[1] if mark else "")
-
-
 def run(command, cwd, **kwargs):
     """Returns the exit status and the output of a command."""
     done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE,
@@ -94,7 +80,7 @@ def is_excerpt(block, tools):
     return False
 
 
-def wrong_with_code(block, tools, work):
+def wrong_with_code(block, tools, _, work):
     """Returns what is wrong with a block of C or C++, or None."""
     if is_excerpt(block, tools):
         return None
@@ -119,22 +105,13 @@ def wrong_with_code(block, tools, work):
     return None if status == 0 else output or f"exit status {status}"
 
 
-def files_beside(block, root):
-    """Yields the files that the page of a block shows, by name."""
-    page = block.place.rpartition(":")[0]
-    for other in blocks_of(root):
-        if other.place.startswith(page + ":"):
-            word, _, name = other.mark.partition(" ")
-            if word == "file":
-                yield name, other.text
-
-
-def wrong_with_yaml(block, tools, work):
+def wrong_with_yaml(block, tools, _, work):
     """Returns what is wrong with a limits.yaml, or None."""
     if not re.match(r"(#.*\n|\s*\n)*schema:", block.text):
         return None  # a part of one
-    for name, content in files_beside(block, tools.root):
-        (work / name).write_text(content, encoding="utf-8")
+    for other in docs_blocks.blocks_of(tools.root, block.page):
+        if other.file:
+            docs_blocks.save(other, work)
     (work / "limits.yaml").write_text(block.text, encoding="utf-8")
     status, output = run([tools.command, "check", "limits.yaml"], work)
     if block.mark == "fails":
@@ -163,18 +140,15 @@ def is_like(shown, output):
     return re.fullmatch(r"(?:.*\n)*?".join(parts), output) is not None
 
 
-def wrong_with_commands(block, tools, work):
+def wrong_with_commands(block, tools, folder, _):
     """Returns what is wrong with commands, or None."""
-    scratch = work / "scratch"
-    shutil.copytree(tools.root / "examples", scratch)
-    shutil.copytree(tools.root / "examples", scratch / "examples")
     path = f"{pathlib.Path(tools.command).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "LC_ALL": "C.UTF-8"}
     for command, shown in commands_of(block):
         words = shlex.split(command, comments=True)
         if not words or words[0] != "limitree":
             continue
-        status, output = run(["sh", "-c", command], scratch, env=environment)
+        status, output = run(["sh", "-c", command], folder, env=environment)
         if (status == 0) == (block.mark == "fails"):
             return f"{command}\nexit status {status}\n{output}"
         if shown is not None and not is_like(shown, output):
@@ -191,19 +165,35 @@ CHECKS = {
 }
 
 
-def main():
-    root, cc, cxx, library, command = sys.argv[1:]
-    tools = Tools(pathlib.Path(root), cc, cxx, pathlib.Path(library), command)
+def check_page(page, tools, folder):
+    """Follows a page in an empty folder.
+
+    Returns how many blocks were tried, and what was wrong with them.
+    """
     bad, tried = [], 0
-    for block in blocks_of(tools.root):
+    for block in docs_blocks.blocks_of(tools.root, page):
+        if block.file:
+            docs_blocks.save(block, folder)
         check = CHECKS.get(block.language)
         if check is None or block.mark == "not run":
             continue
         tried += 1
         with tempfile.TemporaryDirectory() as work:
-            wrong = check(block, tools, pathlib.Path(work))
+            wrong = check(block, tools, folder, pathlib.Path(work))
         if wrong:
-            bad.append(f"{block.place}: {block.language}\n{wrong}")
+            bad.append(f"{page}:{block.line}: {block.language}\n{wrong}")
+    return tried, bad
+
+
+def main():
+    root, cc, cxx, library, command = sys.argv[1:]
+    tools = Tools(pathlib.Path(root), cc, cxx, pathlib.Path(library), command)
+    bad, tried = [], 0
+    for page in docs_blocks.list_pages(tools.root):
+        with tempfile.TemporaryDirectory() as folder:
+            count, wrong = check_page(page, tools, pathlib.Path(folder))
+        tried += count
+        bad.extend(wrong)
     print(f"{tried} blocks")
     sys.exit("\n".join(bad) or 0)
 

@@ -148,6 +148,24 @@ def test_output_shown_in_a_document(shown, output, same):
     assert docs_code.is_like(shown, output) is same
 
 
+GIVEN = "```yaml\n# limits.yaml\nschema: {}\n```\n"
+ASKED = "```sh\nlimitree print limits.yaml\n```\n"
+
+
+@pytest.mark.parametrize("text, wrong", [(GIVEN + ASKED, 0), (ASKED, 1),
+                                         (ASKED + GIVEN, 1)])
+def test_a_page_has_the_files_it_has_given_so_far(tmp_path, text, wrong):
+    write(tmp_path, "docs/page.md", text)
+    write(tmp_path, "bin/limitree", '#!/bin/sh\ncase $1 in print) cat $2; esac')
+    (tmp_path / "bin/limitree").chmod(0o755)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    tools = docs_code.Tools(tmp_path, "cc", "c++", None,
+                            tmp_path / "bin/limitree")
+    tried, bad = docs_code.check_page("docs/page.md", tools, folder)
+    assert tried == text.count("```") / 2 and len(bad) == wrong
+
+
 ARCHITECTURE = ("| files | what |\n|---|---|\n"
                 "| `core/base/a.hpp`, `b.hpp` | x |\n")
 

@@ -1,47 +1,45 @@
-// The examples of docs/node.md, one after the other, and that of the README.
+// The examples of the pages: all of a page is one program, which runs in a
+// folder that holds nothing but the files the page gives.
 
 import assert from 'node:assert/strict';
-import {
-  cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync,
-} from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { it } from 'node:test';
 
 import { Decision, Limiter } from 'limitree';
 
+import { blocksOf, emptyFolder, follow, ROOT } from './docs_blocks.mjs';
 import { run } from './run.mjs';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-// In the package, or its own name would mean nothing.
-mkdirSync(join(ROOT, 'build'), { recursive: true });
-const folder = mkdtempSync(join(ROOT, 'build', 'docs-'));
-after(() => rmSync(folder, { recursive: true }));
-cpSync(join(ROOT, 'examples'), folder, { recursive: true });
+/** What the program of each page prints. */
+const PAGES = {
+  'README.md': /^$/,
+  'docs/client-ip.md': /^203\.0\.113\.5\n198\.51\.100\.9\n2001:db8::7\n$/,
+  'docs/node.md': /^try again in \d/,
+};
 
-/** The blocks of a page, each on its lines. */
-function programOf(page, wanted = () => true) {
-  const text = readFileSync(join(ROOT, page), 'utf8');
-  let program = '';
-  for (const match of text.matchAll(/^```js\n(.*?)^```$/gms)) {
-    if (!wanted(match[1])) continue;
-    const line = text.slice(0, match.index).split('\n').length + 1;
-    program += '\n'.repeat(line - program.split('\n').length) + match[1];
-  }
-  return program;
+for (const [page, prints] of Object.entries(PAGES)) {
+  it(page, async () => {
+    const folder = emptyFolder();
+    try {
+      let program = '';
+      const given = new Set();
+      for (const block of blocksOf(page)) {
+        if (!follow(block, folder, given)) continue;
+        // Lines are counted as in the page.
+        const missing = block.line - program.split('\n').length;
+        program += '\n'.repeat(missing) + block.text;
+      }
+      assert.notEqual(program, '');
+      writeFileSync(join(folder, 'page.mjs'), program);
+      const printed =
+        await run(process.execPath, ['page.mjs'], { cwd: folder });
+      assert.match(printed, prints);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 }
-
-async function check(name, program, prints) {
-  writeFileSync(join(folder, name), program);
-  const printed = await run(process.execPath, [name], { cwd: folder });
-  assert.match(printed, prints);
-}
-
-it('docs/node.md', () =>
-  check('page.mjs', programOf('docs/node.md'), /^try again in \d/));
-
-it('README.md', () => check('readme.mjs', programOf('README.md', (block) =>
-  block.includes("from 'limitree';")), /^$/));
 
 it('every call is in the tables', () => {
   const page = readFileSync(join(ROOT, 'docs/node.md'), 'utf8');

@@ -1,51 +1,33 @@
-// The programs of docs/node-web.md, that of the README and the examples, over
-// real HTTP.
+// The programs of docs/node-web.md and the examples, over real HTTP.
 
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync,
-         writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
+import { blocksOf, emptyFolder, follow } from './docs_blocks.mjs';
 import { withProgram } from './web_programs.mjs';
 
-// In the package, or the names of packages would mean nothing.
-mkdirSync('build', { recursive: true });
-const folder = mkdtempSync(join('build', 'web-docs-'));
+const folder = emptyFolder();
 after(() => rmSync(folder, { recursive: true }));
 
 describe('the page', () => {
-  const text = readFileSync('docs/node-web.md', 'utf8');
-  const blocks = [...text.matchAll(/^## (.*?)$|^```(js|cjs)\n(.*?)^```$/gms)];
-  let title = '';
+  const given = new Set();
   let count = 0;
-  for (const [, heading, kind, code] of blocks) {
-    if (heading !== undefined) {
-      title = heading;
-      continue;
-    }
-    const name = `${++count}.${kind === 'cjs' ? 'cjs' : 'mjs'}`;
-    it(`has a program that works: ${title}`, async () => {
-      const file = join(folder, name);
-      writeFileSync(file, code);
-      await withProgram(file, async (get) => {
+  for (const block of blocksOf('docs/node-web.md')) {
+    if (!follow(block, folder, given)) continue;
+    const name = `${++count}.${block.language === 'cjs' ? 'cjs' : 'mjs'}`;
+    it(`has a program that works: ${block.title}`, async () => {
+      writeFileSync(join(folder, name), block.text);
+      await withProgram(name, async (get) => {
         const answer = await get();
         assert.equal(answer.status, 200);
         assert.match(await answer.text(), /hello|\d+ left/);
         assert.match(answer.headers.get('ratelimit-policy'),
                      /; ?q=\d+; ?w=\d+/);
-      });
+      }, folder);
     });
   }
-
-  it('and the README has one', async () => {
-    const readme = readFileSync('README.md', 'utf8');
-    const [, code] = /^```js\n(import express.*?)^```$/ms.exec(readme);
-    const file = join(folder, 'readme.mjs');
-    writeFileSync(file, code);
-    await withProgram(file, async (get) =>
-      assert.match((await get()).headers.get('ratelimit'), /"60\/1m:\*";r=/));
-  });
 
   it('has a program for each framework', () => assert.ok(count >= 8));
 });

@@ -1,5 +1,5 @@
-// The README's program for a web server, and one for Fastify, with the package
-// as it is installed: the frameworks are beside it, and nothing else is.
+// Programs of docs/node-web.md, for Express and Fastify, with the package as it
+// is installed: the frameworks are beside it, and nothing else is.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -18,9 +18,8 @@ for (const name of ['express', 'fastify', '@types']) {
               join(app, 'node_modules', name));
 }
 
-const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
 const page = readFileSync(join(ROOT, 'docs', 'node-web.md'), 'utf8');
-const [, EXPRESS] = /^```js\n(import express.*?)^```$/ms.exec(readme);
+const [, EXPRESS] = /^```js\n(import express.*?)^```$/ms.exec(page);
 const [, FASTIFY] = /^```js\n(import fastify.*?)^```$/ms.exec(page);
 
 /** The same for CommonJS, where nothing can be awaited outside. */

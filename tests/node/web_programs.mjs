@@ -15,11 +15,11 @@ async function freePort() {
   return port;
 }
 
-/** Runs `use(get)` while the program of that file answers. */
-export async function withProgram(file, use) {
+/** Runs `use(get)` while the program of that file, in `cwd`, answers. */
+export async function withProgram(file, use, cwd = '.') {
   const port = await freePort();
   const program = spawn(process.execPath, [file], {
-    env: { ...process.env, PORT: String(port) },
+    cwd, env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
   program.stderr.on('data', (text) => { errors += text; });

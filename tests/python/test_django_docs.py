@@ -116,22 +116,6 @@ def test_page(tmp_path):
     assert "ip:*\n" in shown and "user:*/trade\n" in shown
 
 
-def test_readme(limitree_clock):
-    from django.test import Client, override_settings
-    from django.urls import path
-
-    text = (ROOT / "README.md").read_text()
-    block = next(one for one in re.findall(r"^```python\n(.*?)^```$", text,
-                                           re.S | re.M)
-                 if "limitree.django" in one)
-    names = {"__name__": "readme"}
-    exec(block, names)
-    urls = type("urls", (), {"urlpatterns": [path("login", names["login"])]})
-    with override_settings(ROOT_URLCONF=urls, LIMITREE={}):
-        found = [Client().get("/login").status_code for _ in range(7)]
-    assert found == [200] * 5 + [429] * 2
-
-
 def test_no_block_is_left_out():
     text = (ROOT / "docs/django.md").read_text()
     assert len(BLOCK.findall(text)) == len(

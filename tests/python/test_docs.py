@@ -1,8 +1,12 @@
-"""The examples of the pages on Python and of the README work as printed."""
+"""The examples of the pages work as printed, from the top of a page to its end,
+in a folder that holds nothing but the files the page gives.
+
+docs/django.md is a whole project: test_django_docs.py runs it.
+"""
 
 import pathlib
 import re
-import shutil
+import sys
 
 import pytest
 
@@ -10,33 +14,41 @@ import limitree
 from limitree import default
 
 ROOT = pathlib.Path(__file__).parents[2]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
+sys.path.insert(0, str(ROOT / "tests"))
+import docs_blocks  # noqa: E402
+
+#: How many functions `test_...` each page has.
+PAGES = {"README.md": 0, "docs/boulder.md": 0, "docs/client-ip.md": 0,
+         "docs/fastapi.md": 0, "docs/flask.md": 5, "docs/python.md": 1,
+         "docs/telemetry.md": 0}
 
 
-def blocks_of(page):
-    """Yields each block with blank lines before it, as many as in the page."""
-    text = (ROOT / page).read_text()
-    for match in BLOCK.finditer(text):
-        before = text.count("\n", 0, match.start()) + 1
-        yield "\n" * before + match[1]
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md",
-                                  "docs/client-ip.md", "docs/fastapi.md",
-                                  "docs/flask.md", "docs/telemetry.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_page(page, tmp_path, monkeypatch, limitree_clock):
     monkeypatch.setattr("limitree.limiter.default_clock", None)
-    shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    names, tests = {"__name__": page}, 0
-    for block in blocks_of(page):
-        exec(compile(block, page, "exec"), names)
+    names, run = {"__name__": page}, 0
+    for block in docs_blocks.blocks_of(ROOT, page):
+        if block.file:
+            docs_blocks.save(block, tmp_path)
+        elif block.language == "python":
+            # Lines are counted as in the page.
+            text = "\n" * block.line + block.text
+            exec(compile(text, page, "exec"), names)
+            run += 1
+    assert run
     monkeypatch.setattr("limitree.limiter.default_clock", limitree_clock)
-    for name in [name for name in names if name.startswith("test_")]:
+    tests = [name for name in names if name.startswith("test_")]
+    for name in tests:
         names[name](limitree_clock)
-        tests += 1
-    assert len(names) > 2
-    assert tests == {"docs/python.md": 1, "docs/flask.md": 5}.get(page, 0)
+    assert len(tests) == PAGES[page]
+
+
+def test_every_page_is_run():
+    assert {page for page in docs_blocks.list_pages(ROOT)
+            if any(block.language == "python"
+                   for block in docs_blocks.blocks_of(ROOT, page))
+            } == {*PAGES, "docs/django.md"}
 
 
 def test_every_call_is_in_the_table():

@@ -1,0 +1,47 @@
+// The code blocks of the documents, as a reader who starts with nothing meets
+// them: from the top of a page to its end, in an empty folder.  A block whose
+// first line is a comment with a file's name (`# limits.yaml`) is that file.
+// tests/docs_blocks.py is the same for Python.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** An empty folder, in the package, or its own name would mean nothing. */
+export function emptyFolder() {
+  mkdirSync(join(ROOT, 'build'), { recursive: true });
+  return mkdtempSync(join(ROOT, 'build', 'docs-'));
+}
+
+/** The blocks of a page: language, text, line, file, and the heading above. */
+export function* blocksOf(page) {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  let title = '';
+  for (const match of text.matchAll(/^## ([^\n]*)$|^```(\w*)\n(.*?)^```$/gms)) {
+    const [, heading, language, code] = match;
+    if (heading !== undefined) {
+      title = heading;
+      continue;
+    }
+    const line = text.slice(0, match.index).split('\n').length + 1;
+    const file = /^(?:#|\/\/) ([\w-]+\.(?:yaml|mjs))(?=[:\n])/.exec(code)?.[1];
+    yield { language, text: code, line, file, title };
+  }
+}
+
+/** Does with a block what a reader does; returns whether it is a program. */
+export function follow(block, folder, given) {
+  if (block.file !== undefined) {
+    writeFileSync(join(folder, block.file), block.text);
+    given.add(block.file);
+    return false;
+  }
+  if (!['js', 'cjs'].includes(block.language)) return false;
+  for (const [, name] of block.text.matchAll(/'([\w./-]+\.(?:yaml|csv))'/g)) {
+    assert.ok(given.has(name), `line ${block.line}: there is no ${name} yet`);
+  }
+  return true;
+}
