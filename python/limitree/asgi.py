@@ -17,7 +17,7 @@ from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
 from limitree.errors import StoreError
-from limitree.headers import Headers, Reset, Style, combined
+from limitree.headers import Headers, Reset, Style, check_style, combined
 from limitree.keeper import App, Keeper, Message, Receive, Scope, Send
 from limitree.limits import Limits
 from limitree.wait import Clock
@@ -49,6 +49,7 @@ class Telling:
 
     def __init__(self, app: App, keeper: Keeper, style: Style,
                  reset: Reset) -> None:
+        check_style(style, reset)
         self.app = app
         self._keeper = keeper
         self._style = style

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from limitree.errors import StoreError
-from limitree.headers import Headers, Reset, Style, check_style, headers
+from limitree.headers import Headers, Reset, Style, check_style
 from limitree.limiter import Limiter
 from limitree.limits import Limits
 from limitree.web import (
@@ -44,22 +44,23 @@ class LimitreeMiddleware:
     that returns one.  A denied request is answered with a 429, one that the
     store could not decide with a 503; `app` does not see them.  Headers are
     added to all other responses, whose bodies are not touched: a stream stays
-    one.  The environment has the Decision as ``limitree.decision``.
+    one; `headers` and `reset` are the style and the reset of Decision.headers.
+    The environment has the Decision as ``limitree.decision``.
     """
 
     def __init__(self, app: WSGIApplication, limits: Limits | Limiter,
                  path: Callable[[WSGIEnvironment], Paths], *,
                  store: str | None = None,
                  cost: int | Callable[[WSGIEnvironment], int] = 1,
-                 style: Style = "ietf", reset: Reset = "delta",
+                 headers: Style = "ietf", reset: Reset = "delta",
                  **options: object) -> None:
         self._app = app
         self._limiter = _limiter_of(limits, store, options)
         self._path = path
         self._cost = cost
-        self._style: Style = style
+        self._style: Style = headers
         self._reset: Reset = reset
-        check_style(style, reset)
+        check_style(headers, reset)
 
     def __call__(self, environ: WSGIEnvironment,
                  start_response: StartResponse) -> Iterable[bytes]:
@@ -75,7 +76,7 @@ class LimitreeMiddleware:
         if decision.limited:
             return _send(denial(decision, self._style, self._reset), environ,
                          start_response)
-        own = headers(decision, self._style, self._reset)
+        own = decision.headers(self._style, self._reset)
 
         def start(status: str, theirs: Headers, *exc_info: Any
                   ) -> Callable[[bytes], object]:

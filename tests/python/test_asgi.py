@@ -86,6 +86,11 @@ def test_other_headers(clock, style, expected):
     assert headers_of(ask(limited(clock=clock, headers=style))) == expected
 
 
+def test_headers_that_there_are_not():
+    with pytest.raises(ValueError, match="style must be one of"):
+        limited(headers="x")
+
+
 def test_headers_of_the_application_stay(clock):
     async def later(scope, receive, send):
         await send({"type": "http.response.start", "status": 503, "headers": [

@@ -88,10 +88,10 @@ def test_a_path_that_is_a_text(limiter):
 
 def test_styles(limiter):
     server = Server(LimitreeMiddleware(application, limiter, user,
-                                       style="legacy"))
+                                       headers="legacy"))
     assert server.get("/x").headers["X-RateLimit-Remaining"] == "5"
     with pytest.raises(ValueError, match="style must be one of"):
-        LimitreeMiddleware(application, limiter, user, style="x")
+        LimitreeMiddleware(application, limiter, user, headers="x")
 
 
 def test_a_stream_stays_one(limiter):
