@@ -1,0 +1,18 @@
+"""Limits for FastAPI: a dependency that runs before the others do their work.
+
+    app = FastAPI()
+    Limiter(app=app, store="redis://...")
+
+    @app.get("/trade", dependencies=[Depends(RateLimit("5/minute"))])
+    async def trade(): ...
+"""
+
+from limitree.fastapi.errors import (
+    RateLimitExceeded,
+    rate_limit_exceeded_handler,
+)
+from limitree.fastapi.extension import Limiter
+from limitree.fastapi.rate_limit import RateLimit
+
+__all__ = ["Limiter", "RateLimit", "RateLimitExceeded",
+           "rate_limit_exceeded_handler"]

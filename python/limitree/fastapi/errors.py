@@ -1,0 +1,56 @@
+"""What a request that was denied, or not decided, is answered with."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from fastapi import Request, Response, WebSocket
+from starlette.exceptions import HTTPException
+
+from limitree import web
+from limitree.asgi import can_respond
+from limitree.decision import Decision
+from limitree.errors import LimitExceeded, StoreError
+from limitree.headers import problem
+
+
+class RateLimitExceeded(HTTPException, LimitExceeded):
+    """A request was denied; without a handler of yours the answer is a 429."""
+
+    def __init__(self, decision: Decision) -> None:
+        HTTPException.__init__(
+            self, 429, str(problem(decision)["detail"]))
+        self.decision = decision
+
+
+async def rate_limit_exceeded_handler(connection: Any, error: Exception
+                                      ) -> Response | None:
+    """Answer a request that was denied: a 429, or the end of a websocket."""
+    decision = cast(LimitExceeded, error).decision
+    return await _answer(connection, web.denial(decision, "none"), 1008)
+
+
+async def _store_error_handler(connection: Any, error: Exception
+                               ) -> Response | None:
+    return await _answer(connection, web.unavailable(cast(StoreError, error)),
+                         1013)
+
+
+async def _answer(connection: Request | WebSocket, answer: web.Answer,
+                  code: int) -> Response | None:
+    response = Response(answer.body, answer.status, dict(answer.headers))
+    if not isinstance(connection, WebSocket):
+        return response
+    if can_respond(connection.scope):
+        await connection.send_denial_response(response)
+    else:
+        await connection.close(code, answer.reason)
+    return None
+
+
+#: For what a limiter raises, where the application has none of its own.
+HANDLERS: dict[Any, Any] = {
+    RateLimitExceeded: rate_limit_exceeded_handler,
+    LimitExceeded: rate_limit_exceeded_handler,
+    StoreError: _store_error_handler,
+}

@@ -1,0 +1,135 @@
+"""The extension: the limits of an application, and what it tells of them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.params import Depends
+
+from limitree.aio import AsyncLimiter
+from limitree.asgi import Telling
+from limitree.clients import ClientIp, client_ip
+from limitree.fastapi.decorators import Decorator, Endpoint
+from limitree.fastapi.errors import HANDLERS
+from limitree.fastapi.rate_limit import EXEMPT, RateLimit
+from limitree.fastapi.site import Site
+from limitree.headers import Reset, Style, check_style
+from limitree.keeper import Message, Scope
+from limitree.limits import Limits
+from limitree.wait import Clock
+
+
+class Limiter(Site):
+    """The limiter of an application, whom its `RateLimit`s ask.
+
+    ``limits`` is the tree of paths, or an AsyncLimiter, and may be left out
+    where all limits stand at the routes; ``store``, ``clock`` and ``options``
+    are those of AsyncLimiter.  ``key_func`` tells callers apart and is by
+    default the address of the client.  ``default_limits`` are texts for every
+    route that has no decorator of its own and comes after `init_app`.
+    ``headers`` and ``reset`` are those of Decision.headers.
+
+    Limits may also stand at a route as decorators, in the manner of slowapi:
+    `limit`, `shared_limit` and `exempt`.
+    """
+
+    def __init__(self, key_func: Callable[..., Any] | ClientIp = client_ip(),
+                 *, app: FastAPI | None = None,
+                 limits: Limits | AsyncLimiter | None = None,
+                 store: str = "memory://",
+                 default_limits: Iterable[str] = (), enabled: bool = True,
+                 headers: Style = "ietf", reset: Reset = "delta",
+                 clock: Clock | None = None, **options: object) -> None:
+        check_style(headers, reset)
+        if isinstance(default_limits, str):
+            default_limits = [default_limits]
+        super().__init__(key_func, limits, store, enabled,
+                         {"clock": clock, **options})
+        self._default = [RateLimit(text) for text in default_limits]
+        for one in self._default:
+            one.is_default = True
+        self._told: tuple[Style, Reset] = (headers, reset)
+        # What decorators were put on: none of it is a route's, or that stands
+        # below the limit.
+        self._inner: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._apps: weakref.WeakSet[FastAPI] = weakref.WeakSet()
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: FastAPI) -> None:
+        """Look after `app`: its headers, its denials, its start and end."""
+        app.state.limiter = self
+        self._apps.add(app)
+        app.add_middleware(_Middleware, limiter=self)
+        for kind, handler in HANDLERS.items():
+            app.exception_handlers.setdefault(kind, handler)
+        app.router.dependencies[:0] = [Depends(one) for one in self._default]
+
+    def limit(self, limit_value: Any,
+              key_func: Callable[..., Any] | ClientIp | None = None, *,
+              per_method: bool = False,
+              cost: int | Callable[..., Any] = 1,
+              methods: Sequence[str] | None = None,
+              exempt_when: Callable[..., Any] | None = None,
+              override_defaults: bool = True
+              ) -> Callable[[Endpoint], Endpoint]:
+        """Return a decorator with the effect of a RateLimit at the route.
+
+        It stands below that of the route.  The function needs no parameter for
+        the request.
+        """
+        return Decorator(RateLimit(
+            limit_value, key=key_func, cost=cost, methods=methods,
+            per_method=per_method, exempt_when=exempt_when),
+            override_defaults, self._note)
+
+    def shared_limit(self, limit_value: Any, scope: str,
+                     key_func: Callable[..., Any] | ClientIp | None = None, *,
+                     cost: int | Callable[..., Any] = 1,
+                     exempt_when: Callable[..., Any] | None = None,
+                     override_defaults: bool = True
+                     ) -> Callable[[Endpoint], Endpoint]:
+        """Return a decorator for routes that are counted as one, by `scope`."""
+        return Decorator(RateLimit(
+            limit_value, key=key_func, cost=cost, scope=scope,
+            exempt_when=exempt_when), override_defaults, self._note)
+
+    def exempt(self, endpoint: Endpoint) -> Endpoint:
+        """Spare a route the default limits."""
+        setattr(endpoint, EXEMPT, True)
+        return endpoint
+
+    def _note(self, endpoint: Any) -> None:
+        self._inner.add(endpoint)
+        for app in self._apps:
+            for route in app.routes:
+                self._check_endpoint(getattr(route, "endpoint", None))
+
+    def _check_endpoint(self, endpoint: Any) -> None:
+        """Raise RuntimeError if a limit was put on a route's function later."""
+        if endpoint is not None and endpoint in self._inner:
+            raise RuntimeError(
+                f"the limit of {endpoint.__qualname__} stands above its route, "
+                "which has the function without it: put @limiter.limit(...) "
+                "below the route")
+
+
+class _Middleware(Telling):
+    """Tells in every response what was decided, and lets requests know whom to
+    ask."""
+
+    def __init__(self, app: Any, limiter: Limiter) -> None:
+        super().__init__(app, limiter._keeper, *limiter._told)
+        self._limiter = limiter
+
+    async def serve(self, scope: Scope, receive: Any, send: Any) -> None:
+        limiter = scope["limitree"].limiter = self._limiter
+
+        async def checked(message: Message) -> None:
+            limiter._check_endpoint(scope.get("endpoint"))
+            await send(message)
+
+        await self.app(scope, receive, checked if limiter._inner else send)

@@ -1,0 +1,151 @@
+"""The dependency that a route or an application has for each of its limits."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from fastapi.params import Depends
+from starlette.requests import HTTPConnection
+
+from limitree.asgi import settled
+from limitree.clients import ClientIp
+from limitree.decision import Decision
+from limitree.fastapi.site import Site, site_of
+from limitree.fastapi.told import (
+    key_function,
+    limit_function,
+    of_request,
+    route_of,
+    text_of,
+)
+from limitree.plain import joined, parse
+
+By = Literal["route", "path", "app"]
+
+#: What decorators write on the function of a route.
+EXEMPT, OVERRIDES = "_limitree_exempt", "_limitree_overrides"
+
+_UNKNOWN = object()  # a key that no dependency has told
+
+
+class RateLimit:
+    """A dependency that lets a request pass, or raises RateLimitExceeded.
+
+    ``limits`` are texts such as ``"5/second; 100/hour"``; paths of the tree, in
+    which a segment may be a function of the request,
+    ``("user", lambda request: request.state.user, "trade")``; and functions of
+    the request that return one or the other.  All of them are decided in one
+    step, and charged together or not at all.
+
+    A text counts for each caller, whom ``key`` tells apart: a function of the
+    request, a ``client_ip(...)``, or a ``Depends(...)``; without it the key of
+    the `Limiter`.  It counts for each route by itself; ``by="path"`` tells
+    apart its URLs too, and ``by="app"`` counts over all routes, as those do
+    that have the same ``scope``, any name.  With ``per_method`` a route of
+    several methods counts each by itself.  ``cost`` is a number or a function
+    of the request; where ``exempt_when`` returns true nothing is asked.
+    Functions may be async, and may do without their argument; one that returns
+    limits may ask for the ``key`` of the caller, by that name.
+
+    As a parameter of a route it is the Decision, or None if nothing was asked.
+    """
+
+    def __init__(self, *limits: Any,
+                 key: Callable[..., Any] | ClientIp | Depends | None = None,
+                 cost: int | Callable[..., Any] = 1, by: By = "route",
+                 scope: str | None = None, methods: Sequence[str] | None = None,
+                 per_method: bool = False,
+                 exempt_when: Callable[..., Any] | None = None) -> None:
+        if not limits:
+            raise TypeError("RateLimit needs limits, such as '5/minute'")
+        if by not in ("route", "path", "app"):
+            raise ValueError(f"by must be route, path or app, is {by!r}")
+        for one in limits:
+            if isinstance(one, str):
+                parse(one)
+            elif not callable(one) and not isinstance(one, Sequence):
+                raise TypeError("a limit must be a text, a path or a function, "
+                                f"not {type(one).__name__}")
+        self._limits = [limit_function(one) if callable(one) else one
+                        for one in limits]
+        self._key = (None if key is None or isinstance(key, Depends)
+                     else key_function(key))
+        self._cost = of_request(cost) if callable(cost) else cost
+        self._by = by
+        self._scope = scope
+        self._per_method = per_method
+        self._methods = methods and {name.upper() for name in methods}
+        self._exempt_when = exempt_when and of_request(exempt_when)
+        self.is_default = False  #: and so gives way to others
+        self.__signature__ = _signature(key)
+
+    async def __call__(self, connection: HTTPConnection, key: Any = _UNKNOWN
+                       ) -> Decision | None:
+        """Ask the limiter; FastAPI does this."""
+        site = site_of(connection)
+        if not await self._applies(site, connection):
+            return None
+        paths: list[Any] = []
+        for limit in self._limits:
+            if key is _UNKNOWN and (isinstance(limit, str) or callable(limit)):
+                key = await settled((self._key or site.key)(connection))
+            if callable(limit):
+                limit = await settled(limit(connection, key))
+            if isinstance(limit, str):
+                rule = site.plain.rule(limit, self._scope_of(connection))
+                paths += rule.paths(self._key_in(connection, text_of(key)))
+            else:
+                paths.append(await _path(limit, connection))
+        cost = (await settled(self._cost(connection))
+                if callable(self._cost) else self._cost)
+        return await site.authorize(connection, paths, cost)
+
+    async def _applies(self, site: Site, connection: HTTPConnection
+                       ) -> bool:
+        if not site.enabled:
+            return False
+        scope = connection.scope
+        if self._methods and scope.get("method") not in self._methods:
+            return False
+        if self.is_default:
+            endpoint = scope.get("endpoint")
+            if getattr(endpoint, EXEMPT, False) or getattr(
+                    endpoint, OVERRIDES, False):
+                return False
+        return not (self._exempt_when is not None
+                    and await settled(self._exempt_when(connection)))
+
+    def _scope_of(self, connection: HTTPConnection) -> str:
+        method: str | None = None
+        if self._per_method:
+            method = connection.scope.get("method", "WS")
+        if self._scope is not None or self._by == "app":
+            scope = "app" if self._scope is None else self._scope
+            return f"{scope}@{method}" if method else scope
+        return route_of(connection.scope, method)
+
+    def _key_in(self, connection: HTTPConnection, key: Any) -> Any:
+        if self._by != "path":
+            return key
+        return joined(connection.scope["path"], key)
+
+
+async def _path(limit: Any, connection: HTTPConnection) -> Any:
+    if limit is None or isinstance(limit, bytes):
+        raise TypeError("a limit must be a text or a path, not "
+                        f"{type(limit).__name__}")
+    return [text_of(await settled(of_request(part)(connection))
+                     if callable(part) else part) for part in limit]
+
+
+def _signature(key: Any) -> inspect.Signature:
+    """What FastAPI is to give to a RateLimit."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("connection", kind,
+                                    annotation=HTTPConnection)]
+    if isinstance(key, Depends):
+        parameters.append(inspect.Parameter("key", kind, default=key,
+                                            annotation=Any))
+    return inspect.Signature(parameters)

@@ -1,0 +1,65 @@
+"""Whom the RateLimits of an application ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from starlette.requests import HTTPConnection
+
+from limitree.aio import AsyncLimiter
+from limitree.asgi import Record, decide
+from limitree.clients import ClientIp
+from limitree.decision import Decision
+from limitree.fastapi.errors import RateLimitExceeded
+from limitree.fastapi.told import key_function
+from limitree.keeper import Keeper
+from limitree.limits import Limits
+from limitree.plain import PlainLimits
+
+# "-" is asked by nobody: for a limiter whose limits all stand at the routes.
+_NO_LIMITS: dict[str, object] = {"schema": {"-": {}}}
+_ROOT = "route"
+
+
+class Site:
+    """The limiter of an application, and who its callers are."""
+
+    def __init__(self, key_func: Callable[..., Any] | ClientIp,
+                 limits: Limits | AsyncLimiter | None, store: str,
+                 enabled: bool, options: dict[str, Any]) -> None:
+        self.enabled = enabled  #: whether anything is asked at all
+        self.plain = PlainLimits(_ROOT)  #: the limits given as texts
+        self._keeper = Keeper(_NO_LIMITS if limits is None else limits, store,
+                              options)
+        self._keeper.put_beside(self.plain.schema())
+        self.key = key_function(key_func)  #: tells callers apart
+
+    @property
+    def limiter(self) -> AsyncLimiter:
+        """The limiter that is asked."""
+        return self._keeper.limiter
+
+    async def authorize(self, connection: HTTPConnection, paths: list[Any],
+                        cost: Any) -> Decision:
+        """Return the Decision on `paths`; raise RateLimitExceeded if denied."""
+        if self.plain.has_news:
+            # A route is asked for the first time.  With a large tree to put its
+            # limits beside that may take long.
+            await asyncio.to_thread(self.plain.update, self._keeper)
+        decision = await decide(self.limiter, paths, cost)
+        record: Record = connection.scope["limitree"]
+        record.decisions.append(decision)
+        if decision.limited:
+            raise RateLimitExceeded(decision)
+        return decision
+
+
+def site_of(connection: HTTPConnection) -> Site:
+    """Return the Site of the application that `connection` is for."""
+    record = connection.scope.get("limitree")
+    if record is None or record.limiter is None:
+        raise RuntimeError("RateLimit has nobody to ask: the application needs "
+                           "a limitree.fastapi.Limiter(app=app)")
+    return cast(Site, record.limiter)
