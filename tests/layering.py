@@ -5,7 +5,7 @@
 core/tree and core/store are siblings that exclude each other.  The rooms of
 core/store do not know each other, except that front/ may use memory/.
 bindings/ and examples/ see no more than a user does: limitree.h and files
-beside them.
+beside them.  No modules of python/limitree import each other in a circle.
 
 Usage: layering.py [root of the sources]
 """
@@ -13,6 +13,8 @@ Usage: layering.py [root of the sources]
 import pathlib
 import re
 import sys
+
+import import_circles
 
 FLOORS = ["base", "tree", "store", "limiter"]  # ground first
 SIBLINGS = {"tree", "store"}
@@ -112,7 +114,7 @@ RULES = {
 
 
 def check(root):
-    """Returns one line for each include that breaks a rule."""
+    """Returns one line for each include and each circle that breaks a rule."""
     bad = []
     for folder, rule in RULES.items():
         for path, includes in sources(root, folder):
@@ -120,7 +122,7 @@ def check(root):
                 wrong = rule(root, path, mark, name)
                 if wrong:
                     bad.append(f"{path.relative_to(root)}: {wrong}")
-    return bad
+    return bad + import_circles.check(root / "python")
 
 
 def main():

@@ -9,6 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "capi"))
 import docs_code  # noqa: E402
 import docs_facts  # noqa: E402
+import import_circles  # noqa: E402
 import layering  # noqa: E402
 import source_style  # noqa: E402
 import symbols  # noqa: E402
@@ -80,6 +81,57 @@ def test_layering_allows(tmp_path, name, include):
 def test_layering_refuses(tmp_path, name, include):
     bad = layering.check(tree_with(tmp_path, name, include))
     assert len(bad) == 1 and bad[0].startswith(name + ": ")
+
+
+LATER = "def f():\n    "
+FOR_TYPES = "if TYPE_CHECKING:\n    "
+
+CIRCLES = [
+    ({"a": "import p.b", "b": "import p.a"}, "p.a imports p.b"),
+    ({"a": "from p import b", "b": "from p.a import name"}, "p.a imports p.b"),
+    ({"a": "from . import b", "b": "from .a import name"}, "p.a imports p.b"),
+    ({"a": "import p.b", "b": "import p.c", "c": "import p.a"},
+     "p.c imports p.a"),
+    ({"a": "import p.b", "b": LATER + "import p.a"}, "p.b imports p.a"),
+    ({"a": "import p.b", "b": FOR_TYPES + "import p.a"}, "p.b imports p.a"),
+    ({"a": "import p.b", "b": "import p", "__init__": "import p.a"},
+     "p.b imports p"),
+    # Both need the optional package, or neither.
+    ({"a": "import other, p.b", "b": LATER + "import p.a"}, "p.b imports p.a"),
+    ({"a": "import gevent, p.b",
+      "b": "import gevent\n" + LATER + "import p.a"},
+     "p.b imports p.a"),
+]
+
+NO_CIRCLES = [
+    {"a": "import p.b", "b": "import json"},
+    {"a": "from p.b import name", "b": "from p import c", "c": ""},
+    {"a": "import p.b", "b": "from p import _native\nfrom p._native import x",
+     "__init__": "import p.a"},
+    # An optional package: that module is there only with it.
+    {"a": LATER + "import p.b", "b": "import gevent, p.a"},
+    {"a": FOR_TYPES + "import p.b", "b": "import gevent, p.a"},
+]
+
+
+def package_with(root, files):
+    write(root, "python/p/__init__.py", "")
+    write(root, "python/p/_native.pyi", "from p.a import x\n")
+    for name, text in files.items():
+        write(root, f"python/p/{name}.py", text + "\n")
+    return root
+
+
+@pytest.mark.parametrize("files, told", CIRCLES)
+def test_import_circles_are_found(tmp_path, files, told):
+    bad = layering.check(package_with(tmp_path, files))
+    assert len(bad) == 1 and told in bad[0]
+
+
+@pytest.mark.parametrize("files", NO_CIRCLES)
+def test_import_circles_are_not_seen_where_there_are_none(tmp_path, files):
+    package_with(tmp_path, files)
+    assert import_circles.check(tmp_path / "python") == []
 
 
 BAD_TEXT = [

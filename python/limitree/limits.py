@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Union
 
 from limitree.errors import ConfigError
+from limitree.plain import parse
 
 OneText = Union[str, "os.PathLike[str]", Mapping[str, object]]
 Limits = Union[OneText, Sequence[OneText]]
@@ -52,8 +53,6 @@ def _read_one(limits: object) -> tuple[bytes, bytes]:
 
 def _refuse_plain(text: object) -> None:
     """Raise ConfigError if `text` is a limit, such as "5/minute"."""
-    from limitree.plain import parse
-
     try:
         parse(text)  # type: ignore[arg-type]
     except (ConfigError, TypeError):

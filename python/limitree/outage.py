@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from limitree.locks import ForkLock
 
 if TYPE_CHECKING:
-    from limitree.limiter import Limiter
+    from limitree._native import Limiter
 
 #: The store is back once it has answered, and nothing has failed, for so many
 #: seconds: one that fails now and then is not told of again and again.

@@ -7,14 +7,15 @@ with web frameworks; their decorators take such texts.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import NamedTuple, Protocol
 
+from limitree import _native
 from limitree.demand import Segment
 from limitree.errors import ConfigError
-from limitree.limiter import Limiter
 from limitree.locks import ForkLock
 
 #: The most different limits below one PlainLimits.  Where texts are computed
@@ -217,8 +218,9 @@ class PlainLimits:
 def _check(limits: list[PlainLimit], text: str) -> None:
     """Let the core say what it does not take, such as 2/nanosecond."""
     nodes = {limit.name: limit.node for limit in limits}
+    tree = json.dumps({"schema": {"of": {"children": nodes}}}).encode()
     try:
-        Limiter({"schema": {"of": {"children": nodes}}}).close()
+        _native.Limiter([(tree, b"limits")], {}, None, False).close()
     except ConfigError as error:
         what = error.messages[0].split(": ", 1)[-1]
         raise ConfigError(f"{what}, in {text!r}") from None

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.urls import URLResolver, get_resolver
 
-from limitree.django import conf, decorators
+from limitree.django import conf
 from limitree.django.conf import NO_LIMITS, Conf, Mistake
-from limitree.django.rule import Rule
+from limitree.django.rule import Rule, known
 from limitree.django.site import ROOT
 from limitree.errors import ConfigError, UnknownRoot
 from limitree.limiter import Limiter
@@ -58,7 +58,7 @@ def _rules(found: Conf) -> Iterator[tuple[Rule, str]]:
     for path in found.paths:
         yield Rule(path), "LIMITREE['PATHS']"
     import_views()
-    for rule, groups in list(decorators.known.items()):
+    for rule, groups in list(known.items()):
         for group in sorted(groups):
             # method_decorator tries its decorators on a function of its own.
             yield rule, ("a class" if ".<locals>.dummy" in group else group)
@@ -96,7 +96,7 @@ def _middleware(found: Conf) -> Iterator[CheckMessage]:
             yield Error("LIMITREE has limits for every request, but "
                         "LimitreeMiddleware is not in MIDDLEWARE",
                         id="limitree.E005")
-        elif decorators.known:
+        elif known:
             yield Warning("views have limits, but LimitreeMiddleware is not in "
                           "MIDDLEWARE",
                           hint="They answer with 403 instead of 429, and "

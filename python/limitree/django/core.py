@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from limitree.decision import Decision
 from limitree.django.ask import Ask
 from limitree.django.current import current
+from limitree.django.decorators import group_of
 from limitree.django.record import record_of
 from limitree.django.rule import ALL, UNSAFE, Key, RateOf, Rule
 
@@ -44,8 +45,6 @@ def get_usage(request: HttpRequest, group: str | None = None,
     if group is None:
         if fn is None:
             raise TypeError("give the group of a rate, or a function")
-        from limitree.django.decorators import group_of
-
         group = group_of(fn)
     if rate is None:
         return None

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest
 
 from limitree import limiter as limiters
+from limitree.aio import AsyncLimiter
+from limitree.django import conf, keys
+from limitree.django.site import Site
 from limitree.errors import ConfigError
-
-if TYPE_CHECKING:
-    from limitree.aio import AsyncLimiter
-    from limitree.django.site import Site
-    from limitree.limiter import Limiter
+from limitree.limiter import Limiter
 
 _site: Site | None = None
 _made_by_clock: object = None
@@ -34,8 +33,6 @@ def current() -> Site:
 
 def _make() -> Site:
     global _site, _made_by_clock
-    from limitree.django import conf, site
-
     with _lock:
         clock = limiters.default_clock
         if _site is not None and _made_by_clock is clock:
@@ -44,13 +41,20 @@ def _make() -> Site:
         texts = [one.text for one in mistakes]
         if not texts:
             try:
-                _site, _made_by_clock = site.Site(found), clock
+                _site, _made_by_clock = Site(found), clock
                 return _site
             except ConfigError as error:
                 texts = list(error.messages)
             except (OSError, TypeError) as error:
                 texts = [str(error)]
         raise ImproperlyConfigured("\n".join(texts))
+
+
+def _address(request: HttpRequest) -> str:
+    return current().client_ip(request)
+
+
+keys.tell_address(_address)
 
 
 def forget_if_changed(*, setting: str, **others: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,26 +12,22 @@ from asgiref.sync import iscoroutinefunction
 
 from limitree.django.current import current
 from limitree.django.exceptions import Ratelimited
-from limitree.django.record import record_of
+from limitree.django.record import DeductWhen, record_of
 from limitree.django.response import too_many_awaited
 from limitree.django.rule import (
     ALL,
     UNSAFE,
     CostOf,
-    DeductWhen,
     Key,
     Part,
     RateOf,
     Rule,
+    known,
 )
 from limitree.django.site import Site
 from limitree.django.steps import Bound, Step, steps_of
 
 View = TypeVar("View", bound=Callable[..., Any])
-
-#: The rules of all views that are decorated, and the groups they are counted
-#: by there: for the system checks and `manage.py limitree`.
-known: weakref.WeakKeyDictionary[Rule, set[str]] = weakref.WeakKeyDictionary()
 
 
 def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,

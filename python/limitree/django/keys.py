@@ -10,10 +10,17 @@ from typing import Any, TypeVar
 
 from django.http import HttpRequest
 
-from limitree.django.current import current
-
 KeyFunction = Callable[..., str]
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# The settings name keys, so what a key needs of the settings comes from there.
+_address: Callable[[HttpRequest], str]
+
+
+def tell_address(address: Callable[[HttpRequest], str]) -> None:
+    """Say how the address of a client is found; `current` does."""
+    global _address
+    _address = address
 
 
 def needs_user(key: Function) -> Function:
@@ -40,7 +47,7 @@ def ip(request: HttpRequest, *args: object, **kwargs: object) -> str:
     IPv6 clients count by networks of IPV6_PREFIX bits.  Raises ValueError if
     the server knows no address, as behind a Unix socket that is not trusted.
     """
-    return current().client_ip(request)
+    return _address(request)
 
 
 @_of_request

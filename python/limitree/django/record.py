@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Union
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -10,8 +11,8 @@ from django.http.response import HttpResponseBase
 from limitree.decision import Decision
 from limitree.django.ask import Ask
 
-if TYPE_CHECKING:
-    from limitree.django.rule import DeductWhen
+#: Tells from the response whether it costs, or how much.
+DeductWhen = Callable[[Any], Union[bool, int]]
 
 
 class Deferred(NamedTuple):

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
+import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Union, cast
+from typing import Any, Protocol, Union, cast
 
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
 from limitree.demand import Segment
 from limitree.django import keys
-from limitree.django.ask import text_of
+from limitree.django.ask import Ask, text_of
+from limitree.django.record import DeductWhen
 from limitree.plain import PlainLimits
-
-if TYPE_CHECKING:
-    from limitree.django.ask import Ask
-    from limitree.django.site import Site
 
 #: For ``method=``, as django-ratelimit has them.
 ALL = None
@@ -32,14 +30,25 @@ PathOf = Union[Sequence[Part], Callable[..., Union[Sequence[Any], None]]]
 Key = Union[str, Callable[..., Any]]
 RateOf = Union[RateText, Callable[..., Union[RateText, None]]]
 CostOf = Union[int, Callable[..., int]]
-#: Tells from the response whether it costs, or how much.
-DeductWhen = Callable[[Any], Union[bool, int]]
 
 #: A rate of django-ratelimit that allows nothing: "0/s".
 NOTHING = re.compile(r"\s*0+\s*/")
 
 _KEYS = {"ip": keys.ip, "user": keys.user, "user_or_ip": keys.user_or_ip}
 _KEY_MAKERS = {"get": keys.get, "post": keys.post, "header": keys.header}
+
+
+class Site(Protocol):
+    """What a rule wants of limitree.django.site.Site."""
+
+    key: Callable[..., Any]
+
+    def client_ip(self, request: HttpRequest) -> str:
+        """Return the address of the client."""
+
+    def put_rate(self, ask: Ask, scope: str, rate: RateText, key: Any,
+                 cost: int) -> None:
+        """Put in `ask` the limits of `rate` that count by `scope`."""
 
 
 class Rule:
@@ -129,6 +138,11 @@ class Rule:
             return None if found is None else [text_of(one) for one in found]
         return [text_of(part(request, *args, **kwargs)) if callable(part)
                 else part for part in self.path]
+
+
+#: The rules of all views that are decorated, and the groups they are counted
+#: by there: for the system checks and `manage.py limitree`.
+known: weakref.WeakKeyDictionary[Rule, set[str]] = weakref.WeakKeyDictionary()
 
 
 def check_path(path: Any) -> Any:

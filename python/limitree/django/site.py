@@ -13,7 +13,7 @@ from limitree.decision import Decision
 from limitree.django import conf
 from limitree.django.ask import Ask
 from limitree.django.exceptions import Ratelimited
-from limitree.django.rule import NOTHING, RateText, Rule, text_of_rate
+from limitree.django.rule import NOTHING, RateText, Rule, known, text_of_rate
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.plain import PlainLimits, PlainRule
@@ -70,8 +70,6 @@ class Site:
 
     def know_rates(self) -> None:
         """Have the tree know the rates that views have, before one is asked."""
-        from limitree.django.decorators import known
-
         rules = [(rule, {rule.group or ""}) for rule in self._rules]
         for rule, groups in [*rules, *known.items()]:
             if rule.rate is not None and not callable(rule.rate):

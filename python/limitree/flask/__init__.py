@@ -8,10 +8,11 @@
     def trade(): ...
 """
 
+from limitree.flask.decorators import RouteLimit
 from limitree.flask.errors import RateLimitExceeded
 from limitree.flask.extension import Limiter
 from limitree.flask.keys import get_remote_address
-from limitree.flask.rules import ExemptionScope, RequestLimit, RouteLimit
+from limitree.flask.rules import ExemptionScope, RequestLimit
 
 __all__ = [
     "ExemptionScope",

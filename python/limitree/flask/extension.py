@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -14,6 +12,8 @@ from flask.wrappers import Response
 from limitree.decision import Decision
 from limitree.errors import StoreError
 from limitree.flask.cli import commands
+from limitree.flask.decorators import RouteLimit
+from limitree.flask.registry import Registry
 from limitree.flask.rules import (
     Breach,
     CostOf,
@@ -21,13 +21,10 @@ from limitree.flask.rules import (
     Key,
     PathsOf,
     RequestLimit,
-    RouteLimit,
     Rule,
     ScopeOf,
     SegmentOf,
     TextOf,
-    exempt_view,
-    exemption_of_view,
 )
 from limitree.flask.settings import Reader
 from limitree.flask.site import Site, State, refuse
@@ -80,14 +77,7 @@ class Limiter:
         self._given: dict[str, object] = {
             name: value for name, value in locals().items()
             if name not in ("self", "app")}
-        self.version = 0  #: of the rules; each change makes it larger
-        self._filters: list[Callable[[], bool]] = []
-        self._exempt_blueprints: dict[str, ExemptionScope] = {}
-        self._blueprints: dict[str, list[Rule]] = {}
-        # What decorators were put on: none of it is a view, or it had its route
-        # before the limit.
-        self._inner: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
-        self._apps: weakref.WeakSet[flask.Flask] = weakref.WeakSet()
+        self._registry = Registry()
         if app is not None:
             self.init_app(app)
 
@@ -104,11 +94,8 @@ class Limiter:
         settings = Reader(self._given, app.config).read()
         if not settings.enabled:
             return
-        for endpoint, view in app.view_functions.items():
-            self.check_view(endpoint, view)
-        site = Site(self, app, settings)
-        sites[self] = site
-        self._apps.add(app)
+        self._registry.add_app(app)
+        site = sites[self] = Site(self._registry, app, settings)
         if settings.decide == "view":
             setattr(app, "dispatch_request",
                     _after_all_others(site.before, app.dispatch_request))
@@ -141,7 +128,7 @@ class Limiter:
 
         Raises ConfigError for a text that is refused.
         """
-        return RouteLimit(self, Rule(
+        return self._route_limit(Rule(
             limit_value, key=key_func, scope=scope, per_method=per_method,
             methods=_upper(methods), error_message=error_message,
             exempt_when=exempt_when, override_defaults=override_defaults,
@@ -158,7 +145,7 @@ class Limiter:
         on_breach: Breach | None = None, cost: CostOf = 1,
     ) -> RouteLimit:
         """The same with one bucket for all that are limited by this `scope`."""
-        return RouteLimit(self, Rule(
+        return self._route_limit(Rule(
             limit_value, key=key_func, scope=scope, shared=True,
             per_method=per_method, methods=_upper(methods),
             error_message=error_message, exempt_when=exempt_when,
@@ -179,7 +166,7 @@ class Limiter:
         """
         if not path:
             raise ValueError("a path must have a segment")
-        return RouteLimit(self, Rule(
+        return self._route_limit(Rule(
             path=path, methods=_upper(methods), error_message=error_message,
             exempt_when=exempt_when, override_defaults=override_defaults,
             deduct_when=deduct_when, on_breach=on_breach, cost=cost))
@@ -193,78 +180,17 @@ class Limiter:
         """
         if target is None:
             return functools.partial(self.exempt, flags=flags)
-        if isinstance(target, flask.Blueprint):
-            self._exempt_blueprints[target.name] = flags
-        else:
-            exempt_view(target, self, flags)
-        self._changed()
+        self._registry.exempt(target, flags)
         return target
 
     def request_filter(self, function: Callable[[], bool]
                        ) -> Callable[[], bool]:
         """Exempt the requests for which `function` returns true."""
-        self._filters.append(function)
+        self._registry.add_filter(function)
         return function
 
-    # ---- What the sites want to know ----------------------------------------
-
-    def is_filtered(self) -> bool:
-        """Return whether a request_filter exempts the request at hand."""
-        return any(exempts() for exempts in self._filters)
-
-    def exemption_of(self, view: object, blueprint: str) -> ExemptionScope:
-        """Return what a view in `blueprint`, "parent.child", is exempt from."""
-        found = exemption_of_view(view, self)
-        *above, last = blueprint.split(".")
-        found |= self._exempt_blueprints.get(last, ExemptionScope.NONE)
-        for name in above:
-            flags = self._exempt_blueprints.get(name, ExemptionScope.NONE)
-            if flags & ExemptionScope.DESCENDENTS:
-                found |= flags
-        return found
-
-    def rules_of_blueprint(self, blueprint: str) -> list[Rule]:
-        """Return the rules of a blueprint, and of those it is nested in.
-
-        Rules of its own override those above, unless all of them say that they
-        do not.
-        """
-        *above, last = blueprint.split(".")
-        flags = self._exempt_blueprints.get(last, ExemptionScope.NONE)
-        found = ([] if flags & ExemptionScope.OWN
-                 else list(self._blueprints.get(last, ())))
-        if (flags & ExemptionScope.ANCESTORS
-                or any(rule.override_defaults for rule in found)):
-            return found
-        for name in above:
-            outer = self._exempt_blueprints.get(name, ExemptionScope.NONE)
-            if not outer & ExemptionScope.DESCENDENTS:
-                found += self._blueprints.get(name, ())
-        return found
-
-    def _add_to_blueprint(self, blueprint: flask.Blueprint, rule: Rule) -> None:
-        self._blueprints.setdefault(blueprint.name, []).append(rule)
-        self._changed()
-
-    def _decorated(self, target: Callable[..., Any]) -> None:
-        with contextlib.suppress(TypeError):  # of what cannot be kept so
-            self._inner.add(target)
-        for app in self._apps:
-            for endpoint, view in app.view_functions.items():
-                self.check_view(endpoint, view)
-        self._changed()
-
-    def check_view(self, endpoint: str, view: Callable[..., Any]) -> None:
-        """Raise RuntimeError if a limit was put on a view after its route."""
-        with contextlib.suppress(TypeError):
-            if view not in self._inner:
-                return
-            raise RuntimeError(
-                f"the limit of {endpoint!r} stands above its route, which has "
-                "the view without it: put @limiter.limit(...) below the route")
-
-    def _changed(self) -> None:
-        self.version += 1
+    def _route_limit(self, rule: Rule) -> RouteLimit:
+        return RouteLimit(rule, self._registry, self._ask)
 
     # ---- The request at hand ------------------------------------------------
 
@@ -289,15 +215,10 @@ class Limiter:
         site = self._site()
         return site.state() if site else None
 
-    def _ask_once(self, rule: Rule) -> None:
+    def _ask(self, rule: Rule, once: bool) -> None:
         site = self._site()
         if site is not None:
-            site.ask(rule, once=True)
-
-    def _ask(self, rule: Rule) -> None:
-        site = self._site()
-        if site is not None:
-            site.ask(rule, once=False)
+            site.ask(rule, once)
 
     def check(self) -> None:
         """Decide the request at hand once more, with all of its limits.

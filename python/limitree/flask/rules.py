@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import enum
-import functools
 import inspect
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import Any
 
-import flask
 from flask.wrappers import Response
 
 from limitree.decision import Level
@@ -25,10 +22,6 @@ from limitree.plain import (
 )
 from limitree.web import Path, Paths, paths_of
 
-if TYPE_CHECKING:
-    from limitree.flask.extension import Limiter
-
-View = TypeVar("View", bound=Callable[..., Any])
 Key = Callable[[], Segment]
 TextOf = str | Callable[[], str]
 CostOf = int | Callable[[], int]
@@ -40,11 +33,6 @@ Breach = Callable[["RequestLimit"], Response | None]
 #: Stands in the names of buckets whose scope a function tells: the scope is
 #: then a part of the key, or each one would be another node of the tree.
 TOLD = "@()"
-
-# Where a view keeps what decorators have said of it: functools.wraps() hands it
-# on to the functions that others wrap around it.
-RULES = "_limitree_rules"
-EXEMPT = "_limitree_exempt"
 
 
 class ExemptionScope(enum.Flag):
@@ -214,96 +202,3 @@ class RequestLimit:
 
     def __str__(self) -> str:
         return str(self.limit) if self.limit else self.level.policy
-
-
-class RouteLimit:
-    """A rule to be put on a function, a blueprint or a block of code.
-
-    Made by ``Limiter.limit`` and its like.  As a context manager it decides
-    when the block is entered, and raises RateLimitExceeded.
-    """
-
-    def __init__(self, extension: Limiter, rule: Rule) -> None:
-        self._extension = extension
-        self.rule = rule
-
-    @property
-    def __name__(self) -> str:
-        """Raises TypeError: Flask asks for it if this is to be a view."""
-        raise TypeError("a limit was given to a route in place of a view: "
-                        "@limiter.limit needs the limits in parentheses, "
-                        "@limiter.limit(\"5/minute\")")
-
-    @overload
-    def __call__(self, target: flask.Blueprint) -> None: ...
-
-    @overload
-    def __call__(self, target: View) -> View: ...
-
-    def __call__(self, target: Any) -> Any:
-        extension, rule = self._extension, self.rule
-        if isinstance(target, flask.Blueprint):
-            extension._add_to_blueprint(target, rule)
-            return None
-        if not callable(target):
-            raise TypeError("limits are put on a function or a blueprint, not "
-                            f"on {target!r}")
-
-        is_async = inspect.iscoroutinefunction(target)
-
-        @functools.wraps(target)
-        def limited(*args: Any, **kwargs: Any) -> Any:
-            # Decided already, unless this is a function that the view calls.
-            extension._ask_once(rule)
-            if is_async:
-                return flask.current_app.ensure_sync(target)(*args, **kwargs)
-            return target(*args, **kwargs)
-
-        setattr(limited, RULES, [*getattr(target, RULES, ()),
-                                 (extension, rule)])
-        extension._decorated(target)
-        return limited
-
-    def __enter__(self) -> RouteLimit:
-        self._extension._ask(self.rule)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None,
-                 error: BaseException | None,
-                 trace: TracebackType | None) -> None:
-        pass
-
-
-def rules_of(function: object, extension: Limiter) -> list[Rule]:
-    """Return the rules that decorators have put on `function`."""
-    marks = cast("Iterable[tuple[Limiter, Rule]]", getattr(function, RULES, ()))
-    return [rule for of, rule in marks if of is extension]
-
-
-def rules_of_view(view: object, method: str, extension: Limiter) -> list[Rule]:
-    """The same for a view, and for the method of a class-based one."""
-    found = rules_of(view, extension)
-    kind = getattr(view, "view_class", None)
-    if kind is not None:
-        handler = getattr(kind, method.lower(), None)
-        if handler is None and method == "HEAD":
-            handler = getattr(kind, "get", None)
-        found += [rule for rule in rules_of(handler, extension)
-                  if rule not in found]
-    return found
-
-
-def exempt_view(view: object, extension: Limiter,
-                flags: ExemptionScope) -> None:
-    """Keep in mind what `view`, a function or a class, is exempt from."""
-    setattr(view, EXEMPT, {**getattr(view, EXEMPT, {}), extension: flags})
-
-
-def exemption_of_view(view: object, extension: Limiter) -> ExemptionScope:
-    """Return what that was."""
-    found = ExemptionScope.NONE
-    for target in (view, getattr(view, "view_class", None)):
-        marks = cast("dict[Limiter, ExemptionScope]",
-                     getattr(target, EXEMPT, {}))
-        found |= marks.get(extension, ExemptionScope.NONE)
-    return found

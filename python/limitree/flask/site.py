@@ -4,7 +4,6 @@ its requests."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import flask
 from flask.wrappers import Response
@@ -13,23 +12,19 @@ from limitree.decision import Decision
 from limitree.demand import Segment
 from limitree.errors import StoreError
 from limitree.flask.errors import RateLimitExceeded
+from limitree.flask.registry import Registry
 from limitree.flask.rules import (
     Bound,
     ExemptionScope,
     Key,
     RequestLimit,
     Rule,
-    exemption_of_view,
-    rules_of_view,
 )
 from limitree.flask.settings import Group, Settings
 from limitree.headers import combined
 from limitree.limiter import Limiter as Core
 from limitree.plain import PlainLimit, PlainLimits
 from limitree.web import Path, unavailable
-
-if TYPE_CHECKING:
-    from limitree.flask.extension import Limiter
 
 # A tree that limits nothing: the plain limits are put beside it.
 _NO_LIMITS: Mapping[str, object] = {"schema": {"none": {}}}
@@ -84,16 +79,16 @@ class State:
 class Site:
     """One application, with its limiter and its settings."""
 
-    def __init__(self, extension: Limiter, app: flask.Flask,
+    def __init__(self, registry: Registry, app: flask.Flask,
                  settings: Settings) -> None:
-        self.extension = extension
+        self._registry = registry
         self.app = app
         self.settings = settings
         self.plain = PlainLimits()
         self.core = self._new_core()
         self._bounds: dict[tuple[str, str], list[Bound]] = {}
         self._version = -1
-        self._state = f"limitree.flask.{id(extension):x}"  # in the environ
+        self._state = f"limitree.flask.{id(registry):x}"  # in the environ
         self._everywhere, self._defaults = self._rules_of_settings()
 
     def _new_core(self) -> Core:
@@ -114,7 +109,7 @@ class Site:
 
     def bounds(self, endpoint: str, method: str) -> list[Bound]:
         """Return the rules for a request, bound to its endpoint and method."""
-        version = self.extension.version
+        version = self._registry.version
         if version != self._version:
             self._bounds = {}
             self._version = version
@@ -130,22 +125,22 @@ class Site:
         return Bound(rule, self.plain, self.settings.key, endpoint, method)
 
     def _rules(self, endpoint: str, method: str) -> list[Rule]:
-        extension = self.extension
+        registry = self._registry
         if endpoint.rpartition(".")[2] == "static":
             return []
         view = self.app.view_functions.get(endpoint)
         if view is not None:
-            extension.check_view(endpoint, view)
+            registry.check_view(endpoint, view)
         blueprint = endpoint.rpartition(".")[0]
-        exempt = extension.exemption_of(view, blueprint)
+        exempt = registry.exemption_in(view, blueprint)
         found = [] if exempt & ExemptionScope.APPLICATION else [
             *self._everywhere]
         own: list[Rule] = []
-        if not exemption_of_view(view, extension):
-            own = [rule for rule in rules_of_view(view, method, extension)
+        if not registry.exemption_of(view):
+            own = [rule for rule in registry.rules_of(view, method)
                    if rule.applies_to(method)]
         if all(not rule.override_defaults for rule in own):
-            own += [rule for rule in extension.rules_of_blueprint(blueprint)
+            own += [rule for rule in registry.rules_of_blueprint(blueprint)
                     if rule.applies_to(method)]
         if (all(not rule.override_defaults for rule in own)
                 and not exempt & ExemptionScope.DEFAULT):
@@ -158,7 +153,7 @@ class Site:
         """Decide the request at hand; raise RateLimitExceeded if denied."""
         request = flask.request
         endpoint = request.endpoint
-        if endpoint is None or self.extension.is_filtered():
+        if endpoint is None or self._registry.is_filtered():
             return
         bounds = self.bounds(endpoint, request.method)
         if bounds:
@@ -173,7 +168,7 @@ class Site:
         request = flask.request
         endpoint = request.endpoint
         if (endpoint is None or not rule.applies_to(request.method)
-                or self.extension.is_filtered()
+                or self._registry.is_filtered()
                 or (once and self._is_exempt(endpoint, rule))):
             return
         if state is None:
@@ -183,9 +178,8 @@ class Site:
     def _is_exempt(self, endpoint: str, rule: Rule) -> bool:
         """Whether `rule` is that of a view, which is exempt."""
         view = self.app.view_functions.get(endpoint)
-        extension = self.extension
-        return bool(exemption_of_view(view, extension)) and rule in (
-            rules_of_view(view, flask.request.method, extension))
+        return (bool(self._registry.exemption_of(view)) and rule in
+                self._registry.rules_of(view, flask.request.method))
 
     def state(self) -> State | None:
         """Return what has been decided for the request at hand."""

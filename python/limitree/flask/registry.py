@@ -1,0 +1,143 @@
+"""What decorators have said: which rules lie on views and blueprints, and what
+is exempt from rules."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import flask
+
+from limitree.flask.rules import ExemptionScope, Rule
+
+# Where a view keeps it: functools.wraps() hands it on to the functions that
+# others wrap around the view.
+_RULES = "_limitree_rules"
+_EXEMPT = "_limitree_exempt"
+
+
+class Registry:
+    """The rules and exemptions of one extension, for all its applications."""
+
+    def __init__(self) -> None:
+        self.version = 0  #: each change makes it larger
+        self._filters: list[Callable[[], bool]] = []
+        self._exempt_blueprints: dict[str, ExemptionScope] = {}
+        self._blueprints: dict[str, list[Rule]] = {}
+        # What decorators were put on: none of it is a view, or it had its route
+        # before the limit.
+        self._inner: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+        self._apps: weakref.WeakSet[flask.Flask] = weakref.WeakSet()
+
+    # ---- What is said -------------------------------------------------------
+
+    def add_app(self, app: flask.Flask) -> None:
+        """Look after the routes of `app`, those it has and those to come."""
+        self._check_views(app)
+        self._apps.add(app)
+
+    def add_to_blueprint(self, blueprint: flask.Blueprint, rule: Rule) -> None:
+        """Put a rule on all views of a blueprint."""
+        self._blueprints.setdefault(blueprint.name, []).append(rule)
+        self.version += 1
+
+    def add_to_view(self, view: Callable[..., Any],
+                    limited: Callable[..., Any], rule: Rule) -> None:
+        """Put a rule on `limited`, which was made of `view`."""
+        setattr(limited, _RULES, [*getattr(view, _RULES, ()), (self, rule)])
+        with contextlib.suppress(TypeError):  # of what cannot be kept so
+            self._inner.add(view)
+        for app in self._apps:
+            self._check_views(app)
+        self.version += 1
+
+    def exempt(self, target: Callable[..., Any] | flask.Blueprint,
+               flags: ExemptionScope) -> None:
+        """Exempt a blueprint, or a view: a function or a class."""
+        if isinstance(target, flask.Blueprint):
+            self._exempt_blueprints[target.name] = flags
+        else:
+            setattr(target, _EXEMPT,
+                    {**getattr(target, _EXEMPT, {}), self: flags})
+        self.version += 1
+
+    def add_filter(self, function: Callable[[], bool]) -> None:
+        """Exempt the requests for which `function` returns true."""
+        self._filters.append(function)
+
+    # ---- What applies -------------------------------------------------------
+
+    def is_filtered(self) -> bool:
+        """Return whether a filter exempts the request at hand."""
+        return any(exempts() for exempts in self._filters)
+
+    def rules_of(self, view: object, method: str) -> list[Rule]:
+        """Return the rules that lie on a view, for requests of this method."""
+        found = self._rules_on(view)
+        kind = getattr(view, "view_class", None)
+        if kind is not None:
+            handler = getattr(kind, method.lower(), None)
+            if handler is None and method == "HEAD":
+                handler = getattr(kind, "get", None)
+            found += [rule for rule in self._rules_on(handler)
+                      if rule not in found]
+        return found
+
+    def _rules_on(self, function: object) -> list[Rule]:
+        marks = cast("Iterable[tuple[Registry, Rule]]",
+                     getattr(function, _RULES, ()))
+        return [rule for of, rule in marks if of is self]
+
+    def rules_of_blueprint(self, blueprint: str) -> list[Rule]:
+        """Return the rules of a blueprint, and of those it is nested in.
+
+        Rules of its own override those above, unless all of them say that they
+        do not.
+        """
+        *above, last = blueprint.split(".")
+        flags = self._exempt_blueprints.get(last, ExemptionScope.NONE)
+        found = ([] if flags & ExemptionScope.OWN
+                 else list(self._blueprints.get(last, ())))
+        if (flags & ExemptionScope.ANCESTORS
+                or any(rule.override_defaults for rule in found)):
+            return found
+        for name in above:
+            outer = self._exempt_blueprints.get(name, ExemptionScope.NONE)
+            if not outer & ExemptionScope.DESCENDENTS:
+                found += self._blueprints.get(name, ())
+        return found
+
+    def exemption_of(self, view: object) -> ExemptionScope:
+        """Return what a view by itself is exempt from."""
+        found = ExemptionScope.NONE
+        for target in (view, getattr(view, "view_class", None)):
+            marks = cast("dict[Registry, ExemptionScope]",
+                         getattr(target, _EXEMPT, {}))
+            found |= marks.get(self, ExemptionScope.NONE)
+        return found
+
+    def exemption_in(self, view: object, blueprint: str) -> ExemptionScope:
+        """The same of a view in `blueprint`, "parent.child"."""
+        found = self.exemption_of(view)
+        *above, last = blueprint.split(".")
+        found |= self._exempt_blueprints.get(last, ExemptionScope.NONE)
+        for name in above:
+            flags = self._exempt_blueprints.get(name, ExemptionScope.NONE)
+            if flags & ExemptionScope.DESCENDENTS:
+                found |= flags
+        return found
+
+    def check_view(self, endpoint: str, view: Callable[..., Any]) -> None:
+        """Raise RuntimeError if a limit was put on a view after its route."""
+        with contextlib.suppress(TypeError):
+            if view not in self._inner:
+                return
+            raise RuntimeError(
+                f"the limit of {endpoint!r} stands above its route, which has "
+                "the view without it: put @limiter.limit(...) below the route")
+
+    def _check_views(self, app: flask.Flask) -> None:
+        for endpoint, view in app.view_functions.items():
+            self.check_view(endpoint, view)

@@ -1,0 +1,124 @@
+"""Finds Python modules that import each other in a circle.
+
+An import inside a function counts, and so does one that only a type checker
+sees: a reader needs the other module either way.  One kind does not count: such
+an import of a module that needs an optional package, by one that goes without.
+An `import package.module` counts as an import of the module, not of the package
+that holds it.
+"""
+
+import ast
+
+OPTIONAL = {"gevent"}
+
+
+class Module:
+    """What one file imports: of its own project, and of others."""
+
+    def __init__(self, name, is_package, tree):
+        self.package = name if is_package else name.rpartition(".")[0]
+        self.at_once = set()  # when it is imported itself
+        self.later = set()
+        self._walk(tree, is_later=False)
+
+    def _walk(self, node, is_later):
+        for child in ast.iter_child_nodes(node):
+            found = self.later if is_later else self.at_once
+            if isinstance(child, ast.Import):
+                found.update(one.name for one in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                base = self._base(child)
+                found.update(f"{base}.{one.name}" for one in child.names)
+            self._walk(child, is_later or isinstance(
+                child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+                or is_for_types(child))
+
+    def _base(self, node):
+        if not node.level:
+            return node.module
+        parts = self.package.split(".")
+        kept = parts[:len(parts) - node.level + 1]
+        return ".".join(kept + [node.module] * bool(node.module))
+
+
+def is_for_types(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(
+        node.test)
+
+
+def modules_of(root):
+    """Returns the modules below `root` by their names."""
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        found[name] = Module(name, is_package, tree)
+    return found
+
+
+def arrows_of(name, modules, compiled):
+    """Returns the modules of the project that the one of this name imports."""
+    module = modules[name]
+    found = own(module.at_once, modules, compiled)
+    for other in own(module.later, modules, compiled):
+        if optional(modules[other]) <= optional(module):
+            found.add(other)
+    return found - {name}
+
+
+def own(imported, modules, compiled):
+    """Returns the modules of the project among what is `imported`."""
+    found = set()
+    for one in imported:
+        while one and one not in modules and one not in compiled:
+            one = one.rpartition(".")[0]  # it is a name in a module
+        found.add(one)
+    return found & set(modules)
+
+
+def optional(module):
+    """Returns the optional packages that a module needs."""
+    return OPTIONAL & {one.partition(".")[0] for one in module.at_once}
+
+
+def circles(arrows):
+    """Returns the sets of names that reach each other, by Tarjan's algorithm.
+    """
+    number, lowest, stack, found = {}, {}, [], []
+
+    def visit(name):
+        number[name] = lowest[name] = len(number)
+        stack.append(name)
+        for other in sorted(arrows[name]):
+            if other not in number:
+                visit(other)
+                lowest[name] = min(lowest[name], lowest[other])
+            elif other in stack:
+                lowest[name] = min(lowest[name], number[other])
+        if lowest[name] == number[name]:
+            place = stack.index(name)
+            if len(stack) - place > 1:
+                found.append(set(stack[place:]))
+            del stack[place:]
+
+    for name in sorted(arrows):
+        if name not in number:
+            visit(name)
+    return found
+
+
+def check(root):
+    """Returns one line for each circle among the modules below `root`."""
+    modules = modules_of(root)
+    compiled = {".".join(path.relative_to(root).with_suffix("").parts)
+                for path in root.rglob("*.pyi")} - set(modules)
+    arrows = {name: arrows_of(name, modules, compiled) for name in modules}
+    bad = []
+    for circle in circles(arrows):
+        told = "; ".join(
+            f"{name} imports {', '.join(sorted(arrows[name] & circle))}"
+            for name in sorted(circle))
+        bad.append(f"{root.name}: modules import each other: {told}")
+    return bad
