@@ -279,6 +279,11 @@ class Limiter {
     });
   }
 
+  // Whether a decision may have to wait for another machine.
+  bool is_remote() const noexcept {
+    return limitree_limiter_is_remote(get()) != 0;
+  }
+
   limitree_stats stats() const {
     limitree_stats stats;
     check([&](limitree_error** error) {

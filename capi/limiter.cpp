@@ -83,6 +83,10 @@ limitree_status limitree_limiter_new(const limitree_config* config,
 
 void limitree_limiter_free(limitree_limiter* limiter) { delete limiter; }
 
+int32_t limitree_limiter_is_remote(const limitree_limiter* limiter) {
+  return limiter != nullptr && limiter->limiter.is_remote() ? 1 : 0;
+}
+
 limitree_status limitree_limiter_reload(limitree_limiter* limiter,
                                         limitree_str yaml, limitree_str origin,
                                         limitree_error** error) {

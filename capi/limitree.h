@@ -309,6 +309,11 @@ LIMITREE_API limitree_status limitree_limiter_new(const limitree_config *config,
  * call on this limiter may be running.  Since 0.1. */
 LIMITREE_API void limitree_limiter_free(limitree_limiter *limiter);
 
+/* Whether a decision may have to wait for another machine: 1 if so, else 0.
+ * The same as long as the limiter lives; 0 for NULL.  Since 0.1. */
+LIMITREE_API int32_t
+limitree_limiter_is_remote(const limitree_limiter *limiter);
+
 /* Swaps the limit tree, all or nothing: if `yaml` has a mistake, the old tree
  * stays.  Running requests finish on the old one.  Buckets keep their state.
  * `origin` as above; files of overrides are read again, and with the same care.

@@ -237,10 +237,11 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add("policy", policy);
   add("root", root);
   add("close", close);
+  functions.Set("isRemote", native->is_remote());
   return functions;
 }
 
-// open(limits, options, share, isRemote, hasClock): the functions of a limiter.
+// open(limits, options, share, hasClock): the functions of a limiter.
 // `options` has names and values in turn; the clock's time is in the array.
 Napi::Value open(const Napi::CallbackInfo& info) {
   return told(info, [&]() -> Napi::Value {
@@ -249,12 +250,11 @@ Napi::Value open(const Napi::CallbackInfo& info) {
     settings.limits = texts_of(info[0]);
     settings.options = pairs_of(info[1]);
     settings.share = info[2].As<Napi::String>().Utf8Value();
-    if (info[4].As<Napi::Boolean>().Value()) {
+    if (info[3].As<Napi::Boolean>().Value()) {
       settings.now_ns = environment.now_ns();
     }
     const auto native =
-        std::make_shared<Native>(environment, Engine::open(settings),
-                                 info[3].As<Napi::Boolean>().Value());
+        std::make_shared<Native>(environment, Engine::open(settings));
     return functions_of(info.Env(), native);
   });
 }

@@ -89,6 +89,11 @@ std::shared_ptr<Engine> Engine::open(const Settings& settings) {
   std::shared_ptr<Engine> engine = place.lock();
   if (engine == nullptr) {
     engine = std::make_shared<Engine>(settings);
+    if (engine->limiter().is_remote()) {
+      throw Error(LIMITREE_INVALID_ARGUMENT,
+                  {"share: only limiters in memory can be shared; through a "
+                   "store on another machine they share anyway"});
+    }
     place = engine;
   } else if (!engine->is_made_of(settings)) {
     throw Error(LIMITREE_INVALID_CONFIG,

@@ -49,7 +49,8 @@ class Engine {
  public:
   // Makes a limiter or, where `settings` has a name to share under, returns the
   // one that another thread has made under it.  Throws Error if that one has
-  // other limits or options, or if limits or options are refused.
+  // other limits or options, if limits or options are refused, or if a remote
+  // store is to be shared.
   static std::shared_ptr<Engine> open(const Settings& settings);
 
   explicit Engine(const Settings& settings);

@@ -6,12 +6,11 @@
 
 namespace limitree::node {
 
-Native::Native(Environment& environment, std::shared_ptr<Engine> engine,
-               bool is_remote)
+Native::Native(Environment& environment, std::shared_ptr<Engine> engine)
     : environment_(environment),
       engine_(std::move(engine)),
       answers_(engine_->answers()),
-      is_remote_(is_remote),
+      is_remote_(engine_->limiter().is_remote()),
       watch_(environment, [this] { run_loop(); }) {
   environment_.add(this);
 }

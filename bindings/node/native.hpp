@@ -16,14 +16,13 @@ namespace limitree::node {
 
 class Native : public std::enable_shared_from_this<Native> {
  public:
-  // `is_remote`: whether a decision may have to wait for another machine.
-  Native(Environment& environment, std::shared_ptr<Engine> engine,
-         bool is_remote);
+  Native(Environment& environment, std::shared_ptr<Engine> engine);
   ~Native();
   Native(const Native&) = delete;
   Native& operator=(const Native&) = delete;
 
   bool is_closed() const { return is_closed_; }
+  // Whether a decision may have to wait for another machine.
   bool is_remote() const { return is_remote_; }
   Environment& environment() const { return environment_; }
   Policies& policies() { return policies_; }

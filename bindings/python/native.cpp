@@ -69,17 +69,11 @@ void add_limits(limitree_config* config, const py::list& texts) {
   }
 }
 
-// The store's name decides: limitree.h promises that memory never waits.
-bool names_remote_store(const py::dict& options) {
-  if (!options.contains("store")) return false;
-  return !options["store"].cast<std::string_view>().starts_with("memory:");
-}
-
 }  // namespace
 
 Native::Native(const py::list& texts, const py::dict& options, py::object clock,
                bool with_levels)
-    : is_remote_(names_remote_store(options)), with_levels_(with_levels) {
+    : with_levels_(with_levels) {
   const auto config = new_config();
   for (const auto& [name, value] : options) {
     set_option(config.get(), name.cast<std::string>(),
@@ -101,6 +95,7 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
   check([&](limitree_error** error) {
     return limitree_limiter_new(config.get(), &limiter_, error);
   });
+  is_remote_ = limitree_limiter_is_remote(limiter_) != 0;
 }
 
 Native::~Native() { close(); }

@@ -140,7 +140,7 @@ class Native {
   bool released_ = false;    // once no call runs
   pybind11::object outage_;  // null: nobody is told
   bool away_ = false;        // what it has said last
-  const bool is_remote_;
+  bool is_remote_ = false;
   const bool with_levels_;
   pybind11::object clock_;  // null: the system's
   // What the clock said before the call: Python code is not run from inside of

@@ -10,6 +10,11 @@ namespace limitree {
 
 namespace {
 
+std::unique_ptr<Store> make_memory_store(const Options& options) {
+  return std::make_unique<MemoryStore>(options.max_buckets, options.clock,
+                                       options.max_bytes);
+}
+
 Result<std::unique_ptr<Store>> make_redis_store(const Options& options) {
   redis::Settings settings = options.redis_settings;
   if (settings.url.tls) {
@@ -28,17 +33,20 @@ Result<std::unique_ptr<Store>> make_redis_store(const Options& options) {
 
 Result<std::unique_ptr<Store>> make_store(const Options& options) {
   if (Status status = check_options(options); !status.ok()) return status;
-  if (options.redis) return make_redis_store(options);
-  return std::unique_ptr<Store>(
-      new MemoryStore(options.max_buckets, options.clock, options.max_bytes));
+  switch (options.store) {
+    case StoreKind::kRedis:
+      return make_redis_store(options);
+    case StoreKind::kMemory:
+      break;
+  }
+  return make_memory_store(options);
 }
 
 std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
                                      const Options& options) {
   std::unique_ptr<Store> local;
   if (options.on_store_error == OnStoreError::kLocal) {
-    local = std::make_unique<MemoryStore>(options.max_buckets, options.clock,
-                                          options.max_bytes);
+    local = make_memory_store(options);
   }
   store = std::make_unique<GuardedStore>(
       std::move(store), options.on_store_error, std::move(local));

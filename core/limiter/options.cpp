@@ -18,7 +18,7 @@ constexpr std::size_t kMaxClientName = 100;
 
 Status set_store(const Setting& setting, Options* options) {
   if (setting.value == "memory://") {
-    options->redis = false;
+    options->store = StoreKind::kMemory;
     return {};
   }
   if (!redis::is_redis_url(setting.value)) {
@@ -28,7 +28,7 @@ Status set_store(const Setting& setting, Options* options) {
   }
   Result<redis::Url> url = redis::parse_url(setting.value);
   if (!url.ok()) return std::move(url.status());
-  options->redis = true;
+  options->store = StoreKind::kRedis;
   redis::Settings& settings = options->redis_settings;
   settings.url = std::move(url.value());
   settings.login.user = settings.url.user;
@@ -243,12 +243,13 @@ Status check_options(const Options& options) {
   constexpr std::string_view kSentinel = "a store such as redis+sentinel://";
   const redis::Settings& redis = options.redis_settings;
   const redis::TlsSettings& tls = redis.tls;
+  const bool is_redis = options.store == StoreKind::kRedis;
   const std::int64_t least = MemoryStore::kLeastBytes * options.max_buckets;
   if (options.max_bytes != 0 && options.max_bytes < least) {
     return mismatch("max_bytes",
                     "64 for each of max_buckets, " + std::to_string(least));
   }
-  if (!options.redis || !redis.url.tls) {
+  if (!is_redis || !redis.url.tls) {
     if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
     if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);
     if (!tls.key_file.empty()) return mismatch("tls_key_file", kTls);
@@ -259,7 +260,7 @@ Status check_options(const Options& options) {
     return tls.key_file.empty() ? mismatch("tls_cert_file", "tls_key_file")
                                 : mismatch("tls_key_file", "tls_cert_file");
   }
-  if (!options.redis || redis.url.topology != redis::Topology::kSentinel) {
+  if (!is_redis || redis.url.topology != redis::Topology::kSentinel) {
     const redis::Login& login = redis.sentinel_login;
     if (!login.user.empty()) return mismatch("sentinel_username", kSentinel);
     if (!login.password.empty()) {
@@ -270,7 +271,7 @@ Status check_options(const Options& options) {
       redis.sentinel_login.password.empty()) {
     return mismatch("sentinel_username", "sentinel_password");
   }
-  if (options.redis && redis.url.topology == redis::Topology::kCluster &&
+  if (is_redis && redis.url.topology == redis::Topology::kCluster &&
       redis.login.db != 0) {
     return mismatch("store", "database 0 in a cluster");
   }

@@ -20,8 +20,11 @@
 
 namespace limitree {
 
+// Which store keeps the buckets: what the scheme of its URL says.
+enum class StoreKind : std::uint8_t { kMemory, kRedis };
+
 struct Options {
-  bool redis = false;              // else memory://
+  StoreKind store = StoreKind::kMemory;
   redis::Settings redis_settings;  // the URL's user and database in `login`
   std::int64_t max_buckets = MemoryStore::kDefaultMaxBuckets;
   std::int64_t max_bytes = 0;  // MemoryStore::default_max_bytes()

@@ -46,15 +46,11 @@ export interface ResetOptions {
   readonly leaf?: boolean | undefined;
 }
 
-function checkShare(options: LimiterOptions, isRemote: boolean): void {
+function checkShare(options: LimiterOptions): void {
   const share: unknown = options.share;
   if (share === undefined) return;
   if (typeof share !== 'string' || share === '') {
     throw invalidArgument(`share must be a name, is ${shown(share)}`);
-  }
-  if (isRemote) {
-    throw invalidArgument('share: only limiters in memory can be shared; ' +
-      'through a store on another machine they share anyway');
   }
   if (options.clock !== undefined) {
     throw invalidArgument('share: threads cannot share a clock');
@@ -62,9 +58,10 @@ function checkShare(options: LimiterOptions, isRemote: boolean): void {
 }
 
 /** Refuses runtimes that cannot watch a connection for native code. */
-function checkRuntime(): void {
+function checkRuntime(made: Functions): void {
   const { bun, deno } = process.versions;
-  if (bun === undefined && deno === undefined) return;
+  if (!made.isRemote || (bun === undefined && deno === undefined)) return;
+  made.close();
   const why = bun === undefined
     ? `Deno ${deno} never tells that it has answered`
     : `Bun ${bun} has no uv_poll_init`;
@@ -91,14 +88,13 @@ export class Limiter {
     checkLimiterNames(options);
     const { limits, clock, levels, share, ...others } = options;
     if (levels !== undefined) checkFlag(levels, 'levels');
-    this.#isRemote = !String(others.store ?? 'memory:').startsWith('memory:');
-    if (this.#isRemote) checkRuntime();
-    checkShare(options, this.#isRemote);
+    checkShare(options);
     const text = readSync(limits);
     const texts = textOfOptions(others);
     writeFirstTime(clock);
-    this.#native = native.open(text, texts, share ?? '',
-                               this.#isRemote, clock !== undefined);
+    this.#native = native.open(text, texts, share ?? '', clock !== undefined);
+    checkRuntime(this.#native);
+    this.#isRemote = this.#native.isRemote;
     this.#requests = new Requests(this.#native, new Names(this.#native),
                                   this.#isRemote, levels === true, clock);
     this.#limits = limits instanceof ReadLimits ? limits.from : limits;

@@ -10,6 +10,8 @@ const { version: VERSION } = require('../../package.json') as
 
 /** What a limiter is made of; bindings/node/requests.hpp says what they do. */
 export interface Functions {
+  /** Whether a decision may have to wait for another machine. */
+  readonly isRemote: boolean;
   decide(...segments: unknown[]): void;
   start(...segments: unknown[]): void;
   reset(...segments: unknown[]): Promise<number> | undefined;
@@ -31,6 +33,7 @@ function refuse(): never {
 
 /** Those of a limiter that takes no more calls. */
 export const CLOSED: Functions = {
+  isRemote: false,
   decide: refuse, start: refuse, reset: refuse, reload: refuse, ping: refuse,
   stats: refuse, limitStats: refuse, reasonStats: refuse, prometheus: refuse,
   setPressure: refuse, policy: refuse, root: refuse, close() {},
@@ -49,7 +52,6 @@ export interface Native {
     limits: string[],
     options: string[],
     share: string,
-    isRemote: boolean,
     hasClock: boolean,
   ): Functions;
   canonicalIp(address: string, ipv6Prefix: number): string;

@@ -179,6 +179,7 @@ static void test_levels(void) {
   CHECK(limitree_authorize_async(limiter, trade, 3, 1, NULL, &decision, NULL) ==
         LIMITREE_OK);
   CHECK(limitree_loop_fd(limiter) == -1);
+  CHECK(limitree_limiter_is_remote(limiter) == 0);
   limitree_loop_run(limiter);
   limitree_loop_set_wakeups(limiter, 0);
   limitree_limiter_free(limiter);
@@ -516,6 +517,7 @@ static void test_null_handles(void) {
   limitree_loop_run(NULL);
   limitree_loop_set_wakeups(NULL, 0);
   CHECK(limitree_loop_fd(NULL) == -1);
+  CHECK(limitree_limiter_is_remote(NULL) == 0);
   CHECK(limitree_error_status(NULL) == LIMITREE_OK);
   CHECK_TEXT(limitree_error_message(NULL), "");
   CHECK_TEXT(limitree_error_reason(NULL), "");

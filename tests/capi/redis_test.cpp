@@ -132,6 +132,19 @@ class CapiRedis : public testing::Test {
   void SetUp() override { server().cli({"FLUSHALL"}); }
 };
 
+TEST_F(CapiRedis, IsRemote) {
+  const char* const kUrls[] = {
+      "redis://127.0.0.1:1",       "valkey://127.0.0.1:1",
+      "rediss://127.0.0.1:1",      "redis+unix:///nowhere",
+      "redis+sentinel://a,b/main", "redis+cluster://a,b"};
+  for (const char* const url : kUrls) {
+    EXPECT_EQ(limitree_limiter_is_remote(limiter_on(url, nullptr).get()), 1)
+        << url;
+  }
+  EXPECT_EQ(limitree_limiter_is_remote(limiter_on("memory://", nullptr).get()),
+            0);
+}
+
 TEST_F(CapiRedis, AnswersCallsThatBlockAndCallsThatDoNot) {
   Inbox inbox;
   const Limiter limiter = limiter_on(url(), &inbox);

@@ -256,7 +256,7 @@ describe('a new limiter', () => {
     [{ limits: LIMITS, store: 'mysql://' }, 'LIMITREE_INVALID_CONFIG', /store/],
     [{ limits: LIMITS, share: '' }, INVALID, /^share must be a name/],
     [{ limits: LIMITS, share: 'a', clock: Date.now }, INVALID, /^share: /],
-    [{ limits: LIMITS, share: 'a', store: 'redis://' }, INVALID, /^share: /],
+    [{ limits: LIMITS, share: 'a', store: 'redis://a' }, INVALID, /^share: /],
     [{ limits: { schema: () => 7 } }, INVALID, /^limits must be made of/],
     [{ limits: { schemas: {} } }, 'LIMITREE_INVALID_CONFIG', /schemas/],
     [{ limits: { schema: { a: { limits: [NaN, 1, 1] } } } },
@@ -284,6 +284,18 @@ describe('a new limiter', () => {
     assert.throws(() => new Limiter({ limits: LIMITS, no: 1 }), {
       message: `there is no option no, there are: ${
         [...names, 'limits', 'clock', 'levels', 'share'].join(', ')}` });
+  });
+
+  it('knows from the core whether its store is remote', async () => {
+    const stores = { 'memory://': false, 'redis://127.0.0.1:1': true,
+                     'valkey+cluster://127.0.0.1:1': true,
+                     'redis+unix:///nowhere': true };
+    for (const [store, isRemote] of Object.entries(stores)) {
+      const made = new Limiter({ limits: LIMITS, store });
+      assert.equal(made.isRemote, isRemote, store);
+      await made.close();
+      assert.equal(made.isRemote, isRemote, store);
+    }
   });
 
   it('of a file that is not there', async () => {

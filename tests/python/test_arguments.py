@@ -173,6 +173,14 @@ def test_not_initialized():
         limitree.Limiter.authorize(object(), "job")
 
 
+@pytest.mark.parametrize("store, is_remote", [
+    ("memory://", False), ("redis://127.0.0.1:1", True),
+    ("valkey+cluster://127.0.0.1:1", True), ("redis+unix:///nowhere", True)])
+def test_is_remote(store, is_remote):
+    with limitree.Limiter({"schema": {"job": {}}}, store) as limiter:
+        assert limiter.is_remote is is_remote
+
+
 def test_closed(limiter):
     limiter.close()
     limiter.close()

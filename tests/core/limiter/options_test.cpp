@@ -79,7 +79,7 @@ TEST(SetOption, TakesTheUrlApart) {
   const Options options =
       with({{"client_name", "web-1"},
             {"store", "rediss://app:secret@redis.example:7000/3"}});
-  EXPECT_TRUE(options.redis);
+  EXPECT_EQ(options.store, StoreKind::kRedis);
   const redis::Settings& redis = options.redis_settings;
   EXPECT_TRUE(redis.url.tls);
   EXPECT_EQ(redis.login.user, "app");
@@ -94,12 +94,13 @@ TEST(SetOption, TakesTheLastUrl) {
   const Options options = with({{"store", "redis://app:secret@a/3"},
                                 {"store", "valkey://b"},
                                 {"client_name", ""}});
-  EXPECT_TRUE(options.redis);
+  EXPECT_EQ(options.store, StoreKind::kRedis);
   EXPECT_EQ(options.redis_settings.login.user, "");
   EXPECT_EQ(options.redis_settings.login.password, "");
   EXPECT_EQ(options.redis_settings.login.db, 0);
   EXPECT_EQ(options.redis_settings.login.client_name, "");
-  EXPECT_FALSE(with({{"store", "redis://a"}, {"store", "memory://"}}).redis);
+  EXPECT_EQ(with({{"store", "redis://a"}, {"store", "memory://"}}).store,
+            StoreKind::kMemory);
 }
 
 TEST(SetOption, RefusesNumbersThatAreNone) {
