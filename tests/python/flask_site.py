@@ -71,6 +71,6 @@ def create_busy():
 
     @app.get("/free")
     def free():
-        return "free"
+        return str(os.getpid())
 
     return app

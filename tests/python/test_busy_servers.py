@@ -1,10 +1,11 @@
-"""gunicorn under load: on a machine with more work than processors, and with a
-Redis that hangs or dies."""
+"""gunicorn under load: on a machine with more work than processors, while it is
+stopped for a moment, and with a Redis that hangs or dies."""
 
 import asyncio
 import collections
 import contextlib
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from web_servers import gunicorn
 
 SECONDS = float(os.environ.get("LIMITREE_BUSY_SECONDS", "2"))
 CONNECTIONS = 50
+DEADLINE = 0.05  # of a call to Redis, in seconds
 KINDS = {"gthread": ("-k", "gthread", "--threads", "8"),
          "gevent": ("-k", "gevent")}
 
@@ -28,8 +30,9 @@ def served(kind, store, **environment):
     """A server that has answered, so that its start is no part of a test."""
     with gunicorn("flask_site:create_busy()", *KINDS[kind], STORE=store,
                   **environment) as url:
-        assert httpx.get(url + "/free", timeout=60).status_code == 200
-        yield url
+        answer = httpx.get(url + "/free", timeout=60)
+        assert answer.status_code == 200
+        yield url, int(answer.text)  # the process that answers
 
 
 @contextlib.contextmanager
@@ -91,7 +94,7 @@ def test_a_busy_machine_is_no_dead_store(kind, environment):
     takes its own pauses for those of Redis fails more often than that.
     """
     with redis_server() as (store, _), served(
-            kind, store, **environment) as url, busy_processes():
+            kind, store, **environment) as (url, _), busy_processes():
         for _ in range(3):
             codes = asyncio.run(load(url, "/", for_a_while(SECONDS)))
             if set(codes) == {200}:
@@ -100,10 +103,50 @@ def test_a_busy_machine_is_no_dead_store(kind, environment):
     assert codes[200] > CONNECTIONS
 
 
+def seconds_without_processor(process):
+    """Returns how long a process has been ready to run, and was not let."""
+    stat = pathlib.Path(f"/proc/{process.pid}/schedstat").read_text()
+    return int(stat.split()[1]) / 1e9
+
+
+async def pause_often(pid, pause):
+    """Stops a process several times, as a busy machine does."""
+    for _ in range(5):
+        await asyncio.sleep(0.1)
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(pause)
+        os.kill(pid, signal.SIGCONT)
+    await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("pause", [0.06, 0.2, 0.5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_pauses_of_the_server_are_not_those_of_redis(kind, pause):
+    """Pauses longer than the deadline, while answers of Redis are on the way.
+    Each call that fails is a 503."""
+    async def main(url, pid):
+        pausing = asyncio.ensure_future(pause_often(pid, pause))
+        codes = await load(url, "/", pausing.done)
+        await pausing
+        return codes
+
+    with redis_server() as (store, redis), served(
+            kind, store, ON_ERROR="raise") as (url, pid):
+        for _ in range(5):
+            before = seconds_without_processor(redis)
+            codes = asyncio.run(main(url, pid))
+            waited = seconds_without_processor(redis) - before
+            # A Redis that was itself kept waiting may have been too late.
+            if set(codes) == {200} or waited < DEADLINE:
+                break
+    assert set(codes) == {200}, (codes, waited)
+    assert codes[200] > CONNECTIONS
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_store_that_hangs_and_dies_under_load(kind):
     """Nobody is refused, and what asks no store goes on meanwhile."""
-    with redis_server() as (store, process), served(kind, store) as url:
+    with redis_server() as (store, process), served(kind, store) as (url, _):
         answered = collections.Counter()
 
         async def trouble(stop):
