@@ -162,6 +162,29 @@ inline Text limits_from_boulder(std::string_view defaults,
   return Text(yaml);
 }
 
+// Nanoseconds of "500ms", "1m30s": see limitree_parse_duration.
+inline std::int64_t parse_duration(std::string_view text) {
+  std::int64_t duration_ns = 0;
+  check([&](limitree_error** error) {
+    return limitree_parse_duration(to_str(text), &duration_ns, error);
+  });
+  return duration_ns;
+}
+
+// The limits in "5/second; 100/hour": see limitree_parse_rates.
+inline std::vector<limitree_rate> parse_rates(std::string_view text) {
+  std::vector<limitree_rate> rates;
+  std::size_t count = 1;  // most texts have one
+  do {
+    rates.resize(count);
+    check([&](limitree_error** error) {
+      return limitree_parse_rates(to_str(text), rates.data(), rates.size(),
+                                  &count, error);
+    });
+  } while (count > rates.size());
+  return rates;
+}
+
 class Config {
  public:
   Config() : config_(limitree_config_new()) {

@@ -614,6 +614,44 @@ LIMITREE_API limitree_status limitree_limiter_explain(limitree_limiter *limiter,
                                                       limitree_text **text,
                                                       limitree_error **error);
 
+/* ---- Texts that mean numbers --------------------------------------------- */
+
+/* Reads a duration as every option and limits.yaml do: "500ms", "1m30s", "5
+ * minutes", "1.5" (seconds).  LIMITREE_INVALID_CONFIG for anything else, and
+ * for less than 0; the message goes on after the name of what the duration is
+ * for: "must be a duration such as ...".  Since 0.1. */
+LIMITREE_API limitree_status limitree_parse_duration(limitree_str text,
+                                                     int64_t *duration_ns,
+                                                     limitree_error **error);
+
+/* A limit as a text says it.  Filled by the library; plain data of 128 bytes
+ * for ever, as above. */
+typedef struct limitree_rate {
+  int64_t count;     /* tokens that a bucket gains ... */
+  int64_t period_ns; /* ... in this time */
+  int64_t burst;     /* tokens in a full bucket */
+  int32_t size;      /* bytes of `name` without its terminator */
+  int32_t reserved_32;
+  char name[72]; /* "30/1m", "30/1m-burst5": the same for rates that are the
+                    same, so that it can name the limit in a tree */
+  int64_t reserved[3];
+} limitree_rate;
+
+/*
+ * Reads limits in words: "30/minute", "30 per 60s burst 16", and several with
+ * ';', ',' or '|' between them.  It is what may stand after `limits:` in a
+ * limits.yaml; docs/limits-yaml.md has the grammar.  A tree takes every rate
+ * that is read.  LIMITREE_INVALID_CONFIG with a message for each mistake.
+ *
+ * Writes the first `capacity` rates, and to *count how many there are.  `rates`
+ * may be NULL if `capacity` is 0.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_parse_rates(limitree_str text,
+                                                  limitree_rate *rates,
+                                                  size_t capacity,
+                                                  size_t *count,
+                                                  limitree_error **error);
+
 /* ---- Addresses of clients ------------------------------------------------ */
 
 /* An IP address in its one canonical form.  Plain data of 64 bytes for ever. */

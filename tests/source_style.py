@@ -26,7 +26,8 @@ BUILT = {"build", ".git", "node_modules", "prebuilds"}
 MAX_COLUMNS = 80
 MAX_LINES = 400
 SHORT = ("core/", "capi/", "bindings/", "node/")
-LONG = {"capi/limitree.h"}  # a manual as much as a header
+# A manual as much as a header, and its mirror in C++: one file to include.
+LONG = {"capi/limitree.h", "bindings/limitree.hpp"}
 
 NOTE = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))")
 SELF = "tests/source_style.py"  # it has to name what it forbids

@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "duration_option.hpp"
 #include "failure.hpp"
-#include "format.hpp"
 #include "limitree.hpp"
 #include "simulate_arguments.hpp"
 #include "terminal.hpp"
@@ -116,20 +116,6 @@ struct Range {
   std::int64_t least;
   std::int64_t most;
 };
-
-// Sets *duration_ns to what the option says.
-void add_duration(CLI::App* app, const std::string& name,
-                  std::int64_t* duration_ns, const std::string& help) {
-  const auto set = [name, duration_ns](const std::string& text) {
-    const std::optional<std::int64_t> parsed = parse_duration_ns(text);
-    if (!parsed) {
-      throw CLI::ValidationError(
-          name, "'" + text + "' is no duration like 100ms, 1.5s or 2m");
-    }
-    *duration_ns = *parsed;
-  };
-  app->add_option_function<std::string>(name, set, help)->type_name("DURATION");
-}
 
 // Sets *count to what the option says, a number in `range`.
 template <typename Count>

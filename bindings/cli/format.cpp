@@ -18,7 +18,6 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kMinute = 60 * kSecond;
 constexpr std::int64_t kHour = 60 * kMinute;
 constexpr std::int64_t kDay = 24 * kHour;
-constexpr std::int64_t kHundredYears = 36'525 * kDay;
 
 std::int64_t round_up(std::int64_t value, std::int64_t step) {
   const std::int64_t rest = value % step;
@@ -60,28 +59,6 @@ std::string two_units_text(std::int64_t duration_ns) {
     return text;
   }
   return {};
-}
-
-std::optional<std::int64_t> unit_ns(std::string_view unit) {
-  struct Unit {
-    std::string_view name;
-    std::int64_t size;
-  };
-  static constexpr std::array<Unit, 9> kUnits = {{
-      {"", kSecond},
-      {"ns", 1},
-      {"us", kMicrosecond},
-      {"ms", kMillisecond},
-      {"s", kSecond},
-      {"m", kMinute},
-      {"h", kHour},
-      {"d", kDay},
-      {"w", 7 * kDay},
-  }};
-  for (const Unit& known : kUnits) {
-    if (known.name == unit) return known.size;
-  }
-  return std::nullopt;
 }
 
 // The bytes of the UTF-8 character that `text` begins with; 0 if it is none.
@@ -139,38 +116,6 @@ std::string wait_text(std::int64_t retry_after_ns) {
   if (retry_after_ns < 0) return "-";
   if (retry_after_ns == LIMITREE_NEVER) return "never";
   return duration_text(retry_after_ns);
-}
-
-std::optional<std::int64_t> parse_duration_ns(std::string_view text) {
-  const std::size_t digits =
-      std::min(text.find_first_not_of("0123456789."), text.size());
-  const std::optional<std::int64_t> unit = unit_ns(text.substr(digits));
-  if (!unit) return std::nullopt;
-  std::int64_t whole = 0;
-  std::int64_t fraction = 0;
-  std::int64_t scale = 0;  // of the fraction; 0: no point seen
-  for (const char c : text.substr(0, digits)) {
-    if (c == '.') {
-      if (scale != 0) return std::nullopt;
-      scale = 1;
-    } else if (scale == 0) {
-      if (whole > kHundredYears / 10) return std::nullopt;
-      whole = whole * 10 + (c - '0');
-    } else if (scale < kSecond) {
-      fraction = fraction * 10 + (c - '0');
-      scale *= 10;
-    }
-  }
-  if (digits == 0 || text[0] == '.' || text[digits - 1] == '.') {
-    return std::nullopt;
-  }
-  if (whole > kHundredYears / *unit) return std::nullopt;
-  if (scale == 0) return whole * *unit;
-  // Divides first where it can: a fraction of a week in nanoseconds does not
-  // fit into 64 bits.
-  const std::int64_t part = *unit % scale == 0 ? fraction * (*unit / scale)
-                                               : fraction * *unit / scale;
-  return whole * *unit + part;
 }
 
 std::string count_text(std::int64_t count) {

@@ -1,10 +1,9 @@
-// Quantities as people write them, both ways.
+// Quantities as people write them.
 
 #ifndef LIMITREE_CLI_FORMAT_HPP
 #define LIMITREE_CLI_FORMAT_HPP
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,10 +15,6 @@ std::string duration_text(std::int64_t duration_ns);
 
 // The same for a retry_after_ns: "-" if not limited, "never" if no wait helps.
 std::string wait_text(std::int64_t retry_after_ns);
-
-// Reads "500ms", "1.5s", "3m", "2h", "1d", "1w", or a plain number of seconds.
-// None if it is something else, negative, or beyond 100 years.
-std::optional<std::int64_t> parse_duration_ns(std::string_view text);
 
 // "1,234,567"
 std::string count_text(std::int64_t count);

@@ -1,9 +1,6 @@
 #include "simulate_arguments.hpp"
 
-#include <optional>
-#include <string>
-
-#include "format.hpp"
+#include "duration_option.hpp"
 
 namespace limitree::cli {
 
@@ -30,18 +27,7 @@ CLI::App* add_simulate(CLI::App* app, SimulateOptions* options) {
                    "requests allowed per period (100)")
       ->check(CLI::Range(1, 5000))
       ->type_name("N");
-  const auto set_period = [options](const std::string& text) {
-    const std::optional<std::int64_t> parsed = parse_duration_ns(text);
-    if (!parsed) {
-      throw CLI::ValidationError(
-          "--period", "'" + text + "' is no duration like 100ms, 1.5s or 2m");
-    }
-    options->period_ns = *parsed;
-  };
-  simulate
-      ->add_option_function<std::string>("--period", set_period,
-                                         "the period (10s)")
-      ->type_name("DURATION");
+  add_duration(simulate, "--period", &options->period_ns, "the period (10s)");
   simulate
       ->add_option("--svg", options->svg, "draw a picture into this file, or -")
       ->type_name("FILE");

@@ -122,16 +122,12 @@ void RuleReader::read_align() {
   if (fields_.timezone && !calendar) {
     add(fields_.timezone->mark, "timezone needs \"align: calendar\"");
   }
-  if (fields_.month && !calendar) {
-    add(*fields_.month,
-        "a month is a period for fixed_window with \"align: calendar\" only");
-  }
   if (calendar) read_calendar();
 }
 
 void RuleReader::read_calendar() {
   Calendar::Unit unit = Calendar::Unit::kMonth;
-  if (!fields_.month) {
+  if (!fields_.is_month) {
     unit = Calendar::Unit::kDay;
     if (limit_.period == std::chrono::weeks(1)) {
       unit = Calendar::Unit::kWeek;
@@ -214,10 +210,6 @@ void RuleReader::check_units() {
 void RuleReader::run() {
   if (!read_algorithm()) return;
   refuse_others();
-  if (fields_.month && limit_.algorithm != Algorithm::kFixedWindow) {
-    add(*fields_.month,
-        "a month is a period for fixed_window with \"align: calendar\" only");
-  }
   switch (limit_.algorithm) {
     case Algorithm::kFixedWindow:
       read_align();

@@ -30,8 +30,8 @@ struct RuleFields {
   std::optional<Value> round;
   std::optional<Value> drain;
   std::optional<Mark> burst;  // where "burst" or "max_burst" stands
-  std::optional<Mark> month;  // where the period is said to be a month
   std::optional<Mark> overrun;
+  bool is_month = false;  // the period is said to be a month
   std::int64_t percent = 0;
   bool when_idle = false;
 };

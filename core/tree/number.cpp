@@ -1,7 +1,9 @@
 #include "tree/number.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <optional>
 
 #include "tree/problems.hpp"
@@ -12,25 +14,40 @@ namespace {
 
 constexpr std::string_view kDigits = "0123456789";
 constexpr std::size_t kMaxDecimals = 9;  // of seconds: one nanosecond
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kDay = 86'400 * kSecond;
 
 struct Unit {
   std::string_view name;
-  std::string_view word;
   std::int64_t nanoseconds;
 };
 
 // From the largest to the smallest, for format_duration().
 constexpr std::array<Unit, 8> kUnits = {{
-    {"w", "week", 604'800'000'000'000},
-    {"d", "day", 86'400'000'000'000},
-    {"h", "hour", 3'600'000'000'000},
-    {"m", "minute", 60'000'000'000},
-    {"s", "second", 1'000'000'000},
-    {"ms", "", 1'000'000},
-    {"us", "", 1'000},
-    {"ns", "", 1},
+    {"w", 7 * kDay},
+    {"d", kDay},
+    {"h", 3600 * kSecond},
+    {"m", 60 * kSecond},
+    {"s", kSecond},
+    {"ms", 1'000'000},
+    {"us", 1'000},
+    {"ns", 1},
 }};
-constexpr std::int64_t kSecond = 1'000'000'000;
+
+// Read in any case, and with an s at the end.  A month and a year are as long
+// as the rate limiters of the web frameworks have them.
+constexpr std::string_view kMonth = "month";
+constexpr std::array<Unit, 9> kWords = {{
+    {"sec", kSecond},
+    {"second", kSecond},
+    {"min", 60 * kSecond},
+    {"minute", 60 * kSecond},
+    {"hour", 3600 * kSecond},
+    {"day", kDay},
+    {"week", 7 * kDay},
+    {kMonth, 30 * kDay},
+    {"year", 360 * kDay},
+}};
 
 Status refused(std::string what) {
   return Status(Code::kInvalidConfig, std::move(what));
@@ -64,66 +81,124 @@ bool is_integer(std::string_view text) {
   return all_digits(text) && text[0] != '0';
 }
 
-Status too_long(std::string_view text) {
-  return refused("is too long: " + quote(text));
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-Result<Duration> times(std::int64_t number, std::int64_t unit,
-                       std::string_view text) {
-  std::int64_t product = 0;
-  if (__builtin_mul_overflow(number, unit, &product)) return too_long(text);
-  return Duration(product);
+// Takes off the front of *text what `belongs` says of each character.
+template <typename Belongs>
+std::string_view take_while(Belongs belongs, std::string_view* text) {
+  const auto end = std::ranges::find_if_not(*text, belongs);
+  const auto size = static_cast<std::size_t>(end - text->begin());
+  const std::string_view taken = text->substr(0, size);
+  text->remove_prefix(size);
+  return taken;
 }
 
-std::optional<std::int64_t> find_symbol(std::string_view name) {
+// "minutes" as "minute", in small letters; empty if it cannot be a word.
+std::string singular(std::string_view name) {
+  constexpr std::size_t kMaxWord = 7;  // of "minutes"
+  if (name.size() > kMaxWord) return {};
+  std::string word = lower_case(name);
+  if (word.ends_with('s')) word.pop_back();
+  return word;
+}
+
+// "m", which is no "M", or "minutes".
+std::optional<std::int64_t> find_unit(std::string_view name) {
   for (const Unit& unit : kUnits) {
     if (name == unit.name) return unit.nanoseconds;
   }
-  return std::nullopt;
-}
-
-// "minute" or "minutes".
-std::optional<std::int64_t> find_word(std::string_view name) {
-  if (name.ends_with('s')) name.remove_suffix(1);
-  for (const Unit& unit : kUnits) {
-    if (!name.empty() && name == unit.word) return unit.nanoseconds;
+  const std::string word = singular(name);
+  for (const Unit& unit : kWords) {
+    if (word == unit.name) return unit.nanoseconds;
   }
   return std::nullopt;
 }
 
-// What follows the number: "m", or " minutes" after a blank; either of them
-// if there is no number.
-std::optional<std::int64_t> find_unit(std::string_view rest, bool number) {
-  if (number && rest.empty()) return kSecond;
-  const bool blank = rest.starts_with(' ');
-  std::optional<std::int64_t> unit;
-  if (!number || !blank) unit = find_symbol(rest);
-  if (!unit && (!number || blank)) unit = find_word(trim(rest));
-  return unit;
+// Reads "1d12h", "1.5h", "5 minutes", "0.5": numbers with units that get
+// smaller, of which the last may have decimals, or one number of seconds.
+class DurationReader {
+ public:
+  // `text` has no sign.
+  explicit DurationReader(std::string_view text) : rest_(text) {}
+
+  enum class Outcome : std::uint8_t { kRead, kRefused, kTooLong, kTooFine };
+  Outcome read();
+  std::int64_t nanoseconds() const { return sum_; }
+
+ private:
+  Outcome read_part();
+  Outcome add(std::string_view whole, std::string_view decimals,
+              std::int64_t unit);
+
+  std::string_view rest_;
+  std::int64_t sum_ = 0;
+  std::int64_t last_unit_ = INT64_MAX;
+};
+
+DurationReader::Outcome DurationReader::read() {
+  if (const auto unit = find_unit(rest_)) {
+    sum_ = *unit;
+    return Outcome::kRead;
+  }
+  do {
+    const Outcome outcome = read_part();
+    if (outcome != Outcome::kRead) return outcome;
+  } while (!rest_.empty());
+  return Outcome::kRead;
 }
 
-// "0.5", "1.25": whole seconds, a point, one to nine digits.
-std::optional<Result<Duration>> parse_decimal(std::string_view text) {
-  const std::size_t point = text.find('.');
-  if (point == text.npos) return std::nullopt;
-  const std::string_view whole = text.substr(0, point);
-  const std::string_view decimals = text.substr(point + 1);
-  if (!is_integer(whole) || whole.starts_with('-') || !all_digits(decimals) ||
-      decimals.size() > kMaxDecimals) {
-    return std::nullopt;
+DurationReader::Outcome DurationReader::read_part() {
+  const std::string_view whole = take_while(is_digit, &rest_);
+  std::string_view decimals;
+  const bool point = rest_.starts_with('.');
+  if (point) {
+    rest_.remove_prefix(1);
+    decimals = take_while(is_digit, &rest_);
+    if (decimals.empty() || decimals.size() > kMaxDecimals) {
+      return Outcome::kRefused;
+    }
   }
-  std::int64_t fraction = 0;
-  std::from_chars(decimals.begin(), decimals.end(), fraction);
-  for (std::size_t i = decimals.size(); i < kMaxDecimals; ++i) fraction *= 10;
+  if (!is_integer(whole)) return Outcome::kRefused;
+  const bool ended = rest_.empty();
+  take_while(is_blank, &rest_);
+  const std::string_view name = take_while(is_letter, &rest_);
+  std::optional<std::int64_t> unit = find_unit(name);
+  if (ended && last_unit_ == INT64_MAX) unit = kSecond;
+  if (!unit || *unit >= last_unit_) return Outcome::kRefused;
+  last_unit_ = *unit;
+  if (!rest_.empty()) {
+    take_while(is_blank, &rest_);
+    if (point || rest_.empty()) return Outcome::kRefused;
+  }
+  return add(whole, decimals, *unit);
+}
 
-  Result<std::int64_t> seconds = parse_integer(whole);
-  if (!seconds.ok()) return too_long(text);
-  Result<Duration> time = times(seconds.value(), kSecond, text);
-  if (!time.ok()) return time;
-  if (__builtin_add_overflow(time.value().count(), fraction, &fraction)) {
-    return too_long(text);
+DurationReader::Outcome DurationReader::add(std::string_view whole,
+                                            std::string_view decimals,
+                                            std::int64_t unit) {
+  std::int64_t part = 0;
+  std::int64_t scale = 1;
+  for (const char c : decimals) {
+    part = 10 * part + (c - '0');
+    scale *= 10;
   }
-  return Result<Duration>(Duration(fraction));
+  // part / scale of a unit, without a product that could overflow.
+  const std::int64_t common = std::gcd(unit, scale);
+  if (part % (scale / common) != 0) return Outcome::kTooFine;
+  part = part / (scale / common) * (unit / common);
+
+  std::int64_t units = 0;
+  const auto parsed = std::from_chars(whole.begin(), whole.end(), units);
+  if (parsed.ec != std::errc() || __builtin_mul_overflow(units, unit, &units) ||
+      __builtin_add_overflow(units, part, &units) ||
+      __builtin_add_overflow(sum_, units, &sum_)) {
+    return Outcome::kTooLong;
+  }
+  return Outcome::kRead;
 }
 
 std::string decimal(std::int64_t count, const Unit& unit) {
@@ -153,26 +228,54 @@ Result<std::int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-Result<Duration> parse_duration(std::string_view text) {
-  if (auto decimal = parse_decimal(text)) return std::move(*decimal);
+Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least) {
+  Result<std::int64_t> number = parse_integer(text);
+  if (!number.ok() || number.value() >= least) return number;
+  return refused((least == 0 ? "must not be negative, is "
+                             : "must be greater than 0, is ") +
+                 std::to_string(number.value()));
+}
 
-  const std::size_t after =
-      std::min(text.find_first_not_of("0123456789-"), text.size());
-  const std::optional<std::int64_t> unit =
-      find_unit(text.substr(after), after > 0);
-  const std::string_view number = after > 0 ? text.substr(0, after) : "1";
-  if (!unit || !is_integer(number)) {
-    return refused("must be a duration such as 500ms, 15s, 3m, 2h, 1d, is " +
-                   quote(text) + std::string(form(text)));
+Result<Duration> parse_duration(std::string_view text) {
+  using Outcome = DurationReader::Outcome;
+  const bool is_negative = text.starts_with('-');
+  DurationReader reader(text.substr(is_negative ? 1 : 0));
+  Outcome outcome = reader.read();
+  if (is_negative && (text.size() < 2 || !is_digit(text[1]))) {
+    outcome = Outcome::kRefused;  // "-minute"
   }
-  Result<std::int64_t> value = parse_integer(number);
-  if (!value.ok()) return too_long(text);
-  return times(value.value(), *unit, text);
+  switch (outcome) {
+    case Outcome::kRead:
+      break;
+    case Outcome::kRefused:
+      return refused("must be a duration such as 500ms, 15s, 3m, 2h, 1d, is " +
+                     quote(text) + std::string(form(text)));
+    case Outcome::kTooLong:
+      return refused("is too long: " + quote(text));
+    case Outcome::kTooFine:
+      return refused("must be in whole nanoseconds, is " + quote(text));
+  }
+  const std::int64_t sum = reader.nanoseconds();
+  return Duration(is_negative ? -sum : sum);
+}
+
+Result<Duration> parse_period(std::string_view text) {
+  Result<Duration> period = parse_duration(text);
+  if (!period.ok() || period.value() > Duration::zero()) return period;
+  return refused("must be greater than 0, is " +
+                 format_duration(period.value()));
+}
+
+bool is_one_month(std::string_view text) {
+  if (text.starts_with('1')) text.remove_prefix(1);
+  take_while(is_blank, &text);
+  return singular(text) == kMonth;
 }
 
 std::string format_duration(Duration time) {
   const std::int64_t count = time.count();
-  if (count <= 0) return decimal(count, kUnits[4]);
+  if (count == 0) return "0s";
+  if (count < 0) return '-' + format_duration(-time);
   // A number of up to four digits is read at a glance; one with more is
   // better told with a point.
   for (const Unit& unit : kUnits) {
@@ -201,10 +304,18 @@ std::string spoken_duration(Duration time) {
   return text;
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
 std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace limitree

@@ -1,5 +1,5 @@
-// Numbers and durations in limits.yaml: only forms that people read the way
-// they are meant.
+// Numbers and durations, wherever limitree reads them from a text: only forms
+// that people read the way they are meant.
 
 #ifndef LIMITREE_TREE_NUMBER_HPP
 #define LIMITREE_TREE_NUMBER_HPP
@@ -17,10 +17,19 @@ namespace limitree {
 // on after the name of what the number is for: "must be a whole number, ...".
 Result<std::int64_t> parse_integer(std::string_view text);
 
-// Reads "500ms", "15s", "3m", "2h", "1d", "1w", "5 minutes", "day", "s", or a
-// number of seconds, "15" or "0.5".  Refusals as above; zero and less are
-// allowed.
+// The same of a number that must be at least `least`, which is 0 or 1.
+Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least);
+
+// Reads "500ms", "1.5h", "1d12h", "5 minutes", "day", "s", or a number of
+// seconds, "15" or "0.5".  Words may be in any case; a month has 30 days and a
+// year 360.  Refusals as above; zero and less are allowed.
 Result<Duration> parse_duration(std::string_view text);
+
+// The same of a duration that must be greater than 0.
+Result<Duration> parse_period(std::string_view text);
+
+// Whether a duration is said to be one month: "month", "1 month".
+bool is_one_month(std::string_view text);
 
 // The shortest text that says `time` exactly: "1m", "90s", "1.5s", "8571us".
 std::string format_duration(Duration time);
@@ -28,6 +37,14 @@ std::string format_duration(Duration time);
 // The same as the command line writes times, "1.5s", "2m30s", "3d4h", for
 // people only.  REQUIRES: time > 0.
 std::string spoken_duration(Duration time);
+
+// Whether `c` may stand between words.
+constexpr bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+// `text` with a for A ... z for Z.
+std::string lower_case(std::string_view text);
 
 // `text` without the blanks around it.
 std::string_view trim(std::string_view text);

@@ -69,6 +69,7 @@ std::vector<Limit> LimitReader::read(std::size_t value) {
     if (node.size > 1) name_all();
   } else {
     read_one(value);
+    if (limits_.size() > 1) name_all();
   }
   return std::move(limits_);
 }
@@ -95,8 +96,8 @@ void LimitReader::read_one(std::size_t value) {
       read_map_form(value, &fields);
       break;
     case Kind::kScalar:
-      read_text_form(node, &fields);
-      break;
+      read_text_form(node);
+      return;
     case Kind::kRefused:
       return;
   }
@@ -175,7 +176,7 @@ void LimitReader::read_field(const Value& key, std::size_t at, Fields* fields) {
   } else if (number) {
     read_number(key, *value, fields);
   } else if (key.text == "period") {
-    read_period_field(*value, fields);
+    read_period(*value, fields);
   } else {
     read_word(key.text, *value, fields);
   }
@@ -194,25 +195,28 @@ std::optional<Value>* LimitReader::rule_field(std::string_view key,
   return nullptr;
 }
 
-void LimitReader::read_period_field(const Value& value, Fields* fields) {
-  if (value.text == "month") {
-    fields->period = std::chrono::days(31);  // the longest of them
-    fields->rules.month = value.mark;
+void LimitReader::read_period(const Value& value, Fields* fields) {
+  Result<Duration> period = parse_period(value.text);
+  if (!period.ok()) {
+    report(value.mark, "period ", period.status(), fields);
     return;
   }
-  fields->period = read_period(value);
-  fields->broken |= !fields->period;
+  fields->period = period.value();
+  fields->rules.is_month = is_one_month(value.text);
 }
 
 void LimitReader::read_number(const Value& key, const Value& value,
                               Fields* fields) {
-  if (key.text == "count") {
-    fields->count = read_integer(key.text, value, 1);
-    fields->broken |= !fields->count;
-  } else if (key.text == "cost") {
-    const auto cost = read_integer(key.text, value, 0);
-    fields->cost = cost.value_or(1);
-    fields->broken |= !cost;
+  if (key.text == "count" || key.text == "cost") {
+    const bool is_count = key.text == "count";
+    Result<std::int64_t> number = parse_integer(value.text, is_count ? 1 : 0);
+    if (!number.ok()) {
+      report(value.mark, std::string(key.text) + " ", number.status(), fields);
+    } else if (is_count) {
+      fields->count = number.value();
+    } else {
+      fields->cost = number.value();
+    }
   } else {
     read_burst(key, value, fields);
   }
@@ -239,69 +243,49 @@ void LimitReader::read_word(std::string_view key, const Value& value,
 
 void LimitReader::read_burst(const Value& key, const Value& value,
                              Fields* fields) {
-  const bool max_burst = key.text == "max_burst";
   if (!fields->burst_key.empty() && fields->burst_key != key.text) {
     problems_->add(key.mark, "burst and max_burst exclude each other");
     fields->broken = true;
   }
   fields->burst_key = key.text;
   fields->rules.burst = key.mark;
-  fields->capacity = read_integer(key.text, value, max_burst ? 0 : 1);
-  if (!fields->capacity) {
-    fields->broken = true;
-  } else if (max_burst && __builtin_add_overflow(*fields->capacity, 1,
-                                                 &fields->capacity.value())) {
-    problems_->add(value.mark, "max_burst is too large: " + quote(value.text));
-    fields->broken = true;
+  Result<std::int64_t> capacity = parse_capacity(key.text, value.text);
+  if (capacity.ok()) {
+    fields->capacity = capacity.value();
+  } else {
+    report(value.mark, "", capacity.status(), fields);
   }
 }
 
-void LimitReader::read_text_form(const YamlNode& text, Fields* fields) {
-  Result<LimitText> split = split_limit_text(document_.text(text));
-  if (!split.ok()) {
-    problems_->add(text.mark, split.status().error().messages.front());
-    fields->broken = true;
+void LimitReader::read_text_form(const YamlNode& text) {
+  Result<std::vector<TextRate>> rates = parse_rates(document_.text(text));
+  if (!rates.ok()) {
+    for (const std::string& message : rates.status().error().messages) {
+      problems_->add(text.mark, message);
+    }
     return;
   }
-  const LimitText& parts = split.value();
-  fields->count = read_integer("count", {parts.count, text.mark}, 1);
-  fields->period = read_period({parts.period, text.mark});
-  fields->broken |= !fields->count || !fields->period;
-  if (!parts.burst_key.empty()) {
-    read_burst({parts.burst_key, text.mark}, {parts.burst, text.mark}, fields);
+  for (const TextRate& rate : rates.value()) {
+    Fields fields;
+    fields.count = rate.count;
+    fields.period = rate.period;
+    fields.capacity = rate.capacity;
+    finish(fields, text.mark);
   }
 }
 
-std::optional<std::int64_t> LimitReader::read_integer(std::string_view what,
-                                                      const Value& value,
-                                                      std::int64_t least) {
-  Result<std::int64_t> number = parse_integer(value.text);
-  std::string problem;
-  if (!number.ok()) {
-    problem = number.status().error().messages.front();
-  } else if (number.value() < least) {
-    problem = (least == 0 ? "must not be negative, is "
-                          : "must be greater than 0, is ") +
-              std::to_string(number.value());
-  } else {
-    return number.value();
-  }
-  problems_->add(value.mark, std::string(what) + " " + problem);
-  return std::nullopt;
+void LimitReader::report(Mark mark, std::string_view what, Status& status,
+                         Fields* fields) {
+  problems_->add(mark, std::string(what) + status.error().messages.front());
+  fields->broken = true;
 }
 
-std::optional<Duration> LimitReader::read_period(const Value& value) {
-  Result<Duration> period = parse_duration(value.text);
-  std::string problem;
-  if (!period.ok()) {
-    problem = period.status().error().messages.front();
-  } else if (period.value() <= Duration::zero()) {
-    problem = "must be greater than 0, is " + format_duration(period.value());
-  } else {
-    return period.value();
-  }
-  problems_->add(value.mark, "period " + problem);
-  return std::nullopt;
+// As said, but of a calendar's months the longest.
+Duration LimitReader::period_of(const Fields& fields) {
+  const std::optional<Value>& align = fields.rules.align;
+  const bool calendar = align && align->text == "calendar";
+  return calendar && fields.rules.is_month ? std::chrono::days(31)
+                                           : *fields.period;
 }
 
 // Makes a limit of the fields, if nothing is wrong with them together.
@@ -312,14 +296,15 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
   if (!fields.count || !fields.period) return;
 
   const std::int64_t capacity = fields.capacity.value_or(*fields.count);
-  Result<Rate> rate = make_rate(*fields.count, *fields.period, capacity);
+  const Duration period = period_of(fields);
+  Result<Rate> rate = make_rate(*fields.count, period, capacity);
   if (!rate.ok()) {
     problems_->add(mark, rate.status().error().messages.front());
     return;
   }
   Limit limit;
   limit.rate = rate.value();
-  limit.period = *fields.period;
+  limit.period = period;
   limit.count = *fields.count;
   limit.cost = fields.cost;
   limit.mode = fields.mode;

@@ -56,19 +56,18 @@ class LimitReader {
   bool is_list_form(std::size_t list) const;
   void read_one(std::size_t value);
   void read_list_form(std::size_t list, Fields* fields);
-  void read_period_field(const Value& value, Fields* fields);
+  void read_period(const Value& value, Fields* fields);
   void read_map_form(std::size_t map, Fields* fields);
-  void read_text_form(const YamlNode& text, Fields* fields);
+  void read_text_form(const YamlNode& text);
   bool is_known(const Value& key);
   void read_field(const Value& key, std::size_t value, Fields* fields);
   void read_number(const Value& key, const Value& value, Fields* fields);
   void read_word(std::string_view key, const Value& value, Fields* fields);
   std::optional<Value>* rule_field(std::string_view key, Fields* fields);
   void read_burst(const Value& key, const Value& value, Fields* fields);
-  std::optional<std::int64_t> read_integer(std::string_view what,
-                                           const Value& value,
-                                           std::int64_t least);
-  std::optional<Duration> read_period(const Value& value);
+  // Adds a problem, and so breaks the limit.
+  void report(Mark mark, std::string_view what, Status& status, Fields* fields);
+  static Duration period_of(const Fields& fields);
   void finish(const Fields& fields, Mark mark);
   void name_all();
 

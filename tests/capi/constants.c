@@ -57,6 +57,13 @@ SAME(LIMITREE_FORWARDED, 1);
 SAME(LIMITREE_NEVER, INT64_MAX);
 SIZE(limitree_status, 4);
 
+SIZE(limitree_rate, 128);
+LIES(limitree_rate, count, 0);
+LIES(limitree_rate, period_ns, 8);
+LIES(limitree_rate, burst, 16);
+LIES(limitree_rate, size, 24);
+LIES(limitree_rate, name, 32);
+
 SIZE(limitree_ip, 64);
 LIES(limitree_ip, text, 0);
 LIES(limitree_ip, size, 48);

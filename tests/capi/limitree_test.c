@@ -642,6 +642,41 @@ static void test_client_ip(void) {
   limitree_error_free(error);
 }
 
+static void test_texts_that_mean_numbers(void) {
+  const limitree_str nothing = {NULL, 0};
+  const limitree_str broken = {NULL, 3};
+  limitree_rate rates[2];
+  limitree_error *error = NULL;
+  int64_t ns = 7;
+  size_t count = 7;
+
+  CHECK(limitree_parse_duration(str("1m30s"), &ns, &error) == LIMITREE_OK);
+  CHECK(ns == INT64_C(90000000000) && error == NULL);
+  CHECK(limitree_parse_duration(nothing, &ns, &error) ==
+        LIMITREE_INVALID_CONFIG);
+  CHECK(strstr(limitree_error_message(error), "must be a duration") != NULL);
+  limitree_error_free(error);
+  REFUSED(limitree_parse_duration(broken, &ns, NULL));
+  REFUSED(limitree_parse_duration(str("1s"), NULL, NULL));
+  CHECK(ns == INT64_C(90000000000));
+
+  memset(rates, 0xff, sizeof rates);
+  CHECK(limitree_parse_rates(str("5/s burst 9; 100/hour"), rates, 2, &count,
+                             &error) == LIMITREE_OK);
+  CHECK(count == 2 && error == NULL);
+  CHECK(rates[0].count == 5 && rates[0].burst == 9);
+  CHECK(strcmp(rates[0].name, "5/1s-burst9") == 0 && rates[0].size == 11);
+  CHECK(rates[1].period_ns == INT64_C(3600000000000));
+  CHECK(rates[1].reserved[2] == 0);
+  CHECK(limitree_parse_rates(str("x/y"), rates, 2, &count, &error) ==
+        LIMITREE_INVALID_CONFIG);
+  CHECK(limitree_error_count(error) == 2 && count == 2);
+  limitree_error_free(error);
+  REFUSED(limitree_parse_rates(broken, rates, 2, &count, NULL));
+  REFUSED(limitree_parse_rates(str("1/s"), NULL, 2, &count, NULL));
+  REFUSED(limitree_parse_rates(str("1/s"), rates, 2, NULL, NULL));
+}
+
 static void test_addresses_of_null(void) {
   const limitree_str broken = {NULL, 3};
   const limitree_str nothing = {NULL, 0};
@@ -711,6 +746,7 @@ int main(void) {
   test_null_handles();
   test_canonical_ip();
   test_client_ip();
+  test_texts_that_mean_numbers();
   test_addresses_of_null();
   test_completion_data_is_freed_once();
   return failures != 0;

@@ -41,23 +41,6 @@ TEST(Format, Waits) {
   EXPECT_EQ(wait_text(1500 * kMs), "1.5s");
 }
 
-TEST(Format, ParsesDurations) {
-  EXPECT_EQ(parse_duration_ns("0"), 0);
-  EXPECT_EQ(parse_duration_ns("15"), 15 * kS);
-  EXPECT_EQ(parse_duration_ns("100ms"), 100 * kMs);
-  EXPECT_EQ(parse_duration_ns("1.5s"), 1500 * kMs);
-  EXPECT_EQ(parse_duration_ns("3m"), 180 * kS);
-  EXPECT_EQ(parse_duration_ns("0.5w"), 302'400 * kS);
-  EXPECT_EQ(parse_duration_ns("0.123456789s"), 123'456'789);
-  EXPECT_EQ(parse_duration_ns("0.1234567899s"), 123'456'789);
-  EXPECT_EQ(parse_duration_ns("1ns"), 1);
-  for (const char* const text :
-       {"", "s", "1x", "-1s", "1 s", "1.2.3s", ".5s", "5.s", ".", "1sm",
-        "200000w", "99999999999999999999s"}) {
-    EXPECT_FALSE(parse_duration_ns(text)) << text;
-  }
-}
-
 TEST(Format, Counts) {
   EXPECT_EQ(count_text(0), "0");
   EXPECT_EQ(count_text(999), "999");

@@ -65,8 +65,12 @@ def test_usage_errors_say_what_is_wrong():
     assert bad(2, "try", EXAMPLE, "user", "--times", "0") == (
         "limitree: --times: '0' is no number from 1 to 100000; see --help\n")
     assert bad(2, "try", EXAMPLE, "user", "--every", "soon") == (
-        "limitree: --every: 'soon' is no duration like 100ms, 1.5s or 2m"
-        "; see --help\n")
+        "limitree: --every: must be a duration such as 500ms, 15s, 3m, 2h, 1d, "
+        'is "soon"; see --help\n')
+    assert bad(2, "try", EXAMPLE, "user", "--after", "102 years") == (
+        "limitree: --after: must be at most 100 years; see --help\n")
+    assert bad(2, "simulate", "--period", "-1s") == (
+        "limitree: --period: must not be negative, is -1s; see --help\n")
     assert bad(2, "replay", WEB, "--path", "ip,{address}").startswith(
         "limitree: --path 'ip,{address}': no field is called {address}; ")
 

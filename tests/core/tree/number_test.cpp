@@ -71,79 +71,66 @@ TEST(ParseInteger, NamesTheFormItRefuses) {
             "is too small: \"-9223372036854775809\"");
 }
 
-TEST(ParseDuration, UnitsWordsAndSeconds) {
+TEST(ParseInteger, OfAtLeastSoMany) {
+  EXPECT_EQ(parse_integer("0", 0).value(), 0);
+  EXPECT_EQ(parse_integer("1", 1).value(), 1);
+  EXPECT_EQ(refusal(parse_integer("-1", 0)), "must not be negative, is -1");
+  EXPECT_EQ(refusal(parse_integer("0", 1)), "must be greater than 0, is 0");
+  EXPECT_EQ(refusal(parse_integer("x", 1)),
+            "must be a whole number in plain digits, is \"x\"");
+}
+
+// The texts that every language reads alike are in conformance/rates.json;
+// here is what does not leave the core.
+TEST(ParseDuration, MayBeNegative) {
   const std::vector<std::pair<std::string, Duration>> cases = {
-      {"1ns", 1ns},
-      {"5us", 5us},
-      {"500ms", 500ms},
-      {"15s", 15s},
-      {"3m", 3min},
-      {"180m", 180min},
-      {"2h", 2h},
-      {"1d", 24h},
-      {"1w", 7 * 24h},
-      {"second", 1s},
-      {"minute", 1min},
-      {"hour", 1h},
-      {"day", 24h},
-      {"week", 7 * 24h},
-      {"minutes", 1min},
-      {"5 minutes", 5min},
-      {"1 day", 24h},
-      {"s", 1s},
-      {"m", 1min},
-      {"15", 15s},
-      {"0", 0s},
       {"-5s", -5s},
-      {"0.5", 500ms},
-      {"1.25", 1250ms},
-      {"0.000000001", 1ns},
-      {"60.0", 60s},
+      {"-0.5", -500ms},
+      {"-1h30m", -90min},
       {"9223372036.854775807", Duration::max()},
+      {"-9223372036.854775807", -Duration::max()},
   };
   for (const auto& [text, expected] : cases) {
     Result<Duration> time = parse_duration(text);
     ASSERT_TRUE(time.ok()) << text;
     EXPECT_EQ(time.value(), expected) << text;
   }
+  for (const char* text : {"--5s", "-", "-s", "- 5s", "5-s"}) {
+    EXPECT_FALSE(parse_duration(text).ok()) << text;
+  }
 }
 
-TEST(ParseDuration, RefusesTheRest) {
-  for (const char* text : {"",
-                           " ",
-                           "-",
-                           "5y",
-                           "5M",
-                           "1.5h",
-                           "0.1234567891",
-                           "1.",
-                           ".5",
-                           "-0.5",
-                           "5 m",
-                           "5minutes",
-                           "1h30m",
-                           "010",
-                           "010s",
-                           "1e3",
-                           "1_0s",
-                           "+5s",
-                           "5 minutess",
-                           "ms5",
-                           "5  ",
-                           "0x5s",
-                           "seconds per day",
-                           "1.5.5"}) {
-    EXPECT_EQ(
-        refusal(parse_duration(text))
-            .find("must be a duration such as 500ms, 15s, 3m, 2h, 1d, is "),
-        0U)
-        << text;
-  }
+TEST(ParseDuration, IsTooLongBeyond292Years) {
   for (const char* text :
        {"9223372036854775808ns", "99999999999w", "9223372037",
-        "9223372036.854775808", "99999999999999999999.5"}) {
+        "9223372036.854775808", "99999999999999999999.5", "15250w2d"}) {
     EXPECT_EQ(refusal(parse_duration(text)),
               std::string("is too long: \"") + text + '"');
+  }
+}
+
+TEST(ParseDuration, ReadsAgainWhatIsWritten) {
+  for (const Duration time :
+       {1ns, 999ns, 1500us + 0ns, 201600ms + 0ns, 76h + 0ns, 24h + 1ns,
+        8571428571ns, 123456789123456789ns, Duration::max()}) {
+    EXPECT_EQ(parse_duration(format_duration(time)).value(), time);
+    EXPECT_EQ(parse_duration(spoken_duration(time)).value(), time);
+    EXPECT_EQ(parse_duration(format_duration(-time)).value(), -time);
+  }
+}
+
+TEST(ParsePeriod, IsGreaterThanZero) {
+  EXPECT_EQ(parse_period("1ns").value(), 1ns);
+  EXPECT_EQ(refusal(parse_period("0")), "must be greater than 0, is 0s");
+  EXPECT_EQ(refusal(parse_period("-0.5")), "must be greater than 0, is -500ms");
+}
+
+TEST(IsOneMonth, InWordsOnly) {
+  for (const char* text : {"month", "1 month", "1month", "MONTHS"}) {
+    EXPECT_TRUE(is_one_month(text)) << text;
+  }
+  for (const char* text : {"30d", "2 months", "11 month", "", "1", "1 m"}) {
+    EXPECT_FALSE(is_one_month(text)) << text;
   }
 }
 
@@ -160,6 +147,7 @@ TEST(FormatDuration, IsExactAndShort) {
       {66666667ns, "66.666667ms"},
       {12345ns, "12.345us"},
       {-5s, "-5s"},
+      {-500ms, "-500ms"},
       {Duration::max(), "9223372036.854775807s"},
   };
   for (const auto& [time, expected] : cases) {
@@ -180,7 +168,7 @@ TEST(SpokenDuration, IsThatOfTheCommandLineAndExact) {
 }
 
 TEST(Trim, TakesBlanksOffBothEnds) {
-  EXPECT_EQ(trim(" \t a b \t"), "a b");
+  EXPECT_EQ(trim(" \t a b \r\n"), "a b");
   EXPECT_EQ(trim("a"), "a");
   EXPECT_EQ(trim("  "), "");
   EXPECT_EQ(trim(""), "");

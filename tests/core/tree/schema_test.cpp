@@ -217,7 +217,7 @@ TEST(LoadTree, SaysInWhichOfSeveralTextsAMistakeIs) {
   ASSERT_FALSE(tree.ok());
   EXPECT_EQ(
       tree.status().error().messages,
-      (Strings{"a.yaml:2:15: count must be greater than 0, is 0",
+      (Strings{"a.yaml:2:15: count must be greater than 0, is 0, in \"0/s\"",
                "b.yaml:1:17: \"a\" is a top-level name of a.yaml already",
                "c.yaml:1:25: \"10.0.0.0/8\" is a network, which needs \"key: "
                "ip\" on the node above",
