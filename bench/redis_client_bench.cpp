@@ -155,7 +155,7 @@ class Decision final : public AsyncTask, private Task {
   Step start() override { return {Step::Kind::kSend, {}}; }
   Step resumed() override { return {Step::Kind::kDone, {}}; }
   Step answered(Outcome outcome) override {
-    require(outcome.trouble == Trouble::kNone, "no answer");
+    require(outcome.failure == Failure::kNone, "no answer");
     return {Step::Kind::kDone, {}};
   }
   std::string_view bytes() const override { return bytes_; }
@@ -232,7 +232,7 @@ Figures node(const RedisServer& server, Node* node, const Commands& commands,
       const Clock::time_point now = Clock::now();
       Patience patience(now, now + std::chrono::seconds(5));
       const Outcome outcome = node->exchange(decision->task(), &patience);
-      require(outcome.trouble == Trouble::kNone, "no answer");
+      require(outcome.failure == Failure::kNone, "no answer");
     };
   });
 }

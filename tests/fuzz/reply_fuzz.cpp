@@ -62,7 +62,7 @@ void use(Reply reply) {
     (void)greeting.answer(*reply, &detail);
   }
   const Outcome outcome = Outcome::answered(std::move(reply));
-  (void)limitree::redis::to_status(outcome.trouble, "here", outcome.detail);
+  (void)limitree::redis::to_status(outcome.failure, "here", outcome.detail);
 }
 
 // What the reader makes of `bytes`, taken `step` at a time.

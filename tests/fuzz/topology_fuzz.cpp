@@ -37,7 +37,7 @@ class Answers {
     Reply reply = reader_.next();
     over_ = reply == nullptr;
     if (!over_) return Outcome::answered(std::move(reply));
-    return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kLost, "lost");
+    return Outcome::lost(Outcome::Fate::kNotSent, Failure::kLost, "lost");
   }
   bool over() const { return over_; }
 

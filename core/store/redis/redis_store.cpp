@@ -61,7 +61,7 @@ void RedisStore::complete(std::span<std::unique_ptr<AsyncTask>> tasks) {
 
 bool RedisStore::decide_async(Pending* pending, Status* status) {
   if (loop_.fd() < 0) {
-    *status = to_status(Trouble::kRefused, "limitree",
+    *status = to_status(Failure::kRefused, "limitree",
                         "no descriptor for an event loop to watch");
     return true;
   }
@@ -102,10 +102,10 @@ StoreStats RedisStore::stats() {
   }
   stats.round_trip_ns = traffic_.round_trip_ns.load(kRelaxed);
   stats.connects = traffic_.connects.load(kRelaxed);
-  for (std::size_t i = 1; i < kTroubleCount; ++i) {  // 0 is kNone
-    const std::int64_t count = traffic_.troubles[i].load(kRelaxed);
+  for (std::size_t i = 1; i < kFailureCount; ++i) {  // 0 is kNone
+    const std::int64_t count = traffic_.failures[i].load(kRelaxed);
     if (count > 0) {
-      stats.troubles.push_back({trouble_name(static_cast<Trouble>(i)), count});
+      stats.troubles.push_back({failure_name(static_cast<Failure>(i)), count});
     }
   }
   return stats;

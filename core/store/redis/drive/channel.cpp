@@ -158,7 +158,7 @@ Channel::Role Channel::begin(Waiter* me, bool asking) {
   const Monotonic now = line_time(me->patience.looked());
   if (!line_.prepare(now, !has_reader())) return Role::kElsewhere;
   if (line_.in_flight() >= kMaxInFlight) {
-    me->outcome = Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
+    me->outcome = Outcome::lost(Outcome::Fate::kNotSent, Failure::kBackoff,
                                 "too many commands are in flight");
     me->state = Waiter::State::kExpired;
     return Role::kLeave;
@@ -307,9 +307,9 @@ std::optional<Outcome> Channel::take_posted() {
   return std::move(posted_->outcome);
 }
 
-void Channel::drop(Trouble trouble, const std::string& detail) {
+void Channel::drop(Failure failure, const std::string& detail) {
   const Turn turn(this);
-  line_.close(trouble, detail);
+  line_.close(failure, detail);
 }
 
 void Channel::after_fork_in_child() {

@@ -45,7 +45,7 @@ class alignas(64) Channel {
   // Those of Node.
   void post(std::string_view bytes, Monotonic at);
   std::optional<Outcome> take_posted();
-  void drop(Trouble trouble, const std::string& detail);
+  void drop(Failure failure, const std::string& detail);
 
   void before_fork() { mutex_.lock(); }
   void after_fork_in_parent() { mutex_.unlock(); }

@@ -81,7 +81,7 @@ Joinable DecideTask::joinable() const {
 }
 
 Task::Step DecideTask::answered(Outcome outcome) {
-  if (outcome.trouble != Trouble::kNone) return retry(outcome);
+  if (outcome.failure != Failure::kNone) return retry(outcome);
   return refunding_ ? give_back() : decided();
 }
 
@@ -149,7 +149,7 @@ Task::Step DecideTask::fail(Status status, bool in_time) {
 }
 
 Task::Step DecideTask::retry(const Outcome& outcome) {
-  if (outcome.trouble == Trouble::kNoScript && !with_text_ &&
+  if (outcome.failure == Failure::kNoScript && !with_text_ &&
       retry_.may_repeat()) {
     with_text_ = true;
     bytes_ = call_.eval();
@@ -158,7 +158,7 @@ Task::Step DecideTask::retry(const Outcome& outcome) {
   if (const auto again = retry_.after(outcome)) return *again;
   // Nothing more may be sent when the deadline has passed.
   return fail(retry_.failure(outcome, settings_),
-              !is_out_of_time(outcome.trouble));
+              !is_out_of_time(outcome.failure));
 }
 
 }  // namespace limitree::redis

@@ -78,7 +78,7 @@ Flight::Link* Flight::link_of(Node* node) {
   }
   // Completes what was on its way there.
   if (std::exchange(link->drops, node->drops()) != node->drops()) {
-    link->line.close(Trouble::kLost, "the connection was given up");
+    link->line.close(Failure::kLost, "the connection was given up");
   }
   return link.get();
 }
@@ -164,16 +164,16 @@ void Flight::send_to(Job* job, Node* node) {
   job->link = link_of(node);
   job->sent_at = now_;
   if (!node->health().may_try(real_now_)) {
-    return fail(job, Trouble::kBackoff, "not tried, the last attempts failed");
+    return fail(job, Failure::kBackoff, "not tried, the last attempts failed");
   }
   Line& line = job->link->line;
   const bool usable = line.prepare(now_, false);
   touch(job->link);
   if (!usable) {
-    return fail(job, Trouble::kBackoff, "answers are overdue");
+    return fail(job, Failure::kBackoff, "answers are overdue");
   }
   if (line.in_flight() >= kMaxInFlight) {
-    return fail(job, Trouble::kBackoff, "too many commands are in flight");
+    return fail(job, Failure::kBackoff, "too many commands are in flight");
   }
   job->state = Job::State::kSent;
   if (job == discovery_) {
@@ -183,8 +183,8 @@ void Flight::send_to(Job* job, Node* node) {
   line.push(job, job->task->target().asking, now_);
 }
 
-void Flight::fail(Job* job, Trouble trouble, const char* detail) {
-  job->complete(Outcome::lost(Outcome::Fate::kNotSent, trouble, detail));
+void Flight::fail(Job* job, Failure failure, const char* detail) {
+  job->complete(Outcome::lost(Outcome::Fate::kNotSent, failure, detail));
 }
 
 void Flight::settle(Job* job) {
@@ -202,7 +202,7 @@ void Flight::settle(Job* job) {
     if (job->owner != nullptr) check(node);
   }
   if (learnt && job->outcome.fate == Outcome::Fate::kNotSent &&
-      !is_out_of_time(job->outcome.trouble) && job->routes++ < kMaxRoutes) {
+      !is_out_of_time(job->outcome.failure) && job->routes++ < kMaxRoutes) {
     return send(job);
   }
   proceed(job, job->task->answered(std::move(job->outcome)));
@@ -349,7 +349,7 @@ void Flight::watch(Link* link) {
   link->settled = line.ready();
   link->watched = now;
   if (!poller_->watch(now.fd, now.write, link)) {
-    line.close(Trouble::kRefused, "cannot watch the connection");
+    line.close(Failure::kRefused, "cannot watch the connection");
   }
 }
 
@@ -372,7 +372,7 @@ void Flight::checked() {
     const Outcome outcome = std::move(check->outcome);
     if (outcome.fate == Outcome::Fate::kAnswered) {
       Health& health = check->node->health();
-      is_outage(outcome.trouble) ? health.failed(real_now_)
+      is_outage(outcome.failure) ? health.failed(real_now_)
                                  : health.succeeded();
     }
     router_->checked(check->node, outcome);

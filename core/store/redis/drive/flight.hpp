@@ -69,7 +69,7 @@ class Flight {
   void proceed(Job* job, Task::Step step);
   void send(Job* job);
   void send_to(Job* job, Node* node);
-  void fail(Job* job, Trouble trouble, const char* detail);
+  void fail(Job* job, Failure failure, const char* detail);
   void settle(Job* job);
   bool send_again(Job* job, bool learnt);
   void finish(Job* job);

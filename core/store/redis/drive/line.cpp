@@ -67,7 +67,7 @@ bool Line::prepare(Monotonic now, bool alone) {
   if (open() && alone && (in_flight() > 0 || !ready())) run(now);
   if (open()) {
     const char* const why = given_up(now);
-    if (why != nullptr) close(Trouble::kTimeout, why);
+    if (why != nullptr) close(Failure::kTimeout, why);
   }
   if (!open()) connect(now);
   return !overdue(now);
@@ -115,10 +115,10 @@ void Line::let_go_if_closed() {
   if (read_end_ != nullptr) read_end_->hang_up();
   read_end_.reset();
   if (std::exchange(told_end_, true)) return;
-  const Trouble trouble = connection_->trouble();
+  const Failure failure = connection_->failure();
   const bool idle =
-      was_ready_ && trouble == Trouble::kLost && !connection_->owed();
-  if (is_outage(trouble) && !idle) server_.health->failed(real_now());
+      was_ready_ && failure == Failure::kLost && !connection_->owed();
+  if (is_outage(failure) && !idle) server_.health->failed(real_now());
 }
 
 std::shared_ptr<const ReadEnd> Line::read_end() {
@@ -128,11 +128,11 @@ std::shared_ptr<const ReadEnd> Line::read_end() {
   return read_end_ != nullptr && read_end_->valid() ? read_end_ : nullptr;
 }
 
-void Line::close(Trouble trouble, const std::string& detail) {
+void Line::close(Failure failure, const std::string& detail) {
   if (!open()) return;
   // Wakes who may be polling the descriptor: to close it would not.
   shutdown(connection_->fd(), SHUT_RDWR);
-  connection_->close(trouble, detail);
+  connection_->close(failure, detail);
   let_go_if_closed();
 }
 

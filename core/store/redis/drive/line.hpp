@@ -57,7 +57,7 @@ class Line {
   bool abandon(Command* command);
   void flush();
   void run(Monotonic now);
-  void close(Trouble trouble, const std::string& detail);
+  void close(Failure failure, const std::string& detail);
   void abandon_after_fork();
 
   bool open() const { return connection_ && !connection_->closed(); }

@@ -45,12 +45,12 @@ Outcome Node::exchange(Task* task, Patience* patience) {
   const Monotonic started = patience->look(Clock::now());
   // That is the caller's doing, and says nothing of the server.
   if (patience->over()) {
-    traffic_->count(Trouble::kLate);
+    traffic_->count(Failure::kLate);
     return came_late();
   }
   if (!health_.may_try(started)) {
-    traffic_->count(Trouble::kBackoff);
-    return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
+    traffic_->count(Failure::kBackoff);
+    return Outcome::lost(Outcome::Fate::kNotSent, Failure::kBackoff,
                          "not tried, the last attempts failed");
   }
   Outcome outcome = attempt(*task, patience);
@@ -69,7 +69,7 @@ Outcome Node::attempt(const Task& task, Patience* patience) {
   for (;;) {
     Channel* const channel = join(silent);
     if (channel == nullptr) {
-      return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kBackoff,
+      return Outcome::lost(Outcome::Fate::kNotSent, Failure::kBackoff,
                            "answers are overdue");
     }
     std::optional<Outcome> outcome = channel->exchange(task, patience);
@@ -89,15 +89,15 @@ void Node::post(std::string_view bytes) {
 std::optional<Outcome> Node::take_posted() {
   std::optional<Outcome> outcome = channels_.front()->take_posted();
   if (outcome && outcome->fate == Outcome::Fate::kAnswered) {
-    is_outage(outcome->trouble) ? health_.failed(Clock::now())
+    is_outage(outcome->failure) ? health_.failed(Clock::now())
                                 : health_.succeeded();
   }
   return outcome;
 }
 
-void Node::drop_connections(Trouble trouble, const std::string& detail) {
+void Node::drop_connections(Failure failure, const std::string& detail) {
   drops_.fetch_add(1, std::memory_order_relaxed);
-  for (const auto& channel : channels_) channel->drop(trouble, detail);
+  for (const auto& channel : channels_) channel->drop(failure, detail);
 }
 
 void Node::before_fork() {

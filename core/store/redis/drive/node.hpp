@@ -56,8 +56,8 @@ class Node {
   std::optional<Outcome> take_posted();
 
   // Closes connections: after a READONLY, or a failover.  Those who wait get
-  // kUnknown or kNotSent with `trouble`.
-  void drop_connections(Trouble trouble, const std::string& detail);
+  // kUnknown or kNotSent with `failure`.
+  void drop_connections(Failure failure, const std::string& detail);
   // How often that has been asked for: who has a connection of its own to this
   // server, as a Loop does, is to close that too.
   std::uint64_t drops() const { return drops_.load(std::memory_order_relaxed); }

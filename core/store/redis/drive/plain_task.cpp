@@ -11,7 +11,7 @@ Task::Step PlainTask::next() {
 }
 
 Task::Step PlainTask::answered(Outcome outcome) {
-  if (outcome.trouble == Trouble::kNone) {
+  if (outcome.failure == Failure::kNone) {
     ++at_;
     return next();
   }

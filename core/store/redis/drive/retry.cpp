@@ -34,22 +34,22 @@ void Retry::begin(std::int32_t slot) {
 
 std::optional<Task::Step> Retry::after(const Outcome& outcome) {
   if (outcome.fate != Outcome::Fate::kAnswered || !may_repeat()) return {};
-  switch (outcome.trouble) {
-    case Trouble::kAsk: {
+  switch (outcome.failure) {
+    case Failure::kAsk: {
       std::optional<Redirect> redirect = parse_redirect(*outcome.reply);
       if (!redirect) return {};  // an empty host: the router fills it in
       target_.endpoint = std::move(redirect->endpoint);
       target_.asking = true;
       return Task::Step{Task::Step::Kind::kSend};
     }
-    case Trouble::kMoved:
-    case Trouble::kReadOnly:
-    case Trouble::kMasterDown:
+    case Failure::kMoved:
+    case Failure::kReadOnly:
+    case Failure::kMasterDown:
       // The router has been told, and knows another node or how to find it.
       target_.endpoint.reset();
       target_.asking = false;
       return Task::Step{Task::Step::Kind::kSend};
-    case Trouble::kTryAgain:
+    case Failure::kTryAgain:
       return Task::Step{Task::Step::Kind::kPause, short_pause()};
     default:
       return {};
@@ -58,7 +58,7 @@ std::optional<Task::Step> Retry::after(const Outcome& outcome) {
 
 Status Retry::failure(const Outcome& outcome, const Settings& settings) const {
   Status status =
-      to_status(outcome.trouble, name_of(settings, target_), outcome.detail);
+      to_status(outcome.failure, name_of(settings, target_), outcome.detail);
   if (outcome.fate != Outcome::Fate::kUnknown ||
       status.code() == Code::kStoreProtocol) {
     return status;

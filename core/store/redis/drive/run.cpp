@@ -45,7 +45,7 @@ void Runner::run(Task* task, Duration timeout) {
       continue;
     }
     Outcome outcome = in_time ? send(task, &patience) : timed_out(false);
-    const bool last = is_out_of_time(outcome.trouble);
+    const bool last = is_out_of_time(outcome.failure);
     step = task->answered(std::move(outcome));
     if (last) return;
   }
@@ -64,7 +64,7 @@ Outcome Runner::send(Task* task, Patience* patience) {
     check(node);
     if (!again || routes == kMaxRoutes ||
         outcome.fate != Outcome::Fate::kNotSent ||
-        is_out_of_time(outcome.trouble)) {
+        is_out_of_time(outcome.failure)) {
       return outcome;
     }
   }
@@ -158,7 +158,7 @@ bool Runner::carry_discovery(Patience* patience) {
     Outcome outcome = node == nullptr ? no_route(Status())
                                       : node->exchange(task.get(), &half);
     patience->look_after(half);
-    in_time &= !is_out_of_time(outcome.trouble);
+    in_time &= !is_out_of_time(outcome.failure);
     step = task->answered(std::move(outcome));
   }
   return in_time;

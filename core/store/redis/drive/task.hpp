@@ -8,7 +8,7 @@
 //     step.target) kPause: step = task->resumed(), after step.pause
 //
 // The deadline is the driver's business; one that passes shows as an outcome
-// with Trouble::kTimeout, and no further step but kDone may follow it.  Only a
+// with Failure::kTimeout, and no further step but kDone may follow it.  Only a
 // discovery may go on: each server that it asks gets a part of the time.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVE_TASK_HPP

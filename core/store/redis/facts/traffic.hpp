@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/time.hpp"
-#include "store/redis/facts/trouble.hpp"
+#include "store/redis/facts/failure.hpp"
 
 namespace limitree::redis {
 
@@ -20,11 +20,11 @@ struct Traffic {
   std::array<std::atomic<std::int64_t>, kBuckets> round_trips{};
   std::atomic<std::int64_t> round_trip_ns{0};  // their sum
   std::atomic<std::int64_t> connects{0};       // connections that got ready
-  std::array<std::atomic<std::int64_t>, kTroubleCount> troubles{};
+  std::array<std::atomic<std::int64_t>, kFailureCount> failures{};
 
   void count_round_trip(Duration time);
-  void count(Trouble trouble) {
-    troubles[static_cast<std::size_t>(trouble)].fetch_add(
+  void count(Failure failure) {
+    failures[static_cast<std::size_t>(failure)].fetch_add(
         1, std::memory_order_relaxed);
   }
 };

@@ -48,7 +48,7 @@ class ClusterRouter::Discovery final : public Task {
 
   Step answered(Outcome outcome) override {
     const Endpoint& asked = *target_.endpoint;
-    if (outcome.trouble == Trouble::kNone) {
+    if (outcome.failure == Failure::kNone) {
       DiscoveryFailure failure = router_.take_map(*outcome.reply, asked);
       if (failure.weight == Weight::kNone) return {};
       failure_.improve(std::move(failure));
@@ -56,10 +56,10 @@ class ClusterRouter::Discovery final : public Task {
     }
     const bool silent = outcome.fate != Outcome::Fate::kAnswered;
     failure_.improve({silent ? Weight::kSilence : Weight::kAnswer,
-                      outcome.trouble, asked.text(), outcome.detail});
+                      outcome.failure, asked.text(), outcome.detail});
     router_.kept_silent(asked);
-    const bool cancelled = outcome.trouble == Trouble::kCancelled;
-    in_time_ &= !cancelled && !is_out_of_time(outcome.trouble);
+    const bool cancelled = outcome.failure == Failure::kCancelled;
+    in_time_ &= !cancelled && !is_out_of_time(outcome.failure);
     return cancelled ? give_up() : ask_next();
   }
 
@@ -143,11 +143,11 @@ DiscoveryFailure ClusterRouter::take_map(const redisReply& reply,
                                          const Endpoint& asked) {
   const auto map = read_slots(reply, asked);
   if (!map) {
-    return {Weight::kAnswer, Trouble::kProtocol, asked.text(),
+    return {Weight::kAnswer, Failure::kProtocol, asked.text(),
             "this is no answer to CLUSTER SLOTS"};
   }
   if (map->empty()) {
-    return {Weight::kAnswer, Trouble::kClusterDown, asked.text(),
+    return {Weight::kAnswer, Failure::kClusterDown, asked.text(),
             "this node knows of no slot that is served"};
   }
   const std::lock_guard lock(mutex_);
@@ -156,7 +156,7 @@ DiscoveryFailure ClusterRouter::take_map(const redisReply& reply,
   wanted_.store(Wanted::kNo, std::memory_order_relaxed);
   if (missing == 0) return {};
   // Who needs one of those need not ask again at once.
-  failure_ = {Weight::kServer, Trouble::kClusterDown, asked.text(),
+  failure_ = {Weight::kServer, Failure::kClusterDown, asked.text(),
               nodes_.full() ? "too many nodes have been named"
                             : std::to_string(missing) + " slots have no node"};
   hold_until_.store(now_of_clock() + kHoldOff, std::memory_order_relaxed);
@@ -214,26 +214,26 @@ void ClusterRouter::found_none(DiscoveryFailure failure, bool in_time) {
 
 bool ClusterRouter::learn(Node* node, const Target& target,
                           const Outcome& outcome) {
-  switch (outcome.trouble) {
-    case Trouble::kMoved:
+  switch (outcome.failure) {
+    case Failure::kMoved:
       return moved(node, outcome);
-    case Trouble::kAsk:
-    case Trouble::kTryAgain:
+    case Failure::kAsk:
+    case Failure::kTryAgain:
       return true;
-    case Trouble::kClusterDown:
-    case Trouble::kLoading:
-    case Trouble::kNoReplicas:
+    case Failure::kClusterDown:
+    case Failure::kLoading:
+    case Failure::kNoReplicas:
       // Others may know of a place for its slots.
       wanted_.store(Wanted::kOfAnother, std::memory_order_relaxed);
       return true;
-    case Trouble::kReadOnly:
-    case Trouble::kMasterDown:
-    case Trouble::kResolve:
-    case Trouble::kRefused:
-    case Trouble::kTls:
-    case Trouble::kLost:
-    case Trouble::kTimeout:
-    case Trouble::kBackoff:
+    case Failure::kReadOnly:
+    case Failure::kMasterDown:
+    case Failure::kResolve:
+    case Failure::kRefused:
+    case Failure::kTls:
+    case Failure::kLost:
+    case Failure::kTimeout:
+    case Failure::kBackoff:
       // Who names an endpoint would find the same one again.
       if (target.endpoint) return false;
       lost(node);
@@ -286,7 +286,7 @@ Router::Check ClusterRouter::check_due(Node* node, Monotonic now) {
 }
 
 void ClusterRouter::checked(Node* node, const Outcome& outcome) {
-  if (outcome.trouble == Trouble::kNone &&
+  if (outcome.failure == Failure::kNone &&
       take_map(*outcome.reply, node->endpoint()).weight == Weight::kNone) {
     return;
   }

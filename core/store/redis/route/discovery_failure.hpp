@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/status.hpp"
-#include "store/redis/facts/trouble.hpp"
+#include "store/redis/facts/failure.hpp"
 
 namespace limitree::redis {
 
@@ -22,7 +22,7 @@ struct DiscoveryFailure {
     kServer,   // it named a server, and that one is no good
   };
   Weight weight = Weight::kNone;
-  Trouble trouble = Trouble::kNone;
+  Failure failure = Failure::kNone;
   std::string where;
   std::string detail;
 
@@ -34,7 +34,7 @@ struct DiscoveryFailure {
   // Ok if there is none.
   Status status() const {
     if (weight == Weight::kNone) return {};
-    return to_status(trouble, where, detail);
+    return to_status(failure, where, detail);
   }
 };
 

@@ -62,14 +62,14 @@ class SentinelRouter::Discovery final : public Task {
   }
 
   Step pass_over(Weight weight, const Endpoint& asked, const Outcome& outcome) {
-    const bool cancelled = outcome.trouble == Trouble::kCancelled;
-    in_time_ &= !cancelled && !is_out_of_time(outcome.trouble);
-    failure_.improve({weight, outcome.trouble, asked.text(), outcome.detail});
+    const bool cancelled = outcome.failure == Failure::kCancelled;
+    in_time_ &= !cancelled && !is_out_of_time(outcome.failure);
+    failure_.improve({weight, outcome.failure, asked.text(), outcome.detail});
     return cancelled ? give_up() : ask_next();
   }
 
   Step sentinel_answered(const Outcome& outcome) {
-    if (outcome.trouble != Trouble::kNone) {
+    if (outcome.failure != Failure::kNone) {
       const bool silent = outcome.fate != Outcome::Fate::kAnswered;
       router_.kept_silent(sentinel());
       return pass_over(silent ? Weight::kSilence : Weight::kAnswer, sentinel(),
@@ -79,7 +79,7 @@ class SentinelRouter::Discovery final : public Task {
     if (!named) {
       const bool unknown = outcome.reply->type == REDIS_REPLY_NIL;
       failure_.improve({Weight::kAnswer,
-                        unknown ? Trouble::kOther : Trouble::kProtocol,
+                        unknown ? Failure::kOther : Failure::kProtocol,
                         sentinel().text(),
                         unknown ? "this sentinel knows no service \"" +
                                       router_.settings_.url.service + "\""
@@ -98,24 +98,24 @@ class SentinelRouter::Discovery final : public Task {
 
   Step server_answered(const Outcome& outcome) {
     const Endpoint& server = tried_.back();
-    if (outcome.trouble != Trouble::kNone) {
+    if (outcome.failure != Failure::kNone) {
       return pass_over(Weight::kServer, server, outcome);
     }
     if (is_primary(*outcome.reply)) {
       if (router_.found(sentinel(), server)) return {};
-      failure_.improve({Weight::kServer, Trouble::kOther, server.text(),
+      failure_.improve({Weight::kServer, Failure::kOther, server.text(),
                         "the sentinels have named too many servers"});
     } else if (is_replica(*outcome.reply)) {
       failure_.improve(
-          {Weight::kServer, Trouble::kReadOnly, server.text(),
+          {Weight::kServer, Failure::kReadOnly, server.text(),
            "a sentinel takes it for the primary, but it is a replica"});
       // Behind its name there may be another one by now.
       if (Node* const node = router_.servers_.at(server)) {
-        node->drop_connections(Trouble::kReadOnly,
+        node->drop_connections(Failure::kReadOnly,
                                "the server has become a replica");
       }
     } else {
-      failure_.improve({Weight::kServer, Trouble::kProtocol, server.text(),
+      failure_.improve({Weight::kServer, Failure::kProtocol, server.text(),
                         "this is no answer to ROLE"});
     }
     return ask_next();
@@ -209,16 +209,16 @@ void SentinelRouter::forget(Node* node) {
 
 bool SentinelRouter::learn(Node* node, const Target& target,
                            const Outcome& outcome) {
-  switch (outcome.trouble) {
-    case Trouble::kReadOnly:
-    case Trouble::kMasterDown:
-    case Trouble::kNoReplicas:  // cut off, perhaps, and replaced
-    case Trouble::kResolve:
-    case Trouble::kRefused:
-    case Trouble::kTls:
-    case Trouble::kLost:
-    case Trouble::kTimeout:
-    case Trouble::kBackoff:
+  switch (outcome.failure) {
+    case Failure::kReadOnly:
+    case Failure::kMasterDown:
+    case Failure::kNoReplicas:  // cut off, perhaps, and replaced
+    case Failure::kResolve:
+    case Failure::kRefused:
+    case Failure::kTls:
+    case Failure::kLost:
+    case Failure::kTimeout:
+    case Failure::kBackoff:
       // Who names an endpoint would find the same one again.
       if (target.endpoint) return false;
       forget(node);
@@ -265,7 +265,7 @@ Router::Check SentinelRouter::next_check(Node* primary, Monotonic now) {
 void SentinelRouter::checked(Node* node, const Outcome& outcome) {
   if (node != primary_.load(std::memory_order_relaxed)) {
     heard(node, outcome);
-  } else if (outcome.trouble == Trouble::kNone && is_replica(*outcome.reply)) {
+  } else if (outcome.failure == Failure::kNone && is_replica(*outcome.reply)) {
     forget(node);
   }
 }
@@ -278,7 +278,7 @@ void SentinelRouter::heard(Node* node, const Outcome& outcome) {
   }
   Sentinel* const it = known(node->endpoint());
   if (it == nullptr) return;
-  if (outcome.trouble != Trouble::kNone) {
+  if (outcome.failure != Failure::kNone) {
     it->word.reset();
   } else if (std::optional<Endpoint> word = read_primary(*outcome.reply)) {
     hear_word(it, std::move(*word));

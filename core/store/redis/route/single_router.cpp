@@ -7,8 +7,8 @@ SingleRouter::SingleRouter(const Settings& settings, Traffic* traffic)
 }
 
 bool SingleRouter::learn(Node* node, const Target&, const Outcome& outcome) {
-  if (outcome.trouble != Trouble::kReadOnly &&
-      outcome.trouble != Trouble::kMasterDown) {
+  if (outcome.failure != Failure::kReadOnly &&
+      outcome.failure != Failure::kMasterDown) {
     return false;
   }
   const Monotonic now = std::chrono::steady_clock::now();
@@ -17,7 +17,7 @@ bool SingleRouter::learn(Node* node, const Target&, const Outcome& outcome) {
                        due, now + kBetweenDrops, std::memory_order_relaxed)) {
     return false;
   }
-  node->drop_connections(outcome.trouble, "the server has become a replica");
+  node->drop_connections(outcome.failure, "the server has become a replica");
   return true;
 }
 

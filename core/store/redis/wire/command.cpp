@@ -29,17 +29,17 @@ Outcome Outcome::answered(Reply reply) {
   outcome.fate = Fate::kAnswered;
   if (reply->type == REDIS_REPLY_ERROR) {
     const std::string_view text(reply->str, reply->len);
-    outcome.trouble = trouble_of(text);
+    outcome.failure = failure_of(text);
     outcome.detail = text;
   }
   outcome.reply = std::move(reply);
   return outcome;
 }
 
-Outcome Outcome::lost(Fate fate, Trouble trouble, std::string detail) {
+Outcome Outcome::lost(Fate fate, Failure failure, std::string detail) {
   Outcome outcome;
   outcome.fate = fate;
-  outcome.trouble = trouble;
+  outcome.failure = failure;
   outcome.detail = std::move(detail);
   return outcome;
 }

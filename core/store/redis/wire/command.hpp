@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/facts/trouble.hpp"
+#include "store/redis/facts/failure.hpp"
 
 namespace limitree::redis {
 
@@ -26,16 +26,16 @@ using Reply = std::unique_ptr<redisReply, FreeReply>;
 struct Outcome {
   enum class Fate : std::uint8_t {
     kAnswered,  // `reply` is set; it may be an error reply
-    kNotSent,   // the server has not seen it, and `trouble` tells why
+    kNotSent,   // the server has not seen it, and `failure` tells why
     kUnknown,   // sent, but no answer came: it may have been carried out
   };
   Fate fate = Fate::kNotSent;
-  Trouble trouble = Trouble::kNone;  // of an error reply, or of the connection
+  Failure failure = Failure::kNone;  // of an error reply, or of the connection
   std::string detail;                // for people: "connection refused"
   Reply reply;
 
-  static Outcome answered(Reply reply);  // sets trouble of an error reply
-  static Outcome lost(Fate fate, Trouble trouble, std::string detail);
+  static Outcome answered(Reply reply);  // sets failure of an error reply
+  static Outcome lost(Fate fate, Failure failure, std::string detail);
 };
 
 struct Script;

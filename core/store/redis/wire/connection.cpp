@@ -51,7 +51,7 @@ class Connection::Impl {
     flush();
   }
 
-  ~Impl() { close(Trouble::kCancelled, "the connection was given up"); }
+  ~Impl() { close(Failure::kCancelled, "the connection was given up"); }
 
   int fd() const {
     if (stream_) return stream_->fd();
@@ -66,7 +66,7 @@ class Connection::Impl {
 
   bool ready() const { return state_ == State::kReady; }
   bool closed() const { return state_ == State::kClosed; }
-  Trouble trouble() const { return trouble_; }
+  Failure failure() const { return failure_; }
   const std::string& detail() const { return detail_; }
   bool owed() const { return owed_; }
   const char* waits_for() const;
@@ -82,7 +82,7 @@ class Connection::Impl {
   bool abandon(const Command* command) { return pipeline_.abandon(command); }
   void flush();
   void run();
-  void close(Trouble trouble, std::string detail);
+  void close(Failure failure, std::string detail);
   void abandon_after_fork();
 
  private:
@@ -111,7 +111,7 @@ class Connection::Impl {
   const Login& login_;
 
   State state_ = State::kDialing;
-  Trouble trouble_ = Trouble::kNone;
+  Failure failure_ = Failure::kNone;
   std::string detail_;
   bool owed_ = false;
   std::uint32_t steps_ = 0;
@@ -130,7 +130,7 @@ class Connection::Impl {
 
 void Connection::Impl::dial() {
   if (dialer_->failed()) {
-    close(dialer_->trouble(), dialer_->failure());
+    close(dialer_->failure(), dialer_->detail());
     return;
   }
   const int socket = dialer_->take_socket();
@@ -171,7 +171,7 @@ const char* Connection::Impl::waits_for() const {
 void Connection::Impl::push(Command* command, bool asking) {
   if (closed()) {
     command->complete(
-        Outcome::lost(Outcome::Fate::kNotSent, trouble_, detail_));
+        Outcome::lost(Outcome::Fate::kNotSent, failure_, detail_));
     return;
   }
   pipeline_.push(command, asking);
@@ -231,12 +231,12 @@ void Connection::Impl::receive() {
     deliver(std::string_view(received_.data(), received));
   } while (!closed() && received == received_.size());
   if (!closed() && stream_->failed()) {
-    std::string failure = stream_->failure();
+    std::string detail = stream_->detail();
     // Those who speak TLS may hang up on who does not without a word.
     if (state_ == State::kGreeting && tls_context_ == nullptr) {
-      failure += " before it answered the login (does it speak TLS?)";
+      detail += " before it answered the login (does it speak TLS?)";
     }
-    close(stream_->trouble(), std::move(failure));
+    close(stream_->failure(), std::move(detail));
   }
 }
 
@@ -247,16 +247,16 @@ void Connection::Impl::deliver(std::string_view bytes) {
     if (reply == nullptr) break;
     deliver(std::move(reply));
   }
-  if (reader_.failed()) close(Trouble::kProtocol, reader_.failure());
+  if (reader_.failed()) close(Failure::kProtocol, reader_.detail());
 }
 
 void Connection::Impl::deliver(Reply reply) {
   if (state_ == State::kGreeting) {
     std::string detail;
-    const Trouble trouble = greeting_->answer(*reply, &detail);
+    const Failure failure = greeting_->answer(*reply, &detail);
     ++steps_;
-    if (trouble != Trouble::kNone) {
-      close(trouble, std::move(detail));
+    if (failure != Failure::kNone) {
+      close(failure, std::move(detail));
     } else if (greeting_->answered()) {
       state_ = State::kReady;
     }
@@ -274,24 +274,24 @@ void Connection::Impl::deliver(Reply reply) {
 void Connection::Impl::refuse(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_ERROR) {
     const std::string_view text(reply.str, reply.len);
-    if (is_outage(trouble_of(text))) {
-      close(trouble_of(text), std::string(text));
+    if (is_outage(failure_of(text))) {
+      close(failure_of(text), std::string(text));
       return;
     }
   }
-  close(Trouble::kProtocol, "a reply that nobody asked for");
+  close(Failure::kProtocol, "a reply that nobody asked for");
 }
 
 // ---- closing ----------------------------------------------------------------
 
-void Connection::Impl::close(Trouble trouble, std::string detail) {
+void Connection::Impl::close(Failure failure, std::string detail) {
   if (closed()) return;
   state_ = State::kClosed;
   owed_ = pipeline_.has_sent();
-  trouble_ = trouble;
+  failure_ = failure;
   detail_ = std::move(detail);
   let_go();
-  pipeline_.fail(trouble_, detail_);
+  pipeline_.fail(failure_, detail_);
 }
 
 // Says nothing to the server, so it may be done for a copy of the socket, too.
@@ -305,7 +305,7 @@ void Connection::Impl::abandon_after_fork() {
   if (closed()) return;
   if (dialer_) dialer_->abandon_after_fork();
   state_ = State::kClosed;
-  trouble_ = Trouble::kCancelled;
+  failure_ = Failure::kCancelled;
   detail_ = "the connection is the parent's";
   let_go();
   pipeline_ = {};
@@ -322,7 +322,7 @@ int Connection::fd() const { return impl_->fd(); }
 bool Connection::wants_write() const { return impl_->wants_write(); }
 bool Connection::ready() const { return impl_->ready(); }
 bool Connection::closed() const { return impl_->closed(); }
-Trouble Connection::trouble() const { return impl_->trouble(); }
+Failure Connection::failure() const { return impl_->failure(); }
 const std::string& Connection::detail() const { return impl_->detail(); }
 bool Connection::owed() const { return impl_->owed(); }
 const char* Connection::waits_for() const { return impl_->waits_for(); }
@@ -337,8 +337,8 @@ void Connection::push(Command* command, bool asking) {
 bool Connection::abandon(Command* command) { return impl_->abandon(command); }
 void Connection::flush() { impl_->flush(); }
 void Connection::run() { impl_->run(); }
-void Connection::close(Trouble trouble, std::string detail) {
-  impl_->close(trouble, std::move(detail));
+void Connection::close(Failure failure, std::string detail) {
+  impl_->close(failure, std::move(detail));
 }
 void Connection::abandon_after_fork() { impl_->abandon_after_fork(); }
 

@@ -43,7 +43,7 @@ class Connection {
 
   bool ready() const;                 // greeted; commands go out at once
   bool closed() const;                // every command has been completed
-  Trouble trouble() const;            // why it is closed
+  Failure failure() const;            // why it is closed
   const std::string& detail() const;  // the same for people
 
   // Whether commands that had been sent were not answered when it closed.
@@ -71,8 +71,8 @@ class Connection {
   // that is due, and flushes.
   void run();
 
-  // Completes everything with `trouble` and closes the socket.
-  void close(Trouble trouble, std::string detail);
+  // Completes everything with `failure` and closes the socket.
+  void close(Failure failure, std::string detail);
 
   // In the child of a fork(): forgets everything without a word to the server
   // (no shutdown, no TLS alert), for the socket is the parent's too.  No

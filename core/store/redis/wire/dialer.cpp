@@ -49,7 +49,7 @@ void Dialer::resolve() {
   if (!resolver_->done()) return;
   addresses_ = resolver_->addresses();
   if (addresses_.empty()) {
-    fail(Trouble::kResolve, resolver_->failure());
+    fail(Failure::kResolve, resolver_->detail());
     return;
   }
   resolver_.reset();
@@ -83,13 +83,13 @@ void Dialer::try_next(int error) {
     }
     error = errno;
   }
-  fail(Trouble::kRefused, error_text(error));
+  fail(Failure::kRefused, error_text(error));
 }
 
-void Dialer::fail(Trouble trouble, std::string failure) {
+void Dialer::fail(Failure failure, std::string detail) {
   state_ = State::kFailed;
-  trouble_ = trouble;
-  failure_ = std::move(failure);
+  failure_ = failure;
+  detail_ = std::move(detail);
 }
 
 void Dialer::close_socket() {
@@ -100,7 +100,7 @@ void Dialer::close_socket() {
 void Dialer::abandon_after_fork() {
   if (resolver_.has_value()) resolver_->abandon_after_fork();
   close_socket();
-  fail(Trouble::kCancelled, "the attempt is the parent's");
+  fail(Failure::kCancelled, "the attempt is the parent's");
 }
 
 }  // namespace limitree::redis

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "store/redis/facts/trouble.hpp"
+#include "store/redis/facts/failure.hpp"
 #include "store/redis/facts/url.hpp"
 #include "store/redis/wire/resolver.hpp"
 #include "store/redis/wire/socket.hpp"
@@ -37,8 +37,8 @@ class Dialer {
   int take_socket();
 
   bool failed() const { return state_ == State::kFailed; }
-  Trouble trouble() const { return trouble_; }
-  const std::string& failure() const { return failure_; }
+  Failure failure() const { return failure_; }
+  const std::string& detail() const { return detail_; }
 
   // In the child of a fork(): what is under way is the parent's.
   void abandon_after_fork();
@@ -54,7 +54,7 @@ class Dialer {
   void resolve();
   void check();
   void try_next(int error);
-  void fail(Trouble trouble, std::string failure);
+  void fail(Failure failure, std::string detail);
   void close_socket();
 
   State state_ = State::kResolving;
@@ -63,8 +63,8 @@ class Dialer {
   std::size_t first_ = 0;  // of addresses_, from which on they are tried
   std::size_t tried_ = 0;  // how many of them have been
   int socket_ = -1;
-  Trouble trouble_ = Trouble::kNone;
-  std::string failure_;
+  Failure failure_ = Failure::kNone;
+  std::string detail_;
 };
 
 }  // namespace limitree::redis

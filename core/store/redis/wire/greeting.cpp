@@ -25,20 +25,20 @@ Greeting::Greeting(const Login& login, std::string* out) {
   }
 }
 
-Trouble Greeting::answer(const redisReply& reply, std::string* detail) {
+Failure Greeting::answer(const redisReply& reply, std::string* detail) {
   const Step step = steps_[next_++];
-  if (reply.type == REDIS_REPLY_STATUS) return Trouble::kNone;
+  if (reply.type == REDIS_REPLY_STATUS) return Failure::kNone;
   if (reply.type != REDIS_REPLY_ERROR) {
     *detail = "an answer to the login that is none";
-    return Trouble::kProtocol;
+    return Failure::kProtocol;
   }
   const std::string_view text(reply.str, reply.len);
-  const Trouble trouble = trouble_of(text);
+  const Failure failure = failure_of(text);
   switch (step) {
     case Step::kAuth:
       *detail = "AUTH was refused";
       // A server that does not know AUTH repeats what it was told.
-      if (trouble == Trouble::kOther) return Trouble::kWrongPass;
+      if (failure == Failure::kOther) return Failure::kWrongPass;
       break;
     case Step::kSelect:
       *detail = "SELECT was refused";
@@ -46,13 +46,13 @@ Trouble Greeting::answer(const redisReply& reply, std::string* detail) {
     case Step::kSetName:
       // The name is for operators only; there are servers that know no names,
       // and users who must not give them.
-      if (!is_outage(trouble)) return Trouble::kNone;
+      if (!is_outage(failure)) return Failure::kNone;
       *detail = "the connection was refused";
       break;
   }
   *detail += ": ";
   *detail += text;
-  return trouble;
+  return failure;
 }
 
 }  // namespace limitree::redis

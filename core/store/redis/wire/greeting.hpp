@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <string>
 
+#include "store/redis/facts/failure.hpp"
 #include "store/redis/facts/settings.hpp"
-#include "store/redis/facts/trouble.hpp"
 
 namespace limitree::redis {
 
@@ -27,7 +27,7 @@ class Greeting {
   // used, kNone if nothing speaks against it as yet.  *detail, for people,
   // never has a password in it.
   // REQUIRES: !answered().
-  Trouble answer(const redisReply& reply, std::string* detail);
+  Failure answer(const redisReply& reply, std::string* detail);
 
  private:
   enum class Step : std::uint8_t { kAuth, kSelect, kSetName };

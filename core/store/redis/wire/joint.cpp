@@ -19,7 +19,7 @@ Outcome made(Make make) noexcept {
   } catch (const std::bad_alloc&) {
     Outcome outcome;
     outcome.fate = Outcome::Fate::kUnknown;
-    outcome.trouble = Trouble::kProtocol;
+    outcome.failure = Failure::kProtocol;
     return outcome;
   }
 }
@@ -27,7 +27,7 @@ Outcome made(Make make) noexcept {
 // An error reply of its own for each who gets the same.
 Outcome copy_of(const Outcome& outcome) {
   if (outcome.fate != Outcome::Fate::kAnswered) {
-    return Outcome::lost(outcome.fate, outcome.trouble, outcome.detail);
+    return Outcome::lost(outcome.fate, outcome.failure, outcome.detail);
   }
   Reader reader;
   reader.feed("-" + outcome.detail + "\r\n");
@@ -75,11 +75,11 @@ void Joint::abandon(const Command* command) {
 }
 
 void Joint::complete(Outcome outcome) noexcept {
-  if (outcome.trouble != Trouble::kNone) return complete_all(outcome);
+  if (outcome.failure != Failure::kNone) return complete_all(outcome);
   redisReply& reply = *outcome.reply;
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements != commands_.size()) {
     return complete_all(made([] {
-      return Outcome::lost(Outcome::Fate::kUnknown, Trouble::kNoDecision,
+      return Outcome::lost(Outcome::Fate::kUnknown, Failure::kNoDecision,
                            "a reply of more or fewer parts than asked for");
     }));
   }

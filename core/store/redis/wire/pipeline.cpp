@@ -100,7 +100,7 @@ void Pipeline::answer(Reply reply) {
   // and round, and nobody would learn that a right is missing.
   if (no_asking_ != nullptr) reply = std::move(no_asking_);
   Outcome outcome = Outcome::answered(std::move(reply));
-  if (outcome.trouble == Trouble::kNoScript && send_text(&expected.joint)) {
+  if (outcome.failure == Failure::kNoScript && send_text(&expected.joint)) {
     return;
   }
   if (expected.joint != nullptr && outcome.detail.starts_with(kCrossSlot)) {
@@ -138,7 +138,7 @@ void Pipeline::take_apart(const Joint& joint) {
   }
 }
 
-void Pipeline::fail(Trouble trouble, const std::string& detail) {
+void Pipeline::fail(Failure failure, const std::string& detail) {
   in_flight_ = 0;
   const std::uint64_t sent = outbox_.sent();
   for (const Expected& expected : std::exchange(expected_, {})) {
@@ -146,10 +146,10 @@ void Pipeline::fail(Trouble trouble, const std::string& detail) {
     const bool seen = expected.begin < sent;
     expected.command->complete(
         Outcome::lost(seen ? Outcome::Fate::kUnknown : Outcome::Fate::kNotSent,
-                      trouble, detail));
+                      failure, detail));
   }
   for (Command* const command : gathering_.take_all()) {
-    command->complete(Outcome::lost(Outcome::Fate::kNotSent, trouble, detail));
+    command->complete(Outcome::lost(Outcome::Fate::kNotSent, failure, detail));
   }
 }
 

@@ -42,7 +42,7 @@ class Pipeline {
   void answer(Reply reply);  // REQUIRES: expects_reply()
 
   // Completes everything; what was sent in part has perhaps been carried out.
-  void fail(Trouble trouble, const std::string& detail);
+  void fail(Failure failure, const std::string& detail);
 
   std::size_t in_flight() const { return in_flight_; }  // not completed
   std::size_t unsent() const { return gathering_.bytes() + outbox_.size(); }

@@ -106,7 +106,7 @@ Reader::Reader() : reader_(make_reader()) {
 void Reader::feed(std::string_view bytes) {
   if (failed() || bytes.empty()) return;
   if (unanswered_ == 0 && bytes.starts_with(kTlsAlert)) {
-    failure_ = "the server speaks TLS";
+    detail_ = "the server speaks TLS";
     return;
   }
   unanswered_ += bytes.size();
@@ -139,7 +139,7 @@ bool Reader::end_long_line() {
   }
   if (type >= 0 && line.size() > kMaxHead &&
       line.substr(0, kMaxHead).find('\n') == std::string_view::npos) {
-    failure_ = "a reply that begins with no number";
+    detail_ = "a reply that begins with no number";
   }
   return false;
 }
@@ -147,18 +147,18 @@ bool Reader::end_long_line() {
 Reply Reader::next() {
   if (failed() || unanswered_ == 0) return nullptr;
   if (passing_over_) {
-    if (unanswered_ > kMaxReply) failure_ = "a reply too large";
+    if (unanswered_ > kMaxReply) detail_ = "a reply too large";
     return nullptr;
   }
   void* made = nullptr;
   do {
     if (redisReaderGetReply(reader_.get(), &made) != REDIS_OK) {
-      failure_ = describe(*reader_);
+      detail_ = describe(*reader_);
       return nullptr;
     }
   } while (made == nullptr && end_long_line());
   if (made == nullptr) {
-    if (unanswered_ > kMaxReply) failure_ = "a reply too large";
+    if (unanswered_ > kMaxReply) detail_ = "a reply too large";
     return nullptr;
   }
   unanswered_ = reader_->len - reader_->pos;

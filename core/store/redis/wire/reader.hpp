@@ -42,8 +42,8 @@ class Reader {
   // make none: then failed() for good.
   Reply next();
 
-  bool failed() const { return !failure_.empty(); }
-  const std::string& failure() const { return failure_; }  // what was wrong
+  bool failed() const { return !detail_.empty(); }
+  const std::string& detail() const { return detail_; }  // what was wrong
 
  private:
   struct Free {
@@ -55,7 +55,7 @@ class Reader {
   std::unique_ptr<redisReader, Free> reader_;
   bool passing_over_ = false;   // the rest of a line that was cut
   std::size_t unanswered_ = 0;  // bytes since the end of the last reply
-  std::string failure_;
+  std::string detail_;
 };
 
 }  // namespace limitree::redis

@@ -117,7 +117,7 @@ Resolver::Resolver(const Endpoint& endpoint) {
   if (!endpoint.socket.empty()) {
     if (!read_path(endpoint.socket, &addresses_.emplace_back())) {
       addresses_.clear();
-      failure_ = "the path of the socket is too long";
+      detail_ = "the path of the socket is too long";
     }
     return;
   }
@@ -134,11 +134,11 @@ Resolver::~Resolver() = default;
 void Resolver::start_lookup(const Endpoint& endpoint) {
   auto lookup = std::make_shared<Lookup>(endpoint);
   if (lookup->event < 0) {
-    failure_ = error_text(errno);
+    detail_ = error_text(errno);
     return;
   }
   if (!enter()) {
-    failure_ = "too many look-ups of names are not answered";
+    detail_ = "too many look-ups of names are not answered";
     return;
   }
   auto argument = std::make_unique<std::shared_ptr<Lookup>>(lookup);
@@ -157,7 +157,7 @@ void Resolver::start_lookup(const Endpoint& endpoint) {
   pthread_attr_destroy(&detached);
   if (error != 0) {
     leave();
-    failure_ = error_text(error);
+    detail_ = error_text(error);
     return;
   }
   [[maybe_unused]] const auto* const handed_over = argument.release();
@@ -171,9 +171,9 @@ bool Resolver::done() {
   if (!lookup_->done.load(std::memory_order_acquire)) return false;
   addresses_ = std::move(lookup_->addresses);
   if (addresses_.empty()) {
-    failure_ = lookup_->error == EAI_SYSTEM
-                   ? error_text(lookup_->system_error)
-                   : as_clause(gai_strerror(lookup_->error));
+    detail_ = lookup_->error == EAI_SYSTEM
+                  ? error_text(lookup_->system_error)
+                  : as_clause(gai_strerror(lookup_->error));
   }
   lookup_.reset();
   return true;

@@ -33,12 +33,12 @@ class Resolver {
   // Readable once done(); -1 if it was done from the start.
   int fd() const;
 
-  // Whether addresses() or failure() is there.  Does not wait.
+  // Whether addresses() or detail() is there.  Does not wait.
   bool done();
 
-  // In the order of preference of the system; empty if there is a failure().
+  // In the order of preference of the system; empty if there is a detail().
   const std::vector<SocketAddress>& addresses() const { return addresses_; }
-  const std::string& failure() const { return failure_; }
+  const std::string& detail() const { return detail_; }
 
   // In the child of a fork(): the thread is the parent's.  Closes fd().
   void abandon_after_fork();
@@ -50,7 +50,7 @@ class Resolver {
 
   std::shared_ptr<Lookup> lookup_;  // null if done
   std::vector<SocketAddress> addresses_;
-  std::string failure_;
+  std::string detail_;
 };
 
 }  // namespace limitree::redis

@@ -46,7 +46,7 @@ bool Stream::send_from(Outbox* box) {
     box->remove_front(static_cast<std::size_t>(sent));
     return box->empty();
   }
-  if (errno != EAGAIN) fail(Trouble::kLost, error_text(errno));
+  if (errno != EAGAIN) fail(Failure::kLost, error_text(errno));
   return false;
 }
 
@@ -71,9 +71,9 @@ std::size_t Stream::receive_from_socket(char* bytes, std::size_t size) {
   if (received > 0) return static_cast<std::size_t>(received);
   const char* const where = established() ? "" : " in the TLS handshake";
   if (received == 0) {
-    fail(Trouble::kLost, std::string("closed by the server") + where);
+    fail(Failure::kLost, std::string("closed by the server") + where);
   } else if (errno != EAGAIN) {
-    fail(Trouble::kLost, error_text(errno) + where);
+    fail(Failure::kLost, error_text(errno) + where);
   }
   return 0;
 }
@@ -81,20 +81,20 @@ std::size_t Stream::receive_from_socket(char* bytes, std::size_t size) {
 // Takes what TLS has to send, and sees whether it can go on.
 void Stream::check_tls() {
   tls_->take(wire_.tail());
-  if (tls_->ended()) fail(Trouble::kLost, "closed by the server");
+  if (tls_->ended()) fail(Failure::kLost, "closed by the server");
   if (!tls_->failed()) return;
   // The server is told why, if that can be done at once.
   if (!wire_.empty()) (void)send_some(socket_, wire_.view());
-  std::string text = "TLS: " + tls_->failure();
-  if (tls_->failure() == "wrong version number") {
+  std::string text = "TLS: " + tls_->detail();
+  if (tls_->detail() == "wrong version number") {
     text += " (does the server speak TLS?)";
   }
-  fail(Trouble::kTls, std::move(text));
+  fail(Failure::kTls, std::move(text));
 }
 
-void Stream::fail(Trouble trouble, std::string failure) {
-  trouble_ = trouble;
-  failure_ = std::move(failure);
+void Stream::fail(Failure failure, std::string detail) {
+  failure_ = failure;
+  detail_ = std::move(detail);
 }
 
 }  // namespace limitree::redis

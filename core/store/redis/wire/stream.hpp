@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "store/redis/facts/trouble.hpp"
+#include "store/redis/facts/failure.hpp"
 #include "store/redis/wire/outbox.hpp"
 #include "store/redis/wire/tls.hpp"
 
@@ -43,21 +43,21 @@ class Stream {
   std::size_t receive(char* bytes, std::size_t size);
 
   // Whether the stream has ended, be it in good order.
-  bool failed() const { return trouble_ != Trouble::kNone; }
-  Trouble trouble() const { return trouble_; }
-  const std::string& failure() const { return failure_; }
+  bool failed() const { return failure_ != Failure::kNone; }
+  Failure failure() const { return failure_; }
+  const std::string& detail() const { return detail_; }
 
  private:
   bool send_from(Outbox* box);
   std::size_t receive_from_socket(char* bytes, std::size_t size);
   void check_tls();
-  void fail(Trouble trouble, std::string failure);
+  void fail(Failure failure, std::string detail);
 
   const int socket_;
   std::optional<TlsSession> tls_;
   Outbox wire_;  // with TLS: what it has to send
-  Trouble trouble_ = Trouble::kNone;
-  std::string failure_;
+  Failure failure_ = Failure::kNone;
+  std::string detail_;
 };
 
 }  // namespace limitree::redis

@@ -185,7 +185,7 @@ void TlsSession::expect(const std::string& host) {
           SSL_set_tlsext_host_name(session_, host.c_str()) == 1;
   }
   // Without one, any certificate of the authority would do.
-  if (!set && verify_) failure_ = "no name that a certificate could have";
+  if (!set && verify_) detail_ = "no name that a certificate could have";
 }
 
 void TlsSession::feed(std::string_view bytes) {
@@ -253,9 +253,9 @@ void TlsSession::heed(int result) {
       break;
   }
   const long verdict = verify_ ? SSL_get_verify_result(session_) : X509_V_OK;
-  failure_ = verdict != X509_V_OK
-                 ? as_clause(X509_verify_cert_error_string(verdict))
-                 : ErrorQueue::reason();
+  detail_ = verdict != X509_V_OK
+                ? as_clause(X509_verify_cert_error_string(verdict))
+                : ErrorQueue::reason();
 }
 
 const char* openssl_version() { return OpenSSL_version(OPENSSL_VERSION); }

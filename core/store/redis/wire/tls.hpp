@@ -74,8 +74,8 @@ class TlsSession {
   // Whether the server has closed the session in good order.
   bool ended() const { return ended_; }
 
-  bool failed() const { return !failure_.empty(); }
-  const std::string& failure() const { return failure_; }  // for people
+  bool failed() const { return !detail_.empty(); }
+  const std::string& detail() const { return detail_; }  // for people
 
  private:
   void expect(const std::string& host);
@@ -87,7 +87,7 @@ class TlsSession {
   const bool verify_;
   bool established_ = false;
   bool ended_ = false;
-  std::string failure_;
+  std::string detail_;
 };
 
 // Of the library that is linked: "OpenSSL 3.0.17 1 Jul 2025".

@@ -19,21 +19,21 @@ namespace limitree::redis {
 inline Outcome outcome_of(const std::string& text) {
   using Fate = Outcome::Fate;
   if (text == "refused") {
-    return Outcome::lost(Fate::kNotSent, Trouble::kRefused,
+    return Outcome::lost(Fate::kNotSent, Failure::kRefused,
                          "connection refused");
   }
   if (text == "timeout") {
-    return Outcome::lost(Fate::kUnknown, Trouble::kTimeout,
+    return Outcome::lost(Fate::kUnknown, Failure::kTimeout,
                          "no answer in time");
   }
   if (text == "lost") {
-    return Outcome::lost(Fate::kUnknown, Trouble::kLost, "connection lost");
+    return Outcome::lost(Fate::kUnknown, Failure::kLost, "connection lost");
   }
   if (text == "backoff") {
-    return Outcome::lost(Fate::kNotSent, Trouble::kBackoff, "not tried");
+    return Outcome::lost(Fate::kNotSent, Failure::kBackoff, "not tried");
   }
   if (text == "cancelled") {
-    return Outcome::lost(Fate::kNotSent, Trouble::kCancelled, "cancelled");
+    return Outcome::lost(Fate::kNotSent, Failure::kCancelled, "cancelled");
   }
   return Outcome::answered(reply_of(text));
 }

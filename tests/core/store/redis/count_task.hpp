@@ -34,15 +34,15 @@ class KeyTask : public Task {
     ++attempts;
     target_.endpoint.reset();
     target_.asking = false;
-    switch (outcome.trouble) {
-      case Trouble::kAsk:
+    switch (outcome.failure) {
+      case Failure::kAsk:
         target_.endpoint = parse_redirect(*outcome.reply).value().endpoint;
         target_.asking = true;
         return {Step::Kind::kSend};
-      case Trouble::kMoved:
-      case Trouble::kReadOnly:
+      case Failure::kMoved:
+      case Failure::kReadOnly:
         return {Step::Kind::kSend};
-      case Trouble::kTryAgain:
+      case Failure::kTryAgain:
         return {Step::Kind::kPause, std::chrono::milliseconds(1)};
       default:
         return {};

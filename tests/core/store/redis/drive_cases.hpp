@@ -51,7 +51,7 @@ inline std::string echo(const std::string& text) {
 
 inline std::string text_of(const Outcome& outcome) {
   if (outcome.fate != Outcome::Fate::kAnswered) {
-    return std::string("<") + trouble_name(outcome.trouble) + ": " +
+    return std::string("<") + failure_name(outcome.failure) + ": " +
            outcome.detail + ">";
   }
   return {outcome.reply->str, static_cast<std::size_t>(outcome.reply->len)};
@@ -142,7 +142,7 @@ class FakeRouter : public Router {
   }
 
   Status discovery_failure() override {
-    return to_status(Trouble::kMasterDown, "sentinels", "no primary");
+    return to_status(Failure::kMasterDown, "sentinels", "no primary");
   }
 
   Check check_due(Node* node, Monotonic) override {
@@ -155,7 +155,7 @@ class FakeRouter : public Router {
   }
 
   bool learn(Node*, const Target&, const Outcome& outcome) override {
-    if (outcome.trouble == Trouble::kNone) return false;
+    if (outcome.failure == Failure::kNone) return false;
     ++lessons;
     return learns;
   }

@@ -1,4 +1,4 @@
-// What the tests of trouble with a real server have in common: one store, calls
+// What the tests of failure with a real server have in common: one store, calls
 // whose outcome is one word, and a deadline that no call may outlive.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP

@@ -35,7 +35,7 @@ class Calls {
   std::string count(std::string_view key) {
     CountTask task(key);
     run(&task);
-    return task.outcome.trouble == Trouble::kNone ? "" : task.outcome.detail;
+    return task.outcome.failure == Failure::kNone ? "" : task.outcome.detail;
   }
 
  private:
@@ -97,9 +97,9 @@ class Load {
   int counted() const { return counted_; }  // acknowledged
   int unknown() const { return unknown_; }  // sent, and no answer
   int refused() const { return refused_; }  // certainly not counted
-  std::string last_trouble() const {
+  std::string last_failure() const {
     const std::lock_guard lock(mutex_);
-    return last_trouble_;
+    return last_failure_;
   }
 
   // How much longer than the deadline a call took, this machine's own delays
@@ -138,12 +138,12 @@ class Load {
   }
 
   void note(const Outcome& outcome, Duration took) {
-    if (outcome.trouble == Trouble::kNone) {
+    if (outcome.failure == Failure::kNone) {
       ++counted_;
     } else {
       const std::lock_guard lock(mutex_);
       ++(outcome.fate == Outcome::Fate::kUnknown ? unknown_ : refused_);
-      last_trouble_ = outcome.detail;
+      last_failure_ = outcome.detail;
     }
     std::int64_t longest = longest_;
     while (took.count() > longest &&
@@ -160,7 +160,7 @@ class Load {
   std::atomic<int> refused_{0};
   std::atomic<std::int64_t> longest_{0};
   mutable std::mutex mutex_;
-  std::string last_trouble_;  // guarded by mutex_
+  std::string last_failure_;  // guarded by mutex_
   std::vector<std::thread> threads_;
 };
 

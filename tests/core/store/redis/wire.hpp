@@ -40,14 +40,14 @@ class TestCommand : public Command {
   const Outcome& outcome() const { return outcome_; }
 
   // The answer as text: of a string, status or error itself, of a number its
-  // digits, "(nil)", "(array)"; of what is lost "not sent: <trouble>" or
-  // "unknown: <trouble>".
+  // digits, "(nil)", "(array)"; of what is lost "not sent: <failure>" or
+  // "unknown: <failure>".
   std::string text() const {
     if (!done()) return "not done";
     if (outcome_.fate != Outcome::Fate::kAnswered) {
       const bool unsent = outcome_.fate == Outcome::Fate::kNotSent;
       return std::string(unsent ? "not sent: " : "unknown: ") +
-             trouble_name(outcome_.trouble);
+             failure_name(outcome_.failure);
     }
     const redisReply& reply = *outcome_.reply;
     if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);

@@ -98,7 +98,7 @@ class DecideTaskTest : public testing::Test {
       }
       std::optional<Outcome> outcome;
       if (answer) outcome = answer(task);
-      const bool last = outcome && outcome->trouble == Trouble::kTimeout;
+      const bool last = outcome && outcome->failure == Failure::kTimeout;
       if (!outcome) outcome = send(task.bytes());
       show_reply(&task, &*outcome);
       step = task.answered(std::move(*outcome));
@@ -310,16 +310,16 @@ TEST_F(DecideTaskTest, DoesNotGoRoundForEver) {
 }
 
 TEST_F(DecideTaskTest, NeverSendsAgainWhatMayHaveBeenDone) {
-  for (const Trouble trouble : {Trouble::kLost, Trouble::kTimeout}) {
+  for (const Failure failure : {Failure::kLost, Failure::kTimeout}) {
     const auto plan = plan_of(Operation::kAuthorize, {"a"}, {&wide_});
     int calls = 0;
     const Status status =
         run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
           ++calls;
-          return Outcome::lost(Outcome::Fate::kUnknown, trouble, "gone");
+          return Outcome::lost(Outcome::Fate::kUnknown, failure, "gone");
         });
     EXPECT_EQ(status.code(), Code::kStoreTimeout);
-    EXPECT_STREQ(status.error().reason, trouble_name(trouble));
+    EXPECT_STREQ(status.error().reason, failure_name(failure));
     EXPECT_EQ(status.error().messages[0], "cluster.test:6379: gone");
     EXPECT_EQ(calls, 1);
   }
@@ -349,7 +349,7 @@ TEST_F(DecideTaskTest, EndsWhenTheTimeIsOver) {
   const Status status =
       run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
         if (++calls < 3) return std::nullopt;
-        return Outcome::lost(Outcome::Fate::kNotSent, Trouble::kTimeout,
+        return Outcome::lost(Outcome::Fate::kNotSent, Failure::kTimeout,
                              "no time left");
       });
   EXPECT_EQ(status.code(), Code::kStoreTimeout);

@@ -1,4 +1,4 @@
-// What a caller sees when a server is in trouble: an answer or a named failure
+// What a caller sees when a server is in failure: an answer or a named failure
 // within its deadline, and service again as soon as the server is well.
 
 #include <gtest/gtest.h>

@@ -195,7 +195,7 @@ TEST(Loop, APauseEndsWithTheDeadline) {
   host.start("a", {10s});
   ASSERT_TRUE(host.run_until(1));
   EXPECT_LE(now() - start, 50ms + kGrace);
-  EXPECT_EQ(host.finished[0]->echo.outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(host.finished[0]->echo.outcome.failure, Failure::kTimeout);
   EXPECT_EQ(host.finished[0]->echo.outcome.fate, Fate::kNotSent);
 }
 
@@ -275,7 +275,7 @@ TEST(Loop, AHostThatRunsKeepsDeadlines) {
   }
   EXPECT_GE(now() - start, 100ms);
   EXPECT_LE(now() - start, 100ms + 3 * kGrace);
-  EXPECT_EQ(host.finished.back()->echo.outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(host.finished.back()->echo.outcome.failure, Failure::kTimeout);
 }
 
 // ---- the end of a turn -----------------------------------------------------
@@ -328,11 +328,11 @@ TEST(Loop, TellsWhyNoServerIsKnown) {
   host.router.finds = false;
   host.start("a");
   ASSERT_TRUE(host.run_until(1));
-  EXPECT_EQ(host.finished[0]->echo.outcome.trouble, Trouble::kMasterDown);
+  EXPECT_EQ(host.finished[0]->echo.outcome.failure, Failure::kMasterDown);
   host.router.no_discovery = true;
   host.start("b");
   ASSERT_TRUE(host.run_until(2));
-  EXPECT_EQ(host.finished[1]->echo.outcome.trouble, Trouble::kMasterDown);
+  EXPECT_EQ(host.finished[1]->echo.outcome.failure, Failure::kMasterDown);
 }
 
 TEST(Loop, KeepsDeadlinesWhileFindingOut) {
@@ -380,7 +380,7 @@ TEST(Loop, ChecksNowAndThen) {
   }));
 }
 
-// ---- trouble ---------------------------------------------------------------
+// ---- failure ---------------------------------------------------------------
 
 TEST(Loop, GivesUpAtOnceWhereNobodyListens) {
   const FreePort port;
@@ -393,10 +393,10 @@ TEST(Loop, GivesUpAtOnceWhereNobodyListens) {
     const Outcome& outcome = host.finished.back()->echo.outcome;
     EXPECT_EQ(outcome.fate, Fate::kNotSent);
     if (i < 3) {
-      EXPECT_EQ(outcome.trouble, Trouble::kRefused);
+      EXPECT_EQ(outcome.failure, Failure::kRefused);
     }
   }
-  EXPECT_GT(host.traffic.troubles[static_cast<int>(Trouble::kBackoff)], 0);
+  EXPECT_GT(host.traffic.failures[static_cast<int>(Failure::kBackoff)], 0);
 }
 
 TEST(Loop, KeepsDeadlinesWhileTheServerHangs) {
@@ -411,7 +411,7 @@ TEST(Loop, KeepsDeadlinesWhileTheServerHangs) {
   EXPECT_LE(now() - start, 50ms + kGrace);
   for (std::size_t i = before; i < host.finished.size(); ++i) {
     EXPECT_EQ(host.finished[i]->echo.outcome.fate, Fate::kUnknown);
-    EXPECT_EQ(host.finished[i]->echo.outcome.trouble, Trouble::kTimeout);
+    EXPECT_EQ(host.finished[i]->echo.outcome.failure, Failure::kTimeout);
   }
   server.resume();
   // Late answers are for nobody; what comes next is for those who ask next.
@@ -429,7 +429,7 @@ TEST(Loop, KeepsItsDeadlineWhileConnecting) {
   ASSERT_TRUE(host.run_until(1));
   EXPECT_LE(now() - start, 50ms + kGrace);
   EXPECT_EQ(host.finished[0]->echo.outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(host.finished[0]->echo.outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(host.finished[0]->echo.outcome.failure, Failure::kTimeout);
   proxy.swallow = false;
   EXPECT_TRUE(soon([&] { return host.answers("b"); }));
 }
@@ -459,7 +459,7 @@ TEST(Loop, AReplyThatMakesNoSenseIsEvidence) {
     EXPECT_FALSE(host.router.node()->health().open());
     host.start("a")->echo.picky = true;
     ASSERT_TRUE(host.run_until(i));
-    EXPECT_EQ(host.finished.back()->echo.outcome.trouble, Trouble::kNoDecision);
+    EXPECT_EQ(host.finished.back()->echo.outcome.failure, Failure::kNoDecision);
   }
   EXPECT_TRUE(host.router.node()->health().open());
   EXPECT_EQ(host.traffic.connects, 1);
@@ -495,7 +495,7 @@ TEST(Loop, SurvivesTheServersEnd) {
   ASSERT_TRUE(host.run_until(started));
   for (const auto& call : host.finished) {
     const Outcome& outcome = call->echo.outcome;
-    EXPECT_TRUE(outcome.trouble != Trouble::kNone || call->echo.right());
+    EXPECT_TRUE(outcome.failure != Failure::kNone || call->echo.right());
   }
 }
 
@@ -508,7 +508,7 @@ TEST(Loop, AConnectionThatBreaksIsMadeAnew) {
   host.start("b");
   ASSERT_TRUE(host.run_until(2));
   EXPECT_EQ(host.finished[1]->echo.outcome.fate, Fate::kUnknown);
-  EXPECT_EQ(host.finished[1]->echo.outcome.trouble, Trouble::kLost);
+  EXPECT_EQ(host.finished[1]->echo.outcome.failure, Failure::kLost);
   proxy.cut_after = -1;
   EXPECT_TRUE(soon([&] { return host.answers("c"); }));
 }
@@ -528,7 +528,7 @@ TEST(Loop, DropsItsConnectionWithTheNodes) {
   const RedisServer server;
   Host host(server.port());
   EXPECT_TRUE(host.answers("a"));
-  host.router.node()->drop_connections(Trouble::kReadOnly, "a replica now");
+  host.router.node()->drop_connections(Failure::kReadOnly, "a replica now");
   EXPECT_TRUE(host.answers("b"));
   EXPECT_TRUE(host.answers("c"));
   EXPECT_EQ(host.traffic.connects, 2);
@@ -543,7 +543,7 @@ TEST(Loop, BoundsWhatIsInFlight) {
   host.loop->run();
   ASSERT_EQ(host.finished.size(), 1u + 17000 - 16384);
   EXPECT_EQ(host.finished[1]->echo.outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(host.finished[1]->echo.outcome.trouble, Trouble::kBackoff);
+  EXPECT_EQ(host.finished[1]->echo.outcome.failure, Failure::kBackoff);
   server.resume();
   ASSERT_TRUE(host.run_until(17001));
   EXPECT_EQ(host.right(), 1 + 16384);

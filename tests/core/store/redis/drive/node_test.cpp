@@ -37,8 +37,8 @@ class Client {
   // Whether the answer was that to `text`.
   bool answers(const std::string& text) { return text_of(ask(text)) == text; }
 
-  std::int64_t count(Trouble trouble) const {
-    return traffic.troubles[static_cast<std::size_t>(trouble)];
+  std::int64_t count(Failure failure) const {
+    return traffic.failures[static_cast<std::size_t>(failure)];
   }
 
   const Settings settings;
@@ -167,24 +167,24 @@ TEST(Node, GivesUpAtOnceWhereNobodyListens) {
   for (int i = 0; i < Health::kFailuresToOpen; ++i) {
     const Outcome outcome = client.ask("a");
     EXPECT_EQ(outcome.fate, Fate::kNotSent);
-    EXPECT_EQ(outcome.trouble, Trouble::kRefused) << outcome.detail;
+    EXPECT_EQ(outcome.failure, Failure::kRefused) << outcome.detail;
   }
   EXPECT_TRUE(client.node.health().open());
   // From now on mostly without a look.
   EXPECT_TRUE(soon([&] {
     const Outcome outcome = client.ask("a");
     EXPECT_EQ(outcome.fate, Fate::kNotSent);
-    return outcome.trouble == Trouble::kBackoff;
+    return outcome.failure == Failure::kBackoff;
   }));
-  EXPECT_GT(client.count(Trouble::kRefused), 2);
-  EXPECT_GT(client.count(Trouble::kBackoff), 0);
+  EXPECT_GT(client.count(Failure::kRefused), 2);
+  EXPECT_GT(client.count(Failure::kBackoff), 0);
 }
 
 TEST(Node, FindsAServerThatComesLater) {
   RedisServer server;
   server.stop();
   Client client(server.port());
-  EXPECT_EQ(client.ask("a").trouble, Trouble::kRefused);
+  EXPECT_EQ(client.ask("a").failure, Failure::kRefused);
   server.start();
   EXPECT_TRUE(soon([&] { return client.answers("b"); }));
 }
@@ -196,8 +196,8 @@ TEST(Node, NeedsNoTimeIfThereIsNone) {
   Patience patience(now(), now());
   const Outcome outcome = client.node.exchange(&task, &patience);
   EXPECT_EQ(outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(outcome.trouble, Trouble::kLate);
-  EXPECT_EQ(client.count(Trouble::kLate), 1);
+  EXPECT_EQ(outcome.failure, Failure::kLate);
+  EXPECT_EQ(client.count(Failure::kLate), 1);
   EXPECT_EQ(client.traffic.connects, 0);
   EXPECT_FALSE(client.node.health().open());
 }
@@ -228,7 +228,7 @@ TEST(Node, SurvivesTheServersEnd) {
       const std::int64_t took = (now() - start).count();
       if (took > longest) longest = took;
       if (outcome.fate != Fate::kAnswered) continue;
-      (text_of(outcome) == text || outcome.trouble == Trouble::kLoading
+      (text_of(outcome) == text || outcome.failure == Failure::kLoading
            ? right
            : wrong) += 1;
     }
@@ -250,7 +250,7 @@ TEST(Node, KeepsItsDeadlineWhileTheServerHangs) {
     const Monotonic start = now();
     const Outcome outcome = client.ask("lost" + std::to_string(i));
     EXPECT_NE(outcome.fate, Fate::kAnswered);
-    if (outcome.trouble == Trouble::kTimeout) took.push_back(now() - start);
+    if (outcome.failure == Failure::kTimeout) took.push_back(now() - start);
   }
   // Until it has been silent for long enough, and then an attempt now and then.
   ASSERT_GE(took.size(), 2u);
@@ -306,7 +306,7 @@ TEST(Node, GivesUpAConnectionThatStaysSilent) {
   Client client(proxy.port(), settings_for(50ms));
   ASSERT_TRUE(soon([&] { return client.answers("a"); }));
   proxy.swallow = true;
-  EXPECT_EQ(client.ask("b").trouble, Trouble::kTimeout);
+  EXPECT_EQ(client.ask("b").failure, Failure::kTimeout);
   // New connections get through; the old one is lost for good.
   std::this_thread::sleep_for(Duration(1100ms));
   proxy.swallow = false;
@@ -322,7 +322,7 @@ TEST(Node, KeepsItsDeadlineWhileConnecting) {
   const Outcome outcome = client.ask("a");
   EXPECT_LE(now() - start, 50ms + kGrace);
   EXPECT_EQ(outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(outcome.failure, Failure::kTimeout);
   proxy.swallow = false;
   EXPECT_TRUE(soon([&] { return client.answers("b"); }));
   // The same connection: to be slow is no reason to begin again.
@@ -338,7 +338,7 @@ TEST(Node, AnAttemptToConnectOutlivesItsCallers) {
   const Monotonic start = now();
   Client client(server.endpoint().port, settings);
   const Outcome outcome = client.ask("a");
-  EXPECT_EQ(outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(outcome.failure, Failure::kTimeout);
   EXPECT_EQ(outcome.detail, "no connection in time: no answer to the login");
   EXPECT_TRUE(soon([&] {
     client.ask("b");
@@ -365,7 +365,7 @@ TEST(Node, DropsLateAnswers) {
     if (outcome.fate == Fate::kAnswered) continue;
     ++late;
     EXPECT_EQ(outcome.fate, Fate::kUnknown);
-    EXPECT_EQ(outcome.trouble, Trouble::kTimeout);
+    EXPECT_EQ(outcome.failure, Failure::kTimeout);
     EXPECT_TRUE(client.answers("after" + std::to_string(i)));
   }
   EXPECT_EQ(client.traffic.connects, 1);
@@ -379,11 +379,11 @@ TEST(Node, RefusesToJoinAQueueThatDoesNotMove) {
   Client client(proxy.port(), settings);
   ASSERT_TRUE(soon([&] { return client.answers("a"); }));
   proxy.swallow = true;
-  EXPECT_EQ(client.ask("b").trouble, Trouble::kTimeout);
+  EXPECT_EQ(client.ask("b").failure, Failure::kTimeout);
   std::this_thread::sleep_for(Duration(150ms));
   const Outcome outcome = client.ask("c");
   EXPECT_EQ(outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(outcome.trouble, Trouble::kBackoff) << outcome.detail;
+  EXPECT_EQ(outcome.failure, Failure::kBackoff) << outcome.detail;
 }
 
 // Answers come, though never in time: the server is slow, and not silent.
@@ -398,11 +398,11 @@ TEST(Node, ASlowServerIsNoSilentOne) {
   std::atomic<int> late = 0;
   on_threads(8, [&](int thread) {
     for (int i = 0; i < 4; ++i) {
-      late += client.ask(std::to_string(thread)).trouble == Trouble::kTimeout;
+      late += client.ask(std::to_string(thread)).failure == Failure::kTimeout;
     }
   });
   EXPECT_GT(late, 8);
-  EXPECT_EQ(client.count(Trouble::kBackoff), 0);
+  EXPECT_EQ(client.count(Failure::kBackoff), 0);
   EXPECT_FALSE(client.node.health().open());
 }
 
@@ -418,13 +418,13 @@ TEST(Node, OneConnectionsEndIsOneFailure) {
   std::thread breaker([&] {
     EXPECT_TRUE(soon([&] { return asked == 16; }));
     std::this_thread::sleep_for(100ms);
-    client.node.drop_connections(Trouble::kLost, "broken");
+    client.node.drop_connections(Failure::kLost, "broken");
     server.resume();
   });
   std::atomic<int> lost = 0;
   on_threads(16, [&](int thread) {
     ++asked;
-    lost += client.ask(std::to_string(thread)).trouble == Trouble::kLost;
+    lost += client.ask(std::to_string(thread)).failure == Failure::kLost;
   });
   breaker.join();
   EXPECT_GT(lost, Health::kFailuresToOpen);
@@ -441,11 +441,11 @@ TEST(Node, ARepliesSenseIsTheTasks) {
     task.picky = true;
     Patience patience(now(), now() + client.settings.timeout);
     const Outcome outcome = client.node.exchange(&task, &patience);
-    EXPECT_EQ(outcome.trouble, Trouble::kNoDecision);
+    EXPECT_EQ(outcome.failure, Failure::kNoDecision);
     EXPECT_EQ(outcome.fate, Fate::kAnswered);
   }
   EXPECT_TRUE(client.node.health().open());
-  EXPECT_EQ(client.count(Trouble::kNoDecision), Health::kFailuresToOpen);
+  EXPECT_EQ(client.count(Failure::kNoDecision), Health::kFailuresToOpen);
   EXPECT_EQ(client.traffic.connects, 1);
 }
 
@@ -493,7 +493,7 @@ TEST(Node, AnAnswerThatBreaksOffIsUnknown) {
     Outcome outcome = client.ask("answer");
     if (at == 0 && outcome.fate == Fate::kNotSent) continue;  // at once
     EXPECT_EQ(outcome.fate, Fate::kUnknown) << at;
-    EXPECT_EQ(outcome.trouble, Trouble::kLost) << at;
+    EXPECT_EQ(outcome.failure, Failure::kLost) << at;
     proxy.cut_after = -1;
     EXPECT_TRUE(soon([&] { return client.answers("again"); })) << at;
   }
@@ -510,7 +510,7 @@ TEST(Node, NoticesThatAnIdleConnectionWasClosed) {
     std::this_thread::sleep_for(20ms);
   }
   EXPECT_EQ(client.traffic.connects, 5);
-  EXPECT_EQ(client.count(Trouble::kLost), 0);
+  EXPECT_EQ(client.count(Failure::kLost), 0);
 }
 
 TEST(Node, TellsThatTheServerIsFull) {
@@ -521,7 +521,7 @@ TEST(Node, TellsThatTheServerIsFull) {
   Client second(server.port());
   const Outcome outcome = second.ask("b");
   EXPECT_EQ(outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(outcome.trouble, Trouble::kMaxClients) << outcome.detail;
+  EXPECT_EQ(outcome.failure, Failure::kMaxClients) << outcome.detail;
 }
 
 TEST(Node, DropsConnectionsWithThoseWhoWait) {
@@ -532,13 +532,13 @@ TEST(Node, DropsConnectionsWithThoseWhoWait) {
   std::atomic<int> told = 0;
   std::thread dropper([&] {
     std::this_thread::sleep_for(50ms);
-    client.node.drop_connections(Trouble::kReadOnly, "a replica now");
+    client.node.drop_connections(Failure::kReadOnly, "a replica now");
   });
   const Monotonic start = now();
   on_threads(16, [&](int thread) {
     const Outcome outcome = client.ask(std::to_string(thread));
     told += outcome.fate != Fate::kAnswered &&
-            outcome.trouble == Trouble::kReadOnly &&
+            outcome.failure == Failure::kReadOnly &&
             outcome.detail == "a replica now";
   });
   dropper.join();
@@ -579,7 +579,7 @@ TEST(Node, PostsToNobodyWithoutHarm) {
   ASSERT_TRUE(soon([&] {
     client.node.post(echo("posted"));
     const std::optional<Outcome> outcome = client.node.take_posted();
-    EXPECT_TRUE(!outcome || outcome->trouble == Trouble::kRefused);
+    EXPECT_TRUE(!outcome || outcome->failure == Failure::kRefused);
     return client.node.health().open();
   }));
 }
@@ -596,7 +596,7 @@ TEST(Node, GetsByWithOneDescriptor) {
   const bool one = client.answers("b") && client.answers("c");
   for (const int fd : taken) close(fd);
   EXPECT_EQ(none.fate, Fate::kNotSent);
-  EXPECT_EQ(none.trouble, Trouble::kRefused) << none.detail;
+  EXPECT_EQ(none.failure, Failure::kRefused) << none.detail;
   EXPECT_TRUE(one);
 }
 

@@ -59,7 +59,7 @@ TEST(Runner, DoesNotBeginAPauseThatOutlastsTheDeadline) {
   EXPECT_LT(now() - start, 5s);
   ASSERT_TRUE(task.done);
   EXPECT_EQ(task.outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(task.outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(task.outcome.failure, Failure::kTimeout);
 }
 
 TEST(Runner, FindsOutWhereTheServerIs) {
@@ -92,7 +92,7 @@ TEST(Runner, TellsWhyNoServerIsKnown) {
   driver.run(&task);
   ASSERT_TRUE(task.done);
   EXPECT_EQ(task.outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(task.outcome.trouble, Trouble::kMasterDown);
+  EXPECT_EQ(task.outcome.failure, Failure::kMasterDown);
   EXPECT_EQ(task.outcome.detail, "sentinels: no primary");
   EXPECT_EQ(driver.router.discoveries, 1);
 }
@@ -105,7 +105,7 @@ TEST(Runner, TellsThatThereIsNothingToFindOut) {
   EchoTask task("a");
   driver.run(&task);
   ASSERT_TRUE(task.done);
-  EXPECT_EQ(task.outcome.trouble, Trouble::kMasterDown);
+  EXPECT_EQ(task.outcome.failure, Failure::kMasterDown);
 }
 
 TEST(Runner, KeepsDeadlinesWhileFindingOut) {
@@ -181,7 +181,7 @@ TEST(Runner, NeverSendsAgainWhatMayHaveBeenCarriedOut) {
   driver.run(&task);
   ASSERT_TRUE(task.done);
   EXPECT_EQ(task.outcome.fate, Fate::kUnknown);
-  EXPECT_EQ(task.outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(task.outcome.failure, Failure::kTimeout);
   EXPECT_EQ(driver.router.lessons, 1);
 }
 

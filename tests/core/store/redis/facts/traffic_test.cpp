@@ -44,15 +44,15 @@ TEST(Traffic, NoRoundTripTakesLessThanNothing) {
   EXPECT_EQ(traffic.round_trip_ns, 0);
 }
 
-TEST(Traffic, CountsTroublesApart) {
+TEST(Traffic, CountsFailuresApart) {
   Traffic traffic;
-  traffic.count(Trouble::kOther);
-  traffic.count(Trouble::kTimeout);
-  traffic.count(Trouble::kOther);
-  for (std::size_t i = 0; i < kTroubleCount; ++i) {
-    const auto trouble = static_cast<Trouble>(i);
-    EXPECT_EQ(traffic.troubles[i], trouble == Trouble::kOther     ? 2
-                                   : trouble == Trouble::kTimeout ? 1
+  traffic.count(Failure::kOther);
+  traffic.count(Failure::kTimeout);
+  traffic.count(Failure::kOther);
+  for (std::size_t i = 0; i < kFailureCount; ++i) {
+    const auto failure = static_cast<Failure>(i);
+    EXPECT_EQ(traffic.failures[i], failure == Failure::kOther     ? 2
+                                   : failure == Failure::kTimeout ? 1
                                                                   : 0);
   }
 }

@@ -58,7 +58,7 @@ TEST(Cluster, FollowsSlotsThatMove) {
 
   Calls calls(settings_of(first_node_of(fixture), 2s));
   Load load(&calls, keys);
-  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  ASSERT_TRUE(load.recovers()) << load.last_failure();
   for (int i = 0; i < 9; ++i) {
     owner = (owner + 1) % ClusterFixture::kPrimaries;
     fixture.begin_move(slot, owner);
@@ -69,8 +69,8 @@ TEST(Cluster, FollowsSlotsThatMove) {
     fixture.end_move(slot);
   }
   load.stop();
-  EXPECT_EQ(load.unknown(), 0) << load.last_trouble();
-  EXPECT_EQ(load.refused(), 0) << load.last_trouble();
+  EXPECT_EQ(load.unknown(), 0) << load.last_failure();
+  EXPECT_EQ(load.refused(), 0) << load.last_failure();
   EXPECT_EQ(sum(fixture.node(owner), keys), load.counted());
 }
 
@@ -84,24 +84,24 @@ TEST(Cluster, NeedsFewRights) {
   settings.login.user = "limitree";
   settings.login.password = "password";
   const std::string key = "limitree:{tag}";
-  const auto trouble = [&] {
+  const auto failure = [&] {
     KeyTask task(
         key, {"EVAL", "return redis.call('HSET', KEYS[1], 'a', 1)", "1", key});
     Calls(settings).run(&task);
-    return task.outcome.trouble == Trouble::kNone ? "" : task.outcome.detail;
+    return task.outcome.failure == Failure::kNone ? "" : task.outcome.detail;
   };
-  EXPECT_EQ(trouble(), "");
+  EXPECT_EQ(failure(), "");
   const int slot = slot_of(key);
   const int to = (fixture.owner(slot) + 1) % ClusterFixture::kPrimaries;
   fixture.begin_move(slot, to);
   ASSERT_TRUE(fixture.move_key(slot));
-  EXPECT_EQ(trouble(), "");  // ASK
+  EXPECT_EQ(failure(), "");  // ASK
   fixture.node(to).cli({"ACL", "SETUSER", "limitree", "-asking"});
-  const std::string text = trouble();
+  const std::string text = failure();
   EXPECT_NE(text.find("NOPERM"), std::string::npos) << text;
   fixture.end_move(slot);
   fixture.node(0).cli({"ACL", "SETUSER", "limitree", "-cluster|slots"});
-  EXPECT_NE(trouble().find("NOPERM"), std::string::npos);
+  EXPECT_NE(failure().find("NOPERM"), std::string::npos);
 }
 
 // Two keys of a slot that are not on the same side: TRYAGAIN until they are.
@@ -129,7 +129,7 @@ TEST(Cluster, WaitsForKeysThatMove) {
   }
   fixture.end_move(slot);
   call.join();
-  ASSERT_EQ(task.outcome.trouble, Trouble::kNone) << task.outcome.detail;
+  ASSERT_EQ(task.outcome.failure, Failure::kNone) << task.outcome.detail;
   EXPECT_EQ(task.outcome.reply->elements, 2U);
   EXPECT_GT(task.attempts, 1);
 }
@@ -143,16 +143,16 @@ void lose_a_node(bool kill) {
   ASSERT_EQ(fixture.owner(slot_of(lost_key)), 0);
   Calls calls(settings_of(first_node_of(fixture)));
   Load load(&calls, {lost_key, key, lost_key, key});
-  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  ASSERT_TRUE(load.recovers()) << load.last_failure();
 
   kill ? fixture.node(0).kill() : fixture.suspend(0);
   EXPECT_EQ(fixture.await_owner(slot_of(lost_key), 0), 3);
   const auto promoted = std::chrono::steady_clock::now();
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
   // The old one comes back as a replica.
   kill ? fixture.node(0).start() : fixture.resume(0);
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();
   EXPECT_LT(load.overrun(), kGrace);
   EXPECT_LE(sum(fixture.node(3), {lost_key}) + sum(fixture.node(1), {key}),

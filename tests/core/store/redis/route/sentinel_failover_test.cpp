@@ -80,7 +80,7 @@ TEST(Sentinel, NeedsFewRights) {
     KeyTask task(
         key, {"EVAL", "return redis.call('HSET', KEYS[1], 'a', 1)", "1", key});
     calls.run(&task);
-    ASSERT_EQ(task.outcome.trouble, Trouble::kNone) << task.outcome.detail;
+    ASSERT_EQ(task.outcome.failure, Failure::kNone) << task.outcome.detail;
     std::this_thread::sleep_for(10ms);
   }
   for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
@@ -101,16 +101,16 @@ TEST(Sentinel, FollowsAPrimaryThatIsKilled) {
   SentinelFixture fixture;
   Calls calls(settings_of(fixture.url()));
   Load load(&calls, kKeys);
-  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  ASSERT_TRUE(load.recovers()) << load.last_failure();
 
   fixture.server(0).kill();
   const int primary = fixture.await_primary(0);
   const auto promoted = std::chrono::steady_clock::now();
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
   // The old one comes back, as a replica: nobody goes there.
   fixture.server(0).start();
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();
   EXPECT_LT(load.overrun(), kGrace);
   // Nothing was sent twice.
@@ -122,16 +122,16 @@ TEST(Sentinel, FollowsAPrimaryThatHangs) {
   SentinelFixture fixture;
   Calls calls(settings_of(fixture.url()));
   Load load(&calls, kKeys);
-  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  ASSERT_TRUE(load.recovers()) << load.last_failure();
 
   fixture.suspend(0);
   const int primary = fixture.await_primary(0);
   const auto promoted = std::chrono::steady_clock::now();
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
   // For a moment the old one takes itself for the primary still.
   fixture.resume(0);
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();
   EXPECT_LT(load.overrun(), kGrace);
   EXPECT_LE(sum(fixture.server(primary), kKeys),
@@ -143,16 +143,16 @@ TEST(Sentinel, FollowsAPrimaryThatSteppedDown) {
   SentinelFixture fixture;
   Calls calls(settings_of(fixture.url()));
   Load load(&calls, kKeys);
-  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  ASSERT_TRUE(load.recovers()) << load.last_failure();
 
   ASSERT_EQ(fixture.sentinel(0).cli(
                 {"SENTINEL", "FAILOVER", SentinelFixture::kService}),
             "OK");
   const int primary = fixture.await_primary(0);
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   await("the old primary to be a replica",
         [&] { return fixture.role(0) == "slave"; });
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();
   EXPECT_LT(load.overrun(), kGrace);
   EXPECT_LE(sum(fixture.server(primary), kKeys),
@@ -165,7 +165,7 @@ TEST(Sentinel, FollowsMostSentinelsAwayFromAPrimaryThatGoesOn) {
   SentinelFixture fixture;
   Calls calls(settings_of(fixture.url()));
   Load load(&calls, kKeys);
-  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  ASSERT_TRUE(load.recovers()) << load.last_failure();
 
   const std::string service = SentinelFixture::kService;
   for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
@@ -190,32 +190,32 @@ TEST(Sentinel, FollowsMostSentinelsAwayFromAPrimaryThatGoesOn) {
   });
   EXPECT_LT(std::chrono::steady_clock::now() - split, 8s);
   load.stop();
-  EXPECT_EQ(load.refused(), 0) << load.last_trouble();
-  EXPECT_EQ(load.unknown(), 0) << load.last_trouble();
+  EXPECT_EQ(load.refused(), 0) << load.last_failure();
+  EXPECT_EQ(load.unknown(), 0) << load.last_failure();
 }
 
 TEST(Sentinel, GoesOnWithoutSentinels) {
   SentinelFixture fixture;
   Calls calls(settings_of(fixture.url()));
   Load load(&calls, kKeys);
-  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  ASSERT_TRUE(load.recovers()) << load.last_failure();
   for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
     fixture.sentinel(i).kill();
   }
   const int bad = load.unknown() + load.refused();
   const int counted = load.counted();
   await("calls", [&] { return load.counted() > counted + 3000; });
-  EXPECT_EQ(load.unknown() + load.refused(), bad) << load.last_trouble();
+  EXPECT_EQ(load.unknown() + load.refused(), bad) << load.last_failure();
 
-  const std::string trouble = Calls(settings_of(fixture.url())).count("a");
-  EXPECT_NE(trouble.find("none of 3 sentinels answers"), std::string::npos)
-      << trouble;
+  const std::string failure = Calls(settings_of(fixture.url())).count("a");
+  EXPECT_NE(failure.find("none of 3 sentinels answers"), std::string::npos)
+      << failure;
   for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
     fixture.sentinel(i).start();
   }
   fixture.server(0).kill();
   fixture.await_primary(0);
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();
   EXPECT_LT(load.overrun(), kGrace);
 }
@@ -236,13 +236,13 @@ TEST(Sentinel, LearnsOfSentinelsThatTheUrlDoesNotName) {
                           std::to_string(fixture.sentinel(0).port()) +
                           "/mymaster"));
   Load load(&calls, kKeys);
-  ASSERT_TRUE(load.recovers()) << load.last_trouble();
+  ASSERT_TRUE(load.recovers()) << load.last_failure();
   // Two checks: the answer to one is read with the next.
   std::this_thread::sleep_for(3 * SentinelRouter::kBetweenChecks);
   fixture.sentinel(0).kill();
   fixture.server(0).kill();
   fixture.await_primary(0);
-  EXPECT_TRUE(load.recovers()) << load.last_trouble();
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ TEST(Command, WordsMayBeMadeInPlace) {
 TEST(Outcome, OfAReply) {
   const Outcome outcome = Outcome::answered(reply_of(":7\r\n"));
   EXPECT_EQ(outcome.fate, Outcome::Fate::kAnswered);
-  EXPECT_EQ(outcome.trouble, Trouble::kNone);
+  EXPECT_EQ(outcome.failure, Failure::kNone);
   EXPECT_EQ(outcome.detail, "");
   ASSERT_NE(outcome.reply, nullptr);
   EXPECT_EQ(outcome.reply->integer, 7);
@@ -66,16 +66,16 @@ TEST(Outcome, OfAnErrorReply) {
   const Outcome outcome =
       Outcome::answered(reply_of("-NOSCRIPT No matching script.\r\n"));
   EXPECT_EQ(outcome.fate, Outcome::Fate::kAnswered);
-  EXPECT_EQ(outcome.trouble, Trouble::kNoScript);
+  EXPECT_EQ(outcome.failure, Failure::kNoScript);
   EXPECT_EQ(outcome.detail, "NOSCRIPT No matching script.");
   EXPECT_NE(outcome.reply, nullptr);
 }
 
 TEST(Outcome, OfACommandThatWasLost) {
   const Outcome outcome =
-      Outcome::lost(Outcome::Fate::kUnknown, Trouble::kTimeout, "no answer");
+      Outcome::lost(Outcome::Fate::kUnknown, Failure::kTimeout, "no answer");
   EXPECT_EQ(outcome.fate, Outcome::Fate::kUnknown);
-  EXPECT_EQ(outcome.trouble, Trouble::kTimeout);
+  EXPECT_EQ(outcome.failure, Failure::kTimeout);
   EXPECT_EQ(outcome.detail, "no answer");
   EXPECT_EQ(outcome.reply, nullptr);
 }

@@ -223,7 +223,7 @@ TEST_F(ConnectionJoint, TellsAllWhenItIsClosed) {
   JoiningCommands later(script_, 2);
   connection.push(&later[0]);
   connection.push(&later[1]);
-  connection.close(Trouble::kLost, "closed by the test");
+  connection.close(Failure::kLost, "closed by the test");
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(commands_[i].outcome().fate, Outcome::Fate::kUnknown);
     EXPECT_EQ(commands_[i].completions(), 1);

@@ -33,10 +33,10 @@ const std::string kPing = resp({"PING"});
 const std::string kGet = resp({"GET", "a"});
 
 // Waits until the connection is closed, by whatever is wrong with it.
-void expect_closed(Connection* connection, Trouble trouble,
+void expect_closed(Connection* connection, Failure failure,
                    const std::string& detail) {
   EXPECT_TRUE(run_until(connection, [&] { return connection->closed(); }));
-  EXPECT_STREQ(trouble_name(connection->trouble()), trouble_name(trouble));
+  EXPECT_STREQ(failure_name(connection->failure()), failure_name(failure));
   EXPECT_EQ(connection->detail(), detail);
   EXPECT_EQ(connection->fd(), -1);
   EXPECT_FALSE(connection->wants_write());
@@ -146,7 +146,7 @@ TEST(Connection, ErrorRepliesAreAnswers) {
   connection.push(&command);
   ASSERT_TRUE(run_until(&connection, [&] { return command.done(); }));
   EXPECT_EQ(command.outcome().fate, Outcome::Fate::kAnswered);
-  EXPECT_EQ(command.outcome().trouble, Trouble::kLoading);
+  EXPECT_EQ(command.outcome().failure, Failure::kLoading);
   EXPECT_FALSE(connection.closed());
 }
 
@@ -199,7 +199,7 @@ TEST_P(CutReply, LosesWhatWasSentAndNotAnswered) {
     connection.push(&first);
     connection.push(&second);
     expect_closed(
-        &connection, Trouble::kLost,
+        &connection, Failure::kLost,
         GetParam() ? "connection reset by peer" : "closed by the server");
     // Bytes that came before a reset may be lost with it.
     if (cut < kReply.size()) {
@@ -230,10 +230,10 @@ TEST(Connection, AHalfReplyIsWaitedFor) {
   EXPECT_FALSE(run_until(
       &connection, [&] { return command.done(); }, milliseconds(100)));
   EXPECT_EQ(connection.in_flight(), 1U);
-  connection.close(Trouble::kTimeout, "no answer");
+  connection.close(Failure::kTimeout, "no answer");
   EXPECT_EQ(command.text(), "unknown: timeout");
   EXPECT_EQ(command.outcome().detail, "no answer");
-  EXPECT_EQ(connection.trouble(), Trouble::kTimeout);
+  EXPECT_EQ(connection.failure(), Failure::kTimeout);
 }
 
 // ---- replies that are wrong -------------------------------------------------
@@ -255,7 +255,7 @@ TEST_P(WrongReply, ClosesTheConnection) {
   Connection connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
-  expect_closed(&connection, Trouble::kProtocol, GetParam().detail);
+  expect_closed(&connection, Failure::kProtocol, GetParam().detail);
   EXPECT_EQ(command.text(), "unknown: protocol");
 }
 
@@ -292,7 +292,7 @@ TEST(Connection, AReplyTooManyClosesIt) {
   Connection connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
-  expect_closed(&connection, Trouble::kProtocol,
+  expect_closed(&connection, Failure::kProtocol,
                 "a reply that nobody asked for");
   EXPECT_EQ(command.text(), "PONG");
 }
@@ -310,7 +310,7 @@ TEST(Connection, AReplyTooSoonClosesIt) {
   TestCommand command({"PING"});
   connection.push(&command);
   connection.run();
-  expect_closed(&connection, Trouble::kProtocol,
+  expect_closed(&connection, Failure::kProtocol,
                 "a reply that nobody asked for");
   EXPECT_EQ(command.text(), "not sent: protocol");
 }
@@ -321,7 +321,7 @@ TEST(Connection, AServerMaySayWhyItDoesNotTalk) {
     peer.close();
   });
   Connection connection(server.endpoint(), kSettings, kNoLogin);
-  expect_closed(&connection, Trouble::kMaxClients,
+  expect_closed(&connection, Failure::kMaxClients,
                 "ERR max number of clients reached");
 }
 
@@ -372,7 +372,7 @@ INSTANTIATE_TEST_SUITE_P(
 struct Refused {
   const char* name;
   std::string replies;
-  Trouble trouble;
+  Failure failure;
   const char* detail;
 };
 
@@ -390,9 +390,9 @@ TEST_P(RefusedLogin, SendsNoCommand) {
   TestCommand command({"PING"});
   connection.push(&command);
   connection.flush();
-  expect_closed(&connection, GetParam().trouble, GetParam().detail);
+  expect_closed(&connection, GetParam().failure, GetParam().detail);
   EXPECT_EQ(command.text(),
-            std::string("not sent: ") + trouble_name(GetParam().trouble));
+            std::string("not sent: ") + failure_name(GetParam().failure));
   EXPECT_EQ(command.outcome().detail.find("secret"), std::string::npos);
 }
 
@@ -402,32 +402,32 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"Password",
                 "-WRONGPASS invalid username-password pair or user is "
                 "disabled.\r\n",
-                Trouble::kWrongPass,
+                Failure::kWrongPass,
                 "AUTH was refused: WRONGPASS invalid username-password pair "
                 "or user is disabled."},
         Refused{"NoPasswordNeeded",
                 "-ERR AUTH <password> called without any password configured "
                 "for the default user. Are you sure your configuration is "
                 "correct?\r\n",
-                Trouble::kWrongPass,
+                Failure::kWrongPass,
                 "AUTH was refused: ERR AUTH <password> called without any "
                 "password configured for the default user. Are you sure your "
                 "configuration is correct?"},
         Refused{"AuthUnknown",
                 "-ERR unknown command `AUTH`, with args beginning with: "
                 "`secret`, \r\n",
-                Trouble::kWrongPass, "AUTH was refused"},
+                Failure::kWrongPass, "AUTH was refused"},
         Refused{"Database", "+OK\r\n-ERR DB index is out of range\r\n",
-                Trouble::kOther,
+                Failure::kOther,
                 "SELECT was refused: ERR DB index is out of range"},
         Refused{"TooManyClients",
                 "+OK\r\n+OK\r\n-ERR max number of clients reached\r\n",
-                Trouble::kMaxClients,
+                Failure::kMaxClients,
                 "the connection was refused: ERR max number of clients "
                 "reached"},
-        Refused{"NoReply", "+OK\r\n:1\r\n", Trouble::kProtocol,
+        Refused{"NoReply", "+OK\r\n:1\r\n", Failure::kProtocol,
                 "an answer to the login that is none"},
-        Refused{"Garbage", "+OK\r\n?", Trouble::kProtocol,
+        Refused{"Garbage", "+OK\r\n?", Failure::kProtocol,
                 "not the protocol of Redis: got \"?\" as reply type byte"}),
     [](const auto& test) { return test.param.name; });
 
@@ -455,7 +455,7 @@ TEST(Connection, NothingIsSentIfTheServerLeavesDuringTheLogin) {
   Connection connection(server.endpoint(), kSettings, login);
   TestCommand command({"PING"});
   connection.push(&command);
-  expect_closed(&connection, Trouble::kLost,
+  expect_closed(&connection, Failure::kLost,
                 "closed by the server before it answered the login (does it "
                 "speak TLS?)");
   EXPECT_EQ(command.text(), "not sent: lost");
@@ -471,7 +471,7 @@ TEST(Connection, TellsThatNobodyListens) {
   Connection connection(endpoint, kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
-  expect_closed(&connection, Trouble::kRefused, "connection refused");
+  expect_closed(&connection, Failure::kRefused, "connection refused");
   EXPECT_EQ(command.text(), "not sent: refused");
 }
 
@@ -479,7 +479,7 @@ TEST(Connection, TellsThatThereIsNoSocket) {
   Endpoint endpoint;
   endpoint.socket = "/nowhere/redis.sock";
   Connection connection(endpoint, kSettings, kNoLogin);
-  expect_closed(&connection, Trouble::kRefused, "no such file or directory");
+  expect_closed(&connection, Failure::kRefused, "no such file or directory");
   TestCommand command({"PING"});
   connection.push(&command);
   EXPECT_EQ(command.text(), "not sent: refused");
@@ -489,7 +489,7 @@ TEST(Connection, TellsThatThePathIsTooLong) {
   Endpoint endpoint;
   endpoint.socket = "/" + std::string(200, 'x');
   Connection connection(endpoint, kSettings, kNoLogin);
-  expect_closed(&connection, Trouble::kResolve,
+  expect_closed(&connection, Failure::kResolve,
                 "the path of the socket is too long");
 }
 
@@ -503,7 +503,7 @@ TEST(Connection, NeverWaitsForAnAddressThatDoesNotAnswer) {
   EXPECT_TRUE(connection.wants_write());
   EXPECT_FALSE(run_until(
       &connection, [&] { return command.done(); }, milliseconds(100)));
-  connection.close(Trouble::kTimeout, "no answer");
+  connection.close(Failure::kTimeout, "no answer");
   EXPECT_EQ(command.text(), "not sent: timeout");
 }
 
@@ -717,8 +717,8 @@ TEST(Connection, ClosesOnce) {
   Connection connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
-  connection.close(Trouble::kReadOnly, "a replica now");
-  connection.close(Trouble::kLost, "again");
+  connection.close(Failure::kReadOnly, "a replica now");
+  connection.close(Failure::kLost, "again");
   connection.run();
   connection.flush();
   EXPECT_EQ(command.completions(), 1);

@@ -38,7 +38,7 @@ TEST_F(JointTest, GivesEachItsPart) {
   joint_.complete(answered("*4\r\n$1\r\na\r\n-ERR b\r\n$1\r\nc\r\n:4\r\n"));
   EXPECT_EQ(commands_.text(0), "a");
   EXPECT_EQ(commands_.text(1), "ERR b");
-  EXPECT_EQ(commands_[1].outcome().trouble, trouble_of("ERR b"));
+  EXPECT_EQ(commands_[1].outcome().failure, failure_of("ERR b"));
   EXPECT_EQ(commands_.text(2), "c");
   EXPECT_EQ(commands_.text(3), "4");
 }
@@ -47,16 +47,16 @@ TEST_F(JointTest, GivesAnErrorToAll) {
   joint_.complete(answered("-LOADING Redis is loading\r\n"));
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(commands_.text(i), "LOADING Redis is loading");
-    EXPECT_EQ(commands_[i].outcome().trouble, Trouble::kLoading);
+    EXPECT_EQ(commands_[i].outcome().failure, Failure::kLoading);
   }
 }
 
 TEST_F(JointTest, TellsAllThatItIsLost) {
   joint_.complete(
-      Outcome::lost(Outcome::Fate::kUnknown, Trouble::kLost, "reset"));
+      Outcome::lost(Outcome::Fate::kUnknown, Failure::kLost, "reset"));
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(commands_[i].outcome().fate, Outcome::Fate::kUnknown);
-    EXPECT_EQ(commands_[i].outcome().trouble, Trouble::kLost);
+    EXPECT_EQ(commands_[i].outcome().failure, Failure::kLost);
     EXPECT_EQ(commands_[i].outcome().detail, "reset");
   }
 }
@@ -67,14 +67,14 @@ TEST_F(JointTest, RefusesAReplyOfOtherParts) {
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(commands_[i].completions(), 1);
     EXPECT_EQ(commands_[i].outcome().fate, Outcome::Fate::kUnknown);
-    EXPECT_EQ(commands_[i].outcome().trouble, Trouble::kNoDecision);
+    EXPECT_EQ(commands_[i].outcome().failure, Failure::kNoDecision);
   }
 }
 
 TEST_F(JointTest, RefusesAReplyThatIsNone) {
   joint_.complete(answered("+OK\r\n"));
-  EXPECT_EQ(commands_[0].outcome().trouble, Trouble::kNoDecision);
-  EXPECT_EQ(commands_[3].outcome().trouble, Trouble::kNoDecision);
+  EXPECT_EQ(commands_[0].outcome().failure, Failure::kNoDecision);
+  EXPECT_EQ(commands_[3].outcome().failure, Failure::kNoDecision);
 }
 
 TEST_F(JointTest, ForgetsOne) {

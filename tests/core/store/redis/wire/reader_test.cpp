@@ -11,12 +11,12 @@ namespace limitree::redis {
 namespace {
 
 // What is wrong with `bytes`; empty if nothing is, as yet.
-std::string failure_of(std::string_view bytes) {
+std::string detail_of(std::string_view bytes) {
   Reader reader;
   reader.feed(bytes);
   while (reader.next() != nullptr) continue;
   EXPECT_EQ(reader.next(), nullptr);
-  return reader.failure();
+  return reader.detail();
 }
 
 TEST(Reader, GivesEachReplyOnce) {
@@ -64,7 +64,7 @@ TEST(Reader, CutsLongLines) {
     for (std::size_t at = 0; at < bytes.size(); at += piece) {
       reader.feed(std::string_view(bytes).substr(at, piece));
       while (Reply reply = reader.next()) replies.push_back(std::move(reply));
-      ASSERT_FALSE(reader.failed()) << reader.failure();
+      ASSERT_FALSE(reader.failed()) << reader.detail();
     }
     ASSERT_EQ(replies.size(), 3U) << piece;
     EXPECT_EQ(replies[0]->type, REDIS_REPLY_ERROR);
@@ -86,7 +86,7 @@ TEST(Reader, ALineMustEndSomeDay) {
     reader.feed(piece);
     while (reader.next() != nullptr) continue;
   }
-  EXPECT_EQ(reader.failure(), "a reply too large");
+  EXPECT_EQ(reader.detail(), "a reply too large");
 }
 
 TEST(Reader, AHeadIsANumber) {
@@ -94,36 +94,35 @@ TEST(Reader, AHeadIsANumber) {
     Reader reader;
     reader.feed(type + std::string(100, '0'));
     EXPECT_EQ(reader.next(), nullptr);
-    EXPECT_EQ(reader.failure(), "a reply that begins with no number") << type;
+    EXPECT_EQ(reader.detail(), "a reply that begins with no number") << type;
   }
 }
 
 TEST(Reader, RefusesWhatIsNoReply) {
-  EXPECT_EQ(failure_of("HTTP/1.1 400 Bad Request\r\n"),
+  EXPECT_EQ(detail_of("HTTP/1.1 400 Bad Request\r\n"),
             "not the protocol of Redis: got \"H\" as reply type byte");
-  EXPECT_EQ(failure_of(std::string_view("\0", 1)),
+  EXPECT_EQ(detail_of(std::string_view("\0", 1)),
             "not the protocol of Redis: got \"\\x00\" as reply type byte");
-  EXPECT_EQ(failure_of("\x15\x03\x01\x00\x02\x02\x46"),
-            "the server speaks TLS");
-  EXPECT_NE(failure_of(":1\r\n\r\n"), "");
+  EXPECT_EQ(detail_of("\x15\x03\x01\x00\x02\x02\x46"), "the server speaks TLS");
+  EXPECT_NE(detail_of(":1\r\n\r\n"), "");
 }
 
 TEST(Reader, RefusesArraysThatCannotBe) {
-  EXPECT_EQ(failure_of("*1000000000\r\n"),
+  EXPECT_EQ(detail_of("*1000000000\r\n"),
             "a reply too large, too deep or not of RESP2");
-  EXPECT_EQ(failure_of("*16385\r\n"),
+  EXPECT_EQ(detail_of("*16385\r\n"),
             "a reply too large, too deep or not of RESP2");
-  EXPECT_EQ(failure_of("*16384\r\n"), "");
-  EXPECT_EQ(failure_of("*2\r\n*1000000000\r\n"),
+  EXPECT_EQ(detail_of("*16384\r\n"), "");
+  EXPECT_EQ(detail_of("*2\r\n*1000000000\r\n"),
             "a reply too large, too deep or not of RESP2");
-  EXPECT_NE(failure_of("*-2\r\n"), "");
+  EXPECT_NE(detail_of("*-2\r\n"), "");
 }
 
 TEST(Reader, RefusesDepth) {
   std::string bytes;
   for (std::size_t i = 0; i < Reader::kMaxDepth; ++i) bytes += "*1\r\n";
-  EXPECT_EQ(failure_of(bytes), "");
-  EXPECT_NE(failure_of(bytes + "*1\r\n"), "");
+  EXPECT_EQ(detail_of(bytes), "");
+  EXPECT_NE(detail_of(bytes + "*1\r\n"), "");
 }
 
 // Said to be long, the string is not waited for beyond the bound.
@@ -139,7 +138,7 @@ TEST(Reader, RefusesRepliesThatAreTooLong) {
     fed += chunk.size();
   }
   EXPECT_GT(fed, Reader::kMaxReply);
-  EXPECT_EQ(reader.failure(), "a reply too large");
+  EXPECT_EQ(reader.detail(), "a reply too large");
 }
 
 TEST(Reader, BoundsTheSumOfAnArray) {
@@ -193,7 +192,7 @@ TEST(Reader, RefusesResp3) {
   for (const char* const bytes :
        {"%1\r\n:1\r\n:2\r\n", "~1\r\n:1\r\n", ">1\r\n:1\r\n", ",1.5\r\n",
         "#t\r\n", "(12345678901234567890\r\n", "=5\r\ntxt:a\r\n"}) {
-    EXPECT_NE(failure_of(bytes), "") << bytes;
+    EXPECT_NE(detail_of(bytes), "") << bytes;
   }
 }
 

@@ -199,7 +199,7 @@ TEST(Resolver, RefusesPathsThatAreTooLong) {
   Resolver resolver(endpoint);
   EXPECT_TRUE(resolver.done());
   EXPECT_TRUE(resolver.addresses().empty());
-  EXPECT_EQ(resolver.failure(), "the path of the socket is too long");
+  EXPECT_EQ(resolver.detail(), "the path of the socket is too long");
 }
 
 // ---- names ------------------------------------------------------------------
@@ -217,7 +217,7 @@ TEST(Resolver, KeepsTheOrderOfTheSystem) {
   Resolver resolver(endpoint_of("name.test", 7));
   wait_for(&resolver);
   EXPECT_EQ(texts_of(resolver), (Texts{"127.0.0.3:7", "::1:7", "127.0.0.2:7"}));
-  EXPECT_EQ(resolver.failure(), "");
+  EXPECT_EQ(resolver.detail(), "");
 }
 
 TEST(Resolver, TellsWhyThereIsNoAddress) {
@@ -225,7 +225,7 @@ TEST(Resolver, TellsWhyThereIsNoAddress) {
   Resolver resolver(endpoint_of("name.test"));
   wait_for(&resolver);
   EXPECT_TRUE(resolver.addresses().empty());
-  EXPECT_EQ(resolver.failure(), "name or service not known");
+  EXPECT_EQ(resolver.detail(), "name or service not known");
 }
 
 TEST(Resolver, DoesNotWait) {
@@ -273,10 +273,9 @@ TEST(Resolver, BoundsTheThreadsOfAProcess) {
     const auto resolvers = as_many_as_may_be();
     Resolver too_many(endpoint_of("slow.test"));
     EXPECT_TRUE(too_many.done());
-    EXPECT_EQ(too_many.failure(),
-              "too many look-ups of names are not answered");
+    EXPECT_EQ(too_many.detail(), "too many look-ups of names are not answered");
     // Addresses need no thread.
-    EXPECT_TRUE(Resolver(endpoint_of("127.0.0.1")).failure().empty());
+    EXPECT_TRUE(Resolver(endpoint_of("127.0.0.1")).detail().empty());
     names().wait_until_waiting(Resolver::kMaxThreads);
   }
   names().release();
@@ -366,7 +365,7 @@ TEST(Dialer, BeginsWithAnotherAddressAfterOneThatDidNotAnswer) {
     run_until(
         &connection, [&] { return command.done(); },
         std::chrono::milliseconds(100));
-    connection.close(Trouble::kTimeout, "no answer");
+    connection.close(Failure::kTimeout, "no answer");
     answer = command.text();
   }
   EXPECT_EQ(answer, "PONG");
@@ -397,7 +396,7 @@ TEST(Dialer, MayBeGivenUpWhileTheNameIsLookedUp) {
     Connection connection(endpoint_of("slow.test"), kSettings, kNoLogin);
     TestCommand command({"PING"});
     connection.push(&command);
-    connection.close(Trouble::kTimeout, "no answer");
+    connection.close(Failure::kTimeout, "no answer");
     EXPECT_EQ(command.text(), "not sent: timeout");
     names().wait_until_waiting(1);
   }

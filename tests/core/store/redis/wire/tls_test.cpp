@@ -249,7 +249,7 @@ TEST(TlsMismatch, AHandshakeThatIsNotAnsweredIsWaitedFor) {
       std::chrono::milliseconds(100)));
   EXPECT_STREQ(connection.waits_for(),
                "no answer to the TLS handshake, does the server speak TLS?");
-  connection.close(Trouble::kTimeout, "no answer");
+  connection.close(Failure::kTimeout, "no answer");
   EXPECT_EQ(command.text(), "not sent: timeout");
 }
 
@@ -304,7 +304,7 @@ TEST_F(Tls, SpeaksByteByByte) {
     char text[64];
     answer.append(text, session.read(text, sizeof text));
   }
-  EXPECT_EQ(session.failure(), "");
+  EXPECT_EQ(session.detail(), "");
   EXPECT_EQ(answer, "+PONG\r\n");
   close(socket);
 }
@@ -363,7 +363,7 @@ TEST_F(Tls, RefusesRecordsThatWereChanged) {
     ASSERT_GT(size, 0);
     session.feed({bytes, static_cast<std::size_t>(size)});
   }
-  ASSERT_TRUE(session.established()) << session.failure();
+  ASSERT_TRUE(session.established()) << session.detail();
   session.feed(std::string("\x17\x03\x03\x00\x20", 5) + std::string(32, 'x'));
   char text[64];
   EXPECT_EQ(session.read(text, sizeof text), 0U);

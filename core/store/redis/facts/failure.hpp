@@ -1,8 +1,8 @@
 // What can go wrong between us and a Redis server, each with its name and the
 // reaction it calls for.  The texts are those of Redis 7.0; see docs/redis.md.
 
-#ifndef LIMITREE_STORE_REDIS_FACTS_TROUBLE_HPP
-#define LIMITREE_STORE_REDIS_FACTS_TROUBLE_HPP
+#ifndef LIMITREE_STORE_REDIS_FACTS_FAILURE_HPP
+#define LIMITREE_STORE_REDIS_FACTS_FAILURE_HPP
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace limitree::redis {
 
-enum class Trouble : std::uint8_t {
+enum class Failure : std::uint8_t {
   kNone,
   // The connection.
   kResolve,   // the host's name has no address
@@ -47,32 +47,32 @@ enum class Trouble : std::uint8_t {
   kScript,   // the script did not compile or run
   kOther,    // an error reply that is not known here
 };
-inline constexpr std::size_t kTroubleCount =
-    static_cast<std::size_t>(Trouble::kOther) + 1;
+inline constexpr std::size_t kFailureCount =
+    static_cast<std::size_t>(Failure::kOther) + 1;
 
 // "readonly" for kReadOnly: what Error::reason and the statistics say.
-const char* trouble_name(Trouble trouble);
+const char* failure_name(Failure failure);
 
 // Which one an error reply tells, e.g. "READONLY You can't write ...".
-Trouble trouble_of(std::string_view error_reply);
+Failure failure_of(std::string_view error_reply);
 
 // Whether the command had certainly no effect, so that it may be sent again.
-bool is_harmless(Trouble trouble);
+bool is_harmless(Failure failure);
 
-// Whether it is the server, not this request, that is in trouble: counts for
+// Whether it is the server, not this request, that is in failure: counts for
 // the circuit breaker.
-bool is_outage(Trouble trouble);
+bool is_outage(Failure failure);
 
 // Whether the deadline has passed, so that nothing more may be sent.
-bool is_out_of_time(Trouble trouble);
+bool is_out_of_time(Failure failure);
 
 // As a Status: kStoreTimeout, kStoreProtocol, kCancelled, or else
-// kStoreUnavailable, with trouble_name() as its reason and the message
+// kStoreUnavailable, with failure_name() as its reason and the message
 // "<where>: <detail>".  The words may be the server's: what is no printable
 // ASCII is written \xNN, and what is longer than 4 KiB is cut.
-Status to_status(Trouble trouble, std::string_view where,
+Status to_status(Failure failure, std::string_view where,
                  std::string_view detail);
 
 }  // namespace limitree::redis
 
-#endif  // LIMITREE_STORE_REDIS_FACTS_TROUBLE_HPP
+#endif  // LIMITREE_STORE_REDIS_FACTS_FAILURE_HPP

@@ -1,4 +1,4 @@
-#include "store/redis/facts/trouble.hpp"
+#include "store/redis/facts/failure.hpp"
 
 #include <array>
 #include <utility>
@@ -13,15 +13,15 @@ struct Facts {
   bool outage;
 };
 
-// In the order of Trouble.
+// In the order of Failure.
 //
-// Harmless are the connections' troubles that come before a command can have
+// Harmless are the connections' failures that come before a command can have
 // been sent, and the errors that a server answers with before it carries
 // anything out.  For the script that holds too, because it reads everything
 // before its first write; not so for what may stop it half way.
 //
 // Rights that are missing are no outage: another request may have them.
-constexpr std::array<Facts, kTroubleCount> kFacts = {{
+constexpr std::array<Facts, kFailureCount> kFacts = {{
     {"none", false, false},      {"resolve", true, true},
     {"refused", true, true},     {"tls", true, true},
     {"lost", false, true},       {"timeout", false, true},
@@ -39,46 +39,46 @@ constexpr std::array<Facts, kTroubleCount> kFacts = {{
     {"misconf", true, false},    {"script", false, false},
     {"other", false, false},
 }};
-static_assert(kFacts.back().name != nullptr, "one line for each Trouble");
+static_assert(kFacts.back().name != nullptr, "one line for each Failure");
 
-const Facts& facts_of(Trouble trouble) {
-  return kFacts[static_cast<std::size_t>(trouble)];
+const Facts& facts_of(Failure failure) {
+  return kFacts[static_cast<std::size_t>(failure)];
 }
 
-using Text = std::pair<std::string_view, Trouble>;
+using Text = std::pair<std::string_view, Failure>;
 
 constexpr Text kWords[] = {
-    {"NOSCRIPT", Trouble::kNoScript},
-    {"READONLY", Trouble::kReadOnly},
-    {"LOADING", Trouble::kLoading},
-    {"BUSY", Trouble::kBusy},
-    {"OOM", Trouble::kOom},
-    {"NOAUTH", Trouble::kNoAuth},
-    {"DENIED", Trouble::kNoAuth},
-    {"WRONGPASS", Trouble::kWrongPass},
-    {"NOPERM", Trouble::kNoPerm},
-    {"WRONGTYPE", Trouble::kWrongType},
-    {"MASTERDOWN", Trouble::kMasterDown},
-    {"NOREPLICAS", Trouble::kNoReplicas},
-    {"MOVED", Trouble::kMoved},
-    {"ASK", Trouble::kAsk},
-    {"TRYAGAIN", Trouble::kTryAgain},
-    {"CROSSSLOT", Trouble::kCrossSlot},
-    {"CLUSTERDOWN", Trouble::kClusterDown},
-    {"MISCONF", Trouble::kMisconf},
+    {"NOSCRIPT", Failure::kNoScript},
+    {"READONLY", Failure::kReadOnly},
+    {"LOADING", Failure::kLoading},
+    {"BUSY", Failure::kBusy},
+    {"OOM", Failure::kOom},
+    {"NOAUTH", Failure::kNoAuth},
+    {"DENIED", Failure::kNoAuth},
+    {"WRONGPASS", Failure::kWrongPass},
+    {"NOPERM", Failure::kNoPerm},
+    {"WRONGTYPE", Failure::kWrongType},
+    {"MASTERDOWN", Failure::kMasterDown},
+    {"NOREPLICAS", Failure::kNoReplicas},
+    {"MOVED", Failure::kMoved},
+    {"ASK", Failure::kAsk},
+    {"TRYAGAIN", Failure::kTryAgain},
+    {"CROSSSLOT", Failure::kCrossSlot},
+    {"CLUSTERDOWN", Failure::kClusterDown},
+    {"MISCONF", Failure::kMisconf},
 };
 
 // What may follow ERR, which says nothing by itself.
 constexpr Text kErrStarts[] = {
-    {"AUTH ", Trouble::kWrongPass},
-    {"Client sent AUTH, but no password is set", Trouble::kWrongPass},
-    {"invalid password", Trouble::kWrongPass},
-    {"max number of clients", Trouble::kMaxClients},
-    {"The user executing the script can't ", Trouble::kNoPerm},
-    {"Error compiling script", Trouble::kScript},
-    {"Error running script", Trouble::kScript},
-    {"Script attempted to access", Trouble::kScript},
-    {"user_script:", Trouble::kScript},
+    {"AUTH ", Failure::kWrongPass},
+    {"Client sent AUTH, but no password is set", Failure::kWrongPass},
+    {"invalid password", Failure::kWrongPass},
+    {"max number of clients", Failure::kMaxClients},
+    {"The user executing the script can't ", Failure::kNoPerm},
+    {"Error compiling script", Failure::kScript},
+    {"Error running script", Failure::kScript},
+    {"Script attempted to access", Failure::kScript},
+    {"user_script:", Failure::kScript},
 };
 
 // How an error reply ends that was raised inside a script.
@@ -102,22 +102,22 @@ void append_printable(std::string_view text, std::string* out) {
   if (text.size() > kLongestText) out->append("...");
 }
 
-Trouble find_word(std::string_view text) {
+Failure find_word(std::string_view text) {
   const std::string_view first = text.substr(0, text.find(' '));
-  for (const auto& [word, trouble] : kWords) {
-    if (first == word) return trouble;
+  for (const auto& [word, failure] : kWords) {
+    if (first == word) return failure;
   }
-  return Trouble::kOther;
+  return Failure::kOther;
 }
 
 // Servers before 7.0 wrap what a command inside a script said: "Error running
 // script (call to f_<sha>): @user_script:1: -READONLY You can't ...".
-Trouble find_wrapped(std::string_view text) {
+Failure find_wrapped(std::string_view text) {
   constexpr std::string_view kPlace = "@user_script:";
   const std::size_t place = text.rfind(kPlace);
-  if (place == std::string_view::npos) return Trouble::kOther;
+  if (place == std::string_view::npos) return Failure::kOther;
   const std::size_t line = text.find(": ", place + kPlace.size());
-  if (line == std::string_view::npos) return Trouble::kOther;
+  if (line == std::string_view::npos) return Failure::kOther;
   text.remove_prefix(line + 2);
   if (text.starts_with('-')) text.remove_prefix(1);
   return find_word(text);
@@ -125,45 +125,45 @@ Trouble find_wrapped(std::string_view text) {
 
 }  // namespace
 
-const char* trouble_name(Trouble trouble) { return facts_of(trouble).name; }
+const char* failure_name(Failure failure) { return facts_of(failure).name; }
 
-bool is_harmless(Trouble trouble) { return facts_of(trouble).harmless; }
+bool is_harmless(Failure failure) { return facts_of(failure).harmless; }
 
-bool is_outage(Trouble trouble) { return facts_of(trouble).outage; }
+bool is_outage(Failure failure) { return facts_of(failure).outage; }
 
-bool is_out_of_time(Trouble trouble) {
-  return trouble == Trouble::kTimeout || trouble == Trouble::kLate;
+bool is_out_of_time(Failure failure) {
+  return failure == Failure::kTimeout || failure == Failure::kLate;
 }
 
-Trouble trouble_of(std::string_view error_reply) {
-  const Trouble word = find_word(error_reply);
+Failure failure_of(std::string_view error_reply) {
+  const Failure word = find_word(error_reply);
   constexpr std::string_view kErr = "ERR ";
-  if (word != Trouble::kOther || !error_reply.starts_with(kErr)) return word;
+  if (word != Failure::kOther || !error_reply.starts_with(kErr)) return word;
   const std::string_view text = error_reply.substr(kErr.size());
   if (text.starts_with("Error running script")) {
-    const Trouble wrapped = find_wrapped(text);
-    if (wrapped != Trouble::kOther) return wrapped;
+    const Failure wrapped = find_wrapped(text);
+    if (wrapped != Failure::kOther) return wrapped;
   }
-  for (const auto& [start, trouble] : kErrStarts) {
-    if (text.starts_with(start)) return trouble;
+  for (const auto& [start, failure] : kErrStarts) {
+    if (text.starts_with(start)) return failure;
   }
-  return text.find(kRaisedInScript) != std::string_view::npos ? Trouble::kScript
-                                                              : Trouble::kOther;
+  return text.find(kRaisedInScript) != std::string_view::npos ? Failure::kScript
+                                                              : Failure::kOther;
 }
 
-Status to_status(Trouble trouble, std::string_view where,
+Status to_status(Failure failure, std::string_view where,
                  std::string_view detail) {
   Code code = Code::kStoreUnavailable;
-  if (is_out_of_time(trouble)) code = Code::kStoreTimeout;
-  if (trouble == Trouble::kProtocol || trouble == Trouble::kNoDecision) {
+  if (is_out_of_time(failure)) code = Code::kStoreTimeout;
+  if (failure == Failure::kProtocol || failure == Failure::kNoDecision) {
     code = Code::kStoreProtocol;
   }
-  if (trouble == Trouble::kCancelled) code = Code::kCancelled;
+  if (failure == Failure::kCancelled) code = Code::kCancelled;
   std::string message;
   append_printable(where, &message);
   message += ": ";
   append_printable(detail, &message);
-  return Status(Error{code, {std::move(message)}, trouble_name(trouble)});
+  return Status(Error{code, {std::move(message)}, failure_name(failure)});
 }
 
 }  // namespace limitree::redis
