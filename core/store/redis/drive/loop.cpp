@@ -1,6 +1,6 @@
 #include "store/redis/drive/loop.hpp"
 
-#include "store/redis/drive/flight.hpp"
+#include "store/redis/drive/event_driver.hpp"
 
 namespace limitree::redis {
 
@@ -53,25 +53,25 @@ void Loop::wake_locked() {
 }
 
 void Loop::run() {
-  Flight::Tasks finished = std::move(spare_finished_);
+  EventDriver::Tasks finished = std::move(spare_finished_);
   turn(&finished);
   hand_back(finished);
   finished.clear();
   spare_finished_ = std::move(finished);
 }
 
-void Loop::turn(Flight::Tasks* finished) {
+void Loop::turn(EventDriver::Tasks* finished) {
   const std::lock_guard run_lock(run_mutex_);
   {
     const std::lock_guard lock(start_mutex_);
     if (poller_ == nullptr || poller_->fd() == -1) return;
   }
-  if (flight_ == nullptr) {
-    flight_ =
-        std::make_unique<Flight>(router_, settings_, traffic_, poller_.get());
+  if (driver_ == nullptr) {
+    driver_ = std::make_unique<EventDriver>(router_, settings_, traffic_,
+                                            poller_.get());
   }
   // Takes back the wake-up before it takes what that was for.
-  flight_->read();
+  driver_->read();
   std::vector<Started> started = std::move(spare_started_);
   {
     const std::lock_guard lock(start_mutex_);
@@ -82,12 +82,12 @@ void Loop::turn(Flight::Tasks* finished) {
     if (one.cancelled) {
       finished->push_back(std::move(one.task));
     } else {
-      flight_->add(std::move(one.task), one.time);
+      driver_->add(std::move(one.task), one.time);
     }
   }
   started.clear();
   spare_started_ = std::move(started);
-  flight_->work(finished);
+  driver_->work(finished);
 }
 
 void Loop::cancel(AsyncTask* task) {
@@ -95,23 +95,23 @@ void Loop::cancel(AsyncTask* task) {
   const std::lock_guard lock(start_mutex_);
   task->status = Status(Code::kCancelled, "cancelled");
   if (poller_ != nullptr) poller_->wake();
-  if (flight_ != nullptr && flight_->cancel(task)) return;
+  if (driver_ != nullptr && driver_->cancel(task)) return;
   for (Started& one : started_) one.cancelled |= one.task.get() == task;
 }
 
 void Loop::close() {
-  Flight::Tasks tasks;
+  EventDriver::Tasks tasks;
   {
     const std::lock_guard run_lock(run_mutex_);
     const std::lock_guard lock(start_mutex_);
     closed_ = true;
-    if (flight_ != nullptr) tasks = flight_->cancel_all();
+    if (driver_ != nullptr) tasks = driver_->cancel_all();
     for (Started& one : started_) {
       one.task->status = Status(Code::kCancelled, "the store is closed");
       tasks.push_back(std::move(one.task));
     }
     started_.clear();
-    flight_.reset();
+    driver_.reset();
     poller_.reset();
   }
   hand_back(tasks);
@@ -134,8 +134,8 @@ void Loop::after_fork_in_parent() {
 // The epoll instance is shared with the parent, and must not be told that the
 // child's copies of the descriptors go.
 void Loop::after_fork_in_child() {
-  if (flight_ != nullptr) flight_->abandon_after_fork();
-  flight_.reset();
+  if (driver_ != nullptr) driver_->abandon_after_fork();
+  driver_.reset();
   poller_.reset();
   started_.clear();
   woken_ = false;

@@ -25,7 +25,7 @@
 
 namespace limitree::redis {
 
-class Flight;  // flight.hpp
+class EventDriver;  // event_driver.hpp
 
 // A task, and whatever is to be done when it has finished.
 class AsyncTask {
@@ -38,7 +38,7 @@ class AsyncTask {
   Status status;
 
  private:
-  friend class Flight;
+  friend class EventDriver;
   void* job_ = nullptr;
 };
 
@@ -105,7 +105,7 @@ class Loop {
   const Finished finished_;
 
   std::mutex run_mutex_;  // taken before start_mutex_
-  std::unique_ptr<Flight> flight_;
+  std::unique_ptr<EventDriver> driver_;
 
   // Empty: their memory, for the next run().
   std::vector<Started> spare_started_;

@@ -7,8 +7,8 @@
 //
 // Not for several threads at once; the Loop sees to that.
 
-#ifndef LIMITREE_STORE_REDIS_DRIVE_FLIGHT_HPP
-#define LIMITREE_STORE_REDIS_DRIVE_FLIGHT_HPP
+#ifndef LIMITREE_STORE_REDIS_DRIVE_EVENT_DRIVER_HPP
+#define LIMITREE_STORE_REDIS_DRIVE_EVENT_DRIVER_HPP
 
 #include <cstdint>
 #include <memory>
@@ -22,16 +22,16 @@
 
 namespace limitree::redis {
 
-class Flight {
+class EventDriver {
  public:
   using Tasks = std::vector<std::unique_ptr<AsyncTask>>;
 
   // Everything must outlive it.
-  Flight(Router* router, const Settings& settings, Traffic* traffic,
-         Poller* poller);
-  ~Flight();
-  Flight(const Flight&) = delete;
-  Flight& operator=(const Flight&) = delete;
+  EventDriver(Router* router, const Settings& settings, Traffic* traffic,
+              Poller* poller);
+  ~EventDriver();
+  EventDriver(const EventDriver&) = delete;
+  EventDriver& operator=(const EventDriver&) = delete;
 
   // One run: read() first, then add() what is new, then work(), which appends
   // what has finished.
@@ -115,4 +115,4 @@ class Flight {
 
 }  // namespace limitree::redis
 
-#endif  // LIMITREE_STORE_REDIS_DRIVE_FLIGHT_HPP
+#endif  // LIMITREE_STORE_REDIS_DRIVE_EVENT_DRIVER_HPP

@@ -1,4 +1,4 @@
-#include "store/redis/drive/flight.hpp"
+#include "store/redis/drive/event_driver.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "store/redis/drive/drive.hpp"
-#include "store/redis/drive/flight_job.hpp"
+#include "store/redis/drive/event_driver_job.hpp"
 
 namespace limitree::redis {
 
@@ -23,34 +23,34 @@ constexpr Duration kBeat = std::chrono::milliseconds(10);
 
 // ---- queues and pools ------------------------------------------------------
 
-void Flight::Queue::push(Job* job) {
+void EventDriver::Queue::push(Job* job) {
   job->previous = last;
   job->next = nullptr;
   (last != nullptr ? last->next : first) = job;
   last = job;
 }
 
-Flight::Job* Flight::Queue::pop() {
+EventDriver::Job* EventDriver::Queue::pop() {
   Job* const job = first;
   if (job != nullptr) remove(job);
   return job;
 }
 
-void Flight::Queue::remove(Job* job) {
+void EventDriver::Queue::remove(Job* job) {
   (job->previous != nullptr ? job->previous->next : first) = job->next;
   (job->next != nullptr ? job->next->previous : last) = job->previous;
 }
 
-Flight::Flight(Router* router, const Settings& settings, Traffic* traffic,
-               Poller* poller)
+EventDriver::EventDriver(Router* router, const Settings& settings,
+                         Traffic* traffic, Poller* poller)
     : router_(router),
       settings_(settings),
       traffic_(traffic),
       poller_(poller) {}
 
-Flight::~Flight() = default;
+EventDriver::~EventDriver() = default;
 
-Flight::Job* Flight::new_job(Task* task, Monotonic deadline) {
+EventDriver::Job* EventDriver::new_job(Task* task, Monotonic deadline) {
   if (free_.empty()) {
     jobs_.push_back(std::make_unique<Job>(this));
     free_.push_back(jobs_.back().get());
@@ -62,7 +62,7 @@ Flight::Job* Flight::new_job(Task* task, Monotonic deadline) {
   return job;
 }
 
-void Flight::free_job(Job* job) {
+void EventDriver::free_job(Job* job) {
   deadlines_.clear(&job->deadline);
   soon_.clear(&job->soon);
   job->state = Job::State::kFree;
@@ -71,7 +71,7 @@ void Flight::free_job(Job* job) {
   free_.push_back(job);
 }
 
-Flight::Link* Flight::link_of(Node* node) {
+EventDriver::Link* EventDriver::link_of(Node* node) {
   std::unique_ptr<Link>& link = links_[node];
   if (link == nullptr) {
     link = std::make_unique<Link>(node, settings_, this);
@@ -85,7 +85,7 @@ Flight::Link* Flight::link_of(Node* node) {
 
 // ---- one run ---------------------------------------------------------------
 
-void Flight::begin_run() {
+void EventDriver::begin_run() {
   real_now_ = std::chrono::steady_clock::now();
   const bool late = timer_ < real_now_ && real_now_ - timer_ > kBeat;
   if (late) lost_ += real_now_ - timer_;
@@ -93,7 +93,7 @@ void Flight::begin_run() {
 }
 
 // All that has come is read before anything may expire.
-void Flight::read() {
+void EventDriver::read() {
   begin_run();
   std::array<void*, 64> owners;
   std::size_t count = 0;
@@ -107,14 +107,14 @@ void Flight::read() {
   } while (count == owners.size());
 }
 
-void Flight::add(std::unique_ptr<AsyncTask> task, Duration time) {
+void EventDriver::add(std::unique_ptr<AsyncTask> task, Duration time) {
   Job* const job = new_job(task->task(), now_ + time);
   task->job_ = job;
   job->owner = std::move(task);
   proceed(job, job->task->start());
 }
 
-void Flight::work(Tasks* finished) {
+void EventDriver::work(Tasks* finished) {
   do {
     while (Job* const job = answered_.pop()) settle(job);
     checked();
@@ -129,7 +129,7 @@ void Flight::work(Tasks* finished) {
 
 // ---- tasks -----------------------------------------------------------------
 
-void Flight::proceed(Job* job, Task::Step step) {
+void EventDriver::proceed(Job* job, Task::Step step) {
   switch (step.kind) {
     case Task::Step::Kind::kSend:
       job->routes = 0;
@@ -145,14 +145,14 @@ void Flight::proceed(Job* job, Task::Step step) {
   }
 }
 
-void Flight::finish(Job* job) {
+void EventDriver::finish(Job* job) {
   if (job == discovery_) return end_discovery();
   job->owner->job_ = nullptr;
   finished_.push_back(std::move(job->owner));
   free_job(job);
 }
 
-void Flight::send(Job* job) {
+void EventDriver::send(Job* job) {
   Node* const node = router_->route(job->task->target());
   if (node != nullptr) return send_to(job, node);
   if (job != discovery_) return wait_for_route(job);
@@ -160,7 +160,7 @@ void Flight::send(Job* job) {
   job->complete(no_route(Status()));
 }
 
-void Flight::send_to(Job* job, Node* node) {
+void EventDriver::send_to(Job* job, Node* node) {
   job->link = link_of(node);
   job->sent_at = now_;
   if (!node->health().may_try(real_now_)) {
@@ -183,11 +183,11 @@ void Flight::send_to(Job* job, Node* node) {
   line.push(job, job->task->target().asking, now_);
 }
 
-void Flight::fail(Job* job, Failure failure, const char* detail) {
+void EventDriver::fail(Job* job, Failure failure, const char* detail) {
   job->complete(Outcome::lost(Outcome::Fate::kNotSent, failure, detail));
 }
 
-void Flight::settle(Job* job) {
+void EventDriver::settle(Job* job) {
   soon_.clear(&job->soon);
   bool learnt = false;
   if (job->link != nullptr) {
@@ -210,7 +210,7 @@ void Flight::settle(Job* job) {
 
 // ---- discovery -------------------------------------------------------------
 
-void Flight::wait_for_route(Job* job) {
+void EventDriver::wait_for_route(Job* job) {
   job->link = nullptr;
   if (discovery_ == nullptr) {
     discovery_task_ = router_->discovery();
@@ -227,7 +227,7 @@ void Flight::wait_for_route(Job* job) {
 }
 
 // Those who waited go where they can; what has no place now has none.
-void Flight::end_discovery() {
+void EventDriver::end_discovery() {
   free_job(std::exchange(discovery_, nullptr));
   discovery_task_.reset();
   Queue waiting = std::exchange(routeless_, {});
@@ -243,7 +243,7 @@ void Flight::end_discovery() {
 
 // ---- time ------------------------------------------------------------------
 
-void Flight::expire_timers() {
+void EventDriver::expire_timers() {
   while (soon_.next() <= now_) {
     Job* const job = soon_.first()->owner;
     soon_.clear(&job->soon);
@@ -257,7 +257,7 @@ void Flight::expire_timers() {
 }
 
 // Whatever the task says, there is no time to do it.
-void Flight::expire(Job* job) {
+void EventDriver::expire(Job* job) {
   const bool pausing = job->state == Job::State::kPausing;
   if (pausing) soon_.clear(&job->soon);
   if (!pausing || job->task->resumed().kind == Task::Step::Kind::kSend) {
@@ -274,7 +274,7 @@ void Flight::expire(Job* job) {
 }
 
 // Takes the job from where it waits for an answer.
-Outcome Flight::give_up(Job* job) {
+Outcome EventDriver::give_up(Job* job) {
   switch (job->state) {
     case Job::State::kSent:
       return job->link->line.expired(job->link->line.abandon(job), now_);
@@ -291,7 +291,7 @@ Outcome Flight::give_up(Job* job) {
   return timed_out(false);
 }
 
-void Flight::set_timer() {
+void EventDriver::set_timer() {
   if (timer_ <= real_now_) timer_ = Monotonic::max();  // it has gone off
   if (deadlines_.first() == nullptr) return;
   const Monotonic next =
@@ -301,7 +301,7 @@ void Flight::set_timer() {
   poller_->set_timer(next);
 }
 
-bool Flight::cancel(AsyncTask* task) {
+bool EventDriver::cancel(AsyncTask* task) {
   auto* const job = static_cast<Job*>(task->job_);
   if (job == nullptr) return false;
   give_up(job);
@@ -309,7 +309,7 @@ bool Flight::cancel(AsyncTask* task) {
   return true;
 }
 
-Flight::Tasks Flight::cancel_all() {
+EventDriver::Tasks EventDriver::cancel_all() {
   if (discovery_ != nullptr) {
     give_up(discovery_);
     free_job(std::exchange(discovery_, nullptr));
@@ -327,11 +327,11 @@ Flight::Tasks Flight::cancel_all() {
 
 // ---- connections -----------------------------------------------------------
 
-void Flight::touch(Link* link) {
+void EventDriver::touch(Link* link) {
   if (!std::exchange(link->touched, true)) touched_.push_back(link);
 }
 
-void Flight::flush() {
+void EventDriver::flush() {
   for (Link* const link : std::exchange(touched_, {})) {
     link->touched = false;
     link->line.flush();
@@ -341,7 +341,7 @@ void Flight::flush() {
 
 // Until a connection is ready its descriptor may have been replaced by another
 // of the same number, so it is always told anew.
-void Flight::watch(Link* link) {
+void EventDriver::watch(Link* link) {
   Line& line = link->line;
   if (!line.open()) return;
   const Link::Watched now{line.fd(), line.wants_write(), line.generation()};
@@ -355,7 +355,7 @@ void Flight::watch(Link* link) {
 
 // ---- checks ----------------------------------------------------------------
 
-void Flight::check(Node* node) {
+void EventDriver::check(Node* node) {
   const Router::Check due = router_->check_due(node, real_now_);
   if (due.node == nullptr || !due.node->health().may_try(real_now_)) return;
   Link* const link = link_of(due.node);
@@ -366,7 +366,7 @@ void Flight::check(Node* node) {
   link->line.push(&link->check, false, now_);
 }
 
-void Flight::checked() {
+void EventDriver::checked() {
   for (Check* const check : std::exchange(checked_, {})) {
     check->due = false;
     const Outcome outcome = std::move(check->outcome);
@@ -379,7 +379,7 @@ void Flight::checked() {
   }
 }
 
-void Flight::abandon_after_fork() {
+void EventDriver::abandon_after_fork() {
   for (const auto& [node, link] : links_) link->line.abandon_after_fork();
 }
 

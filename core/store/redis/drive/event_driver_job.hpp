@@ -1,19 +1,19 @@
-// The pieces of a Flight, for its own sources.
+// The pieces of an EventDriver, for its own sources.
 
-#ifndef LIMITREE_STORE_REDIS_DRIVE_FLIGHT_JOB_HPP
-#define LIMITREE_STORE_REDIS_DRIVE_FLIGHT_JOB_HPP
+#ifndef LIMITREE_STORE_REDIS_DRIVE_EVENT_DRIVER_JOB_HPP
+#define LIMITREE_STORE_REDIS_DRIVE_EVENT_DRIVER_JOB_HPP
 
 #include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
 
-#include "store/redis/drive/flight.hpp"
+#include "store/redis/drive/event_driver.hpp"
 
 namespace limitree::redis {
 
 // A task under way, and the command that it is about to be answered.
-struct Flight::Job final : Command {
+struct EventDriver::Job final : Command {
   enum class State : std::uint8_t {
     kFree,
     kSent,       // pushed to the line of `link`
@@ -22,7 +22,7 @@ struct Flight::Job final : Command {
     kRouteless,  // in routeless_
   };
 
-  explicit Job(Flight* of) : flight(*of), deadline(this), soon(this) {}
+  explicit Job(EventDriver* of) : driver(*of), deadline(this), soon(this) {}
 
   std::string_view bytes() const override { return task->bytes(); }
   Joinable joinable() const override { return task->joinable(); }
@@ -30,10 +30,10 @@ struct Flight::Job final : Command {
   void complete(Outcome result) noexcept override {
     outcome = std::move(result);
     state = State::kAnswered;
-    flight.answered_.push(this);
+    driver.answered_.push(this);
   }
 
-  Flight& flight;
+  EventDriver& driver;
   std::unique_ptr<AsyncTask> owner;  // null: a discovery
   Task* task = nullptr;
   State state = State::kFree;
@@ -49,26 +49,26 @@ struct Flight::Job final : Command {
 };
 
 // A command that no task waits for.
-struct Flight::Check final : Command {
-  explicit Check(Flight* of) : flight(*of) {}
+struct EventDriver::Check final : Command {
+  explicit Check(EventDriver* of) : driver(*of) {}
 
   std::string_view bytes() const override { return words; }
 
   void complete(Outcome result) noexcept override {
     outcome = std::move(result);
-    flight.checked_.push_back(this);
+    driver.checked_.push_back(this);
   }
 
-  Flight& flight;
+  EventDriver& driver;
   Node* node = nullptr;
   std::string_view words;
   bool due = false;
   Outcome outcome;
 };
 
-struct Flight::Link {
-  Link(Node* of, const Settings& settings, Flight* flight)
-      : node(of), check(flight), line(of->server(), settings) {
+struct EventDriver::Link {
+  Link(Node* of, const Settings& settings, EventDriver* driver)
+      : node(of), check(driver), line(of->server(), settings) {
     check.node = of;
   }
 
@@ -90,4 +90,4 @@ struct Flight::Link {
 
 }  // namespace limitree::redis
 
-#endif  // LIMITREE_STORE_REDIS_DRIVE_FLIGHT_JOB_HPP
+#endif  // LIMITREE_STORE_REDIS_DRIVE_EVENT_DRIVER_JOB_HPP
