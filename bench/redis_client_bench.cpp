@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "core/store/redis/redis_server.hpp"
+#include "store/redis/drive/blocking_driver.hpp"
 #include "store/redis/drive/loop.hpp"
 #include "store/redis/drive/node.hpp"
-#include "store/redis/drive/run.hpp"
 #include "store/redis/facts/traffic.hpp"
 
 namespace limitree::redis {

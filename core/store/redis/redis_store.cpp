@@ -32,7 +32,7 @@ RedisStore::RedisStore(Settings settings, std::optional<Clock> clock)
     : settings_(std::move(settings)),
       clock_(clock),
       router_(make_router(settings_, &traffic_)),
-      runner_(router_.get()),
+      driver_(router_.get()),
       loop_(router_.get(), settings_, &traffic_, complete) {
   watch_forks();
 }
@@ -49,7 +49,7 @@ Now RedisStore::now() const {
 
 Status RedisStore::decide(Plan* plan) {
   DecideTask task(plan, settings_, *router_, now());
-  runner_.run(&task, settings_.timeout);
+  driver_.run(&task, settings_.timeout);
   return task.take_status();
 }
 
@@ -80,7 +80,7 @@ Status RedisStore::reset(const Plan& plan) {
         address_of(plan, plan.levels[i], settings_.prefix).key;
     task.add(router_->slot_of(key), std::move(bytes));
   }
-  runner_.run(&task, settings_.timeout);
+  driver_.run(&task, settings_.timeout);
   return task.take_status();
 }
 
@@ -89,7 +89,7 @@ Status RedisStore::ping() {
   std::string bytes;
   append_command({"PING"}, &bytes);
   task.add(0, std::move(bytes));
-  runner_.run(&task, settings_.timeout);
+  driver_.run(&task, settings_.timeout);
   return task.take_status();
 }
 
@@ -113,7 +113,7 @@ StoreStats RedisStore::stats() {
 
 void RedisStore::before_fork() {
   loop_.before_fork();
-  runner_.before_fork();
+  driver_.before_fork();
   router_->before_fork();
   router_->for_each([](Node* node) { node->before_fork(); });
 }
@@ -121,14 +121,14 @@ void RedisStore::before_fork() {
 void RedisStore::after_fork() {
   router_->for_each([](Node* node) { node->after_fork_in_parent(); });
   router_->after_fork();
-  runner_.after_fork_in_parent();
+  driver_.after_fork_in_parent();
   loop_.after_fork_in_parent();
 }
 
 void RedisStore::after_fork_in_child() {
   router_->for_each([](Node* node) { node->after_fork_in_child(); });
   router_->after_fork();
-  runner_.after_fork_in_child();
+  driver_.after_fork_in_child();
   loop_.after_fork_in_child();
 }
 

@@ -13,8 +13,8 @@
 
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
+#include "store/redis/drive/blocking_driver.hpp"
 #include "store/redis/drive/loop.hpp"
-#include "store/redis/drive/run.hpp"
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/facts/traffic.hpp"
 #include "store/redis/route/router.hpp"
@@ -52,7 +52,7 @@ class RedisStore final : public Store, private ForkGuard {
   const std::optional<Clock> clock_;
   Traffic traffic_;
   const std::unique_ptr<Router> router_;
-  Runner runner_;
+  BlockingDriver driver_;
   Loop loop_;
 };
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/store/redis/count_task.hpp"
-#include "store/redis/drive/run.hpp"
+#include "store/redis/drive/blocking_driver.hpp"
 #include "store/redis/facts/traffic.hpp"
 #include "store/redis/route/router.hpp"
 
@@ -25,11 +25,11 @@ class Calls {
   explicit Calls(Settings settings)
       : settings_(std::move(settings)),
         router_(make_router(settings_, &traffic_)),
-        runner_(router_.get()) {}
+        driver_(router_.get()) {}
 
   const Settings& settings() const { return settings_; }
 
-  void run(Task* task) { runner_.run(task, settings_.timeout); }
+  void run(Task* task) { driver_.run(task, settings_.timeout); }
 
   // "" if it was counted, else what became of it.
   std::string count(std::string_view key) {
@@ -42,7 +42,7 @@ class Calls {
   const Settings settings_;
   Traffic traffic_;
   const std::unique_ptr<Router> router_;
-  Runner runner_;
+  BlockingDriver driver_;
 };
 
 // How late this machine wakes a thread that sleeps: what no call can help.

@@ -7,24 +7,24 @@
 
 #include "core/store/redis/drive_cases.hpp"
 #include "core/store/redis/redis_server.hpp"
-#include "store/redis/drive/run.hpp"
+#include "store/redis/drive/blocking_driver.hpp"
 
 namespace limitree::redis {
 namespace {
 
 struct Driver {
   explicit Driver(int port)
-      : router(settings, &traffic, local(port)), runner(&router) {}
+      : router(settings, &traffic, local(port)), driver(&router) {}
 
   bool answers(const std::string& text) {
     EchoTask task(text);
-    runner.run(&task, settings.timeout);
+    driver.run(&task, settings.timeout);
     return task.right();
   }
 
   // As the store does it.
   pid_t fork_all() {
-    runner.before_fork();
+    driver.before_fork();
     router.before_fork();
     router.for_each([](Node* node) { node->before_fork(); });
     const pid_t child = fork();
@@ -32,14 +32,14 @@ struct Driver {
       child == 0 ? node->after_fork_in_child() : node->after_fork_in_parent();
     });
     router.after_fork();
-    child == 0 ? runner.after_fork_in_child() : runner.after_fork_in_parent();
+    child == 0 ? driver.after_fork_in_child() : driver.after_fork_in_parent();
     return child;
   }
 
   const Settings settings = settings_for();
   Traffic traffic;
   FakeRouter router;
-  Runner runner;
+  BlockingDriver driver;
 };
 
 TEST(Fork, WithRequestsInFlightBothSidesGoOn) {

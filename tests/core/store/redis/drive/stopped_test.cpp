@@ -12,7 +12,7 @@
 
 #include "core/store/redis/drive_cases.hpp"
 #include "core/store/redis/redis_server.hpp"
-#include "store/redis/drive/run.hpp"
+#include "store/redis/drive/blocking_driver.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -32,11 +32,11 @@ struct Shared {
   const Settings settings = settings_for(1000ms);
   Traffic traffic;
   FakeRouter router(settings, &traffic, local(port));
-  Runner runner(&router);
+  BlockingDriver driver(&router);
   on_threads(threads, [&](int thread) {
     for (int i = 0; !shared->stop; ++i) {
       EchoTask task(std::to_string(thread) + ":" + std::to_string(i));
-      runner.run(&task, settings.timeout);
+      driver.run(&task, settings.timeout);
       if (task.right()) {
         ++shared->right;
       } else if (shared->wrong++ == 0) {

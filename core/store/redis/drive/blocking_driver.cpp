@@ -1,4 +1,4 @@
-#include "store/redis/drive/run.hpp"
+#include "store/redis/drive/blocking_driver.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -26,13 +26,13 @@ bool pause(Duration length, Patience* patience) {
 }  // namespace
 
 // Somebody who waits for another caller's discovery.
-struct Runner::Waiting {
+struct BlockingDriver::Waiting {
   Waiting* next = nullptr;
   bool concluded = false;  // set before the wake-up
   Wakeup wakeup;
 };
 
-void Runner::run(Task* task, Duration timeout) {
+void BlockingDriver::run(Task* task, Duration timeout) {
   // One look at the clock: the thread may be stopped between two of them.
   const Monotonic started = Clock::now();
   Patience patience(started, started + timeout);
@@ -51,7 +51,7 @@ void Runner::run(Task* task, Duration timeout) {
   }
 }
 
-Outcome Runner::send(Task* task, Patience* patience) {
+Outcome BlockingDriver::send(Task* task, Patience* patience) {
   for (std::int32_t routes = 0;; ++routes) {
     const Target& target = task->target();
     Node* const node = find(target, patience);
@@ -71,7 +71,7 @@ Outcome Runner::send(Task* task, Patience* patience) {
 }
 
 // Null if no discovery could tell, or the deadline has passed.
-Node* Runner::find(const Target& target, Patience* patience) {
+Node* BlockingDriver::find(const Target& target, Patience* patience) {
   for (bool concluded = false;; concluded = discover(patience)) {
     Node* const node = router_->route(target);
     if (node != nullptr) return node;
@@ -81,7 +81,7 @@ Node* Runner::find(const Target& target, Patience* patience) {
 }
 
 // Returns whether it is known now what can be known.
-bool Runner::discover(Patience* patience) {
+bool BlockingDriver::discover(Patience* patience) {
   Waiting me;
   bool mine = true;
   {
@@ -92,7 +92,7 @@ bool Runner::discover(Patience* patience) {
   return mine ? lead(patience) : follow(&me, patience);
 }
 
-bool Runner::lead(Patience* patience) {
+bool BlockingDriver::lead(Patience* patience) {
   const bool concluded = carry_discovery(patience);
   Waiting* waiting = nullptr;
   {
@@ -110,7 +110,7 @@ bool Runner::lead(Patience* patience) {
   return true;
 }
 
-bool Runner::follow(Waiting* me, Patience* patience) {
+bool BlockingDriver::follow(Waiting* me, Patience* patience) {
   Wakeup::Word word = Wakeup::Word::kNone;
   while (word != Wakeup::Word::kDone && !patience->over()) {
     word = me->wakeup.wait(word, patience->wait_until());
@@ -134,7 +134,7 @@ bool Runner::follow(Waiting* me, Patience* patience) {
 // Each server that is asked gets half of the time that is left, lest one that
 // hangs keep the others from being asked.  Returns false if somebody with more
 // time might learn more.
-bool Runner::carry_discovery(Patience* patience) {
+bool BlockingDriver::carry_discovery(Patience* patience) {
   const std::unique_ptr<Task> task = router_->discovery();
   if (task == nullptr) return true;
   bool in_time = true;
@@ -165,7 +165,7 @@ bool Runner::carry_discovery(Patience* patience) {
 }
 
 // Sends a check if one is due, and hands on the answer to an earlier one.
-void Runner::check(Node* node) {
+void BlockingDriver::check(Node* node) {
   const Router::Check due = router_->check_due(node, Clock::now());
   if (due.node != nullptr) due.node->post(due.bytes);
   for (Node* const asked : {node, due.node}) {
@@ -176,7 +176,7 @@ void Runner::check(Node* node) {
 }
 
 // Who discovered, and who waited, are threads of the parent.
-void Runner::after_fork_in_child() {
+void BlockingDriver::after_fork_in_child() {
   discovering_ = false;
   waiting_ = nullptr;
   mutex_.unlock();

@@ -1,4 +1,4 @@
-#include "store/redis/drive/run.hpp"
+#include "store/redis/drive/blocking_driver.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,9 +15,9 @@ struct Driver {
   explicit Driver(int port, Duration timeout = 5s)
       : settings(settings_for(timeout)),
         router(settings, &traffic, local(port)),
-        runner(&router) {}
+        driver(&router) {}
 
-  void run(EchoTask* task) { runner.run(task, settings.timeout); }
+  void run(EchoTask* task) { driver.run(task, settings.timeout); }
 
   bool answers(const std::string& text) {
     EchoTask task(text);
@@ -28,17 +28,17 @@ struct Driver {
   const Settings settings;
   Traffic traffic;
   FakeRouter router;
-  Runner runner;
+  BlockingDriver driver;
 };
 
-TEST(Runner, CarriesATaskThrough) {
+TEST(BlockingDriver, CarriesATaskThrough) {
   const RedisServer server;
   Driver driver(server.port());
   EXPECT_TRUE(driver.answers("a"));
   EXPECT_EQ(driver.router.discoveries, 0);
 }
 
-TEST(Runner, Pauses) {
+TEST(BlockingDriver, Pauses) {
   const RedisServer server;
   Driver driver(server.port());
   EchoTask task("a");
@@ -49,7 +49,7 @@ TEST(Runner, Pauses) {
   EXPECT_GE(now() - start, 30ms);
 }
 
-TEST(Runner, DoesNotBeginAPauseThatOutlastsTheDeadline) {
+TEST(BlockingDriver, DoesNotBeginAPauseThatOutlastsTheDeadline) {
   const RedisServer server;
   Driver driver(server.port(), 10s);
   EchoTask task("a");
@@ -62,7 +62,7 @@ TEST(Runner, DoesNotBeginAPauseThatOutlastsTheDeadline) {
   EXPECT_EQ(task.outcome.failure, Failure::kTimeout);
 }
 
-TEST(Runner, FindsOutWhereTheServerIs) {
+TEST(BlockingDriver, FindsOutWhereTheServerIs) {
   const RedisServer server;
   Driver driver(server.port());
   driver.router.known = false;
@@ -71,7 +71,7 @@ TEST(Runner, FindsOutWhereTheServerIs) {
   EXPECT_EQ(driver.router.discoveries, 1);
 }
 
-TEST(Runner, OneFindsOutForAll) {
+TEST(BlockingDriver, OneFindsOutForAll) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   proxy.delay_us = 50'000;
@@ -83,7 +83,7 @@ TEST(Runner, OneFindsOutForAll) {
   EXPECT_EQ(driver.router.discoveries, 1);
 }
 
-TEST(Runner, TellsWhyNoServerIsKnown) {
+TEST(BlockingDriver, TellsWhyNoServerIsKnown) {
   const RedisServer server;
   Driver driver(server.port());
   driver.router.known = false;
@@ -97,7 +97,7 @@ TEST(Runner, TellsWhyNoServerIsKnown) {
   EXPECT_EQ(driver.router.discoveries, 1);
 }
 
-TEST(Runner, TellsThatThereIsNothingToFindOut) {
+TEST(BlockingDriver, TellsThatThereIsNothingToFindOut) {
   const RedisServer server;
   Driver driver(server.port());
   driver.router.known = false;
@@ -108,7 +108,7 @@ TEST(Runner, TellsThatThereIsNothingToFindOut) {
   EXPECT_EQ(task.outcome.failure, Failure::kMasterDown);
 }
 
-TEST(Runner, KeepsDeadlinesWhileFindingOut) {
+TEST(BlockingDriver, KeepsDeadlinesWhileFindingOut) {
   RedisServer server;
   Driver driver(server.port(), 100ms);
   driver.router.known = false;
@@ -128,14 +128,14 @@ TEST(Runner, KeepsDeadlinesWhileFindingOut) {
 }
 
 // One whose deadline is near gives up; the others do not give up with it.
-TEST(Runner, AnotherFindsOutIfTheFirstHasNoTimeLeft) {
+TEST(BlockingDriver, AnotherFindsOutIfTheFirstHasNoTimeLeft) {
   RedisServer server;
   Driver driver(server.port());
   driver.router.known = false;
   server.suspend();
   std::thread first([&] {
     EchoTask task("a");
-    driver.runner.run(&task, 100ms);
+    driver.driver.run(&task, 100ms);
     EXPECT_EQ(task.outcome.fate, Fate::kNotSent);
   });
   ASSERT_TRUE(soon([&] { return driver.router.discoveries == 1; }));
@@ -148,7 +148,7 @@ TEST(Runner, AnotherFindsOutIfTheFirstHasNoTimeLeft) {
   EXPECT_EQ(driver.router.discoveries, 2);
 }
 
-TEST(Runner, AServerThatHangsLeavesTimeToAskAnother) {
+TEST(BlockingDriver, AServerThatHangsLeavesTimeToAskAnother) {
   const RedisServer server;
   ChaosProxy hangs(server.port());
   hangs.swallow = true;
@@ -158,7 +158,7 @@ TEST(Runner, AServerThatHangsLeavesTimeToAskAnother) {
   EXPECT_TRUE(driver.answers("a"));
 }
 
-TEST(Runner, RoutesAgainWhatWasNotSent) {
+TEST(BlockingDriver, RoutesAgainWhatWasNotSent) {
   const FreePort port;
   Driver driver(port.number());
   driver.router.learns = true;
@@ -169,7 +169,7 @@ TEST(Runner, RoutesAgainWhatWasNotSent) {
   EXPECT_EQ(driver.router.lessons, 6);  // and no more
 }
 
-TEST(Runner, NeverSendsAgainWhatMayHaveBeenCarriedOut) {
+TEST(BlockingDriver, NeverSendsAgainWhatMayHaveBeenCarriedOut) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   Driver driver(proxy.port(), 100ms);
@@ -185,7 +185,7 @@ TEST(Runner, NeverSendsAgainWhatMayHaveBeenCarriedOut) {
   EXPECT_EQ(driver.router.lessons, 1);
 }
 
-TEST(Runner, ChecksNowAndThen) {
+TEST(BlockingDriver, ChecksNowAndThen) {
   const RedisServer server;
   Driver driver(server.port());
   ASSERT_TRUE(driver.answers("a"));

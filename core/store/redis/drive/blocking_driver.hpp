@@ -1,7 +1,7 @@
 // Drives tasks for callers that block.
 
-#ifndef LIMITREE_STORE_REDIS_DRIVE_RUN_HPP
-#define LIMITREE_STORE_REDIS_DRIVE_RUN_HPP
+#ifndef LIMITREE_STORE_REDIS_DRIVE_BLOCKING_DRIVER_HPP
+#define LIMITREE_STORE_REDIS_DRIVE_BLOCKING_DRIVER_HPP
 
 #include <mutex>
 
@@ -11,12 +11,12 @@
 namespace limitree::redis {
 
 // May be used from several threads at once.
-class Runner {
+class BlockingDriver {
  public:
   // `router` must outlive it.
-  explicit Runner(Router* router) : router_(router) {}
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
+  explicit BlockingDriver(Router* router) : router_(router) {}
+  BlockingDriver(const BlockingDriver&) = delete;
+  BlockingDriver& operator=(const BlockingDriver&) = delete;
 
   // Carries `task` through to its end, which comes within `timeout`, and later
   // by as much as this thread could not run.  What came of it, the task knows.
@@ -48,4 +48,4 @@ class Runner {
 
 }  // namespace limitree::redis
 
-#endif  // LIMITREE_STORE_REDIS_DRIVE_RUN_HPP
+#endif  // LIMITREE_STORE_REDIS_DRIVE_BLOCKING_DRIVER_HPP
