@@ -43,7 +43,7 @@ class SlidingTail {
     } else {
       move_to_base();
     }
-    weigh_previous();
+    scale_previous();
   }
 
   std::int64_t used() const { return weight_ + state_.current; }
@@ -63,7 +63,7 @@ class SlidingTail {
     const std::int64_t older = std::min(units - newest, state_.previous);
     state_.current -= newest;
     state_.previous -= older;
-    weigh_previous();
+    scale_previous();
     return newest + older > 0;
   }
 
@@ -95,7 +95,7 @@ class SlidingTail {
   }
 
   // Kept, for a division takes as long as all the rest.
-  void weigh_previous() {
+  void scale_previous() {
     weight_ = state_.previous == 0 ? 0 : weight(state_.previous);
   }
 

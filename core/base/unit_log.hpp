@@ -7,7 +7,7 @@
 // sub-window longer, never shorter, in buckets + 2 entries at most.
 //
 // State: the entries, oldest first.  They are the caller's to keep, and may be
-// too many to be copied: so a request is weighed against them first, and what
+// too many to be copied: so a request is compared with them first, and what
 // it adds or gives back is written when all levels are known to agree.
 
 #ifndef LIMITREE_BASE_UNIT_LOG_HPP
@@ -16,10 +16,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/demand.hpp"
 #include "base/limit.hpp"
 #include "base/micros.hpp"
 #include "base/time.hpp"
-#include "base/weigh.hpp"
 
 namespace limitree {
 
@@ -165,10 +165,11 @@ class Log {
   bool ahead_ = false;
 };
 
-// Weighs `demand` against a log, which is not changed; *more is set to the
-// units that are to be added if the level is charged, or given back if < 0.
+// Compares `demand` with a log, and does not change the log; *more is set to
+// the units that are to be added if the level is charged, or given back if < 0.
 template <typename Entries>
-Usage weigh(const Demand& demand, const Log<Entries>& log, std::int64_t* more) {
+Usage evaluate(const Demand& demand, const Log<Entries>& log,
+               std::int64_t* more) {
   Usage usage = usage_of(demand, log.used());
   const auto side = [&](std::int64_t added) -> Usage::Side {
     const std::int64_t used = log.used() + added;

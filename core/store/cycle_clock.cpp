@@ -92,24 +92,24 @@ Duration CycleClock::ask_system() {
   return Duration(time);
 }
 
-// Returns what the clock shows then, which is `time` or what was told already.
+// Returns what the clock shows then, which is `time` or what was shown already.
 std::int64_t CycleClock::set_anchor(std::uint64_t cycles, std::int64_t time) {
   const std::uint64_t since =
       std::min(cycles - cycles_.load(std::memory_order_relaxed), kWindow);
-  const std::int64_t told =
+  const std::int64_t shown =
       time_.load(std::memory_order_relaxed) +
       elapsed(since, rate_.load(std::memory_order_relaxed));
   measure(cycles, time);
   const auto ahead = static_cast<std::uint64_t>(
-      std::clamp(told - time, std::int64_t{0}, std::int64_t{kWindow}));
+      std::clamp(shown - time, std::int64_t{0}, std::int64_t{kWindow}));
   const std::uint64_t slowing =
       (measured_rate_ >> kCaution) + (ahead << 32) / kWindow;
   rate_.store(
       measured_rate_ - std::min(slowing, measured_rate_ >> kMostSlowing),
       std::memory_order_release);
   cycles_.store(cycles, std::memory_order_release);
-  time_.store(std::max(time, told), std::memory_order_release);
-  return std::max(time, told);
+  time_.store(std::max(time, shown), std::memory_order_release);
+  return std::max(time, shown);
 }
 
 void CycleClock::measure(std::uint64_t cycles, std::int64_t time) {

@@ -1,9 +1,10 @@
 #include "store/front/guarded_store.hpp"
 
+#include <cstdint>
 #include <cstring>
 
+#include "base/demand.hpp"
 #include "base/judge.hpp"
-#include "base/weigh.hpp"
 
 namespace limitree {
 
@@ -26,10 +27,11 @@ const char* reason_of(const Error& error) {
   }
 }
 
-// Decides *plan as if every bucket were full, or else empty, and writes
-// nothing.  What is full or empty is so by any algorithm; how long that lasts
-// is told as by GCRA.
-void suppose(bool full, Plan* plan) {
+enum class Buckets : std::uint8_t { kFull, kEmpty };
+
+// Decides *plan as if every bucket were full or empty, and writes nothing.
+// Full and empty mean the same to every algorithm; the waits are those of GCRA.
+void decide_assuming(Buckets buckets, Plan* plan) {
   constexpr Instant kNow{};
   InlineVector<Usage, 4> usages;
   usages.resize(plan->levels.size());
@@ -37,12 +39,13 @@ void suppose(bool full, Plan* plan) {
     Level& level = plan->levels[i];
     const Rate& rate = level.limit->rate;
     const std::int64_t ceiling = ceiling_of(*level.limit, plan->pressure);
-    level.debt = full ? Duration::zero() : rate.emission_interval * ceiling;
+    level.debt = buckets == Buckets::kFull ? Duration::zero()
+                                           : rate.emission_interval * ceiling;
     if (level.limit->is_plain()) continue;
     Overdraft bucket(kNow + level.debt, rate.emission_interval, ceiling, kNow);
-    usages[i] = weigh({plan->operation, level.cost, ceiling, rate.capacity,
-                       kNow, plan->wants_growth},
-                      &bucket);
+    usages[i] = evaluate({plan->operation, level.cost, ceiling, rate.capacity,
+                          kNow, plan->wants_growth},
+                         &bucket);
     level.usage = &usages[i];
   }
   judge(plan->operation, plan->levels.data(), plan->levels.size());
@@ -50,7 +53,7 @@ void suppose(bool full, Plan* plan) {
 }
 
 void deny(Duration wait, Plan* plan) {
-  suppose(false, plan);
+  decide_assuming(Buckets::kEmpty, plan);
   for (Level& level : plan->levels) {
     Verdict& verdict = level.verdict;
     if (!verdict.limited || verdict.retry_after == kNever) continue;
@@ -112,7 +115,7 @@ Status GuardedStore::failed(Plan* plan, Status status) {
     case OnStoreError::kRaise:
       return status;
     case OnStoreError::kAllow:
-      suppose(true, plan);
+      decide_assuming(Buckets::kFull, plan);
       plan->source = Source::kAllow;
       return {};
     case OnStoreError::kDeny:

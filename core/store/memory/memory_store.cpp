@@ -32,9 +32,8 @@ struct alignas(64) MemoryStore::Shard {
 
 // What one request needs besides its plan: arrays with a place per level.
 //
-// Most requests meet one level to four.  For these the number is known to
-// the compiler, which unrolls every loop: half of the cost of a small one is in
-// the looping.
+// Most requests meet one level to four.  The compiler knows that number and
+// unrolls every loop: half of the cost of a small request is in the loops.
 template <std::size_t kLevels>
 struct MemoryStore::Work {
   explicit Work(std::size_t /*levels*/) {}
@@ -252,8 +251,9 @@ template <std::size_t kLevels>
     const Locked<kLevels> locked(this, &work);
     for (std::size_t i = 0; i < work.count(); ++i) {
       const std::uint64_t tag = work.tags[i];
-      Status status = mixed[i].weigh(*plan, &plan->levels[i], tag, now,
-                                     &table_of(tag), &cells_[shard_index(tag)]);
+      Status status =
+          mixed[i].evaluate(*plan, &plan->levels[i], tag, now, &table_of(tag),
+                            &cells_[shard_index(tag)]);
       if (status.ok()) continue;
       for (std::size_t k = 0; k < i; ++k) mixed[k].release();
       return status;

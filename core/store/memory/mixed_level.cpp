@@ -38,8 +38,9 @@ Log<HeapLog> log_of(HeapLog* entries, const Limit& limit, Instant now) {
 
 }  // namespace
 
-Status MixedLevel::weigh(const Plan& plan, Level* level, std::uint64_t tag,
-                         Instant now, BucketTable* buckets, CellShard* cells) {
+Status MixedLevel::evaluate(const Plan& plan, Level* level, std::uint64_t tag,
+                            Instant now, BucketTable* buckets,
+                            CellShard* cells) {
   const Limit& limit = *level->limit;
   tag_ = tag;
   bucket_ = nullptr;
@@ -60,36 +61,36 @@ Status MixedLevel::weigh(const Plan& plan, Level* level, std::uint64_t tag,
     case Algorithm::kGcra:
     case Algorithm::kLeakyStep:
       bucket_ = buckets->find(tag);
-      weigh_bucket(demand, limit);
+      evaluate_bucket(demand, limit);
       return {};
     case Algorithm::kFixedWindow:
     case Algorithm::kSlidingTail:
       cell_ = cells->table.find(tag);
-      weigh_cell(demand, limit);
+      evaluate_cell(demand, limit);
       return {};
     case Algorithm::kSlidingLog:
     case Algorithm::kSlidingWindow:
       cell_ = cells->table.find(tag);
-      return weigh_log(demand, *level, cells);
+      return evaluate_log(demand, *level, cells);
   }
   return {};
 }
 
-void MixedLevel::weigh_bucket(const Demand& demand, const Limit& limit) {
+void MixedLevel::evaluate_bucket(const Demand& demand, const Limit& limit) {
   const Rate& rate = limit.rate;
   const Instant tat = bucket_ == nullptr ? kLongAgo : bucket_->tat;
   if (limit.algorithm == Algorithm::kLeakyStep) {
     LeakyStep bucket(tat, rate.emission_interval, highest_, demand.now);
-    usage_ = limitree::weigh(demand, &bucket);
+    usage_ = limitree::evaluate(demand, &bucket);
     tat_ = bucket.state();
   } else {
     Overdraft bucket(tat, rate.emission_interval, highest_, demand.now);
-    usage_ = limitree::weigh(demand, &bucket);
+    usage_ = limitree::evaluate(demand, &bucket);
     tat_ = bucket.state();
   }
 }
 
-void MixedLevel::weigh_cell(const Demand& demand, const Limit& limit) {
+void MixedLevel::evaluate_cell(const Demand& demand, const Limit& limit) {
   next_.tag = tag_;
   next_.has_tail = 0;
   next_.has_log = 0;
@@ -98,7 +99,7 @@ void MixedLevel::weigh_cell(const Demand& demand, const Limit& limit) {
   const std::int64_t current = cell_ == nullptr ? 0 : cell_->units.current;
   if (limit.algorithm == Algorithm::kFixedWindow) {
     FixedWindow bucket = fixed_window_of({start, current}, limit, demand.now);
-    usage_ = limitree::weigh(demand, &bucket);
+    usage_ = limitree::evaluate(demand, &bucket);
     next_.start = micros_of(bucket.state().start);
     next_.units = {small(bucket.state().units), 0};
     next_.set_over(bucket.over());
@@ -106,7 +107,7 @@ void MixedLevel::weigh_cell(const Demand& demand, const Limit& limit) {
     const std::int64_t previous = cell_ == nullptr ? 0 : cell_->units.previous;
     SlidingTail bucket({start, current, previous}, limit.period,
                        limit.rules->round_up, demand.now);
-    usage_ = limitree::weigh(demand, &bucket);
+    usage_ = limitree::evaluate(demand, &bucket);
     next_.has_tail = 1;
     next_.start = micros_of(bucket.state().start);
     next_.units = {small(bucket.state().current),
@@ -118,13 +119,13 @@ void MixedLevel::weigh_cell(const Demand& demand, const Limit& limit) {
   }
 }
 
-Status MixedLevel::weigh_log(const Demand& demand, const Level& level,
-                             CellShard* cells) {
+Status MixedLevel::evaluate_log(const Demand& demand, const Level& level,
+                                CellShard* cells) {
   HeapLog none;
   HeapLog* const entries =
       cell_ != nullptr && cell_->has_log != 0 ? cell_->log : &none;
   const Log<HeapLog> log = log_of(entries, *level.limit, demand.now);
-  usage_ = limitree::weigh(demand, log, &more_);
+  usage_ = limitree::evaluate(demand, log, &more_);
   const bool charges = demand.operation != Operation::kPeek &&
                        is_charged(level.mode) && more_ > 0;
   if (!charges || !entries->is_full()) return {};
@@ -186,7 +187,7 @@ void MixedLevel::hold(const Level& level, Instant now) {
   usage_.charged = usage_.left;
   if (limit.algorithm == Algorithm::kFixedWindow ||
       limit.algorithm == Algorithm::kSlidingTail) {
-    weigh_cell(nothing, limit);
+    evaluate_cell(nothing, limit);
   }
   update(level, now);
 }

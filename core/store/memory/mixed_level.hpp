@@ -1,5 +1,5 @@
 // One level of a request of which some levels are not plain GCRA, as the memory
-// store decides it: weighed first, and written when all of them are judged.
+// store decides it: evaluated first, and written when all of them are judged.
 
 #ifndef LIMITREE_STORE_MEMORY_MIXED_LEVEL_HPP
 #define LIMITREE_STORE_MEMORY_MIXED_LEVEL_HPP
@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/demand.hpp"
 #include "base/plan.hpp"
-#include "base/weigh.hpp"
 #include "store/memory/bucket_table.hpp"
 #include "store/memory/cell.hpp"
 
@@ -22,15 +22,15 @@ struct CellShard {
 
 class MixedLevel {
  public:
-  // Plain data until weigh(): see InlineVector.
+  // Plain data until evaluate(): see InlineVector.
   MixedLevel() = default;
 
   // Finds the bucket of *level, which is one of `plan`, and sets the level's
   // debt or usage. kOutOfMemory, and nothing has to be released, if a log has
   // no room. What it has found is valid until the next insert into either
   // table. The usage lives as long as this.
-  Status weigh(const Plan& plan, Level* level, std::uint64_t tag, Instant now,
-               BucketTable* buckets, CellShard* cells);
+  Status evaluate(const Plan& plan, Level* level, std::uint64_t tag,
+                  Instant now, BucketTable* buckets, CellShard* cells);
 
   // Writes what the level is charged, if its bucket exists, or else inserts it.
   bool exists() const { return bucket_ != nullptr || cell_ != nullptr; }
@@ -44,9 +44,10 @@ class MixedLevel {
   void hold(const Level& level, Instant now);
 
  private:
-  void weigh_bucket(const Demand& demand, const Limit& limit);
-  void weigh_cell(const Demand& demand, const Limit& limit);
-  Status weigh_log(const Demand& demand, const Level& level, CellShard* cells);
+  void evaluate_bucket(const Demand& demand, const Limit& limit);
+  void evaluate_cell(const Demand& demand, const Limit& limit);
+  Status evaluate_log(const Demand& demand, const Level& level,
+                      CellShard* cells);
   Instant new_tat(const Level& level, Instant now) const;
   void write_cell(const Level& level, Instant now, Cell* cell);
 

@@ -23,8 +23,8 @@ class RoomyStore final : public Store {
     for (std::size_t i = 0; i < mixed.size(); ++i) {
       Level& level = plan->levels[i];
       Room& room = room_of(*plan, level);
-      Status status =
-          mixed[i].weigh(*plan, &level, kTag, now, &room.buckets, &room.cells);
+      Status status = mixed[i].evaluate(*plan, &level, kTag, now, &room.buckets,
+                                        &room.cells);
       if (!status.ok()) return status;
     }
     judge(plan->operation, plan->levels.data(), plan->levels.size());

@@ -93,7 +93,7 @@ bool BlockingDriver::discover(Patience* patience) {
 }
 
 bool BlockingDriver::lead(Patience* patience) {
-  const bool concluded = carry_discovery(patience);
+  const bool concluded = run_discovery(patience);
   Waiting* waiting = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -134,7 +134,7 @@ bool BlockingDriver::follow(Waiting* me, Patience* patience) {
 // Each server that is asked gets half of the time that is left, lest one that
 // hangs keep the others from being asked.  Returns false if somebody with more
 // time might learn more.
-bool BlockingDriver::carry_discovery(Patience* patience) {
+bool BlockingDriver::run_discovery(Patience* patience) {
   const std::unique_ptr<Task> task = router_->discovery();
   if (task == nullptr) return true;
   bool in_time = true;

@@ -37,7 +37,7 @@ class BlockingDriver {
   bool discover(Patience* patience);
   bool lead(Patience* patience);
   bool follow(Waiting* me, Patience* patience);
-  bool carry_discovery(Patience* patience);
+  bool run_discovery(Patience* patience);
   void check(Node* node);
 
   Router* const router_;

@@ -116,7 +116,7 @@ void EventDriver::add(std::unique_ptr<AsyncTask> task, Duration time) {
 
 void EventDriver::work(Tasks* finished) {
   do {
-    while (Job* const job = answered_.pop()) settle(job);
+    while (Job* const job = answered_.pop()) handle_outcome(job);
     checked();
     expire_timers();
     flush();
@@ -187,7 +187,7 @@ void EventDriver::fail(Job* job, Failure failure, const char* detail) {
   job->complete(Outcome::lost(Outcome::Fate::kNotSent, failure, detail));
 }
 
-void EventDriver::settle(Job* job) {
+void EventDriver::handle_outcome(Job* job) {
   soon_.clear(&job->soon);
   bool learnt = false;
   if (job->link != nullptr) {
@@ -345,8 +345,8 @@ void EventDriver::watch(Link* link) {
   Line& line = link->line;
   if (!line.open()) return;
   const Link::Watched now{line.fd(), line.wants_write(), line.generation()};
-  if (link->settled && link->watched == now) return;
-  link->settled = line.ready();
+  if (link->fd_is_final && link->watched == now) return;
+  link->fd_is_final = line.ready();
   link->watched = now;
   if (!poller_->watch(now.fd, now.write, link)) {
     line.close(Failure::kRefused, "cannot watch the connection");

@@ -70,7 +70,7 @@ class EventDriver {
   void send(Job* job);
   void send_to(Job* job, Node* node);
   void fail(Job* job, Failure failure, const char* detail);
-  void settle(Job* job);
+  void handle_outcome(Job* job);
   bool send_again(Job* job, bool learnt);
   void finish(Job* job);
 

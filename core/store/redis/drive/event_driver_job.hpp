@@ -84,7 +84,7 @@ struct EventDriver::Link {
     friend bool operator==(const Watched&, const Watched&) = default;
   };
   Watched watched;
-  bool settled = false;  // the connection is ready: its descriptor will stay
+  bool fd_is_final = false;  // the connection is ready
   bool touched = false;
 };
 

@@ -56,7 +56,7 @@ Outcome Line::expired(bool sent, Monotonic now) {
 void Line::connect(Monotonic now) {
   ++generation_;
   was_ready_ = false;
-  told_end_ = false;
+  reported_end_ = false;
   heard_ = now;
   let_go_if_closed();
   connection_.emplace(server_.endpoint, settings_, server_.login);
@@ -114,7 +114,7 @@ void Line::let_go_if_closed() {
   if (open() || !connection_) return;
   if (read_end_ != nullptr) read_end_->hang_up();
   read_end_.reset();
-  if (std::exchange(told_end_, true)) return;
+  if (std::exchange(reported_end_, true)) return;
   const Failure failure = connection_->failure();
   const bool idle =
       was_ready_ && failure == Failure::kLost && !connection_->owed();

@@ -99,7 +99,7 @@ class Line {
   std::shared_ptr<ReadEnd> read_end_;
   std::uint64_t generation_ = 0;
   bool was_ready_ = false;
-  bool told_end_ = false;    // the server's health knows of the end
+  bool reported_end_ = false;  // the server's health knows of the end
   std::uint32_t steps_ = 0;  // of the connection, when they were last looked at
   Monotonic heard_{};        // the last answer or step, or the first wait began
 };

@@ -76,9 +76,9 @@ std::optional<Endpoint> read_node(const redisReply& reply,
   if (elements.size() < 2) return std::nullopt;
   std::string_view host = asked.host;
   if (elements[0]->type != REDIS_REPLY_NIL) {
-    const std::optional<std::string_view> told = text_of(*elements[0]);
-    if (!told) return std::nullopt;
-    if (!told->empty() && *told != "?") host = *told;
+    const std::optional<std::string_view> named = text_of(*elements[0]);
+    if (!named) return std::nullopt;
+    if (!named->empty() && *named != "?") host = *named;
   }
   Endpoint endpoint;
   if (elements[1]->type != REDIS_REPLY_INTEGER || !is_host(host) ||

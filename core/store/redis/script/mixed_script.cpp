@@ -176,7 +176,7 @@ bool read_fixed(const Demand& demand, const Limit& limit, std::string_view word,
       limit.rules->align == Align::kFirst
           ? FixedWindow::from_first(state, limit.period, demand.now)
           : FixedWindow(state, window_of(limit, demand.now));
-  *usage = weigh(demand, &bucket);
+  *usage = evaluate(demand, &bucket);
   return true;
 }
 
@@ -191,7 +191,7 @@ bool read_tail(const Demand& demand, const Limit& limit, std::string_view word,
     if (!numbers.all_read()) return false;
   }
   SlidingTail bucket(state, limit.period, limit.rules->round_up, demand.now);
-  *usage = weigh(demand, &bucket);
+  *usage = evaluate(demand, &bucket);
   return true;
 }
 
@@ -232,7 +232,7 @@ bool read_one(const Demand& demand, const Limit& limit, std::string_view word,
       if (!numbers.all_read()) return false;
     }
     LeakyStep bucket(at, interval, highest, demand.now);
-    *usage = weigh(demand, &bucket);
+    *usage = evaluate(demand, &bucket);
     return true;
   }
   if (!word.empty()) {
@@ -241,7 +241,7 @@ bool read_one(const Demand& demand, const Limit& limit, std::string_view word,
     if (!numbers.all_read()) return false;
   }
   Overdraft bucket(at, interval, highest, demand.now);
-  *usage = weigh(demand, &bucket);
+  *usage = evaluate(demand, &bucket);
   return true;
 }
 

@@ -46,8 +46,8 @@ inline std::string bulk(const std::string& text) {
 using Answers = std::map<std::string, std::string>;
 
 // Carries out `task`; returns the endpoints that were asked.
-inline std::vector<std::string> carry_out(Task* task, Router* router,
-                                          const Answers& answers) {
+inline std::vector<std::string> run_by_hand(Task* task, Router* router,
+                                            const Answers& answers) {
   std::vector<std::string> asked;
   for (Task::Step step = task->start(); step.kind == Task::Step::Kind::kSend;) {
     const Target target = task->target();
@@ -64,7 +64,7 @@ inline std::vector<std::string> discover(Router* router,
                                          const Answers& answers) {
   const std::unique_ptr<Task> task = router->discovery();
   if (task == nullptr) return {"nobody"};
-  return carry_out(task.get(), router, answers);
+  return run_by_hand(task.get(), router, answers);
 }
 
 // The node for what has no key.

@@ -1,5 +1,5 @@
-// What all algorithms have in common: a request is weighed against the units
-// that a bucket has admitted.
+// What all algorithms have in common: they compare a request's demand with the
+// units that a bucket has admitted.
 //
 // An algorithm is a type whose values are one bucket as it is now:
 //   used()       units that are held against the caller
@@ -10,8 +10,8 @@
 //   is_ahead()   whether it was found dated after now, and has been moved to
 //   now
 
-#ifndef LIMITREE_BASE_WEIGH_HPP
-#define LIMITREE_BASE_WEIGH_HPP
+#ifndef LIMITREE_BASE_DEMAND_HPP
+#define LIMITREE_BASE_DEMAND_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -81,7 +81,7 @@ constexpr std::int64_t units_moved(const Demand& demand, std::int64_t used) {
 // Charges or gives back what is charged if the level is, and tells whether the
 // bucket is another now.
 template <typename Bucket>
-bool carry_out(const Demand& demand, Bucket* bucket) {
+bool apply(const Demand& demand, Bucket* bucket) {
   const std::int64_t units = demand.operation == Operation::kSpend
                                  ? room_to_spend(demand, bucket->used())
                                  : demand.cost;
@@ -89,17 +89,17 @@ bool carry_out(const Demand& demand, Bucket* bucket) {
   if (units > 0) bucket->add(units);
   return units > 0;
 }
-inline bool carry_out(const Demand& demand, Overdraft* bucket) {
+inline bool apply(const Demand& demand, Overdraft* bucket) {
   if (demand.operation == Operation::kRefund) {
     return bucket->remove(demand.cost);
   }
   return bucket->charge(demand.cost, demand.ceiling);
 }
 
-// Weighs `demand` against *bucket, and changes the bucket into what it is if
-// the level is charged.
+// Compares `demand` with *bucket, and changes the bucket into what it is if the
+// level is charged.
 template <typename Bucket>
-Usage weigh(const Demand& demand, Bucket* bucket) {
+Usage evaluate(const Demand& demand, Bucket* bucket) {
   Usage usage = usage_of(demand, bucket->used());
   usage.ahead = bucket->is_ahead();
   const auto side = [&]() -> Usage::Side {
@@ -114,7 +114,7 @@ Usage weigh(const Demand& demand, Bucket* bucket) {
   const bool charges = demand.operation != Operation::kAuthorize &&
                        demand.operation != Operation::kPeek;
   if (demand.cost > 0 && (charges || usage.fits)) {
-    usage.changes = carry_out(demand, bucket);
+    usage.changes = apply(demand, bucket);
   }
   usage.charged = usage.changes ? side() : usage.left;
   return usage;
@@ -122,4 +122,4 @@ Usage weigh(const Demand& demand, Bucket* bucket) {
 
 }  // namespace limitree
 
-#endif  // LIMITREE_BASE_WEIGH_HPP
+#endif  // LIMITREE_BASE_DEMAND_HPP
