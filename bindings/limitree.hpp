@@ -14,6 +14,7 @@
 #include <iterator>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -183,6 +184,78 @@ inline std::vector<limitree_rate> parse_rates(std::string_view text) {
     });
   } while (count > rates.size());
   return rates;
+}
+
+// The levels of a decision, or nothing if they are not known.
+using KnownLevels = std::optional<std::span<const limitree_level>>;
+
+// For C, to which NULL stands for levels that are not known.
+inline const limitree_level* to_levels(KnownLevels levels) {
+  static constexpr limitree_level kNone{};
+  if (!levels) return nullptr;
+  return levels->empty() ? &kNone : levels->data();
+}
+
+// Text about a response; short ones take no memory from the heap.
+class HttpText {
+ public:
+  // `write(char*, capacity, size_t*, limitree_error**)` is one of the two
+  // functions of limitree.h that write such text.
+  template <typename Write>
+  explicit HttpText(Write&& write) {
+    check([&](limitree_error** error) {
+      return write(few_.data(), few_.size(), &size_, error);
+    });
+    if (size_ <= few_.size()) return;
+    many_.resize(size_);
+    check([&](limitree_error** error) {
+      return write(many_.data(), many_.size(), &size_, error);
+    });
+  }
+
+  std::string_view view() const {
+    return {many_.empty() ? few_.data() : many_.data(), size_};
+  }
+
+ private:
+  std::array<char, 1024> few_;  // left as it is until written
+  std::string many_;            // instead of few_
+  std::size_t size_ = 0;
+};
+
+// The header fields of a response: see limitree_http_headers.
+inline HttpText http_headers(std::string_view style,
+                             const limitree_decision& decision,
+                             KnownLevels levels, std::int64_t now_ns = 0) {
+  return HttpText([&](char* text, std::size_t capacity, std::size_t* size,
+                      limitree_error** error) {
+    return limitree_http_headers(to_str(style), &decision, to_levels(levels),
+                                 levels ? levels->size() : 0, now_ns, text,
+                                 capacity, size, error);
+  });
+}
+
+// The body of a denial: see limitree_http_problem.
+inline HttpText http_problem(std::int32_t status,
+                             const limitree_decision& decision,
+                             KnownLevels levels) {
+  return HttpText([&](char* text, std::size_t capacity, std::size_t* size,
+                      limitree_error** error) {
+    return limitree_http_problem(status, &decision, to_levels(levels),
+                                 levels ? levels->size() : 0, text, capacity,
+                                 size, error);
+  });
+}
+
+// Calls `each(name, value)` for the fields in what http_headers() returned.
+template <typename Each>
+void for_each_field(std::string_view fields, Each&& each) {
+  while (!fields.empty()) {
+    const std::size_t colon = fields.find(':');
+    const std::size_t end = fields.find('\r');
+    each(fields.substr(0, colon), fields.substr(colon + 2, end - colon - 2));
+    fields.remove_prefix(end + 2);
+  }
 }
 
 class Config {

@@ -652,6 +652,47 @@ LIMITREE_API limitree_status limitree_parse_rates(limitree_str text,
                                                   size_t *count,
                                                   limitree_error **error);
 
+/* ---- HTTP responses ------------------------------------------------------ */
+
+/* The name of a style of header fields: docs/http.md describes each.  Styles
+ * count from 0; NULL if `index` is too large.  Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_http_style_at(size_t index);
+
+/* 1 if fields of that style name every limit, so that limitree_http_headers
+ * needs the levels; else 0.  Since 0.1. */
+LIMITREE_API int32_t limitree_http_style_needs_levels(size_t index);
+
+/*
+ * The header fields of a response, by the decision about its request: those of
+ * `style`, and Retry-After if the request was denied and a wait helps.  None
+ * for the style "none", nor where no limit lies on the path.  The text is that
+ * of HTTP/1.1, "Name: value" and CR LF for each field, without a terminator.
+ *
+ * `levels` are those that limitree_decide has written with this decision, or
+ * NULL if the caller has none: LIMITREE_INVALID_ARGUMENT if the style needs
+ * them.  The resets of the style "legacy" are seconds from now if `now_ns` is
+ * 0, else seconds since 1970, and then `now_ns` is the time.
+ *
+ * *size is set to the size of the text.  If it is larger than `capacity` the
+ * text is cut off there: call again with a buffer of that size.  `text` may be
+ * NULL if `capacity` is 0.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_http_headers(
+    limitree_str style, const limitree_decision *decision,
+    const limitree_level *levels, size_t level_count, int64_t now_ns,
+    char *text, size_t capacity, size_t *size, limitree_error **error);
+
+/*
+ * The body of a denial, application/problem+json, as one line of JSON in UTF-8;
+ * `levels`, `text` and *size are as above.  `status` is that of the response,
+ * 400 to 599, mostly 429.  LIMITREE_INVALID_ARGUMENT if the request was
+ * allowed.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_http_problem(
+    int32_t status, const limitree_decision *decision,
+    const limitree_level *levels, size_t level_count, char *text,
+    size_t capacity, size_t *size, limitree_error **error);
+
 /* ---- Addresses of clients ------------------------------------------------ */
 
 /* An IP address in its one canonical form.  Plain data of 64 bytes for ever. */

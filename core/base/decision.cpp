@@ -19,10 +19,6 @@ bool binds(const Level& level, const Level& best) {
   return ours.remaining <= theirs.remaining;
 }
 
-std::int64_t ceil_seconds(Duration time) {
-  return std::chrono::ceil<std::chrono::seconds>(time).count();
-}
-
 }  // namespace
 
 Decision aggregate(const Plan& plan) {

@@ -43,6 +43,12 @@ constexpr Duration saturating_sub(Instant later, Instant earlier) {
   return Duration(difference);
 }
 
+// Returns seconds, rounded up: a wait that ends within a second has not ended
+// before.
+constexpr std::int64_t ceil_seconds(Duration time) {
+  return std::chrono::ceil<std::chrono::seconds>(time).count();
+}
+
 }  // namespace limitree
 
 #endif  // LIMITREE_BASE_TIME_HPP

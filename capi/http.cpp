@@ -1,0 +1,163 @@
+// What an HTTP response says about a decision.
+
+#include "base/http.hpp"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/inline_vector.hpp"
+#include "handles.hpp"
+
+using limitree::Code;
+using limitree::Decision;
+using limitree::Duration;
+using limitree::http_styles;
+using limitree::HttpAnswer;
+using limitree::HttpLevel;
+using limitree::HttpStyle;
+using limitree::HttpText;
+using limitree::InlineVector;
+using limitree::Status;
+using limitree::capi::guarded;
+using limitree::capi::null_argument;
+using limitree::capi::view;
+
+namespace {
+
+// What a C caller has decided, and where the text about it goes.
+struct Question {
+  const limitree_decision* decision;
+  const limitree_level* levels;
+  std::size_t level_count;
+  std::int64_t now_ns;
+  char* text;
+  std::size_t capacity;
+  std::size_t* size;
+};
+
+Status check(const Question& question) {
+  if (question.decision == nullptr) return null_argument("decision");
+  if (question.text == nullptr && question.capacity != 0) {
+    return null_argument("text");
+  }
+  if (question.size == nullptr) return null_argument("size");
+  for (std::size_t i = 0;
+       question.levels != nullptr && i < question.level_count; ++i) {
+    if (!view(question.levels[i].policy)) return null_argument("policy.data");
+  }
+  return {};
+}
+
+Decision to_core(const limitree_decision& decision) {
+  Decision core;
+  core.limited = decision.limited != 0;
+  core.unlimited = (decision.flags & LIMITREE_UNLIMITED) != 0;
+  core.limit = decision.limit;
+  core.remaining = decision.remaining;
+  core.retry_after = Duration(decision.retry_after_ns);
+  core.binding_reset_after = Duration(decision.binding_reset_after_ns);
+  return core;
+}
+
+HttpLevel to_core(const limitree_level& level) {
+  return {*view(level.policy),
+          level.limit,
+          level.remaining,
+          Duration(level.window_ns),
+          Duration(level.grows_after_ns),
+          static_cast<limitree::Mode>(level.mode),
+          level.limited != 0};
+}
+
+// Calls `append(answer, text)` with what the core needs.  REQUIRES: checked.
+template <typename Append>
+void write(const Question& question, Append&& append) {
+  const Decision decision = to_core(*question.decision);
+  InlineVector<HttpLevel, 8> levels;
+  HttpAnswer answer{decision, std::nullopt, Duration(question.now_ns)};
+  if (question.levels != nullptr) {
+    for (std::size_t i = 0; i < question.level_count; ++i) {
+      levels.push_back(to_core(question.levels[i]));
+    }
+    answer.levels.emplace(levels.data(), levels.size());
+  }
+  HttpText text({question.text, question.capacity});
+  append(answer, &text);
+  *question.size = text.size();
+}
+
+Status unknown_style(std::string_view name) {
+  std::string message = "style must be one of ";
+  for (const HttpStyle& style : http_styles()) {
+    message.append(style.name).append(", ");
+  }
+  return Status(Code::kInvalidArgument, message.append("is ").append(name));
+}
+
+}  // namespace
+
+const char* limitree_http_style_at(size_t index) {
+  return index < http_styles().size() ? http_styles()[index].name : nullptr;
+}
+
+int32_t limitree_http_style_needs_levels(size_t index) {
+  return index < http_styles().size() && http_styles()[index].needs_levels ? 1
+                                                                           : 0;
+}
+
+limitree_status limitree_http_headers(limitree_str style,
+                                      const limitree_decision* decision,
+                                      const limitree_level* levels,
+                                      size_t level_count, int64_t now_ns,
+                                      char* text, size_t capacity, size_t* size,
+                                      limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    const auto name = view(style);
+    if (!name) return null_argument("style.data");
+    const Question question{decision, levels,   level_count, now_ns,
+                            text,     capacity, size};
+    if (Status status = check(question); !status.ok()) return status;
+    const auto found =
+        std::ranges::find(http_styles(), *name, &HttpStyle::name);
+    if (found == http_styles().end()) return unknown_style(*name);
+    if (found->needs_levels && levels == nullptr &&
+        (decision->flags & LIMITREE_UNLIMITED) == 0) {
+      return Status(
+          Code::kInvalidArgument,
+          "headers of the style " + std::string(*name) +
+              " name every limit, but the levels of the decision are not "
+              "given");
+    }
+    write(question, [&](const HttpAnswer& answer, HttpText* out) {
+      append_http_headers(*found, answer, out);
+    });
+    return {};
+  });
+}
+
+limitree_status limitree_http_problem(int32_t status,
+                                      const limitree_decision* decision,
+                                      const limitree_level* levels,
+                                      size_t level_count, char* text,
+                                      size_t capacity, size_t* size,
+                                      limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    const Question question{decision, levels,   level_count, 0,
+                            text,     capacity, size};
+    if (Status wrong = check(question); !wrong.ok()) return wrong;
+    if (status < 400 || status > 599) {
+      return Status(Code::kInvalidArgument,
+                    "status must be 400 to 599, is " + std::to_string(status));
+    }
+    if (decision->limited == 0) {
+      return Status(Code::kInvalidArgument,
+                    "the request was allowed: there is no problem");
+    }
+    write(question, [&](const HttpAnswer& answer, HttpText* out) {
+      append_http_problem(answer, status, out);
+    });
+    return {};
+  });
+}

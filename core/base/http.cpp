@@ -1,0 +1,236 @@
+#include "base/http.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/utf8.hpp"
+
+namespace limitree {
+
+namespace {
+
+constexpr std::string_view kEnd = "\r\n";
+
+void append_field(std::string_view name, std::int64_t value, HttpText* text) {
+  text->append(name);
+  text->append(value);
+  text->append(kEnd);
+}
+
+// Seconds for Retry-After; 0: no wait helps, or none is needed.
+std::int64_t retry_after(const Decision& decision) {
+  if (!decision.limited || decision.retry_after < Duration::zero() ||
+      decision.retry_after == kNever) {
+    return 0;
+  }
+  return std::max<std::int64_t>(1, ceil_seconds(decision.retry_after));
+}
+
+// When the binding limit is full again.
+std::int64_t reset_of(const HttpAnswer& answer) {
+  return ceil_seconds(saturating_add(Instant(answer.since_1970),
+                                     answer.decision.binding_reset_after)
+                          .time_since_epoch());
+}
+
+// Calls `one(level)` for each that counts, with ", " between what they append.
+template <typename One>
+void append_list(const HttpAnswer& answer, HttpText* text, One&& one) {
+  bool is_first = true;
+  for (const HttpLevel& level : *answer.levels) {
+    if (!counts(level.mode)) continue;
+    if (!is_first) text->append(", ");
+    is_first = false;
+    one(level);
+  }
+}
+
+bool has_counted(const HttpAnswer& answer) {
+  return answer.levels &&
+         std::ranges::any_of(*answer.levels, [](const HttpLevel& level) {
+           return counts(level.mode);
+         });
+}
+
+// As a string of a structured field (RFC 9651): printable ASCII, and other
+// bytes as %XX, which is what a `%` means in a policy already.
+void append_quoted(std::string_view policy, HttpText* text) {
+  text->append('"');
+  std::size_t plain = 0;  // where the bytes begin that stand for themselves
+  for (std::size_t i = 0; i < policy.size(); ++i) {
+    const char byte = policy[i];
+    const bool is_printable = byte >= ' ' && byte <= '~';
+    if (is_printable && byte != '"' && byte != '\\') continue;
+    text->append(policy.substr(plain, i - plain));
+    plain = i;
+    if (is_printable) {
+      text->append('\\');
+      continue;
+    }
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    const auto value = static_cast<unsigned char>(byte);
+    text->append('%');
+    text->append(kDigits[value >> 4]);
+    text->append(kDigits[value & 15]);
+    plain = i + 1;
+  }
+  text->append(policy.substr(plain));
+  text->append('"');
+}
+
+// ---- Styles ----------------------------------------------------------------
+
+void append_ietf(const HttpAnswer& answer, HttpText* text) {
+  if (!has_counted(answer)) return;
+  text->append("RateLimit-Policy: ");
+  append_list(answer, text, [text](const HttpLevel& level) {
+    append_quoted(level.policy, text);
+    text->append(";q=");
+    text->append(level.limit);
+    text->append(";w=");
+    text->append(ceil_seconds(level.window));
+  });
+  text->append("\r\nRateLimit: ");
+  append_list(answer, text, [text](const HttpLevel& level) {
+    append_quoted(level.policy, text);
+    text->append(";r=");
+    text->append(level.remaining);
+    if (level.grows_after <= Duration::zero()) return;
+    text->append(";t=");
+    text->append(ceil_seconds(level.grows_after));
+  });
+  text->append(kEnd);
+}
+
+// RateLimit-Policy as drafts 6 and 7 had it.
+void append_policies(const HttpAnswer& answer, HttpText* text) {
+  if (!has_counted(answer)) return;
+  text->append("RateLimit-Policy: ");
+  append_list(answer, text, [text](const HttpLevel& level) {
+    text->append(level.limit);
+    text->append(";w=");
+    text->append(ceil_seconds(level.window));
+  });
+  text->append(kEnd);
+}
+
+void append_draft_7(const HttpAnswer& answer, HttpText* text) {
+  append_policies(answer, text);
+  text->append("RateLimit: limit=");
+  text->append(answer.decision.limit);
+  text->append(", remaining=");
+  text->append(answer.decision.remaining);
+  append_field(", reset=", reset_of(answer), text);
+}
+
+void append_draft_6(const HttpAnswer& answer, HttpText* text) {
+  append_policies(answer, text);
+  append_field("RateLimit-Limit: ", answer.decision.limit, text);
+  append_field("RateLimit-Remaining: ", answer.decision.remaining, text);
+  append_field("RateLimit-Reset: ", reset_of(answer), text);
+}
+
+void append_legacy(const HttpAnswer& answer, HttpText* text) {
+  append_field("X-RateLimit-Limit: ", answer.decision.limit, text);
+  append_field("X-RateLimit-Remaining: ", answer.decision.remaining, text);
+  append_field("X-RateLimit-Reset: ", reset_of(answer), text);
+}
+
+// A style without headers has no Retry-After either.
+constexpr std::array kStyles = {
+    HttpStyle{"ietf", true, append_ietf},
+    HttpStyle{"draft-7", false, append_draft_7},
+    HttpStyle{"draft-6", false, append_draft_6},
+    HttpStyle{"legacy", false, append_legacy},
+    HttpStyle{"none", false, nullptr},
+};
+
+// ---- JSON ------------------------------------------------------------------
+
+// Appends `value` as a string of JSON; bytes that are not UTF-8 become U+FFFD.
+void append_json(std::string_view value, HttpText* text) {
+  text->append('"');
+  while (!value.empty()) {
+    const std::size_t size = utf8_size(value);
+    const char byte = value[0];
+    if (size == 0) {
+      text->append("\\ufffd");
+    } else if (byte == '"' || byte == '\\') {
+      text->append('\\');
+      text->append(byte);
+    } else if (byte >= '\0' && byte < ' ') {
+      constexpr std::string_view kDigits = "0123456789abcdef";
+      text->append("\\u00");
+      text->append(kDigits[static_cast<std::size_t>(byte >> 4)]);
+      text->append(kDigits[static_cast<std::size_t>(byte & 15)]);
+    } else {
+      text->append(value.substr(0, size));
+    }
+    value.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  text->append('"');
+}
+
+void append_violated(std::span<const HttpLevel> levels, HttpText* text) {
+  text->append(",\"violated-policies\":[");
+  bool is_first = true;
+  for (const HttpLevel& level : levels) {
+    if (!counts(level.mode) || !level.limited) continue;
+    if (!is_first) text->append(',');
+    is_first = false;
+    append_json(level.policy, text);
+  }
+  text->append(']');
+}
+
+}  // namespace
+
+void HttpText::append(std::string_view text) {
+  if (size_ < room_.size()) {
+    const std::size_t fits = std::min(text.size(), room_.size() - size_);
+    std::copy_n(text.begin(), fits,
+                room_.begin() + static_cast<std::ptrdiff_t>(size_));
+  }
+  size_ += text.size();
+}
+
+void HttpText::append(std::int64_t number) {
+  std::array<char, 20> digits;
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  append(std::string_view(digits.data(),
+                          static_cast<std::size_t>(end - digits.data())));
+}
+
+std::span<const HttpStyle> http_styles() { return kStyles; }
+
+void append_http_headers(const HttpStyle& style, const HttpAnswer& answer,
+                         HttpText* text) {
+  if (style.append == nullptr || answer.decision.unlimited) return;
+  style.append(answer, text);
+  const std::int64_t seconds = retry_after(answer.decision);
+  if (seconds > 0) append_field("Retry-After: ", seconds, text);
+}
+
+void append_http_problem(const HttpAnswer& answer, std::int32_t status,
+                         HttpText* text) {
+  text->append(
+      "{\"type\":\"https://iana.org/assignments/http-problem-types"
+      "#quota-exceeded\",\"title\":\"Too Many Requests\",\"status\":");
+  text->append(std::int64_t{status});
+  text->append(",\"detail\":\"");
+  const std::int64_t seconds = retry_after(answer.decision);
+  if (seconds > 0) {
+    text->append("Try again in ");
+    text->append(seconds);
+    text->append(" s.");
+  } else {
+    text->append("The request is larger than any limit on it allows.");
+  }
+  text->append('"');
+  if (answer.levels) append_violated(*answer.levels, text);
+  text->append('}');
+}
+
+}  // namespace limitree

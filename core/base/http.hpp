@@ -1,0 +1,84 @@
+// What an HTTP response says about a decision: its header fields, in one of
+// several styles, and the body of a denial.
+//
+// Text is written to a buffer of the caller's, for this is done for each
+// response.  Seconds are rounded up: a client that waits as long as it was told
+// is not denied again.  docs/http.md describes the styles, and tests hold it to
+// the table in http.cpp.
+
+#ifndef LIMITREE_BASE_HTTP_HPP
+#define LIMITREE_BASE_HTTP_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/decision.hpp"
+#include "base/limit.hpp"
+#include "base/time.hpp"
+
+namespace limitree {
+
+// One limit that the request met.
+struct HttpLevel {
+  std::string_view policy;  // its place in the tree: "user:*/trade"
+  std::int64_t limit;       // capacity
+  std::int64_t remaining;
+  Duration window;       // in which an empty bucket fills
+  Duration grows_after;  // until `remaining` is larger; zero: it is full
+  Mode mode;             // what does not count is not told of
+  bool limited;
+};
+
+// What a response is about.
+struct HttpAnswer {
+  const Decision& decision;
+  std::optional<std::span<const HttpLevel>> levels;  // none: not known
+  // Seconds until a reset are counted from 1970 if this is the time.
+  Duration since_1970 = Duration::zero();
+};
+
+// A buffer that counts what is appended, also what it has no room for.
+class HttpText {
+ public:
+  explicit HttpText(std::span<char> room) : room_(room) {}
+
+  void append(std::string_view text);
+  void append(char byte) { append(std::string_view(&byte, 1)); }
+  void append(std::int64_t number);
+
+  std::size_t size() const { return size_; }
+
+ private:
+  const std::span<char> room_;
+  std::size_t size_ = 0;
+};
+
+struct HttpStyle {
+  const char* name;
+  // It names every limit, so it needs the levels of the decision.
+  bool needs_levels;
+  void (*append)(const HttpAnswer& answer, HttpText* text);
+};
+
+// All styles there are.
+std::span<const HttpStyle> http_styles();
+
+// Appends the header fields in the form of HTTP/1.1, each with CR and LF at its
+// end: those of `style`, then Retry-After if a wait helps.  Appends none if
+// there is no limit.
+// REQUIRES: answer.levels, if style.needs_levels.
+void append_http_headers(const HttpStyle& style, const HttpAnswer& answer,
+                         HttpText* text);
+
+// Appends the members of application/problem+json as one JSON object, with
+// those policies that denied if the levels are known.
+// REQUIRES: answer.decision.limited.
+void append_http_problem(const HttpAnswer& answer, std::int32_t status,
+                         HttpText* text);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_HTTP_HPP
