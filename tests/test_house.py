@@ -7,8 +7,11 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "capi"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "scripts"))
 import docs_code  # noqa: E402
 import docs_facts  # noqa: E402
+import docs_reference  # noqa: E402
+import docs_site  # noqa: E402
 import import_circles  # noqa: E402
 import layering  # noqa: E402
 import source_style  # noqa: E402
@@ -259,3 +262,80 @@ def test_docs_facts_compares_libraries(tmp_path):
     assert list(docs_facts.wrong_libraries(page, {"liba", "libc", "libd"})) == [
         "page.md: does not say that libd is needed",
         "page.md: libb is not needed"]
+
+
+@pytest.mark.parametrize("text, wrong", [
+    ('<a href="../b/#part">x</a>', None),
+    ('<a href="https://example.org/none">x</a><img src="../b/a.svg">', None),
+    ('<pre>* item</pre><code>||</code>', None),
+    ('<a href="../c/">x</a>', "there is no ../c/"),
+    ('<a href="../b/#none">x</a>', "nothing has the anchor of ../b/#none"),
+    ('<img src="none.svg">', "there is no none.svg"),
+    ("<p>these:\n* one</p>", "Markdown is left: * "),
+])
+def test_docs_site(tmp_path, monkeypatch, text, wrong):
+    monkeypatch.setattr(docs_site, "wrong_reference", lambda root, site: [])
+    write(tmp_path, "a/index.html", text)
+    write(tmp_path, "b/index.html", '<h2 id="part">Part</h2>')
+    write(tmp_path, "b/a.svg", "<svg/>")
+    assert docs_site.check(tmp_path, tmp_path) == (
+        [f"a/index.html: {wrong}"] if wrong else [])
+
+
+def test_the_reference_of_c():
+    header = """/*
+ * a.h - about.
+ */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Values ---- */
+
+/* Returns *one, a limitree_str. */
+LIMITREE_API limitree_str limitree_one(void);
+
+enum {
+  LIMITREE_A = 0, /* first } */
+  LIMITREE_B = 1
+};
+
+#ifdef __cplusplus
+}
+#endif
+"""
+    assert docs_reference.of_header(header).partition("```\n\n")[2] == """\
+## Values
+
+### `limitree_one`
+
+Returns \\*one, a `limitree_str`.
+
+```c
+limitree_str limitree_one(void);
+```
+
+### `LIMITREE_A`
+
+```c
+enum {
+  LIMITREE_A = 0, /* first } */
+  LIMITREE_B = 1
+};
+```
+"""
+
+
+def test_the_reference_of_typescript(tmp_path):
+    write(tmp_path, "package.json", '{"exports": {".": {"require": '
+          '{"types": "./node/dist/index.d.ts"}}, "./package.json": "./x"}}')
+    write(tmp_path, "index.d.ts", "export { A } from './a.js';\n"
+          "/** A version. */\nexport declare const version: string;\n")
+    write(tmp_path, "a.d.ts", "/**\n * What A is.\n */\n"
+          "export declare class A {\n    #private;\n    b(): void;\n}\n"
+          "export interface Hidden {\n}\n")
+    page = docs_reference.of_types(tmp_path, tmp_path)
+    assert "### `version`\n\nA version.\n\n```ts\nconst version" in page
+    assert ("### `A`\n\nWhat A is.\n\n```ts\nclass A {\n    b(): void;\n}\n"
+            in page)
+    assert "Hidden" not in page
