@@ -2,6 +2,7 @@
 
   paths        `core/tree/tree.hpp` and the targets of links exist
   headers      the architecture page names every header of core/, and no other
+  site         mkdocs.yml has a place for every page of docs/
   libraries    where a page lists, after <!-- libraries -->, what the shared
                library needs at run time, that is what it needs
 
@@ -75,6 +76,14 @@ def wrong_headers(root):
             yield f"{ARCHITECTURE}: there is no {name}"
 
 
+def wrong_site(root):
+    site = (root / "mkdocs.yml").read_text()
+    for page in sorted((root / "docs").rglob("*.md")):
+        name = page.relative_to(root / "docs").as_posix()
+        if not re.search(rf"^ +- {re.escape(name)}$", site, re.M):
+            yield f"mkdocs.yml: has no place for docs/{name}"
+
+
 def needed_libraries(library, readelf):
     """Returns what `library` needs, as in "libssl" for libssl.so.3."""
     text = subprocess.run([readelf, "--dynamic", library], check=True,
@@ -100,6 +109,7 @@ def check(root, library="", readelf=""):
     for page in pages:
         bad.extend(wrong_paths(root, page))
     bad.extend(wrong_headers(root))
+    bad.extend(wrong_site(root))
     if library:
         needed = needed_libraries(library, readelf)
         for page in pages:

@@ -229,6 +229,7 @@ def project_with(root, name, text):
     write(root, "core/base/a.hpp", "")
     write(root, "core/base/b.hpp", "")
     write(root, "docs/architecture.md", ARCHITECTURE)
+    write(root, "mkdocs.yml", "nav:\n  - Internals:\n      - architecture.md\n")
     write(root, name, text)
     return root
 
@@ -250,6 +251,7 @@ def test_docs_facts_allows(tmp_path, text):
      "docs/architecture.md: does not name core/base/c.hpp"),
     ("docs/architecture.md", ARCHITECTURE + "| `core/base/d.hpp` | x |\n",
      "docs/architecture.md: there is no core/base/d.hpp"),
+    ("docs/lost.md", "", "mkdocs.yml: has no place for docs/lost.md"),
 ])
 def test_docs_facts_refuses(tmp_path, name, text, wrong):
     assert wrong in docs_facts.check(project_with(tmp_path, name, text))
