@@ -17,6 +17,7 @@
 #include "limitree.h"
 #include "methods.hpp"
 #include "native.hpp"
+#include "parse.hpp"
 #include "pending.hpp"
 
 namespace py = pybind11;
@@ -186,6 +187,7 @@ PYBIND11_MODULE(_native, module) {
   require(add_decision_type(module.ptr()));
   bind_limiter(module);
   bind_addresses(module);
+  bind_parsers(module);
   module.def(
       "denial_or_none",
       [](const py::object& decision) {

@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Union
 
+from limitree import _native
 from limitree.errors import ConfigError
-from limitree.plain import parse
 
 OneText = Union[str, "os.PathLike[str]", Mapping[str, object]]
 Limits = Union[OneText, Sequence[OneText]]
@@ -54,8 +54,8 @@ def _read_one(limits: object) -> tuple[bytes, bytes]:
 def _refuse_plain(text: object) -> None:
     """Raise ConfigError if `text` is a limit, such as "5/minute"."""
     try:
-        parse(text)  # type: ignore[arg-type]
-    except (ConfigError, TypeError):
+        _native.parse_rates(text)  # type: ignore[arg-type]
+    except (ValueError, TypeError):
         return
     raise ConfigError(
         f"limits are a tree, {text!r} is one limit: name what it is for, as "
@@ -78,8 +78,8 @@ def _plain(value: object) -> object:
 def text_of_options(options: Mapping[str, object]) -> dict[str, str]:
     """Return `options` as the core takes them; None leaves the default.
 
-    ``timeout`` may be a number of seconds.  Raises TypeError for a value that
-    is no text, number, bool or path.
+    A number for a duration is seconds.  Raises TypeError for a value that is no
+    text, number, bool or path.
     """
     return {name: _text_of_option(name, value)
             for name, value in options.items() if value is not None}
@@ -88,9 +88,9 @@ def text_of_options(options: Mapping[str, object]) -> dict[str, str]:
 def _text_of_option(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    if name == "timeout" and isinstance(value, (int, float)):
-        return f"{round(value * 1000)}ms"
-    if isinstance(value, (int, float)):
+    if isinstance(value, float):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    if isinstance(value, int):
         return str(value)
     if isinstance(value, (str, os.PathLike)):
         return os.fsdecode(value)

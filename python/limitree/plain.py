@@ -7,10 +7,7 @@ with web frameworks; their decorators take such texts.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from typing import NamedTuple, Protocol
 
 from limitree import _native
@@ -22,36 +19,25 @@ from limitree.locks import ForkLock
 #: for each request, a mistake must not fill the memory.
 MAX_LIMITS = 10_000
 
-_SEPARATORS = re.compile(r"[;,|]")
-_LIMIT = re.compile(
-    r"\s*(?P<count>[0-9]+)\s*(?:/|per\s)\s*(?P<multiple>[0-9]+)?\s*"
-    r"(?P<unit>[a-z]+)?(?:\s+burst\s+(?P<burst>[0-9]+))?\s*", re.IGNORECASE)
-_SECONDS = {"second": 1, "sec": 1, "s": 1, "minute": 60, "min": 60, "m": 60,
-            "hour": 3600, "h": 3600, "day": 86400, "d": 86400,
-            "week": 604800, "w": 604800, "month": 2592000, "year": 31104000}
 _WORDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
-_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
-@dataclass(frozen=True)
-class PlainLimit:
+class PlainLimit(NamedTuple):
     """`count` tokens in `period` seconds, `burst` of them at once."""
 
     count: int
-    period: int
+    period: float
     burst: int
-
-    @property
-    def name(self) -> str:
-        """How it is called in keys and policies: "5/1s", "30/1m-burst10"."""
-        unit, seconds = next(one for one in _UNITS if self.period % one[1] == 0)
-        text = f"{self.count}/{self.period // seconds}{unit}"
-        return text if self.burst == self.count else f"{text}-burst{self.burst}"
+    name: str  #: in keys and policies: "5/1s", "30/1m-burst10"
 
     def __str__(self) -> str:
         """In words: "5 per 1 second"."""
-        word, seconds = next(one for one in _WORDS if self.period % one[1] == 0)
-        text = f"{self.count} per {self.period // seconds} {word}"
+        for word, seconds in _WORDS:
+            if self.period % seconds == 0:
+                text = f"{self.count} per {self.period // seconds:.0f} {word}"
+                break
+        else:
+            text = f"{self.count} per {self.period:g} seconds"
         if self.burst == self.count:
             return text
         return f"{text} burst {self.burst}"
@@ -59,7 +45,12 @@ class PlainLimit:
     @property
     def node(self) -> dict[str, object]:
         """The node of a tree that has this limit."""
-        return {"limits": asdict(self)}
+        return {"limits": text_of_name(self.name)}
+
+
+def text_of_name(name: str) -> str:
+    """Return the text of a limit by its name: "30/1m burst 10"."""
+    return name.replace("-burst", " burst ")
 
 
 def joined(first: Segment, key: Segment) -> bytes:
@@ -72,41 +63,15 @@ def joined(first: Segment, key: Segment) -> bytes:
 def parse(text: str) -> list[PlainLimit]:
     """Return the limits in `text`, those that are the same only once.
 
-    A limit is ``5/second``, ``10 per minute``, ``1 per 5 minutes``, ``5/m``,
-    ``100/300`` (seconds), and perhaps `` burst 20``; ``;``, ``,`` or ``|``
-    separate several.  A month has 30 days and a year 360.  Raises ConfigError
-    for anything else, TypeError unless it is a str.
+    A text is what may stand after ``limits:`` in a limits.yaml: ``5/second``,
+    ``10 per minute``, ``1/5 minutes burst 3``, ``5/second; 100/hour``.  Raises
+    ConfigError for anything else, TypeError unless it is a str.
     """
     if not isinstance(text, str):
         raise TypeError("limits must be a str such as '5/second', not "
                         f"{type(text).__name__}")
-    found = [_parse_one(part, text) for part in _SEPARATORS.split(text)]
-    return list(dict.fromkeys(found))
-
-
-def _parse_one(part: str, text: str) -> PlainLimit:
-    match = _LIMIT.fullmatch(part)
-    if match is None or not (match["unit"] or match["multiple"]):
-        raise ConfigError(f"limits are written as '5/second; 100 per 2 hours', "
-                          f"{text!r} is not")
-    seconds = _seconds_of(match["unit"], text)
-    count = int(match["count"])
-    limit = PlainLimit(count, int(match["multiple"] or 1) * seconds,
-                       int(match["burst"] or count))
-    for what, number in asdict(limit).items():
-        if number < 1:
-            raise ConfigError(f"{what} must be greater than 0 in {text!r}")
-    return limit
-
-
-def _seconds_of(unit: str | None, text: str) -> int:
-    word = (unit or "s").lower()
-    if len(word) > 3:  # "ms" is no plural
-        word = word.removesuffix("s")
-    seconds = _SECONDS.get(word)
-    if seconds is None:
-        raise ConfigError(f"there is no unit {unit!r}, in {text!r}")
-    return seconds
+    limits = [PlainLimit(*one) for one in _native.parse_rates(text)]
+    return list(dict.fromkeys(limits))
 
 
 class Ruled(Protocol):
@@ -163,7 +128,6 @@ class PlainLimits:
         if not scope or "*" in scope:
             raise ValueError(f"a scope must be a name without *, is {scope!r}")
         limits = parse(text)
-        _check(limits, text)
         with self._lock:
             self._add(scope, limits, text)
             rule = PlainRule(self.root, scope, tuple(limits),
@@ -213,14 +177,3 @@ class PlainLimits:
 
     def __len__(self) -> int:
         return len(self._rules)
-
-
-def _check(limits: list[PlainLimit], text: str) -> None:
-    """Let the core say what it does not take, such as 2/nanosecond."""
-    nodes = {limit.name: limit.node for limit in limits}
-    tree = json.dumps({"schema": {"of": {"children": nodes}}}).encode()
-    try:
-        _native.Limiter([(tree, b"limits")], {}, None, False).close()
-    except ConfigError as error:
-        what = error.messages[0].split(": ", 1)[-1]
-        raise ConfigError(f"{what}, in {text!r}") from None

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Union
 
-from limitree.errors import LimitExceeded
+from limitree import _native
+from limitree.errors import ConfigError, LimitExceeded
 
 if TYPE_CHECKING:
     from limitree._native import Decision
 
 Clock = Callable[[], int]
-#: Seconds, or a text as in a limits.yaml: "500ms", "15s", "3m".
+#: Seconds, or a text as in a limits.yaml: "500ms", "15s", "1m30s".
 Duration = Union[float, str]
-
-_TEXT = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)?")
-_SECONDS = {"ms": 1e-3, None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0,
-            "d": 86400.0, "w": 604800.0}
 
 
 def seconds_of(duration: Duration, name: str) -> float:
     """Return `duration` in seconds; errors call it `name`.
 
-    Raises TypeError for what is neither a number nor a text, ValueError for a
-    text that is no duration, and for nan.
+    Raises TypeError for what is neither a number nor a text, ConfigError for a
+    text that is no duration, ValueError for nan.
     """
     if isinstance(duration, str):
-        match = _TEXT.fullmatch(duration)
-        if match:
-            return float(match[1]) * _SECONDS[match[2]]
-    elif isinstance(duration, bool) or not isinstance(duration, (int, float)):
+        try:
+            return _native.parse_duration(duration) / 1e9
+        except ConfigError as error:
+            raise ConfigError(f"{name} {error}") from None
+    if isinstance(duration, bool) or not isinstance(duration, (int, float)):
         raise TypeError(f"{name} must be seconds or a text such as '500ms', "
                         f"not {type(duration).__name__}")
-    elif not math.isnan(duration):
-        return float(duration)
-    raise ValueError(f"{name} must be seconds or a text such as '500ms', is "
-                     f"{duration!r}")
+    if math.isnan(duration):
+        raise ValueError(f"{name} must be seconds or a text such as '500ms', "
+                         f"is {duration!r}")
+    return float(duration)
 
 
 class Waiting:

@@ -17,10 +17,13 @@ namespace {
 
 using nlohmann::json;
 
-json table() {
-  std::ifstream in(LIMITREE_CONFORMANCE "/rates.json");
-  if (!in) throw std::runtime_error("rates.json is missing");
-  return json::parse(in);
+const json& table() {
+  static const json file = [] {
+    std::ifstream in(LIMITREE_CONFORMANCE "/rates.json");
+    if (!in) throw std::runtime_error("rates.json is missing");
+    return json::parse(in);
+  }();
+  return file;
 }
 
 limitree_str str(const std::string& text) { return {text.data(), text.size()}; }

@@ -266,7 +266,7 @@ def test_without_the_middleware_it_is_raised():
     ({"rate": "5/m", "key": "id"}, "no such key 'id'"),
     ({"rate": "5/m", "key": "file:x"}, "no such key"),
     ({"rate": "5/m", "key": 7}, "must be a text or a function"),
-    ({"rate": "5/fortnight"}, "no unit"),
+    ({"rate": "5/fortnight"}, 'is "fortnight", in'),
     ({"rate": "99999999999/s"}, "99999999999/s"),
     ({"rate": "5/m", "group": ""}, "without"),
     ({"rate": "5/m", "group": "a*"}, "without"),

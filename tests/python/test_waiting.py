@@ -2,12 +2,15 @@
 
 import asyncio
 import inspect
+import json
+import pathlib
 
 import pytest
 
 import limitree
 from conftest import USERS
 from limitree.testing import ManualClock
+from limitree.wait import seconds_of
 
 
 class Both:
@@ -168,7 +171,7 @@ def test_a_decorator_without_a_path(kind):
         limiter.limit()
 
 
-@pytest.mark.parametrize("timeout", [1.5, "1500ms", "1.5s", "1.5"])
+@pytest.mark.parametrize("timeout", [1.5, "1500ms", "1.5s", "1.5", "1s500ms"])
 def test_timeouts(either, clock, timeout):
     either.authorize("user", "alex", "trade", cost=6)
     assert either.acquire("user", "alex", "trade", timeout=timeout).allowed
@@ -177,12 +180,27 @@ def test_timeouts(either, clock, timeout):
 
 
 @pytest.mark.parametrize("timeout, error", [
-    ("1 minute", ValueError), ("", ValueError), ("-1s", ValueError),
     (float("nan"), ValueError), (True, TypeError), (b"1s", TypeError)])
 def test_timeouts_that_are_none(either, timeout, error):
     """Also where nobody has to wait."""
     with pytest.raises(error, match="timeout must be seconds or a text"):
         either.acquire("free", timeout=timeout)
+
+
+DURATIONS = json.loads((pathlib.Path(__file__).parents[1] / "conformance" /
+                        "rates.json").read_text())["durations"]
+
+
+@pytest.mark.parametrize("case", DURATIONS, ids=lambda case: case["text"])
+def test_texts_of_durations(either, case):
+    text = case["text"]
+    if "ns" in case:
+        assert seconds_of(text, "timeout") == case["ns"] / 1e9
+        assert either.acquire("free", timeout=text).allowed
+        return
+    with pytest.raises(limitree.ConfigError) as caught:
+        either.acquire("free", timeout=text)
+    assert caught.value.messages == (f"timeout {case['error']}",)
 
 
 def test_an_unlimited_timeout(either):

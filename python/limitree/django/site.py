@@ -16,7 +16,7 @@ from limitree.django.exceptions import Ratelimited
 from limitree.django.rule import NOTHING, RateText, Rule, known, text_of_rate
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
-from limitree.plain import PlainLimits, PlainRule
+from limitree.plain import PlainLimits, PlainRule, text_of_name
 from limitree.web import options_of
 
 #: The top-level name below which limits lie that stand at views.
@@ -79,7 +79,7 @@ class Site:
 
     def know_rate(self, scope: str, name: str) -> None:
         """The same for one rate, by the name it has in the tree."""
-        self._add(scope, name.replace("-burst", " burst "))
+        self._add(scope, text_of_name(name))
 
     def _add(self, scope: str, rate: RateText) -> tuple[PlainRule, bool]:
         text = text_of_rate(rate)
