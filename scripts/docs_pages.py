@@ -19,6 +19,7 @@ import docs_reference  # noqa: E402
 PAGES = {
     "README.md": "index.md",
     "CHANGELOG.md": "changes.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "capi/limitree.h": "reference/c.md",
