@@ -19,8 +19,8 @@
 
 #include "core/store/redis/redis_server.hpp"
 #include "store/redis/drive/blocking_driver.hpp"
+#include "store/redis/drive/connection_pool.hpp"
 #include "store/redis/drive/loop.hpp"
-#include "store/redis/drive/node.hpp"
 #include "store/redis/facts/traffic.hpp"
 
 namespace limitree::redis {
@@ -224,14 +224,14 @@ Figures bare_hiredis(const RedisServer& server, const Commands& commands,
   });
 }
 
-Figures node(const RedisServer& server, Node* node, const Commands& commands,
-             int threads, double seconds) {
+Figures pool(const RedisServer& server, ConnectionPool* pool,
+             const Commands& commands, int threads, double seconds) {
   return block(server, threads, seconds, [&](int thread) {
     auto decision = std::make_shared<Decision>(commands, thread);
-    return [node, decision](int) {
+    return [pool, decision](int) {
       const Clock::time_point now = Clock::now();
       Patience patience(now, now + std::chrono::seconds(5));
-      const Outcome outcome = node->exchange(decision->task(), &patience);
+      const Outcome outcome = pool->exchange(decision->task(), &patience);
       require(outcome.failure == Failure::kNone, "no answer");
     };
   });
@@ -246,17 +246,20 @@ void compare_blocking(const RedisServer& server, const Commands& commands,
   Traffic traffic;
   Node ours(
       {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(server.port())},
-      settings, settings.login, &traffic);
-  Node sleeps(ours.endpoint(), sleeping, settings.login, &traffic);
+      settings.login, &traffic);
+  ConnectionPool pool_of_ours(&ours, settings);
+  Node sleeps(ours.endpoint(), settings.login, &traffic);
+  ConnectionPool pool_that_sleeps(&sleeps, sleeping);
   for (const int threads : {1, 2, 4, 16, 64}) {
     std::vector<Figures> theirs;
     std::vector<Figures> mine;
     std::vector<Figures> slept;
     for (int round = 0; round < kRounds; ++round) {
       theirs.push_back(bare_hiredis(server, commands, threads, seconds));
-      mine.push_back(node(server, &ours, commands, threads, seconds));
+      mine.push_back(pool(server, &pool_of_ours, commands, threads, seconds));
       if (threads == 1) {
-        slept.push_back(node(server, &sleeps, commands, threads, seconds));
+        slept.push_back(
+            pool(server, &pool_that_sleeps, commands, threads, seconds));
       }
     }
     const Figures peer = median_of(theirs);
@@ -310,8 +313,7 @@ Figures loop(const RedisServer& server, Node* node, const Commands& commands,
                 settings.timeout);
   };
   loop = std::make_unique<Loop>(
-      &router, settings, &traffic,
-      [&](std::span<std::unique_ptr<AsyncTask>> batch) {
+      &router, settings, [&](std::span<std::unique_ptr<AsyncTask>> batch) {
         for (const std::unique_ptr<AsyncTask>& task : batch) {
           --under_way;
           samples.push_back(us_since(static_cast<Decision&>(*task).started));
@@ -367,7 +369,7 @@ void compare_loops(const RedisServer& server, const Commands& commands,
   Traffic traffic;
   Node node(
       {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(server.port())},
-      settings, settings.login, &traffic);
+      settings.login, &traffic);
   for (const int in_flight : {1, 64, 1024}) {
     std::vector<Figures> bare;
     std::vector<Figures> mine;

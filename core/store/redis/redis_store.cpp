@@ -32,8 +32,8 @@ RedisStore::RedisStore(Settings settings, std::optional<Clock> clock)
     : settings_(std::move(settings)),
       clock_(clock),
       router_(make_router(settings_, &traffic_)),
-      driver_(router_.get()),
-      loop_(router_.get(), settings_, &traffic_, complete) {
+      driver_(router_.get(), settings_),
+      loop_(router_.get(), settings_, complete) {
   watch_forks();
 }
 
@@ -113,22 +113,19 @@ StoreStats RedisStore::stats() {
 
 void RedisStore::before_fork() {
   loop_.before_fork();
-  driver_.before_fork();
   router_->before_fork();
-  router_->for_each([](Node* node) { node->before_fork(); });
+  driver_.before_fork();
 }
 
 void RedisStore::after_fork() {
-  router_->for_each([](Node* node) { node->after_fork_in_parent(); });
-  router_->after_fork();
   driver_.after_fork_in_parent();
+  router_->after_fork();
   loop_.after_fork_in_parent();
 }
 
 void RedisStore::after_fork_in_child() {
-  router_->for_each([](Node* node) { node->after_fork_in_child(); });
-  router_->after_fork();
   driver_.after_fork_in_child();
+  router_->after_fork();
   loop_.after_fork_in_child();
 }
 

@@ -1,6 +1,7 @@
 #include "store/redis/drive/blocking_driver.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -21,6 +22,11 @@ bool pause(Duration length, Patience* patience) {
   std::this_thread::sleep_for(length);
   patience->look_after(length, Clock::now());
   return true;
+}
+
+// Null if there is none yet.  Only a BlockingDriver makes pools.
+ConnectionPool* made_pool(Node* node) {
+  return static_cast<ConnectionPool*>(node->pool());
 }
 
 }  // namespace
@@ -51,6 +57,17 @@ void BlockingDriver::run(Task* task, Duration timeout) {
   }
 }
 
+// Made on the first use of a node.
+ConnectionPool& BlockingDriver::pool_of(Node* node) {
+  if (made_pool(node) == nullptr) {
+    const std::lock_guard lock(mutex_);
+    if (made_pool(node) == nullptr) {
+      node->set_pool(std::make_unique<ConnectionPool>(node, settings_));
+    }
+  }
+  return *made_pool(node);
+}
+
 Outcome BlockingDriver::send(Task* task, Patience* patience) {
   for (std::int32_t routes = 0;; ++routes) {
     const Target& target = task->target();
@@ -59,7 +76,7 @@ Outcome BlockingDriver::send(Task* task, Patience* patience) {
       return patience->over() ? timed_out(false)
                               : no_route(router_->discovery_failure());
     }
-    Outcome outcome = node->exchange(task, patience);
+    Outcome outcome = pool_of(node).exchange(task, patience);
     const bool again = router_->learn(node, target, outcome);
     check(node);
     if (!again || routes == kMaxRoutes ||
@@ -155,8 +172,9 @@ bool BlockingDriver::run_discovery(Patience* patience) {
     }
     Node* const node = router_->route(task->target());
     Patience half = patience->half();
-    Outcome outcome = node == nullptr ? no_route(Status())
-                                      : node->exchange(task.get(), &half);
+    Outcome outcome = node == nullptr
+                          ? no_route(Status())
+                          : pool_of(node).exchange(task.get(), &half);
     patience->look_after(half);
     in_time &= !is_out_of_time(outcome.failure);
     step = task->answered(std::move(outcome));
@@ -167,16 +185,35 @@ bool BlockingDriver::run_discovery(Patience* patience) {
 // Sends a check if one is due, and hands on the answer to an earlier one.
 void BlockingDriver::check(Node* node) {
   const Router::Check due = router_->check_due(node, Clock::now());
-  if (due.node != nullptr) due.node->post(due.bytes);
+  if (due.node != nullptr) pool_of(due.node).post(due.bytes);
   for (Node* const asked : {node, due.node}) {
     if (asked == nullptr) continue;
-    const std::optional<Outcome> outcome = asked->take_posted();
+    const std::optional<Outcome> outcome = pool_of(asked).take_posted();
     if (outcome) router_->checked(asked, *outcome);
   }
 }
 
-// Who discovered, and who waited, are threads of the parent.
+void BlockingDriver::before_fork() {
+  mutex_.lock();
+  router_->for_each([](Node* node) {
+    if (ConnectionPool* const pool = made_pool(node)) pool->before_fork();
+  });
+}
+
+void BlockingDriver::after_fork_in_parent() {
+  router_->for_each([](Node* node) {
+    if (ConnectionPool* const pool = made_pool(node))
+      pool->after_fork_in_parent();
+  });
+  mutex_.unlock();
+}
+
+// The threads that discovered, and that waited for it, are the parent's.
 void BlockingDriver::after_fork_in_child() {
+  router_->for_each([](Node* node) {
+    if (ConnectionPool* const pool = made_pool(node))
+      pool->after_fork_in_child();
+  });
   discovering_ = false;
   waiting_ = nullptr;
   mutex_.unlock();

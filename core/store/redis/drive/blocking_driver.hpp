@@ -5,16 +5,19 @@
 
 #include <mutex>
 
-#include "store/redis/drive/task.hpp"
+#include "store/redis/drive/connection_pool.hpp"
+#include "store/redis/facts/settings.hpp"
 #include "store/redis/route/router.hpp"
+#include "store/redis/route/task.hpp"
 
 namespace limitree::redis {
 
 // May be used from several threads at once.
 class BlockingDriver {
  public:
-  // `router` must outlive it.
-  explicit BlockingDriver(Router* router) : router_(router) {}
+  // Everything must outlive it.
+  BlockingDriver(Router* router, const Settings& settings)
+      : router_(router), settings_(settings) {}
   BlockingDriver(const BlockingDriver&) = delete;
   BlockingDriver& operator=(const BlockingDriver&) = delete;
 
@@ -24,14 +27,16 @@ class BlockingDriver {
   // Where no server is known, the first caller asks and the others wait for it.
   void run(Task* task, Duration timeout);
 
-  // Around fork(): takes and releases the lock.
-  void before_fork() { mutex_.lock(); }
-  void after_fork_in_parent() { mutex_.unlock(); }
+  // Around fork(): takes and releases its lock and those of its connections.
+  // REQUIRES: the router has been locked before, and is released after.
+  void before_fork();
+  void after_fork_in_parent();
   void after_fork_in_child();
 
  private:
   struct Waiting;
 
+  ConnectionPool& pool_of(Node* node);
   Outcome send(Task* task, Patience* patience);
   Node* find(const Target& target, Patience* patience);
   bool discover(Patience* patience);
@@ -41,6 +46,7 @@ class BlockingDriver {
   void check(Node* node);
 
   Router* const router_;
+  const Settings& settings_;
   std::mutex mutex_;
   bool discovering_ = false;    // guarded by mutex_, as what follows
   Waiting* waiting_ = nullptr;  // for the one who discovers: a list

@@ -113,10 +113,10 @@ class Channel::Turn {
   Channel& channel_;
 };
 
-Channel::Channel(const Server& server, const Settings& settings)
+Channel::Channel(Node* node, const Settings& settings)
     : look_(settings.low_latency),
       posted_(std::make_unique<Posted>()),
-      line_(server, settings) {}
+      line_(node, settings) {}
 
 Channel::~Channel() = default;
 

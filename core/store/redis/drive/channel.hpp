@@ -1,4 +1,4 @@
-// One connection of a Node, shared by threads that block: see node.hpp.
+// One connection that threads share which block: see connection_pool.hpp.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVE_CHANNEL_HPP
 #define LIMITREE_STORE_REDIS_DRIVE_CHANNEL_HPP
@@ -14,8 +14,8 @@
 #include "store/redis/drive/line.hpp"
 #include "store/redis/drive/look.hpp"
 #include "store/redis/drive/patience.hpp"
-#include "store/redis/drive/task.hpp"
 #include "store/redis/drive/wakeup.hpp"
+#include "store/redis/route/task.hpp"
 #include "store/redis/wire/command.hpp"
 
 namespace limitree::redis {
@@ -23,7 +23,7 @@ namespace limitree::redis {
 class alignas(64) Channel {
  public:
   // Everything must outlive it.
-  Channel(const Server& server, const Settings& settings);
+  Channel(Node* node, const Settings& settings);
   ~Channel();  // no call may be running
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -42,7 +42,7 @@ class alignas(64) Channel {
   // REQUIRES: the caller has joined.
   std::optional<Outcome> exchange(const Task& task, Patience* patience);
 
-  // Those of Node.
+  // As those of ConnectionPool.
   void post(std::string_view bytes, Monotonic at);
   std::optional<Outcome> take_posted();
   void drop(Failure failure, const std::string& detail);

@@ -17,9 +17,9 @@
 #include "base/plan.hpp"
 #include "base/status.hpp"
 #include "store/redis/drive/retry.hpp"
-#include "store/redis/drive/task.hpp"
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/route/router.hpp"
+#include "store/redis/route/task.hpp"
 #include "store/redis/script/script.hpp"
 
 namespace limitree::redis {

@@ -27,17 +27,18 @@ void show_reply(Task* task, Outcome* outcome) {
   outcome->detail = "a reply that is no decision";
 }
 
-void report(const Outcome& outcome, Duration took, Monotonic now,
-            Health* health, Traffic* traffic) {
+void report(const Outcome& outcome, Duration took, Monotonic now, Node* node) {
+  Health& health = node->health();
+  Traffic& traffic = node->traffic();
   const bool answered = outcome.fate == Outcome::Fate::kAnswered;
-  if (answered) traffic->count_round_trip(took);
-  if (outcome.failure != Failure::kNone) traffic->count(outcome.failure);
+  if (answered) traffic.count_round_trip(took);
+  if (outcome.failure != Failure::kNone) traffic.count(outcome.failure);
   if (answered || outcome.failure == Failure::kNoDecision) {
-    is_outage(outcome.failure) ? health->failed(now) : health->succeeded();
-  } else if (health->open()) {
+    is_outage(outcome.failure) ? health.failed(now) : health.succeeded();
+  } else if (health.open()) {
     // This was the one that was let through, and somebody has to say so.
-    if (outcome.failure == Failure::kTimeout) health->failed(now);
-    if (outcome.failure == Failure::kLate) health->let_try(now);
+    if (outcome.failure == Failure::kTimeout) health.failed(now);
+    if (outcome.failure == Failure::kLate) health.let_try(now);
   }
 }
 

@@ -8,9 +8,8 @@
 
 #include "base/status.hpp"
 #include "base/time.hpp"
-#include "store/redis/drive/task.hpp"
-#include "store/redis/facts/health.hpp"
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/facts/node.hpp"
+#include "store/redis/route/task.hpp"
 #include "store/redis/wire/command.hpp"
 
 namespace limitree::redis {
@@ -23,11 +22,10 @@ inline constexpr std::int32_t kMaxRoutes = 5;
 // the command cannot have.
 void show_reply(Task* task, Outcome* outcome);
 
-// Tells `health` and `traffic` what became of a command that took `took`.  The
+// Tells the node's health what became of a command that took `took`.  The
 // end of a connection, and silence, are told by its Line: a command that was
 // lost or had no answer in time is not one more piece of evidence.
-void report(const Outcome& outcome, Duration took, Monotonic now,
-            Health* health, Traffic* traffic);
+void report(const Outcome& outcome, Duration took, Monotonic now, Node* node);
 
 // Whether the connection turned out to be closed before anything was sent, as
 // servers do with idle ones: a fresh one will do.

@@ -42,11 +42,8 @@ void EventDriver::Queue::remove(Job* job) {
 }
 
 EventDriver::EventDriver(Router* router, const Settings& settings,
-                         Traffic* traffic, Poller* poller)
-    : router_(router),
-      settings_(settings),
-      traffic_(traffic),
-      poller_(poller) {}
+                         Poller* poller)
+    : router_(router), settings_(settings), poller_(poller) {}
 
 EventDriver::~EventDriver() = default;
 
@@ -196,8 +193,7 @@ void EventDriver::handle_outcome(Job* job) {
       return send_to(job, node);
     }
     show_reply(job->task, &job->outcome);
-    report(job->outcome, now_ - job->sent_at, real_now_, &node->health(),
-           traffic_);
+    report(job->outcome, now_ - job->sent_at, real_now_, node);
     learnt = router_->learn(node, job->task->target(), job->outcome);
     if (job->owner != nullptr) check(node);
   }
@@ -264,8 +260,7 @@ void EventDriver::expire(Job* job) {
     Outcome outcome = give_up(job);
     if (job->link != nullptr && !pausing) {
       Node* const node = job->link->node;
-      report(outcome, now_ - job->sent_at, real_now_, &node->health(),
-             traffic_);
+      report(outcome, now_ - job->sent_at, real_now_, node);
       router_->learn(node, job->task->target(), outcome);
     }
     job->task->answered(std::move(outcome));

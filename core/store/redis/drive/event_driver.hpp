@@ -27,8 +27,7 @@ class EventDriver {
   using Tasks = std::vector<std::unique_ptr<AsyncTask>>;
 
   // Everything must outlive it.
-  EventDriver(Router* router, const Settings& settings, Traffic* traffic,
-              Poller* poller);
+  EventDriver(Router* router, const Settings& settings, Poller* poller);
   ~EventDriver();
   EventDriver(const EventDriver&) = delete;
   EventDriver& operator=(const EventDriver&) = delete;
@@ -92,7 +91,6 @@ class EventDriver {
 
   Router* const router_;
   const Settings& settings_;
-  Traffic* const traffic_;
   Poller* const poller_;
 
   Monotonic real_now_{};                    // of the present run

@@ -68,7 +68,7 @@ struct EventDriver::Check final : Command {
 
 struct EventDriver::Link {
   Link(Node* of, const Settings& settings, EventDriver* driver)
-      : node(of), check(driver), line(of->server(), settings) {
+      : node(of), check(driver), line(of, settings) {
     check.node = of;
   }
 

@@ -17,8 +17,8 @@ Monotonic real_now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
 
-Line::Line(const Server& server, const Settings& settings)
-    : server_(server), settings_(settings) {}
+Line::Line(Node* node, const Settings& settings)
+    : node_(*node), settings_(settings) {}
 
 Duration Line::silence(Monotonic now) const {
   if (!open() || (ready() && in_flight() == 0)) return Duration::zero();
@@ -43,7 +43,7 @@ const char* Line::given_up(Monotonic now) const {
 
 bool Line::overdue(Monotonic now) {
   if (silence(now) <= patience()) return false;
-  server_.health->silent(real_now());
+  node_.health().silent(real_now());
   return true;
 }
 
@@ -59,7 +59,7 @@ void Line::connect(Monotonic now) {
   reported_end_ = false;
   heard_ = now;
   let_go_if_closed();
-  connection_.emplace(server_.endpoint, settings_, server_.login);
+  connection_.emplace(node_.endpoint(), settings_, node_.login());
   steps_ = connection_->steps();
 }
 
@@ -97,13 +97,13 @@ void Line::run(Monotonic now) {
   if (!ready()) return;
   was_ready_ = true;
   heard_ = now;
-  server_.traffic->connects.fetch_add(1, std::memory_order_relaxed);
+  node_.traffic().connects.fetch_add(1, std::memory_order_relaxed);
 }
 
 // The server has been heard of.  Who was refused because it was silent need not
 // wait until that time is over.
 void Line::heed(Monotonic now) {
-  if (now - heard_ > patience()) server_.health->let_try(real_now());
+  if (now - heard_ > patience()) node_.health().let_try(real_now());
   heard_ = now;
 }
 
@@ -118,7 +118,7 @@ void Line::let_go_if_closed() {
   const Failure failure = connection_->failure();
   const bool idle =
       was_ready_ && failure == Failure::kLost && !connection_->owed();
-  if (is_outage(failure) && !idle) server_.health->failed(real_now());
+  if (is_outage(failure) && !idle) node_.health().failed(real_now());
 }
 
 std::shared_ptr<const ReadEnd> Line::read_end() {

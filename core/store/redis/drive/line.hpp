@@ -3,9 +3,9 @@
 // It is the witness in the matter of the server's health: it tells of ends of
 // connections and of silence, once for all commands that suffer by them.
 //
-// Both drivers keep their connections as lines: a Channel of a Node shares one
-// among threads that block, a Loop has one for each node.  Like a Connection it
-// never waits, and is not for several threads at once.
+// Both drivers keep their connections as lines: a Channel shares one among
+// threads that block, an EventDriver has one for each node.  Like a Connection
+// it never waits, and is not for several threads at once.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVE_LINE_HPP
 #define LIMITREE_STORE_REDIS_DRIVE_LINE_HPP
@@ -16,20 +16,11 @@
 #include <optional>
 #include <string>
 
-#include "store/redis/facts/health.hpp"
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/facts/node.hpp"
 #include "store/redis/wire/connection.hpp"
 #include "store/redis/wire/read_end.hpp"
 
 namespace limitree::redis {
-
-// Whom a line leads to, and who is told what is seen of it.
-struct Server {
-  const Endpoint& endpoint;
-  const Login& login;
-  Health* const health;
-  Traffic* const traffic;
-};
 
 class Line {
  public:
@@ -40,7 +31,7 @@ class Line {
   static constexpr Duration kLongestLookup = std::chrono::seconds(6);
 
   // Connects on first use.  Everything must outlive it.
-  Line(const Server& server, const Settings& settings);
+  Line(Node* node, const Settings& settings);
 
   // Makes ready for a push(): connects if there is no connection, and gives up
   // one that has been silent or connecting for too long.  An attempt to connect
@@ -93,7 +84,7 @@ class Line {
   void let_go_if_closed();
   void heed(Monotonic now);
 
-  const Server& server_;
+  Node& node_;
   const Settings& settings_;
   std::optional<Connection> connection_;
   std::shared_ptr<ReadEnd> read_end_;

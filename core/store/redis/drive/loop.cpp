@@ -4,12 +4,8 @@
 
 namespace limitree::redis {
 
-Loop::Loop(Router* router, const Settings& settings, Traffic* traffic,
-           Finished finished)
-    : router_(router),
-      settings_(settings),
-      traffic_(traffic),
-      finished_(std::move(finished)) {}
+Loop::Loop(Router* router, const Settings& settings, Finished finished)
+    : router_(router), settings_(settings), finished_(std::move(finished)) {}
 
 Loop::~Loop() { close(); }
 
@@ -67,8 +63,7 @@ void Loop::turn(EventDriver::Tasks* finished) {
     if (poller_ == nullptr || poller_->fd() == -1) return;
   }
   if (driver_ == nullptr) {
-    driver_ = std::make_unique<EventDriver>(router_, settings_, traffic_,
-                                            poller_.get());
+    driver_ = std::make_unique<EventDriver>(router_, settings_, poller_.get());
   }
   // Takes back the wake-up before it takes what that was for.
   driver_->read();

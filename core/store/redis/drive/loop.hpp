@@ -18,10 +18,9 @@
 
 #include "base/status.hpp"
 #include "store/redis/drive/poller.hpp"
-#include "store/redis/drive/task.hpp"
 #include "store/redis/facts/settings.hpp"
-#include "store/redis/facts/traffic.hpp"
 #include "store/redis/route/router.hpp"
+#include "store/redis/route/task.hpp"
 
 namespace limitree::redis {
 
@@ -50,8 +49,7 @@ class Loop {
   using Finished = std::function<void(std::span<std::unique_ptr<AsyncTask>>)>;
 
   // Opens nothing yet.  Everything must outlive it.
-  Loop(Router* router, const Settings& settings, Traffic* traffic,
-       Finished finished);
+  Loop(Router* router, const Settings& settings, Finished finished);
   ~Loop();  // close()
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -101,7 +99,6 @@ class Loop {
 
   Router* const router_;
   const Settings& settings_;
-  Traffic* const traffic_;
   const Finished finished_;
 
   std::mutex run_mutex_;  // taken before start_mutex_

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "store/redis/drive/retry.hpp"
-#include "store/redis/drive/task.hpp"
 #include "store/redis/facts/settings.hpp"
+#include "store/redis/route/task.hpp"
 
 namespace limitree::redis {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "store/redis/drive/task.hpp"
 #include "store/redis/facts/settings.hpp"
+#include "store/redis/route/task.hpp"
 
 namespace limitree::redis {
 

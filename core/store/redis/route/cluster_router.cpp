@@ -95,7 +95,7 @@ class ClusterRouter::Discovery final : public Task {
 ClusterRouter::ClusterRouter(const Settings& settings, Traffic* traffic)
     : settings_(settings),
       ask_slots_(slots_command()),
-      nodes_(settings, settings.login, traffic),
+      nodes_(settings.login, traffic),
       slots_(new std::atomic<Node*>[kSlots]()),
       known_(settings.url.endpoints) {
   shuffle(&known_);

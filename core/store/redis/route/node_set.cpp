@@ -28,7 +28,7 @@ Node* NodeSet::at(const Endpoint& endpoint) {
   const std::lock_guard lock(mutex_);
   if (Node* const found = find(endpoint)) return found;
   if (count_ == kMaxNodes) return nullptr;
-  auto* const entry = new Entry{{endpoint, settings_, login_, traffic_},
+  auto* const entry = new Entry{{endpoint, login_, traffic_},
                                 newest_.load(std::memory_order_relaxed)};
   ++count_;
   newest_.store(entry, std::memory_order_release);

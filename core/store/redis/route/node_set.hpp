@@ -12,7 +12,7 @@
 #include <functional>
 #include <mutex>
 
-#include "store/redis/drive/node.hpp"
+#include "store/redis/facts/node.hpp"
 
 namespace limitree::redis {
 
@@ -21,8 +21,8 @@ class NodeSet {
   static constexpr std::int32_t kMaxNodes = 1024;
 
   // Everything must outlive it.
-  NodeSet(const Settings& settings, const Login& login, Traffic* traffic)
-      : settings_(settings), login_(login), traffic_(traffic) {}
+  NodeSet(const Login& login, Traffic* traffic)
+      : login_(login), traffic_(traffic) {}
   ~NodeSet();
   NodeSet(const NodeSet&) = delete;
   NodeSet& operator=(const NodeSet&) = delete;
@@ -44,7 +44,6 @@ class NodeSet {
 
   Node* find(const Endpoint& endpoint) const;
 
-  const Settings& settings_;
   const Login& login_;
   Traffic* const traffic_;
   std::mutex mutex_;  // held to add an entry

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/drive/node.hpp"
-#include "store/redis/drive/task.hpp"
+#include "store/redis/facts/node.hpp"
+#include "store/redis/route/task.hpp"
 
 namespace limitree::redis {
 
@@ -60,7 +60,7 @@ class Router {
   // no lock, and none is added between before_fork() and after_fork().
   virtual void for_each(const std::function<void(Node*)>& visit) = 0;
 
-  // Around fork(): the router's own lock.  Nodes are forked by the caller.
+  // Around fork(): the router's own lock.
   virtual void before_fork() = 0;
   virtual void after_fork() = 0;
 

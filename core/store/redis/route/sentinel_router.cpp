@@ -137,8 +137,8 @@ SentinelRouter::SentinelRouter(const Settings& settings, Traffic* traffic)
       ask_sentinels_(
           command_of({"SENTINEL", "SENTINELS", settings.url.service})),
       ask_role_(command_of({"ROLE"})),
-      servers_(settings, settings.login, traffic),
-      sentinel_nodes_(settings, settings.sentinel_login, traffic) {
+      servers_(settings.login, traffic),
+      sentinel_nodes_(settings.sentinel_login, traffic) {
   for (const Endpoint& endpoint : settings.url.endpoints) {
     sentinels_.push_back({endpoint});
   }

@@ -3,8 +3,7 @@
 namespace limitree::redis {
 
 SingleRouter::SingleRouter(const Settings& settings, Traffic* traffic)
-    : node_(settings.url.endpoints.front(), settings, settings.login, traffic) {
-}
+    : node_(settings.url.endpoints.front(), settings.login, traffic) {}
 
 bool SingleRouter::learn(Node* node, const Target&, const Outcome& outcome) {
   if (outcome.failure != Failure::kReadOnly &&

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/sha1.hpp"
 #include "store/redis/script/lua_text.hpp"
 #include "store/redis/script/script_table.hpp"
 #include "store/redis/script/special_window.hpp"
@@ -335,9 +334,6 @@ void write_signature(const Plan& plan, const Families& families,
 }
 
 }  // namespace
-
-Script::Script(std::string script)
-    : text(std::move(script)), sha1(sha1_hex(text)) {}
 
 std::string special_text(const Plan& plan, const Families& families,
                          bool several) {

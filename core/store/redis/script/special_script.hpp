@@ -13,26 +13,13 @@
 #define LIMITREE_STORE_REDIS_SCRIPT_SPECIAL_SCRIPT_HPP
 
 #include <cstddef>
-#include <memory>
 #include <string>
 
 #include "base/plan.hpp"
 #include "store/redis/script/family.hpp"
+#include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
-
-struct Script {
-  explicit Script(std::string text);
-
-  std::string text;
-  std::string sha1;  // in hexadecimal: its name
-
-  // Decides several such requests in one call, one after the other and at one
-  // time.  Its keys are those of the first request, those of the second and so
-  // on, its reply an array of what this one would have replied to each, errors
-  // included.  Null if there is none.
-  std::unique_ptr<const Script> several;
-};
 
 inline constexpr std::size_t kMaxSpecialScripts = 512;  // of a process
 

@@ -4,8 +4,8 @@
 #include <new>
 #include <utility>
 
-#include "store/redis/script/special_script.hpp"
 #include "store/redis/wire/reader.hpp"
+#include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
 

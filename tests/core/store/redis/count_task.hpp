@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/drive/task.hpp"
 #include "store/redis/route/redirect.hpp"
 #include "store/redis/route/slot.hpp"
+#include "store/redis/route/task.hpp"
 
 namespace limitree::redis {
 

@@ -18,8 +18,7 @@
 #include <vector>
 
 #include "core/sanitizers.hpp"
-#include "store/redis/drive/node.hpp"
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/facts/node.hpp"
 #include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
@@ -128,8 +127,7 @@ class FakeRouter : public Router {
     const std::lock_guard lock(mutex_);
     std::unique_ptr<Node>& node = nodes_[endpoint.text()];
     if (node == nullptr) {
-      node = std::make_unique<Node>(endpoint, settings_, settings_.login,
-                                    traffic_);
+      node = std::make_unique<Node>(endpoint, settings_.login, traffic_);
     }
     return node.get();
   }

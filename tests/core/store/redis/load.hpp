@@ -25,7 +25,7 @@ class Calls {
   explicit Calls(Settings settings)
       : settings_(std::move(settings)),
         router_(make_router(settings_, &traffic_)),
-        driver_(router_.get()) {}
+        driver_(router_.get(), settings_) {}
 
   const Settings& settings() const { return settings_; }
 

@@ -15,7 +15,7 @@ struct Driver {
   explicit Driver(int port, Duration timeout = 5s)
       : settings(settings_for(timeout)),
         router(settings, &traffic, local(port)),
-        driver(&router) {}
+        driver(&router, settings) {}
 
   void run(EchoTask* task) { driver.run(task, settings.timeout); }
 

@@ -14,7 +14,7 @@ namespace {
 
 struct Driver {
   explicit Driver(int port)
-      : router(settings, &traffic, local(port)), driver(&router) {}
+      : router(settings, &traffic, local(port)), driver(&router, settings) {}
 
   bool answers(const std::string& text) {
     EchoTask task(text);
@@ -24,15 +24,11 @@ struct Driver {
 
   // As the store does it.
   pid_t fork_all() {
-    driver.before_fork();
     router.before_fork();
-    router.for_each([](Node* node) { node->before_fork(); });
+    driver.before_fork();
     const pid_t child = fork();
-    router.for_each([&](Node* node) {
-      child == 0 ? node->after_fork_in_child() : node->after_fork_in_parent();
-    });
-    router.after_fork();
     child == 0 ? driver.after_fork_in_child() : driver.after_fork_in_parent();
+    router.after_fork();
     return child;
   }
 

@@ -30,7 +30,7 @@ struct Host {
       : settings(settings_for(timeout)),
         router(settings, &traffic, local(port)),
         loop(std::make_unique<Loop>(
-            &router, settings, &traffic,
+            &router, settings,
             [this](std::span<std::unique_ptr<AsyncTask>> batch) {
               take(batch);
             })) {}

@@ -32,7 +32,7 @@ struct Shared {
   const Settings settings = settings_for(1000ms);
   Traffic traffic;
   FakeRouter router(settings, &traffic, local(port));
-  BlockingDriver driver(&router);
+  BlockingDriver driver(&router, settings);
   on_threads(threads, [&](int thread) {
     for (int i = 0; !shared->stop; ++i) {
       EchoTask task(std::to_string(thread) + ":" + std::to_string(i));

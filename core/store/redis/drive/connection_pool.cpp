@@ -1,9 +1,8 @@
-#include "store/redis/drive/node.hpp"
+#include "store/redis/drive/connection_pool.hpp"
 
 #include <limits>
 #include <utility>
 
-#include "store/redis/drive/channel.hpp"
 #include "store/redis/drive/drive.hpp"
 
 namespace limitree::redis {
@@ -14,20 +13,17 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-Node::Node(Endpoint endpoint, const Settings& settings, const Login& login,
-           Traffic* traffic)
-    : endpoint_(std::move(endpoint)),
-      traffic_(traffic),
-      server_{endpoint_, login, &health_, traffic} {
+ConnectionPool::ConnectionPool(Node* node, const Settings& settings)
+    : node_(node) {
   for (std::int32_t i = 0; i < settings.connections; ++i) {
-    channels_.push_back(std::make_unique<Channel>(server_, settings));
+    channels_.push_back(std::make_unique<Channel>(node, settings));
   }
 }
 
-Node::~Node() = default;
+ConnectionPool::~ConnectionPool() = default;
 
 // The first idle channel, or else the one with the fewest callers.
-Channel* Node::join(std::uint64_t silent) {
+Channel* ConnectionPool::join(std::uint64_t silent) {
   for (;;) {
     Channel* best = nullptr;
     std::int32_t fewest = std::numeric_limits<std::int32_t>::max();
@@ -41,15 +37,15 @@ Channel* Node::join(std::uint64_t silent) {
   }
 }
 
-Outcome Node::exchange(Task* task, Patience* patience) {
+Outcome ConnectionPool::exchange(Task* task, Patience* patience) {
   const Monotonic started = patience->look(Clock::now());
   // That is the caller's doing, and says nothing of the server.
   if (patience->over()) {
-    traffic_->count(Failure::kLate);
+    node_->traffic().count(Failure::kLate);
     return came_late();
   }
-  if (!health_.may_try(started)) {
-    traffic_->count(Failure::kBackoff);
+  if (!node_->health().may_try(started)) {
+    node_->traffic().count(Failure::kBackoff);
     return Outcome::lost(Outcome::Fate::kNotSent, Failure::kBackoff,
                          "not tried, the last attempts failed");
   }
@@ -60,11 +56,11 @@ Outcome Node::exchange(Task* task, Patience* patience) {
     now = patience->look(Clock::now());
   }
   show_reply(task, &outcome);
-  report(outcome, now - started, now, &health_, traffic_);
+  report(outcome, now - started, now, node_);
   return outcome;
 }
 
-Outcome Node::attempt(const Task& task, Patience* patience) {
+Outcome ConnectionPool::attempt(const Task& task, Patience* patience) {
   std::uint64_t silent = 0;  // channels where answers are overdue
   for (;;) {
     Channel* const channel = join(silent);
@@ -81,34 +77,33 @@ Outcome Node::attempt(const Task& task, Patience* patience) {
   }
 }
 
-void Node::post(std::string_view bytes) {
+void ConnectionPool::post(std::string_view bytes) {
   const Monotonic now = Clock::now();
-  if (health_.may_try(now)) channels_.front()->post(bytes, now);
+  if (node_->health().may_try(now)) channels_.front()->post(bytes, now);
 }
 
-std::optional<Outcome> Node::take_posted() {
+std::optional<Outcome> ConnectionPool::take_posted() {
   std::optional<Outcome> outcome = channels_.front()->take_posted();
   if (outcome && outcome->fate == Outcome::Fate::kAnswered) {
-    is_outage(outcome->failure) ? health_.failed(Clock::now())
-                                : health_.succeeded();
+    is_outage(outcome->failure) ? node_->health().failed(Clock::now())
+                                : node_->health().succeeded();
   }
   return outcome;
 }
 
-void Node::drop_connections(Failure failure, const std::string& detail) {
-  drops_.fetch_add(1, std::memory_order_relaxed);
+void ConnectionPool::close(Failure failure, const std::string& detail) {
   for (const auto& channel : channels_) channel->drop(failure, detail);
 }
 
-void Node::before_fork() {
+void ConnectionPool::before_fork() {
   for (const auto& channel : channels_) channel->before_fork();
 }
 
-void Node::after_fork_in_parent() {
+void ConnectionPool::after_fork_in_parent() {
   for (const auto& channel : channels_) channel->after_fork_in_parent();
 }
 
-void Node::after_fork_in_child() {
+void ConnectionPool::after_fork_in_child() {
   for (const auto& channel : channels_) channel->after_fork_in_child();
 }
 

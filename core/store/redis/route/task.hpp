@@ -11,8 +11,8 @@
 // with Failure::kTimeout, and no further step but kDone may follow it.  Only a
 // discovery may go on: each server that it asks gets a part of the time.
 
-#ifndef LIMITREE_STORE_REDIS_DRIVE_TASK_HPP
-#define LIMITREE_STORE_REDIS_DRIVE_TASK_HPP
+#ifndef LIMITREE_STORE_REDIS_ROUTE_TASK_HPP
+#define LIMITREE_STORE_REDIS_ROUTE_TASK_HPP
 
 #include <cstdint>
 #include <optional>
@@ -61,4 +61,4 @@ class Task {
 
 }  // namespace limitree::redis
 
-#endif  // LIMITREE_STORE_REDIS_DRIVE_TASK_HPP
+#endif  // LIMITREE_STORE_REDIS_ROUTE_TASK_HPP

@@ -1,4 +1,4 @@
-#include "store/redis/drive/node.hpp"
+#include "store/redis/drive/connection_pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,17 +21,20 @@ using Fate = Outcome::Fate;
 // For how long a thread may not run on a machine that is busy with other tests.
 constexpr auto kStalled = 1s;
 
-// A node of its own for each test, and what is counted about it.
+// A node and its pool for each test, and what is counted about them.
 class Client {
  public:
   explicit Client(int port, Settings with = settings_for())
-      : settings(std::move(with)),
-        node(local(port), settings, settings.login, &traffic) {}
+      : settings(std::move(with)), node(local(port), settings.login, &traffic) {
+    auto made = std::make_unique<ConnectionPool>(&node, settings);
+    pool = made.get();
+    node.set_pool(std::move(made));
+  }
 
   Outcome ask(const std::string& text) {
     EchoTask task(text);
     Patience patience(now(), now() + settings.timeout);
-    return node.exchange(&task, &patience);
+    return pool->exchange(&task, &patience);
   }
 
   // Whether the answer was that to `text`.
@@ -44,9 +47,10 @@ class Client {
   const Settings settings;
   Traffic traffic;
   Node node;
+  ConnectionPool* pool = nullptr;
 };
 
-TEST(Node, OpensNothingBeforeTheFirstCall) {
+TEST(ConnectionPool, OpensNothingBeforeTheFirstCall) {
   const RedisServer server;
   const int before = open_descriptors();
   Client client(server.port());
@@ -55,7 +59,7 @@ TEST(Node, OpensNothingBeforeTheFirstCall) {
   EXPECT_EQ(client.traffic.connects, 1);
 }
 
-TEST(Node, ACallerAloneUsesOneConnection) {
+TEST(ConnectionPool, ACallerAloneUsesOneConnection) {
   const RedisServer server;
   Client client(server.port());
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(client.answers(std::to_string(i)));
@@ -65,7 +69,7 @@ TEST(Node, ACallerAloneUsesOneConnection) {
   EXPECT_EQ(round_trips, 100);
 }
 
-TEST(Node, ThreadsGetTheirOwnAnswers) {
+TEST(ConnectionPool, ThreadsGetTheirOwnAnswers) {
   const RedisServer server;
   Client client(server.port());
   std::atomic<int> right = 0;
@@ -78,7 +82,7 @@ TEST(Node, ThreadsGetTheirOwnAnswers) {
   EXPECT_LE(client.traffic.connects, client.settings.connections);
 }
 
-TEST(Node, SharesASingleConnection) {
+TEST(ConnectionPool, SharesASingleConnection) {
   const RedisServer server;
   Settings settings = settings_for();
   settings.connections = 1;
@@ -93,7 +97,7 @@ TEST(Node, SharesASingleConnection) {
   EXPECT_EQ(client.traffic.connects, 1);
 }
 
-TEST(Node, SpinsIfToldTo) {
+TEST(ConnectionPool, SpinsIfToldTo) {
   const RedisServer server;
   Settings settings = settings_for();
   settings.low_latency = LowLatency::kOn;
@@ -120,7 +124,7 @@ void stall(int /*signal*/) {
 
 // Who reads for all may be the one that gets no processor.  Then the others
 // read for themselves, and send what it was to send for them.
-TEST(Node, GetsByWithoutItsReader) {
+TEST(ConnectionPool, GetsByWithoutItsReader) {
   RedisServer server;
   Settings settings = settings_for();
   settings.connections = 1;
@@ -149,19 +153,19 @@ TEST(Node, GetsByWithoutItsReader) {
   EXPECT_TRUE(right);
 }
 
-TEST(Node, PrecedesByAsking) {
+TEST(ConnectionPool, PrecedesByAsking) {
   const RedisServer server({.config = {"cluster-enabled yes"}});
   Client client(server.port());
   EchoTask task("a", {.asking = true});
   Patience patience(now(), now() + client.settings.timeout);
-  const Outcome outcome = client.node.exchange(&task, &patience);
+  const Outcome outcome = client.pool->exchange(&task, &patience);
   EXPECT_EQ(text_of(outcome), "a");
   EXPECT_TRUE(client.answers("b"));
 }
 
 // ---- a server that is not there --------------------------------------------
 
-TEST(Node, GivesUpAtOnceWhereNobodyListens) {
+TEST(ConnectionPool, GivesUpAtOnceWhereNobodyListens) {
   const FreePort port;
   Client client(port.number());
   for (int i = 0; i < Health::kFailuresToOpen; ++i) {
@@ -180,7 +184,7 @@ TEST(Node, GivesUpAtOnceWhereNobodyListens) {
   EXPECT_GT(client.count(Failure::kBackoff), 0);
 }
 
-TEST(Node, FindsAServerThatComesLater) {
+TEST(ConnectionPool, FindsAServerThatComesLater) {
   RedisServer server;
   server.stop();
   Client client(server.port());
@@ -189,12 +193,12 @@ TEST(Node, FindsAServerThatComesLater) {
   EXPECT_TRUE(soon([&] { return client.answers("b"); }));
 }
 
-TEST(Node, NeedsNoTimeIfThereIsNone) {
+TEST(ConnectionPool, NeedsNoTimeIfThereIsNone) {
   const RedisServer server;
   Client client(server.port());
   EchoTask task("a");
   Patience patience(now(), now());
-  const Outcome outcome = client.node.exchange(&task, &patience);
+  const Outcome outcome = client.pool->exchange(&task, &patience);
   EXPECT_EQ(outcome.fate, Fate::kNotSent);
   EXPECT_EQ(outcome.failure, Failure::kLate);
   EXPECT_EQ(client.count(Failure::kLate), 1);
@@ -202,7 +206,7 @@ TEST(Node, NeedsNoTimeIfThereIsNone) {
   EXPECT_FALSE(client.node.health().open());
 }
 
-TEST(Node, SurvivesTheServersEnd) {
+TEST(ConnectionPool, SurvivesTheServersEnd) {
   RedisServer server;
   Client client(server.port(), settings_for(kSanitized ? 2000ms : 200ms));
   std::atomic<bool> stop = false;
@@ -240,7 +244,7 @@ TEST(Node, SurvivesTheServersEnd) {
 
 // ---- a server that hangs ---------------------------------------------------
 
-TEST(Node, KeepsItsDeadlineWhileTheServerHangs) {
+TEST(ConnectionPool, KeepsItsDeadlineWhileTheServerHangs) {
   RedisServer server;
   Client client(server.port(), settings_for(50ms));
   for (int i = 0; i < 10; ++i) client.answers("warm");
@@ -263,7 +267,7 @@ TEST(Node, KeepsItsDeadlineWhileTheServerHangs) {
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(client.answers(std::to_string(i)));
 }
 
-TEST(Node, KeepsDeadlinesOfManyWhileTheServerHangs) {
+TEST(ConnectionPool, KeepsDeadlinesOfManyWhileTheServerHangs) {
   RedisServer server;
   Client client(server.port(), settings_for(kSanitized ? 500ms : 50ms));
   std::atomic<bool> stop = false;
@@ -300,7 +304,7 @@ TEST(Node, KeepsDeadlinesOfManyWhileTheServerHangs) {
   EXPECT_LE(Duration(longest), client.settings.timeout + kStalled);
 }
 
-TEST(Node, GivesUpAConnectionThatStaysSilent) {
+TEST(ConnectionPool, GivesUpAConnectionThatStaysSilent) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   Client client(proxy.port(), settings_for(50ms));
@@ -313,7 +317,7 @@ TEST(Node, GivesUpAConnectionThatStaysSilent) {
   EXPECT_TRUE(soon([&] { return client.answers("c"); }));
 }
 
-TEST(Node, KeepsItsDeadlineWhileConnecting) {
+TEST(ConnectionPool, KeepsItsDeadlineWhileConnecting) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   proxy.swallow = true;
@@ -330,7 +334,7 @@ TEST(Node, KeepsItsDeadlineWhileConnecting) {
 }
 
 // An attempt has its own time, whatever becomes of those who wanted it.
-TEST(Node, AnAttemptToConnectOutlivesItsCallers) {
+TEST(ConnectionPool, AnAttemptToConnectOutlivesItsCallers) {
   const FakeServer server([](Peer& peer) { peer.wait_for_end(); });
   Settings settings = settings_for(20ms);
   settings.connections = 1;
@@ -348,7 +352,7 @@ TEST(Node, AnAttemptToConnectOutlivesItsCallers) {
 }
 
 // Late answers are for nobody, and those after them for whom they are.
-TEST(Node, DropsLateAnswers) {
+TEST(ConnectionPool, DropsLateAnswers) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   Settings settings = settings_for(kSanitized ? 400ms : 100ms);
@@ -371,7 +375,7 @@ TEST(Node, DropsLateAnswers) {
   EXPECT_EQ(client.traffic.connects, 1);
 }
 
-TEST(Node, RefusesToJoinAQueueThatDoesNotMove) {
+TEST(ConnectionPool, RefusesToJoinAQueueThatDoesNotMove) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   Settings settings = settings_for(100ms);
@@ -387,7 +391,7 @@ TEST(Node, RefusesToJoinAQueueThatDoesNotMove) {
 }
 
 // Answers come, though never in time: the server is slow, and not silent.
-TEST(Node, ASlowServerIsNoSilentOne) {
+TEST(ConnectionPool, ASlowServerIsNoSilentOne) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   Settings settings = settings_for(kSanitized ? 400ms : 60ms);
@@ -407,7 +411,7 @@ TEST(Node, ASlowServerIsNoSilentOne) {
 }
 
 // A connection that breaks fails all who wait there, and is one failure.
-TEST(Node, OneConnectionsEndIsOneFailure) {
+TEST(ConnectionPool, OneConnectionsEndIsOneFailure) {
   RedisServer server;
   Settings settings = settings_for();
   settings.connections = 1;
@@ -432,7 +436,7 @@ TEST(Node, OneConnectionsEndIsOneFailure) {
 }
 
 // It has nothing to say against what it says; nobody else could read it.
-TEST(Node, ARepliesSenseIsTheTasks) {
+TEST(ConnectionPool, ARepliesSenseIsTheTasks) {
   const RedisServer server;
   Client client(server.port());
   for (int i = 0; i < Health::kFailuresToOpen; ++i) {
@@ -440,7 +444,7 @@ TEST(Node, ARepliesSenseIsTheTasks) {
     EchoTask task("a");
     task.picky = true;
     Patience patience(now(), now() + client.settings.timeout);
-    const Outcome outcome = client.node.exchange(&task, &patience);
+    const Outcome outcome = client.pool->exchange(&task, &patience);
     EXPECT_EQ(outcome.failure, Failure::kNoDecision);
     EXPECT_EQ(outcome.fate, Fate::kAnswered);
   }
@@ -451,7 +455,7 @@ TEST(Node, ARepliesSenseIsTheTasks) {
 
 // ---- a connection that breaks ----------------------------------------------
 
-TEST(Node, TakesAnswersThatComeInBytes) {
+TEST(ConnectionPool, TakesAnswersThatComeInBytes) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   proxy.crumble = true;
@@ -465,7 +469,7 @@ TEST(Node, TakesAnswersThatComeInBytes) {
   EXPECT_EQ(right, 8 * 20);
 }
 
-TEST(Node, SlowAnswersAreAnswers) {
+TEST(ConnectionPool, SlowAnswersAreAnswers) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
   proxy.delay_us = 20'000;
@@ -481,7 +485,7 @@ TEST(Node, SlowAnswersAreAnswers) {
 
 // Wherever the answer breaks off, nobody knows whether the command was carried
 // out, and the next call goes over a fresh connection.
-TEST(Node, AnAnswerThatBreaksOffIsUnknown) {
+TEST(ConnectionPool, AnAnswerThatBreaksOffIsUnknown) {
   const RedisServer server;
   const std::string answer = "$6\r\nanswer\r\n";
   for (std::size_t at = 0; at < answer.size(); ++at) {
@@ -500,7 +504,7 @@ TEST(Node, AnAnswerThatBreaksOffIsUnknown) {
 }
 
 // Servers close idle connections; that costs nobody an answer.
-TEST(Node, NoticesThatAnIdleConnectionWasClosed) {
+TEST(ConnectionPool, NoticesThatAnIdleConnectionWasClosed) {
   const RedisServer server;
   Client client(server.port());
   for (int i = 0; i < 5; ++i) {
@@ -513,7 +517,7 @@ TEST(Node, NoticesThatAnIdleConnectionWasClosed) {
   EXPECT_EQ(client.count(Failure::kLost), 0);
 }
 
-TEST(Node, TellsThatTheServerIsFull) {
+TEST(ConnectionPool, TellsThatTheServerIsFull) {
   const RedisServer server;
   server.cli({"CONFIG", "SET", "maxclients", "1"});
   Client first(server.port());
@@ -524,7 +528,7 @@ TEST(Node, TellsThatTheServerIsFull) {
   EXPECT_EQ(outcome.failure, Failure::kMaxClients) << outcome.detail;
 }
 
-TEST(Node, DropsConnectionsWithThoseWhoWait) {
+TEST(ConnectionPool, DropsConnectionsWithThoseWhoWait) {
   RedisServer server;
   Client client(server.port());
   ASSERT_TRUE(client.answers("a"));
@@ -550,42 +554,42 @@ TEST(Node, DropsConnectionsWithThoseWhoWait) {
 
 // ---- posting ---------------------------------------------------------------
 
-TEST(Node, PostsWithoutWaiting) {
+TEST(ConnectionPool, PostsWithoutWaiting) {
   const RedisServer server;
   Client client(server.port());
-  client.node.post(echo("posted"));
-  EXPECT_EQ(client.node.take_posted(), std::nullopt);
+  client.pool->post(echo("posted"));
+  EXPECT_EQ(client.pool->take_posted(), std::nullopt);
   // Further posts are what gets it there.
   std::optional<Outcome> outcome;
   ASSERT_TRUE(soon([&] {
-    client.node.post(echo("posted"));
-    outcome = client.node.take_posted();
+    client.pool->post(echo("posted"));
+    outcome = client.pool->take_posted();
     return outcome.has_value();
   }));
   EXPECT_EQ(text_of(*outcome), "posted");
   // And so does traffic.
-  client.node.post(echo("again"));
+  client.pool->post(echo("again"));
   EXPECT_TRUE(client.answers("a"));
   EXPECT_TRUE(soon([&] {
     EXPECT_TRUE(client.answers("b"));
-    return client.node.take_posted().has_value();
+    return client.pool->take_posted().has_value();
   }));
   EXPECT_EQ(client.traffic.connects, 1);
 }
 
-TEST(Node, PostsToNobodyWithoutHarm) {
+TEST(ConnectionPool, PostsToNobodyWithoutHarm) {
   const FreePort port;
   Client client(port.number());
   ASSERT_TRUE(soon([&] {
-    client.node.post(echo("posted"));
-    const std::optional<Outcome> outcome = client.node.take_posted();
+    client.pool->post(echo("posted"));
+    const std::optional<Outcome> outcome = client.pool->take_posted();
     EXPECT_TRUE(!outcome || outcome->failure == Failure::kRefused);
     return client.node.health().open();
   }));
 }
 
 // A descriptor for the connection is enough; another makes it faster.
-TEST(Node, GetsByWithOneDescriptor) {
+TEST(ConnectionPool, GetsByWithOneDescriptor) {
   const RedisServer server;
   Client client(server.port());
   std::vector<int> taken;
@@ -600,7 +604,7 @@ TEST(Node, GetsByWithOneDescriptor) {
   EXPECT_TRUE(one);
 }
 
-TEST(Node, LeavesNoDescriptorBehind) {
+TEST(ConnectionPool, LeavesNoDescriptorBehind) {
   RedisServer server;
   const int before = open_descriptors();
   for (int i = 0; i < 5; ++i) {
