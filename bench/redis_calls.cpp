@@ -22,7 +22,7 @@
 #include "base/plan.hpp"
 #include "bench/algorithms.hpp"
 #include "store/redis/script/script.hpp"
-#include "store/redis/wire/joint.hpp"
+#include "store/redis/wire/pipeline.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "store/redis/drive/drive.hpp"
+#include "store/redis/drive/attempt.hpp"
 #include "store/redis/drive/wakeup.hpp"
 
 namespace limitree::redis {
@@ -50,7 +50,8 @@ void BlockingDriver::run(Task* task, Duration timeout) {
       step = task->resumed();
       continue;
     }
-    Outcome outcome = in_time ? send(task, &patience) : timed_out(false);
+    Outcome outcome =
+        in_time ? send(task, &patience) : Outcome::timed_out(false);
     const bool last = is_out_of_time(outcome.failure);
     step = task->answered(std::move(outcome));
     if (last) return;
@@ -73,7 +74,7 @@ Outcome BlockingDriver::send(Task* task, Patience* patience) {
     const Target& target = task->target();
     Node* const node = find(target, patience);
     if (node == nullptr) {
-      return patience->over() ? timed_out(false)
+      return patience->over() ? Outcome::timed_out(false)
                               : no_route(router_->discovery_failure());
     }
     Outcome outcome = pool_of(node).exchange(task, patience);
@@ -160,7 +161,7 @@ bool BlockingDriver::run_discovery(Patience* patience) {
     patience->look(Clock::now());
     if (patience->over()) {
       if (step.kind == Task::Step::Kind::kSend)
-        task->answered(timed_out(false));
+        task->answered(Outcome::timed_out(false));
       return false;
     }
     if (step.kind == Task::Step::Kind::kPause) {

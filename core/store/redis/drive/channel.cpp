@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/redis/drive/drive.hpp"
+#include "store/redis/drive/attempt.hpp"
 
 namespace limitree::redis {
 
@@ -116,7 +116,7 @@ class Channel::Turn {
 Channel::Channel(Node* node, const Settings& settings)
     : look_(settings.low_latency),
       posted_(std::make_unique<Posted>()),
-      line_(node, settings) {}
+      connection_(node, settings) {}
 
 Channel::~Channel() = default;
 
@@ -155,9 +155,9 @@ std::optional<Outcome> Channel::exchange(const Task& task, Patience* patience) {
 // time: a reader that reads this answer too may then not be another.
 Channel::Role Channel::begin(Waiter* me, bool asking) {
   const Turn turn(this);
-  const Monotonic now = line_time(me->patience.looked());
-  if (!line_.prepare(now, !has_reader())) return Role::kElsewhere;
-  if (line_.in_flight() >= kMaxInFlight) {
+  const Monotonic now = running_time(me->patience.looked());
+  if (!connection_.prepare(now, !has_reader())) return Role::kElsewhere;
+  if (connection_.in_flight() >= kMaxInFlight) {
     me->outcome = Outcome::lost(Outcome::Fate::kNotSent, Failure::kBackoff,
                                 "too many commands are in flight");
     me->state = Waiter::State::kExpired;
@@ -167,10 +167,10 @@ Channel::Role Channel::begin(Waiter* me, bool asking) {
   const bool reads = !has_reader();
   if (reads) {
     reader_ = me;
-    reader_generation_ = line_.generation();
+    reader_generation_ = connection_.generation();
   }
-  line_.push(me, asking, now);
-  if (reads || line_.in_flight() <= kFew) line_.flush();
+  connection_.push(me, asking, now);
+  if (reads || connection_.in_flight() <= kFew) connection_.flush();
   if (!me->over()) return reads ? Role::kRead : Role::kWait;
   pass_on(me);
   return Role::kLeave;
@@ -197,9 +197,9 @@ bool Channel::take_beat(Waiter* me) {
   const Turn turn(this);
   if (me->over()) return true;
   const Monotonic now = me->patience.look(Clock::now());
-  const Monotonic time = line_time(now);
+  const Monotonic time = running_time(now);
   // Until then the reader alone knows the descriptor.
-  if (line_.ready()) line_.run(time);
+  if (connection_.ready()) connection_.run(time);
   if (!me->over() && me->patience.over()) expire(me);
   if (me->over()) pass_on(me);
   return me->over();
@@ -214,9 +214,9 @@ void Channel::read(Waiter* me) {
     {
       const Turn turn(this);
       if (step(me, readable)) return;
-      fd = line_.fd();
-      write = line_.wants_write();
-      if (!write) end = line_.read_end();
+      fd = connection_.fd();
+      write = connection_.wants_write();
+      if (!write) end = connection_.read_end();
     }
     const Monotonic until = me->patience.wait_until();
     readable = end != nullptr ? end->wait(until) : wait_for(fd, write, until);
@@ -227,10 +227,10 @@ void Channel::read(Waiter* me) {
 // if there was one.
 bool Channel::step(Waiter* me, std::optional<bool> readable) {
   const Monotonic now = me->patience.look(Clock::now());
-  const Monotonic time = line_time(now);
+  const Monotonic time = running_time(now);
   if (!me->over()) {
     // Nothing expires before what has come is read.
-    if (readable.value_or(me->patience.over())) line_.run(time);
+    if (readable.value_or(me->patience.over())) connection_.run(time);
     if (!me->over() && !readable) look(me, now);
     if (!me->over() && me->patience.over()) expire(me);
   }
@@ -241,7 +241,7 @@ bool Channel::step(Waiter* me, std::optional<bool> readable) {
 
 // The time in which those who wait here could run, as far as the line knows:
 // silence is that of the server only while somebody listens.
-Monotonic Channel::line_time(Monotonic now) {
+Monotonic Channel::running_time(Monotonic now) {
   if (now > looked_) {
     if (newest_ != nullptr) lost_ += Patience::lost(now - looked_);
     looked_ = now;
@@ -251,17 +251,17 @@ Monotonic Channel::line_time(Monotonic now) {
 
 // Only as long as nobody else wants the channel: whoever comes waits for us.
 void Channel::look(Waiter* me, Monotonic now) {
-  if (callers() > 1 || !line_.ready() || !look_.begin(now)) return;
+  if (callers() > 1 || !connection_.ready() || !look_.begin(now)) return;
   do {
-    line_.run(line_time(now));
+    connection_.run(running_time(now));
     now = Clock::now();
     if (me->over()) return look_.found(now);
   } while (look_.found_nothing(now) && callers() == 1);
 }
 
 void Channel::expire(Waiter* me) {
-  const bool sent = line_.abandon(me);
-  me->outcome = line_.expired(sent, looked_ - lost_);
+  const bool sent = connection_.abandon(me);
+  me->outcome = connection_.expired(sent, looked_ - lost_);
   me->unlink();
   me->state = Waiter::State::kExpired;
 }
@@ -270,13 +270,13 @@ void Channel::expire(Waiter* me) {
 // then all have been completed, the reader among them, and it need not be told
 // to stop reading.
 bool Channel::has_reader() const {
-  return reader_ != nullptr && line_.open() &&
-         reader_generation_ == line_.generation();
+  return reader_ != nullptr && connection_.open() &&
+         reader_generation_ == connection_.generation();
 }
 
 void Channel::appoint(Waiter* reader) {
   reader_ = reader;
-  reader_generation_ = line_.generation();
+  reader_generation_ = connection_.generation();
   appointed_.wake();  // of one who was completed before it could read
   appointed_ = reader->wakeup.set(Wakeup::Word::kRead);
 }
@@ -285,19 +285,19 @@ void Channel::appoint(Waiter* reader) {
 void Channel::pass_on(Waiter* from) {
   if (reader_ != from) return;
   reader_ = nullptr;
-  if (newest_ != nullptr && line_.unsent() > 0) line_.flush();
+  if (newest_ != nullptr && connection_.unsent() > 0) connection_.flush();
   if (newest_ != nullptr) appoint(newest_);
 }
 
 void Channel::post(std::string_view bytes, Monotonic at) {
   const Turn turn(this);
-  const Monotonic now = line_time(at);
-  if (!line_.prepare(now, !has_reader())) return;
+  const Monotonic now = running_time(at);
+  if (!connection_.prepare(now, !has_reader())) return;
   if (posted_->due || posted_->answered.load(std::memory_order_relaxed)) return;
   posted_->words = bytes;
   posted_->due = true;
-  line_.push(posted_.get(), false, now);
-  line_.flush();
+  connection_.push(posted_.get(), false, now);
+  connection_.flush();
 }
 
 std::optional<Outcome> Channel::take_posted() {
@@ -309,11 +309,11 @@ std::optional<Outcome> Channel::take_posted() {
 
 void Channel::drop(Failure failure, const std::string& detail) {
   const Turn turn(this);
-  line_.close(failure, detail);
+  connection_.close(failure, detail);
 }
 
 void Channel::after_fork_in_child() {
-  line_.abandon_after_fork();
+  connection_.abandon_after_fork();
   newest_ = nullptr;
   reader_ = nullptr;
   posted_->due = false;

@@ -11,12 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/drive/line.hpp"
-#include "store/redis/drive/look.hpp"
-#include "store/redis/drive/patience.hpp"
+#include "store/redis/drive/waiting.hpp"
 #include "store/redis/drive/wakeup.hpp"
 #include "store/redis/route/task.hpp"
 #include "store/redis/wire/command.hpp"
+#include "store/redis/wire/connection.hpp"
 
 namespace limitree::redis {
 
@@ -68,7 +67,7 @@ class alignas(64) Channel {
   bool take_beat(Waiter* me);
   void look(Waiter* me, Monotonic now);
   void expire(Waiter* me);
-  Monotonic line_time(Monotonic now);
+  Monotonic running_time(Monotonic now);
   bool has_reader() const;
   void appoint(Waiter* reader);
   void pass_on(Waiter* from);
@@ -76,7 +75,7 @@ class alignas(64) Channel {
   std::mutex mutex_;  // guards everything down to callers_
   Look look_;
   const std::unique_ptr<Posted> posted_;
-  Line line_;
+  Connection connection_;
   Waiter* newest_ = nullptr;  // not yet completed: a list
   Waiter* done_ = nullptr;    // completed, but not yet told: a list
   Waiter* last_done_ = nullptr;

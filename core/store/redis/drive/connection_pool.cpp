@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "store/redis/drive/drive.hpp"
+#include "store/redis/drive/attempt.hpp"
 
 namespace limitree::redis {
 
@@ -42,7 +42,7 @@ Outcome ConnectionPool::exchange(Task* task, Patience* patience) {
   // That is the caller's doing, and says nothing of the server.
   if (patience->over()) {
     node_->traffic().count(Failure::kLate);
-    return came_late();
+    return Outcome::came_late();
   }
   if (!node_->health().may_try(started)) {
     node_->traffic().count(Failure::kBackoff);

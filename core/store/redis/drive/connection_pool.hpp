@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "store/redis/drive/channel.hpp"
-#include "store/redis/drive/patience.hpp"
+#include "store/redis/drive/waiting.hpp"
 #include "store/redis/facts/node.hpp"
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/route/task.hpp"

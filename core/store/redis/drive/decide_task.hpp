@@ -16,7 +16,7 @@
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
 #include "base/status.hpp"
-#include "store/redis/drive/retry.hpp"
+#include "store/redis/drive/attempt.hpp"
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/task.hpp"

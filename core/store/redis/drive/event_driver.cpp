@@ -5,8 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "store/redis/drive/drive.hpp"
-#include "store/redis/drive/event_driver_job.hpp"
+#include "store/redis/drive/attempt.hpp"
 
 namespace limitree::redis {
 
@@ -75,7 +74,7 @@ EventDriver::Link* EventDriver::link_of(Node* node) {
   }
   // Completes what was on its way there.
   if (std::exchange(link->drops, node->drops()) != node->drops()) {
-    link->line.close(Failure::kLost, "the connection was given up");
+    link->connection.close(Failure::kLost, "the connection was given up");
   }
   return link.get();
 }
@@ -98,7 +97,7 @@ void EventDriver::read() {
     count = poller_->poll(owners);
     for (std::size_t i = 0; i < count; ++i) {
       auto* const link = static_cast<Link*>(owners[i]);
-      link->line.run(now_);
+      link->connection.run(now_);
       touch(link);
     }
   } while (count == owners.size());
@@ -163,13 +162,13 @@ void EventDriver::send_to(Job* job, Node* node) {
   if (!node->health().may_try(real_now_)) {
     return fail(job, Failure::kBackoff, "not tried, the last attempts failed");
   }
-  Line& line = job->link->line;
-  const bool usable = line.prepare(now_, false);
+  Connection& connection = job->link->connection;
+  const bool usable = connection.prepare(now_, false);
   touch(job->link);
   if (!usable) {
     return fail(job, Failure::kBackoff, "answers are overdue");
   }
-  if (line.in_flight() >= kMaxInFlight) {
+  if (connection.in_flight() >= kMaxInFlight) {
     return fail(job, Failure::kBackoff, "too many commands are in flight");
   }
   job->state = Job::State::kSent;
@@ -177,7 +176,7 @@ void EventDriver::send_to(Job* job, Node* node) {
     // Each server that is asked gets half of the time that is left.
     soon_.set(&job->soon, now_ + (job->deadline.at - now_) / 2);
   }
-  line.push(job, job->task->target().asking, now_);
+  connection.push(job, job->task->target().asking, now_);
 }
 
 void EventDriver::fail(Job* job, Failure failure, const char* detail) {
@@ -272,7 +271,8 @@ void EventDriver::expire(Job* job) {
 Outcome EventDriver::give_up(Job* job) {
   switch (job->state) {
     case Job::State::kSent:
-      return job->link->line.expired(job->link->line.abandon(job), now_);
+      return job->link->connection.expired(job->link->connection.abandon(job),
+                                           now_);
     case Job::State::kRouteless:
       routeless_.remove(job);
       break;
@@ -283,7 +283,7 @@ Outcome EventDriver::give_up(Job* job) {
     case Job::State::kFree:
       break;
   }
-  return timed_out(false);
+  return Outcome::timed_out(false);
 }
 
 void EventDriver::set_timer() {
@@ -329,7 +329,7 @@ void EventDriver::touch(Link* link) {
 void EventDriver::flush() {
   for (Link* const link : std::exchange(touched_, {})) {
     link->touched = false;
-    link->line.flush();
+    link->connection.flush();
     watch(link);
   }
 }
@@ -337,14 +337,15 @@ void EventDriver::flush() {
 // Until a connection is ready its descriptor may have been replaced by another
 // of the same number, so it is always told anew.
 void EventDriver::watch(Link* link) {
-  Line& line = link->line;
-  if (!line.open()) return;
-  const Link::Watched now{line.fd(), line.wants_write(), line.generation()};
+  Connection& connection = link->connection;
+  if (!connection.open()) return;
+  const Link::Watched now{connection.fd(), connection.wants_write(),
+                          connection.generation()};
   if (link->fd_is_final && link->watched == now) return;
-  link->fd_is_final = line.ready();
+  link->fd_is_final = connection.ready();
   link->watched = now;
   if (!poller_->watch(now.fd, now.write, link)) {
-    line.close(Failure::kRefused, "cannot watch the connection");
+    connection.close(Failure::kRefused, "cannot watch the connection");
   }
 }
 
@@ -354,11 +355,11 @@ void EventDriver::check(Node* node) {
   const Router::Check due = router_->check_due(node, real_now_);
   if (due.node == nullptr || !due.node->health().may_try(real_now_)) return;
   Link* const link = link_of(due.node);
-  if (link->check.due || !link->line.prepare(now_, false)) return;
+  if (link->check.due || !link->connection.prepare(now_, false)) return;
   link->check.due = true;
   link->check.words = due.bytes;
   touch(link);
-  link->line.push(&link->check, false, now_);
+  link->connection.push(&link->check, false, now_);
 }
 
 void EventDriver::checked() {
@@ -375,7 +376,7 @@ void EventDriver::checked() {
 }
 
 void EventDriver::abandon_after_fork() {
-  for (const auto& [node, link] : links_) link->line.abandon_after_fork();
+  for (const auto& [node, link] : links_) link->connection.abandon_after_fork();
 }
 
 }  // namespace limitree::redis

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/drive/retry.hpp"
+#include "store/redis/drive/attempt.hpp"
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/route/task.hpp"
 
@@ -24,8 +24,18 @@ class PlainTask final : public Task {
     commands_.push_back({slot, std::move(bytes)});
   }
 
-  Step start() override;
-  Step answered(Outcome outcome) override;
+  Step start() override { return next(); }
+
+  Step answered(Outcome outcome) override {
+    if (outcome.failure == Failure::kNone) {
+      ++at_;
+      return next();
+    }
+    if (const auto again = retry_.after(outcome)) return *again;
+    status_ = retry_.failure(outcome, settings_);
+    return {};
+  }
+
   Step resumed() override { return {Step::Kind::kSend}; }
   std::string_view bytes() const override { return commands_[at_].bytes; }
   const Target& target() const override { return retry_.target(); }
@@ -39,7 +49,11 @@ class PlainTask final : public Task {
     std::string bytes;
   };
 
-  Step next();
+  Step next() {
+    if (at_ == commands_.size()) return {};
+    retry_.begin(commands_[at_].slot);
+    return {Step::Kind::kSend};
+  }
 
   const Settings& settings_;
   std::vector<Item> commands_;

@@ -3,8 +3,10 @@
 #ifndef LIMITREE_STORE_REDIS_FACTS_TRAFFIC_HPP
 #define LIMITREE_STORE_REDIS_FACTS_TRAFFIC_HPP
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "base/time.hpp"
@@ -22,7 +24,16 @@ struct Traffic {
   std::atomic<std::int64_t> connects{0};       // connections that got ready
   std::array<std::atomic<std::int64_t>, kFailureCount> failures{};
 
-  void count_round_trip(Duration time);
+  void count_round_trip(Duration time) {
+    constexpr std::int64_t kFirstBucketNs = 16'000;
+    const std::int64_t ns = std::max<std::int64_t>(time.count(), 0);
+    const auto bucket = static_cast<std::size_t>(
+        std::bit_width(static_cast<std::uint64_t>(ns / kFirstBucketNs)));
+    round_trips[std::min(bucket, kBuckets - 1)].fetch_add(
+        1, std::memory_order_relaxed);
+    round_trip_ns.fetch_add(ns, std::memory_order_relaxed);
+  }
+
   void count(Failure failure) {
     failures[static_cast<std::size_t>(failure)].fetch_add(
         1, std::memory_order_relaxed);

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "store/entropy.hpp"
-#include "store/redis/route/redirect.hpp"
+#include "store/redis/route/topology_reply.hpp"
 
 namespace limitree::redis {
 

@@ -19,8 +19,6 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/route/discovery_failure.hpp"
-#include "store/redis/route/node_set.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"

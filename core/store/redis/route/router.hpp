@@ -7,12 +7,18 @@
 #ifndef LIMITREE_STORE_REDIS_ROUTE_ROUTER_HPP
 #define LIMITREE_STORE_REDIS_ROUTE_ROUTER_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/status.hpp"
+#include "store/redis/facts/failure.hpp"
 #include "store/redis/facts/node.hpp"
 #include "store/redis/route/task.hpp"
 
@@ -69,6 +75,72 @@ class Router {
 };
 
 std::unique_ptr<Router> make_router(const Settings& settings, Traffic* traffic);
+
+// Why nobody could tell where the servers are.  Several are asked, and each may
+// fail in its own way: the one that says most is kept.
+struct DiscoveryFailure {
+  enum class Weight : std::uint8_t {
+    kNone,
+    kSilence,  // one that was asked did not answer
+    kAnswer,   // it answered, but that does not help
+    kServer,   // it named a server, and that one is no good
+  };
+  Weight weight = Weight::kNone;
+  Failure failure = Failure::kNone;
+  std::string where;
+  std::string detail;
+
+  // Takes `other` if it says more.
+  void improve(DiscoveryFailure other) {
+    if (other.weight > weight) *this = std::move(other);
+  }
+
+  // Ok if there is none.
+  Status status() const {
+    if (weight == Weight::kNone) return {};
+    return to_status(failure, where, detail);
+  }
+};
+
+// The nodes that a router has made so far, one for each endpoint.
+//
+// They stay, because callers hold bare pointers to them: a server that leaves
+// and comes back finds its node again.  Servers that name ever new addresses
+// must be stopped somewhere: at kMaxNodes.
+class NodeSet {
+ public:
+  static constexpr std::int32_t kMaxNodes = 1024;
+
+  // Everything must outlive it.
+  NodeSet(const Login& login, Traffic* traffic)
+      : login_(login), traffic_(traffic) {}
+  ~NodeSet();
+  NodeSet(const NodeSet&) = delete;
+  NodeSet& operator=(const NodeSet&) = delete;
+
+  // The node of `endpoint`, made if there is none yet; null if there are
+  // kMaxNodes others.
+  Node* at(const Endpoint& endpoint);
+
+  bool full();
+
+  // Takes no lock.
+  void for_each(const std::function<void(Node*)>& visit) const;
+
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
+
+ private:
+  struct Entry;
+
+  Node* find(const Endpoint& endpoint) const;
+
+  const Login& login_;
+  Traffic* const traffic_;
+  std::mutex mutex_;  // held to add an entry
+  std::int32_t count_ = 0;
+  std::atomic<Entry*> newest_{nullptr};  // a list that only grows
+};
 
 }  // namespace limitree::redis
 

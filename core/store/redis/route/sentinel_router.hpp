@@ -23,8 +23,6 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/route/discovery_failure.hpp"
-#include "store/redis/route/node_set.hpp"
 #include "store/redis/route/router.hpp"
 
 namespace limitree::redis {

@@ -44,6 +44,20 @@ Outcome Outcome::lost(Fate fate, Failure failure, std::string detail) {
   return outcome;
 }
 
+Outcome Outcome::timed_out(bool sent, std::string_view waits_for) {
+  if (sent) {
+    return lost(Fate::kUnknown, Failure::kTimeout, "no answer in time");
+  }
+  std::string detail = "no connection in time";
+  if (!waits_for.empty()) detail.append(": ").append(waits_for);
+  return lost(Fate::kNotSent, Failure::kTimeout, std::move(detail));
+}
+
+Outcome Outcome::came_late() {
+  return lost(Fate::kNotSent, Failure::kLate,
+              "this process had no time to send it");
+}
+
 void append_command(std::initializer_list<std::string_view> words,
                     std::string* out) {
   append_array(words.size(), out);

@@ -36,6 +36,12 @@ struct Outcome {
 
   static Outcome answered(Reply reply);  // sets failure of an error reply
   static Outcome lost(Fate fate, Failure failure, std::string detail);
+
+  // Of a command whose deadline passed: it was sent, or there was no connection
+  // because that still waits for `waits_for`.
+  static Outcome timed_out(bool sent, std::string_view waits_for = "");
+  // Of one that could have been sent, if its caller had run in time.
+  static Outcome came_late();
 };
 
 struct Script;

@@ -1,19 +1,11 @@
 #include "store/redis/wire/connection.hpp"
 
+#include <sys/socket.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <optional>
-#include <string_view>
 #include <utility>
-
-#include "store/redis/wire/dialer.hpp"
-#include "store/redis/wire/greeting.hpp"
-#include "store/redis/wire/pipeline.hpp"
-#include "store/redis/wire/reader.hpp"
-#include "store/redis/wire/stream.hpp"
 
 namespace limitree::redis {
 
@@ -38,120 +30,87 @@ std::int64_t coarse_ns() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+// A node's health is shared, and so knows only the time of all; the owner of a
+// connection may leave out of its own the time in which it could not run.
+Monotonic real_now() { return std::chrono::steady_clock::now(); }
+
 }  // namespace
 
-class Connection::Impl {
- public:
-  Impl(const Endpoint& endpoint, const Settings& settings, const Login& login)
-      : host_(endpoint.host),
-        tls_context_(settings.tls_context.get()),
-        login_(login),
-        dialer_(std::in_place, endpoint) {
-    dial();
-    flush();
-  }
+Connection::Connection(Node* node, const Settings& settings)
+    : node_(*node), settings_(settings) {}
 
-  ~Impl() { close(Failure::kCancelled, "the connection was given up"); }
+Connection::~Connection() {
+  pipeline_.fail(Failure::kCancelled, "the connection was given up");
+}
 
-  int fd() const {
-    if (stream_) return stream_->fd();
-    return dialer_ ? dialer_->fd() : -1;
-  }
+int Connection::fd() const {
+  if (stream_) return stream_->fd();
+  return dialer_ ? dialer_->fd() : -1;
+}
 
-  bool wants_write() const {
-    if (!stream_) return dialer_ && dialer_->wants_write();
-    return !hello_.empty() || stream_->pending() > 0 ||
-           (ready() && !pipeline_.is_idle());
-  }
+bool Connection::wants_write() const {
+  if (!stream_) return dialer_ && dialer_->wants_write();
+  return !hello_.empty() || stream_->pending() > 0 ||
+         (ready() && !pipeline_.is_idle());
+}
 
-  bool ready() const { return state_ == State::kReady; }
-  bool closed() const { return state_ == State::kClosed; }
-  Failure failure() const { return failure_; }
-  const std::string& detail() const { return detail_; }
-  bool owed() const { return owed_; }
-  const char* waits_for() const;
-  bool looks_up() const { return dialer_ && !dialer_->wants_write(); }
-  std::uint32_t steps() const { return steps_; }
-  std::size_t in_flight() const { return pipeline_.in_flight(); }
-  std::size_t unsent() const {
-    return hello_.size() + pipeline_.unsent() +
-           (stream_ ? stream_->pending() : 0);
-  }
-
-  void push(Command* command, bool asking);
-  bool abandon(const Command* command) { return pipeline_.abandon(command); }
-  void flush();
-  void run();
-  void close(Failure failure, std::string detail);
-  void abandon_after_fork();
-
- private:
-  enum class State : std::uint8_t {
-    kDialing,
-    kSecuring,
-    kGreeting,
-    kReady,
-    kClosed,
-  };
-
-  void dial();
-  void greet();
-
-  void look_before_sending();
-  bool send(Outbox* box);
-
-  void receive();
-  void deliver(std::string_view bytes);
-  void deliver(Reply reply);
-  void refuse(const redisReply& reply);
-  void let_go();
-
-  const std::string host_;
-  const TlsContext* const tls_context_;  // null without TLS
-  const Login& login_;
-
-  State state_ = State::kDialing;
-  Failure failure_ = Failure::kNone;
-  std::string detail_;
-  bool owed_ = false;
-  std::uint32_t steps_ = 0;
-
-  std::optional<Dialer> dialer_;  // until there is a stream
-  std::optional<Stream> stream_;
-  std::optional<Greeting> greeting_;
-  Reader reader_;
-  Outbox hello_;  // the greeting
-  Pipeline pipeline_;
-  std::int64_t last_traffic_ns_ = 0;
-  std::array<char, kReceiveSize> received_;
-};
+std::size_t Connection::unsent() const {
+  return hello_.size() + pipeline_.unsent() +
+         (stream_ ? stream_->pending() : 0);
+}
 
 // ---- connecting -------------------------------------------------------------
 
-void Connection::Impl::dial() {
+bool Connection::prepare(Monotonic now, bool alone) {
+  if (open() && alone && (in_flight() > 0 || !ready())) run(now);
+  if (open()) {
+    const char* const why = reason_to_give_up(now);
+    if (why != nullptr) close(Failure::kTimeout, why);
+  }
+  if (!open()) connect(now);
+  return !overdue(now);
+}
+
+void Connection::connect(Monotonic now) {
+  ++generation_;
+  failure_ = Failure::kNone;
+  detail_.clear();
+  was_ready_ = false;
+  heard_ = now;
+  greeting_.reset();
+  reader_.emplace();
+  pipeline_ = {};
+  state_ = State::kDialing;
+  dialer_.emplace(node_.endpoint());
+  dial();
+  flush();
+  stepped_ = false;
+}
+
+void Connection::dial() {
   if (dialer_->failed()) {
-    close(dialer_->failure(), dialer_->detail());
+    end(dialer_->failure(), dialer_->detail());
     return;
   }
   const int socket = dialer_->take_socket();
   if (socket < 0) return;
   dialer_.reset();
-  stream_.emplace(socket, tls_context_, host_);
+  stream_.emplace(socket, settings_.tls_context.get(), node_.endpoint().host);
   state_ = State::kSecuring;
-  ++steps_;
+  stepped_ = true;
   greet();
 }
 
 // As soon as the stream may be trusted.
-void Connection::Impl::greet() {
+void Connection::greet() {
   if (state_ != State::kSecuring || !stream_->established()) return;
-  ++steps_;
-  greeting_.emplace(login_, hello_.tail());
+  stepped_ = true;
+  greeting_.emplace(node_.login(), hello_.tail());
   state_ = greeting_->answered() ? State::kReady : State::kGreeting;
   last_traffic_ns_ = coarse_ns();
 }
 
-const char* Connection::Impl::waits_for() const {
+const char* Connection::waits_for() const {
   switch (state_) {
     case State::kDialing:
       return looks_up() ? "the name is looked up" : "no answer to connecting";
@@ -166,31 +125,73 @@ const char* Connection::Impl::waits_for() const {
   return "";
 }
 
+// ---- silence ----------------------------------------------------------------
+
+Duration Connection::silence(Monotonic now) const {
+  if (!open() || (ready() && in_flight() == 0)) return Duration::zero();
+  const Duration silent = now - heard_;
+  const bool unread = silent > usual_silence() &&
+                      wait_for(fd(), !ready() && wants_write(), Monotonic{});
+  return unread ? Duration::zero() : silent;
+}
+
+// Null if there is none.
+const char* Connection::reason_to_give_up(Monotonic now) const {
+  const Duration silent = silence(now);
+  if (ready()) {
+    return silent > std::max(kLongestSilence, usual_silence()) ? "no answer"
+                                                               : nullptr;
+  }
+  const Duration longest =
+      looks_up() ? kLongestLookup : settings_.connect_timeout;
+  return silent > longest ? waits_for() : nullptr;
+}
+
+bool Connection::overdue(Monotonic now) {
+  if (silence(now) <= usual_silence()) return false;
+  node_.health().silent(real_now());
+  return true;
+}
+
+Outcome Connection::expired(bool sent, Monotonic now) {
+  const bool silent = overdue(now);
+  if (!sent && ready() && !silent) return Outcome::came_late();
+  return Outcome::timed_out(sent, waits_for());
+}
+
+// The server has answered, so callers that were refused because of its silence
+// need not wait any longer.
+void Connection::note_progress(Monotonic now) {
+  if (now - heard_ > usual_silence()) node_.health().let_try(real_now());
+  heard_ = now;
+}
+
 // ---- sending ----------------------------------------------------------------
 
-void Connection::Impl::push(Command* command, bool asking) {
-  if (closed()) {
+void Connection::push(Command* command, bool asking, Monotonic now) {
+  if (!open()) {
     command->complete(
         Outcome::lost(Outcome::Fate::kNotSent, failure_, detail_));
     return;
   }
+  if (ready() && in_flight() == 0) heard_ = now;
   pipeline_.push(command, asking);
 }
 
-void Connection::Impl::flush() {
+void Connection::flush() {
   if (!stream_) return;
   if (ready() && pipeline_.outbox()->empty()) pipeline_.join();
   look_before_sending();
-  if (closed() || !send(&hello_) || !ready()) return;
-  while (send(pipeline_.outbox()) && !closed() && pipeline_.has_gathered()) {
+  if (!open() || !send(&hello_) || !ready()) return;
+  while (send(pipeline_.outbox()) && open() && pipeline_.has_gathered()) {
     pipeline_.join();
   }
 }
 
-// What is written to a connection that the server has closed is lost without
-// our knowing whether it was carried out.  Where that may be, to look first
+// If the server has closed the connection, bytes written to it are lost, and
+// nobody knows whether the command was carried out.  Where that may be, a look
 // costs a system call, and saves the command.
-void Connection::Impl::look_before_sending() {
+void Connection::look_before_sending() {
   if (!ready() || pipeline_.outbox()->empty() || pipeline_.has_sent()) {
     return;  // nothing to send, or an answer is due anyway
   }
@@ -198,7 +199,7 @@ void Connection::Impl::look_before_sending() {
 }
 
 // Whether all of it has gone.
-bool Connection::Impl::send(Outbox* box) {
+bool Connection::send(Outbox* box) {
   if (stream_->send(box)) return true;
   if (!stream_->failed()) return false;
   // What the server said before it hung up is still there to be read.
@@ -208,12 +209,23 @@ bool Connection::Impl::send(Outbox* box) {
 
 // ---- receiving --------------------------------------------------------------
 
-void Connection::Impl::run() {
-  if (closed()) return;
+void Connection::run(Monotonic now) {
+  const std::size_t before = in_flight();
+  if (open()) step();
+  if (in_flight() < before) note_progress(now);
+  if (was_ready_) return;
+  if (std::exchange(stepped_, false)) note_progress(now);
+  if (!ready()) return;
+  was_ready_ = true;
+  heard_ = now;
+  node_.traffic().connects.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Connection::step() {
   if (dialer_) {
     const bool connecting = dialer_->wants_write();
     dialer_->run();
-    if (dialer_->wants_write() != connecting) ++steps_;
+    if (dialer_->wants_write() != connecting) stepped_ = true;
     dial();
   } else {
     receive();
@@ -221,42 +233,43 @@ void Connection::Impl::run() {
   flush();
 }
 
-void Connection::Impl::receive() {
+void Connection::receive() {
+  std::array<char, kReceiveSize> bytes;
   std::size_t received = 0;
   do {
-    received = stream_->receive(received_.data(), received_.size());
+    received = stream_->receive(bytes.data(), bytes.size());
     greet();
     if (received == 0) break;
     last_traffic_ns_ = coarse_ns();
-    deliver(std::string_view(received_.data(), received));
-  } while (!closed() && received == received_.size());
-  if (!closed() && stream_->failed()) {
+    deliver(std::string_view(bytes.data(), received));
+  } while (open() && received == bytes.size());
+  if (open() && stream_->failed()) {
     std::string detail = stream_->detail();
-    // Those who speak TLS may hang up on who does not without a word.
-    if (state_ == State::kGreeting && tls_context_ == nullptr) {
+    // A server that speaks TLS may hang up without a word on one that does not.
+    if (state_ == State::kGreeting && settings_.tls_context == nullptr) {
       detail += " before it answered the login (does it speak TLS?)";
     }
-    close(stream_->failure(), std::move(detail));
+    end(stream_->failure(), std::move(detail));
   }
 }
 
-void Connection::Impl::deliver(std::string_view bytes) {
-  reader_.feed(bytes);
-  while (!closed()) {
-    Reply reply = reader_.next();
+void Connection::deliver(std::string_view bytes) {
+  reader_->feed(bytes);
+  while (open()) {
+    Reply reply = reader_->next();
     if (reply == nullptr) break;
     deliver(std::move(reply));
   }
-  if (reader_.failed()) close(Failure::kProtocol, reader_.detail());
+  if (reader_->failed()) end(Failure::kProtocol, reader_->detail());
 }
 
-void Connection::Impl::deliver(Reply reply) {
+void Connection::deliver(Reply reply) {
   if (state_ == State::kGreeting) {
     std::string detail;
     const Failure failure = greeting_->answer(*reply, &detail);
-    ++steps_;
+    stepped_ = true;
     if (failure != Failure::kNone) {
-      close(failure, std::move(detail));
+      end(failure, std::move(detail));
     } else if (greeting_->answered()) {
       state_ = State::kReady;
     }
@@ -269,77 +282,67 @@ void Connection::Impl::deliver(Reply reply) {
   }
 }
 
-// A reply to what was not asked.  A server may say so why it will not talk to
-// us; anything else means that replies and commands no longer match.
-void Connection::Impl::refuse(const redisReply& reply) {
+// A reply without a command.  A server may tell so why it will not talk to us;
+// anything else means that replies and commands no longer match.
+void Connection::refuse(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_ERROR) {
     const std::string_view text(reply.str, reply.len);
     if (is_outage(failure_of(text))) {
-      close(failure_of(text), std::string(text));
+      end(failure_of(text), std::string(text));
       return;
     }
   }
-  close(Failure::kProtocol, "a reply that nobody asked for");
+  end(Failure::kProtocol, "a reply that nobody asked for");
 }
 
 // ---- closing ----------------------------------------------------------------
 
-void Connection::Impl::close(Failure failure, std::string detail) {
-  if (closed()) return;
+// Servers close idle connections, which says nothing against them.
+void Connection::end(Failure failure, std::string detail) {
+  if (!open()) return;
+  const bool idle =
+      was_ready_ && failure == Failure::kLost && !pipeline_.has_sent();
+  if (is_outage(failure) && !idle) node_.health().failed(real_now());
   state_ = State::kClosed;
-  owed_ = pipeline_.has_sent();
   failure_ = failure;
   detail_ = std::move(detail);
-  let_go();
-  pipeline_.fail(failure_, detail_);
-}
-
-// Says nothing to the server, so it may be done for a copy of the socket, too.
-void Connection::Impl::let_go() {
   dialer_.reset();
   stream_.reset();
   hello_ = {};
+  // The socket stays open as long as a copy of it does.
+  if (read_end_ != nullptr) read_end_->hang_up();
+  read_end_.reset();
+  pipeline_.fail(failure_, detail_);
 }
 
-void Connection::Impl::abandon_after_fork() {
-  if (closed()) return;
-  if (dialer_) dialer_->abandon_after_fork();
-  state_ = State::kClosed;
-  failure_ = Failure::kCancelled;
-  detail_ = "the connection is the parent's";
-  let_go();
-  pipeline_ = {};
-}
-
-// ---- Connection -------------------------------------------------------------
-
-Connection::Connection(const Endpoint& endpoint, const Settings& settings,
-                       const Login& login)
-    : impl_(std::make_unique<Impl>(endpoint, settings, login)) {}
-Connection::~Connection() = default;
-
-int Connection::fd() const { return impl_->fd(); }
-bool Connection::wants_write() const { return impl_->wants_write(); }
-bool Connection::ready() const { return impl_->ready(); }
-bool Connection::closed() const { return impl_->closed(); }
-Failure Connection::failure() const { return impl_->failure(); }
-const std::string& Connection::detail() const { return impl_->detail(); }
-bool Connection::owed() const { return impl_->owed(); }
-const char* Connection::waits_for() const { return impl_->waits_for(); }
-bool Connection::looks_up() const { return impl_->looks_up(); }
-std::uint32_t Connection::steps() const { return impl_->steps(); }
-std::size_t Connection::in_flight() const { return impl_->in_flight(); }
-std::size_t Connection::unsent() const { return impl_->unsent(); }
-
-void Connection::push(Command* command, bool asking) {
-  impl_->push(command, asking);
-}
-bool Connection::abandon(Command* command) { return impl_->abandon(command); }
-void Connection::flush() { impl_->flush(); }
-void Connection::run() { impl_->run(); }
 void Connection::close(Failure failure, std::string detail) {
-  impl_->close(failure, std::move(detail));
+  if (!open()) return;
+  // Wakes a thread that polls the descriptor; closing it would not.
+  shutdown(fd(), SHUT_RDWR);
+  end(failure, std::move(detail));
 }
-void Connection::abandon_after_fork() { impl_->abandon_after_fork(); }
+
+std::shared_ptr<const ReadEnd> Connection::read_end() {
+  if (read_end_ == nullptr && ready()) {
+    read_end_ = std::make_shared<ReadEnd>(fd());
+  }
+  return read_end_ != nullptr && read_end_->valid() ? read_end_ : nullptr;
+}
+
+// Threads of the parent may have held the copy: they never give it back.
+void Connection::abandon_after_fork() {
+  if (dialer_) dialer_->abandon_after_fork();
+  dialer_.reset();
+  stream_.reset();
+  hello_ = {};
+  pipeline_ = {};
+  if (open()) {
+    state_ = State::kClosed;
+    failure_ = Failure::kCancelled;
+    detail_ = "the connection is the parent's";
+  }
+  if (read_end_ != nullptr) read_end_->close();
+  read_end_.reset();
+}
 
 }  // namespace limitree::redis

@@ -1,14 +1,79 @@
 #include "store/redis/wire/dialer.hpp"
 
+#include <fcntl.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <utility>
 
 namespace limitree::redis {
 
 namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
+
+// As getaddrinfo().
+int look_up(const Endpoint& endpoint, int flags, AddressList* list) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(),
+                  &hints, &found);
+  if (error == 0) list->reset(found);
+  return error;
+}
+
+std::vector<SocketAddress> copy_of(const AddressList& list) {
+  std::vector<SocketAddress> addresses;
+  for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) {
+    if (one->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    SocketAddress& address = addresses.emplace_back();
+    std::memcpy(&address.bytes, one->ai_addr, one->ai_addrlen);
+    address.size = one->ai_addrlen;
+  }
+  return addresses;
+}
+
+bool read_path(const std::string& path, SocketAddress* address) {
+  sockaddr_un target{};
+  target.sun_family = AF_UNIX;
+  if (path.size() >= sizeof target.sun_path) return false;
+  path.copy(target.sun_path, path.size());
+  std::memcpy(&address->bytes, &target, sizeof target);
+  address->size = sizeof target;
+  return true;
+}
+
+// Look-ups under way, in the lower half.  A child of fork() inherits the number
+// but not the threads; so the upper half says whose it is.
+std::atomic<std::uint64_t> running{0};
+
+// Counts one more, unless there are too many.
+bool enter() {
+  constexpr std::uint64_t kCount = 0xffffffff;
+  const std::uint64_t mine = static_cast<std::uint64_t>(getpid()) << 32U;
+  std::uint64_t seen = running.load();
+  while (true) {
+    const std::uint64_t current = (seen & ~kCount) == mine ? seen : mine;
+    if ((current & kCount) >= Resolver::kMaxThreads) return false;
+    if (running.compare_exchange_weak(seen, current + 1)) return true;
+  }
+}
+
+void leave() { running.fetch_sub(1); }
 
 // Which of several addresses is tried first.  One that never answers uses up
 // all the time there is; so when an attempt is given up, the next one begins
@@ -17,6 +82,120 @@ namespace {
 std::atomic<std::size_t> first_address{0};
 
 }  // namespace
+
+// ---- Resolver ---------------------------------------------------------------
+
+// What asker and thread have in common; whoever is the last frees it.
+struct Resolver::Lookup {
+  explicit Lookup(Endpoint asked) : endpoint(std::move(asked)) {}
+  ~Lookup() {
+    if (event >= 0) close(event);
+  }
+  Lookup(const Lookup&) = delete;
+  Lookup& operator=(const Lookup&) = delete;
+
+  void run() {
+    AddressList list;
+    error = look_up(endpoint, 0, &list);
+    if (error == EAI_SYSTEM) system_error = errno;
+    addresses = copy_of(list);
+    done.store(true, std::memory_order_release);
+    const std::uint64_t one = 1;
+    // The event is new and empty: there is room for it.
+    [[maybe_unused]] const ssize_t written = write(event, &one, sizeof one);
+  }
+
+  static void* thread(void* argument) {
+    const std::unique_ptr<std::shared_ptr<Lookup>> self(
+        static_cast<std::shared_ptr<Lookup>*>(argument));
+    (*self)->run();
+    leave();
+    return nullptr;
+  }
+
+  const Endpoint endpoint;
+  int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  std::atomic<bool> done{false};  // the rest is the asker's from then on
+  int error = 0;
+  int system_error = 0;
+  std::vector<SocketAddress> addresses;
+};
+
+Resolver::Resolver(const Endpoint& endpoint) {
+  if (!endpoint.socket.empty()) {
+    if (!read_path(endpoint.socket, &addresses_.emplace_back())) {
+      addresses_.clear();
+      detail_ = "the path of the socket is too long";
+    }
+    return;
+  }
+  AddressList list;
+  if (look_up(endpoint, AI_NUMERICHOST, &list) == 0) {
+    addresses_ = copy_of(list);
+    return;
+  }
+  start_lookup(endpoint);
+}
+
+Resolver::~Resolver() = default;
+
+void Resolver::start_lookup(const Endpoint& endpoint) {
+  auto lookup = std::make_shared<Lookup>(endpoint);
+  if (lookup->event < 0) {
+    detail_ = error_text(errno);
+    return;
+  }
+  if (!enter()) {
+    detail_ = "too many look-ups of names are not answered";
+    return;
+  }
+  auto argument = std::make_unique<std::shared_ptr<Lookup>>(lookup);
+  pthread_attr_t detached;
+  pthread_attr_init(&detached);
+  pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+  // The signals of the process are none of this thread's business.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int error =
+      pthread_create(&thread, &detached, Lookup::thread, argument.get());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&detached);
+  if (error != 0) {
+    leave();
+    detail_ = error_text(error);
+    return;
+  }
+  [[maybe_unused]] const auto* const handed_over = argument.release();
+  lookup_ = std::move(lookup);
+}
+
+int Resolver::fd() const { return lookup_ != nullptr ? lookup_->event : -1; }
+
+bool Resolver::done() {
+  if (lookup_ == nullptr) return true;
+  if (!lookup_->done.load(std::memory_order_acquire)) return false;
+  addresses_ = std::move(lookup_->addresses);
+  if (addresses_.empty()) {
+    detail_ = lookup_->error == EAI_SYSTEM
+                  ? error_text(lookup_->system_error)
+                  : as_clause(gai_strerror(lookup_->error));
+  }
+  lookup_.reset();
+  return true;
+}
+
+void Resolver::abandon_after_fork() {
+  if (lookup_ == nullptr) return;
+  close(std::exchange(lookup_->event, -1));
+  // The rest stays where it is if the thread had a part in it when the process
+  // was forked: it may be half written, and who would free it does not exist.
+  lookup_.reset();
+}
+
+// ---- Dialer -----------------------------------------------------------------
 
 Dialer::Dialer(const Endpoint& endpoint) : resolver_(std::in_place, endpoint) {
   resolve();

@@ -6,16 +6,58 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "store/redis/facts/failure.hpp"
 #include "store/redis/facts/url.hpp"
-#include "store/redis/wire/resolver.hpp"
 #include "store/redis/wire/socket.hpp"
 
 namespace limitree::redis {
+
+// From an endpoint to the addresses to connect to, without waiting.
+//
+// Numeric addresses and Unix sockets are known at once.  A thread looks up a
+// name and ends with the look-up, because the system's resolver has no time
+// limit.  Nothing is remembered: each connection asks again, and so follows a
+// name that has moved.
+class Resolver {
+ public:
+  // Look-ups of this process that may be under way at once.  Where names are
+  // not answered, each attempt to connect leaves one behind for a while.
+  static constexpr int kMaxThreads = 32;
+
+  explicit Resolver(const Endpoint& endpoint);
+
+  // A look-up under way ends by itself, and is heard by nobody.
+  ~Resolver();
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+
+  // Readable once done(); -1 if it was done from the start.
+  int fd() const;
+
+  // Whether addresses() or detail() is there.  Does not wait.
+  bool done();
+
+  // In the order of preference of the system; empty if there is a detail().
+  const std::vector<SocketAddress>& addresses() const { return addresses_; }
+  const std::string& detail() const { return detail_; }
+
+  // In the child of a fork(): the thread is the parent's.  Closes fd().
+  void abandon_after_fork();
+
+ private:
+  struct Lookup;
+
+  void start_lookup(const Endpoint& endpoint);
+
+  std::shared_ptr<Lookup> lookup_;  // null if done
+  std::vector<SocketAddress> addresses_;
+  std::string detail_;
+};
 
 class Dialer {
  public:

@@ -1,17 +1,177 @@
 #include "store/redis/wire/pipeline.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <new>
+#include <span>
 #include <string_view>
 #include <utility>
+
+#include "store/redis/wire/reader.hpp"
+#include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
 
 namespace {
 
+// The outcome that `make` returns; one without words if memory runs out.
+template <typename Make>
+Outcome made(Make make) noexcept {
+  try {
+    return make();
+  } catch (const std::bad_alloc&) {
+    Outcome outcome;
+    outcome.fate = Outcome::Fate::kUnknown;
+    outcome.failure = Failure::kProtocol;
+    return outcome;
+  }
+}
+
+// An error reply of its own for each who gets the same.
+Outcome copy_of(const Outcome& outcome) {
+  if (outcome.fate != Outcome::Fate::kAnswered) {
+    return Outcome::lost(outcome.fate, outcome.failure, outcome.detail);
+  }
+  Reader reader;
+  reader.feed("-" + outcome.detail + "\r\n");
+  return Outcome::answered(reader.next());
+}
+
 constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
 constexpr std::string_view kCrossSlot = "CROSSSLOT ";
 
 }  // namespace
+
+// ---- Joint ------------------------------------------------------------------
+
+void Joint::write(bool with_text) {
+  std::size_t keys = 0;
+  std::size_t bytes = 0;
+  const Script* script = nullptr;
+  for (const Command* const command : commands_) {
+    if (command == nullptr) continue;
+    const Joinable part = command->joinable();
+    script = part.script;
+    keys += part.key_count;
+    bytes += part.keys.size();
+  }
+  const std::string& name = with_text ? script->text : script->sha1;
+  bytes_.clear();
+  bytes_.reserve(bytes + name.size() + 64);
+  append_array(3 + keys, &bytes_);
+  append_word(with_text ? "EVAL" : "EVALSHA", &bytes_);
+  append_word(name, &bytes_);
+  append_word(static_cast<std::int64_t>(keys), &bytes_);
+  for (const Command* const command : commands_) {
+    if (command != nullptr) bytes_.append(command->joinable().keys);
+  }
+}
+
+bool Joint::write_text() {
+  std::erase(commands_, nullptr);
+  if (commands_.empty() || std::exchange(has_text_, true)) return false;
+  write(true);
+  return true;
+}
+
+bool Joint::has(const Command* command) const {
+  return std::ranges::find(commands_, command) != commands_.end();
+}
+
+void Joint::abandon(const Command* command) {
+  std::ranges::replace(commands_, command, nullptr);
+}
+
+void Joint::complete(Outcome outcome) noexcept {
+  if (outcome.failure != Failure::kNone) return complete_all(outcome);
+  redisReply& reply = *outcome.reply;
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != commands_.size()) {
+    return complete_all(made([] {
+      return Outcome::lost(Outcome::Fate::kUnknown, Failure::kNoDecision,
+                           "a reply of more or fewer parts than asked for");
+    }));
+  }
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
+    Reply part(std::exchange(reply.element[i], nullptr));
+    if (commands_[i] == nullptr) continue;
+    commands_[i]->complete(
+        made([&] { return Outcome::answered(std::move(part)); }));
+  }
+}
+
+void Joint::complete_all(const Outcome& outcome) noexcept {
+  for (Command* const command : commands_) {
+    if (command == nullptr) continue;
+    command->complete(made([&] { return copy_of(outcome); }));
+  }
+}
+
+// ---- Gathering --------------------------------------------------------------
+
+std::size_t Gathering::bytes() const {
+  std::size_t bytes = 0;
+  for (std::size_t i = first_; i < all_.size(); ++i) {
+    bytes += all_[i].command->bytes().size();
+  }
+  return bytes;
+}
+
+void Gathering::push(Command* command) {
+  const Script* const script = command->joinable().script;
+  all_.push_back({command, script});
+  sorted_ &= script == all_[first_].script;
+}
+
+bool Gathering::forget(const Command* command) {
+  const auto found = std::find_if(
+      all_.begin() + static_cast<std::ptrdiff_t>(first_), all_.end(),
+      [command](const One& one) { return one.command == command; });
+  if (found == all_.end()) return false;
+  all_.erase(found);
+  remove_front(0);
+  return true;
+}
+
+// Those of one script stay in order; others may pass them.
+Gathering::Next Gathering::next() {
+  if (!std::exchange(sorted_, true)) {
+    std::stable_sort(all_.begin() + static_cast<std::ptrdiff_t>(first_),
+                     all_.end(), [](const One& a, const One& b) {
+                       return std::less<>()(a.script, b.script);
+                     });
+  }
+  std::array<Command*, kMostJoined> commands;
+  const std::size_t most = std::min(kMostJoined, all_.size() - first_);
+  std::size_t count = 0;
+  while (count < most && all_[first_ + count].script == all_[first_].script) {
+    commands[count] = all_[first_ + count].command;
+    ++count;
+  }
+  if (count < kFewestJoined) return {commands[0], nullptr, 1};
+  auto joint = std::make_unique<Joint>(std::span(commands).first(count));
+  Joint* const command = joint.get();
+  return {command, std::move(joint), count};
+}
+
+void Gathering::remove_front(std::size_t count) {
+  first_ += count;
+  if (!empty()) return;
+  all_.clear();
+  first_ = 0;
+  sorted_ = true;
+}
+
+std::vector<Command*> Gathering::take_all() {
+  std::vector<Command*> commands;
+  for (std::size_t i = first_; i < all_.size(); ++i) {
+    commands.push_back(all_[i].command);
+  }
+  remove_front(all_.size() - first_);
+  return commands;
+}
+
+// ---- Pipeline ---------------------------------------------------------------
 
 void Pipeline::push(Command* command, bool asking) {
   if (joins_ && !asking && command->joinable().script != nullptr) {

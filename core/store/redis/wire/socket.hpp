@@ -1,4 +1,4 @@
-// The few system calls of a connection, with errors as numbers and words.
+// The system calls of a connection, with errors as numbers and words.
 
 #ifndef LIMITREE_STORE_REDIS_WIRE_SOCKET_HPP
 #define LIMITREE_STORE_REDIS_WIRE_SOCKET_HPP
@@ -6,9 +6,12 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "store/redis/facts/health.hpp"
 
 namespace limitree::redis {
 
@@ -37,6 +40,42 @@ std::string as_clause(std::string text);
 
 // "connection refused" for ECONNREFUSED.
 std::string error_text(int error);
+
+// Whether there is something to do for `fd` before `deadline`.
+bool wait_for(int fd, bool write, Monotonic deadline);
+
+// A copy of a connection's socket, for a thread that waits there for an answer.
+//
+// The connection belongs to all threads, and any of them may close it at any
+// moment; the number of its descriptor may then belong to another file.  The
+// copy stays valid as long as a thread holds it.
+class ReadEnd {
+ public:
+  // How long a thread that blocks waits at a time, as a rule.
+  static constexpr Duration kBeat = std::chrono::milliseconds(10);
+
+  // Of `socket`, whose owner says with each call that it does not wait.
+  explicit ReadEnd(int socket);
+  ~ReadEnd() { close(); }
+  ReadEnd(const ReadEnd&) = delete;
+  ReadEnd& operator=(const ReadEnd&) = delete;
+
+  // Whether the copy could be made.
+  bool valid() const { return fd_ != -1; }
+
+  // Whether there is something to read before `until`.
+  bool wait(Monotonic until) const;
+
+  // Ends the connection, and with it every wait().
+  void hang_up() const;
+
+  // In the child of a fork(): its holders are threads of the parent.
+  void close();
+
+ private:
+  int fd_;
+  bool blocks_ = false;  // recv() waits, for kBeat
+};
 
 }  // namespace limitree::redis
 

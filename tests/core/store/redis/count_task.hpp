@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/route/redirect.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/task.hpp"
+#include "store/redis/route/topology_reply.hpp"
 
 namespace limitree::redis {
 

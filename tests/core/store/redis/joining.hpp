@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/store/redis/wire.hpp"
-#include "store/redis/script/special_script.hpp"
+#include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
 

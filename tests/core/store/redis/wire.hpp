@@ -62,10 +62,36 @@ class TestCommand : public Command {
   Outcome outcome_;
 };
 
+struct WireNode {
+  WireNode(const Endpoint& endpoint, const Login& login)
+      : node(endpoint, login, &traffic) {}
+
+  Traffic traffic;
+  Node node;
+};
+
+// A Connection that connects at once, to a node of its own.
+class Wire : private WireNode, public Connection {
+ public:
+  Wire(const Endpoint& endpoint, const Settings& settings, const Login& login)
+      : WireNode(endpoint, login), Connection(&node, settings) {
+    prepare(now(), false);
+  }
+
+  void push(Command* command, bool asking = false) {
+    Connection::push(command, asking, now());
+  }
+  void run() { Connection::run(now()); }
+  bool closed() const { return !open(); }
+
+ private:
+  static Monotonic now() { return std::chrono::steady_clock::now(); }
+};
+
 // Runs the connection whenever its descriptor asks for it, until `enough()`.
 // Returns false if that takes too long.
 template <typename Enough>
-bool run_until(Connection* connection, Enough enough,
+bool run_until(Wire* connection, Enough enough,
                std::chrono::milliseconds patience = std::chrono::seconds(10)) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!enough()) {
@@ -82,7 +108,7 @@ bool run_until(Connection* connection, Enough enough,
 }
 
 // Sends a command and waits for what becomes of it.
-inline std::string ask(Connection* connection,
+inline std::string ask(Wire* connection,
                        std::initializer_list<std::string_view> words) {
   TestCommand command(words);
   connection->push(&command);

@@ -13,7 +13,7 @@
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "store/memory/memory_store.hpp"
-#include "store/redis/drive/drive.hpp"
+#include "store/redis/drive/attempt.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/store/redis/joining.hpp"
 #include "core/store/redis/wire.hpp"
 #include "store/redis/wire/connection.hpp"
-#include "store/redis/wire/joint.hpp"
+#include "store/redis/wire/pipeline.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -31,7 +31,7 @@ class ConnectionJoint : public testing::Test {
     return bytes;
   }
 
-  void push_all(Connection* connection) {
+  void push_all(Wire* connection) {
     for (Command* const one : commands_.all()) connection->push(one);
   }
 
@@ -56,7 +56,7 @@ TEST_F(ConnectionJoint, SendsWhatWaitsAsOne) {
     peer.send(kFour + "+PONG\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand ping({"PING"});
   push_all(&connection);
   EXPECT_EQ(connection.in_flight(), 4U);
@@ -76,7 +76,7 @@ TEST_F(ConnectionJoint, SendsAFewOneByOne) {
     peer.send(":0\r\n:1\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   connection.push(&commands_[0]);
   connection.push(&commands_[1]);
   ASSERT_TRUE(run_until(&connection, [&] { return commands_[1].done(); }));
@@ -86,7 +86,7 @@ TEST_F(ConnectionJoint, SendsAFewOneByOne) {
 
 TEST_F(ConnectionJoint, WantsToWriteWhatHasCome) {
   FakeServer server([](Peer& peer) { peer.wait_for_end(); });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   EXPECT_FALSE(connection.wants_write());
   push_all(&connection);
@@ -104,7 +104,7 @@ TEST_F(ConnectionJoint, SendsTheTextToAServerThatDoesNotKnowIt) {
     peer.send(kFour);
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   push_all(&connection);
   ASSERT_TRUE(run_until(&connection, [&] { return commands_[3].done(); }));
   EXPECT_EQ(texts(), kEach);
@@ -120,7 +120,7 @@ TEST_F(ConnectionJoint, SendsTheTextForThoseWhoAreLeft) {
     peer.send("*3\r\n:0\r\n:1\r\n:3\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   push_all(&connection);
   connection.flush();
@@ -151,7 +151,7 @@ TEST_F(ConnectionJoint, JoinsNoMoreWhereKeysMustNotMeet) {
     peer.send(":0\r\n:1\r\n:2\r\n:3\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   push_all(&connection);
   TestCommand ping({"PING"});
@@ -178,7 +178,7 @@ TEST_F(ConnectionJoint, ForgetsWhatHasNotBeenPutTogether) {
     peer.send(":0\r\n:2\r\n:3\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   push_all(&connection);
   EXPECT_FALSE(connection.abandon(&commands_[1]));
@@ -197,7 +197,7 @@ TEST_F(ConnectionJoint, TakesApartWhatHasNotBeenSent) {
     peer.send("+PONG\r\n:0\r\n:2\r\n:3\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   push_all(&connection);
   TestCommand ping({"PING"});
@@ -216,7 +216,7 @@ TEST_F(ConnectionJoint, TakesApartWhatHasNotBeenSent) {
 
 TEST_F(ConnectionJoint, TellsAllWhenItIsClosed) {
   FakeServer server([](Peer& peer) { peer.wait_for_end(); });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   push_all(&connection);
   connection.flush();

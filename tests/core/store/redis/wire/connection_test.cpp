@@ -33,7 +33,7 @@ const std::string kPing = resp({"PING"});
 const std::string kGet = resp({"GET", "a"});
 
 // Waits until the connection is closed, by whatever is wrong with it.
-void expect_closed(Connection* connection, Failure failure,
+void expect_closed(Wire* connection, Failure failure,
                    const std::string& detail) {
   EXPECT_TRUE(run_until(connection, [&] { return connection->closed(); }));
   EXPECT_STREQ(failure_name(connection->failure()), failure_name(failure));
@@ -54,7 +54,7 @@ TEST(Connection, AsksAndIsAnswered) {
     peer.send("$1\r\n7\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
   EXPECT_TRUE(connection.ready());
   EXPECT_EQ(ask(&connection, {"GET", "a"}), "7");
@@ -65,7 +65,7 @@ TEST(Connection, AsksAndIsAnswered) {
 TEST(Connection, SendsNothingBeforeItIsFlushed) {
   FakeServer server([](Peer& peer) { peer.wait_for_end(); });
   TestCommand command({"PING"});
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   EXPECT_FALSE(connection.wants_write());
   connection.push(&command);
@@ -88,7 +88,7 @@ TEST(Connection, ManyCommandsAreAnsweredInTheirOrder) {
     peer.send(replies);
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   std::vector<std::unique_ptr<TestCommand>> commands;
   for (int i = 0; i < kCount; ++i) {
     commands.push_back(std::make_unique<TestCommand>(
@@ -119,7 +119,7 @@ TEST(Connection, SendsTheRestWhenTheSocketTakesItAgain) {
     }
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, login);
+  Wire connection(server.endpoint(), kSettings, login);
   std::vector<std::unique_ptr<TestCommand>> commands;
   for (int i = 0; i < kCount; ++i) {
     commands.push_back(std::make_unique<TestCommand>(
@@ -141,7 +141,7 @@ TEST(Connection, ErrorRepliesAreAnswers) {
     peer.send("-LOADING Redis is loading the dataset in memory\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   ASSERT_TRUE(run_until(&connection, [&] { return command.done(); }));
@@ -165,7 +165,7 @@ TEST(Connection, RepliesMayComeByteByByte) {
     peer.wait_for_end();
   });
   const Login login{"", "secret", 3, "me"};
-  Connection connection(server.endpoint(), kSettings, login);
+  Wire connection(server.endpoint(), kSettings, login);
   TestCommand first({"GET", "a"});
   TestCommand second({"GET", "a"});
   connection.push(&first);
@@ -193,7 +193,7 @@ TEST_P(CutReply, LosesWhatWasSentAndNotAnswered) {
         peer.close();
       }
     });
-    Connection connection(server.endpoint(), kSettings, kNoLogin);
+    Wire connection(server.endpoint(), kSettings, kNoLogin);
     TestCommand first({"GET", "a"});
     TestCommand second({"GET", "a"});
     connection.push(&first);
@@ -224,7 +224,7 @@ TEST(Connection, AHalfReplyIsWaitedFor) {
     peer.send("$10\r\nhalf");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"GET", "a"});
   connection.push(&command);
   EXPECT_FALSE(run_until(
@@ -252,7 +252,7 @@ TEST_P(WrongReply, ClosesTheConnection) {
     peer.send(GetParam().bytes);
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   expect_closed(&connection, Failure::kProtocol, GetParam().detail);
@@ -279,7 +279,7 @@ TEST(Connection, APushClosesIt) {
     peer.send(">2\r\n+invalidate\r\n*0\r\n+PONG\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "unknown: protocol");
 }
 
@@ -289,7 +289,7 @@ TEST(Connection, AReplyTooManyClosesIt) {
     peer.send("+PONG\r\n+PONG\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   expect_closed(&connection, Failure::kProtocol,
@@ -303,7 +303,7 @@ TEST(Connection, AReplyTooSoonClosesIt) {
     peer.send("+PONG\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   pollfd watched{connection.fd(), POLLIN, 0};
   ASSERT_EQ(poll(&watched, 1, 10'000), 1);
@@ -320,7 +320,7 @@ TEST(Connection, AServerMaySayWhyItDoesNotTalk) {
     peer.send("-ERR max number of clients reached\r\n");
     peer.close();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   expect_closed(&connection, Failure::kMaxClients,
                 "ERR max number of clients reached");
 }
@@ -344,7 +344,7 @@ TEST_P(Introduction, GoesBeforeTheFirstCommand) {
     peer.send("+PONG\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, GetParam().login);
+  Wire connection(server.endpoint(), kSettings, GetParam().login);
   EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
 }
 
@@ -386,7 +386,7 @@ TEST_P(RefusedLogin, SendsNoCommand) {
     peer.send(GetParam().replies);
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, login);
+  Wire connection(server.endpoint(), kSettings, login);
   TestCommand command({"PING"});
   connection.push(&command);
   connection.flush();
@@ -442,7 +442,7 @@ TEST(Connection, ANameThatIsRefusedDoesNotMatter) {
     peer.wait_for_end();
   });
   const Login login;
-  Connection connection(server.endpoint(), kSettings, login);
+  Wire connection(server.endpoint(), kSettings, login);
   EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
 }
 
@@ -452,7 +452,7 @@ TEST(Connection, NothingIsSentIfTheServerLeavesDuringTheLogin) {
     peer.close();
   });
   const Login login;
-  Connection connection(server.endpoint(), kSettings, login);
+  Wire connection(server.endpoint(), kSettings, login);
   TestCommand command({"PING"});
   connection.push(&command);
   expect_closed(&connection, Failure::kLost,
@@ -468,7 +468,7 @@ TEST(Connection, TellsThatNobodyListens) {
   Endpoint endpoint;
   endpoint.host = "127.0.0.1";
   endpoint.port = static_cast<std::uint16_t>(port.number());
-  Connection connection(endpoint, kSettings, kNoLogin);
+  Wire connection(endpoint, kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   expect_closed(&connection, Failure::kRefused, "connection refused");
@@ -478,7 +478,7 @@ TEST(Connection, TellsThatNobodyListens) {
 TEST(Connection, TellsThatThereIsNoSocket) {
   Endpoint endpoint;
   endpoint.socket = "/nowhere/redis.sock";
-  Connection connection(endpoint, kSettings, kNoLogin);
+  Wire connection(endpoint, kSettings, kNoLogin);
   expect_closed(&connection, Failure::kRefused, "no such file or directory");
   TestCommand command({"PING"});
   connection.push(&command);
@@ -488,14 +488,14 @@ TEST(Connection, TellsThatThereIsNoSocket) {
 TEST(Connection, TellsThatThePathIsTooLong) {
   Endpoint endpoint;
   endpoint.socket = "/" + std::string(200, 'x');
-  Connection connection(endpoint, kSettings, kNoLogin);
+  Wire connection(endpoint, kSettings, kNoLogin);
   expect_closed(&connection, Failure::kResolve,
                 "the path of the socket is too long");
 }
 
 TEST(Connection, NeverWaitsForAnAddressThatDoesNotAnswer) {
   const DeafServer server;
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   connection.flush();
@@ -516,7 +516,7 @@ TEST(Connection, TriesAllAddressesOfAName) {
   });
   Endpoint endpoint = server.endpoint();
   endpoint.host = "localhost";
-  Connection connection(endpoint, kSettings, kNoLogin);
+  Wire connection(endpoint, kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
 }
 
@@ -534,12 +534,12 @@ TEST(Connection, TellsThatThereAreNoDescriptorsLeft) {
   for (const char* const host : {"127.0.0.1", "localhost"}) {
     Endpoint endpoint = server.endpoint();
     endpoint.host = host;
-    Connection connection(endpoint, kSettings, kNoLogin);
+    Wire connection(endpoint, kSettings, kNoLogin);
     EXPECT_TRUE(connection.closed());
     EXPECT_EQ(connection.detail(), "too many open files");
   }
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
 }
 
@@ -553,7 +553,7 @@ TEST(Connection, NoticesThatTheServerLeftBeforeItSends) {
     peer.send("+PONG\r\n");
     peer.close();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_EQ(ask(&connection, {"PING"}), "PONG");
   pollfd watched{connection.fd(), POLLIN, 0};
   ASSERT_EQ(poll(&watched, 1, 10'000), 1);
@@ -575,7 +575,7 @@ TEST(Connection, GetsNoSignalFromAServerThatIsGone) {
     peer.end_sending();
     peer.reset();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand first({"PING"});
   connection.push(&first);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
@@ -599,7 +599,7 @@ TEST(Connection, HearsTheLastWordOfAServerThatTakesNoMore) {
     peer.send("+PONG\r\n");
     peer.reset();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand first({"PING"});
   connection.push(&first);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
@@ -622,7 +622,7 @@ TEST(Connection, DropsTheAnswerToAnAbandonedCommand) {
     peer.send("$3\r\nold\r\n+PONG\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand second({"PING"});
   {
     TestCommand first({"GET", "a"});
@@ -644,7 +644,7 @@ TEST(Connection, NeverSendsACommandAbandonedBefore) {
     peer.send("+1\r\n+OK\r\n+2\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand kept({"PING"});
   TestCommand kept_too({"PING"});
   TestCommand given_up({"GET", "a"});
@@ -665,7 +665,7 @@ TEST(Connection, NeverSendsACommandAbandonedBefore) {
 
 TEST(Connection, AbandonsTheOnlyCommand) {
   FakeServer server([](Peer& peer) { peer.wait_for_end(); });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   EXPECT_FALSE(connection.abandon(&command));
@@ -682,7 +682,7 @@ TEST(Connection, AskingIsAnsweredTooAndNotHeard) {
     peer.send("+OK\r\n$1\r\n7\r\n+PONG\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand first({"GET", "a"});
   TestCommand second({"PING"});
   connection.push(&first, true);
@@ -703,7 +703,7 @@ TEST(Connection, CompletesWhatIsLeftWhenItIsDestroyed) {
   TestCommand sent({"PING"});
   TestCommand unsent({"GET", "a"});
   {
-    Connection connection(server.endpoint(), kSettings, kNoLogin);
+    Wire connection(server.endpoint(), kSettings, kNoLogin);
     connection.push(&sent);
     ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
     connection.push(&unsent);
@@ -714,7 +714,7 @@ TEST(Connection, CompletesWhatIsLeftWhenItIsDestroyed) {
 
 TEST(Connection, ClosesOnce) {
   FakeServer server([](Peer& peer) { peer.wait_for_end(); });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   connection.close(Failure::kReadOnly, "a replica now");
@@ -734,7 +734,7 @@ TEST(Connection, IsAbandonedInTheChildOfAFork) {
     peer.send("+PONG\r\n$1\r\n7\r\n");
     peer.wait_for_end();
   });
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand first({"PING"});
   connection.push(&first);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
@@ -756,7 +756,7 @@ TEST(Connection, IsAbandonedInTheChildOfAFork) {
 
 TEST(Connection, IsAbandonedWhileItConnects) {
   const DeafServer server;
-  Connection connection(server.endpoint(), kSettings, kNoLogin);
+  Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   connection.abandon_after_fork();

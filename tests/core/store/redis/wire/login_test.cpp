@@ -28,7 +28,7 @@ Endpoint socket_of(const RedisServer& server) {
 // The answer to `words`, or why there is none.
 std::string ask_as(const Login& login, const Endpoint& endpoint,
                    std::initializer_list<std::string_view> words) {
-  Connection connection(endpoint, kSettings, login);
+  Wire connection(endpoint, kSettings, login);
   const std::string answer = ask(&connection, words);
   return connection.closed() ? answer + ": " + connection.detail() : answer;
 }
@@ -97,7 +97,7 @@ TEST(Login, ByUser) {
 TEST(Login, OneClientTooMany) {
   const RedisServer server({.config = {"maxclients 1"}});
   const Login login;
-  Connection first(endpoint_of(server), kSettings, login);
+  Wire first(endpoint_of(server), kSettings, login);
   ASSERT_EQ(ask(&first, {"PING"}), "PONG");
   EXPECT_EQ(ask_as({}, endpoint_of(server), {"PING"}),
             "not sent: maxclients: the connection was refused: ERR max number "
@@ -108,7 +108,7 @@ TEST(Login, AServerThatIsKilledLosesWhatItHasSeen) {
   RedisServer server;
   const Login login;
   TestCommand command({"BLPOP", "none", "0"});
-  Connection connection(endpoint_of(server), kSettings, login);
+  Wire connection(endpoint_of(server), kSettings, login);
   ASSERT_EQ(ask(&connection, {"PING"}), "PONG");
   connection.push(&command);
   connection.flush();
@@ -124,7 +124,7 @@ TEST(Login, AServerThatStandsStillIsWaitedFor) {
   server.suspend();
   const Login login;
   TestCommand command({"PING"});
-  Connection connection(endpoint_of(server), kSettings, login);
+  Wire connection(endpoint_of(server), kSettings, login);
   connection.push(&command);
   EXPECT_FALSE(run_until(
       &connection, [&] { return command.done(); },

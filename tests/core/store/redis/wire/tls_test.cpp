@@ -45,7 +45,7 @@ Endpoint tls_endpoint(const RedisServer& server, const std::string& host) {
 // What comes of a PING: PONG, or why it was not sent.
 std::string ping(const Endpoint& endpoint, const Settings& settings,
                  const Login& login = kNoLogin) {
-  Connection connection(endpoint, settings, login);
+  Wire connection(endpoint, settings, login);
   const std::string answer = ask(&connection, {"PING"});
   return connection.closed() ? answer + ": " + connection.detail() : answer;
 }
@@ -91,15 +91,14 @@ TEST_F(Tls, KnowsTheServerByNameAndByAddress) {
 TEST_F(Tls, GreetsAsWithoutIt) {
   const Settings settings = settings_of(trusting(*server_));
   const Login login{"fixture", "any", 3, "me"};
-  Connection connection(tls_endpoint(*server_, "localhost"), settings, login);
+  Wire connection(tls_endpoint(*server_, "localhost"), settings, login);
   EXPECT_EQ(ask(&connection, {"CLIENT", "GETNAME"}), "me");
   EXPECT_EQ(ask(&connection, {"ACL", "WHOAMI"}), "fixture");
 }
 
 TEST_F(Tls, CarriesMoreThanARecordHolds) {
   const Settings settings = settings_of(trusting(*server_));
-  Connection connection(tls_endpoint(*server_, "localhost"), settings,
-                        kNoLogin);
+  Wire connection(tls_endpoint(*server_, "localhost"), settings, kNoLogin);
   const std::string value(std::size_t{900} << 10U, 'x');
   ASSERT_EQ(ask(&connection, {"SET", "large", value}), "OK");
   EXPECT_EQ(ask(&connection, {"GET", "large"}), value);
@@ -108,8 +107,7 @@ TEST_F(Tls, CarriesMoreThanARecordHolds) {
 
 TEST_F(Tls, CarriesManyCommandsAtOnce) {
   const Settings settings = settings_of(trusting(*server_));
-  Connection connection(tls_endpoint(*server_, "localhost"), settings,
-                        kNoLogin);
+  Wire connection(tls_endpoint(*server_, "localhost"), settings, kNoLogin);
   std::vector<std::unique_ptr<TestCommand>> commands;
   for (int i = 0; i < 3000; ++i) {
     const std::string number = std::to_string(i);
@@ -241,7 +239,7 @@ TEST(TlsMismatch, AHandshakeThatIsNotAnsweredIsWaitedFor) {
   TlsSettings tls;
   tls.verify = false;
   const Settings settings = settings_of(tls);
-  Connection connection(server.endpoint(), settings, kNoLogin);
+  Wire connection(server.endpoint(), settings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
   EXPECT_FALSE(run_until(
@@ -322,7 +320,7 @@ TEST_F(Tls, MayBeCutAtAnyPlace) {
     ASSERT_LT(cut, 20'000);
     proxy.cut_after = cut;
     TestCommand command({"PING"});
-    Connection connection(endpoint, settings, kNoLogin);
+    Wire connection(endpoint, settings, kNoLogin);
     connection.push(&command);
     ASSERT_TRUE(run_until(&connection, [&] { return command.done(); }));
     answer = command.text();

@@ -1,6 +1,6 @@
 // Look-ups of names, with a resolver that is as slow as a test wants it.
 
-#include "store/redis/wire/resolver.hpp"
+#include "store/redis/wire/dialer.hpp"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -318,16 +318,14 @@ void answer_ping(Peer& peer) {
 TEST(Dialer, TriesOneAddressAfterTheOther) {
   FakeServer server(answer_ping);
   mean({"127.0.0.2", "::1", "127.0.0.3", "127.0.0.1"});
-  Connection connection(endpoint_of("name.test", server.port()), kSettings,
-                        kNoLogin);
+  Wire connection(endpoint_of("name.test", server.port()), kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
 }
 
 TEST(Dialer, TellsWhenAllHaveRefused) {
   FakeServer server(answer_ping);
   mean({"127.0.0.2", "127.0.0.3"});
-  Connection connection(endpoint_of("name.test", server.port()), kSettings,
-                        kNoLogin);
+  Wire connection(endpoint_of("name.test", server.port()), kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "not sent: refused");
   EXPECT_EQ(connection.detail(), "connection refused");
 }
@@ -337,12 +335,12 @@ TEST(Dialer, LooksUpTheNameForEachConnection) {
   const Endpoint endpoint = endpoint_of("name.test", server.port());
   mean({"127.0.0.2"});
   {
-    Connection connection(endpoint, kSettings, kNoLogin);
+    Wire connection(endpoint, kSettings, kNoLogin);
     EXPECT_EQ(ask(&connection, {"PING"}), "not sent: refused");
   }
   mean({"127.0.0.1"});
   for (int i = 1; i <= 3; ++i) {
-    Connection connection(endpoint, kSettings, kNoLogin);
+    Wire connection(endpoint, kSettings, kNoLogin);
     EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
     const std::lock_guard lock(names().mutex);
     EXPECT_EQ(names().looked_up, i);
@@ -359,7 +357,7 @@ TEST(Dialer, BeginsWithAnotherAddressAfterOneThatDidNotAnswer) {
   std::string answer;
   while (answer != "PONG" && attempts < 3) {
     ++attempts;
-    Connection connection(endpoint, kSettings, kNoLogin);
+    Wire connection(endpoint, kSettings, kNoLogin);
     TestCommand command({"PING"});
     connection.push(&command);
     run_until(
@@ -377,8 +375,7 @@ TEST(Dialer, WhatIsPushedWhileTheNameIsLookedUpIsNotLost) {
   mean({"127.0.0.1"});
   names().hold();
   TestCommand command({"PING"});
-  Connection connection(endpoint_of("late.test", server.port()), kSettings,
-                        kNoLogin);
+  Wire connection(endpoint_of("late.test", server.port()), kSettings, kNoLogin);
   connection.push(&command);
   connection.flush();
   names().wait_until_waiting(1);
@@ -393,7 +390,7 @@ TEST(Dialer, WhatIsPushedWhileTheNameIsLookedUpIsNotLost) {
 TEST(Dialer, MayBeGivenUpWhileTheNameIsLookedUp) {
   names().hold();
   {
-    Connection connection(endpoint_of("slow.test"), kSettings, kNoLogin);
+    Wire connection(endpoint_of("slow.test"), kSettings, kNoLogin);
     TestCommand command({"PING"});
     connection.push(&command);
     connection.close(Failure::kTimeout, "no answer");
@@ -407,7 +404,7 @@ TEST(Dialer, IsAbandonedInTheChildOfAFork) {
   names().hold();
   {
     TestCommand command({"PING"});
-    Connection connection(endpoint_of("slow.test"), kSettings, kNoLogin);
+    Wire connection(endpoint_of("slow.test"), kSettings, kNoLogin);
     connection.push(&command);
     names().wait_until_waiting(1);
     const int fd = connection.fd();
@@ -428,7 +425,7 @@ TEST(Dialer, IsAbandonedInTheChildOfAFork) {
 
 TEST(Dialer, TellsThatANameHasNoAddress) {
   mean({});
-  Connection connection(endpoint_of("name.test"), kSettings, kNoLogin);
+  Wire connection(endpoint_of("name.test"), kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "not sent: resolve");
   EXPECT_EQ(connection.detail(), "name or service not known");
 }

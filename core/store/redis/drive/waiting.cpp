@@ -1,4 +1,4 @@
-#include "store/redis/drive/look.hpp"
+#include "store/redis/drive/waiting.hpp"
 
 #include <algorithm>
 
