@@ -3,6 +3,8 @@
   paths        `core/tree/tree.hpp` and the targets of links exist
   headers      the architecture page names every header of core/, and no other
   site         mkdocs.yml has a place for every page of docs/
+  classes      the glossary names every class of core/'s headers, and no other
+  rooms        every folder of core/store/ has a README.md
   libraries    where a page lists, after <!-- libraries -->, what the shared
                library needs at run time, that is what it needs
 
@@ -20,6 +22,10 @@ FENCE = re.compile(r"^```.*?^```$", re.S | re.M)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 ARCHITECTURE = "docs/architecture.md"
+GLOSSARY = "docs/glossary.md"
+# A class that no other encloses, as clang-format writes its first line.
+CLASS = re.compile(r"^(?:class|struct)(?: \[\[\w+\]\])?(?: alignas\(\w+\))?"
+                   r" ([A-Z]\w*)(?: final)?\s*[:{]", re.M)
 # The C library and its loader, which every program has.
 EVERYWHERE = {"libc", "libm", "ld-linux-x86", "ld-linux-aarch64"}
 LIBRARIES = re.compile(r"<!-- libraries -->\n(.*?)(?:\n\n|\Z)", re.S)
@@ -27,7 +33,8 @@ LIBRARIES = re.compile(r"<!-- libraries -->\n(.*?)(?:\n\n|\Z)", re.S)
 
 def list_pages(root):
     return sorted([*root.glob("*.md"), *root.glob("docs/**/*.md"),
-                   *root.glob("examples/**/*.md")])
+                   *root.glob("examples/**/*.md"),
+                   *root.glob("core/**/*.md")])
 
 
 def wrong_paths(root, page):
@@ -84,6 +91,30 @@ def wrong_site(root):
             yield f"mkdocs.yml: has no place for docs/{name}"
 
 
+def wrong_classes(root):
+    page = root / GLOSSARY
+    section = page.read_text().partition("\n## Classes\n")[2] if (
+        page.exists()) else ""
+    section = section.partition("\n## ")[0]
+    named = {name for name in CODE.findall(section)
+             if re.fullmatch(r"[A-Z]\w*", name)}
+    there = {}
+    for path in sorted(root.glob("core/**/*.hpp")):
+        for name in CLASS.findall(path.read_text()):
+            there.setdefault(name, path.relative_to(root))
+    for name in sorted(there.keys() - named):
+        yield f"{GLOSSARY}: does not name {name} of {there[name]}"
+    for name in sorted(named - there.keys()):
+        yield f"{GLOSSARY}: there is no class {name}"
+
+
+def wrong_rooms(root):
+    for room in sorted({path.parent for path in
+                        root.glob("core/store/*/**/*.[hc]pp")}):
+        if not (room / "README.md").exists():
+            yield f"{room.relative_to(root)}: has no README.md"
+
+
 def needed_libraries(library, readelf):
     """Returns what `library` needs, as in "libssl" for libssl.so.3."""
     text = subprocess.run([readelf, "--dynamic", library], check=True,
@@ -110,6 +141,8 @@ def check(root, library="", readelf=""):
         bad.extend(wrong_paths(root, page))
     bad.extend(wrong_headers(root))
     bad.extend(wrong_site(root))
+    bad.extend(wrong_classes(root))
+    bad.extend(wrong_rooms(root))
     if library:
         needed = needed_libraries(library, readelf)
         for page in pages:

@@ -237,10 +237,12 @@ ARCHITECTURE = ("| files | what |\n|---|---|\n"
 
 
 def project_with(root, name, text):
-    write(root, "core/base/a.hpp", "")
-    write(root, "core/base/b.hpp", "")
+    write(root, "core/base/a.hpp", "class A {\n};\nclass Other;\n")
+    write(root, "core/base/b.hpp", "struct alignas(64) B final : A {\n};\n")
     write(root, "docs/architecture.md", ARCHITECTURE)
-    write(root, "mkdocs.yml", "nav:\n  - Internals:\n      - architecture.md\n")
+    write(root, "mkdocs.yml", "nav:\n  - Internals:\n"
+          "      - architecture.md\n      - glossary.md\n")
+    write(root, "docs/glossary.md", "`C`\n\n## Classes\n\n`A`, `B`: x\n")
     write(root, name, text)
     return root
 
@@ -260,6 +262,14 @@ def test_docs_facts_allows(tmp_path, text):
     ("README.md", "[x](docs/none.md)", "README.md: there is no docs/none.md"),
     ("core/base/c.hpp", "",
      "docs/architecture.md: does not name core/base/c.hpp"),
+    ("core/base/a.hpp", "struct C {\n};\n",
+     "docs/glossary.md: does not name C of core/base/a.hpp"),
+    ("core/base/b.hpp", "template <typename T>\nclass [[nodiscard]] D {\n",
+     "docs/glossary.md: does not name D of core/base/b.hpp"),
+    ("core/base/b.hpp", "", "docs/glossary.md: there is no class B"),
+    ("core/store/room/a.cpp", "", "core/store/room: has no README.md"),
+    ("core/base/README.md", "`core/none.hpp`",
+     "core/base/README.md: there is no core/none.hpp"),
     ("docs/architecture.md", ARCHITECTURE + "| `core/base/d.hpp` | x |\n",
      "docs/architecture.md: there is no core/base/d.hpp"),
     ("docs/lost.md", "", "mkdocs.yml: has no place for docs/lost.md"),

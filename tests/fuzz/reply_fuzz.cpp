@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/route/redirect.hpp"
+#include "store/redis/route/topology_reply.hpp"
 #include "store/redis/wire/command.hpp"
 #include "store/redis/wire/greeting.hpp"
 #include "store/redis/wire/reader.hpp"

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "store/redis/facts/traffic.hpp"
-#include "store/redis/route/node_set.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "store/redis/facts/url.hpp"
-#include "store/redis/route/redirect.hpp"
 #include "store/redis/route/slot.hpp"
+#include "store/redis/route/topology_reply.hpp"
 
 namespace {
 
