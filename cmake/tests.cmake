@@ -1,8 +1,8 @@
-# One line adds a test: the functions used by tests/CMakeLists.txt.
+# The functions used by tests/CMakeLists.txt.
 #
-# A test is named after its file: core/tree/tree_test.cpp is the executable
-# core_tree_tree_test, and its cases are core/tree/tree_test.Suite.Case; under a
-# sanitizer all of them are one test.
+# A folder of tests is one program, and each suite of it one test of ctest:
+# core/tree/tree_test.cpp is in the program core_tree_test, and its cases, such
+# as Match.Wildcard, are in the test core/tree.Match.
 #
 # Labels say what a test needs, and ./dev test chooses by them:
 #   unit, conformance, abi, cli   run in every build
@@ -13,11 +13,9 @@
 #   lint                          clang-tidy, which takes the flags of clang
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
-include(GoogleTest)
 include(python)
 
-# What a program of a sanitized build must be told when it is run: one variable,
-# because gtest_discover_tests() does not pass on a list of them.
+# What a program of a sanitized build must be told when it is run.
 if(LIMITREE_SANITIZE MATCHES thread)
   set(LIMITREE_TEST_ENVIRONMENT
       TSAN_OPTIONS=allocator_may_return_null=1:second_deadlock_stack=1)
@@ -50,45 +48,64 @@ function(_limitree_test_target out source)
 endfunction()
 
 # Half of the time that tests take to compile is the header of googletest, most
-# of the rest optimizing what runs once.  The first test of core precompiles the
-# header, and the others use it.
+# of the rest optimizing what runs once.  The first program of core precompiles
+# the header, and others of core use it.
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
-  if(NOT "limitree_core" IN_LIST libs)
-    return()  # other definitions, for which the header is not valid
+  if("limitree_core" IN_LIST libs)
+    get_property(first GLOBAL PROPERTY LIMITREE_PRECOMPILED_BY)
+    if(first)
+      target_precompile_headers(${target} REUSE_FROM ${first})
+      return()
+    endif()
+    set_property(GLOBAL PROPERTY LIMITREE_PRECOMPILED_BY ${target})
   endif()
-  get_property(first GLOBAL PROPERTY LIMITREE_PRECOMPILED_BY)
-  if(first)
-    target_precompile_headers(${target} REUSE_FROM ${first})
-    return()
-  endif()
-  set_property(GLOBAL PROPERTY LIMITREE_PRECOMPILED_BY ${target})
   target_precompile_headers(
     ${target} PRIVATE <gtest/gtest.h> <chrono> <functional> <memory> <string>
                       <thread> <vector>)
 endfunction()
 
-# limitree_test(core/tree/tree_test.cpp [more.cpp ...] [LIBS target ...]
-#               [LABELS label ...] [TIMEOUT seconds] [SERIAL])
-# SERIAL: beside no other test, because it wants all processors itself.
-# GoogleTest over the objects of core.  With LIBS given, those instead.
+# limitree_test(core/tree/no_psl_test.cpp [more.cpp ...] [LIBS target ...]
+#               [LABEL label] [SERIAL] [COUNTS_NEW])
+# A program of its own, of GoogleTest over the objects of core; with LIBS given,
+# over those instead.  SERIAL: beside no other test, because it wants all
+# processors itself.  COUNTS_NEW: with an operator new of its own, which under
+# ThreadSanitizer is the sanitizer's.
 function(limitree_test source)
-  if(LIMITREE_SANITIZE MATCHES thread
-     AND source MATCHES "^(core/base|core/tree|cli)/|allocation")
-    return()  # one thread does it all, or operator new is the sanitizer's
+  set_property(GLOBAL APPEND PROPERTY LIMITREE_APART ${source})
+  if("COUNTS_NEW" IN_LIST ARGN AND LIMITREE_SANITIZE MATCHES thread)
+    return()
   endif()
-  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT" "LIBS;LABELS" ${ARGN})
   _limitree_test_target(target ${source})
+  _limitree_gtest(${target} ${target_name} SOURCES ${source} ${ARGN})
+endfunction()
+
+# limitree_tests(core/tree [more.cpp ...] [LIBS target ...] [LABEL label])
+# One program of all *_test.cpp of a folder that have none of their own by then.
+function(limitree_tests folder)
+  file(GLOB sources CONFIGURE_DEPENDS
+       RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${folder}/*_test.cpp)
+  get_property(apart GLOBAL PROPERTY LIMITREE_APART)
+  list(REMOVE_ITEM sources ${apart})
+  string(REPLACE "/" "_" target ${folder}_test)
+  _limitree_gtest(${target} ${folder} SOURCES ${sources} ${ARGN})
+endfunction()
+
+# What a suite may take: the longest, sanitized, beside others.
+set(LIMITREE_SUITE_TIMEOUT 300)
+if(LIMITREE_SANITIZE)
+  set(LIMITREE_SUITE_TIMEOUT 600)
+endif()
+
+function(_limitree_gtest target name)
+  cmake_parse_arguments(ARG "SERIAL;COUNTS_NEW" "LABEL" "SOURCES;LIBS" ${ARGN})
   if(NOT ARG_LIBS)
     set(ARG_LIBS limitree_core)
   endif()
-  if(NOT ARG_LABELS)
-    set(ARG_LABELS unit)
+  if(NOT ARG_LABEL)
+    set(ARG_LABEL unit)
   endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
-  add_executable(${target} ${source} ${ARG_UNPARSED_ARGUMENTS})
+  add_executable(${target} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${target} PRIVATE limitree_flags ${ARG_LIBS}
                                           GTest::gtest_main Threads::Threads)
@@ -97,31 +114,40 @@ function(limitree_test source)
     ${target}
     PRIVATE LIMITREE_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}/data"
             LIMITREE_CONFORMANCE="${CMAKE_CURRENT_SOURCE_DIR}/conformance")
-  if(LIMITREE_SANITIZE OR "conformance" IN_LIST ARG_LABELS)
-    # As one test: to start a sanitized program for each case, or to read the
-    # vectors, takes longer than what the cases do.
-    add_test(NAME ${target_name} COMMAND ${target} --gtest_brief=1)
-    set_tests_properties(
-      ${target_name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 600 ENVIRONMENT
-                                "${LIMITREE_TEST_ENVIRONMENT}" RUN_SERIAL
-                                ${ARG_SERIAL})
-    return()
-  endif()
-  gtest_discover_tests(
-    ${target}
-    TEST_PREFIX "${target_name}."
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
-               "${LIMITREE_TEST_ENVIRONMENT}" RUN_SERIAL ${ARG_SERIAL})
+  set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)
+  set(properties LABELS ${ARG_LABEL} TIMEOUT ${LIMITREE_SUITE_TIMEOUT}
+                 RUN_SERIAL ${ARG_SERIAL} ENVIRONMENT
+                 ${LIMITREE_TEST_ENVIRONMENT})
+  set(script ${PROJECT_SOURCE_DIR}/cmake/discover_suites.cmake)
+  add_custom_command(
+    TARGET ${target}
+    POST_BUILD
+    COMMAND
+      ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}> -DNAME=${name}
+      "-DPROPERTIES=${properties}" -DTO=${tests} -P ${script}
+    VERBATIM)
+  # What is not built fails, instead of being missing.
+  set(include ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake)
+  file(
+    WRITE ${include}
+    "if(EXISTS \"${tests}\")\n  include(\"${tests}\")\nelse()\n"
+    "  add_test(${name}_is_not_built ${target}_is_not_built)\n"
+    "  set_tests_properties(${name}_is_not_built PROPERTIES LABELS "
+    "\"${ARG_LABEL}\")\nendif()\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include})
 endfunction()
 
 # limitree_program_test(capi/limitree_test.c [more.c ...] [LIBS target ...]
-#                       [LABELS label ...] [ARGS argument ...])
+#                       [LABELS label ...] [ARGS argument ...] [COUNTS_NEW])
 # A program of its own, in C or C++, that passes by returning 0.  It sees no
 # more than an installed limitree shows: the shared library, unless LIBS says
 # otherwise.
 function(limitree_program_test source)
-  cmake_parse_arguments(ARG "" "" "LIBS;LABELS;ARGS" ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY LIMITREE_APART ${source})
+  cmake_parse_arguments(ARG "COUNTS_NEW" "" "LIBS;LABELS;ARGS" ${ARGN})
+  if(ARG_COUNTS_NEW AND LIMITREE_SANITIZE MATCHES thread)
+    return()
+  endif()
   _limitree_test_target(target ${source})
   if(NOT ARG_LIBS)
     set(ARG_LIBS limitree)

@@ -1,7 +1,7 @@
 // A primary with two replicas, and three sentinels that look after them.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_SENTINEL_FIXTURE_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_SENTINEL_FIXTURE_HPP
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_SENTINEL_FIXTURE_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_SENTINEL_FIXTURE_HPP
 
 #include <array>
 #include <memory>
@@ -69,4 +69,4 @@ class SentinelFixture {
 
 }  // namespace limitree::redis
 
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_SENTINEL_FIXTURE_HPP
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_SENTINEL_FIXTURE_HPP

@@ -9,7 +9,7 @@
 #include "core/store/redis/documented_rights.hpp"
 #include "core/store/redis/drive_cases.hpp"
 #include "core/store/redis/load.hpp"
-#include "core/store/redis/sentinel_fixture.hpp"
+#include "core/store/redis/topology/sentinel_fixture.hpp"
 #include "store/redis/route/sentinel_router.hpp"
 
 namespace limitree::redis {

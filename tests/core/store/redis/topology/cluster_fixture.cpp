@@ -1,4 +1,4 @@
-#include "core/store/redis/cluster_fixture.hpp"
+#include "core/store/redis/topology/cluster_fixture.hpp"
 
 #include <algorithm>
 #include <span>

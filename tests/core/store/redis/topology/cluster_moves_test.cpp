@@ -5,10 +5,10 @@
 #include <string>
 
 #include "core/store/redis/await.hpp"
-#include "core/store/redis/cluster_fixture.hpp"
 #include "core/store/redis/documented_rights.hpp"
 #include "core/store/redis/drive_cases.hpp"
 #include "core/store/redis/load.hpp"
+#include "core/store/redis/topology/cluster_fixture.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/store/redis/sentinel_fixture.hpp"
+#include "core/store/redis/topology/sentinel_fixture.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/store/redis/cluster_fixture.hpp"
 #include "core/store/redis/redis_fixture.hpp"
-#include "core/store/redis/sentinel_fixture.hpp"
 #include "core/store/redis/store_settings.hpp"
+#include "core/store/redis/topology/cluster_fixture.hpp"
+#include "core/store/redis/topology/sentinel_fixture.hpp"
 #include "core/store/store_cases.hpp"
 
 namespace limitree::redis {
