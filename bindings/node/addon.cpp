@@ -78,6 +78,15 @@ std::vector<Text> texts_of(const Napi::Value& value) {
   return texts;
 }
 
+// parseDuration(text): milliseconds.
+Napi::Value duration_of(const Napi::CallbackInfo& info) {
+  return told(info, [&]() -> Napi::Value {
+    const std::string text = info[0].As<Napi::String>().Utf8Value();
+    return Napi::Number::New(info.Env(),
+                             static_cast<double>(parse_duration(text)) / 1e6);
+  });
+}
+
 // reload(limits): a promise.
 Napi::Value reload(const Napi::CallbackInfo& info) {
   return told_of_open(info, [&](Native& native) -> Napi::Value {
@@ -276,6 +285,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("open", Napi::Function::New(env, open, "open"));
   exports.Set("canonicalIp",
               Napi::Function::New(env, canonical_ip, "canonicalIp"));
+  exports.Set("parseDuration",
+              Napi::Function::New(env, duration_of, "parseDuration"));
   exports.Set("proxies", Napi::Function::New(env, proxies, "proxies"));
   return exports;
 }

@@ -1,8 +1,10 @@
 #include "limiter/options.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "limiter/option_values.hpp"
+#include "tree/problems.hpp"
 
 namespace limitree {
 
@@ -228,14 +230,16 @@ Status mismatch(std::string_view name, std::string_view needs) {
 
 Status set_option(std::string_view name, std::string_view value,
                   Options* options) {
-  std::string known;
+  std::vector<std::string_view> names;
   for (const Option& option : kOptions) {
     if (option.name == name) return option.set({name, value}, options);
-    known += known.empty() ? "" : ", ";
-    known += option.name;
+    names.push_back(option.name);
   }
+  const std::string_view meant = nearest(name, names);
   return Status(Code::kInvalidArgument,
-                "no option of that name, there are: " + known);
+                "there is no option " + quote(name) + ", " +
+                    (meant.empty() ? "there are: " + join(names)
+                                   : "did you mean " + quote(meant) + "?"));
 }
 
 Status check_options(const Options& options) {

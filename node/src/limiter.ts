@@ -6,7 +6,7 @@ import type { Decision } from './decision.js';
 import { ConfigError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import {
-  ReadLimits, checkLimiterNames, fileUrl, read, readSync, textOfOptions,
+  ReadLimits, checkLimiterNames, fileUrl, msOf, read, readSync, textOfOptions,
 } from './limits.js';
 import type { FileUrl, Limits, StoreOptions } from './limits.js';
 import { Names } from './names.js';
@@ -37,8 +37,11 @@ export interface LimiterOptions extends StoreOptions {
 }
 
 export interface CloseOptions {
-  /** Milliseconds for requests that are under way.  Default 0: none. */
-  readonly drain?: number | undefined;
+  /**
+   * How long requests that are under way may take: milliseconds, or a text such
+   * as `"2s"`.  Default 0: they are cancelled.
+   */
+  readonly drain?: number | string | undefined;
 }
 
 export interface ResetOptions {
@@ -289,10 +292,9 @@ export class Limiter {
    */
   async close(options: CloseOptions = {}): Promise<void> {
     checkNames(options, ['drain'], '{drain: 1000}');
-    const { drain = 0 }: { readonly drain?: unknown } = options;
-    if (typeof drain !== 'number' || !(drain >= 0 && drain < 2 ** 31)) {
-      throw invalidArgument(
-        `drain must be milliseconds from 0, is ${shown(drain)}`);
+    const drain = msOf(options.drain ?? 0, 'drain');
+    if (drain >= 2 ** 31) {
+      throw invalidArgument('drain must be shorter than 25 days');
     }
     const { close } = this.#native;
     this.#isClosed = true;

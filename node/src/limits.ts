@@ -2,6 +2,7 @@
 
 import { fs, fsPromises, url } from './builtins.js';
 import { ConfigError, invalidArgument } from './errors.js';
+import { native } from './native.js';
 import { checkNames, shown } from './words.js';
 
 /** A `file:` URL, as `new URL('limits.yaml', import.meta.url)` makes one. */
@@ -241,11 +242,29 @@ export function textOfOptions(options: object): string[] {
   return text;
 }
 
+/** Those for which a number is milliseconds. */
+const DURATIONS = ['timeout', 'connectTimeout'];
+
+/** Milliseconds of a duration; errors call it `name`. */
+export function msOf(duration: unknown, name: string): number {
+  if (typeof duration === 'number' && duration >= 0) return duration;
+  if (typeof duration !== 'string') {
+    throw invalidArgument(`${name} must be milliseconds or a text such as ` +
+      `"2s", is ${shown(duration)}`);
+  }
+  try {
+    return native.parseDuration(duration);
+  } catch (error) {
+    throw error instanceof ConfigError
+      ? new ConfigError([`${name} ${error.message}`]) : error;
+  }
+}
+
 function textOfOption(name: string, value: unknown): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (typeof value === 'string') return value;
   if (typeof value === 'number' && Number.isFinite(value)) {
-    return name === 'timeout' ? `${Math.round(value)}ms` : String(value);
+    return DURATIONS.includes(name) ? `${Math.round(value)}ms` : String(value);
   }
   throw invalidArgument(`${name} must be a text, a number or a boolean, is ` +
     shown(value));

@@ -55,6 +55,8 @@ export interface Native {
     hasClock: boolean,
   ): Functions;
   canonicalIp(address: string, ipv6Prefix: number): string;
+  /** Milliseconds of `"1m30s"`. */
+  parseDuration(text: string): number;
   proxies(
     isForwarded: boolean,
     hops: number,

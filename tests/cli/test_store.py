@@ -84,7 +84,7 @@ def test_time_in_a_store_passes_by_itself():
 @pytest.mark.parametrize("setting, wrong", [
     ("timeout", "'timeout' is not NAME=VALUE"),
     ("timeout=soon", "timeout: must be a duration from 1ms to 1m"),
-    ("patience=2s", "no option of that name"),
+    ("patience=2s", 'there is no option "patience", there are: store, '),
     ("tls_verify=off", "tls_verify: needs a store with TLS"),
 ])
 def test_settings_that_make_no_sense(setting, wrong):

@@ -252,6 +252,8 @@ describe('a new limiter', () => {
     [{ limits: LIMITS, timeout: {} }, INVALID, /^timeout must be/],
     [{ limits: LIMITS, timeout: NaN }, INVALID, /^timeout must be/],
     [{ limits: LIMITS, timeout: 'soon' }, 'LIMITREE_INVALID_CONFIG', /timeout/],
+    [{ limits: LIMITS, connectTimeout: 0 }, 'LIMITREE_INVALID_CONFIG',
+     /^connectTimeout: must be a duration from 1ms to 1m$/],
     [{ limits: LIMITS, store: 7 }, 'LIMITREE_INVALID_CONFIG', /^store: /],
     [{ limits: LIMITS, store: 'mysql://' }, 'LIMITREE_INVALID_CONFIG', /store/],
     [{ limits: LIMITS, share: '' }, INVALID, /^share must be a name/],

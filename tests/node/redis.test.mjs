@@ -402,9 +402,9 @@ describe('the end', () => {
       assert.deepEqual(codes(await Promise.allSettled([late])),
                        ['LIMITREE_CANCELLED']);
     });
-    for (const drain of [-1, NaN, '1s', null, Infinity]) {
+    for (const drain of [-1, NaN, true, Infinity, '25d']) {
       await assert.rejects(made().close({ drain }), {
-        code: 'LIMITREE_INVALID_ARGUMENT', message: /^drain must be milli/ });
+        code: 'LIMITREE_INVALID_ARGUMENT', message: /^drain must be / });
     }
     await assert.rejects(made().close({ drian: 5 }), /did you mean drain\?/);
   });
