@@ -2,7 +2,7 @@
 //
 // Nothing is connected before the first call.  A call takes one round trip,
 // waits no longer than settings.timeout, and is never sent again once its
-// outcome is unknown.  In the child of a fork() connections are made anew.
+// outcome is unknown.  The child of a fork() makes connections of its own.
 
 #ifndef LIMITREE_STORE_REDIS_REDIS_STORE_HPP
 #define LIMITREE_STORE_REDIS_REDIS_STORE_HPP

@@ -56,7 +56,7 @@ void report(const Outcome& outcome, Duration took, Monotonic now, Node* node) {
   if (answered || outcome.failure == Failure::kNoDecision) {
     is_outage(outcome.failure) ? health.failed(now) : health.succeeded();
   } else if (health.open()) {
-    // This was the one that was let through, and somebody has to say so.
+    // The circuit breaker let this one through, and needs its result.
     if (outcome.failure == Failure::kTimeout) health.failed(now);
     if (outcome.failure == Failure::kLate) health.let_try(now);
   }
@@ -95,7 +95,7 @@ std::optional<Task::Step> Retry::after(const Outcome& outcome) {
     case Failure::kMoved:
     case Failure::kReadOnly:
     case Failure::kMasterDown:
-      // The router has been told, and knows another node or how to find it.
+      // The router knows it by now, and another node or how to find one.
       target_.endpoint.reset();
       target_.asking = false;
       return Task::Step{Task::Step::Kind::kSend};

@@ -26,16 +26,16 @@ inline constexpr std::int32_t kMaxRoutes = 5;
 // the command cannot have.
 void show_reply(Task* task, Outcome* outcome);
 
-// Tells the node's health what became of a command that took `took`.  The
-// end of a connection, and silence, are told by its Connection: a command that
-// was lost or had no answer in time is not one more piece of evidence.
+// Reports to the node's health what became of a command that took `took`.  The
+// connection itself reports its end and its silence: a command that was lost or
+// had no answer in time is no further evidence.
 void report(const Outcome& outcome, Duration took, Monotonic now, Node* node);
 
-// Whether the connection turned out to be closed before anything was sent, as
-// servers do with idle ones: a fresh one will do.
+// Whether the connection was closed before anything was sent, as servers do
+// with idle ones: a new connection will do.
 bool is_stale(const Outcome& outcome);
 
-// The outcome of a command that nobody could be found for.
+// The outcome of a command for which no server was found.
 Outcome no_route(const Status& failure);
 
 class Retry {

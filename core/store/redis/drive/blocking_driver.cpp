@@ -14,8 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A pause that does not fit into the time left is none: the next command will
-// be told that its time has passed.
+// A pause that does not fit into the time left is skipped: the next command
+// learns that its time has passed.
 bool pause(Duration length, Patience* patience) {
   patience->look(Clock::now());
   if (length >= patience->left()) return false;
@@ -31,7 +31,7 @@ ConnectionPool* made_pool(Node* node) {
 
 }  // namespace
 
-// Somebody who waits for another caller's discovery.
+// A caller that waits for another caller's discovery.
 struct BlockingDriver::Waiting {
   Waiting* next = nullptr;
   bool concluded = false;  // set before the wake-up
@@ -119,7 +119,7 @@ bool BlockingDriver::lead(Patience* patience) {
     waiting = std::exchange(waiting_, nullptr);
   }
   while (waiting != nullptr) {
-    // Once told it may be gone.
+    // Once woken it may be gone.
     Waiting* const next = waiting->next;
     waiting->concluded = concluded;
     waiting->wakeup.set(Wakeup::Word::kDone).wake();
@@ -142,16 +142,16 @@ bool BlockingDriver::follow(Waiting* me, Patience* patience) {
       return false;
     }
   }
-  // The one who leads has taken the list, and tells us in a moment.
+  // The leader has taken the list, and wakes us in a moment.
   while (word != Wakeup::Word::kDone) {
     word = me->wakeup.wait(word, Monotonic::max());
   }
   return me->concluded;
 }
 
-// Each server that is asked gets half of the time that is left, lest one that
-// hangs keep the others from being asked.  Returns false if somebody with more
-// time might learn more.
+// Each server that is asked gets half of the time that is left, so that a
+// server that hangs leaves time for the others.  Returns false if a caller with
+// more time might learn more.
 bool BlockingDriver::run_discovery(Patience* patience) {
   const std::unique_ptr<Task> task = router_->discovery();
   if (task == nullptr) return true;

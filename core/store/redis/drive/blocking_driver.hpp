@@ -21,8 +21,8 @@ class BlockingDriver {
   BlockingDriver(const BlockingDriver&) = delete;
   BlockingDriver& operator=(const BlockingDriver&) = delete;
 
-  // Carries `task` through to its end, which comes within `timeout`, and later
-  // by as much as this thread could not run.  What came of it, the task knows.
+  // Carries `task` through to its end, which comes within `timeout`, or later
+  // by as much as this thread could not run.  The task keeps the result.
   //
   // Where no server is known, the first caller asks and the others wait for it.
   void run(Task* task, Duration timeout);
@@ -49,7 +49,7 @@ class BlockingDriver {
   const Settings& settings_;
   std::mutex mutex_;
   bool discovering_ = false;    // guarded by mutex_, as what follows
-  Waiting* waiting_ = nullptr;  // for the one who discovers: a list
+  Waiting* waiting_ = nullptr;  // for the caller that discovers: a list
 };
 
 }  // namespace limitree::redis

@@ -85,8 +85,8 @@ class Channel::Posted final : public Command {
   std::atomic<bool> answered{false};
 };
 
-// Holds the mutex.  Those whose commands were completed are told afterwards:
-// the first thing that they do may be to want the mutex.
+// Holds the mutex, and wakes callers whose commands were completed after it has
+// released it: the first thing that they do may be to lock it.
 class Channel::Turn {
  public:
   explicit Turn(Channel* channel) : channel_(*channel) {
@@ -99,7 +99,7 @@ class Channel::Turn {
     channel_.mutex_.unlock();
     reader.wake();
     while (done != nullptr) {
-      // Once told it may be gone.
+      // Once woken it may be gone.
       Waiter* const next = done->next;
       done->wakeup.set(Wakeup::Word::kDone).wake();
       done = next;
@@ -143,7 +143,7 @@ std::optional<Outcome> Channel::exchange(const Task& task, Patience* patience) {
     case Role::kLeave:
       break;
   }
-  // Whoever completed it has yet to let go of it.
+  // The thread that completed it still has to let go of it.
   Wakeup::Word word = Wakeup::Word::kNone;
   while (me.state == Waiter::State::kCompleted && word != Wakeup::Word::kDone) {
     word = me.wakeup.wait(word, Monotonic::max());
@@ -190,9 +190,9 @@ void Channel::wait(Waiter* me) {
   }
 }
 
-// Who waits for long sees to it himself that what has come is read, and what is
-// not sent yet is sent: the reader may have no processor.  Returns whether it
-// is over.
+// A caller that waits for long reads what has come and sends what is not sent
+// yet itself: the reader may have no processor.  Returns whether its wait is
+// over.
 bool Channel::take_beat(Waiter* me) {
   const Turn turn(this);
   if (me->over()) return true;
@@ -239,8 +239,8 @@ bool Channel::step(Waiter* me, std::optional<bool> readable) {
   return true;
 }
 
-// The time in which those who wait here could run, as far as the line knows:
-// silence is that of the server only while somebody listens.
+// The time in which the callers that wait here could run, as the connection
+// sees it: silence is the server's only while somebody listens.
 Monotonic Channel::running_time(Monotonic now) {
   if (now > looked_) {
     if (newest_ != nullptr) lost_ += Patience::lost(now - looked_);
@@ -249,7 +249,7 @@ Monotonic Channel::running_time(Monotonic now) {
   return looked_ - lost_;
 }
 
-// Only as long as nobody else wants the channel: whoever comes waits for us.
+// Only as long as nobody else wants the channel: others would wait for us.
 void Channel::look(Waiter* me, Monotonic now) {
   if (callers() > 1 || !connection_.ready() || !look_.begin(now)) return;
   do {
@@ -266,9 +266,9 @@ void Channel::expire(Waiter* me) {
   me->state = Waiter::State::kExpired;
 }
 
-// A caller that is no reader may close the connection, when it fails to write;
-// then all have been completed, the reader among them, and it need not be told
-// to stop reading.
+// A caller that is not the reader may close the connection when it fails to
+// write.  Then all callers have been completed, the reader among them, and it
+// stops reading by itself.
 bool Channel::has_reader() const {
   return reader_ != nullptr && connection_.open() &&
          reader_generation_ == connection_.generation();
@@ -277,11 +277,11 @@ bool Channel::has_reader() const {
 void Channel::appoint(Waiter* reader) {
   reader_ = reader;
   reader_generation_ = connection_.generation();
-  appointed_.wake();  // of one who was completed before it could read
+  appointed_.wake();  // of a caller that was completed before it could read
   appointed_ = reader->wakeup.set(Wakeup::Word::kRead);
 }
 
-// To the newest: whose answer comes last, reads for all before it.
+// To the newest: the caller whose answer comes last reads for all before it.
 void Channel::pass_on(Waiter* from) {
   if (reader_ != from) return;
   reader_ = nullptr;

@@ -77,13 +77,13 @@ class alignas(64) Channel {
   const std::unique_ptr<Posted> posted_;
   Connection connection_;
   Waiter* newest_ = nullptr;  // not yet completed: a list
-  Waiter* done_ = nullptr;    // completed, but not yet told: a list
+  Waiter* done_ = nullptr;    // completed, but not yet woken: a list
   Waiter* last_done_ = nullptr;
   Waiter* reader_ = nullptr;  // of the connection of this generation only
   std::uint64_t reader_generation_ = 0;
   Wakeup::Sleeper appointed_;  // to be woken, to read
-  Monotonic looked_{};         // when somebody last looked at the clock
-  Duration lost_{};            // in which none of those who waited could run
+  Monotonic looked_{};         // of the last look at the clock
+  Duration lost_{};            // in which none of the callers could run
 
   alignas(64) std::atomic<std::int32_t> callers_{0};
 };

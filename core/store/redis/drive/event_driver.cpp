@@ -221,7 +221,7 @@ void EventDriver::wait_for_route(Job* job) {
   }
 }
 
-// Those who waited go where they can; what has no place now has none.
+// Tasks that waited for a route go where they can; the others have failed.
 void EventDriver::end_discovery() {
   free_job(std::exchange(discovery_, nullptr));
   discovery_task_.reset();
@@ -251,7 +251,7 @@ void EventDriver::expire_timers() {
   while (deadlines_.next() <= now_) expire(deadlines_.first()->owner);
 }
 
-// Whatever the task says, there is no time to do it.
+// Whatever the task wants next, there is no time for it.
 void EventDriver::expire(Job* job) {
   const bool pausing = job->state == Job::State::kPausing;
   if (pausing) soon_.clear(&job->soon);
@@ -335,7 +335,7 @@ void EventDriver::flush() {
 }
 
 // Until a connection is ready its descriptor may have been replaced by another
-// of the same number, so it is always told anew.
+// of the same number, so the poller is always told again.
 void EventDriver::watch(Link* link) {
   Connection& connection = link->connection;
   if (!connection.open()) return;

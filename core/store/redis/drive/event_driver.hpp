@@ -101,7 +101,7 @@ class EventDriver {
   std::vector<std::unique_ptr<Job>> jobs_;  // never fewer
   std::vector<Job*> free_;
   std::unordered_map<Node*, std::unique_ptr<Link>> links_;
-  std::vector<Link*> touched_;  // to be flushed, and to be watched anew
+  std::vector<Link*> touched_;  // to be flushed, and watched again
   Queue answered_;              // outcomes to be handed to their tasks
   Queue routeless_;             // waiting for discovery_
   std::vector<Check*> checked_;
@@ -177,7 +177,7 @@ struct EventDriver::Link {
   Check check;
   Connection connection;
   std::uint64_t drops = 0;  // of the node, that the connection has followed
-  // What the poller was told last.
+  // What the poller watches.
   struct Watched {
     int fd = -1;
     bool write = false;

@@ -32,8 +32,8 @@ class AsyncTask {
   virtual ~AsyncTask() = default;
   virtual Task* task() = 0;  // the same each time
 
-  // Set when it is handed back: ok if the task has come to its end, and what
-  // came of it the task knows; else kCancelled, or that nothing can be started.
+  // Set when it is handed back: ok if the task has come to its end, and keeps
+  // the result; else kCancelled, or that nothing can be started.
   Status status;
 
  private:
@@ -43,9 +43,9 @@ class AsyncTask {
 
 class Loop {
  public:
-  // Told each task exactly once, from within run() or close(), or from within
-  // start() if nothing can be started any more.  May take the tasks, and may
-  // start new ones; must not close or destroy the loop.
+  // Called with each task exactly once, from within run() or close(), or from
+  // within start() if nothing can be started any more.  May take the tasks, and
+  // may start new ones; must not close or destroy the loop.
   using Finished = std::function<void(std::span<std::unique_ptr<AsyncTask>>)>;
 
   // Opens nothing yet.  Everything must outlive it.
@@ -63,7 +63,7 @@ class Loop {
   void start(std::unique_ptr<AsyncTask> task, Duration time);
 
   // Whether start() makes the descriptor readable, as it does at first.  If
-  // not, whoever starts a task calls run() before the host waits again.
+  // not, the caller of start() calls run() before the host waits again.
   void set_wakeups(bool on);
 
   // Nobody wants the answer any more: it is dropped when it comes, and the

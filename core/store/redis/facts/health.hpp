@@ -44,8 +44,8 @@ class Health {
   // Nothing has come for too long: opens the circuit at once.
   void silent(Monotonic now);
 
-  // Nothing is known against the server any more, or the one who tried has
-  // found out nothing: the next caller may try at once.
+  // Nothing speaks against the server any more, or the caller that tried has
+  // learnt nothing: the next caller may try at once.
   void let_try(Monotonic now);
 
   bool open() const;

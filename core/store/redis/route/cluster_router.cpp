@@ -89,7 +89,7 @@ class ClusterRouter::Discovery final : public Task {
   std::size_t next_ = 0;
   Target target_;
   DiscoveryFailure failure_;
-  bool in_time_ = true;  // whoever was asked had all the time it needed
+  bool in_time_ = true;  // each node that was asked had enough time
 };
 
 ClusterRouter::ClusterRouter(const Settings& settings, Traffic* traffic)
@@ -155,7 +155,7 @@ DiscoveryFailure ClusterRouter::take_map(const redisReply& reply,
   remember(*map, asked);
   wanted_.store(Wanted::kNo, std::memory_order_relaxed);
   if (missing == 0) return {};
-  // Who needs one of those need not ask again at once.
+  // A caller that needs one of those need not ask again at once.
   failure_ = {Weight::kServer, Failure::kClusterDown, asked.text(),
               nodes_.full() ? "too many nodes have been named"
                             : std::to_string(missing) + " slots have no node"};
@@ -204,7 +204,7 @@ void ClusterRouter::remember(const std::vector<SlotRange>& map,
 }
 
 void ClusterRouter::found_none(DiscoveryFailure failure, bool in_time) {
-  // A caller who had too little time says nothing about the next one.
+  // One caller's lack of time says nothing about the next caller.
   if (in_time) {
     hold_until_.store(now_of_clock() + kHoldOff, std::memory_order_relaxed);
   }
@@ -234,7 +234,7 @@ bool ClusterRouter::learn(Node* node, const Target& target,
     case Failure::kLost:
     case Failure::kTimeout:
     case Failure::kBackoff:
-      // Who names an endpoint would find the same one again.
+      // A target that names an endpoint would lead to the same one again.
       if (target.endpoint) return false;
       lost(node);
       return outcome.fate != Outcome::Fate::kUnknown && route(target) != node;

@@ -33,7 +33,7 @@ class ClusterRouter final : public Router {
   static constexpr Duration kOldestMap = std::chrono::seconds(60);
   // Between two losses of nodes that make calls ask for the map.
   static constexpr Duration kBetweenLosses = std::chrono::milliseconds(200);
-  // After nobody could tell, or not all.
+  // After a discovery that failed, or found no node for some slots.
   static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
 
   ClusterRouter(const Settings& settings, Traffic* traffic);
@@ -52,10 +52,10 @@ class ClusterRouter final : public Router {
  private:
   class Discovery;
 
-  // Who is asked for the map that nobody waits for.
+  // Which node is asked for the map that nobody waits for.
   enum class Wanted : std::uint8_t { kNo, kOfAnswering, kOfAnother };
 
-  // What a discovery tells.
+  // Called by a discovery.
   std::vector<Endpoint> to_ask();
   void kept_silent(const Endpoint& endpoint);
   DiscoveryFailure take_map(const redisReply& reply, const Endpoint& asked);

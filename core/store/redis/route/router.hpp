@@ -53,10 +53,11 @@ class Router {
   };
   virtual Check check_due(Node* node, Monotonic now) = 0;
 
-  // The answer to a check of `node`; one that gets none need not be told.
+  // Takes the answer to a check of `node`.  A check without an answer needs no
+  // call.
   virtual void checked(Node* node, const Outcome& outcome) = 0;
 
-  // Tells what an outcome says about the topology: MOVED <slot> <endpoint>,
+  // Takes what an outcome says about the topology: MOVED <slot> <endpoint>,
   // READONLY, a lost connection.  Returns whether the command may find its
   // place if it is routed again.
   virtual bool learn(Node* node, const Target& target,

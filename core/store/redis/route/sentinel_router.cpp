@@ -127,7 +127,7 @@ class SentinelRouter::Discovery final : public Task {
   std::vector<Endpoint> tried_;
   Target target_;
   DiscoveryFailure failure_;
-  bool in_time_ = true;  // whoever was asked had all the time it needed
+  bool in_time_ = true;  // each one that was asked had enough time
 };
 
 SentinelRouter::SentinelRouter(const Settings& settings, Traffic* traffic)
@@ -194,7 +194,7 @@ bool SentinelRouter::found(const Endpoint& sentinel, const Endpoint& primary) {
 }
 
 void SentinelRouter::found_none(DiscoveryFailure failure, bool in_time) {
-  // A caller who had too little time says nothing about the next one.
+  // One caller's lack of time says nothing about the next caller.
   if (in_time) {
     hold_until_.store(std::chrono::steady_clock::now() + kHoldOff,
                       std::memory_order_relaxed);
@@ -219,7 +219,7 @@ bool SentinelRouter::learn(Node* node, const Target& target,
     case Failure::kLost:
     case Failure::kTimeout:
     case Failure::kBackoff:
-      // Who names an endpoint would find the same one again.
+      // A target that names an endpoint would lead to the same one again.
       if (target.endpoint) return false;
       forget(node);
       return outcome.fate != Outcome::Fate::kUnknown;

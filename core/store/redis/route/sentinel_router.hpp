@@ -39,7 +39,7 @@ class SentinelRouter final : public Router {
   // come to be read only when something is to be sent there again.
   static constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 
-  // After nobody could tell.
+  // After a discovery that failed.
   static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
 
   SentinelRouter(const Settings& settings, Traffic* traffic);
@@ -64,7 +64,7 @@ class SentinelRouter final : public Router {
     std::uint32_t turn = 0;             // of the last check that went to it
   };
 
-  // What a discovery tells.
+  // Called by a discovery.
   std::vector<Endpoint> to_ask();
   void kept_silent(const Endpoint& sentinel);
   bool found(const Endpoint& sentinel, const Endpoint& primary);

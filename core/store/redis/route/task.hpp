@@ -1,6 +1,6 @@
 // A piece of work that takes one command after another: a decision, or asking
-// where the servers are.  It does no I/O, so that callers who block and event
-// loops can both drive it:
+// where the servers are.  It does no I/O, so that drivers of blocking callers
+// and of event loops can both drive it:
 //
 //   step = task->start();
 //   while (step.kind != kDone):
@@ -24,12 +24,12 @@
 
 namespace limitree::redis {
 
-// Whom a command is for.
+// Which server a command is for.
 struct Target {
   static constexpr std::int32_t kNoSlot = -1;
 
   std::int32_t slot = kNoSlot;       // of its keys; matters to a cluster only
-  std::optional<Endpoint> endpoint;  // this one, whoever serves the slot
+  std::optional<Endpoint> endpoint;  // this one, whichever node serves the slot
   bool sentinel = false;             // `endpoint` is a sentinel
   bool asking = false;               // preceded by ASKING
 };

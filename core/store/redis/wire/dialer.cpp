@@ -85,7 +85,7 @@ std::atomic<std::size_t> first_address{0};
 
 // ---- Resolver ---------------------------------------------------------------
 
-// What asker and thread have in common; whoever is the last frees it.
+// What the resolver and its thread share; the last of them frees it.
 struct Resolver::Lookup {
   explicit Lookup(Endpoint asked) : endpoint(std::move(asked)) {}
   ~Lookup() {

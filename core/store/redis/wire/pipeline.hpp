@@ -47,8 +47,8 @@ class Joint final : public Command {
   // Forgets one of them.
   void abandon(const Command* command);
 
-  // Writes the call anew, with the text of the script, for those who still
-  // wait.  False: there is nobody, or it has the text already.
+  // Writes the call again, with the text of the script, for the commands that
+  // still wait.  False: there is none, or the call has the text already.
   bool write_text();
 
   std::size_t size() const { return commands_.size(); }  // forgotten ones too
