@@ -64,6 +64,11 @@ LIMITREE_API int32_t limitree_abi_version(void);
  * library: "OpenSSL 3.0.17 1 Jul 2025".  Static storage.  Since 0.1. */
 LIMITREE_API const char *limitree_openssl_version(void);
 
+/* The algorithms, as limits.yaml has them after `algorithm:`, from index 0 on:
+ * "gcra", "fixed_window", ..., "leaky_bucket, drain: step".  NULL where there
+ * are no more.  Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_algorithm_at(size_t index);
+
 /* ---- Values ------------------------------------------------------------- */
 
 /* Borrowed bytes.  A path segment may hold any byte, ':' and '*' included. */

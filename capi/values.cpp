@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/decision.hpp"
+#include "base/limit.hpp"
 #include "handles.hpp"
 #include "store/redis/wire/tls.hpp"
 
@@ -68,6 +69,12 @@ int32_t limitree_abi_version(void) { return LIMITREE_ABI_VERSION; }
 
 const char* limitree_openssl_version(void) {
   return limitree::redis::openssl_version();
+}
+
+const char* limitree_algorithm_at(size_t index) {
+  return index < limitree::kAlgorithms.size()
+             ? limitree::kAlgorithms[index].rule
+             : nullptr;
 }
 
 const char* limitree_status_name(limitree_status status) {

@@ -13,7 +13,9 @@
 #include <cerrno>
 #include <fstream>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "command.hpp"
 #include "failure.hpp"
@@ -28,19 +30,20 @@ namespace {
 constexpr std::int64_t kStartNs = 1'767'571'200'000'000'000;  // a Monday, UTC
 constexpr std::int64_t kPeriods = 6;
 
+// An algorithm.
 struct Kind {
-  std::string_view name;
-  std::string_view rules;  // of limits.yaml
+  std::string name;
+  std::string rules;  // of limits.yaml
 };
 
-constexpr std::array kKinds = std::to_array<Kind>({
-    {"gcra", "algorithm: gcra"},
-    {"fixed_window", "algorithm: fixed_window"},
-    {"sliding_log", "algorithm: sliding_log"},
-    {"sliding_window", "algorithm: sliding_window"},
-    {"sliding_tail", "algorithm: sliding_tail"},
-    {"leaky_bucket", "algorithm: leaky_bucket, drain: step"},
-});
+std::vector<Kind> kinds() {
+  std::vector<Kind> all;
+  for (std::size_t i = 0; limitree_algorithm_at(i) != nullptr; ++i) {
+    const std::string rule = limitree_algorithm_at(i);
+    all.push_back({rule.substr(0, rule.find(',')), "algorithm: " + rule});
+  }
+  return all;
+}
 
 // So many requests, evenly, in a part of the time; in hundredths of a period.
 struct Phase {
@@ -132,7 +135,7 @@ int run(const SimulateOptions& options) {
   simulation.period_ns = options.period_ns;
   simulation.length_ns = kPeriods * options.period_ns;
   simulation.offered_ns = traffic(options);
-  for (const Kind& kind : kKinds) {
+  for (const Kind& kind : kinds()) {
     if (options.algorithms != "all" && options.algorithms != kind.name) {
       continue;
     }
@@ -140,7 +143,7 @@ int run(const SimulateOptions& options) {
   }
   if (simulation.algorithms.empty()) {
     std::string known = "all";
-    for (const Kind& kind : kKinds) known += ", " + std::string(kind.name);
+    for (const Kind& kind : kinds()) known += ", " + std::string(kind.name);
     throw UsageError("no algorithm is called '" + options.algorithms +
                      "'; known are: " + known);
   }

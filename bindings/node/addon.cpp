@@ -280,6 +280,11 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   env.SetInstanceData(environment);
   exports.Set("version", limitree_version());
   exports.Set("opensslVersion", limitree_openssl_version());
+  Napi::Array algorithms = Napi::Array::New(env);
+  for (std::uint32_t i = 0; limitree_algorithm_at(i) != nullptr; ++i) {
+    algorithms[i] = limitree_algorithm_at(i);
+  }
+  exports.Set("algorithms", algorithms);
   exports.Set("numbers", environment->array());
   exports.Set("connect", Napi::Function::New(env, connect, "connect"));
   exports.Set("open", Napi::Function::New(env, open, "open"));

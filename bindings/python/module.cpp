@@ -183,6 +183,11 @@ PYBIND11_MODULE(_native, module) {
   using namespace limitree::python;
   module.attr("__version__") = limitree_version();
   module.attr("openssl_version") = limitree_openssl_version();
+  py::list algorithms;
+  for (std::size_t i = 0; limitree_algorithm_at(i) != nullptr; ++i) {
+    algorithms.append(limitree_algorithm_at(i));
+  }
+  module.attr("ALGORITHMS") = py::tuple(algorithms);
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));
   bind_limiter(module);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/fixed_window.hpp"
+#include "base/limit.hpp"
 #include "base/time.hpp"
 
 namespace limitree {
@@ -50,6 +51,10 @@ class Calendar {
   Unit unit_;
   std::vector<ZoneOffset> offsets_;
 };
+
+// The window of `limit`, a fixed_window, at `now`, wherever its windows begin.
+FixedWindow fixed_window_of(const FixedWindow::State& state, const Limit& limit,
+                            Instant now);
 
 }  // namespace limitree
 

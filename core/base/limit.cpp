@@ -63,42 +63,6 @@ const char* charge_name(Charge charge) {
   return "unknown";
 }
 
-const char* algorithm_name(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::kGcra:
-      return "gcra";
-    case Algorithm::kFixedWindow:
-      return "fixed_window";
-    case Algorithm::kSlidingLog:
-      return "sliding_log";
-    case Algorithm::kSlidingWindow:
-      return "sliding_window";
-    case Algorithm::kSlidingTail:
-      return "sliding_tail";
-    case Algorithm::kLeakyStep:
-      return "leaky_bucket";
-  }
-  return "unknown";
-}
-
-const char* algorithm_suffix(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::kGcra:
-      return "";
-    case Algorithm::kFixedWindow:
-      return "!fw";
-    case Algorithm::kSlidingLog:
-      return "!sl";
-    case Algorithm::kSlidingWindow:
-      return "!sw";
-    case Algorithm::kSlidingTail:
-      return "!st";
-    case Algorithm::kLeakyStep:
-      return "!ls";
-  }
-  return "!";
-}
-
 std::int64_t ceiling_of(const Limit& limit, std::int32_t pressure) {
   const std::int64_t capacity = limit.rate.capacity;
   if (limit.is_plain() || limit.rules->overrun == 0) return capacity;

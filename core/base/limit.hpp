@@ -3,6 +3,7 @@
 #ifndef LIMITREE_BASE_LIMIT_HPP
 #define LIMITREE_BASE_LIMIT_HPP
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -80,6 +81,50 @@ enum class Algorithm : std::uint8_t {
   kLeakyStep,      // leaky_step.hpp: leaky_bucket with `drain: step`
 };
 
+// What a store keeps of one bucket.
+enum class Kept : std::uint8_t {
+  kTat,     // an instant, as GCRA does
+  kCounts,  // one or two numbers of units, and where their window begins
+  kLog,     // the instants of what was admitted
+};
+
+// All that is known of an algorithm besides its arithmetic.  A new one is an
+// enumerator, a line here and its header; the compiler names every switch that
+// lacks it, and the tests that go through this table every page, vector and
+// script.
+struct AlgorithmTraits {
+  Algorithm algorithm;
+  const char* name;    // in messages, and after `algorithm:`
+  const char* rule;    // all that is written after `algorithm:` to have it
+  const char* suffix;  // of a bucket's name, see Limit::suffix
+  Kept kept;
+};
+
+inline constexpr std::array kAlgorithms = std::to_array<AlgorithmTraits>({
+    {Algorithm::kGcra, "gcra", "gcra", "", Kept::kTat},
+    {Algorithm::kFixedWindow, "fixed_window", "fixed_window", "!fw",
+     Kept::kCounts},
+    {Algorithm::kSlidingLog, "sliding_log", "sliding_log", "!sl", Kept::kLog},
+    {Algorithm::kSlidingWindow, "sliding_window", "sliding_window", "!sw",
+     Kept::kLog},
+    {Algorithm::kSlidingTail, "sliding_tail", "sliding_tail", "!st",
+     Kept::kCounts},
+    {Algorithm::kLeakyStep, "leaky_bucket", "leaky_bucket, drain: step", "!ls",
+     Kept::kTat},
+});
+
+constexpr const AlgorithmTraits& traits_of(Algorithm algorithm) {
+  return kAlgorithms[static_cast<std::size_t>(algorithm)];
+}
+
+// The table has the order of the enumerators, so that they are its indices.
+static_assert([] {
+  for (std::size_t i = 0; i < kAlgorithms.size(); ++i) {
+    if (kAlgorithms[i].algorithm != static_cast<Algorithm>(i)) return false;
+  }
+  return true;
+}());
+
 // Where the windows of a fixed_window begin.
 enum class Align : std::uint8_t {
   kEpoch,     // at whole multiples of the period since 1970, UTC
@@ -151,15 +196,11 @@ Duration window_of(const Limit& limit);
 
 // Whether it counts units in windows, rather than filling a bucket again.
 constexpr bool is_window(Algorithm algorithm) {
-  return algorithm != Algorithm::kGcra && algorithm != Algorithm::kLeakyStep;
+  return traits_of(algorithm).kept != Kept::kTat;
 }
-
-// What a bucket's name ends with, as Limit::suffix tells: "" or "!fw".
-const char* algorithm_suffix(Algorithm algorithm);
 
 const char* mode_name(Mode mode);
 const char* charge_name(Charge charge);
-const char* algorithm_name(Algorithm algorithm);
 
 }  // namespace limitree
 

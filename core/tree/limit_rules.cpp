@@ -74,20 +74,15 @@ std::optional<std::size_t> RuleReader::word(std::string_view key,
 
 // Of an unknown one nothing can be said to belong to it or not.
 bool RuleReader::read_algorithm() {
-  constexpr std::array<Algorithm, kAlgorithmNames.size()> kAlgorithms = {
-      Algorithm::kGcra,        Algorithm::kGcra,
-      Algorithm::kGcra,        Algorithm::kFixedWindow,
-      Algorithm::kSlidingLog,  Algorithm::kSlidingWindow,
-      Algorithm::kSlidingTail,
-  };
-  const auto known = word("algorithm", fields_.algorithm, kAlgorithmNames);
+  const auto known = word("algorithm", fields_.algorithm, kAlgorithmWords);
   if (fields_.algorithm && !known) return false;
-  limit_.algorithm = kAlgorithms[known.value_or(0)];
-  const bool leaky = algorithm_text() == "leaky_bucket";
+  limit_.algorithm = known && *known < kAlgorithms.size()
+                         ? kAlgorithms[*known].algorithm
+                         : Algorithm::kGcra;
+  const bool leaky = limit_.algorithm == Algorithm::kLeakyStep;
   refuse(leaky, "drain", fields_.drain, "leaky_bucket");
-  if (word("drain", fields_.drain, kDrains) == 1 && leaky) {
-    limit_.algorithm = Algorithm::kLeakyStep;
-  }
+  const bool steps = word("drain", fields_.drain, kDrains) == 1;
+  if (leaky && !steps) limit_.algorithm = Algorithm::kGcra;
   return true;
 }
 

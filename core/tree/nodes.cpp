@@ -112,7 +112,7 @@ LimitRange Nodes::add_limits(std::vector<Limit> stated,
       append_segment({limit.name.view(), Segment::Kind::kExact}, &suffix);
     }
     limit.policy = intern(path + suffix);
-    if (!limit.is_plain()) suffix += algorithm_suffix(limit.algorithm);
+    if (!limit.is_plain()) suffix += traits_of(limit.algorithm).suffix;
     limit.suffix = intern(suffix);
     limit.index = static_cast<std::uint32_t>(limits.size());
     limits.push_back(std::move(limit));

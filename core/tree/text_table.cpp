@@ -57,7 +57,7 @@ std::string rules_in_words(const Limit& limit) {
   const Rules& rules = *limit.rules;
   std::string words;
   if (limit.algorithm != Algorithm::kGcra) {
-    words += std::string(", ") + algorithm_name(limit.algorithm);
+    words += std::string(", ") + traits_of(limit.algorithm).name;
   }
   words += align_in_words(rules.align);
   if (rules.calendar != nullptr) words += rules.calendar->zone();

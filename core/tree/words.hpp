@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/limit.hpp"
+
 namespace limitree {
 
 using Words = std::span<const std::string_view>;
@@ -22,10 +24,16 @@ inline constexpr std::array<std::string_view, 15> kLimitKeys = {
     "algorithm", "mode",     "cost",    "charge", "overrun",
     "align",     "timezone", "buckets", "round",  "drain"};
 
-// The first three are names of one and the same arithmetic.
-inline constexpr std::array<std::string_view, 7> kAlgorithmNames = {
-    "gcra",        "token_bucket",   "leaky_bucket", "fixed_window",
-    "sliding_log", "sliding_window", "sliding_tail"};
+// The algorithms, and one more name of GCRA; so is leaky_bucket, as long as
+// nothing says that it drains in steps.
+inline constexpr std::array kAlgorithmWords = [] {
+  std::array<std::string_view, kAlgorithms.size() + 1> words;
+  for (std::size_t i = 0; i < kAlgorithms.size(); ++i) {
+    words[i] = kAlgorithms[i].name;
+  }
+  words.back() = "token_bucket";
+  return words;
+}();
 
 inline bool contains(Words words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();

@@ -42,6 +42,7 @@ export const CLOSED: Functions = {
 export interface Native {
   readonly version: string;
   readonly opensslVersion: string;
+  readonly algorithms: readonly string[];
   /** The array of layout.ts. */
   readonly numbers: Float64Array;
   connect(

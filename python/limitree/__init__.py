@@ -6,7 +6,7 @@
         print(f"try again in {decision.retry_after} s")
 """
 
-from limitree._native import __version__, openssl_version
+from limitree._native import ALGORITHMS, __version__, openssl_version
 from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, canonical_ip, client_ip
 from limitree.decision import Decision, Level
@@ -26,6 +26,7 @@ from limitree.limiter import Limiter
 from limitree.stats import LimitStats, Stats
 
 __all__ = [
+    "ALGORITHMS",
     "AsyncLimiter",
     "ClientIp",
     "ConfigError",

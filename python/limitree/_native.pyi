@@ -10,6 +10,7 @@ _Awaited = TypeVar("_Awaited")
 
 __version__: str
 openssl_version: str
+ALGORITHMS: tuple[str, ...]
 
 @final
 class Level:

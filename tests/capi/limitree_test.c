@@ -55,6 +55,12 @@ static void test_versions(void) {
   CHECK_TEXT(limitree_version(), version);
   CHECK(limitree_abi_version() == LIMITREE_ABI_VERSION);
   CHECK(strncmp(limitree_openssl_version(), "OpenSSL ", 8) == 0);
+
+  size_t algorithms = 0;
+  while (limitree_algorithm_at(algorithms) != NULL) ++algorithms;
+  CHECK(algorithms > 1);
+  CHECK(strcmp(limitree_algorithm_at(0), "gcra") == 0);
+  CHECK(limitree_algorithm_at(SIZE_MAX) == NULL);
 }
 
 static void test_status_names(void) {

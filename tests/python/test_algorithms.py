@@ -36,6 +36,19 @@ def check(answer, expected):
             assert same_time(getattr(answer, name), expected[f"{name}_ns"])
 
 
+@pytest.mark.parametrize("rule", limitree.ALGORITHMS)
+def test_each_algorithm_has_vectors(rule):
+    """A new one without vectors, or without a page, is not done."""
+    name, _, drain = rule.partition(", ")
+    texts = [json.dumps(file) for file in FILES.values()]
+    # Those of gcra are in test_conformance.py.
+    assert name == "gcra" or any(
+        f'"algorithm": "{name}"' in text
+        and drain.removeprefix("drain: ") in text for text in texts)
+    page = (FOLDER.parents[1] / "docs" / "algorithms.md").read_text()
+    assert f"\n| `{name}`" in page
+
+
 @pytest.mark.parametrize("base_ns, case", CASES)
 def test_vector(base_ns, case):
     clock = ManualClock(base_ns)

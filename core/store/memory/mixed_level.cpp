@@ -14,19 +14,6 @@ std::int64_t micros_of(Instant at) {
   return at.time_since_epoch() / kMicrosecond;
 }
 
-FixedWindow fixed_window_of(const FixedWindow::State& state, const Limit& limit,
-                            Instant now) {
-  switch (limit.rules->align) {
-    case Align::kFirst:
-      return FixedWindow::from_first(state, limit.period, now);
-    case Align::kCalendar:
-      return {state, limit.rules->calendar->window_at(now)};
-    case Align::kEpoch:
-      break;
-  }
-  return {state, epoch_window(now, limit.period)};
-}
-
 // Units that count, at most what 32 bits hold: see kMaxUnits.
 std::uint32_t small(std::int64_t units) {
   return static_cast<std::uint32_t>(units);
@@ -59,14 +46,20 @@ Status MixedLevel::evaluate(const Plan& plan, Level* level, std::uint64_t tag,
   level->usage = &usage_;
   switch (limit.algorithm) {
     case Algorithm::kGcra:
+      bucket_ = buckets->find(tag);
+      evaluate_tat<Overdraft>(demand, limit);
+      return {};
     case Algorithm::kLeakyStep:
       bucket_ = buckets->find(tag);
-      evaluate_bucket(demand, limit);
+      evaluate_tat<LeakyStep>(demand, limit);
       return {};
     case Algorithm::kFixedWindow:
+      cell_ = cells->table.find(tag);
+      evaluate_fixed_window(demand, limit);
+      return {};
     case Algorithm::kSlidingTail:
       cell_ = cells->table.find(tag);
-      evaluate_cell(demand, limit);
+      evaluate_sliding_tail(demand, limit);
       return {};
     case Algorithm::kSlidingLog:
     case Algorithm::kSlidingWindow:
@@ -76,47 +69,47 @@ Status MixedLevel::evaluate(const Plan& plan, Level* level, std::uint64_t tag,
   return {};
 }
 
-void MixedLevel::evaluate_bucket(const Demand& demand, const Limit& limit) {
-  const Rate& rate = limit.rate;
+template <typename Algorithm>
+void MixedLevel::evaluate_tat(const Demand& demand, const Limit& limit) {
   const Instant tat = bucket_ == nullptr ? kLongAgo : bucket_->tat;
-  if (limit.algorithm == Algorithm::kLeakyStep) {
-    LeakyStep bucket(tat, rate.emission_interval, highest_, demand.now);
-    usage_ = limitree::evaluate(demand, &bucket);
-    tat_ = bucket.state();
-  } else {
-    Overdraft bucket(tat, rate.emission_interval, highest_, demand.now);
-    usage_ = limitree::evaluate(demand, &bucket);
-    tat_ = bucket.state();
-  }
+  Algorithm bucket(tat, limit.rate.emission_interval, highest_, demand.now);
+  usage_ = limitree::evaluate(demand, &bucket);
+  tat_ = bucket.state();
 }
 
-void MixedLevel::evaluate_cell(const Demand& demand, const Limit& limit) {
-  next_.tag = tag_;
-  next_.has_tail = 0;
-  next_.has_log = 0;
+void MixedLevel::evaluate_fixed_window(const Demand& demand,
+                                       const Limit& limit) {
   const Instant start =
       cell_ == nullptr ? Instant() : Instant(cell_->start * kMicrosecond);
-  const std::int64_t current = cell_ == nullptr ? 0 : cell_->units.current;
-  if (limit.algorithm == Algorithm::kFixedWindow) {
-    FixedWindow bucket = fixed_window_of({start, current}, limit, demand.now);
-    usage_ = limitree::evaluate(demand, &bucket);
-    next_.start = micros_of(bucket.state().start);
-    next_.units = {small(bucket.state().units), 0};
-    next_.set_over(bucket.over());
-  } else {
-    const std::int64_t previous = cell_ == nullptr ? 0 : cell_->units.previous;
-    SlidingTail bucket({start, current, previous}, limit.period,
-                       limit.rules->round_up, demand.now);
-    usage_ = limitree::evaluate(demand, &bucket);
-    next_.has_tail = 1;
-    next_.start = micros_of(bucket.state().start);
-    next_.units = {small(bucket.state().current),
-                   small(bucket.state().previous)};
-    next_.set_over(bucket.over());
-  }
-  if (next_.units.current == 0 && next_.units.previous == 0) {
-    next_.over_at = 0;
-  }
+  const std::int64_t units = cell_ == nullptr ? 0 : cell_->units.current;
+  FixedWindow bucket = fixed_window_of({start, units}, limit, demand.now);
+  usage_ = limitree::evaluate(demand, &bucket);
+  next_.has_tail = 0;
+  next_.start = micros_of(bucket.state().start);
+  next_.units = {small(bucket.state().units), 0};
+  finish_counts(bucket.over());
+}
+
+void MixedLevel::evaluate_sliding_tail(const Demand& demand,
+                                       const Limit& limit) {
+  const Instant start =
+      cell_ == nullptr ? Instant() : Instant(cell_->start * kMicrosecond);
+  const Cell::Units units = cell_ == nullptr ? Cell::Units{} : cell_->units;
+  SlidingTail bucket({start, units.current, units.previous}, limit.period,
+                     limit.rules->round_up, demand.now);
+  usage_ = limitree::evaluate(demand, &bucket);
+  next_.has_tail = 1;
+  next_.start = micros_of(bucket.state().start);
+  next_.units = {small(bucket.state().current), small(bucket.state().previous)};
+  finish_counts(bucket.over());
+}
+
+// What next_ has whatever it counts; its units are there.
+void MixedLevel::finish_counts(Instant over) {
+  next_.tag = tag_;
+  next_.has_log = 0;
+  next_.set_over(over);
+  if (next_.units.current == 0 && next_.units.previous == 0) next_.over_at = 0;
 }
 
 Status MixedLevel::evaluate_log(const Demand& demand, const Level& level,
@@ -151,8 +144,7 @@ Instant MixedLevel::new_tat(const Level& level, Instant now) const {
 void MixedLevel::write_cell(const Level& level, Instant now, Cell* cell) {
   const Limit& limit = *level.limit;
   next_.set_used(level.usage->charged.used, limit.cost, ceiling_);
-  if (limit.algorithm == Algorithm::kFixedWindow ||
-      limit.algorithm == Algorithm::kSlidingTail) {
+  if (traits_of(limit.algorithm).kept == Kept::kCounts) {
     *cell = next_;
     return;
   }
@@ -185,17 +177,25 @@ void MixedLevel::hold(const Level& level, Instant now) {
   const Demand nothing{Operation::kPeek, 0, highest_, limit.rate.capacity, now};
   more_ = 0;
   usage_.charged = usage_.left;
-  if (limit.algorithm == Algorithm::kFixedWindow ||
-      limit.algorithm == Algorithm::kSlidingTail) {
-    evaluate_cell(nothing, limit);
+  switch (limit.algorithm) {
+    case Algorithm::kFixedWindow:
+      evaluate_fixed_window(nothing, limit);
+      break;
+    case Algorithm::kSlidingTail:
+      evaluate_sliding_tail(nothing, limit);
+      break;
+    case Algorithm::kGcra:
+    case Algorithm::kLeakyStep:
+    case Algorithm::kSlidingLog:
+    case Algorithm::kSlidingWindow:
+      break;
   }
   update(level, now);
 }
 
 void MixedLevel::insert(const Level& level, Instant now, BucketTable* buckets,
                         CellShard* cells, std::span<const std::uint64_t> keep) {
-  const Algorithm algorithm = level.limit->algorithm;
-  if (algorithm == Algorithm::kGcra || algorithm == Algorithm::kLeakyStep) {
+  if (!is_window(level.limit->algorithm)) {
     const Instant tat = new_tat(level, now);
     if (tat <= now) return;  // at the end of time, or given back
     buckets->insert(Bucket::made(tag_, *level.limit, tat), now, keep);

@@ -44,8 +44,11 @@ class MixedLevel {
   void hold(const Level& level, Instant now);
 
  private:
-  void evaluate_bucket(const Demand& demand, const Limit& limit);
-  void evaluate_cell(const Demand& demand, const Limit& limit);
+  template <typename Algorithm>
+  void evaluate_tat(const Demand& demand, const Limit& limit);
+  void evaluate_fixed_window(const Demand& demand, const Limit& limit);
+  void evaluate_sliding_tail(const Demand& demand, const Limit& limit);
+  void finish_counts(Instant over);
   Status evaluate_log(const Demand& demand, const Level& level,
                       CellShard* cells);
   Instant new_tat(const Level& level, Instant now) const;

@@ -48,7 +48,7 @@ TEST(Names, AreThoseOfLimitsYaml) {
   EXPECT_STREQ(mode_name(Mode::kCheck), "check");
   EXPECT_STREQ(charge_name(Charge::kAllOrNothing), "all_or_nothing");
   EXPECT_STREQ(charge_name(Charge::kIndependent), "independent");
-  EXPECT_STREQ(algorithm_name(Algorithm::kGcra), "gcra");
+  EXPECT_STREQ(traits_of(Algorithm::kGcra).name, "gcra");
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <random>
 #include <string>
+#include <vector>
 
+#include "base/limit.hpp"
 #include "core/limiter/roomy_store.hpp"
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
@@ -41,23 +43,26 @@ class Trees {
   std::string limit(int number) {
     static const char* const kModes[] = {"enforce", "enforce", "enforce",
                                          "shadow", "check"};
-    static const char* const kWindows[] = {
-        "fixed_window",
-        "fixed_window, align: first",
-        "fixed_window, align: calendar, timezone: Asia/Tokyo",
-        "sliding_log",
-        "sliding_window",
-        "sliding_window, buckets: 3",
-        "sliding_tail",
-        "sliding_tail, round: up"};
+    static const std::vector<std::string> windows = [] {
+      std::vector<std::string> all = {
+          "fixed_window, align: first",
+          "fixed_window, align: calendar, timezone: Asia/Tokyo",
+          "sliding_window, buckets: 3", "sliding_tail, round: up"};
+      for (const AlgorithmTraits& one : kAlgorithms) {
+        if (is_window(one.algorithm)) all.push_back(one.rule);
+      }
+      return all;
+    }();
     // Half of the rounds have plain limits alone, which have scripts of their
     // own.
     const bool window = mixed_ && pick(2) == 0;
-    const int kind = pick(8);
+    const std::string& kind = windows[static_cast<std::size_t>(
+        pick(static_cast<int>(windows.size())))];
+    const bool calendar = kind.find("calendar") != std::string::npos;
     return "{name: n" + std::to_string(number) +
            ", count: " + std::to_string(1 + pick(5)) + ", period: " +
-           (window && kind == 2 ? "1d" : std::to_string(1 + pick(20)) + "s") +
-           (window ? std::string(", algorithm: ") + kWindows[kind]
+           (window && calendar ? "1d" : std::to_string(1 + pick(20)) + "s") +
+           (window ? ", algorithm: " + kind
                    : ", burst: " + std::to_string(1 + pick(6))) +
            (mixed_ && !window && pick(3) == 0
                 ? ", algorithm: leaky_bucket, drain: step"

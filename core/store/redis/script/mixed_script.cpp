@@ -157,12 +157,6 @@ class Numbers {
   bool ended_ = false;
 };
 
-Window window_of(const Limit& limit, Instant now) {
-  return limit.rules->align == Align::kCalendar
-             ? limit.rules->calendar->window_at(now)
-             : epoch_window(now, limit.period);
-}
-
 bool read_fixed(const Demand& demand, const Limit& limit, std::string_view word,
                 Usage* usage) {
   FixedWindow::State state;
@@ -172,10 +166,7 @@ bool read_fixed(const Demand& demand, const Limit& limit, std::string_view word,
     state.units = numbers.next();
     if (!numbers.all_read()) return false;
   }
-  FixedWindow bucket =
-      limit.rules->align == Align::kFirst
-          ? FixedWindow::from_first(state, limit.period, demand.now)
-          : FixedWindow(state, window_of(limit, demand.now));
+  FixedWindow bucket = fixed_window_of(state, limit, demand.now);
   *usage = evaluate(demand, &bucket);
   return true;
 }

@@ -259,7 +259,7 @@ bool is_special_window(const Plan& plan, const Families& families) {
 void write_window_signature(const Plan& plan, const Families& families,
                             std::string* out) {
   const Level& level = level_of(plan, families);
-  *out = algorithm_suffix(level.limit->algorithm);
+  *out = traits_of(level.limit->algorithm).suffix;
   for (const std::int64_t number :
        {period_of(*level.limit), level.cost, level.limit->rate.capacity,
         ceiling_of(*level.limit, plan.pressure),

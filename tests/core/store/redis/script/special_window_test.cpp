@@ -39,7 +39,7 @@ Limit limit_of(Algorithm algorithm, std::int64_t count, Duration period) {
   Rules rules;
   if (algorithm == Algorithm::kSlidingWindow) rules.bucket = period / 4;
   limit.rules = std::make_shared<const Rules>(std::move(rules));
-  limit.suffix = algorithm_suffix(algorithm);
+  limit.suffix = traits_of(algorithm).suffix;
   return limit;
 }
 
@@ -227,7 +227,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Algorithm::kFixedWindow, Algorithm::kSlidingTail,
                     Algorithm::kLeakyStep, Algorithm::kSlidingLog,
                     Algorithm::kSlidingWindow),
-    [](const auto& one) { return std::string(algorithm_name(one.param)); });
+    [](const auto& one) { return std::string(traits_of(one.param).name); });
 
 }  // namespace
 }  // namespace limitree::redis
