@@ -8,6 +8,7 @@ with web frameworks; their decorators take such texts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from limitree import _native
@@ -22,7 +23,8 @@ MAX_LIMITS = 10_000
 _WORDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
-class PlainLimit(NamedTuple):
+@dataclass(frozen=True)
+class PlainLimit:
     """`count` tokens in `period` seconds, `burst` of them at once."""
 
     count: int

@@ -12,7 +12,7 @@ import pytest
 import limitree
 from conftest import USERS
 from limitree import plain
-from limitree.plain import PlainLimits, parse, text_of_name
+from limitree.plain import PlainLimit, PlainLimits, parse, text_of_name
 
 
 TABLE = json.loads((pathlib.Path(__file__).parents[1] / "conformance" /
@@ -28,7 +28,8 @@ def test_what_is_read_and_refused(case):
         assert list(caught.value.messages) == case["errors"]
         return
     assert parse(text) == [
-        (one["count"], one["period_ns"] / 1e9, one["burst"], one["name"])
+        PlainLimit(one["count"], one["period_ns"] / 1e9, one["burst"],
+                   one["name"])
         for one in case["rates"]]
 
 
