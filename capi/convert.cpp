@@ -38,6 +38,8 @@ std::uint32_t flags_of(const Decision& decision) {
   if (decision.unlimited) flags |= LIMITREE_UNLIMITED;
   if (decision.shadowed) flags |= LIMITREE_SHADOWED;
   if (decision.soft) flags |= LIMITREE_SOFT;
+  if (decision.forgot) [[unlikely]]
+    flags |= LIMITREE_FORGOT;
   if (decision.source != Source::kStore) [[unlikely]] {
     flags |= decision.source == Source::kDenyCache ? LIMITREE_CACHED
                                                    : LIMITREE_DEGRADED;

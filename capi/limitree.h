@@ -106,7 +106,9 @@ enum {
   LIMITREE_SHADOWED = 1u << 1,  /* a shadow-mode limit would have denied */
   LIMITREE_DEGRADED = 1u << 2,  /* store failed; on_store_error decided */
   LIMITREE_CACHED = 1u << 3,    /* denied from the local deny cache */
-  LIMITREE_SOFT = 1u << 4       /* allowed out of the overrun share */
+  LIMITREE_SOFT = 1u << 4,      /* allowed out of the overrun share */
+  /* To make room, the memory store has forgotten a bucket that would deny. */
+  LIMITREE_FORGOT = 1u << 5
 };
 
 /* Who decided: limitree_decision.source.  All but the first two set the flag

@@ -135,6 +135,17 @@ void Native::tell(const limitree_decision* decision) {
   }
 }
 
+// Once is enough: the counters have the rest.
+void Native::warn_full() {
+  if (std::exchange(warned_full_, true)) return;
+  const py::error_scope error_of_caller;
+  try {
+    py::module_::import("limitree.outage").attr("warn_full")();
+  } catch (py::error_already_set& failure) {
+    failure.discard_as_unraisable("limitree: the log of a full store");
+  }
+}
+
 void Native::begin_pending() noexcept {
   const int pid = getpid();
   if (std::exchange(pid_, pid) != pid) pending_ = 0;  // those of the parent

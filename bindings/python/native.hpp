@@ -1,5 +1,5 @@
 // What is behind a Python limiter: the handle of limitree.h, when it may be
-// released, and who is told that its store fails.
+// released, and who is told that its store fails or is full.
 //
 // Everything here is guarded by the interpreter's lock, which a call gives up
 // only while a store on another machine answers: in memory a decision takes
@@ -79,6 +79,8 @@ class Native {
   void note(const limitree_decision& decision) {
     const bool degraded = (decision.flags & LIMITREE_DEGRADED) != 0;
     if ((degraded || away_) && outage_) tell(&decision);
+    if ((decision.flags & LIMITREE_FORGOT) != 0) [[unlikely]]
+      warn_full();
   }
   void note_failure() {
     if (outage_) tell(nullptr);
@@ -131,6 +133,7 @@ class Native {
   static std::int64_t last_time(void* now_ns) noexcept;
   void release() noexcept;
   void tell(const limitree_decision* decision);
+  void warn_full();
 
   limitree_limiter* limiter_ = nullptr;
   int calls_ = 0;    // that run without the interpreter's lock
@@ -140,6 +143,7 @@ class Native {
   bool released_ = false;    // once no call runs
   pybind11::object outage_;  // null: nobody is told
   bool away_ = false;        // what it has said last
+  bool warned_full_ = false;
   bool is_remote_ = false;
   const bool with_levels_;
   pybind11::object clock_;  // null: the system's

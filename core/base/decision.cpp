@@ -63,6 +63,7 @@ void aggregate(const Plan& plan, Decision* out) {
   out->unlimited = binding == nullptr;
   out->shadowed = shadowed;
   out->soft = soft && !limited;
+  out->forgot = plan.forgot;
   out->source = plan.source;
   out->limit = binding != nullptr ? binding->limit->rate.capacity : -1;
   out->remaining = binding != nullptr ? binding->verdict.remaining : -1;

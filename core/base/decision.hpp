@@ -16,6 +16,7 @@ struct Decision {
   bool unlimited = true;               // no level counted
   bool shadowed = false;               // a shadow level would have denied
   bool soft = false;                   // allowed by what an overrun adds
+  bool forgot = false;                 // of the plan
   Source source = Source::kStore;      // of the plan
   std::int64_t limit = -1;             // capacity of the binding level
   std::int64_t remaining = -1;         // tokens left at the binding level

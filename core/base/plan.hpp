@@ -91,6 +91,10 @@ struct Plan {
   // independently.  Set by a store that decides in several calls.
   bool denied = false;
 
+  // Whether a caller at a limit was forgotten to make room for these; set by a
+  // store that is full of such.
+  bool forgot = false;
+
   // What takes the place of each limit, by Limit::index, when this process
   // decides alone; null: the limits themselves.
   const Limit* local_limits = nullptr;

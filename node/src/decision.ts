@@ -17,11 +17,12 @@ const SOURCES: readonly Source[] = [
   'store', 'deny_cache', 'local', 'allow', 'deny'];
 const MODES: readonly Mode[] = ['enforce', 'shadow', 'check'];
 
-const LIMITED = 1;
+export const LIMITED = 1;
 const UNLIMITED = 1 << 1;
 const SHADOWED = 1 << 2;
 const DEGRADED = 1 << 3;
 const SOFT = 1 << 5;
+export const FORGOT = 1 << 6;
 const SOURCE_SHIFT = 16;
 
 /** The verdict of one limit met on the way. */
@@ -130,6 +131,7 @@ export class Decision {
     this.limit = numbers[from + at.LIMIT]!;
     this.remaining = numbers[from + at.REMAINING]!;
     this.#bits = numbers[from + at.BITS]!;
+    if ((this.#bits & FORGOT) !== 0) names.warnFull();
     this.#retryAfterNs = numbers[from + at.RETRY_AFTER_NS]!;
     this.#resetAfterNs = numbers[from + at.RESET_AFTER_NS]!;
     this.#nextAfterNs = numbers[from + at.NEXT_AFTER_NS]!;

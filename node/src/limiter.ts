@@ -79,7 +79,6 @@ export class Limiter {
   readonly #isRemote: boolean;
   #limits: Limits;
   #isClosed = false;
-  #warned = false;  // of callers that were forgotten
 
   /**
    * Reads `limits` if they are a file; connects to the store on first use.
@@ -226,20 +225,9 @@ export class Limiter {
     return await this.#requests.wait(this.#native.ping());
   }
 
-  /**
-   * The counters; takes about 1 ms per million buckets.  Emits a warning of the
-   * process the first time that it finds `forgottenLimited` above 0.
-   */
+  /** The counters; takes about 1 ms per million buckets. */
   stats(): Stats {
-    const stats = statsOf(this.#native.stats());
-    if (stats.forgottenLimited > 0 && !this.#warned) {
-      this.#warned = true;
-      process.emitWarning(
-        `${stats.forgottenLimited} callers at their limits were forgotten, ` +
-        'because the store is full: raise maxBuckets, or maxBytes for limits ' +
-        'with logs', { type: 'LimitreeWarning', code: 'LIMITREE_FORGOTTEN' });
-    }
-    return stats;
+    return statsOf(this.#native.stats());
   }
 
   /** The counters of each limit, in the order of the tree. */

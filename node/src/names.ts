@@ -1,4 +1,5 @@
-// The names of the limits of one limiter, by their numbers in the array.
+// What one limiter has to say besides its numbers: the names of its limits, by
+// their numbers in the array, and once that its store is full.
 
 import type { Functions } from './native.js';
 import { ceilSeconds } from './time.js';
@@ -35,6 +36,7 @@ export class Name {
 export class Names {
   readonly #functions: Functions;
   readonly #known: Name[] = [];
+  #warned = false;
 
   constructor(functions: Functions) {
     this.#functions = functions;
@@ -42,6 +44,16 @@ export class Names {
 
   at(number: number): Name {
     return this.#known[number] ?? this.#ask(number);
+  }
+
+  /** Told of decisions for which a caller at a limit was forgotten. */
+  warnFull(): void {
+    if (this.#warned) return;
+    this.#warned = true;
+    process.emitWarning(
+      'the store in memory is full of callers at their limits: some are ' +
+      'forgotten, and may begin again; raise maxBuckets, or maxBytes for ' +
+      'limits with logs', { type: 'LimitreeWarning', code: 'LIMITREE_FULL' });
   }
 
   #ask(number: number): Name {

@@ -4,7 +4,7 @@
 // Between writing and calling nothing of the caller's may run, for it could ask
 // too: so everything is read beforehand, the clock and the segments included.
 
-import { Decision } from './decision.js';
+import { Decision, FORGOT, LIMITED } from './decision.js';
 import { Asked, ask } from './delivery.js';
 import type { Signal } from './delivery.js';
 import { LimitreeError, invalidArgument } from './errors.js';
@@ -311,11 +311,11 @@ export class Requests {
         this.#native.decide('user', user, action);
         this.#learn('user');
       }
-      if ((numbers[at.INPUT_SIZE + at.BITS]! & 1) === 0) {
-        return Promise.resolve(undefined);
-      }
-      return Promise.resolve(
-        new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names));
+      const bits = numbers[at.INPUT_SIZE + at.BITS]!;
+      if ((bits & (LIMITED | FORGOT)) === 0) return Promise.resolve(undefined);
+      const decision =
+        new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
+      return Promise.resolve(decision.limited ? decision : undefined);
     } catch (error) {
       return Promise.reject(error);
     }

@@ -16,7 +16,7 @@ from limitree.demand import CostOf, Demand, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limits import Limits, read, text_of_options
 from limitree.locks import ForkLock
-from limitree.outage import Outage, logger
+from limitree.outage import Outage
 from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Duration, Waiting, seconds_of
 
@@ -61,7 +61,6 @@ class Limiter(_native.Limiter):
         self._swapping = ForkLock()
         self._store = named["store"]
         self._greenlets: Watch | None = None
-        self._warned = False  # of callers that were forgotten
         if self.is_remote:
             _refuse_eventlet()
             self._watch_store(Outage(self, self._store.split("@")[-1],
@@ -101,18 +100,8 @@ class Limiter(_native.Limiter):
         self._reload(own + texts)
 
     def stats(self) -> Stats:
-        """Return the counters; takes about 1 ms per million buckets.
-
-        Logs a warning the first time that it finds `forgotten_limited` above 0.
-        """
-        stats = Stats(*self._stats())
-        if stats.forgotten_limited and not self._warned:
-            self._warned = True
-            logger.warning(
-                "%d callers at their limits were forgotten, because the store "
-                "is full: raise max_buckets, or max_bytes for limits with logs",
-                stats.forgotten_limited)
-        return stats
+        """Return the counters; takes about 1 ms per million buckets."""
+        return Stats(*self._stats())
 
     def limit_stats(self) -> list[LimitStats]:
         """Return the counters of each limit, in the order of the tree."""

@@ -1,4 +1,5 @@
-"""One line in the log when a store begins to fail, and one when it is back."""
+"""One line in the log when a store begins to fail, one when it is back, and one
+when it is full."""
 
 from __future__ import annotations
 
@@ -24,6 +25,18 @@ _UNTIL_THEN = {"local": "limits are decided in this process",
                "raise": "calls raise StoreError"}
 _SINCE_THEN = {"local": "decided in this process", "allow": "allowed unseen",
                "deny": "denied unseen", "raise": "not decided"}
+
+
+def warn_full() -> None:
+    """Tell that a store forgets whom it should deny.
+
+    The native module calls, for the first decision of a limiter that made it
+    so.
+    """
+    logger.warning(
+        "the store in memory is full of callers at their limits: some are "
+        "forgotten, and may begin again; raise max_buckets, or max_bytes for "
+        "limits with logs")
 
 
 class Outage:

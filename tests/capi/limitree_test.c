@@ -288,15 +288,18 @@ static void test_forgotten_callers_are_counted(void) {
   limitree_decision decision;
   limitree_stats stats;
   limitree_str path[] = {str("user"), str("")};
+  int64_t told = 0;
   int i;
   for (i = 0; i < 1500; ++i) {
     char name[16];
     sprintf(name, "%d", i);
     path[1] = str(name);
     CHECK(limitree_spend(limiter, path, 2, 16, &decision, NULL) == LIMITREE_OK);
+    told += (decision.flags & LIMITREE_FORGOT) != 0;
   }
   CHECK(limitree_limiter_stats(limiter, &stats, NULL) == LIMITREE_OK);
   CHECK(stats.evictions >= 500 && stats.forgotten_limited == stats.evictions);
+  CHECK(stats.evictions == told);
   limitree_limiter_free(limiter);
 }
 

@@ -287,21 +287,30 @@ describe('limits', () => {
 });
 
 describe('the rest', () => {
-  it('counts the callers that are forgotten', async () => {
-    const limiter = made({ maxBuckets: 4 });
-    for (let i = 0; i < 10; ++i) {
-      await limiter.spend(['user', `${i}`], { cost: 16 });
-    }
+  it('counts the callers that are forgotten, and tells of them', async () => {
     const warnings = [];
-    const note = (warning) => warnings.push(warning.message);
+    const note = (warning) => warnings.push(warning);
     process.on('warning', note);
-    const { evictions, forgottenLimited } = limiter.stats();
-    assert.deepEqual([evictions, forgottenLimited], [6, 6]);
-    limiter.stats();
-    await new Promise(setImmediate);
+    const ways = [
+      (limiter, user) => limiter.spend(['user', user], { cost: 16 }),
+      (limiter, user) => limiter.spendAll([['user', user]], { cost: 16 }),
+      (limiter, user) =>
+        limiter.authorizeActionForUser(user, 'x', { cost: 16 }),
+    ];
+    for (const [count, way] of ways.entries()) {
+      const limiter = made({ maxBuckets: 4 });
+      for (let i = 0; i < 4; ++i) await way(limiter, `${i}`);
+      await new Promise(setImmediate);
+      assert.equal(warnings.length, count);
+      for (let i = 4; i < 10; ++i) await way(limiter, `${i}`);
+      const { evictions, forgottenLimited } = limiter.stats();
+      assert.deepEqual([evictions, forgottenLimited], [6, 6]);
+      await new Promise(setImmediate);
+      assert.equal(warnings.length, count + 1);  // once for each limiter
+    }
     process.off('warning', note);
-    assert.equal(warnings.length, 1);
-    assert.match(warnings[0], /^6 callers at their limits were forgotten/);
+    assert.equal(warnings[0].code, 'LIMITREE_FULL');
+    assert.match(warnings[0].message, /full of callers at their limits/);
   });
 
   it('counts', async () => {

@@ -2,10 +2,12 @@
 
 import json
 import pathlib
+import sys
 
 import pytest
 
 import limitree
+from limitree import outage
 from limitree.limits import read
 
 JOB = "schema: {job: {limits: [0, 1, 60]}}"
@@ -339,23 +341,64 @@ def test_reload_of_mistakes_changes_nothing(limiter):
     assert limiter.stats().reloads == 0
 
 
-def test_forgotten_callers_are_counted(caplog):
+def test_forgotten_callers_are_counted_and_told_of(caplog):
     limiter = limitree.Limiter(
         "schema: {a: {children: {'*': {limits: 2/hour}}}}", max_buckets=4)
     for caller in range(10):
         limiter.authorize("a", str(caller))
     stats = limiter.stats()
     assert (stats.evictions, stats.forgotten_limited) == (6, 0)
+    assert not caplog.records  # nobody among them was at the limit
     for caller in range(10):
         limiter.spend("a", str(caller), cost=2)
     stats = limiter.stats()
     assert 6 <= stats.forgotten_limited < stats.evictions
     assert (f"limitree_forgotten_limited_total {stats.forgotten_limited}\n"
             in limiter.prometheus())
-    limiter.stats()
     (record,) = caplog.records  # once
-    assert record.getMessage().startswith(
-        f"{stats.forgotten_limited} callers at their limits were forgotten")
+    assert (record.name, record.levelname) == ("limitree", "WARNING")
+    assert "full of callers at their limits" in record.getMessage()
+
+
+def test_each_limiter_tells_that_it_is_full(caplog):
+    for several in (False, True):
+        limiter = limitree.Limiter(
+            "schema: {a: {children: {'*': {limits: 1/hour}}}}", max_buckets=4)
+        for caller in map(str, range(10)):
+            if several:
+                limiter.authorize_all([("a", caller)], levels=True)
+            else:
+                limiter.authorize("a", caller)
+    assert len(caplog.records) == 2
+
+
+@pytest.mark.parametrize("algorithm", ["gcra", "fixed_window", "sliding_log"])
+def test_every_kind_of_bucket_is_told_of(algorithm, caplog):
+    tree = {"count": 100, "period": "1d", "algorithm": algorithm}
+    limiter = limitree.Limiter(
+        {"schema": {"a": {"children": {"*": {"limits": tree}}}}},
+        max_buckets=1000, max_bytes=64_000)
+    full = 0
+    while not full:
+        assert not caplog.records
+        limiter.authorize("a", str(limiter.stats().allowed), cost=100)
+        full = limiter.stats().forgotten_limited
+    assert len(caplog.records) == 1
+
+
+def test_a_log_that_cannot_be_written(monkeypatch):
+    """The decision counts; what the log raises goes where nobody waits."""
+    def fail(*args):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(outage.logger, "warning", fail)
+    limiter = limitree.Limiter(
+        "schema: {a: {children: {'*': {limits: 1/hour}}}}", max_buckets=4)
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", seen.append)
+    assert all(limiter.authorize("a", str(caller)).allowed
+               for caller in range(10))
+    assert [str(one.exc_value) for one in seen] == ["the disk is full"]
 
 
 def test_reload_of_the_file(tmp_path):

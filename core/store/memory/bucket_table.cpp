@@ -14,9 +14,10 @@ constexpr std::uint32_t kPageLines = 4096 / kLineBytes;
 }  // namespace
 
 template <typename Slot>
-void SlotTable<Slot>::insert(Slot bucket, Instant now,
+bool SlotTable<Slot>::insert(Slot bucket, Instant now,
                              std::span<const std::uint64_t> keep) {
   const std::uint64_t tag = bucket.tag;
+  const std::int64_t forgotten = forgotten_limited_;
   Slot* slot = find_free(tag, now);
   if (slot != nullptr && slot->tag == 0 && used_ >= sweep_at_) {
     if (make_room(now, false)) slot = find_free(tag, now);
@@ -27,12 +28,13 @@ void SlotTable<Slot>::insert(Slot bucket, Instant now,
   }
   if (slot == nullptr) {
     slot = find_victim(tag, now, keep);
-    if (slot == nullptr) return evict(&bucket, now);
-    evict(slot, now);
+    evict(slot == nullptr ? &bucket : slot, now);
+    if (slot == nullptr) return forgotten_limited_ != forgotten;
   }
   if (slot->tag == 0) ++used_;
   slot->discard();
   *slot = bucket;
+  return forgotten_limited_ != forgotten;
 }
 
 template <typename Slot>

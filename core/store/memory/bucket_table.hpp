@@ -112,9 +112,10 @@ class SlotTable {
   }
 
   // Makes a bucket.  Buckets named in `keep` are not evicted for it; if there
-  // are no others in the window, the new one is discarded.
+  // are no others in the window, the new one is discarded.  Returns whether one
+  // that would deny was evicted.
   // REQUIRES: find(bucket.tag) is null, !bucket.is_over(now).
-  void insert(Slot bucket, Instant now, std::span<const std::uint64_t> keep);
+  bool insert(Slot bucket, Instant now, std::span<const std::uint64_t> keep);
 
   // Calls visit() with a pointer to each bucket, full ones too.
   template <typename Visit>

@@ -27,7 +27,8 @@ void LogCollection::aim(std::int64_t bytes) {
   }
 }
 
-void LogCollection::take(CellTable* table) {
+bool LogCollection::take(CellTable* table) {
+  const std::int64_t before = table->forgotten_limited();
   table->each([this, table](Cell* cell) {
     if (!may_go(*cell)) return;
     const std::size_t rank = cell->rank(now_);
@@ -35,6 +36,7 @@ void LogCollection::take(CellTable* table) {
     if (rank == last_) of_last_ -= cell->log->bytes();
     table->evict(cell, now_);
   });
+  return table->forgotten_limited() != before;
 }
 
 }  // namespace limitree

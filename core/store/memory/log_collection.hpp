@@ -27,7 +27,8 @@ class LogCollection {
 
   // Evicts so many bytes of what was seen, in all of the tables together.
   void aim(std::int64_t bytes);
-  void take(CellTable* table);
+  // Returns whether a log that would deny is among what it evicts.
+  bool take(CellTable* table);
 
  private:
   bool may_go(const Cell& cell) const;

@@ -190,7 +190,7 @@ Status MemoryStore::decide_levels(Plan* plan) {
   } else {
     judge(plan->operation, plan->levels.data(), work.count());
   }
-  store(work, now, *plan);
+  store(work, now, plan);
   return {};
 }
 
@@ -209,13 +209,12 @@ void MemoryStore::load(Work<kLevels>* work, Instant now, Plan* plan) {
 
 // Writes the buckets that exist first: an insert may move them.
 template <std::size_t kLevels>
-void MemoryStore::store(const Work<kLevels>& work, Instant now,
-                        const Plan& plan) {
+void MemoryStore::store(const Work<kLevels>& work, Instant now, Plan* plan) {
   bool inserts = false;
   for (std::size_t i = 0; i < work.count(); ++i) {
-    const Level& level = plan.levels[i];
+    const Level& level = plan->levels[i];
     const Verdict& verdict = level.verdict;
-    if (!verdict.charged && !is_held(plan.operation, level)) continue;
+    if (!verdict.charged && !is_held(plan->operation, level)) continue;
     if (work.buckets[i] == nullptr) {
       inserts = true;
     } else {
@@ -228,13 +227,13 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now,
   }
   if (!inserts) return;
   for (std::size_t i = 0; i < work.count(); ++i) {
-    const Verdict& verdict = plan.levels[i].verdict;
-    if (!verdict.charged || work.buckets[i] != nullptr) continue;
-    const Instant tat = saturating_add(now, verdict.reset_after);
+    const Level& level = plan->levels[i];
+    if (!level.verdict.charged || work.buckets[i] != nullptr) continue;
+    const Instant tat = saturating_add(now, level.verdict.reset_after);
     if (tat <= now) continue;  // at the end of time
-    table_of(work.tags[i])
-        .insert(Bucket::made(work.tags[i], *plan.levels[i].limit, tat), now,
-                {&work.tags[0], work.count()});
+    const Bucket bucket = Bucket::made(work.tags[i], *level.limit, tat);
+    plan->forgot |= table_of(work.tags[i])
+                        .insert(bucket, now, {&work.tags[0], work.count()});
   }
 }
 
@@ -275,18 +274,18 @@ template <std::size_t kLevels>
       const Level& level = plan->levels[i];
       if (!level.verdict.charged || mixed[i].exists()) continue;
       const std::uint64_t tag = tags[i];
-      mixed[i].insert(level, now, &table_of(tag), &cells_[shard_index(tag)],
-                      tags);
+      plan->forgot |= mixed[i].insert(level, now, &table_of(tag),
+                                      &cells_[shard_index(tag)], tags);
     }
   }
   if (log_bytes_.load(std::memory_order_relaxed) > max_log_bytes_) {
-    collect_logs(tags);
+    collect_logs(tags, plan);
   }
   return {};
 }
 
 [[gnu::noinline]] void MemoryStore::collect_logs(
-    std::span<const std::uint64_t> keep) {
+    std::span<const std::uint64_t> keep, Plan* plan) {
   const std::unique_lock alone(collecting_, std::try_to_lock);
   if (!alone.owns_lock()) return;  // another thread is at it
   LogCollection collection(clock_.now(), keep);
@@ -299,7 +298,7 @@ template <std::size_t kLevels>
   collection.aim(excess + max_log_bytes_ / 32);
   for (std::uint32_t i = 0; i < shard_count_; ++i) {
     const std::lock_guard lock(shards_[i].lock);
-    collection.take(&cells_[i].table);
+    plan->forgot |= collection.take(&cells_[i].table);
   }
 }
 

@@ -89,8 +89,9 @@ class MemoryStore final : public Store, private ForkGuard {
   }
   BucketTable& table_of(std::uint64_t tag);
   // Gives up logs until a thirty-second of their bytes is free, but none of
-  // `keep`.  No lock of a shard may be held.
-  void collect_logs(std::span<const std::uint64_t> keep);
+  // `keep`, and has *plan tell if one would deny.  No lock of a shard may be
+  // held.
+  void collect_logs(std::span<const std::uint64_t> keep, Plan* plan);
 
   template <std::size_t kLevels>
   Status decide_levels(Plan* plan);
@@ -103,7 +104,7 @@ class MemoryStore final : public Store, private ForkGuard {
   template <std::size_t kLevels>
   void load(Work<kLevels>* work, Instant now, Plan* plan);
   template <std::size_t kLevels>
-  void store(const Work<kLevels>& work, Instant now, const Plan& plan);
+  void store(const Work<kLevels>& work, Instant now, Plan* plan);
 
   const Clock clock_;
   const SipHash seed_;

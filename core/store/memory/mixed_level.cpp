@@ -193,18 +193,20 @@ void MixedLevel::hold(const Level& level, Instant now) {
   update(level, now);
 }
 
-void MixedLevel::insert(const Level& level, Instant now, BucketTable* buckets,
+bool MixedLevel::insert(const Level& level, Instant now, BucketTable* buckets,
                         CellShard* cells, std::span<const std::uint64_t> keep) {
   if (!is_window(level.limit->algorithm)) {
     const Instant tat = new_tat(level, now);
-    if (tat <= now) return;  // at the end of time, or given back
-    buckets->insert(Bucket::made(tag_, *level.limit, tat), now, keep);
-    return;
+    if (tat <= now) return false;  // at the end of time, or given back
+    return buckets->insert(Bucket::made(tag_, *level.limit, tat), now, keep);
   }
   Cell cell{};
   write_cell(level, now, &cell);
-  if (cell.is_over(now)) return cell.discard();
-  cells->table.insert(cell, now, keep);
+  if (cell.is_over(now)) {
+    cell.discard();
+    return false;
+  }
+  return cells->table.insert(cell, now, keep);
 }
 
 }  // namespace limitree

@@ -32,10 +32,11 @@ class MixedLevel {
   Status evaluate(const Plan& plan, Level* level, std::uint64_t tag,
                   Instant now, BucketTable* buckets, CellShard* cells);
 
-  // Writes what the level is charged, if its bucket exists, or else inserts it.
+  // Writes what the level is charged, if its bucket exists, or else inserts it;
+  // returns then what SlotTable::insert() does.
   bool exists() const { return bucket_ != nullptr || cell_ != nullptr; }
   void update(const Level& level, Instant now);
-  void insert(const Level& level, Instant now, BucketTable* buckets,
+  bool insert(const Level& level, Instant now, BucketTable* buckets,
               CellShard* cells, std::span<const std::uint64_t> keep);
 
   // Of a level that is not charged: releases what it has prepared.
