@@ -247,7 +247,7 @@ def test_users_of_the_database(is_async, users):
     ("draft-7", "delta", ["RateLimit-Policy", "RateLimit"]),
     ("none", "delta", [])])
 def test_headers(style, reset, names):
-    with limits(HEADERS=style, LEGACY_RESET=reset, DEFAULT="100/h"):
+    with limits(HEADERS=style, HEADERS_RESET=reset, DEFAULT="100/h"):
         response = get("/trade?user=alex")
     found = [name for name in response.headers if "RateLimit" in name]
     assert found == names
@@ -255,8 +255,8 @@ def test_headers(style, reset, names):
         assert response["X-RateLimit-Limit"] == "6"
 
 
-def test_legacy_reset():
-    with limits(HEADERS="legacy", LEGACY_RESET="epoch"):
+def test_headers_reset():
+    with limits(HEADERS="legacy", HEADERS_RESET="epoch"):
         assert int(get("/trade?user=a")["X-RateLimit-Reset"]) > 10**9
 
 

@@ -6,7 +6,7 @@ import difflib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_args
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -54,7 +54,7 @@ class Conf:
     proxy_header: str = "x-forwarded-for"
     ipv6_prefix: int = 64
     headers: Style = "ietf"
-    legacy_reset: Reset = "delta"
+    headers_reset: Reset = "delta"
     #: Makes the response to a denied request, from it and the exception.
     view: Callable[..., Any] | None = None
     #: Raised in place of Ratelimited.
@@ -309,8 +309,8 @@ _READ: dict[str, Callable[[object], object]] = {
     "TRUSTED_PROXIES": _texts,
     "PROXY_HEADER": _text,
     "IPV6_PREFIX": _number(1, 128),
-    "HEADERS": _one_of("ietf", "draft-7", "draft-6", "legacy", "none"),
-    "LEGACY_RESET": _one_of("delta", "epoch"),
+    "HEADERS": _one_of(*get_args(Style)),
+    "HEADERS_RESET": _one_of(*get_args(Reset)),
     "VIEW": _function,
     "EXCEPTION_CLASS": _function,
 }

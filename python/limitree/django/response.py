@@ -62,11 +62,11 @@ def add_headers(site: Site, record: Record, response: HttpResponseBase) -> None:
     conf = site.conf
     told = record.decisions
     if len(told) == 1 and told[0].levels is not None:
-        pairs = told[0].headers(conf.headers, conf.legacy_reset)
+        pairs = told[0].headers(conf.headers, conf.headers_reset)
     elif conf.headers == "ietf" and any(one.levels is None for one in told):
         pairs = _of_limiters_elsewhere(told)
     else:
-        pairs = combined(told, conf.headers, conf.legacy_reset)
+        pairs = combined(told, conf.headers, conf.headers_reset)
     headers = response.headers
     for name, value in pairs:
         # A view that ran although it was over a limit has nothing to retry.
