@@ -151,8 +151,9 @@ TEST_P(BothStores, AMistakeInAFileLosesNothing) {
       "schema: {user: {overrides: f.csv, children: {\"*\": {limits: 5/h}}}}";
   load(shared(kYaml, {{"f.csv", "id,limits\nalex,7/h\n"}}));
   EXPECT_FALSE(decide({"user", "alex"}, 6).limited);
-  EXPECT_EQ(mistakes(kYaml, {{"f.csv", "id,limits\nalex,9/h\nbob,-1/h\n"}}),
-            Strings{"f.csv:3:5: count must be greater than 0, is -1"});
+  EXPECT_EQ(
+      mistakes(kYaml, {{"f.csv", "id,limits\nalex,9/h\nbob,-1/h\n"}}),
+      (Strings{"f.csv:3:5: count must be greater than 0, is -1, in \"-1/h\""}));
   EXPECT_EQ(left({"user", "alex"}), 1);
   load(shared(kYaml, {{"f.csv", "id,limits\nalex,9/h\n"}}));
   EXPECT_EQ(left({"user", "bob"}), 5);
