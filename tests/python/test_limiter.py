@@ -310,9 +310,12 @@ def test_options_that_are_refused(options, message):
 
 
 def test_options_that_are_not_there():
-    with pytest.raises(TypeError, match="unexpected option 'max_bucket'.*there"
-                                        " are: store, max_buckets,"):
+    with pytest.raises(TypeError, match="unexpected option 'max_bucket'.*did"
+                                        ' you mean "max_buckets"'):
         limitree.Limiter(JOB, max_bucket=7)
+    with pytest.raises(TypeError, match="unexpected option 'colour'.*there"
+                                        " are: store, max_buckets,"):
+        limitree.Limiter(JOB, colour=7)
 
 
 def test_options_of_wrong_type():
