@@ -36,7 +36,7 @@ inline std::vector<std::string> documented_rights(const std::string& heading) {
 }
 
 inline const std::string kServerRights = "## Rights";
-inline const std::string kSentinelRights = "At sentinels that have users";
+inline const std::string kSentinelRights = "For sentinels that have users";
 
 // A line of redis.conf.
 inline std::string user_line(const std::string& heading,
