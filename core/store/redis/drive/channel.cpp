@@ -198,8 +198,7 @@ bool Channel::take_beat(Waiter* me) {
   if (me->over()) return true;
   const Monotonic now = me->patience.look(Clock::now());
   const Monotonic time = running_time(now);
-  // Until then the reader alone knows the descriptor.
-  if (connection_.ready()) connection_.run(time);
+  connection_.run(time);
   if (!me->over() && me->patience.over()) expire(me);
   if (me->over()) pass_on(me);
   return me->over();
@@ -230,7 +229,7 @@ bool Channel::step(Waiter* me, std::optional<bool> readable) {
   const Monotonic time = running_time(now);
   if (!me->over()) {
     // Nothing expires before what has come is read.
-    if (readable.value_or(me->patience.over())) connection_.run(time);
+    if (readable.value_or(false) || me->patience.over()) connection_.run(time);
     if (!me->over() && !readable) look(me, now);
     if (!me->over() && me->patience.over()) expire(me);
   }

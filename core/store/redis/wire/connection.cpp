@@ -130,8 +130,9 @@ const char* Connection::waits_for() const {
 Duration Connection::silence(Monotonic now) const {
   if (!open() || (ready() && in_flight() == 0)) return Duration::zero();
   const Duration silent = now - heard_;
-  const bool unread = silent > usual_silence() &&
-                      wait_for(fd(), !ready() && wants_write(), Monotonic{});
+  const Duration usual = std::min(usual_silence(), settings_.connect_timeout);
+  const bool unread =
+      silent > usual && wait_for(fd(), !ready() && wants_write(), Monotonic{});
   return unread ? Duration::zero() : silent;
 }
 

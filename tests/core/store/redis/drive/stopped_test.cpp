@@ -7,7 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "core/store/redis/drive_cases.hpp"
@@ -26,10 +29,12 @@ struct Shared {
   char first[200] = "";              // what went wrong
 };
 
+// Shorter than some of the pauses, and longer than a server that is well has to
+// wait for a processor here.
+constexpr auto kTimeout = 1000ms;
+
 [[noreturn]] void call(int port, int threads, Shared* shared) {
-  // Shorter than some of the pauses, and longer than a server that is well has
-  // to wait for a processor here.
-  const Settings settings = settings_for(1000ms);
+  const Settings settings = settings_for(kTimeout);
   Traffic traffic;
   FakeRouter router(settings, &traffic, local(port));
   BlockingDriver driver(&router, settings);
@@ -75,20 +80,24 @@ void end(pid_t child) {
   waitpid(child, nullptr, 0);
 }
 
-class Stopped : public testing::TestWithParam<int> {};
+// How long a process has been ready to run, and was not let.
+std::chrono::nanoseconds without_processor(pid_t one) {
+  std::ifstream file("/proc/" + std::to_string(one) + "/schedstat");
+  std::int64_t ran = 0;
+  std::int64_t waited = 0;
+  file >> ran >> waited;
+  return std::chrono::nanoseconds(file ? waited : 0);
+}
 
-TEST_P(Stopped, NobodyIsFailedByAPauseOfItsProcess) {
+// Stops a process that calls on so many threads, several times, and has it go
+// on; returns for how long the server had no processor meanwhile.
+std::chrono::nanoseconds stop_often(int threads, Shared* shared) {
   const RedisServer server;
-  void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  auto* const shared = new (memory) Shared;
   std::vector<pid_t> busy = {process(spin), process(spin)};
-  const pid_t caller =
-      process([&] { call(server.port(), GetParam(), shared); });
+  const pid_t caller = process([&] { call(server.port(), threads, shared); });
   const auto goes_on = [&] {
     const int before = shared->right;
-    return soon([&] { return shared->right > before + GetParam(); });
+    return soon([&] { return shared->right > before + threads; });
   };
   EXPECT_TRUE(goes_on());
   for (const auto pause : {500ms, 60ms, 1500ms, 200ms, 1500ms, 1500ms}) {
@@ -100,11 +109,31 @@ TEST_P(Stopped, NobodyIsFailedByAPauseOfItsProcess) {
   shared->stop = true;
   int status = 0;
   waitpid(caller, &status, 0);
-  for (const pid_t one : busy) end(one);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(shared->wrong, 0) << "the first: " << shared->first;
-  EXPECT_FALSE(shared->opened);
-  munmap(memory, sizeof(Shared));
+  for (const pid_t one : busy) end(one);
+  return without_processor(server.pid());
+}
+
+class Stopped : public testing::TestWithParam<int> {};
+
+// A server that gets no processor for as long as the timeout is silent, for
+// whatever reason, and that is not what is tested: then it is tried again.
+TEST_P(Stopped, NobodyIsFailedByAPauseOfItsProcess) {
+  for (int tries = 0;; ++tries) {
+    void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    auto* const shared = new (memory) Shared;
+    const std::chrono::nanoseconds starved = stop_often(GetParam(), shared);
+    const bool failed = shared->wrong > 0 || shared->opened;
+    const bool again = failed && starved > kTimeout * 3 / 4 && tries < 4;
+    if (!again) {
+      EXPECT_EQ(shared->wrong, 0) << "the first: " << shared->first;
+      EXPECT_FALSE(shared->opened);
+    }
+    munmap(memory, sizeof(Shared));
+    if (!again) return;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Stopped, testing::Values(1, 16, 64));
