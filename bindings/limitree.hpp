@@ -202,7 +202,7 @@ class HttpText {
   // `write(char*, capacity, size_t*, limitree_error**)` is one of the two
   // functions of limitree.h that write such text.
   template <typename Write>
-  explicit HttpText(Write&& write) {
+  explicit HttpText(const Write& write) {
     check([&](limitree_error** error) {
       return write(few_.data(), few_.size(), &size_, error);
     });
