@@ -3,8 +3,8 @@
 //
 // Text is written to a buffer of the caller's, for this is done for each
 // response.  Seconds are rounded up: a client that waits as long as it was told
-// is not denied again.  docs/http.md describes the styles, and tests hold it to
-// the table in http.cpp.
+// is not denied again.  docs/http.md describes the styles that the table in
+// http.cpp lists.
 
 #ifndef LIMITREE_BASE_HTTP_HPP
 #define LIMITREE_BASE_HTTP_HPP
