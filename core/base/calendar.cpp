@@ -57,11 +57,11 @@ Calendar::LocalDay Calendar::next_day(LocalDay first) const {
   return first + days(1);
 }
 
-// The first second at which a clock there shows midnight of `day` or later.
+// The first second at which a local clock shows midnight of `day` or later.
 std::int64_t Calendar::begin(LocalDay day) const {
   const std::int64_t midnight =
       std::int64_t{day.time_since_epoch().count()} * kDay;
-  // No clock is as much as two days off.
+  // No local clock is two days off UTC.
   std::size_t i = offset_at(midnight - 2 * kDay);
   for (; i + 1 < offsets_.size(); ++i) {
     const std::int64_t at = midnight - offsets_[i].seconds;
@@ -77,7 +77,7 @@ Window Calendar::window_at(Instant now) const {
   const std::int64_t local = second + offsets_[offset_at(second)].seconds;
   const std::int64_t day = local / kDay - (local % kDay < 0 ? 1 : 0);
   LocalDay first = first_day(LocalDay(days(day)));
-  // Where clocks are put back across midnight, the new day has begun already.
+  // If clocks are set back across midnight, the new day has already begun.
   LocalDay next = next_day(first);
   while (begin(next) <= second) {
     first = next;

@@ -1,9 +1,8 @@
-// Windows by a calendar: a day, a week or a month, as the clocks on the wall
-// somewhere show them.
+// Calendar windows: a day, a week or a month, as local clocks show them.
 //
-// A window begins at the first instant at which a clock there shows midnight or
-// later of its first day, and ends where the next one begins.  So a day may
-// have 23 hours or 25, and one whose midnight is skipped begins at one o'clock.
+// A window begins at the first instant when a local clock shows midnight of its
+// first day or later.  It ends where the next window begins.  So a day can have
+// 23 or 25 hours, and a day whose midnight is skipped begins at one o'clock.
 
 #ifndef LIMITREE_BASE_CALENDAR_HPP
 #define LIMITREE_BASE_CALENDAR_HPP
@@ -19,7 +18,7 @@
 
 namespace limitree {
 
-// From `from` on, clocks there are so many seconds ahead of UTC.
+// From `from` on, local clocks are this many seconds ahead of UTC.
 struct ZoneOffset {
   std::int64_t from;  // seconds since 1970-01-01 UTC
   std::int32_t seconds;
@@ -29,8 +28,8 @@ class Calendar {
  public:
   enum class Unit : std::uint8_t { kDay, kWeek, kMonth };  // weeks: from Monday
 
-  // `offsets` ascend; before the first one that one holds.
-  // REQUIRES: there is one at least.
+  // `offsets` ascend.  The first one also holds before its start.
+  // REQUIRES: `offsets` is not empty.
   Calendar(std::string zone, Unit unit, std::vector<ZoneOffset> offsets)
       : zone_(std::move(zone)), unit_(unit), offsets_(std::move(offsets)) {}
 
@@ -52,7 +51,7 @@ class Calendar {
   std::vector<ZoneOffset> offsets_;
 };
 
-// The window of `limit`, a fixed_window, at `now`, wherever its windows begin.
+// The window of `limit`, a fixed_window, that contains `now`.
 FixedWindow fixed_window_of(const FixedWindow::State& state, const Limit& limit,
                             Instant now);
 

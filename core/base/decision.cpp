@@ -6,7 +6,7 @@ namespace limitree {
 
 namespace {
 
-// Whether `level` binds rather than `best`, which comes before it.
+// Whether `level` binds instead of `best`, which comes before it.
 bool binds(const Level& level, const Level& best) {
   const Verdict& ours = level.verdict;
   const Verdict& theirs = best.verdict;
@@ -38,7 +38,7 @@ void aggregate(const Plan& plan, Decision* out) {
   Duration charged_wait = Duration::zero();  // of levels a denial charged
   for (const Level& level : plan.levels) {
     const Verdict& verdict = level.verdict;
-    // A refund tells of every level that it gave back to.
+    // A refund reports every level that it gave tokens back to.
     const bool refunded =
         plan.operation == Operation::kRefund && is_charged(level.mode);
     if (!counts(level.mode) && !refunded) {

@@ -10,7 +10,7 @@
 
 namespace limitree {
 
-// A default Decision is that of a path without limits.
+// A default Decision is the answer for a path without limits.
 struct Decision {
   bool limited = false;
   bool unlimited = true;               // no level counted
@@ -28,7 +28,7 @@ struct Decision {
   std::int32_t level_count = 0;       // levels of the plan, counted or not
 };
 
-// Joins the verdicts of `plan`, as judge() has set them.
+// Joins the verdicts that judge() has set in `plan`.
 //
 // The binding level, which gives limit, remaining and binding_reset_after, is
 // the one with the longest wait: among the limited levels if there are any,

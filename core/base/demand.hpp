@@ -1,14 +1,13 @@
-// What all algorithms have in common: they compare a request's demand with the
-// units that a bucket has admitted.
+// What all algorithms have in common: they compare the demand of a request with
+// the units that a bucket has admitted.
 //
-// An algorithm is a type whose values are one bucket as it is now:
-//   used()       units that are held against the caller
-//   until(most)  the first instant at which used() <= most, if nobody comes;
-//                any instant that has passed, if it is so now
+// A value of an algorithm's type is one bucket at one instant:
+//   used()       units in use
+//   until(most)  the first instant at which used() <= most, if nothing is
+//                charged until then; any past instant if that holds already
 //   add(units)   charges
-//   remove(u)    gives back up to so many, and tells whether there were any
-//   is_ahead()   whether it was found dated after now, and has been moved to
-//   now
+//   remove(u)    gives back up to `u` units; returns whether there were any
+//   is_ahead()   whether the bucket was dated after now, and was moved to now
 
 #ifndef LIMITREE_BASE_DEMAND_HPP
 #define LIMITREE_BASE_DEMAND_HPP
@@ -22,7 +21,7 @@
 
 namespace limitree {
 
-// What is asked of one bucket.
+// What a request demands of one bucket.
 struct Demand {
   Operation operation;
   std::int64_t cost;     // >= 0
@@ -31,7 +30,7 @@ struct Demand {
   Instant now;
   bool wants_growth;  // of the plan
 
-  // The most that may be used for the request to fit.
+  // The request fits if at most this much is in use.
   constexpr std::int64_t room() const { return ceiling - cost; }
 };
 
@@ -39,23 +38,23 @@ constexpr Duration wait_until(Instant at, Instant now) {
   return at <= now ? Duration::zero() : saturating_sub(at, now);
 }
 
-// Until the request fits, where `wait` says how long it is until so many units
-// at most are used.
+// The time until the request fits.  `wait(most)` is the time until at most
+// `most` units are in use.
 template <typename Wait>
 Duration fits_after(const Demand& demand, Wait wait) {
   if (demand.cost > demand.ceiling) return kNever;
-  // Cost 0 fits whatever is owed: the ceiling may have fallen below it.
+  // Cost 0 always fits: the ceiling may have fallen below what is in use.
   return demand.cost == 0 ? Duration::zero() : wait(demand.room());
 }
 
-// Until a unit more is left than with so many used, if that is asked for.
+// The time until one more unit is left than now, if the caller wants to know.
 template <typename Wait>
 Duration grows_after(const Demand& demand, std::int64_t used, Wait wait) {
   if (!demand.wants_growth || used == 0) return Duration::zero();
   return wait(std::min(used, demand.capacity) - 1);
 }
 
-// Of a spent cost what there is room for.
+// How much of a spent cost there is room for.
 constexpr std::int64_t room_to_spend(const Demand& demand, std::int64_t used) {
   return std::clamp(demand.ceiling - used, std::int64_t{0}, demand.cost);
 }
@@ -64,12 +63,12 @@ constexpr std::int64_t room_to_spend(const Demand& demand, std::int64_t used) {
 constexpr Usage usage_of(const Demand& demand, std::int64_t used) {
   Usage usage{};
   usage.never = demand.cost > demand.ceiling;
-  // Cost 0 is never limited, whatever is owed.
+  // A request of cost 0 is never limited.
   usage.fits = demand.cost == 0 || used <= demand.room();
   return usage;
 }
 
-// The units that are added if the level is charged, or given back if < 0.
+// The units to add if the level is charged; negative: to give back.
 constexpr std::int64_t units_moved(const Demand& demand, std::int64_t used) {
   if (demand.operation == Operation::kRefund) {
     return -std::min(demand.cost, used);
@@ -78,8 +77,8 @@ constexpr std::int64_t units_moved(const Demand& demand, std::int64_t used) {
   return used <= demand.room() ? demand.cost : 0;
 }
 
-// Charges or gives back what is charged if the level is, and tells whether the
-// bucket is another now.
+// Applies the request to *bucket as if the level were charged.  Returns whether
+// that changes the bucket.
 template <typename Bucket>
 bool apply(const Demand& demand, Bucket* bucket) {
   const std::int64_t units = demand.operation == Operation::kSpend
@@ -96,8 +95,7 @@ inline bool apply(const Demand& demand, Overdraft* bucket) {
   return bucket->charge(demand.cost, demand.ceiling);
 }
 
-// Compares `demand` with *bucket, and changes the bucket into what it is if the
-// level is charged.
+// Compares `demand` with *bucket.  Leaves *bucket as it is after a charge.
 template <typename Bucket>
 Usage evaluate(const Demand& demand, Bucket* bucket) {
   Usage usage = usage_of(demand, bucket->used());

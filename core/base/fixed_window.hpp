@@ -1,11 +1,12 @@
-// fixed_window: a counter that starts again with every window.
+// fixed_window: a counter that starts at zero in every window.
 //
-// Windows lie end to end, from the epoch or by a calendar, or each begins with
-// the first unit after the last one.  State: where the window began, and its
-// units.  At the seam of two windows twice the count can pass within a moment.
+// Windows follow each other without gaps, counted from the epoch or by a
+// calendar; or each begins with the first unit after the last one.  State: when
+// the window began, and its units.  Twice the count can pass within a moment,
+// at the seam of two windows.
 //
-// Units of a window that has not begun, for the clock has stepped back, are of
-// the window that `now` lies in.
+// If the clock stepped back, the units of a later window count in the window of
+// `now`.
 
 #ifndef LIMITREE_BASE_FIXED_WINDOW_HPP
 #define LIMITREE_BASE_FIXED_WINDOW_HPP
@@ -24,7 +25,7 @@ struct Window {
   Instant end;
 };
 
-// The window of so long, counted from the epoch, that `now` lies in.
+// The window that contains `now`; windows are `period` long from the epoch.
 constexpr Window epoch_window(Instant now, Duration period) {
   const Instant start = floor_to(now, period);
   return {start, saturating_add(start, period)};
@@ -32,7 +33,7 @@ constexpr Window epoch_window(Instant now, Duration period) {
 
 class FixedWindow {
  public:
-  // As it is kept.
+  // The stored state.
   struct State {
     Instant start;
     std::int64_t units = 0;
@@ -77,7 +78,7 @@ class FixedWindow {
   }
 
   const State& state() const { return state_; }
-  Instant over() const { return end_; }  // when the state counts no more
+  Instant over() const { return end_; }  // when the state stops counting
   bool is_ahead() const { return ahead_; }
 
  private:

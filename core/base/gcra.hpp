@@ -1,9 +1,9 @@
 // The Generic Cell Rate Algorithm as arithmetic on values.
 //
-// Nothing here reads a clock, takes a lock or knows where a bucket is kept: a
-// store reads the theoretical arrival time (TAT), the request is judged (see
-// judge.hpp), and the store writes now + reset_after.  A debt is TAT - now;
-// the vectors of tests/conformance/ hold every store to these few lines.
+// Nothing here reads a clock, takes a lock or knows where a bucket is kept.  A
+// store reads the theoretical arrival time (TAT), judge() decides (see
+// judge.hpp), and the store writes now + reset_after.  A debt is TAT - now.
+// The vectors of tests/conformance/ hold every store to these few lines.
 
 #ifndef LIMITREE_BASE_GCRA_HPP
 #define LIMITREE_BASE_GCRA_HPP
@@ -27,8 +27,7 @@ struct Verdict {
   Duration next_after;     // until an identical request fits, or kNever
 };
 
-// What a request finds at one bucket, before it is known whether the request
-// as a whole is allowed.
+// What a request finds in one bucket, before the other levels are known.
 struct Probe {
   Duration debt;    // 0 ... burst offset
   Duration charge;  // debt that the request adds, held at the burst offset
@@ -36,14 +35,14 @@ struct Probe {
   bool never;  // asks for more than the capacity
 };
 
-// Weighs `cost` tokens against a bucket whose TAT lies `debt` after now; a
-// bucket without state has debt zero.
+// Compares `cost` tokens with a bucket whose TAT is `debt` after now.  A bucket
+// without state has debt zero.
 //
 // REQUIRES: cost >= 0.
 constexpr Probe probe(const Rate& rate, Duration debt, std::int64_t cost) {
-  // A TAT in the past means a full bucket, not a fuller one; one too far in
-  // the future (the clock stepped back, the limit shrank) means an empty one:
-  // see is_held().
+  // A TAT in the past is a full bucket, never a fuller one.  A TAT too far in
+  // the future (the clock stepped back, the limit shrank) is an empty one: see
+  // is_held().
   debt = std::clamp(debt, Duration::zero(), rate.burst_offset());
   const bool never = cost > rate.capacity;
   const Duration charge =
@@ -52,8 +51,8 @@ constexpr Probe probe(const Rate& rate, Duration debt, std::int64_t cost) {
   return {debt, charge, fits, never};
 }
 
-// The verdict of a level that is left with `debt` after the request: the debt
-// found, or that plus the charge if the level is charged.
+// The verdict of a level whose bucket owes `debt` after the request: the debt
+// found, plus the charge if the level is charged.
 constexpr Verdict verdict(const Rate& rate, const Probe& found, Duration debt) {
   const Duration wait =
       found.never ? kNever
@@ -70,19 +69,19 @@ constexpr Verdict verdict(const Rate& rate, const Probe& found, Duration debt) {
   };
 }
 
-// Until a bucket that owes `debt` has a token more; 0 if it is full.
+// The time until a bucket that owes `debt` gains a token; 0 if it is full.
 constexpr Duration grows_after(const Rate& rate, Duration debt) {
   if (debt == Duration::zero()) return debt;
   const Duration free = rate.burst_offset() - debt;
   return rate.emission_interval - free % rate.emission_interval;
 }
 
-// The debt left by spend(): all of the charge, held at an empty bucket.
+// The debt after spend(): the whole charge, but never below an empty bucket.
 constexpr Duration debt_after_spend(const Rate& rate, const Probe& found) {
   return std::min(found.debt + found.charge, rate.burst_offset());
 }
 
-// The debt left by refund(): less the charge, held at a full bucket.
+// The debt after refund(): the charge less, but never above a full bucket.
 constexpr Duration debt_after_refund(const Probe& found) {
   return std::max(found.debt - found.charge, Duration::zero());
 }

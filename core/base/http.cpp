@@ -18,7 +18,7 @@ void append_field(std::string_view name, std::int64_t value, HttpText* text) {
   text->append(kEnd);
 }
 
-// Seconds for Retry-After; 0: no wait helps, or none is needed.
+// Seconds for Retry-After; 0 if no wait helps or none is needed.
 std::int64_t retry_after(const Decision& decision) {
   if (!decision.limited || decision.retry_after < Duration::zero() ||
       decision.retry_after == kNever) {
@@ -27,14 +27,14 @@ std::int64_t retry_after(const Decision& decision) {
   return std::max<std::int64_t>(1, ceil_seconds(decision.retry_after));
 }
 
-// When the binding limit is full again.
+// The seconds until the binding limit is full again.
 std::int64_t reset_of(const HttpAnswer& answer) {
   return ceil_seconds(saturating_add(Instant(answer.since_1970),
                                      answer.decision.binding_reset_after)
                           .time_since_epoch());
 }
 
-// Calls `one(level)` for each that counts, with ", " between what they append.
+// Calls `one(level)` for each level that counts, with ", " between the texts.
 template <typename One>
 void append_list(const HttpAnswer& answer, HttpText* text, One&& one) {
   bool is_first = true;
@@ -53,11 +53,11 @@ bool has_counted(const HttpAnswer& answer) {
          });
 }
 
-// As a string of a structured field (RFC 9651): printable ASCII, and other
-// bytes as %XX, which is what a `%` means in a policy already.
+// A string of a structured field (RFC 9651): printable ASCII as it is, other
+// bytes as %XX. In a policy `%` has that meaning already.
 void append_quoted(std::string_view policy, HttpText* text) {
   text->append('"');
-  std::size_t plain = 0;  // where the bytes begin that stand for themselves
+  std::size_t plain = 0;  // where the bytes that need no escape begin
   for (std::size_t i = 0; i < policy.size(); ++i) {
     const char byte = policy[i];
     const bool is_printable = byte >= ' ' && byte <= '~';
@@ -103,7 +103,7 @@ void append_ietf(const HttpAnswer& answer, HttpText* text) {
   text->append(kEnd);
 }
 
-// RateLimit-Policy as drafts 6 and 7 had it.
+// RateLimit-Policy in the form of drafts 6 and 7.
 void append_policies(const HttpAnswer& answer, HttpText* text) {
   if (!has_counted(answer)) return;
   text->append("RateLimit-Policy: ");
@@ -137,7 +137,7 @@ void append_legacy(const HttpAnswer& answer, HttpText* text) {
   append_field("X-RateLimit-Reset: ", reset_of(answer), text);
 }
 
-// A style without headers has no Retry-After either.
+// A style without headers has no Retry-After header either.
 constexpr std::array kStyles = {
     HttpStyle{"ietf", true, append_ietf},
     HttpStyle{"draft-7", false, append_draft_7},

@@ -1,10 +1,10 @@
-// What an HTTP response says about a decision: its header fields, in one of
-// several styles, and the body of a denial.
+// What an HTTP response says about a decision: header fields, in one of several
+// styles, and the body of a denial.
 //
-// Text is written to a buffer of the caller's, for this is done for each
-// response.  Seconds are rounded up: a client that waits as long as it was told
-// is not denied again.  docs/http.md describes the styles that the table in
-// http.cpp lists.
+// The text goes to a buffer of the caller, because each response needs it.
+// Seconds are rounded up: a client that waits that long is not denied for the
+// same reason again. docs/http.md describes the styles in the table of
+// http.cpp.
 
 #ifndef LIMITREE_BASE_HTTP_HPP
 #define LIMITREE_BASE_HTTP_HPP
@@ -28,19 +28,19 @@ struct HttpLevel {
   std::int64_t remaining;
   Duration window;       // in which an empty bucket fills
   Duration grows_after;  // until `remaining` is larger; zero: it is full
-  Mode mode;             // what does not count is not told of
+  Mode mode;             // levels that do not count are left out
   bool limited;
 };
 
-// What a response is about.
+// The decision that a response reports.
 struct HttpAnswer {
   const Decision& decision;
   std::optional<std::span<const HttpLevel>> levels;  // none: not known
-  // Seconds until a reset are counted from 1970 if this is the time.
+  // The time of the decision.  If set, resets are seconds since 1970.
   Duration since_1970 = Duration::zero();
 };
 
-// A buffer that counts what is appended, also what it has no room for.
+// A buffer that also counts the bytes that do not fit.
 class HttpText {
  public:
   explicit HttpText(std::span<char> room) : room_(room) {}
@@ -58,23 +58,23 @@ class HttpText {
 
 struct HttpStyle {
   const char* name;
-  // It names every limit, so it needs the levels of the decision.
+  // The style names every limit, so it needs the levels of the decision.
   bool needs_levels;
   void (*append)(const HttpAnswer& answer, HttpText* text);
 };
 
-// All styles there are.
+// All styles.
 std::span<const HttpStyle> http_styles();
 
-// Appends the header fields in the form of HTTP/1.1, each with CR and LF at its
-// end: those of `style`, then Retry-After if a wait helps.  Appends none if
+// Appends the header fields as in HTTP/1.1, each with CR and LF at its end: the
+// fields of `style`, then Retry-After if a wait helps.  Appends nothing if
 // there is no limit.
 // REQUIRES: answer.levels, if style.needs_levels.
 void append_http_headers(const HttpStyle& style, const HttpAnswer& answer,
                          HttpText* text);
 
-// Appends the members of application/problem+json as one JSON object, with
-// those policies that denied if the levels are known.
+// Appends the members of application/problem+json as one JSON object.  Lists
+// the policies that denied the request, if the levels are known.
 // REQUIRES: answer.decision.limited.
 void append_http_problem(const HttpAnswer& answer, std::int32_t status,
                          HttpText* text);

@@ -28,8 +28,8 @@ class InlineVector {
 
   void push_back(const T& value) { emplace_back(value); }
 
-  // Makes the element where it stays: a copy of what was written a moment ago
-  // costs more than all the rest of a push.
+  // Constructs the element in place: to copy what was just written costs more
+  // than the rest of the push.
   template <typename... Args>
   T& emplace_back(Args&&... args) {
     if (size_ == capacity_) [[unlikely]]
@@ -39,8 +39,8 @@ class InlineVector {
     return *place;
   }
 
-  // Appends an element without initializing it, for elements that are larger
-  // than what is known of them at first.
+  // Appends an element without initializing it, for large elements of which
+  // only a part is set at first.
   T& append() {
     resize(size_ + 1);
     return back();
@@ -71,7 +71,7 @@ class InlineVector {
  private:
   void grow(std::size_t size) {
     const std::size_t capacity = std::max(size, 2 * capacity_);
-    // A copy of the old elements is all that is kept: T is plain data.
+    // T is plain data, so a copy of the old elements is enough.
     auto larger = std::make_unique<std::byte[]>(capacity * sizeof(T));
     std::memcpy(larger.get(), static_cast<const void*>(data_),
                 size_ * sizeof(T));

@@ -4,7 +4,7 @@ namespace limitree {
 
 namespace {
 
-// Judges a level whether or not it is charged, which cannot be limited.
+// Judges a level that cannot be limited, charged or not.
 void judge_unlimited(Operation operation, bool charged, Level* level) {
   Verdict verdict;
   if (level->limit->is_plain()) {

@@ -1,8 +1,8 @@
 // Several levels, one answer: all or nothing.
 //
-// A store reads the debts of a plan and calls judge() in the same indivisible
-// step in which it then writes the charged levels.  This is the only place
-// that knows what the operations and modes do.
+// A store reads the debts of a plan, calls judge(), and writes the charged
+// levels, all in one indivisible step.  Only this file knows what operations
+// and modes do.
 
 #ifndef LIMITREE_BASE_JUDGE_HPP
 #define LIMITREE_BASE_JUDGE_HPP
@@ -16,22 +16,22 @@ namespace limitree {
 
 // Sets the verdict of each of `count` levels from its debt.
 //
-// Levels whose verdict is `charged` are to be stored: their new TAT is now +
-// reset_after, or none at all if reset_after is zero.  So are those of which
-// is_held() is true.
+// The store has to write each level whose verdict is `charged`: its new TAT is
+// now + reset_after, or none if reset_after is zero.  It also writes each level
+// for which is_held() is true.
 void judge(Operation operation, Level* levels, std::size_t count);
 
-// Whether what is asked for at `level` fits there.
+// Whether the cost of `level` fits into its bucket.
 inline bool fits(const Level& level) {
   if (!level.limit->is_plain()) [[unlikely]]
     return level.usage->fits;
   return probe(level.limit->rate, level.debt, level.cost).fits;
 }
 
-// Whether the bucket of a level that is not charged is stored all the same, as
-// it counts now.  That is so if its state lies ahead of what it may be: a limit
-// was relaxed, or a clock stepped back.  A bucket never owes more than it
-// holds, or the caller would be locked out while he is told of short waits.
+// Whether a bucket is written although the level is not charged.  That happens
+// if its state is ahead of the largest debt it may have: a limit was relaxed,
+// or a clock stepped back.  Without this the caller would stay locked out while
+// the answer names a short wait.
 inline bool is_held(Operation operation, const Level& level) {
   const Limit& limit = *level.limit;
   const bool ahead = limit.is_plain() ? level.debt > limit.rate.burst_offset()
@@ -40,13 +40,14 @@ inline bool is_held(Operation operation, const Level& level) {
          level.cost > 0;
 }
 
-// Until more is left at a level than its verdict says, 0 if its bucket is full.
-// It is no part of the verdict: few ask, and it may take longer than the rest.
+// The time until more tokens are left than the verdict says; 0 if the bucket is
+// full.  Not a part of the verdict: few callers ask, and it can take longer to
+// compute than the rest.
 //
 // REQUIRES: the level has been judged, for a plan with wants_growth.
 Duration grows_after(const Level& level);
 
-// What is left of a level that is not plain, left as it is or charged.
+// The state of a level that is not plain, with or without the charge.
 inline const Usage::Side& side_of(const Level& level, bool charged) {
   return charged ? level.usage->charged : level.usage->left;
 }
@@ -67,16 +68,16 @@ inline Verdict usage_verdict(const Level& level, bool charged) {
   };
 }
 
-// The verdict of a plain level, likewise.
+// The verdict of a plain level.
 inline Verdict plain_verdict(const Level& level, const Probe& found,
                              bool charged) {
   return verdict(level.limit->rate, found,
                  charged ? found.debt + found.charge : found.debt);
 }
 
-// The same for kAuthorize and kPeek, where the caller's code is to be had: for
-// a store that decides in less time than a few calls take.  If it is known that
-// all levels are plain, the others cost nothing.
+// judge() for kAuthorize and kPeek, inlined into a store that decides in less
+// time than a few calls take.  If all levels are known to be plain, the code
+// for the others is left out.
 template <bool kAllPlain>
 [[gnu::always_inline]] inline void judge_charge(Operation operation,
                                                 Level* levels,
@@ -99,8 +100,8 @@ template <bool kAllPlain>
     const Probe found = is_plain(level)
                             ? probe(limit.rate, level.debt, level.cost)
                             : Probe{.fits = level.usage->fits};
-    // As if every level were charged that will be: peek() and check-mode
-    // levels report the same without anything being written.
+    // Assumes that every level that fits is charged: peek() and levels in check
+    // mode report the same, but nothing is written.
     const bool applied = found.fits && may;
     Verdict verdict = is_plain(level) ? plain_verdict(level, found, applied)
                                       : usage_verdict(level, applied);

@@ -11,7 +11,7 @@ namespace limitree {
 
 namespace {
 
-constexpr std::size_t kMaxSegment = 200;  // bytes; longer ones are hashed
+constexpr std::size_t kMaxSegment = 200;  // bytes; longer segments are hashed
 
 constexpr bool is_reserved(char c) {
   switch (c) {
@@ -30,7 +30,7 @@ constexpr bool is_reserved(char c) {
   }
 }
 
-// What stands for itself wherever it stands: most names have nothing else.
+// Bytes that never need an escape: most names have no others.
 constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> plain{};
   for (char c = '!'; c != 0x7f; ++c) {

@@ -1,11 +1,11 @@
-// Bucket names: what the state of a level is called in a store that is read
-// by people and other programs.
+// Bucket names: how a store that people and other programs can read calls the
+// state of a level.
 //
-// Segments are joined by ":".  Of their bytes, % : { } # * ! space, control
-// characters, what is not UTF-8 and a leading ~ are written %XX; a pattern that
-// shares one bucket keeps its *, which tells it from a caller's.  The empty
-// segment is "%", and one of more than 200 bytes is ~ (~* for a pattern) and
-// its SHA-256 in hexadecimal.
+// Segments are joined by ":".  In a segment, % : { } # * ! space, control
+// characters, bytes that are not UTF-8 and a leading ~ are written %XX. A
+// pattern that shares one bucket keeps its *, which distinguishes it from a
+// segment of the caller.  The empty segment is "%".  A segment of more than 200
+// bytes is ~ (~* for a pattern) and its SHA-256 in hexadecimal.
 //
 // Distinct (segments, suffix) always give distinct names.  The memory store
 // does not use names; it hashes the same segments itself

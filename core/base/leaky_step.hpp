@@ -1,9 +1,9 @@
 // leaky_bucket with `drain: step`: a level that drops by one at every tick.
 //
 // Ticks are the multiples of period / count since the epoch, in whole
-// microseconds; so a unit may be gone a moment after it came, or stay for a
-// whole tick.  (If it dropped a tick after each charge this would be GCRA, to
-// the last digit.)  State: the tick at which the bucket is empty.
+// microseconds.  So a unit may leave a moment after it came, or stay for a
+// whole tick. (If the level dropped one tick after each charge, this would be
+// exactly GCRA.) State: the tick at which the bucket is empty.
 
 #ifndef LIMITREE_BASE_LEAKY_STEP_HPP
 #define LIMITREE_BASE_LEAKY_STEP_HPP
@@ -18,8 +18,8 @@ namespace limitree {
 
 class LeakyStep {
  public:
-  // `empty_at` of a bucket without state is any tick that has passed.  No
-  // bucket holds more than `highest`.
+  // A bucket without state has any past tick as `empty_at`.  No bucket holds
+  // more than `highest`.
   LeakyStep(Instant empty_at, Duration tick, std::int64_t highest, Instant now)
       : tick_(tick), last_(floor_to(now, tick)) {
     if (empty_at <= last_) return;

@@ -14,8 +14,8 @@
 
 namespace limitree {
 
-// How fast a bucket fills and how much it holds.  Made by make_rate(), which
-// has checked that both are positive and that burst_offset() is in range.
+// How fast a bucket fills, and how much it holds. make_rate() checks that both
+// are positive and that burst_offset() is in range.
 struct Rate {
   Duration emission_interval{};  // time in which the bucket gains one token
   std::int64_t capacity = 0;     // tokens in a full bucket: max_burst + 1
@@ -32,12 +32,12 @@ struct Rate {
 // The longest burst offset, so that now + burst offset stays in range.
 inline constexpr Duration kMaxBurstOffset = std::chrono::days(36525);
 
-// Returns the rate of `count` tokens per `period` and `capacity` tokens at
-// most, or kInvalidConfig with the rule that was broken.
+// Returns the rate of `count` tokens per `period` with at most `capacity`
+// tokens, or kInvalidConfig with the rule that is broken.
 Result<Rate> make_rate(std::int64_t count, Duration period,
                        std::int64_t capacity);
 
-// Whether a level does not count (1) and is not charged (2), as bits.
+// Bit 0: the level does not count.  Bit 1: the level is not charged.
 enum class Mode : std::uint8_t {
   kEnforce = 0,  // counts towards the decision and is charged
   kShadow = 1,   // never denies; charged when it fits; reported per level
@@ -52,8 +52,8 @@ constexpr bool is_charged(Mode mode) {
   return (static_cast<unsigned>(mode) & 2u) == 0;
 }
 
-// What a request does with the levels of one of its paths: all that their
-// limits' modes do (0), or less of it, by the bits of Mode.
+// What a request does with the levels of one path: all that the modes of their
+// limits do (0), or less, by the bits of Mode.
 enum class Part : std::uint8_t { kCharge = 0, kSpendIfFits = 1, kCheck = 2 };
 
 constexpr Mode mode_of(Mode mode, Part part) {
@@ -61,8 +61,8 @@ constexpr Mode mode_of(Mode mode, Part part) {
                            static_cast<unsigned>(part));
 }
 
-// Of a bucket that two paths reach: it counts if it does for one of them, and
-// so with charging it.
+// The mode of a bucket that two paths reach: it counts if it counts for one of
+// them, and is charged if it is charged for one of them.
 constexpr Mode join(Mode a, Mode b) {
   return static_cast<Mode>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
@@ -88,14 +88,14 @@ enum class Kept : std::uint8_t {
   kLog,     // the instants of what was admitted
 };
 
-// All that is known of an algorithm besides its arithmetic.  A new one is an
-// enumerator, a line here and its header; the compiler names every switch that
-// lacks it, and the tests that go through this table every page, vector and
-// script.
+// Everything about an algorithm except its arithmetic.  A new algorithm is an
+// enumerator, a line here and a header.  The compiler then names every switch
+// that lacks it, and the tests that iterate over this table name every page,
+// vector and script that lacks it.
 struct AlgorithmTraits {
   Algorithm algorithm;
   const char* name;    // in messages, and after `algorithm:`
-  const char* rule;    // all that is written after `algorithm:` to have it
+  const char* rule;    // the full text after `algorithm:` that selects it
   const char* suffix;  // of a bucket's name, see Limit::suffix
   Kept kept;
 };
@@ -134,26 +134,27 @@ enum class Align : std::uint8_t {
 
 class Calendar;  // base/calendar.hpp
 
-// What a limit has beyond what plain GCRA needs.
+// What a limit needs if it is not plain GCRA.
 struct Rules {
   Align align = Align::kEpoch;     // of fixed_window
   bool round_up = false;           // of sliding_tail
   Duration bucket{};               // of sliding_window: width of a sub-window
   std::int64_t overrun = 0;        // percent above the capacity
-  bool overrun_when_idle = false;  // of it only 1 - pressure
+  bool overrun_when_idle = false;  // scaled by 1 - pressure
   std::shared_ptr<const Calendar> calendar;  // of Align::kCalendar
 };
 
 // How busy the process says it is, in millionths: 0 idle ... kFullPressure.
 inline constexpr std::int32_t kFullPressure = 1'000'000;
 
-// The most units of a bucket, overrun included, that is not plain GCRA.
+// The most units in a bucket that is not plain GCRA, overrun included.
 inline constexpr std::int64_t kMaxUnits = 4'000'000'000;
 
-// The most units of a sliding_log, which keeps an instant for each of them.
+// The most units of a sliding_log, which keeps an instant for each unit.
 inline constexpr std::int64_t kMaxLogUnits = 10'000;
 
-// The most percent of an overrun, and sub-windows of a sliding_window.
+// The highest percentage of an overrun, and most sub-windows of a
+// sliding_window.
 inline constexpr std::int64_t kMaxOverrun = 1000;
 inline constexpr std::int64_t kMaxWindowBuckets = 1000;
 
@@ -168,12 +169,12 @@ struct Limit {
   std::uint32_t index = 0;  // position in Tree::limits()
   // Null for plain GCRA, which most limits are.
   std::shared_ptr<const Rules> rules;
-  SharedText name;    // tells apart the limits of one node; may be empty
+  SharedText name;    // distinguishes the limits of one node; may be empty
   SharedText policy;  // tree path: "user:*/trade", "ip:*#daily"
 
-  // What follows the path in the bucket's name: the limit's name where its node
-  // has several, then what tells the state of one algorithm from another's:
-  // "", "#daily", "!fw", "#daily!fw".
+  // What follows the path in the bucket's name: the name of the limit if its
+  // node has several, then a mark of the algorithm, so that algorithms never
+  // read each other's state: "", "#daily", "!fw", "#daily!fw".
   SharedText suffix;
 
   bool is_plain() const { return rules == nullptr; }
@@ -184,17 +185,17 @@ struct Limit {
   }
 };
 
-// The most that a bucket of `limit` admits at that pressure: its capacity, and
-// what the overrun adds.
+// The most that a bucket of `limit` admits at that pressure: its capacity plus
+// the overrun.
 std::int64_t ceiling_of(const Limit& limit, std::int32_t pressure);
 
-// The same for a pressure of 0: no bucket ever owes more.
+// The same at pressure 0: no bucket ever owes more.
 std::int64_t highest_ceiling_of(const Limit& limit);
 
-// How long a window of `limit` is, or an empty bucket takes to fill.
+// The length of a window of `limit`, or the time an empty bucket takes to fill.
 Duration window_of(const Limit& limit);
 
-// Whether it counts units in windows, rather than filling a bucket again.
+// Whether the algorithm counts units in windows instead of refilling a bucket.
 constexpr bool is_window(Algorithm algorithm) {
   return traits_of(algorithm).kept != Kept::kTat;
 }

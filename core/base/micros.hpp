@@ -1,9 +1,9 @@
-// Instants in whole microseconds, which all algorithms but GCRA count in: they
-// divide instants, and Redis has whole numbers up to 2^53 for that, and a clock
-// that counts no finer.
+// Instants in whole microseconds, in which all algorithms except GCRA count.
+// They divide instants; Redis can do that for whole numbers up to 2^53, and its
+// clock counts no finer.
 //
-// What a caller may wait for is rounded down and what is held against him is
-// rounded up, so that rounding never admits more.
+// What the caller gains is rounded down and what the caller has used is rounded
+// up, so that rounding never admits more.
 
 #ifndef LIMITREE_BASE_MICROS_HPP
 #define LIMITREE_BASE_MICROS_HPP
@@ -16,7 +16,7 @@ namespace limitree {
 
 inline constexpr Duration kMicrosecond{1000};
 
-// Returns the last multiple of `step` that is not after `at`, held at the first
+// Returns the last multiple of `step` that is not after `at`, or the first
 // instant there is.  REQUIRES: step > 0.
 constexpr Instant floor_to(Instant at, Duration step) {
   const Duration rest = at.time_since_epoch() % step;
@@ -30,7 +30,7 @@ constexpr Instant ceil_micros(Instant at) {
   return floor == at ? at : saturating_add(floor, kMicrosecond);
 }
 
-// Returns a x b / c for whole numbers, rounded down.
+// Returns a x b / c, rounded down.
 // REQUIRES: a, b >= 0, c > 0, and a result in range.
 constexpr std::int64_t mul_div(std::int64_t a, std::int64_t b, std::int64_t c) {
   std::int64_t product = 0;

@@ -23,7 +23,7 @@ class Overdraft {
     ahead_ = debt > most;
   }
 
-  // A token that has come back in part is still used.
+  // A token that is only partly back still counts as used.
   std::int64_t used() const {
     return (debt_ + interval_ - Duration(1)) / interval_;
   }
@@ -32,7 +32,7 @@ class Overdraft {
     return saturating_add(now_, debt_ - interval_ * most);
   }
 
-  // Owes as much as may be owed, down to a part of a token.
+  // Charges up to the largest debt allowed, down to a part of a token.
   bool charge(std::int64_t units, std::int64_t ceiling) {
     const Duration before = debt_;
     debt_ =
@@ -42,7 +42,7 @@ class Overdraft {
   }
   bool remove(std::int64_t units) {
     const Duration before = debt_;
-    // No more than there ever was, so that the product stays in range.
+    // Never more than was charged, so that the product stays in range.
     const std::int64_t most = std::min(units, before / interval_ + 1);
     debt_ = std::max(before - interval_ * most, Duration::zero());
     return debt_ != before;

@@ -6,8 +6,8 @@ namespace limitree {
 
 namespace {
 
-// Up to so many levels are compared with each other.  More are sorted: what a
-// caller may ask for must not cost the square of it.
+// Up to this many levels are compared pairwise.  More are sorted, so that the
+// cost of a large request does not grow with the square of its levels.
 constexpr std::size_t kFew = 24;
 
 // Orders levels by the names of their buckets; 0: they have the same bucket.
@@ -22,7 +22,7 @@ int compare_buckets(const Plan& plan, const Level& a, const Level& b) {
                     : a.limit->suffix.view().compare(b.limit->suffix.view());
 }
 
-// Of each level the first that has the same bucket, perhaps itself.
+// For each level, the first level with the same bucket; often itself.
 using FirstOf = InlineVector<std::uint32_t, kFew>;
 
 void compare_each(const Plan& plan, FirstOf* first_of) {
@@ -99,7 +99,7 @@ Status join_same_buckets(Plan* plan) {
   for (std::uint32_t i = 0; i < plan->levels.size(); ++i) {
     const Level& level = plan->levels[i];
     if (first_of[i] == i) {
-      first_of[i] = kept;  // where it is from now on
+      first_of[i] = kept;  // its place from now on
       plan->levels[kept++] = level;
       continue;
     }

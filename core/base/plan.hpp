@@ -1,8 +1,8 @@
-// What has to be asked of a store for one request, and what it answered.
+// The question to a store about one request, and its answer.
 //
-// The tree fills in segments and levels, the store each level's debt, judge()
-// the verdicts.  A plan borrows the caller's segments and the tree's limits
-// and lives no longer than the request.
+// The tree fills in segments and levels, the store the debt of each level,
+// judge() the verdicts.  A plan borrows the caller's segments and the tree's
+// limits, and lives no longer than the request.
 
 #ifndef LIMITREE_BASE_PLAN_HPP
 #define LIMITREE_BASE_PLAN_HPP
@@ -22,18 +22,18 @@
 
 namespace limitree {
 
-// What one request may ask for, and what may lie on one path of a tree.  More
-// would hold up all others: a script of a Redis server is one step.
+// The most paths of one request, and levels of all its paths.  A larger request
+// would delay all others: a script runs on the Redis server as one step.
 inline constexpr std::size_t kMaxPaths = 4096;
 inline constexpr std::size_t kMaxLevels = 4096;  // of all paths, before they
                                                  // are joined
 
 enum class Operation : std::uint8_t { kAuthorize, kPeek, kSpend, kRefund };
 
-// Who decided: the store, or what stands in for it.
+// Who decided: the store, or a substitute.
 enum class Source : std::uint8_t {
   kStore,
-  kDenyCache,  // the store would deny, as is known from an earlier denial
+  kDenyCache,  // the store would deny: an earlier denial says so
   // The store has failed, and on_store_error says:
   kLocal,  // decide in this process's memory
   kAllow,
@@ -54,7 +54,7 @@ struct Segment {
   Kind kind;
 };
 
-// One limit met on the way down the tree, and its bucket.
+// One limit on the way down the tree, and its bucket.
 struct Level {
   const Limit* limit;
   std::uint32_t first;  // the bucket's name starts at segments[first] ...
@@ -85,21 +85,23 @@ struct Plan {
   }
 
   Operation operation;
-  Source source = Source::kStore;  // set by what decides instead of the store
+  Source source =
+      Source::kStore;  // set by whatever decides in place of the store
 
-  // By levels that another call has decided: nothing is charged but what is so
-  // independently.  Set by a store that decides in several calls.
+  // Whether levels that another call decided deny the request.  Then only
+  // independent levels are charged.  Set by a store that decides in several
+  // calls.
   bool denied = false;
 
-  // Whether a caller at a limit was forgotten to make room for these; set by a
-  // store that is full of such.
+  // Whether a caller at a limit was forgotten to make room for this request.
+  // Set by a store that is full of such callers.
   bool forgot = false;
 
-  // What takes the place of each limit, by Limit::index, when this process
-  // decides alone; null: the limits themselves.
+  // Replacements of the limits, by Limit::index, while this process decides
+  // alone; null: the limits themselves.
   const Limit* local_limits = nullptr;
 
-  // Whether GCRA, without an overrun, decides every level.
+  // Whether plain GCRA decides every level.
   bool all_plain() const {
     bool plain = true;
     for (const Level& level : levels) plain &= level.limit->is_plain();
@@ -112,8 +114,8 @@ struct Plan {
   InlineVector<Segment, 12> segments;  // of all paths, one after the other
   InlineVector<Level, 6> levels;       // from the root to the leaf
 
-  // Keeps a copy of `text` as long as the plan: for segments that differ from
-  // what the caller passed, such as canonical addresses.
+  // Keeps a copy of `text` as long as the plan lives, for segments that differ
+  // from what the caller passed, such as canonical addresses.
   std::string_view keep(std::string_view text) {
     if (text.size() > sizeof room_ - used_) {
       return kept_.emplace_front(text);
@@ -130,20 +132,19 @@ struct Plan {
   std::forward_list<std::string> kept_;
 };
 
-// Returns cost x factor, or INT64_MAX where that is larger: it exceeds every
-// capacity either way.  REQUIRES: both >= 0.
+// Returns cost x factor, or INT64_MAX on overflow, which also exceeds every
+// capacity.  REQUIRES: both >= 0.
 constexpr std::int64_t saturating_cost(std::int64_t cost, std::int64_t factor) {
   std::int64_t product = 0;
   return __builtin_mul_overflow(cost, factor, &product) ? INT64_MAX : product;
 }
 
-// Orders names of buckets, in no order that means anything; 0: they are the
-// same.
+// Orders the names of buckets arbitrarily; 0: the names are equal.
 int compare_names(std::span<const Segment> a, std::span<const Segment> b);
 
-// Joins the levels of *plan that have the same bucket, each into the first of
-// them, with the largest cost and all that their modes do.  kInvalidArgument if
-// they are of different limits.
+// Joins the levels of *plan that share a bucket into the first of them, with
+// the largest cost and the union of their modes. kInvalidArgument if they
+// belong to different limits.
 Status join_same_buckets(Plan* plan);
 
 }  // namespace limitree

@@ -1,5 +1,5 @@
-// Memory for objects that come and go by the thousand and are too large for
-// what allocators keep at hand: glibc keeps blocks of up to 1 KiB.
+// Memory for objects that come and go by the thousand and are too large for the
+// allocator's own lists of free blocks: glibc keeps blocks of up to 1 KiB.
 
 #ifndef LIMITREE_BASE_RECYCLED_HPP
 #define LIMITREE_BASE_RECYCLED_HPP
@@ -9,11 +9,11 @@
 
 namespace limitree {
 
-// A base of T whose blocks stay with the thread that frees them, up to kMost of
-// them, and are given out again there.
+// A base of T that keeps up to kMost freed blocks per thread and uses them
+// again in that thread.
 //
-// A thread that ends frees its own.  In the child of a fork() the thread that
-// is left has what it had.
+// A thread frees its blocks when it ends.  After fork() the thread of the child
+// keeps the blocks it had.
 template <typename T, std::size_t kMost>
 class Recycled {
  public:
@@ -45,8 +45,8 @@ class Recycled {
     Block* next;
   };
 
-  // Frees what a thread has kept, at its end; what is freed after that, by the
-  // end of a static object, is not kept any more.
+  // Frees the blocks of a thread when it ends.  Blocks that static objects free
+  // even later are not kept.
   struct Sweeper {
     ~Sweeper() {
       while (spare_blocks != nullptr) {
@@ -56,19 +56,18 @@ class Recycled {
       }
       spare_count = kMost;
     }
-    void arm() {}  // to name it is what makes it, and has it end
+    void arm() {}  // naming it creates it, and so destroys it at the end
   };
 
 #if defined(__SANITIZE_ADDRESS__)
-  static constexpr bool kOff = true;  // or it would not see a use after the end
+  static constexpr bool kOff = true;  // else ASan would miss a use after free
 #elif defined(__has_feature)
   static constexpr bool kOff = __has_feature(address_sanitizer);
 #else
   static constexpr bool kOff = false;
 #endif
 
-  // Without destructors, so that they can be looked at as long as the thread
-  // runs.
+  // Without destructors, so that they stay valid until the thread has ended.
   static constinit thread_local inline Block* spare_blocks = nullptr;
   static constinit thread_local inline std::size_t spare_count = 0;
   static thread_local inline Sweeper spare_sweeper;

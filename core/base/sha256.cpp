@@ -80,7 +80,7 @@ std::array<std::uint8_t, 32> sha256(std::string_view text) {
     compress(bytes, &state);
   }
 
-  // What is left, a one bit, zeros, and the size in bits: one block or two.
+  // The remaining bytes, a one bit, zeros, and the size in bits: 1 or 2 blocks.
   std::array<unsigned char, 2 * kBlock> last{};
   if (left > 0) std::memcpy(last.data(), bytes, left);
   last[left] = 0x80;

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for names that are too long to be written out.
+// SHA-256 (FIPS 180-4), for names that are too long to write out.
 
 #ifndef LIMITREE_BASE_SHA256_HPP
 #define LIMITREE_BASE_SHA256_HPP

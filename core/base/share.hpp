@@ -28,14 +28,14 @@ constexpr std::int64_t share_of(std::int64_t number, Share share) {
          number % share.whole * share.part / share.whole;
 }
 
-// Whether `part` is at least that share of `whole`.  REQUIRES: both >= 0.
+// Whether `part` is at least `share` of `whole`.  REQUIRES: both >= 0.
 constexpr bool reaches(std::int64_t part, std::int64_t whole, Share share) {
   __extension__ using Wide = __int128;
   return Wide{part} * share.whole >= Wide{whole} * share.part;
 }
 
-// The rate and the capacity of `rate`, both times `share`: never more than
-// that, except that a bucket holds one token at least.
+// Multiplies the rate and the capacity of `rate` by `share`.  Never more than
+// that, except that a bucket holds at least one token.
 Rate share_of(const Rate& rate, Share share);
 
 }  // namespace limitree

@@ -1,5 +1,5 @@
-// A text that many things have in common and none of them changes: copies share
-// it.  Takes one pointer; an empty one is null, and needs no look at memory.
+// An immutable text that copies share.  It takes one pointer; an empty text is
+// null, and needs no memory access.
 
 #ifndef LIMITREE_BASE_SHARED_TEXT_HPP
 #define LIMITREE_BASE_SHARED_TEXT_HPP

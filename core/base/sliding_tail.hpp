@@ -1,12 +1,12 @@
-// sliding_tail: the fixed window of now, and of the one before as much as is
-// still inside a window that ends now.
+// sliding_tail: the current fixed window, plus the part of the previous one
+// that is still inside a window that ends now.
 //
 //   used = floor(previous x share still inside) + current
 //
-// Exact if the previous window's units came evenly.  If they all came at its
-// end, some of them count no more while a period of them has not passed: less
-// than twice the count passes within any period.  State: where the window
-// began, and two counters.
+// Exact if the units of the previous window came evenly.  If all of them came
+// at its end, some stop counting before a period has passed; still, less than
+// twice the count passes within any period.  State: when the window began, and
+// two counters.
 
 #ifndef LIMITREE_BASE_SLIDING_TAIL_HPP
 #define LIMITREE_BASE_SLIDING_TAIL_HPP
@@ -22,14 +22,14 @@ namespace limitree {
 
 class SlidingTail {
  public:
-  // As it is kept.
+  // The stored state.
   struct State {
     Instant start;
     std::int64_t current = 0;
     std::int64_t previous = 0;
   };
 
-  // REQUIRES: `period` is of whole microseconds.
+  // REQUIRES: `period` is a whole number of microseconds.
   SlidingTail(const State& state, Duration period, bool round_up, Instant now)
       : state_(state), period_(period), round_up_(round_up) {
     base_ = floor_to(now, period);
@@ -37,7 +37,7 @@ class SlidingTail {
         micros(saturating_add(base_, period) - floor_to(now, kMicrosecond));
     const std::int64_t units = state.current + state.previous;
     if (units > 0 && state.start >= saturating_add(base_, period)) {
-      // The clock has stepped back: all of them are of this window.
+      // The clock has stepped back: all units count in this window.
       state_ = {base_, std::min(units, kMaxUnits), 0};
       ahead_ = true;
     } else {
@@ -53,7 +53,7 @@ class SlidingTail {
     if (state_.current <= most) {
       return left(period_, inside_for(state_.previous, most - state_.current));
     }
-    // What is now the current window has to leave as well.
+    // The units of the current window have to leave, too.
     return left(2 * period_, inside_for(state_.current, most));
   }
 
@@ -70,7 +70,7 @@ class SlidingTail {
   const State& state() const { return state_; }
   bool is_ahead() const { return ahead_; }
 
-  // When the state counts no more.
+  // When the state stops counting.
   Instant over() const {
     return saturating_add(state_.start,
                           state_.current > 0 ? 2 * period_ : period_);
@@ -79,8 +79,8 @@ class SlidingTail {
  private:
   static std::int64_t micros(Duration time) { return time / kMicrosecond; }
 
-  // A window that began within this one counts as this one, whatever the period
-  // was then; likewise with the one before.
+  // A window that began within this one counts as this one, whatever its period
+  // was; likewise for the previous window.
   void move_to_base() {
     const bool empty = state_.current == 0 && state_.previous == 0;
     const Duration age =
@@ -94,24 +94,25 @@ class SlidingTail {
     }
   }
 
-  // Kept, for a division takes as long as all the rest.
+  // Stored, because a division takes as long as all the rest.
   void scale_previous() {
     weight_ = state_.previous == 0 ? 0 : weight(state_.previous);
   }
 
-  // When so many microseconds are still inside of what ends after `window`.
+  // When only `inside` microseconds are left of what ends after `window`.
   Instant left(Duration window, std::int64_t inside) const {
     return saturating_add(base_, window - kMicrosecond * inside);
   }
 
-  // Of `units` what counts while inside_ microseconds of their window do.
+  // The part of `units` that counts while inside_ microseconds of their window
+  // do.
   std::int64_t weight(std::int64_t units) const {
     const std::int64_t whole = micros(period_);
     return round_up_ ? mul_div_up(units, inside_, whole)
                      : mul_div(units, inside_, whole);
   }
 
-  // The most microseconds of which `units` weigh no more than `most`.
+  // The most microseconds at which `units` weigh no more than `most`.
   std::int64_t inside_for(std::int64_t units, std::int64_t most) const {
     const std::int64_t whole = micros(period_);
     if (units <= most) return whole;
@@ -123,9 +124,9 @@ class SlidingTail {
   Duration period_;
   bool round_up_;
   bool ahead_ = false;
-  Instant base_;         // where the window begins that `now` lies in
-  std::int64_t inside_;  // microseconds of the previous one that count
-  std::int64_t weight_;  // and what is used of it, so
+  Instant base_;         // start of the window that contains `now`
+  std::int64_t inside_;  // microseconds of the previous window that count
+  std::int64_t weight_;  // the units used in them
 };
 
 }  // namespace limitree

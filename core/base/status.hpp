@@ -1,7 +1,7 @@
 // What can go wrong, as values: Code, Error, Status and Result<T>.
 //
-// A denied request is not an error and never appears here.  The numbers of
-// Code are those of capi/limitree.h, which checks that they agree.
+// A denied request is not an error and never appears here.  The numbers of Code
+// equal those of capi/limitree.h, which checks that.
 
 #ifndef LIMITREE_BASE_STATUS_HPP
 #define LIMITREE_BASE_STATUS_HPP
@@ -29,13 +29,13 @@ enum class Code : std::int32_t {
   kInternal = -9,
 };
 
-// Why something was refused.  A limits.yaml with several mistakes has one
-// message for each, in the order of the file; anything else has exactly one.
+// Why a call failed.  A limits.yaml with several mistakes has one message for
+// each, in the order of the file; all else has exactly one message.
 struct Error {
   Code code;
   std::vector<std::string> messages;  // one line each, never empty
-  // Which trouble of a store it was, as one word: "readonly".  Static storage;
-  // empty for everything else.
+  // The kind of failure of a store, as one word: "readonly".  Static storage;
+  // empty for all other errors.
   const char* reason = "";
 };
 
@@ -57,7 +57,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Error> error_;
 };
 
-// A T, or the reason why there is none.
+// A T, or the reason why there is no T.
 template <typename T>
 class [[nodiscard]] Result {
  public:

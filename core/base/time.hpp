@@ -1,7 +1,7 @@
 // Time as integer nanoseconds, and arithmetic on it that cannot overflow.
 //
-// Nothing here reads a clock.  Whoever owns a store chooses the clock (see
-// store/clock.hpp) and hands instants down.
+// Nothing here reads a clock.  The owner of a store chooses the clock (see
+// store/clock.hpp) and passes instants down.
 
 #ifndef LIMITREE_BASE_TIME_HPP
 #define LIMITREE_BASE_TIME_HPP
@@ -14,16 +14,16 @@ namespace limitree {
 using Duration = std::chrono::nanoseconds;
 using Instant = std::chrono::sys_time<Duration>;
 
-// No wait is long enough: what was asked for exceeds the capacity.
+// No wait is long enough: the cost exceeds the capacity.
 inline constexpr Duration kNever = Duration::max();
 
-// The retry_after of what is not limited.
+// The retry_after of a request that is not limited.
 inline constexpr Duration kNotLimited = Duration(-1);
 
 // The Instant before any other; a bucket with it is full.
 inline constexpr Instant kLongAgo = Instant::min();
 
-// Returns at + by, held at the ends of the range: an injected clock may name
+// Returns at + by, limited to the range of Instant: an injected clock may name
 // any instant, and signed overflow would be undefined.
 constexpr Instant saturating_add(Instant at, Duration by) {
   std::int64_t sum = 0;
@@ -33,7 +33,7 @@ constexpr Instant saturating_add(Instant at, Duration by) {
   return Instant(Duration(sum));
 }
 
-// Returns later - earlier, held at the ends of the range.
+// Returns later - earlier, limited to the range of Duration.
 constexpr Duration saturating_sub(Instant later, Instant earlier) {
   std::int64_t difference = 0;
   if (__builtin_sub_overflow(later.time_since_epoch().count(),

@@ -1,14 +1,14 @@
-// sliding_log and sliding_window: which units were admitted when.
+// sliding_log and sliding_window: when each unit was admitted.
 //
-// A log has an entry for each instant, and a unit counts until a whole period
-// has passed since: exact, for as many entries as units at most.  The log of a
-// sliding_window joins units of one sub-window, counted from the epoch, into
-// one entry with the instant of the last of them; so they count for up to a
-// sub-window longer, never shorter, in buckets + 2 entries at most.
+// A sliding_log has an entry for each instant.  A unit counts until a whole
+// period has passed: exact, with at most as many entries as units.  A
+// sliding_window joins the units of one sub-window, counted from the epoch,
+// into one entry with the instant of the last unit.  So units count for up to
+// one sub-window longer, never shorter, in at most buckets + 2 entries.
 //
-// State: the entries, oldest first.  They are the caller's to keep, and may be
-// too many to be copied: so a request is compared with them first, and what
-// it adds or gives back is written when all levels are known to agree.
+// State: the entries, oldest first.  The caller keeps them, and they may be too
+// many to copy.  So a request is first compared with them; its change is
+// written after all levels have agreed.
 
 #ifndef LIMITREE_BASE_UNIT_LOG_HPP
 #define LIMITREE_BASE_UNIT_LOG_HPP
@@ -23,7 +23,7 @@
 
 namespace limitree {
 
-// In 12 bytes, for there may be many of them.
+// In 12 bytes, because there may be many entries.
 class LogEntry {
  public:
   LogEntry() = default;
@@ -58,17 +58,16 @@ class LogEntry {
   std::uint32_t units_;
 };
 
-// Entries of a later instant than now, for the clock has stepped back, are of
-// now.
+// If the clock stepped back, entries dated after now count as of now.
 //
-// `Entries` keeps them: size(), operator[], push_back(), pop_back(),
-// pop_front(), change_last() to another instant and by so many units, and sum()
-// of their units.
+// `Entries` stores them: size(), operator[], push_back(), pop_back(),
+// pop_front(), change_last(), which changes the instant and the units of the
+// last entry, and sum() of the units.
 template <typename Entries>
 class Log {
  public:
-  // `join` is the width of a sub-window, or zero.  *entries stays as it is
-  // until write(): whoever only looks leaves nothing behind.
+  // `join` is the width of a sub-window, or zero.  *entries does not change
+  // before write(): a request that only looks leaves no trace.
   Log(Entries* entries, Duration period, Duration join, Instant now)
       : entries_(*entries),
         period_(period),
@@ -86,8 +85,8 @@ class Log {
   bool is_ahead() const { return ahead_; }
   std::size_t first() const { return first_; }  // of the entries that count
 
-  // When at most so many are used, with `more` units of now added before, or
-  // less the newest -`more`.
+  // When at most `most` units are in use.  First adds `more` units of now, or
+  // removes the newest -`more`.
   Instant until(std::int64_t most, std::int64_t more) const {
     std::int64_t over = used() + more - most;
     if (over <= 0) return kLongAgo;
@@ -95,7 +94,7 @@ class Log {
     if (most == 0 && more == 0) return left_at(std::min(last_at(), now_));
     const std::size_t size = entries_.size();
     for (std::size_t i = first_; i < size; ++i) {
-      // The last one may be joined by what is added.
+      // What is added may join the last entry.
       if (i + 1 == size && more > 0 && joins_last()) break;
       over -= entries_[i].units();
       if (over <= 0) return left_at(std::min(entries_[i].at(), now_));
@@ -103,8 +102,8 @@ class Log {
     return left_at(now_);
   }
 
-  // Adds `more` units, or gives back the newest -`more`, and removes what has
-  // left the window.
+  // Adds `more` units, or gives back the newest -`more`.  Removes the entries
+  // that have left the window.
   void write(std::int64_t more) {
     for (; first_ > 0; --first_) entries_.pop_front();
     if (is_ahead()) move_to_now();
@@ -121,11 +120,11 @@ class Log {
     if (first_ == entries_.size()) return false;
     const Duration gap = now_ - last_at();
     if (join_ == Duration::zero()) return gap == Duration::zero();
-    // Whether both are in one sub-window, with one division at most.
+    // Whether both are in one sub-window, with at most one division.
     return gap < join_ && last_at() - floor_to(last_at(), join_) + gap < join_;
   }
 
-  // They join no older entry: nobody has been told that it stays for longer.
+  // They join no older entry: no answer said that the older entry stays longer.
   void move_to_now() {
     std::int64_t units = 0;
     while (entries_.size() > 0 && newest().at() > now_) {
@@ -143,7 +142,7 @@ class Log {
     }
   }
 
-  // The newest first.
+  // Removes the newest units first.
   void remove(std::int64_t units) {
     while (units > 0 && entries_.size() > 0) {
       const std::int64_t last = newest().units();
@@ -165,8 +164,8 @@ class Log {
   bool ahead_ = false;
 };
 
-// Compares `demand` with a log, and does not change the log; *more is set to
-// the units that are to be added if the level is charged, or given back if < 0.
+// Compares `demand` with a log without changing the log.  Sets *more to the
+// units to add if the level is charged; negative: to give back.
 template <typename Entries>
 Usage evaluate(const Demand& demand, const Log<Entries>& log,
                std::int64_t* more) {

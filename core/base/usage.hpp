@@ -1,10 +1,9 @@
-// What a bucket that is not plain GCRA answers: both answers that the request
-// may get there, for whether it is charged is decided by all levels together.
+// The answers of a bucket that is not plain GCRA, one if it is charged and one
+// if it is not: only all levels together decide that.
 //
-// Every algorithm says the same four things of a bucket: how much of it is
-// used, and if nobody else came, when it is full again, when an identical
-// request would fit, and when one unit more would be left of the capacity.
-// judge() makes a Verdict of them.
+// Every algorithm answers the same: how much of the bucket is used, and, if
+// nothing else is charged, when it is full again, when an identical request
+// would fit, and when one more unit is left. judge() makes a Verdict of that.
 
 #ifndef LIMITREE_BASE_USAGE_HPP
 #define LIMITREE_BASE_USAGE_HPP
@@ -18,13 +17,13 @@ namespace limitree {
 struct Usage {
   struct Side {
     std::int64_t used;     // units, above the capacity too
-    Duration full_after;   // until nothing of it is used
+    Duration full_after;   // until nothing is used
     Duration fits_after;   // until an identical request fits, or kNever
     Duration grows_after;  // until a unit more is left; see wants_growth
   };
 
   bool fits;
-  bool never;    // asks for more than the ceiling
+  bool never;    // the cost exceeds the ceiling
   bool changes;  // the bucket is not the same after the charge
   bool ahead;    // its state was dated after now, and counts as of now
   Side left;     // if the bucket is left as it is

@@ -20,8 +20,8 @@ std::size_t utf8_size(std::string_view text) {
   if (lead < 0xe0) return 2;
   if (!continues(text, 2)) return 0;
 
-  // The second byte alone tells longer forms, surrogates and what lies above
-  // U+10FFFF from the rest.
+  // The second byte alone excludes overlong forms, surrogates and code points
+  // above U+10FFFF.
   const auto second = static_cast<unsigned char>(text[1]);
   if (lead < 0xf0) {
     if (lead == 0xe0 && second < 0xa0) return 0;

@@ -9,9 +9,9 @@
 
 namespace limitree {
 
-// The bytes of the character that `text` begins with, 1 to 4; 0 if it begins
-// with none: text is empty, or the bytes are not UTF-8 (a surrogate, a form
-// longer than needed or a code point above U+10FFFF is not).
+// Returns the size of the first character of `text`, 1 to 4 bytes.  Returns 0
+// if `text` is empty or does not begin with UTF-8 (surrogates, overlong forms
+// and code points above U+10FFFF are not UTF-8).
 std::size_t utf8_size(std::string_view text);
 
 // Appends `byte` as two upper-case hexadecimal digits.
