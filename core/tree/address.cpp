@@ -54,7 +54,7 @@ std::optional<std::uint16_t> take_group(std::string_view* text) {
   return value;
 }
 
-// Groups of an IPv6 address as they are read, and where "::" stands.
+// The groups of an IPv6 address that were read, and where "::" is.
 struct Reading {
   Groups groups{};
   std::size_t count = 0;
@@ -71,7 +71,7 @@ struct Reading {
   }
 };
 
-// Takes a "::" that `text` begins with.  False if it is the second.
+// Takes "::" off the front of `text`.  False if it is the second one.
 bool take_gap(std::string_view* text, Reading* reading) {
   if (!text->starts_with("::")) return true;
   if (reading->gap) return false;
@@ -83,7 +83,7 @@ bool take_gap(std::string_view* text, Reading* reading) {
 bool read_groups(std::string_view text, Reading* reading) {
   if (!take_gap(&text, reading)) return false;
   while (!text.empty()) {
-    // Dotted decimal may stand for the last two groups.
+    // Dotted decimal may take the place of the last two groups.
     if (text.find(':') == std::string_view::npos &&
         text.find('.') != std::string_view::npos) {
       return reading->add_v4(text);
@@ -132,7 +132,7 @@ std::uint16_t group_of(const Address& address, std::size_t i) {
   return static_cast<std::uint16_t>(half >> (48 - 16 * (i % 4)));
 }
 
-// The longest run of two zero groups or more, the first of several.
+// The longest run of at least two zero groups; of several the first.
 struct Run {
   std::size_t first = kGroups;
   std::size_t size = 1;

@@ -1,4 +1,4 @@
-// IP addresses: their text, the networks they lie in, one form for each.
+// IP addresses and networks: reading them, and writing them in one form.
 
 #ifndef LIMITREE_TREE_ADDRESS_HPP
 #define LIMITREE_TREE_ADDRESS_HPP
@@ -11,8 +11,8 @@
 
 namespace limitree {
 
-// An IPv4 or IPv6 address.  The bits are kept from the left, so that those of
-// a network are the first ones in both families.
+// An IPv4 or IPv6 address.  The bits start at the left, so that the bits of a
+// network come first in both families.
 struct Address {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -23,18 +23,18 @@ struct Address {
   friend auto operator<=>(const Address&, const Address&) = default;
 };
 
-// The first `prefix` bits of `address`, zeros after them.
+// The first `prefix` bits of `address`, followed by zeros.
 // REQUIRES: 0 <= prefix <= address.bits().
 Address masked(const Address& address, int prefix);
 
 // Reads "10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1" and "64:ff9b::10.0.0.1"
-// (which are 10.0.0.1) or "fe80::1%eth0" (which is fe80::1).  Nothing else is
-// an address: no leading zeros in IPv4, no brackets, no port, no blanks.
+// (both are 10.0.0.1), and "fe80::1%eth0" (which is fe80::1).  Refuses leading
+// zeros in IPv4, brackets, ports and blanks.
 std::optional<Address> parse_address(std::string_view text);
 
 // A network: "10.0.0.0/8", "2001:db8::/32".
 struct Network {
-  Address address;  // zeros after the prefix, unless still to be checked
+  Address address;  // zeros after the prefix, once checked
   int prefix = 0;
 
   bool contains(const Address& other) const {
@@ -44,10 +44,10 @@ struct Network {
   friend auto operator<=>(const Network&, const Network&) = default;
 };
 
-// The text of an address or a network, in place.
+// The text of an address or a network, without an allocation.
 class AddressText {
  public:
-  // As RFC 5952 wants it: lower case, the longest run of zeros left out.
+  // In the form of RFC 5952: lower case, the longest run of zeros left out.
   explicit AddressText(const Address& address);
   explicit AddressText(const Network& network);
 

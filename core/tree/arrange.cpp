@@ -7,7 +7,7 @@ namespace limitree {
 
 namespace {
 
-constexpr std::uint32_t kCompareUpTo = 8;  // names; more get a hash table
+constexpr std::uint32_t kCompareUpTo = 8;  // more names get a hash table
 
 }  // namespace
 

@@ -10,13 +10,13 @@
 
 namespace limitree {
 
-// Each adds children of one kind to *nodes, and says in *children where they
-// are.
+// Each function adds children of one kind to *nodes, and notes in *children
+// where they are.
 
 void store_exact(const std::vector<Child>& exact, Nodes* nodes,
                  Children* children);
 
-// `addresses` are those of `networks`.
+// `addresses` are the addresses of `networks`.
 void store_networks(const std::vector<Child>& networks,
                     const std::vector<Network>& addresses, Nodes* nodes,
                     Children* children);

@@ -68,7 +68,7 @@ class BoulderReader {
 
   const YamlDocument* document_ = nullptr;
   Problems* problems_;
-  Problems* warnings_;  // of what has no effect
+  Problems* warnings_;  // about settings without effect
   BoulderLimits said_;
 };
 
@@ -132,8 +132,8 @@ bool BoulderReader::read_field(const Entry& entry, std::int64_t* burst,
   return false;
 }
 
-// The limit in the mapping `map`; empty, with a problem reported, if it is
-// none.
+// Reads the limit in the mapping `map`.  Returns an empty text, and reports a
+// problem, if there is none.
 BoulderText BoulderReader::read_limit(std::size_t map, Words fields) {
   const Mark mark = node(map).mark;
   if (node(map).kind == Kind::kRefused) return {};
@@ -169,7 +169,7 @@ BoulderText BoulderReader::read_limit(std::size_t map, Words fields) {
     return {};
   }
   std::string text = format_duration(period);
-  // "1.5s" is for people; limits.yaml wants whole numbers.
+  // "1.5s" is for people; limits.yaml takes whole numbers only.
   if (text.find('.') != text.npos) text = std::to_string(period.count()) + "ns";
   return "{limits: {burst: " + std::to_string(burst) +
          ", count: " + std::to_string(count) + ", period: " + text + "}}";
@@ -246,7 +246,7 @@ void BoulderReader::read_named(const Entry& entry) {
   }
 }
 
-// "NewOrdersPerAccount:12345: {burst: ..., ...}", as it was once.
+// "NewOrdersPerAccount:12345: {burst: ..., ...}", the old form.
 void BoulderReader::read_old(const Entry& entry) {
   const BoulderText limits = read_limit(entry.value, kFields);
   const std::size_t colon = entry.key.text.find(':');
@@ -283,8 +283,8 @@ void BoulderReader::read_id(const BoulderName& name, std::size_t value,
   if (id) add_id(name, *id, limits);
 }
 
-// Sets *canonical to what `part` of an id is; true, with a problem or a warning
-// reported, if no override is to be made of it.
+// Sets *canonical to the canonical form of `part` of an id.  Returns true, and
+// reports a problem or a warning, if the id gets no override.
 bool BoulderReader::refuse(const Value& id, std::string_view part,
                            std::string_view key, std::string* canonical) {
   Result<Key> kind = parse_key(key);

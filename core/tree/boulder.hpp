@@ -1,5 +1,5 @@
-// The two files that Boulder, the software of an ACME certificate authority,
-// keeps its rate limits in, as a limits.yaml that decides the same.
+// Converts the two files in which Boulder, the software of an ACME certificate
+// authority, keeps its rate limits to an equivalent limits.yaml.
 
 #ifndef LIMITREE_TREE_BOULDER_HPP
 #define LIMITREE_TREE_BOULDER_HPP
@@ -12,12 +12,12 @@
 
 namespace limitree {
 
-// Returns the text of such a limits.yaml, as docs/boulder.md describes it: a
-// top-level name for each of Boulder's limits, below it the ids.
+// Returns the text of the limits.yaml, as docs/boulder.md describes it: a
+// top-level name for each of Boulder's limits, with ids below it.
 //
-// kInvalidConfig with a message for each mistake in either file, as load_tree()
-// has them.  *warnings, which may be null, takes such a message for everything
-// in them that has no effect.
+// kInvalidConfig with a message for each mistake in either file, in the form of
+// load_tree().  *warnings, which may be null, takes such a message for each
+// setting without effect.
 Result<std::string> limits_from_boulder(
     const LimitsText& defaults, const LimitsText& overrides,
     std::vector<std::string>* warnings = nullptr);

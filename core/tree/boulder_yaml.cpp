@@ -45,7 +45,7 @@ std::string boulder_yaml(const BoulderLimits& limits) {
     const BoulderLimit& said = limits[i];
     yaml += "  " + std::string(name.text) + ":";
     if (said.defaults.empty() && said.ids.empty()) {
-      yaml += " {}\n";  // which limits nobody
+      yaml += " {}\n";  // no limits
       continue;
     }
     yaml += "\n    key: " + std::string(name.key) + "\n";

@@ -1,4 +1,4 @@
-// What Boulder's files say, and the same as a limits.yaml.
+// The content of Boulder's files, and the same as a limits.yaml.
 
 #ifndef LIMITREE_TREE_BOULDER_YAML_HPP
 #define LIMITREE_TREE_BOULDER_YAML_HPP
@@ -10,11 +10,11 @@
 
 namespace limitree {
 
-// One of Boulder's limits, and what a path below its name is.
+// One of Boulder's limits, and the form of a path below its name.
 struct BoulderName {
   std::string_view text;
   std::string_view key;    // of the id
-  std::string_view below;  // of what follows it; empty: nothing does
+  std::string_view below;  // of the part after the id; empty: there is none
   bool defaults = true;    // whether Boulder looks at a default
 };
 
@@ -33,10 +33,10 @@ inline constexpr std::array<BoulderName, 9> kBoulderNames = {{
 // "{limits: {burst: 20, count: 20, period: 1s}}"
 using BoulderText = std::string;
 
-// What follows an id, or nothing, to its limits.
+// From the part after an id, or from nothing, to its limits.
 using BoulderBelow = std::map<std::string, BoulderText>;
 
-// What the files say of one name.
+// What the files say about one name.
 struct BoulderLimit {
   BoulderText defaults;
   std::map<std::string, BoulderBelow> ids;

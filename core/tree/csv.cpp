@@ -33,7 +33,7 @@ bool CsvReader::next() {
 bool CsvReader::split(std::string_view line) {
   cells_.clear();
   unquoted_.clear();
-  // Cells show it, so it must not move.
+  // Cells point into it, so it must not move.
   if (unquoted_.capacity() < line.size()) unquoted_.reserve(line.size());
   for (std::size_t at = 0;;) {
     CsvCell& cell = cells_.emplace_back();
@@ -50,7 +50,7 @@ bool CsvReader::split(std::string_view line) {
   }
 }
 
-// "a ""b""" and what follows up to the comma, at which it leaves *at.
+// Takes "a ""b""" and the text up to the comma, to which it sets *at.
 bool CsvReader::take_quoted(std::string_view line, std::size_t* at,
                             CsvCell* cell) {
   const std::size_t first = unquoted_.size();

@@ -1,4 +1,4 @@
-// CSV, as far as tables of limits need it: RFC 4180 without line ends in cells.
+// CSV for tables of limits: RFC 4180 without line ends inside cells.
 
 #ifndef LIMITREE_TREE_CSV_HPP
 #define LIMITREE_TREE_CSV_HPP
@@ -14,19 +14,19 @@ namespace limitree {
 
 struct CsvCell {
   std::string_view text;
-  std::uint32_t column = 1;  // in characters, as Mark counts them
+  std::uint32_t column = 1;  // in characters, as in Mark
   bool quoted = false;
 };
 
-// Takes one line after the other off a text, which it borrows.
+// Reads a text line by line.  The text is borrowed.
 class CsvReader {
  public:
   CsvReader(std::string_view text, Problems* problems)
       : rest_(text), problems_(problems) {}
 
-  // Reads the next line that is not empty; false if there is none.  Cells show
-  // what was read until the next call.  A line that is no CSV is reported and
-  // left out.
+  // Reads the next line that is not empty; false if there is none.  The cells
+  // stay valid until the next call.  A line that is not CSV is reported and
+  // skipped.
   bool next();
 
   const std::vector<CsvCell>& cells() const { return cells_; }
@@ -40,7 +40,7 @@ class CsvReader {
   Problems* problems_;
   std::uint32_t line_ = 0;
   std::vector<CsvCell> cells_;
-  std::string unquoted_;  // of quoted cells in which quotes are doubled
+  std::string unquoted_;  // quoted cells after doubled quotes are removed
 };
 
 }  // namespace limitree

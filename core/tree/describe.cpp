@@ -13,8 +13,8 @@ namespace limitree {
 
 namespace {
 
-// Of the children that a node inherits; all of them would be the same lines
-// again for every override.
+// How many inherited children of a node are shown: all of them would repeat the
+// same lines for every override.
 constexpr std::size_t kMaxInherited = 4;
 
 std::string shown(std::string_view name) {
@@ -43,7 +43,7 @@ class Description {
   TextTable table_;
 };
 
-// What follows the name of a node, apart from several limits of its own.
+// The text after the name of a node, without limits that get their own lines.
 std::string Description::remarks(const Child& child) const {
   std::string remarks;
   const auto add = [&remarks](const std::string& remark) {
@@ -90,7 +90,7 @@ void Description::add_node(const Child& child, std::size_t indent) {
     for (std::uint32_t i = 0; i < node.limit_count; ++i) {
       const Limit& limit = nodes_.limits[node.first_limit + i];
       const std::string path = std::string(here).append(limit.name_suffix());
-      if (limit.policy.view() != path) break;  // told in the remarks
+      if (limit.policy.view() != path) break;  // already in the remarks
       table_.add(indent + 1, "#" + printable(limit.name.view()),
                  limit_in_words(limit));
     }
@@ -116,7 +116,7 @@ void Description::add_children(const Node& node, std::size_t indent) {
   }
 }
 
-// The children as they are tried.
+// The children in the order in which they are tried.
 std::vector<const Child*> Description::in_order(
     const Children& children) const {
   std::vector<const Child*> all;

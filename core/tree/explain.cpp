@@ -14,7 +14,7 @@ namespace limitree {
 
 namespace {
 
-// Why a segment led to a child of the node that was written at `parent`.
+// Why a segment led to a child of the node whose place is `parent`.
 std::string reason(const Nodes& nodes, const Step& step,
                    std::string_view segment, std::uint32_t parent) {
   const Child& child = *step.child;
@@ -47,7 +47,7 @@ std::string reason(const Nodes& nodes, const Step& step,
   return why;
 }
 
-// One line for each segment, and where the walk ended.
+// Returns a line for each segment, and where the walk ended.
 // REQUIRES: match() accepts `path`.
 std::string explain_steps(const Nodes& nodes, Path path) {
   TextTable table;

@@ -21,8 +21,8 @@ bool is_port(std::string_view text) {
          text.find_first_not_of("0123456789") == kNone;
 }
 
-// Finds the last `separator` of `text` that is in no quotes.  A quote after a
-// backslash is part of what is quoted.
+// Finds the last `separator` of `text` outside quotes.  A quote after a
+// backslash does not end the quoted text.
 std::size_t find_last_unquoted(std::string_view text, char separator) {
   bool quoted = false;
   for (std::size_t i = text.size(); i-- > 0;) {
@@ -38,7 +38,7 @@ std::size_t find_last_unquoted(std::string_view text, char separator) {
   return kNone;
 }
 
-// Takes what follows the last separator off the end of *text.
+// Takes the text after the last separator off the end of *text.
 std::string_view take_last(std::string_view* text, std::size_t separator) {
   const std::size_t begin = separator == kNone ? 0 : separator + 1;
   const std::string_view last = text->substr(begin);
@@ -57,8 +57,8 @@ std::string_view unquoted(std::string_view value) {
   return quoted ? value.substr(1, value.size() - 2) : value;
 }
 
-// The value of `for` in one element of RFC 7239; empty if it is not there
-// exactly once.
+// The value of `for` in one element of RFC 7239; empty if it is missing or
+// there twice.
 std::string_view find_for(std::string_view element) {
   std::string_view found;
   while (!element.empty()) {
@@ -84,7 +84,7 @@ std::optional<Address> parse_endpoint(std::string_view text) {
       return std::nullopt;
     }
     text = text.substr(1, end - 1);
-    // Brackets are for addresses with colons.
+    // Only addresses with colons have brackets.
     if (text.find(':') == kNone) return std::nullopt;
   } else if (std::ranges::count(text, ':') == 1) {
     const std::size_t colon = text.find(':');
@@ -95,7 +95,7 @@ std::optional<Address> parse_endpoint(std::string_view text) {
 }
 
 std::optional<std::string_view> ForwardedEntries::take() {
-  // Empty elements of a list mean nothing, says RFC 9110.
+  // RFC 9110: empty elements of a list are ignored.
   for (;;) {
     while (line_.empty()) {
       if (lines_.empty()) return std::nullopt;

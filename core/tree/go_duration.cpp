@@ -12,7 +12,7 @@ struct Unit {
   std::int64_t ns;
 };
 
-// In an order in which none is the beginning of a later one.
+// Ordered so that no unit is a prefix of a later one.
 constexpr std::array<Unit, 8> kUnits = {{{"ns", 1},
                                          {"us", 1'000},
                                          {"\xc2\xb5s", 1'000},

@@ -1,4 +1,4 @@
-// Durations as programs in Go write them: "180m", "1h30m0s", "1.5h".
+// Durations in the format of Go: "180m", "1h30m0s", "1.5h".
 
 #ifndef LIMITREE_TREE_GO_DURATION_HPP
 #define LIMITREE_TREE_GO_DURATION_HPP
@@ -10,8 +10,8 @@
 
 namespace limitree {
 
-// Nothing if `text` is none, is negative, or is longer than 292 years.
-// Fractions of a nanosecond are cut off.
+// Returns nothing if `text` is not a duration, is negative, or is longer than
+// 292 years.  Drops fractions of a nanosecond.
 std::optional<Duration> parse_go_duration(std::string_view text);
 
 }  // namespace limitree

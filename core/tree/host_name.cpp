@@ -22,7 +22,7 @@ bool is_allowed(char c) {
   return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
 }
 
-// Whether `label`, in lower case, may stand between two dots.
+// Whether `label`, in lower case, is valid between two dots.
 bool is_label(std::string_view label) {
   return !label.empty() && label.size() <= kMaxLabel && label.front() != '-' &&
          label.back() != '-' &&
@@ -54,8 +54,8 @@ std::size_t lower_host_name(std::string_view name, char* out) {
 
 namespace {
 
-// The newer of what libpsl was built with and what the system has; read once,
-// and kept as long as the process, for limiters may outlive static objects.
+// The newer of the list in libpsl and the list of the system.  Read once and
+// never freed, because limiters may outlive static objects.
 const psl_ctx_t* public_suffixes() {
   static const psl_ctx_t* const list = [] {
     const psl_ctx_t* const newest = psl_latest(nullptr);

@@ -1,6 +1,5 @@
-// Large arrays on large pages, where the system has some: a look at a random
-// place then costs one miss of the cache, and not the translation of its
-// address besides.
+// Large arrays on large pages, if the system has them: access at random then
+// costs one cache miss, and not another one to translate the address.
 
 #ifndef LIMITREE_TREE_HUGE_PAGES_HPP
 #define LIMITREE_TREE_HUGE_PAGES_HPP
@@ -26,7 +25,7 @@ class HugePages {
     const std::size_t size = count * sizeof(T);
     void* const place = ::operator new(size, alignment(size));
 #ifdef MADV_HUGEPAGE
-    // A wish: without it the array is as good, only slower.
+    // Only a hint: without it the array is slower, but works.
     if (size >= kLeast) madvise(place, size, MADV_HUGEPAGE);
 #endif
     return static_cast<T*>(place);

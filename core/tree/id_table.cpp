@@ -11,8 +11,8 @@ namespace limitree {
 
 namespace {
 
-// Slots for so many ids: three of five are taken at most, which keeps runs of
-// taken slots short, whatever is looked for.
+// The slots for `ids`: at most three of five are taken, which keeps runs of
+// taken slots short.
 std::size_t slots_for(std::size_t ids) { return ids + ids * 2 / 3 + 1; }
 
 }  // namespace
@@ -43,7 +43,7 @@ bool IdTable::insert(std::string_view id, std::uint32_t value) {
 
 void IdTable::finish() {
   const std::size_t needed = slots_for(size_);
-  // Less is not worth a second table for a moment.
+  // A smaller gain is not worth a second table for a moment.
   if (slots_.size() - needed > slots_.size() / 4) resize(needed);
   text_.shrink_to_fit();
 }

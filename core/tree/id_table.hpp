@@ -1,8 +1,8 @@
-// Ids to numbers: a table of a million and more that is made once and then
-// only read.
+// A map of ids to numbers, for a million and more ids: filled once, then only
+// read.
 //
-// An id of up to 24 bytes lies in its slot, which is half a cache line: it is
-// found, or found missing, by reading one line, or two next to each other.
+// An id of up to 24 bytes is in its slot, which is half a cache line.  A lookup
+// reads one line, or two adjacent ones.
 
 #ifndef LIMITREE_TREE_ID_TABLE_HPP
 #define LIMITREE_TREE_ID_TABLE_HPP
@@ -21,16 +21,16 @@ class IdTable {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  // Makes room for so many ids.
+  // Makes room for `ids` ids.
   void reserve(std::size_t ids);
 
   // Adds `id`; false if it is there already.  REQUIRES: value != kNone.
   bool insert(std::string_view id, std::uint32_t value);
 
-  // Gives back the room that is not needed.  Nothing may be inserted later.
+  // Frees unused room.  Do not call insert() afterwards.
   void finish();
 
-  // The value of `id`; kNone if it is not there.
+  // The value of `id`; kNone if `id` is not in the table.
   std::uint32_t find(std::string_view id) const;
 
   std::size_t size() const { return size_; }
@@ -39,8 +39,7 @@ class IdTable {
  private:
   static constexpr std::size_t kInline = 24;
 
-  // Longer ids lie in text_: where, and their hash, take the place of their
-  // bytes.
+  // Longer ids are in text_.  The slot then holds their position and hash.
   struct Elsewhere {
     std::uint64_t first;
     std::uint32_t hash;

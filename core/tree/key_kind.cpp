@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 8> kKinds = {
     "text", "ip", "cidr4/N", "cidr6/N", "integer", "domain", "fqdn_set", "hex"};
-constexpr int kHostPrefix6 = 64;  // of what is mostly one site
+constexpr int kHostPrefix6 = 64;  // mostly one site
 constexpr std::size_t kMaxDigits = 20;
 constexpr std::size_t kMaxSet = 65536;  // bytes
 
@@ -46,8 +46,8 @@ bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// Whether digits without leading zeros stay within what 64 bits hold, as a
-// signed number if there is a minus, else as an unsigned one.
+// Whether digits without leading zeros fit into 64 bits: signed if there is a
+// minus, else unsigned.
 bool in_range(std::string_view digits, bool negative) {
   const std::string_view most =
       negative ? "9223372036854775808" : "18446744073709551615";
@@ -55,7 +55,7 @@ bool in_range(std::string_view digits, bool negative) {
          (digits.size() == most.size() && digits <= most);
 }
 
-// Appends `name` of a set to *out in its canonical form; false if it is no
+// Appends `name` of a set to *out in its canonical form.  False if it is not a
 // host name, "*." and a host name, or an address.
 bool append_member(std::string_view name, std::string* out) {
   if (const std::optional<Address> address = parse_address(name)) {
@@ -133,7 +133,7 @@ const char* CanonicalId::set(Key key, std::string_view id) {
   return nullptr;
 }
 
-// Room for `size` bytes that view_ may then show.
+// Room for `size` bytes, which view_ may then show.
 char* CanonicalId::room(std::size_t size) {
   if (size <= room_.size()) return room_.data();
   long_.resize(size);
@@ -195,7 +195,7 @@ const char* CanonicalId::set_integer(std::string_view id) {
   return nullptr;
 }
 
-// An address stands for itself, or for the network of its site.
+// An address is its own domain, or that of its site's network.
 bool CanonicalId::set_host_address(std::string_view id) {
   const std::optional<Address> address = parse_address(id);
   if (!address) {
@@ -216,7 +216,7 @@ const char* CanonicalId::set_domain(std::string_view id) {
     return "is not a host name or an IP address";
   }
   const std::string_view domain = registrable_domain(room_.data());
-  // What the caller passed lives longer.
+  // The caller's text lives longer.
   if (domain != id) view_ = domain;
   return nullptr;
 }

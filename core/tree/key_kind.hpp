@@ -1,5 +1,5 @@
-// What the ids below a node are: `key: integer`.  Each kind has one form in
-// which an id is compared, counted and stored, however a caller writes it.
+// The kinds of ids below a node: `key: integer`.  Every kind has one canonical
+// form, in which ids are compared, counted and stored.
 
 #ifndef LIMITREE_TREE_KEY_KIND_HPP
 #define LIMITREE_TREE_KEY_KIND_HPP
@@ -16,14 +16,14 @@
 namespace limitree {
 
 enum class KeyKind : std::uint8_t {
-  kText,     // any bytes, as they are
-  kIp,       // an address, which may lie in networks: nodes.cpp walks these
-  kCidr4,    // the IPv4 network of `prefix` bits that an address lies in
+  kText,     // any bytes, unchanged
+  kIp,       // an address, perhaps in networks: nodes.cpp walks these
+  kCidr4,    // the IPv4 network of `prefix` bits of an address
   kCidr6,    // the same for IPv6
   kInteger,  // a whole number
-  kDomain,   // the registrable domain that a host name belongs to
+  kDomain,   // the registrable domain of a host name
   kFqdnSet,  // host names, "a.example,b.example", in any order
-  kHex,      // hexadecimal digits in either case
+  kHex,      // hexadecimal digits in any case
 };
 
 struct Key {
@@ -33,8 +33,8 @@ struct Key {
   friend auto operator<=>(const Key&, const Key&) = default;
 };
 
-// Reads what stands after `key:`, such as "ip", "cidr6/48" or "integer".  Fails
-// with what is wrong, also if this build cannot do it.
+// Reads the text after `key:`, such as "ip", "cidr6/48" or "integer".  The
+// error says what is wrong; it may be that this build lacks the kind.
 Result<Key> parse_key(std::string_view text);
 
 // "cidr6/48"
@@ -43,11 +43,11 @@ std::string key_text(Key key);
 // One id in its canonical form.
 class CanonicalId {
  public:
-  // Returns what is wrong with `id`, "is not a whole number", in static
-  // storage; null if nothing is.  REQUIRES: `id` outlives *this.
+  // Returns what is wrong with `id`, such as "is not a whole number", in static
+  // storage; null if it is valid.  REQUIRES: `id` outlives *this.
   const char* set(Key key, std::string_view id);
 
-  // The id as it was passed, where that was canonical already.
+  // The caller's text, if it was canonical already.
   std::string_view view() const { return view_; }
 
  private:
@@ -63,7 +63,7 @@ class CanonicalId {
 
   std::string_view view_;
   std::array<char, 256> room_;  // a host name has 253 bytes at most
-  std::string long_;            // of what does not fit there
+  std::string long_;            // longer ids
 };
 
 }  // namespace limitree

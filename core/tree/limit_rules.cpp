@@ -39,7 +39,8 @@ class RuleReader {
   void add(Mark mark, std::string what) {
     problems_.add(mark, std::move(what));
   }
-  // Whether `value` is there and one of `known`, and which.
+  // Returns the index of `value` in `known`, or nothing.  Reports an unknown
+  // value.
   std::optional<std::size_t> word(std::string_view key,
                                   const std::optional<Value>& value,
                                   Words known);
@@ -72,7 +73,7 @@ std::optional<std::size_t> RuleReader::word(std::string_view key,
   return std::nullopt;
 }
 
-// Of an unknown one nothing can be said to belong to it or not.
+// Without a known algorithm, no key can be called wrong for it.
 bool RuleReader::read_algorithm() {
   const auto known = word("algorithm", fields_.algorithm, kAlgorithmWords);
   if (fields_.algorithm && !known) return false;
@@ -161,7 +162,7 @@ void RuleReader::read_buckets() {
       return;
     }
   }
-  // Rounded up, so that there are never more of them.
+  // Rounded up, so that there are never more buckets.
   rules_.bucket =
       kMicrosecond * mul_div_up(limit_.period / kMicrosecond, 1, buckets);
 }
@@ -181,7 +182,7 @@ void RuleReader::check_step() {
   tick = kMicrosecond;
 }
 
-// The numbers that the scripts of Redis can hold, and a log.
+// Checks that Redis's scripts, and a log, can hold the numbers.
 void RuleReader::check_units() {
   const bool log = limit_.algorithm == Algorithm::kSlidingLog;
   const std::int64_t most = log ? kMaxLogUnits : kMaxUnits;

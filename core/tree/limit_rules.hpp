@@ -1,5 +1,5 @@
-// What a limit in map form says beyond how much and how often: its algorithm,
-// with the keys that belong to one algorithm alone, and its overrun.
+// The rules of a limit in map form: its algorithm, the keys that belong to one
+// algorithm, and its overrun.
 
 #ifndef LIMITREE_TREE_LIMIT_RULES_HPP
 #define LIMITREE_TREE_LIMIT_RULES_HPP
@@ -15,13 +15,13 @@
 
 namespace limitree {
 
-// A scalar and where it stands.
+// A scalar and its position.
 struct Value {
   std::string_view text;
   Mark mark;
 };
 
-// As written; the words have not been looked at.
+// As written, not checked yet.
 struct RuleFields {
   std::optional<Value> algorithm;
   std::optional<Value> align;
@@ -31,7 +31,7 @@ struct RuleFields {
   std::optional<Value> drain;
   std::optional<Mark> burst;  // where "burst" or "max_burst" stands
   std::optional<Mark> overrun;
-  bool is_month = false;  // the period is said to be a month
+  bool is_month = false;  // the period was written as a month
   std::int64_t percent = 0;
   bool when_idle = false;
 };
@@ -40,8 +40,8 @@ struct RuleFields {
 bool read_overrun(const YamlDocument& document, std::size_t map, Mark mark,
                   RuleFields* fields, Problems* problems);
 
-// Completes *limit, whose count, period and rate are set, by the fields.  What
-// is wrong goes to *problems, at `mark` where it is nobody's fault alone.
+// Completes *limit, whose count, period and rate are set.  Mistakes go to
+// *problems, at `mark` if no single field causes them.
 void apply_rules(const RuleFields& fields, Mark mark, Limit* limit,
                  Problems* problems);
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kBurst = "burst";
 constexpr std::string_view kMaxBurst = "max_burst";
 
-// Where the first "/", or "per" between blanks, stands in a text.
+// The first "/" of a text, or "per" between blanks.
 struct Per {
   std::size_t at = std::string_view::npos;
   std::size_t size = 0;
@@ -33,7 +33,7 @@ Per find_per(std::string_view text) {
   return {};
 }
 
-// Takes the last word off *text; empty if there is none.
+// Takes the last word off *text; empty if there is no word.
 std::string_view take_last_word(std::string_view* text) {
   std::size_t first = text->size();
   while (first > 0 && !is_blank((*text)[first - 1])) --first;
@@ -46,8 +46,8 @@ std::string first_message(Status& status) {
   return status.error().messages.front();
 }
 
-// Reads one rate after the other.  A separator ends one only behind its "/":
-// so "1,000/day" is one rate, of a count that is refused for its comma.
+// Reads one rate after the other.  A separator ends a rate only after its "/".
+// So "1,000/day" is one rate, and its count is refused because of the comma.
 class RateReader {
  public:
   explicit RateReader(std::string_view text) : text_(text) {}
@@ -57,7 +57,7 @@ class RateReader {
  private:
   void read_one(std::string_view text, Per per);
   void refuse(std::string_view rate, std::string what);
-  // The value of `result`, or reports `what` and the reason.
+  // Returns the value of `result`, or reports `what` and the reason.
   template <typename T>
   T checked(Result<T> result, std::string_view what, std::string_view rate);
 

@@ -21,8 +21,8 @@ Segment substituted(std::string_view text) {
 
 }  // namespace
 
-// Lookups cannot be slowed down by choosing segments: the table holds names of
-// limits.yaml only, and is at most half full.
+// Callers cannot slow lookups down by choosing segments: the table holds only
+// names of limits.yaml, and is at most half full.
 std::uint32_t name_hash(std::string_view name) {
   std::uint64_t hash = name.size();
   while (name.size() > 8) {
@@ -128,8 +128,8 @@ SharedText Nodes::intern(const std::string& said) {
   return shared;
 }
 
-// Looks for `id`, in its canonical form, in the files of overrides here.  Sets
-// all of *out but the segment, if it is there.
+// Looks for `id`, in its canonical form, in the files of overrides of this
+// node.  If the id is found, sets all of *out except the segment.
 bool Nodes::find_override(const Children& from, std::string_view id,
                           Step* out) const {
   for (std::uint32_t i = 0; i < from.overrides_count; ++i) {
@@ -157,7 +157,7 @@ void Nodes::step_by_pattern(const Children& from, std::string_view segment,
                      : substituted(segment);
 }
 
-// A segment that is not just text.
+// Steps to a segment that is more than text.
 const char* Nodes::step_by_key(const Children& from, std::string_view segment,
                                Plan* plan, Step* out) const {
   if (from.key.kind == KeyKind::kIp) {
@@ -184,7 +184,7 @@ const char* Nodes::step_by_address(const Children& from,
                                    Step* out) const {
   const std::optional<Address> address = parse_address(segment);
   if (!address) return "is not an IP address";
-  // There is one way to write an IPv4 address, unless it is written as IPv6.
+  // An IPv4 address has only one form, unless it is written as IPv6.
   const bool written_so = segment.find(':') == std::string_view::npos;
   std::optional<AddressText> formatted;
   if (!written_so) formatted.emplace(*address);

@@ -1,8 +1,8 @@
-// The inside of a Tree: flat arrays with indices, made once by compile.hpp.
+// The inside of a Tree: flat arrays with indices, built once by compile.hpp.
 //
-// What a node needs of its own is kept with its name (Child); nodes that have
-// the same children share them (Children), so that an override which states
-// no more than a limit costs no more than its name.
+// The data of one node is next to its name (Child).  Nodes with equal children
+// share them (Children).  So an override that only states a limit costs little
+// more than its name.
 
 #ifndef LIMITREE_TREE_NODES_HPP
 #define LIMITREE_TREE_NODES_HPP
@@ -26,38 +26,38 @@ namespace limitree {
 
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 
-// Bytes of Nodes::text.
+// A range of bytes in Nodes::text.
 struct Text {
   std::uint32_t first = 0;
   std::uint32_t size = 0;
 };
 
-// Where something was written: a name, and the place of the node above it.
+// Where something was written: a name, and the place of its parent.
 struct Place {
   std::uint32_t parent;  // kNoIndex for top-level names
   Text name;
 };
 
-// Some of Nodes::limits.
+// A range of Nodes::limits.
 struct LimitRange {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
 };
 
 struct Node {
-  std::uint32_t first_limit;  // in Nodes::limits; kNoIndex: none are stated
+  std::uint32_t first_limit;  // in Nodes::limits; kNoIndex: no limits
   std::uint32_t limit_count;
   std::uint32_t children;  // index in Nodes::children_of; kNoIndex: none
-  std::uint32_t place;     // where it was written itself, inherited or not
+  std::uint32_t place;     // where the node itself was written
 };
 
 struct Child {
   Text name;  // canonical where it is an address or a network
   Node node;
-  bool share;  // all that matches has one bucket
+  bool share;  // all matches share one bucket
 };
 
-// The children that are networks of one prefix; sorted by address.
+// The children that are networks with one prefix, sorted by address.
 struct NetworkGroup {
   bool v6;
   std::uint8_t prefix;
@@ -78,20 +78,20 @@ struct Slot {
 // A file of ids that have limits of their own.
 struct Overrides {
   IdTable ids;       // to small numbers, one for each set of limits
-  std::string file;  // as limits.yaml says it
+  std::string file;  // as written in limits.yaml
 };
 
-// Such a file at one place of the tree.
+// Such a file at one node of the tree.
 struct OverridesHere {
   std::uint32_t overrides;    // index in Nodes::overrides
   std::uint32_t first_child;  // in Nodes::children, for the id's number 0
 };
 
-// What may follow a node, in the order in which it is tried.
+// The children of a node, in the order in which they are tried.
 struct Children {
   std::uint32_t exact = 0;  // the first literal name in Nodes::children
   std::uint32_t exact_count = 0;
-  std::uint32_t longest = 0;    // bytes of the longest of them
+  std::uint32_t longest = 0;    // bytes of the longest of these names
   std::uint32_t slots = 0;      // the first of their table in Nodes::slots ...
   std::uint32_t mask = 0;       // ... and its size less one; 0: no table
   std::uint32_t overrides = 0;  // in Nodes::overrides_here
@@ -101,22 +101,22 @@ struct Children {
   std::uint32_t globs = 0;  // in Nodes::children
   std::uint32_t glob_count = 0;
   std::uint32_t any = kNoIndex;  // "*" in Nodes::children
-  Key key;                       // what segments are
-  std::uint8_t ipv6_prefix = 0;  // of kIp: IPv6 addresses are grouped by it
+  Key key;                       // the kind of the segments
+  std::uint8_t ipv6_prefix = 0;  // for kIp: the group of an IPv6 address
   bool only_any = false;  // what is no literal name comes to a "*", not shared
 };
 
-// What one segment of a path came to.
+// The result of one segment of a path.
 struct Step {
-  const Child* child = nullptr;  // nullptr: nothing matches
+  const Child* child = nullptr;  // nullptr: no match
   PatternKind pattern = PatternKind::kExact;
-  const Overrides* overrides = nullptr;  // that name it
+  const Overrides* overrides = nullptr;  // that contain the segment
   Segment segment{};
 };
 
 struct Nodes {
   std::vector<Limit> limits;
-  std::vector<Children> children_of;  // the first are the top-level names
+  std::vector<Children> children_of;  // the first entry: top-level names
   std::vector<Child> children;
   std::vector<NetworkGroup> groups;
   std::vector<NetworkChild> networks;
@@ -126,10 +126,10 @@ struct Nodes {
   std::vector<OverridesHere> overrides_here;
   std::string text;
 
-  // Gives back the room that is not needed: a tree may live long and be large.
+  // Frees unused room: a tree may be large, and live long.
   void shrink_to_fit();
 
-  // Where the next of `children` will be.
+  // The place of the next of `children`.
   std::uint32_t next_child() const {
     return static_cast<std::uint32_t>(children.size());
   }
@@ -145,8 +145,8 @@ struct Nodes {
   // The child with the literal name `segment`; nullptr if there is none.
   const Child* find_exact(const Children& from, std::string_view segment) const;
 
-  // Whether other names than the literal ones may stand there.  A literal name
-  // then is one caller among others, and keeps what it owes when it is added.
+  // Whether other names than the literal ones may follow.  A literal name is
+  // then one caller among others, and keeps its state when it is added later.
   bool substitutes(const Children& from) const {
     return from.any != kNoIndex || from.glob_count != 0 ||
            from.group_count != 0;
@@ -155,18 +155,18 @@ struct Nodes {
     return substitutes(from) ? Segment::Kind::kCaller : Segment::Kind::kExact;
   }
 
-  // Appends what one node states; `path` is its own.
+  // Appends the limits of one node; `path` is the path of that node.
   LimitRange add_limits(std::vector<Limit> stated, const std::string& path);
 
-  // What `segment` comes to below a node.  Returns what is wrong with it, in
-  // static storage, if it is not of the node's key; null if nothing is.  Text
-  // that neither path nor tree has is kept by *plan.
+  // Steps to `segment` below a node.  Returns what is wrong with the segment,
+  // in static storage, if it does not have the node's key; null if it does.
+  // *plan keeps text that is neither in the path nor in the tree.
   const char* step(const Children& from, std::string_view segment, Plan* plan,
                    Step* out) const;
 
  private:
-  // So many names of limits are shared, while the tree is read; mostly there
-  // are few, for a million limits.
+  // This many names of limits are shared while the tree is read.  A million
+  // limits usually have few different names.
   static constexpr std::size_t kMaxShared = 1024;
 
   SharedText intern(const std::string& said);
@@ -188,7 +188,7 @@ struct Nodes {
   std::unordered_map<std::string, SharedText> texts_;
 };
 
-// Of a name in Nodes::slots.
+// The hash of a name in Nodes::slots.
 std::uint32_t name_hash(std::string_view name);
 
 inline const Child* Nodes::find_exact(const Children& from,
@@ -206,7 +206,7 @@ inline const Child* Nodes::find_exact(const Children& from,
   return nullptr;
 }
 
-// Literal names and "*" are what most trees are made of, and are inline.
+// Most trees consist of literal names and "*", so these are inline.
 inline const char* Nodes::step(const Children& from, std::string_view segment,
                                Plan* plan, Step* out) const {
   if (from.key.kind != KeyKind::kText) [[unlikely]]

@@ -34,8 +34,8 @@ constexpr std::array<Unit, 8> kUnits = {{
     {"ns", 1},
 }};
 
-// Read in any case, and with an s at the end.  A month and a year are as long
-// as the rate limiters of the web frameworks have them.
+// These are read in any case, and with an s at the end.  A month and a year
+// have the length that the rate limiters of web frameworks give them.
 constexpr std::string_view kMonth = "month";
 constexpr std::array<Unit, 9> kWords = {{
     {"sec", kSecond},
@@ -57,7 +57,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of(kDigits) == text.npos;
 }
 
-// What makes `text` no integer, for those forms that other languages allow.
+// Names the form of `text`, if it is a number in other languages only.
 std::string_view form(std::string_view text) {
   if (text.starts_with('+')) return " (plus sign)";
   if (text.starts_with('-')) text.remove_prefix(1);
@@ -87,7 +87,7 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Takes off the front of *text what `belongs` says of each character.
+// Takes off the front of *text all characters for which `belongs` is true.
 template <typename Belongs>
 std::string_view take_while(Belongs belongs, std::string_view* text) {
   const auto end = std::ranges::find_if_not(*text, belongs);
@@ -97,7 +97,7 @@ std::string_view take_while(Belongs belongs, std::string_view* text) {
   return taken;
 }
 
-// "minutes" as "minute", in small letters; empty if it cannot be a word.
+// Returns "minute" for "minutes", in small letters; empty if it is not a word.
 std::string singular(std::string_view name) {
   constexpr std::size_t kMaxWord = 7;  // of "minutes"
   if (name.size() > kMaxWord) return {};
@@ -106,7 +106,7 @@ std::string singular(std::string_view name) {
   return word;
 }
 
-// "m", which is no "M", or "minutes".
+// Finds "m", which is not "M", or "minutes".
 std::optional<std::int64_t> find_unit(std::string_view name) {
   for (const Unit& unit : kUnits) {
     if (name == unit.name) return unit.nanoseconds;
@@ -118,8 +118,8 @@ std::optional<std::int64_t> find_unit(std::string_view name) {
   return std::nullopt;
 }
 
-// Reads "1d12h", "1.5h", "5 minutes", "0.5": numbers with units that get
-// smaller, of which the last may have decimals, or one number of seconds.
+// Reads "1d12h", "1.5h", "5 minutes", "0.5": numbers with units in falling
+// order, of which the last may have decimals, or one number of seconds.
 class DurationReader {
  public:
   // `text` has no sign.
@@ -206,7 +206,7 @@ std::string decimal(std::int64_t count, const Unit& unit) {
   const std::int64_t rest = count % unit.nanoseconds;
   if (rest != 0) {
     std::string decimals = std::to_string(unit.nanoseconds + rest);
-    decimals[0] = '.';  // the 1 that has kept the zeros after the point
+    decimals[0] = '.';  // replaces the 1 that kept the zeros
     decimals.erase(decimals.find_last_not_of('0') + 1);
     text += decimals;
   }
@@ -276,8 +276,8 @@ std::string format_duration(Duration time) {
   const std::int64_t count = time.count();
   if (count == 0) return "0s";
   if (count < 0) return '-' + format_duration(-time);
-  // A number of up to four digits is read at a glance; one with more is
-  // better told with a point.
+  // A number of up to four digits is easy to read; a longer one reads better
+  // with a point.
   for (const Unit& unit : kUnits) {
     if (count % unit.nanoseconds == 0 && count / unit.nanoseconds < 10'000) {
       return decimal(count, unit);
@@ -296,7 +296,7 @@ std::string spoken_duration(Duration time) {
   std::string text;
   for (const Unit& unit : kUnits) {
     if (unit.name == "w" || rest < unit.nanoseconds) continue;
-    // Seconds, and what is less than one, end it with their decimals.
+    // Seconds and smaller units are last, and have decimals.
     if (unit.nanoseconds <= kSecond) return text + decimal(rest, unit);
     text += std::to_string(rest / unit.nanoseconds) + std::string(unit.name);
     rest %= unit.nanoseconds;

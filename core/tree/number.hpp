@@ -1,5 +1,4 @@
-// Numbers and durations, wherever limitree reads them from a text: only forms
-// that people read the way they are meant.
+// Numbers and durations in text.  Accepts only forms that cannot be misread.
 
 #ifndef LIMITREE_TREE_NUMBER_HPP
 #define LIMITREE_TREE_NUMBER_HPP
@@ -13,37 +12,37 @@
 
 namespace limitree {
 
-// Reads 0 or [-]digits without a leading zero.  The message of a refusal goes
-// on after the name of what the number is for: "must be a whole number, ...".
+// Reads 0 or [-]digits without a leading zero.  The message of an error follows
+// the name of the number: "must be a whole number, ...".
 Result<std::int64_t> parse_integer(std::string_view text);
 
-// The same of a number that must be at least `least`, which is 0 or 1.
+// The same for a number of at least `least`, which is 0 or 1.
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least);
 
 // Reads "500ms", "1.5h", "1d12h", "5 minutes", "day", "s", or a number of
-// seconds, "15" or "0.5".  Words may be in any case; a month has 30 days and a
-// year 360.  Refusals as above; zero and less are allowed.
+// seconds: "15" or "0.5".  Words may be in any case.  A month has 30 days, and
+// a year 360.  Zero and negative durations are allowed.  Errors as above.
 Result<Duration> parse_duration(std::string_view text);
 
-// The same of a duration that must be greater than 0.
+// The same for a duration that must be greater than 0.
 Result<Duration> parse_period(std::string_view text);
 
-// Whether a duration is said to be one month: "month", "1 month".
+// Whether a duration is written as one month: "month", "1 month".
 bool is_one_month(std::string_view text);
 
-// The shortest text that says `time` exactly: "1m", "90s", "1.5s", "8571us".
+// The shortest text for exactly `time`: "1m", "90s", "1.5s", "8571us".
 std::string format_duration(Duration time);
 
-// The same as the command line writes times, "1.5s", "2m30s", "3d4h", for
+// The form in which the command line shows times: "1.5s", "2m30s", "3d4h".  For
 // people only.  REQUIRES: time > 0.
 std::string spoken_duration(Duration time);
 
-// Whether `c` may stand between words.
+// Whether `c` is a blank.
 constexpr bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// `text` with a for A ... z for Z.
+// `text` with A ... Z as a ... z.
 std::string lower_case(std::string_view text);
 
 // `text` without the blanks around it.

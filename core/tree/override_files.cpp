@@ -8,7 +8,7 @@
 namespace limitree {
 
 bool is_overrides_name(std::string_view name) {
-  return is_printable(name) &&  // messages begin with it
+  return is_printable(name) &&  // messages begin with the name
          (name.ends_with(".csv") || name.ends_with(".yaml") ||
           name.ends_with(".yml"));
 }

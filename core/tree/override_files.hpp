@@ -1,4 +1,5 @@
-// The files that `overrides:` names, read once for each place that needs them.
+// The files that `overrides:` names, each read once for each node that needs
+// it.
 
 #ifndef LIMITREE_TREE_OVERRIDE_FILES_HPP
 #define LIMITREE_TREE_OVERRIDE_FILES_HPP
@@ -16,31 +17,31 @@
 
 namespace limitree {
 
-// Where they are found: beside each text of limits.
+// Where the files are: next to each text of limits.
 struct OverrideFiles {
   std::span<const std::string_view> origins;  // the names of the texts
   const ReadFile& read;
 };
 
-// The same for one of the texts.
+// The same for one text.
 struct OverrideFolder {
   std::string_view origin;
   const ReadFile& read;
 };
 
-// Whether `name` may be one, by how it ends.
+// Whether `name` is a valid name, by its ending.
 bool is_overrides_name(std::string_view name);
 
-// What one of them said.
+// The content of one file.
 struct LoadedOverrides {
-  const Draft* draft;              // where it is named
-  Key key;                         // as what the ids were read
+  const Draft* draft;              // the node that names it
+  Key key;                         // with which the ids were read
   std::uint32_t index;             // in Nodes::overrides
   std::vector<LimitRange> limits;  // by the number of an id
 };
 
 // Reads the file that `draft` names, with ids of `key`, into *nodes.
-// REQUIRES: it names one, and has a child "*".
+// REQUIRES: `draft` names a file, and has a child "*".
 LoadedOverrides load_overrides(const OverrideFolder& folder, const Draft& draft,
                                Key key, Nodes* nodes, Problems* problems);
 

@@ -31,8 +31,8 @@ class PathLevels {
         problems_(problems),
         most_(nodes.children_of.size()) {}
 
-  // compile() stores the children of a node in one piece, after all that lies
-  // below them; those of the root, whose index is 0, come last.
+  // compile() stores the children of a node in one piece, after everything
+  // below them.  The children of the root, whose index is 0, come last.
   void count() {
     const std::vector<Children>& all = nodes_.children_of;
     for (std::size_t i = 1; i < all.size(); ++i) {

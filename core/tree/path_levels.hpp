@@ -1,4 +1,4 @@
-// How many limits a path of a tree meets at most.
+// The largest number of limits that one path of a tree can meet.
 
 #ifndef LIMITREE_TREE_PATH_LEVELS_HPP
 #define LIMITREE_TREE_PATH_LEVELS_HPP
@@ -12,7 +12,7 @@
 
 namespace limitree {
 
-// Reports the deepest nodes with which a path has more than kMaxLevels limits.
+// Reports the deepest nodes at which a path has more than kMaxLevels limits.
 // REQUIRES: *problems is empty, and compile() has made `nodes` of `texts`.
 void refuse_long_paths(std::span<const std::vector<Draft>> texts,
                        const Nodes& nodes, Problems* problems);

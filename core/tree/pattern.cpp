@@ -9,7 +9,7 @@ namespace limitree {
 
 namespace {
 
-constexpr int kMappedPrefix = 96;  // of IPv4 addresses written as IPv6
+constexpr int kMappedPrefix = 96;  // of IPv4 addresses in IPv6 form
 
 bool is_network(std::string_view name) {
   const std::size_t slash = name.find('/');
@@ -41,7 +41,7 @@ Result<Network> parse_network(std::string_view text) {
     prefix = prefix * 10 + (digit - '0');
   }
 
-  // 10.0.0.0/8 may be written ::ffff:10.0.0.0/104 or 64:ff9b::10.0.0.0/104.
+  // 10.0.0.0/8 can also be ::ffff:10.0.0.0/104 or 64:ff9b::10.0.0.0/104.
   const bool mapped = !address.v6 && before.find(':') != std::string_view::npos;
   const int offset = mapped ? kMappedPrefix : 0;
   const int longest = address.bits() + offset;
@@ -59,8 +59,8 @@ Result<Network> parse_network(std::string_view text) {
 }
 
 bool glob_matches(std::string_view glob, std::string_view segment) {
-  // After a mismatch only the last * met may take one byte more: whatever an
-  // earlier one could take leaves less for the rest.
+  // After a mismatch only the last * takes one byte more: taking more with an
+  // earlier * leaves less for the rest.
   constexpr std::size_t kNone = std::string_view::npos;
   std::size_t g = 0;
   std::size_t star = kNone;  // the last * met ...

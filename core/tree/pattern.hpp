@@ -1,4 +1,4 @@
-// The names of children in limits.yaml: literal, or one for many segments.
+// The names of children in limits.yaml: literal names, and patterns.
 
 #ifndef LIMITREE_TREE_PATTERN_HPP
 #define LIMITREE_TREE_PATTERN_HPP
@@ -19,18 +19,18 @@ enum class PatternKind : std::uint8_t {
   kAny,      // "*": whatever no other child names
 };
 
-// What a child called `name` matches.  An address, a slash and digits make a
-// network, even where parse_network() then refuses it.
+// What a child called `name` matches.  An address, a slash and digits are a
+// network, even if parse_network() refuses it afterwards.
 PatternKind pattern_kind(std::string_view name);
 
-// Reads "10.0.0.0/8".  Fails with what is wrong if the prefix is too long, or
-// if bits are set after it.  REQUIRES: pattern_kind(text) == kNetwork.
+// Reads "10.0.0.0/8".  Fails if the prefix is too long, or if bits are set
+// after it.  REQUIRES: pattern_kind(text) == kNetwork.
 Result<Network> parse_network(std::string_view text);
 
-// Whether `segment` as a whole matches `glob`.
+// Whether `glob` matches all of `segment`.
 bool glob_matches(std::string_view glob, std::string_view segment);
 
-// The bytes of `glob` that are not *.
+// The number of bytes of `glob` that are not *.
 std::size_t literal_size(std::string_view glob);
 
 }  // namespace limitree

@@ -11,10 +11,10 @@ namespace limitree {
 namespace {
 
 constexpr std::size_t kMaxPrinted = 64;
-constexpr std::size_t kMaxWord = 24;  // longer words are not misspelt keys
+constexpr std::size_t kMaxWord = 24;  // longer words are not misspelled keys
 
-// Letters to add, drop, replace or swap with a neighbour to get from `a` to
-// `b`.  REQUIRES: neither is longer than kMaxWord.
+// The number of letters to add, drop, replace or swap with a neighbor to turn
+// `a` into `b`.  REQUIRES: neither is longer than kMaxWord.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::array<std::array<std::size_t, kMaxWord + 1>, kMaxWord + 1> cost;
   for (std::size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
@@ -32,8 +32,8 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-// Whether a terminal would do something with `character` other than show it:
-// C0, C1, line separators, and what turns the direction of writing.
+// Whether a terminal would do more with `character` than show it: C0, C1, line
+// separators, and marks that change the direction of writing.
 bool is_control(std::string_view character) {
   const auto byte = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return byte < 0x20 || byte == 0x7f;
@@ -62,7 +62,7 @@ void Problems::enter_file(std::string_view name) {
 Status Problems::to_status(std::span<const std::string_view> origins) const {
   std::vector<Problem> sorted = problems_;
   std::sort(sorted.begin(), sorted.end());
-  // Whatever is inherited is checked wherever it ends up.
+  // Inherited text is checked wherever it ends up, so problems repeat.
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
 
   const auto name = [this, origins](const Source& source) {
@@ -122,7 +122,7 @@ std::string_view nearest(std::string_view word,
   for (const std::string_view candidate : known) {
     if (candidate.size() > kMaxWord) continue;
     const std::size_t count = edits(word, candidate);
-    // Half of a short word replaced is another word.
+    // A short word with half of its letters replaced is another word.
     if (count < best_edits && count * 3 <= candidate.size() + 1) {
       best = candidate;
       best_edits = count;

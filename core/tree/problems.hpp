@@ -1,4 +1,4 @@
-// What is wrong with a limits.yaml, collected: one line for each mistake.
+// The mistakes in a limits.yaml: one line for each.
 
 #ifndef LIMITREE_TREE_PROBLEMS_HPP
 #define LIMITREE_TREE_PROBLEMS_HPP
@@ -14,7 +14,7 @@
 
 namespace limitree {
 
-// A place in the text; both count from 1, columns in characters.
+// A position in the text.  Both count from 1; columns are characters.
 struct Mark {
   std::uint32_t line = 1;
   std::uint32_t column = 1;
@@ -24,26 +24,27 @@ struct Mark {
 
 class Problems {
  public:
-  // Longer lists help nobody; the rest is counted.
+  // A longer list does not help.  The rest is only counted.
   static constexpr std::size_t kMaxMessages = 1000;
 
   bool empty() const { return problems_.empty(); }
   std::size_t size() const { return problems_.size() + uncounted_; }
   void add(Mark mark, std::string what);
 
-  // What is added from now on stands in the text of this number, from 0.
+  // Problems added from now on belong to this text, counted from 0.
   void set_text(std::size_t text) {
     text_ = text;
     file_ = 0;
   }
 
-  // What is added from now on stands in a file that this text names; with the
-  // empty name, in the text itself again.
+  // Problems added from now on belong to the file of this name, or, if the name
+  // is empty, to the text itself.
   void enter_file(std::string_view name);
 
-  // kInvalidConfig with "<origin>:<line>:<column>: <what>" for each problem,
-  // in the order of the texts, each before its files, and each once.
-  // REQUIRES: !empty(), and there is an origin for every text.
+  // kInvalidConfig with "<origin>:<line>:<column>: <what>" for each problem, in
+  // the order of the texts.  A text comes before its files, and equal problems
+  // are reported once.
+  // REQUIRES: !empty(), and an origin for every text.
   Status to_status(std::span<const std::string_view> origins) const;
   Status to_status(std::string_view origin) const {
     return to_status(std::span(&origin, 1));
@@ -66,23 +67,23 @@ class Problems {
 
   std::vector<Problem> problems_;
   std::vector<std::string> files_ = {""};
-  std::size_t uncounted_ = 0;  // left out beyond kMaxMessages ...
+  std::size_t uncounted_ = 0;  // beyond kMaxMessages ...
   Source last_;                // ... the last of them here
   std::size_t text_ = 0;
   std::size_t file_ = 0;
 };
 
-// `text` made safe to print: one line of UTF-8, cut after 64 bytes.
+// `text` in a form that is safe to print: one line of UTF-8, at most 64 bytes.
 std::string printable(std::string_view text);
 
-// Whether it is safe to print as it is: UTF-8 without control characters.
+// Whether `text` is safe to print: UTF-8 without control characters.
 bool is_printable(std::string_view text);
 
-// As printable() has it, in double quotes.
+// printable() in double quotes.
 std::string quote(std::string_view text);
 
-// The one of `known` that `word` was probably meant to be; empty if none is
-// near.
+// The word of `known` that `word` was probably meant to be; empty if none is
+// similar.
 std::string_view nearest(std::string_view word,
                          std::span<const std::string_view> known);
 

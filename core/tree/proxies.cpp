@@ -82,7 +82,8 @@ bool Proxies::trusts(const std::optional<Address>& address, int steps) const {
 
 std::optional<Proxies::Client> Proxies::client(
     std::string_view peer, std::span<const std::string_view> lines) const {
-  // What is no address, and not empty either, is no socket of this machine.
+  // A peer that is neither empty nor an address is not a socket of this
+  // machine.
   std::optional<Address> reached = parse_endpoint(peer);
   int steps = 0;
   if (reached || peer.empty()) {

@@ -1,9 +1,9 @@
-// Which proxies are believed, and so which address a request came from.
+// Which proxies are trusted, and so which address a request came from.
 //
-// A request reaches us from a peer whose address is certain.  What a header
-// says of those before it was written by somebody: each entry by the one after
-// it, the last by the peer.  So the walk starts at the peer and goes on to the
-// left only while the one it has reached is trusted to have told the truth.
+// The address of the peer is certain.  Each entry of the header was written by
+// the proxy of the next entry, and the last one by the peer.  So the walk
+// starts at the peer, and goes on to the left as long as the address it has
+// reached is trusted.
 
 #ifndef LIMITREE_TREE_PROXIES_HPP
 #define LIMITREE_TREE_PROXIES_HPP
@@ -24,22 +24,22 @@ class Proxies {
  public:
   struct Client {
     Address address;
-    int believed;  // entries of the header that were followed
+    int believed;  // number of trusted entries of the header
   };
 
-  // Trusts nobody: the client is the peer.
+  // Trusts no proxy: the client is the peer.
   Proxies() = default;
 
-  // Trusts the nearest `hops` proxies, or all in `networks` ("10.0.0.0/8",
-  // "192.0.2.1", or "unix" for a peer without an address), one or the other.
-  // Clients with IPv6 are grouped by the first `ipv6_prefix` bits.  Fails with
+  // Trusts either the nearest `hops` proxies, or all proxies in `networks`
+  // ("10.0.0.0/8", "192.0.2.1", or "unix" for a peer without an address).  IPv6
+  // clients are grouped by their first `ipv6_prefix` bits.  Fails with
   // kInvalidConfig.
   static Result<Proxies> make(std::int32_t hops,
                               std::span<const std::string_view> networks,
                               ForwardedSyntax syntax, std::int32_t ipv6_prefix);
 
-  // An entry that is no address ends the walk at the proxy that wrote it, as
-  // the end of the header does.  Nothing, if the walk ends at a peer without an
+  // The walk ends at the end of the header, or at the proxy that wrote an entry
+  // which is not an address.  Returns nothing if it ends at a peer without an
   // address.
   std::optional<Client> client(std::string_view peer,
                                std::span<const std::string_view> lines) const;
@@ -54,11 +54,11 @@ class Proxies {
   int ipv6_prefix_ = 128;
 };
 
-// The first `ipv6_prefix` bits of an IPv6 address, zeros after them; an IPv4
-// address as it is.
+// The first `ipv6_prefix` bits of an IPv6 address, followed by zeros; an IPv4
+// address unchanged.
 Address grouped(const Address& address, int ipv6_prefix);
 
-// Fails with kInvalidConfig if there can be no such prefix.
+// Fails with kInvalidConfig if the prefix is invalid.
 Status check_ipv6_prefix(std::int32_t ipv6_prefix);
 
 }  // namespace limitree

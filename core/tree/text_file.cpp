@@ -18,7 +18,7 @@ Status refused(std::string what) {
   return Status(Code::kInvalidConfig, std::move(what));
 }
 
-// What the system says of errno, as part of a sentence.
+// The system's message for errno, as part of a sentence.
 Status refused_by_system() {
   std::string why = std::generic_category().message(errno);
   if (why[0] >= 'A' && why[0] <= 'Z') why[0] = static_cast<char>(why[0] | 0x20);
@@ -39,12 +39,12 @@ class Descriptor {
   int fd_;
 };
 
-// Whether the 8 bytes at `at` are printable ASCII, as nearly all are.
+// Whether the 8 bytes at `at` are printable ASCII, as almost all are.
 bool is_plain_word(const char* at) {
   constexpr std::uint64_t kHigh = 0x8080808080808080;
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   const std::uint64_t word = load<std::uint64_t>(at);
-  // A byte below 0x20 borrows; 0x7f is met by adding one.
+  // A byte below 0x20 causes a borrow; adding one finds 0x7f.
   const std::uint64_t below = word - kOnes * 0x20;
   const std::uint64_t above = word + kOnes;
   return ((word | below | above) & kHigh) == 0;

@@ -1,4 +1,4 @@
-// Files that a limits.yaml names, and what all text has to be.
+// Files that a limits.yaml names, and checks of all text.
 
 #ifndef LIMITREE_TREE_TEXT_FILE_HPP
 #define LIMITREE_TREE_TEXT_FILE_HPP
@@ -13,24 +13,23 @@
 
 namespace limitree {
 
-// Returns what the file `path` holds, or kInvalidConfig with why not; no more
-// than `most` bytes.
+// Returns the content of the file `path`, at most `most` bytes, or
+// kInvalidConfig with the reason.
 using ReadFile = std::function<Result<std::string>(const std::string& path,
                                                    std::size_t most)>;
 
-// ReadFile of the file system.  Never waits: what is no regular file is
-// refused.
+// ReadFile of the file system.  Never blocks: only regular files are read.
 Result<std::string> read_file(const std::string& path, std::size_t most);
 
-// `name` as it is found from the file `origin`: in its folder, unless `name` is
-// absolute.
+// The path of `name`, seen from the file `origin`: in the same folder, unless
+// `name` is absolute.
 std::string beside(std::string_view origin, std::string_view name);
 
-// Whether `text` is UTF-8 without control characters other than blanks and
-// ends of lines.  If not, the first byte that is none is reported.
+// Whether `text` is UTF-8 without control characters, except blanks and ends of
+// lines.  If not, reports the first byte that is wrong.
 bool check_text(std::string_view text, Problems* problems);
 
-// `text` without the byte order mark that editors of some systems begin with.
+// `text` without the byte order mark that some editors write.
 std::string_view without_mark(std::string_view text);
 
 }  // namespace limitree

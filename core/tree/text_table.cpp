@@ -51,7 +51,7 @@ const char* align_in_words(Align align) {
   return "";
 }
 
-// What tells a limit from plain GCRA.
+// The rules that make a limit differ from plain GCRA.
 std::string rules_in_words(const Limit& limit) {
   if (limit.is_plain()) return "";
   const Rules& rules = *limit.rules;

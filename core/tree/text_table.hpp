@@ -1,4 +1,4 @@
-// Lines of two columns, the second of them aligned: for describe() and
+// Lines of two columns with the second one aligned, for describe() and
 // explain().
 
 #ifndef LIMITREE_TREE_TEXT_TABLE_HPP
@@ -14,7 +14,7 @@ namespace limitree {
 
 class TextTable {
  public:
-  // A line, its left column indented by `indent` steps.
+  // Adds a line whose left column is indented by `indent` steps.
   void add(std::size_t indent, std::string left, std::string right);
 
   std::string text() const;
@@ -29,7 +29,7 @@ class TextTable {
   std::size_t width_ = 0;  // of the left column
 };
 
-// "30 per 1m, capacity 16", and whatever is not usual: "..., shadow".
+// "30 per 1m, capacity 16", and everything unusual: "..., shadow".
 std::string limit_in_words(const Limit& limit);
 
 // "1m", or "month".

@@ -29,7 +29,7 @@ Status refused(std::string what) {
 
 Status broken() { return refused("is no file of RFC 8536"); }
 
-// Takes numbers off the front of bytes; ok() is false once there are none.
+// Takes numbers off the front of bytes; ok() is false after the end.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
@@ -47,7 +47,7 @@ class Bytes {
     return taken;
   }
 
-  // Big-endian, with a sign.
+  // A signed big-endian number.
   std::int64_t number(std::size_t size) {
     std::uint64_t value = 0;
     const std::string_view taken = take(size);
@@ -94,7 +94,7 @@ class FooterReader {
  public:
   explicit FooterReader(std::string_view text) : text_(text) {}
 
-  // Appends the offsets from `last` on; false if it is no such rule.
+  // Appends the offsets from `last` on.  False if the rule is malformed.
   bool read(std::int64_t last, std::vector<ZoneOffset>* offsets);
 
  private:
@@ -192,7 +192,7 @@ std::int64_t FooterReader::Date::in(int number) const {
 }
 
 bool FooterReader::read(std::int64_t last, std::vector<ZoneOffset>* offsets) {
-  std::int64_t west = 0;  // of standard time: this format counts westwards
+  std::int64_t west = 0;  // of standard time; the format counts westwards
   if (!name() || !time(&west)) return false;
   const auto standard = static_cast<std::int32_t>(-west);
   if (text_.empty()) {
@@ -216,7 +216,7 @@ bool FooterReader::read(std::int64_t last, std::vector<ZoneOffset>* offsets) {
             [](const auto& a, const auto& b) { return a.from < b.from; });
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].from > last) offsets->push_back(all[i]);
-    // What holds when the rule begins.
+    // The offset in force when the rule begins.
     const bool holds =
         all[i].from <= last && i + 1 < all.size() && all[i + 1].from > last;
     if (holds) offsets->push_back({last, all[i].seconds});

@@ -1,4 +1,4 @@
-// Time zones, from the database that the system has.
+// Time zones from the database of the system.
 
 #ifndef LIMITREE_TREE_TIME_ZONE_HPP
 #define LIMITREE_TREE_TIME_ZONE_HPP
@@ -11,15 +11,15 @@
 
 namespace limitree {
 
-// Reads what clocks show in `name`, "Europe/Berlin", up to the year 2200.
-// "UTC" needs no database.  The message of a refusal goes on after the name of
-// the key: "must be ...".
+// Reads the offsets of `name`, "Europe/Berlin", up to the year 2200.  "UTC"
+// needs no database.  The message of an error follows the name of the key:
+// "must be ...".
 //
-// The database is a folder of files in the format of RFC 8536: that of the
+// The database is a folder of files in the format of RFC 8536: the value of the
 // environment variable TZDIR, or /usr/share/zoneinfo.
 Result<std::vector<ZoneOffset>> load_time_zone(std::string_view name);
 
-// The same of the bytes of one such file.
+// The same for the bytes of one such file.
 Result<std::vector<ZoneOffset>> parse_time_zone(std::string_view bytes);
 
 }  // namespace limitree

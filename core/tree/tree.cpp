@@ -9,7 +9,7 @@ namespace limitree {
 
 namespace {
 
-// Takes back what has been appended to a plan, unless keep() is called.
+// Removes what was appended to a plan, unless keep() is called.
 class Rollback {
  public:
   explicit Rollback(Plan* plan)
@@ -58,8 +58,8 @@ Status bad_segment(std::size_t index, std::string_view segment,
                                             " " + quote(segment) + " " + wrong);
 }
 
-// A path of which nothing is left, and which has met no limit: for whoever
-// forgot a segment that would mean no limit at all.
+// A path that ended without meeting a limit: a caller who forgot a segment
+// would have no limit at all.
 Status too_short(const Nodes& nodes, const Node& node) {
   const bool id = nodes.substitutes(nodes.children_of[node.children]);
   return Status(Code::kInvalidArgument,
@@ -68,7 +68,7 @@ Status too_short(const Nodes& nodes, const Node& node) {
                     (id ? "an id is missing" : "a name is missing"));
 }
 
-// A node's levels begin at segments[first] of the plan and end with the last.
+// A node's levels begin at segments[first] of the plan, and end with the last.
 [[gnu::always_inline]] inline void append_levels(const Nodes& nodes,
                                                  const Node& node,
                                                  std::uint32_t first,
@@ -115,8 +115,8 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
     const Children& from = nodes.children_of[child->node.children];
     std::string_view text = path[i];
     Segment::Kind kind = Segment::Kind::kExact;
-    // Most children are literal names or "*": for these text and kind stay in
-    // registers.  Through memory they cost as much as the rest of the walk.
+    // Most children are literal names or "*".  For these, text and kind stay in
+    // registers; through memory they cost as much as the rest of the walk.
     const Child* next = from.key.kind == KeyKind::kText
                             ? nodes.find_exact(from, text)
                             : nullptr;

@@ -1,7 +1,8 @@
-// The limit tree, ready to walk: limits.yaml after schema.hpp has read it.
+// The limit tree, ready to walk: the result of reading limits.yaml
+// (schema.hpp).
 //
-// Immutable once made, so any number of threads may walk it.  It knows which
-// limits lie on a path, and nothing of buckets' contents or time.
+// Immutable, so any number of threads may walk it.  It knows which limits are
+// on a path, but nothing about the content of buckets or about time.
 
 #ifndef LIMITREE_TREE_TREE_HPP
 #define LIMITREE_TREE_TREE_HPP
@@ -19,17 +20,17 @@
 
 namespace limitree {
 
-// Who asks for what, from the root: {"user", "alex", "trade"}.
+// The path of a request, from the root: {"user", "alex", "trade"}.
 using Path = std::span<const std::string_view>;
 
 struct Nodes;  // tree/nodes.hpp
 
 class Tree {
  public:
-  // A tree without any top-level name; every path is kUnknownRoot.
+  // A tree without top-level names: every path is kUnknownRoot.
   Tree();
 
-  // As compile.hpp makes them.
+  // From compile.hpp.
   explicit Tree(std::unique_ptr<const Nodes> nodes);
 
   Tree(Tree&&) noexcept;
@@ -40,23 +41,22 @@ class Tree {
   const std::vector<Limit>& limits() const;
 
   // Appends to *plan the segments of `path` that the tree knows, and a level
-  // for every limit met on the way down.  A segment without a matching child
-  // ends the walk.
+  // for every limit on the way down.  The walk ends at a segment without a
+  // matching child.
   //
-  // kUnknownRoot if the first segment is no top-level name; kInvalidArgument
-  // if the path is empty, if a segment is not what the `key` of its node says,
-  // or if the path is used up at a node that has children but states no limits,
-  // not even `[]`, and has met none.
-  // *plan is then left as it was.
+  // kUnknownRoot if the first segment is not a top-level name. kInvalidArgument
+  // if the path is empty, if a segment does not have the `key` of its node, or
+  // if the path ends at a node that has children but states no limits, not even
+  // `[]`, and has met no limit.  *plan is then unchanged.
   // REQUIRES: cost >= 0; path and tree outlive *plan.
   Status match(Path path, std::int64_t cost, Plan* plan) const;
 
-  // The whole tree as text for people, one line a node and limit.
+  // The whole tree as text for people, one line per node and limit.
   std::string describe() const;
 
-  // How `path` walks down, as text for people: the child taken for each
-  // segment and why, the levels met, their bucket names and parameters.
-  // Fails as match() does.
+  // The walk down `path` as text for people: the child taken for each segment
+  // and why, the levels met, their bucket names and parameters.  Fails as
+  // match() does.
   Result<std::string> explain(Path path) const;
 
  private:

@@ -1,4 +1,4 @@
-// The words of limits.yaml, and what is said about others.
+// The words of limits.yaml, and the messages about unknown words.
 
 #ifndef LIMITREE_TREE_WORDS_HPP
 #define LIMITREE_TREE_WORDS_HPP
@@ -24,8 +24,8 @@ inline constexpr std::array<std::string_view, 15> kLimitKeys = {
     "algorithm", "mode",     "cost",    "charge", "overrun",
     "align",     "timezone", "buckets", "round",  "drain"};
 
-// The algorithms, and one more name of GCRA; so is leaky_bucket, as long as
-// nothing says that it drains in steps.
+// The algorithms, and another name for GCRA: leaky_bucket, unless it drains in
+// steps.
 inline constexpr std::array kAlgorithmWords = [] {
   std::array<std::string_view, kAlgorithms.size() + 1> words;
   for (std::size_t i = 0; i < kAlgorithms.size(); ++i) {

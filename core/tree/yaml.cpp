@@ -25,7 +25,7 @@ std::string_view to_view(const yaml_char_t* text) {
                          : reinterpret_cast<const char*>(text);
 }
 
-// The first byte of the character that follows `index` others.
+// The first byte of character number `index`, counted from 0.
 char character(std::string_view text, std::size_t index) {
   std::size_t at = 0;
   for (; index > 0 && at < text.size(); --index) {
@@ -45,7 +45,7 @@ struct Event : yaml_event_t {
 
 namespace {
 
-// Reports every key of `mapping` that it has already.
+// Reports every key that `mapping` has twice.
 void refuse_duplicates(const YamlDocument& document, std::size_t mapping,
                        Problems* problems) {
   std::unordered_set<std::string_view> seen;
@@ -62,7 +62,7 @@ void refuse_duplicates(const YamlDocument& document, std::size_t mapping,
   }
 }
 
-// The same for all mappings among the nodes from `first` to before `end`.
+// The same for all mappings in [`first`, `end`).
 void refuse_all_duplicates(const YamlDocument& document, std::size_t first,
                            std::size_t end, Problems* problems) {
   for (std::size_t i = first; i < end; ++i) {
@@ -77,7 +77,7 @@ void refuse_all_duplicates(const YamlDocument& document, std::size_t first,
 // One pass over the events of one text.
 class YamlReader {
  public:
-  // `take` may be null: the document is then kept as a whole.
+  // If `take` is null, the whole document is kept.
   YamlReader(std::string_view yaml, YamlDocument* document, Problems* problems,
              std::string_view expected, const TakeEntry* take);
   YamlReader(const YamlReader&) = delete;
@@ -124,7 +124,7 @@ YamlReader::YamlReader(std::string_view yaml, YamlDocument* document,
       expected_(expected),
       take_(take) {
   if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
-  if (yaml.data() == nullptr) yaml = "";  // which libyaml would not survive
+  if (yaml.data() == nullptr) yaml = "";  // libyaml would crash
   yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   yaml_parser_set_input_string(
       &parser_, reinterpret_cast<const unsigned char*>(yaml.data()),
@@ -198,8 +198,8 @@ void YamlReader::end() {
   ended();
 }
 
-// A node is complete.  If that was an entry of the outermost mapping, it is
-// handed over and forgotten.
+// Called when a node is complete.  An entry of the outermost mapping is handed
+// over and forgotten.
 void YamlReader::ended() {
   std::vector<YamlNode>& nodes = document_->nodes_;
   if (take_ == nullptr || open_.size() != 1) return;

@@ -1,9 +1,9 @@
-// YAML as plain data: scalars, sequences and mappings, each with its place.
+// YAML as plain data: scalars, sequences and mappings, each with its position.
 //
-// The only file that knows the YAML parser (libyaml, by its events).  What
-// makes YAML more than data, or reads one way and means another, is refused
-// here: anchors, aliases, merge keys, tags, a second document, duplicate keys.
-// What the data means is for schema.hpp.
+// The only file that knows the YAML parser (libyaml, by its events).  It
+// refuses everything in YAML that is more than data, or that is easily misread:
+// anchors, aliases, merge keys, tags, a second document, duplicate keys.
+// schema.hpp knows the meaning of the data.
 
 #ifndef LIMITREE_TREE_YAML_HPP
 #define LIMITREE_TREE_YAML_HPP
@@ -27,31 +27,32 @@ inline constexpr std::size_t kMaxYamlNodes = 8'000'000;
 struct YamlNode {
   enum class Kind : std::uint8_t {
     kScalar,
-    kSequence,  // holds its items
-    kMapping,   // holds key, value, key, value, ...; keys are scalars
-    kRefused,   // a problem has been reported here already
+    kSequence,  // contains its items
+    kMapping,   // contains key, value, key, value, ...; keys are scalars
+    kRefused,   // a problem here was reported
   };
   Kind kind;
   bool plain;          // scalars: written without quotes
   Mark mark;           // where it begins
   std::uint32_t text;  // scalars: first byte in the document's text ...
-  std::uint32_t size;  // ... and number of bytes; others: number of nodes held
-  std::uint32_t end;   // the node after this one and all that it holds
+  std::uint32_t
+      size;           // ... and number of bytes; others: number of nodes inside
+  std::uint32_t end;  // the node after this one and everything inside it
 };
 
-// Nodes in the order of the text: node i holds the nodes i + 1 ... end - 1, of
-// which the first is its first item.  Node 0 is the whole document.
+// Nodes in the order of the text: node i contains the nodes i + 1 ... end - 1,
+// and i + 1 is its first item.  Node 0 is the whole document.
 class YamlDocument {
  public:
-  // Reads `yaml`; what is refused goes to *problems, and parsing goes on where
-  // it can.  Returns false, with at least one problem, if it could not go on:
-  // the document is then not to be used.  `expected` is for the message that
-  // there is nothing.
+  // Reads `yaml`.  Mistakes go to *problems, and reading continues if possible.
+  // Returns false, with at least one problem, if it could not continue; the
+  // document is then not usable.  `expected` is for the message about an empty
+  // text.
   bool read(std::string_view yaml, Problems* problems,
             std::string_view expected = "the key \"schema\"");
 
-  // Makes this the document of one scalar, or of one mapping of scalars: for
-  // rows of a table, which say what a limits.yaml says in other ways.
+  // Makes this the document of one scalar, or of one mapping of scalars, for
+  // rows of a table.
   struct Pair {
     std::string_view key;
     std::string_view value;
@@ -65,11 +66,11 @@ class YamlDocument {
     return std::string_view(text_).substr(scalar.text, scalar.size);
   }
 
-  // Whether the node stands for "nothing": empty, ~ or null, not quoted.
+  // Whether the node means "nothing": empty, ~ or null, not quoted.
   bool is_null(const YamlNode& node) const;
 
-  // "empty", "a list", "a mapping" or the text in quotes: for messages that
-  // say what something is.
+  // "empty", "a list", "a mapping" or the text in quotes, for messages that
+  // name a value.
   std::string describe(const YamlNode& node) const;
 
  private:
@@ -81,13 +82,12 @@ class YamlDocument {
   std::string text_;  // of all scalars, one after the other
 };
 
-// Is shown one entry of the outermost mapping at a time: node 1 is its key, a
+// Receives one entry of the outermost mapping at a time: node 1 is its key, a
 // scalar, and node 2 its value.
 using TakeEntry = std::function<void(const YamlDocument& document)>;
 
-// Reads a document that is one mapping, of any size, and keeps none of it.
-// That no key is there twice is for `take` to see.  Returns false as read()
-// does.
+// Reads a document that is one mapping, of any size, without keeping it.
+// `take` has to refuse duplicate keys.  Returns false as read() does.
 bool read_yaml_entries(std::string_view yaml, Problems* problems,
                        const TakeEntry& take);
 
