@@ -1,4 +1,4 @@
-// The addresses of clients, and limitree_proxies: whom to believe about them.
+// Addresses of clients, and limitree_proxies: which proxies are trusted.
 
 #include "tree/address.hpp"
 
@@ -51,7 +51,7 @@ Status read_texts(const limitree_str* data, std::size_t size, const char* name,
 }
 
 Status no_address(std::string_view what, std::string_view text) {
-  // A header can be long: its beginning tells enough.
+  // A header can be long; its beginning is enough for a message.
   constexpr std::size_t kShown = 60;
   return Status(Code::kInvalidArgument,
                 std::string(what) + limitree::quote(text.substr(0, kShown)) +

@@ -1,4 +1,4 @@
-// The functions that do not block, and how their answers are handed out.
+// The functions that do not block, and the delivery of their answers.
 
 #include <array>
 #include <utility>
@@ -22,9 +22,9 @@ using limitree::capi::Question;
 
 namespace limitree::capi {
 
-// One call, from its start to its completion.  Answered, it waits in a list of
-// its limiter until the whole batch is handed out; nothing is allocated then,
-// so that no completion can be lost.
+// One call, from its start to its completion.  After its answer it waits in a
+// list of its limiter until the whole batch is delivered.  Delivery does not
+// allocate, so no completion can get lost.
 class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
  public:
   AsyncCall(limitree_limiter* limiter, void* request, Levels levels)
@@ -42,7 +42,7 @@ class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
     older_ = std::exchange(limiter_->answered, this);
   }
 
-  // The completion; *error is what it refers to.
+  // The completion, which refers to *error.
   limitree_completion completion(limitree_error* error) const {
     limitree_completion completion = completion_;
     if (!status_.ok()) {
@@ -52,7 +52,7 @@ class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
     return completion;
   }
 
-  // Turns a list of them around: oldest first.
+  // Reverses a list: oldest first.
   static AsyncCall* reversed(AsyncCall* newest) {
     AsyncCall* list = nullptr;
     while (newest != nullptr) {
@@ -76,8 +76,8 @@ class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
 
 namespace {
 
-// Calls on_completion with what has been answered.  It may start new calls, but
-// those are answered by a later loop_run.
+// Calls on_completion for all answered calls.  It may start new calls, which a
+// later loop_run answers.
 void deliver(limitree_limiter* limiter) {
   AsyncCall* list =
       AsyncCall::reversed(std::exchange(limiter->answered, nullptr));
@@ -199,7 +199,7 @@ void limitree_loop_set_wakeups(limitree_limiter* limiter, int on) {
   try {
     limiter->limiter.set_loop_wakeups(on != 0);
   } catch (...) {
-    // A lock that cannot be had: the loop is woken once too often.
+    // If the lock is not available, the loop is woken once too often.
   }
 }
 
@@ -208,7 +208,7 @@ void limitree_loop_run(limitree_limiter* limiter) {
   try {
     limiter->limiter.loop_run();
   } catch (...) {
-    // Out of memory: what is still to be done is done by the next run.
+    // Out of memory: the next run does the rest.
   }
   deliver(limiter);
 }

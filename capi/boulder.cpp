@@ -1,4 +1,4 @@
-// Limits in the form of another program, as a limits.yaml.
+// Limits of other programs, converted to a limits.yaml.
 
 #include "tree/boulder.hpp"
 

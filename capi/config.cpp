@@ -1,4 +1,4 @@
-// limitree_config: a limiter's options, before there is a limiter.
+// limitree_config: the options of a limiter, before the limiter exists.
 
 #include "handles.hpp"
 
@@ -14,8 +14,8 @@ using limitree::capi::view;
 
 namespace {
 
-// Gives `config` the tree of `limits` and one text more; if it has a mistake
-// the config stays as it is.
+// Adds the text `yaml` to `limits`, and sets both in `config`.  If there is a
+// mistake, the config does not change.
 Status take_limits(limitree_config* config, std::vector<OwnedLimits> limits,
                    limitree_str yaml, limitree_str origin) {
   const auto text = view(yaml);

@@ -80,7 +80,7 @@ Status Question::read(const Paths& from) {
     Status status = append(path.segments, path.size, &segments_);
     if (!status.ok()) return status;
   }
-  // Only now, for the segments moved while they grew.
+  // Only now, because the segments moved while they grew.
   const std::string_view* next = segments_.data();
   for (const limitree_path& path : paths) {
     asks_.emplace_back(Path(next, path.size), path.cost);
@@ -103,8 +103,8 @@ void Levels::fill(const LevelReports& reports) const {
   }
 }
 
-// Field by field into the caller's memory: a copy of the whole, right after its
-// parts were written, stalls.
+// Field by field into the caller's memory: copying the whole right after its
+// parts were written stalls the processor.
 void fill(const Decision& decision, limitree_decision* out) {
   out->limit = decision.limit;
   out->remaining = decision.remaining;

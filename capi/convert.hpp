@@ -1,4 +1,4 @@
-// From limitree.h's plain data to the core's values and back.
+// Converts the plain data of limitree.h to values of the core, and back.
 
 #ifndef LIMITREE_CAPI_CONVERT_HPP
 #define LIMITREE_CAPI_CONVERT_HPP
@@ -15,7 +15,7 @@ namespace limitree::capi {
 
 using Segments = InlineVector<std::string_view, 12>;
 
-// Appends what a C caller passed as one path, borrowed.
+// Appends one path of a C caller, borrowed.
 inline Status append(const limitree_str* path, std::size_t size,
                      Segments* segments) {
   if (path == nullptr && size != 0) return null_argument("path");
@@ -28,17 +28,17 @@ inline Status append(const limitree_str* path, std::size_t size,
   return {};
 }
 
-// Paths as a C caller passes them, with a part for each, or null.
+// The paths of a C caller, with a part for each, or null.
 struct Paths {
   std::span<const limitree_path> paths;
   const std::int32_t* parts = nullptr;
 };
 
-// What a C caller asks for: a path or several, as the core takes them.
+// The request of a C caller: one path or several, in the core's form.
 class Question {
  public:
-  // NULL where there must be none, and a part that is none, are
-  // kInvalidArgument.  The strings are borrowed.
+  // kInvalidArgument for NULL where it is not allowed, and for an unknown part.
+  // The strings are borrowed.
   Status read(const Paths& from);
 
   std::span<const Ask> asks() const { return {asks_.data(), asks_.size()}; }
@@ -48,7 +48,7 @@ class Question {
   InlineVector<Ask, 4> asks_;
 };
 
-// Where a caller wants the verdicts of levels.
+// Where the caller wants the verdicts of the levels.
 struct Levels {
   bool wanted() const { return data != nullptr && capacity != 0; }
   void fill(const LevelReports& reports) const;

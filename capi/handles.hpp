@@ -1,5 +1,5 @@
-// What the opaque handles of limitree.h are, and how C++ is kept from leaving
-// through them: every exception becomes a status here and nowhere else.
+// The opaque handles of limitree.h, and the wall that exceptions do not pass:
+// here, and only here, each becomes a status.
 
 #ifndef LIMITREE_CAPI_HANDLES_HPP
 #define LIMITREE_CAPI_HANDLES_HPP
@@ -21,7 +21,7 @@
 #include "tree/tree.hpp"
 
 struct limitree_error {
-  const limitree::Error* error;  // owned; null: there was no memory for one
+  const limitree::Error* error;  // owned; null: no memory for it
 };
 
 struct limitree_text {
@@ -40,7 +40,7 @@ struct OwnedLimits {
 
 struct limitree_config {
   limitree::Options options;
-  std::vector<limitree::capi::OwnedLimits> limits;  // that `tree` is made of
+  std::vector<limitree::capi::OwnedLimits> limits;  // texts of `tree`
   std::shared_ptr<const limitree::Tree> tree =
       std::make_shared<const limitree::Tree>();
   limitree_completion_fn on_completion = nullptr;
@@ -62,23 +62,23 @@ struct limitree_limiter {
 
   const limitree_completion_fn on_completion;
   const std::shared_ptr<void> completion_data;
-  // Asynchronous calls that have been answered since the last delivery, newest
-  // first; touched by whoever runs the loop.
+  // Calls answered since the last delivery, newest first.  Only the thread that
+  // runs the loop uses it.
   limitree::capi::AsyncCall* answered = nullptr;
-  // Told to go first, by the destructor: it completes what is pending.
+  // Destroyed first, by the destructor: that completes pending calls.
   std::optional<limitree::Limiter> owner;
   limitree::Limiter& limiter;
 };
 
 namespace limitree::capi {
 
-// Hands `status` to the caller, who frees *error.
+// Passes `status` to the caller, who frees *error.
 limitree_status give(Status status, limitree_error** error) noexcept;
 
-// The same when there is no memory for a message either.
+// The same without memory for a message.
 limitree_status give_out_of_memory(limitree_error** error) noexcept;
 
-// Runs `body`, which returns a Status, as the whole of a C function.
+// Runs `body`, which returns a Status, as a whole C function.
 template <typename Body>
 limitree_status guarded(limitree_error** error, Body&& body) noexcept {
   if (error != nullptr) *error = nullptr;
@@ -105,7 +105,7 @@ inline std::optional<std::string_view> view(limitree_str text) {
   return std::string_view(text.data, text.size);
 }
 
-// load_tree() of what a C caller passed.
+// load_tree() for the text of a C caller.
 inline Result<Tree> load(limitree_str yaml, limitree_str origin) {
   const auto text = view(yaml);
   if (!text) return null_argument("yaml.data");

@@ -26,7 +26,7 @@ using limitree::capi::view;
 
 namespace {
 
-// What a C caller has decided, and where the text about it goes.
+// A decision as a C caller passes it, and where the text goes.
 struct Question {
   const limitree_decision* decision;
   const limitree_level* levels;
@@ -71,7 +71,7 @@ HttpLevel to_core(const limitree_level& level) {
           level.limited != 0};
 }
 
-// Calls `append(answer, text)` with what the core needs.  REQUIRES: checked.
+// Calls `append(answer, text)` with the core's values.  REQUIRES: checked.
 template <typename Append>
 void write(const Question& question, Append&& append) {
   const Decision decision = to_core(*question.decision);

@@ -1,4 +1,4 @@
-// Looking inside a limiter, and at its store.
+// Statistics of a limiter, and checks of its store.
 
 #include <algorithm>
 #include <chrono>
@@ -29,7 +29,7 @@ limitree_text* text_of(std::string text) {
   return new limitree_text{std::move(text)};
 }
 
-// Every reason of either list once.
+// Joins the two lists, each reason once.
 std::vector<limitree_reason_stats> join(const StoreStats& stats) {
   std::vector<limitree_reason_stats> all;
   const auto at = [&all](const char* reason) -> limitree_reason_stats& {

@@ -1,4 +1,4 @@
-// limitree_limiter: copying in, calling the core, copying out.
+// limitree_limiter: copies in, calls the core, copies out.
 
 #include <algorithm>
 #include <span>
@@ -45,7 +45,7 @@ Status decide(limitree_limiter* limiter, Operation operation,
   return {};
 }
 
-// The same for one path and no levels, which is what most callers want.
+// The same for one path without levels, the most common case.
 limitree_status decide_one(limitree_limiter* limiter, Operation operation,
                            const limitree_str* path, std::size_t path_size,
                            std::int64_t cost, limitree_decision* decision,
@@ -207,7 +207,7 @@ limitree_status limitree_set_pressure(limitree_limiter* limiter,
           limitree::Code::kInvalidArgument,
           "pressure must be from 0 to 1, is " + std::to_string(pressure));
     }
-    // Rounded, without a library for it.
+    // Rounded without a math library.
     const auto halves =
         static_cast<std::int32_t>(pressure * 2 * limitree::kFullPressure);
     limiter->limiter.set_pressure((halves + 1) / 2);

@@ -32,8 +32,8 @@ static_assert(LIMITREE_NEVER == limitree::kNever.count());
 
 namespace {
 
-// Given out when there is no memory for another.  Plain data, so that there is
-// nothing to initialise at load and nothing to destroy at exit.
+// Returned when there is no memory for another error.  Plain data: nothing to
+// initialize at load, nothing to destroy at exit.
 constinit limitree_error g_out_of_memory{nullptr};
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace limitree {
 
 namespace {
 
-// A segment of a path; hashing more would take longer than a caller can mean.
+// Bytes of one segment of a path.  Hashing more would take longer than any
+// caller intends.
 constexpr std::size_t kMaxPathBytes = std::size_t{1} << 26;
 
 bool acceptable(const Ask& ask) {
@@ -22,7 +23,7 @@ bool acceptable(const Ask& ask) {
   return ask.cost >= 0 && longest <= kMaxPathBytes;
 }
 
-// Why `ask` is not acceptable.
+// Returns why `ask` is not valid.
 Status refuse(const Ask& ask) {
   if (ask.cost < 0) {
     return Status(Code::kInvalidArgument,
@@ -53,7 +54,7 @@ Status check_path_count(std::size_t paths) {
                                             std::to_string(kMaxPaths));
 }
 
-// Holds a lane, and with it the tree that is current now.
+// Holds a lane, and so the tree that is current now.
 class Limiter::Reader {
  public:
   explicit Reader(Limiter* limiter)
@@ -71,7 +72,7 @@ class Limiter::Reader {
   const Snapshot& snapshot_;
 };
 
-// Walks all paths down the tree, and joins what they have in common.
+// Walks all paths down the tree, and joins their common levels.
 Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
                       Plan* plan) const {
   const std::vector<Limit>& local = snapshot.local_limits;
@@ -99,7 +100,7 @@ Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
   return asks.size() > 1 ? join_same_buckets(plan) : Status();
 }
 
-// A request that is pending: its plan, and all that the plan borrows.
+// A pending request: its plan, and everything that the plan borrows.
 class Limiter::Request final : public Pending, public Recycled<Request, 512> {
  public:
   Request(Limiter* limiter, Operation operation, bool wants_reports,
@@ -112,7 +113,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     plan().wants_growth = wants_reports;
   }
 
-  // Copies what the caller's paths say.
+  // Copies the texts of the caller's paths.
   void copy(std::span<const Ask> asks) {
     std::size_t bytes = 0;
     std::size_t count = 0;
@@ -180,7 +181,7 @@ Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
 
 Limiter::~Limiter() {
   unwatch_forks();
-  store_.reset();  // tells those who wait, and their requests are counted
+  store_.reset();  // completes pending requests, which are counted
 }
 
 std::shared_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
@@ -197,7 +198,7 @@ std::shared_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
   return snapshot;
 }
 
-// Fills the reports there is room for.
+// Fills the reports for which there is room.
 void Limiter::report(const Snapshot& snapshot, const Plan& plan,
                      LevelReports* reports) {
   for (std::size_t i = 0; i < reports->size(); ++i) {
@@ -220,7 +221,7 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
   Plan plan(operation);
   plan.wants_growth = reports != nullptr;
   Status status = match(reader.snapshot(), asks, &plan);
-  // Room for the reports now: once the store has charged, nothing may fail.
+  // Allocates the reports now: nothing may fail after the store has charged.
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
   if (!status.ok()) {
@@ -233,7 +234,7 @@ Status Limiter::decide(Operation operation, std::span<const Ask> asks,
   return {};
 }
 
-// Holds no lane while the store is asked, for that takes long.
+// Holds no lane while the store is asked, because that takes long.
 Status Limiter::decide_remotely(Operation operation, std::span<const Ask> asks,
                                 LevelReports* reports, Decision* decision) {
   const std::shared_ptr<const Snapshot> snapshot = current();
@@ -324,9 +325,9 @@ void Limiter::reload(std::shared_ptr<const Tree> tree) {
       std::exchange(owner_, snapshot_of(std::move(tree)));
   snapshot_.store(owner_.get(), std::memory_order_release);
   ++reloads_;
-  // Whoever takes a lane from now on sees the new snapshot; whoever held one
-  // before is waited for.  After that only those have the old one who own a
-  // share of it.
+  // A thread that takes a lane from now on sees the new snapshot.  Waits for
+  // threads that took one before.  Afterwards only owners of a share of the old
+  // snapshot still have it.
   for (Lane& lane : lanes_) const std::lock_guard wait(lane);
   store_->limits_changed();
 }

@@ -1,4 +1,4 @@
-// Ties it together: paths in, decision out.
+// Puts the parts together: paths in, decision out.
 //
 //   paths -> Tree::match -> Plan -> Store::decide -> aggregate -> Decision
 //
@@ -27,18 +27,18 @@
 
 namespace limitree {
 
-// A path, and what is asked for along it.
+// A path, and the tokens to take along it.
 struct Ask {
   Path path;
   std::int64_t cost = 1;
   Part part = Part::kCharge;
 };
 
-// kInvalidArgument if these are too many for one request, for those who would
-// copy them first.
+// kInvalidArgument if this is too many paths for one request.  For callers that
+// would copy the paths first.
 Status check_path_count(std::size_t paths);
 
-// What one level said, for callers that want to know more than the decision.
+// The verdict of one level, for callers that need more than the decision.
 struct LevelReport {
   std::string_view policy;  // lives as long as the limiter
   std::int64_t capacity;
@@ -64,17 +64,17 @@ struct PolicyStats {
   Tally tally;
 };
 
-// Where the answer to a request goes.
+// Where the answer to a request is written.
 struct Answer {
   LevelReports* reports = nullptr;  // null: not wanted
   Decision decision;
 };
 
-// Told what became of a request that was pending.
+// Gets the outcome of a pending request.
 class Listener {
  public:
-  // Called exactly once, from within Limiter::loop_run() or ~Limiter().  Unless
-  // `status` is ok, decision and reports are those of no request.
+  // Called exactly once, from Limiter::loop_run() or ~Limiter().  Unless
+  // `status` is ok, decision and reports are empty.
   virtual void decided(Status status, const Decision& decision,
                        const LevelReports& reports) noexcept = 0;
 
@@ -84,48 +84,49 @@ class Listener {
 
 class Limiter final : private ForkGuard {
  public:
-  // `store` is mostly what make_store() makes of the same options.
+  // `store` usually comes from make_store() with the same options.
   Limiter(std::shared_ptr<const Tree> tree, const Options& options,
           std::unique_ptr<Store> store);
   ~Limiter();
 
   // Carries out `operation` on the union of the levels of all asks, as one
   // indivisible step.  A bucket that is reached twice is one level, with the
-  // larger cost and both parts.  `reports`, which may be null, takes a report
-  // of each level. Fails as Tree::match() and Store::decide() do, and with
+  // larger cost and both parts.  `reports`, which may be null, gets a report of
+  // each level.  Fails as Tree::match() and Store::decide() do, and with
   // kInvalidArgument for more than kMaxPaths asks or kMaxLevels levels.
   Status decide(Operation operation, std::span<const Ask> asks,
                 LevelReports* reports, Decision* decision);
 
-  // The same without waiting.  True: it is done, as decide() would have, and
-  // *status says how.  False: what `asks` shows has been copied, `answer` is
-  // needed no more, and `listener`, which has to live until then, will be told.
+  // decide() without waiting.  Returns true if it is done, with the outcome in
+  // *status.  Returns false if it is pending: `asks` has been copied, `answer`
+  // is not needed any more, and `listener`, which must live until then, gets
+  // the outcome.
   bool decide_async(Operation operation, std::span<const Ask> asks,
                     Answer* answer, Listener* listener, Status* status);
 
-  // Whether a decision may take longer than a look into memory.
+  // Whether a decision may need more than memory.
   bool is_remote() const { return remote_; }
 
-  // What an event loop has to watch for reading, and then to call, on one
-  // thread at a time; -1 if this store never has anything pending.
+  // The descriptor that an event loop watches for reading, and the function
+  // that it then calls, on one thread at a time; -1 if nothing is ever pending.
   int loop_fd() { return store_->loop_fd(); }
   void loop_run() { store_->loop_run(); }
   void set_loop_wakeups(bool on) { store_->set_loop_wakeups(on); }
 
-  // Forgets the buckets of every level on the path, or of the deepest node
-  // alone that has any.
+  // Forgets the buckets of every level on the path, or only of the deepest node
+  // that has any.
   Status reset(Path path, bool leaf_only);
 
-  // Swaps the tree.  Requests that run finish on the old one.
+  // Replaces the tree.  Running requests finish on the old one.
   void reload(std::shared_ptr<const Tree> tree);
 
-  // How busy this process is, from 0 to kFullPressure: what an overrun `when:
-  // idle` adds is scaled by the rest.  It begins at kFullPressure.
+  // How busy this process is, from 0 to kFullPressure, its initial value: an
+  // overrun with `when: idle` is scaled by the rest.
   void set_pressure(std::int32_t pressure) {
     pressure_.store(pressure, std::memory_order_relaxed);
   }
 
-  // Asks the store whether it is there.
+  // Checks that the store answers.
   Status ping();
 
   std::string describe();
@@ -134,8 +135,8 @@ class Limiter final : private ForkGuard {
   std::vector<PolicyStats> policy_stats();
 
  private:
-  // A tree, and by Limit::index the policies of its limits and what takes
-  // their place under on_store_error local; nothing if that is the same.
+  // A tree and, by Limit::index, the policies of its limits and their
+  // replacements under on_store_error local, if those differ.
   struct Snapshot : std::enable_shared_from_this<Snapshot> {
     Policy* policy(const Level& level) const {
       return policies[level.limit->index];
@@ -144,7 +145,7 @@ class Limiter final : private ForkGuard {
     std::shared_ptr<const Tree> tree;
     std::vector<Policy*> policies;
     std::vector<Limit> local_limits;
-    bool has_rules = false;  // not every limit is plain
+    bool has_rules = false;  // some limits are not plain
   };
   class Reader;
   class Request;

@@ -1,4 +1,4 @@
-// From options to the store of a limiter, with what stands before it.
+// From options to the store of a limiter, with the stores in front of it.
 
 #ifndef LIMITREE_LIMITER_MAKE_STORE_HPP
 #define LIMITREE_LIMITER_MAKE_STORE_HPP
@@ -11,15 +11,15 @@
 
 namespace limitree {
 
-// The store that `options` ask for.  One that has to be asked over a network
-// stands behind a GuardedStore, and that behind a DenyCache:
+// Makes the store of `options`.  A remote store is wrapped in a GuardedStore,
+// and that in a DenyCache:
 //
 //   limiter -> deny cache -> on_store_error -> store
 //
-// kInvalidConfig if the options do not go together.  Connects to nothing.
+// kInvalidConfig if the options contradict each other.  Does not connect.
 Result<std::unique_ptr<Store>> make_store(const Options& options);
 
-// `store` behind the two that `options` ask for.
+// Wraps `store` in the two stores, if `options` ask for them.
 std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
                                      const Options& options);
 

@@ -82,7 +82,7 @@ Lane& Lanes::acquire_another(std::uint32_t usual) {
       Lane& lane = lanes_[(usual + i) & (count_ - 1)];
       if (lane.try_lock()) return lane;
     }
-    // More threads than lanes, and all of them at it.
+    // More threads than lanes, and all of them are busy.
     sched_yield();
   }
 }

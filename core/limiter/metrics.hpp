@@ -1,10 +1,9 @@
-// Counters: what was decided, in all and by each limit.
+// Counters of decisions, in total and for each limit.
 //
 // A counter that every thread increments would be the most contended word of
-// the library.  So each thread counts in a Lane of its own, if there is one
-// free, and lanes are summed up when somebody asks.  A lane is held for the
-// whole of a decision, which also tells reload() when the last reader of an
-// old tree has gone.
+// the library.  So each thread counts in a Lane of its own, if one is free, and
+// reading adds the lanes up.  A thread holds its lane for the whole decision,
+// which also lets reload() know when the last reader of an old tree has gone.
 
 #ifndef LIMITREE_LIMITER_METRICS_HPP
 #define LIMITREE_LIMITER_METRICS_HPP
@@ -28,19 +27,19 @@
 
 namespace limitree {
 
-// Decisions that one limit took part in, summed over all callers.
+// The decisions of one limit, summed over all callers.
 struct Tally {
   std::int64_t allowed = 0;
   std::int64_t limited = 0;
   std::int64_t shadow_limited = 0;
-  std::int64_t near_limit = 0;  // allowed, and most is used: see near_limit
+  std::int64_t near_limit = 0;  // allowed with most of the capacity used
   std::int64_t soft = 0;        // of the allowed: above the capacity
 
   Tally& operator+=(const Tally& other);
 };
 
-// A limit by its place in the tree, known as long as the limiter lives: across
-// reloads its counters go on and its name stays where it is.
+// A limit by its place in the tree, known as long as the limiter lives.
+// Reloads keep its counters and the address of its name.
 class Policy {
  public:
   explicit Policy(std::string name) : name_(std::move(name)) {}
@@ -58,7 +57,7 @@ class Policy {
   std::atomic<std::int64_t> soft_{0};
 };
 
-// Every policy that a limiter has ever loaded.  Not for several threads.
+// Every policy that a limiter has ever loaded.  Not thread-safe.
 class Policies {
  public:
   // Returns the policy of that name, made if it is new.
@@ -71,9 +70,9 @@ class Policies {
   std::unordered_map<std::string_view, Policy*> by_name_;
 };
 
-// Requests, whatever limits they met.
+// Requests, regardless of the limits they met.
 struct Totals {
-  // By Source, and by whether they were limited.
+  // By Source, and by whether the request was limited.
   std::array<std::array<std::int64_t, 2>, kSourceCount> decided{};
   std::int64_t shadow_limited = 0;
   std::int64_t soft = 0;  // allowed by what an overrun adds
@@ -96,11 +95,11 @@ struct Totals {
   }
 };
 
-// One thread's counters.  Everything but the lock is guarded by it.
+// The counters of one thread.  The lock guards everything else.
 //
-// Threads that decide without pause may hold it nearly all the time.  So who
-// wants to see all lanes claims one after the other, and the deciding threads
-// keep off a claimed lane until it has been had.
+// Threads that decide without pause may hold it almost all the time.  So a
+// thread that reads all lanes claims one after the other, and deciding threads
+// stay off a claimed lane until it was read.
 class alignas(64) Lane {
  public:
   // For deciding threads.
@@ -109,24 +108,24 @@ class alignas(64) Lane {
   }
   void unlock() { lock_.unlock(); }
 
-  // For everybody else.  As a BasicLockable: std::lock_guard claims.
+  // For all other threads, as a BasicLockable: std::lock_guard claims the lane.
   void lock() {
     claims_.fetch_add(1, std::memory_order_relaxed);
     lock_.lock();
     claims_.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // From which part used on an allowed request is near its limit.
+  // The used share from which an allowed request counts as near its limit.
   void set_near_limit(Share share) { near_limit_ = share; }
 
   void count(const Decision& decision);
   void count_error() { ++totals_.errors; }
 
-  // Adds to the policy's counters, by way of a small write-back cache.
+  // Adds to the counters of the policy, through a small write-back cache.
   void count(Policy* policy, const Level& level, bool allowed);
 
   const Totals& totals() const { return totals_; }
-  void flush();  // the cache, into the policies
+  void flush();  // writes the cache to the policies
 
  private:
   struct Entry {
@@ -136,7 +135,7 @@ class alignas(64) Lane {
 
   Share near_limit_{8, 10};
   SpinLock lock_;
-  std::atomic<std::int32_t> claims_{0};  // who wait in lock()
+  std::atomic<std::int32_t> claims_{0};  // number of threads waiting in lock()
   Totals totals_;
   std::array<Entry, 32> cache_;
 };
@@ -145,10 +144,10 @@ class Lanes {
  public:
   explicit Lanes(Share near_limit = {8, 10});
 
-  // Locks and returns a lane that no other thread holds; the calling thread's
-  // usual one, unless it shares that with another which is busy with it.
+  // Locks and returns a free lane: the usual lane of the calling thread, unless
+  // another thread is using it.
   Lane& acquire() {
-    // A number that differs from thread to thread and costs nothing to get.
+    // A number that differs between threads and costs nothing to get.
     const auto id = std::bit_cast<std::uintptr_t>(pthread_self());
     const auto usual =
         static_cast<std::uint32_t>((id * 0x9e3779b97f4a7c15) >> 32);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxDecimals = 9;
 
-// A number of plain digits, also "007" where it stands behind a point.
+// A number of plain digits; "007" is possible after a decimal point.
 std::optional<std::int64_t> digits(std::string_view text) {
   if (text.empty() || text.size() > kMaxDecimals + 1) return std::nullopt;
   std::int64_t number = 0;

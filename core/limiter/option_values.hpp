@@ -1,7 +1,7 @@
-// The kinds of values that options have, read strictly.
+// The kinds of values of options, and strict reading of them.
 //
-// Each function sets *out, or refuses with kInvalidConfig and a message that
-// begins with the option's name and says what would be right.
+// Each function sets *out, or fails with kInvalidConfig and a message that
+// begins with the name of the option and says what is valid.
 
 #ifndef LIMITREE_LIMITER_OPTION_VALUES_HPP
 #define LIMITREE_LIMITER_OPTION_VALUES_HPP
@@ -16,7 +16,7 @@
 
 namespace limitree {
 
-// An option's name and the text it is to be set to.
+// The name of an option, and its new value as text.
 struct Setting {
   std::string_view name;
   std::string_view value;
@@ -28,17 +28,17 @@ Status refuse(const Setting& setting, std::string_view problem);
 Status read_number(const Setting& setting, std::int64_t least,
                    std::int64_t most, std::int64_t* out);
 
-// "50ms", from `least` to `most`, as durations in limits.yaml.
+// "50ms", from `least` to `most`, in the format of limits.yaml.
 Status read_time(const Setting& setting, Duration least, Duration most,
                  Duration* out);
 
 // "on" or "off".
 Status read_switch(const Setting& setting, bool* out);
 
-// "1/8", "0.125" or "1": more than nothing, and not more than all.
+// "1/8", "0.125" or "1": greater than 0, at most 1.
 Status read_share(const Setting& setting, Share* out);
 
-// Text without control characters, of `most` bytes at most.
+// Text without control characters, at most `most` bytes.
 Status read_text(const Setting& setting, std::size_t most, std::string* out);
 
 }  // namespace limitree

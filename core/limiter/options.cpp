@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Of names and texts without a limit of their own.
+// The limit for names and texts that have no other.
 constexpr std::size_t kMaxText = 4096;
 constexpr std::size_t kMaxPrefix = 100;
 constexpr std::size_t kMaxClientName = 100;
@@ -24,7 +24,7 @@ Status set_store(const Setting& setting, Options* options) {
     return {};
   }
   if (!redis::is_redis_url(setting.value)) {
-    // The text may hold a password: it is not shown.
+    // The text may contain a password, so it is not shown.
     return refuse(setting,
                   "must be memory:// or a URL such as redis://localhost:6379");
   }
@@ -39,7 +39,7 @@ Status set_store(const Setting& setting, Options* options) {
   return {};
 }
 
-// CLIENT SETNAME takes what can be seen, and no blanks.
+// CLIENT SETNAME accepts only printable characters without blanks.
 Status set_client_name(const Setting& setting, Options* options) {
   const auto is_odd = [](char c) { return c < '!' || c > '~'; };
   if (std::ranges::any_of(setting.value, is_odd)) {
@@ -50,7 +50,7 @@ Status set_client_name(const Setting& setting, Options* options) {
   return read_text(setting, kMaxClientName, &settings.login.client_name);
 }
 
-// Braces in a key choose its slot in a cluster, and ours are not to be undone.
+// Braces in a key choose its slot in a cluster; the prefix must not add any.
 Status set_prefix(const Setting& setting, Options* options) {
   if (setting.value.find_first_of("{}") != std::string_view::npos) {
     return refuse(setting, "must not have braces");

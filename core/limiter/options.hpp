@@ -1,7 +1,7 @@
 // Every option of a limiter: name, default and meaning in one table.
 //
-// The names are the same in every language; docs/configuration.md shows this
-// table, and a test holds the two together.
+// The names are the same in every language. docs/configuration.md shows this
+// table, and a test compares the two.
 
 #ifndef LIMITREE_LIMITER_OPTIONS_HPP
 #define LIMITREE_LIMITER_OPTIONS_HPP
@@ -20,7 +20,7 @@
 
 namespace limitree {
 
-// Which store keeps the buckets: what the scheme of its URL says.
+// The kind of store, given by the scheme of its URL.
 enum class StoreKind : std::uint8_t { kMemory, kRedis };
 
 struct Options {
@@ -36,12 +36,12 @@ struct Options {
   Clock clock;
 };
 
-// Sets the option called `name` from its text.  kInvalidArgument if there is
-// none of that name; kInvalidConfig if the text is not a value for it.
+// Sets the option `name` from text. kInvalidArgument if there is no such
+// option; kInvalidConfig if the value is not valid.
 Status set_option(std::string_view name, std::string_view value,
                   Options* options);
 
-// Whether the options go together; kInvalidConfig with what does not.
+// Returns kInvalidConfig if the options contradict each other.
 Status check_options(const Options& options);
 
 // The table of options in Markdown, as docs/configuration.md shows it.

@@ -25,13 +25,13 @@ void append_escaped(std::string_view text, std::string* out) {
   }
 }
 
-// Seconds without a loss: "0.000016".
+// Seconds without rounding: "0.000016".
 std::string seconds_text(std::int64_t time_ns) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   std::string text = std::to_string(time_ns / kSecond);
   if (const std::int64_t rest = time_ns % kSecond; rest != 0) {
     std::string decimals = std::to_string(kSecond + rest);
-    decimals[0] = '.';  // the 1 that has kept the zeros after the point
+    decimals[0] = '.';  // replaces the 1 that kept the zeros
     decimals.erase(decimals.find_last_not_of('0') + 1);
     text += decimals;
   }

@@ -1,7 +1,7 @@
 // Statistics in the text format that Prometheus reads (version 0.0.4).
 //
-// There is a series for each limit of the trees loaded so far, each source and
-// each reason of an error, none for callers.
+// There is a series for each limit of the trees loaded so far, each source, and
+// each reason of an error; there are none for callers.
 
 #ifndef LIMITREE_LIMITER_PROMETHEUS_HPP
 #define LIMITREE_LIMITER_PROMETHEUS_HPP

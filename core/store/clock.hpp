@@ -1,4 +1,4 @@
-// The clock of a store: the system's, or one that the caller brings.
+// The clock of a store: the clock of the system, or a clock of the caller.
 
 #ifndef LIMITREE_STORE_CLOCK_HPP
 #define LIMITREE_STORE_CLOCK_HPP
@@ -16,9 +16,9 @@ class Clock {
   // Returns nanoseconds since 1970-01-01 UTC; may be called from any thread.
   using Function = std::int64_t (*)(void* user_data);
 
-  // The system's: set by the wall clock once, now, and from then on driven by
-  // the one that counts up steadily, so that a stepped wall clock neither
-  // empties nor fills a bucket.
+  // The system's clock: set by the wall clock once, here, and then driven by
+  // the steady clock, so that a stepped wall clock neither empties nor fills
+  // buckets.
   Clock()
       : offset_(std::chrono::system_clock::now().time_since_epoch() -
                 system_->now()) {}
@@ -27,7 +27,8 @@ class Clock {
   Clock(Function function, void* user_data)
       : function_(function), user_data_(user_data) {}
 
-  // Whether it is a caller's, which stores with a clock of their own obey.
+  // Whether this is a clock of the caller.  Stores with their own clock obey
+  // it.
   bool is_callers() const { return function_ != nullptr; }
 
   Instant now() const {

@@ -12,24 +12,24 @@ namespace limitree {
 
 namespace {
 
-// The counter's rate is measured over this many nanoseconds at least, and
-// afresh when the last look was so long ago that the machine may have slept.
+// The rate of the counter is measured over at least this many nanoseconds.  The
+// measurement starts again after a pause in which the machine may have slept.
 constexpr std::int64_t kMinStretch = 10'000'000;
 constexpr std::int64_t kMaxStretch = 1'000'000'000;
 
-// Readings of counter and system belong together if there are no more cycles
-// than these between them: the thread was not interrupted.  They make an error
-// of 2 parts in 100,000 over kMinStretch.
+// Readings of counter and system belong together if at most this many cycles
+// lie between them: the thread was not interrupted.  The error over kMinStretch
+// is 2 parts in 100,000.
 constexpr std::uint64_t kTogether = 512;
 
-// The rate is taken 3 parts in 100,000 too low, as a shift: time that falls
-// behind is set forward at the next anchor, time that ran ahead would have to
-// be set back.
+// The rate used is 3 parts in 100,000 (a shift by this much) too low: time that
+// falls behind is set forward at the next anchor, but time that ran ahead would
+// have to be set back.
 constexpr int kCaution = 15;
 
-// If it ran ahead all the same (the system's clock is being set right, or was
-// read with delay), it is slowed to be right at the next anchor, yet by no more
-// than an eighth.
+// If the clock ran ahead anyway (the system's clock is being corrected, or was
+// read late), it is slowed down so that it is right at the next anchor, by at
+// most an eighth.
 constexpr int kMostSlowing = 3;
 
 std::int64_t system_time() {
@@ -43,8 +43,8 @@ std::int64_t system_time() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// Whether the counter runs at one rate at all times, as the processor says.
-// Source: Intel's manual, volume 3, "Invariant TSC"; AMD's has the same bit.
+// Whether the counter runs at a constant rate, according to the processor.
+// Source: Intel's manual, volume 3, "Invariant TSC"; AMD has the same bit.
 bool counter_is_invariant() {
 #if defined(__x86_64__)
   unsigned a = 0;
@@ -74,9 +74,9 @@ CycleClock& CycleClock::of_process() {
   return *clock;
 }
 
-// Whoever finds the anchor too old sets a new one; nobody waits for that.  A
-// child forked in the middle of it finds number_ odd for ever, and goes on
-// asking the system.
+// A thread that finds the anchor too old sets a new one; no thread waits for
+// that.  A child forked in the middle of it finds number_ odd for ever, and
+// keeps asking the system.
 Duration CycleClock::ask_system() {
   if (!usable_) return Duration(system_time());
   std::uint32_t number = number_.load(std::memory_order_relaxed);
@@ -92,7 +92,7 @@ Duration CycleClock::ask_system() {
   return Duration(time);
 }
 
-// Returns what the clock shows then, which is `time` or what was shown already.
+// Returns the time at the new anchor: `time`, or a later time already shown.
 std::int64_t CycleClock::set_anchor(std::uint64_t cycles, std::int64_t time) {
   const std::uint64_t since =
       std::min(cycles - cycles_.load(std::memory_order_relaxed), kWindow);

@@ -1,10 +1,10 @@
 // The system's steady time, read from the processor's cycle counter.
 //
-// Asking the system costs as much as all the rest of a decision.  So the
-// system is asked every few tenths of a millisecond at most, and the counter
-// tells how far it has gone since then: the error is bounded by what can go
-// wrong in that window, whatever suspension, migration to another machine or a
-// counter of another processor does.
+// Asking the system costs as much as the rest of a decision.  So the system is
+// asked at most every few tenths of a millisecond, and the counter measures the
+// time since then.  That bounds the error to what can go wrong in such a
+// window, even after suspension, migration to another machine, or a switch to
+// the counter of another processor.
 
 #ifndef LIMITREE_STORE_CYCLE_CLOCK_HPP
 #define LIMITREE_STORE_CYCLE_CLOCK_HPP
@@ -18,19 +18,19 @@ namespace limitree {
 
 class CycleClock {
  public:
-  // The one of this process.
+  // The clock of this process.
   static CycleClock& of_process();
 
-  // Time since the machine was started, the time it was suspended included.
-  // Goes back by some hundred nanoseconds at most on one thread; two threads
-  // may see each other's time up to a few microseconds off, for the counter
-  // does not wait for what was read before it.  May be called from any thread
-  // and in the child of a fork().
+  // Time since the machine was started, including time suspended.  On one
+  // thread it goes back by some hundred nanoseconds at most.  Two threads may
+  // see each other's time off by a few microseconds, because the counter does
+  // not wait for earlier reads.  May be called from any thread, and in the
+  // child of a fork().
   Duration now() {
 #if defined(__x86_64__)
-    // A counter that lags behind the anchor's gives a huge difference.  The
-    // anchor's words are read between two looks at its number, which is odd
-    // while it is being written: a seqlock.
+    // A counter behind that of the anchor gives a huge difference.  The words
+    // of the anchor are read between two reads of its number, which is odd
+    // while they are written: a seqlock.
     const std::uint32_t number = number_.load(std::memory_order_acquire);
     const std::uint64_t cycles =
         __builtin_ia32_rdtsc() - cycles_.load(std::memory_order_acquire);
@@ -50,7 +50,7 @@ class CycleClock {
 
   CycleClock();
 
-  // Nanoseconds that `cycles` take, at `rate` nanoseconds per 2^32 of them.
+  // The nanoseconds of `cycles`, at `rate` nanoseconds per 2^32 cycles.
   static std::int64_t elapsed(std::uint64_t cycles, std::uint64_t rate) {
     return static_cast<std::int64_t>(cycles * rate >> 32);
   }
@@ -61,12 +61,12 @@ class CycleClock {
 
   const bool usable_;
   std::atomic<std::uint32_t> number_{0};
-  std::atomic<std::uint64_t> cycles_{0};  // the counter at the anchor
+  std::atomic<std::uint64_t> cycles_{0};  // counter at the anchor
   std::atomic<std::int64_t> time_{0};     // nanoseconds at the anchor
   std::atomic<std::uint64_t> rate_{0};    // see elapsed(); 0: not known yet
 
-  // What the last comparison of counter and system over a long stretch gave,
-  // and where the next one starts.  They belong to whoever made number_ odd.
+  // The last rate measured over a long stretch, and the start of the next
+  // stretch.  They belong to the thread that made number_ odd.
   std::uint64_t measured_rate_ = 0;
   std::uint64_t measured_cycles_ = 0;
   std::int64_t measured_time_ = 0;

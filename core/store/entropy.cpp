@@ -16,7 +16,7 @@ struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// For where the call is forbidden, or the kernel does not know it.
+// For systems on which the call is forbidden or unknown.
 bool read_device(std::uint64_t* word) {
   const std::unique_ptr<std::FILE, Close> file(
       std::fopen("/dev/urandom", "rbe"));

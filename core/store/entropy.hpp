@@ -1,7 +1,7 @@
-// Numbers that nobody can foresee, from the system.
+// Unpredictable numbers from the system.
 //
-// Not std::random_device: of glibc 2.36 it becomes arc4random(), and a program
-// with the C++ library in it would not start on any system that is older.
+// Not std::random_device: with glibc 2.36 it calls arc4random(), so a program
+// that contains the C++ library would not start on older systems.
 
 #ifndef LIMITREE_STORE_ENTROPY_HPP
 #define LIMITREE_STORE_ENTROPY_HPP

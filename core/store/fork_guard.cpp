@@ -11,7 +11,7 @@ struct ForkGuards {
   std::mutex mutex;  // guards the list; held across fork()
   ForkGuard* newest = nullptr;
 
-  // Never destroyed: a fork() may come after static destructors have run.
+  // Never destroyed: fork() may be called after static destructors have run.
   static ForkGuards& of_process() {
     static ForkGuards* const guards = [] {
       pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

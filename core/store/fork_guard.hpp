@@ -1,17 +1,17 @@
-// Locks survive fork(): what holds locks is told before and after.
+// Locks that survive fork(): their owners are called before and after it.
 //
-// A child of fork() has one thread only.  A lock that another thread held at
-// that moment would stay locked in the child for ever, and what it guards
-// might be half written.  So every lock is taken before, and released after,
-// in parent and child.
+// A child of fork() has only one thread.  A lock that another thread held at
+// that moment would stay locked in the child for ever, and the data it guards
+// might be half written.  So every lock is taken before fork(), and released
+// after it, in parent and child.
 
 #ifndef LIMITREE_STORE_FORK_GUARD_HPP
 #define LIMITREE_STORE_FORK_GUARD_HPP
 
 namespace limitree {
 
-// Base of objects that hold locks.  What is made later is told first, so an
-// object may hold its own lock while it takes one of an older object.
+// The base of objects that hold locks.  Newer objects are called first, so an
+// object may hold its own lock while it takes the lock of an older one.
 class ForkGuard {
  public:
   ForkGuard(const ForkGuard&) = delete;
@@ -21,8 +21,8 @@ class ForkGuard {
   ForkGuard() = default;
   virtual ~ForkGuard() = default;
 
-  // Starts and ends being told.  To be called at the end of the most derived
-  // constructor and at the beginning of its destructor.
+  // Start and end the calls.  To be called at the end of the most derived
+  // constructor, and at the beginning of its destructor.
   void watch_forks();
   void unwatch_forks();
 
@@ -30,7 +30,7 @@ class ForkGuard {
   virtual void before_fork() = 0;  // takes every lock
   virtual void after_fork() = 0;   // releases them; runs in parent and child
 
-  // In the child instead, for what has more to do there than to unlock.
+  // Called in the child instead, for objects that do more there than unlock.
   virtual void after_fork_in_child() { after_fork(); }
 
   friend struct ForkGuards;

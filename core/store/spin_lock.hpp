@@ -20,8 +20,8 @@ class SpinLock {
   void unlock() { locked_.store(false, std::memory_order_release); }
 
  private:
-  // A holder that is running is done within the first few rounds; one that
-  // was pre-empted needs the processor more than we do.
+  // A running holder is done within the first few rounds; a holder that was
+  // pre-empted needs the processor more than this thread.
   void wait() const {
     for (int round = 0; round < 200; ++round) {
       if (!locked_.load(std::memory_order_relaxed)) return;

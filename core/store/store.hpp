@@ -1,9 +1,8 @@
 // A store keeps buckets and decides plans against them.
 //
-// Deciding is one indivisible step: as seen by any other caller, either every
-// level of the plan has been charged or none has.  That rule and judge() are
-// all that stores have in common, and the cases in
-// tests/core/store/store_cases.hpp run against each of them.
+// Deciding is one indivisible step: every other caller sees either all charges
+// of the plan or none.  Stores have only this rule and judge() in common;
+// tests/core/store/store_cases.hpp runs against each of them.
 //
 // A store may be used from several threads at once.
 
@@ -20,16 +19,16 @@
 
 namespace limitree {
 
-// How often something went wrong for one reason.
+// How often a failure happened for one reason.
 struct ReasonCount {
   const char* reason;  // one word, "timeout"; static storage
   std::int64_t count;
 };
 
-// What a store holds and has been through.  Zero where it cannot tell.
+// The content and the history of a store.  Zero where a store cannot know.
 struct StoreStats {
-  // Round trips are counted by the time they took: bucket i has those of less
-  // than kShortestRoundTrip x 2^i, the last one all others.
+  // Round trips are counted by their time: bucket i has those of less than
+  // kShortestRoundTrip x 2^i, the last bucket all longer ones.
   static constexpr std::size_t kRoundTripBuckets = 16;
   static constexpr Duration kShortestRoundTrip = std::chrono::microseconds(16);
 
@@ -40,21 +39,21 @@ struct StoreStats {
   std::int64_t forgotten_limited = 0;  // of them, those that would deny
 
   std::array<std::int64_t, kRoundTripBuckets> round_trips{};
-  std::int64_t round_trip_ns = 0;  // their sum
-  std::int64_t connects = 0;       // connections made, the first ones included
+  std::int64_t round_trip_ns = 0;     // their sum
+  std::int64_t connects = 0;          // connections made, including the first
   std::vector<ReasonCount> troubles;  // with servers, also those retried
-  std::vector<ReasonCount> errors;    // calls that got no answer for them
+  std::vector<ReasonCount> errors;    // calls that failed for them
 };
 
 class Store;
 
-// What a store that wraps another notes when it sends a plan on.
+// A note of a store that wraps another, about a plan that it passed on.
 struct Asked {
   Instant at{};
-  std::uint64_t mark = 0;  // as it likes
+  std::uint64_t mark = 0;  // for the wrapper's own use
 };
 
-// A decision that may be answered later, and whoever waits for it.
+// A decision that may be answered later, and the code that waits for it.
 class Pending {
  public:
   virtual ~Pending() = default;
@@ -63,14 +62,14 @@ class Pending {
 
   Plan& plan() { return plan_; }
 
-  // A store that wraps another is asked for its opinion before the answer goes
-  // out: Store::answered(), the last one pushed first.
+  // A store that wraps another sees the answer before it goes out, in
+  // Store::answered().  The wrapper pushed last is called first.
   void push(Store* wrapper, Asked asked) {
     wrappers_.push_back({wrapper, asked});
   }
   void pop() { wrappers_.pop_back(); }
 
-  // To be called exactly once, by the store that answers.
+  // The store that answers has to call this exactly once.
   void complete(Status status);
 
  protected:
@@ -93,8 +92,8 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Whether decide() may wait for another machine: then nothing that other
-  // threads need may be held meanwhile.
+  // Whether decide() may wait for another machine.  Then the caller must hold
+  // nothing that other threads need.
   virtual bool is_remote() const { return false; }
 
   // Carries out plan->operation on all levels in one step: sets their debts
@@ -104,25 +103,25 @@ class Store {
   // REQUIRES: plan->levels is not empty, and no bucket is in it twice.
   virtual Status decide(Plan* plan) = 0;
 
-  // As decide(&pending->plan()), but never waits.  Returns true if that was
-  // done at once, with its outcome in *status; else pending->complete() follows
-  // exactly once, from within loop_run() or the store's destructor.
+  // As decide(&pending->plan()), but never waits.  Returns true if the plan is
+  // decided; *status is the outcome.  Otherwise pending->complete() follows
+  // exactly once, from loop_run() or from the store's destructor.
   virtual bool decide_async(Pending* pending, Status* status) {
     *status = decide(&pending->plan());
     return true;
   }
 
-  // What a store that wraps another makes of the answer to a plan that it sent
-  // on; it may set the verdicts itself.
+  // Called in a store that wraps another, with the answer to a plan that it
+  // passed on.  It may set the verdicts itself.
   virtual Status answered(Plan* /*plan*/, Status status,
                           const Asked& /*asked*/) {
     return status;
   }
 
-  // What an event loop has to watch for reading, and what it calls then, on one
-  // thread at a time; -1 if nothing is ever pending.  Without
-  // wake-ups what is started does not make the descriptor readable: who starts
-  // it calls loop_run() before the loop waits again.
+  // The descriptor that an event loop watches for reading, and the function
+  // that it then calls, on one thread at a time; -1 if nothing is ever pending.
+  // Without wake-ups, starting a request does not make the descriptor readable:
+  // the caller then has to call loop_run() before the loop waits again.
   virtual int loop_fd() { return -1; }
   virtual void loop_run() {}
   virtual void set_loop_wakeups(bool /*on*/) {}
@@ -133,7 +132,7 @@ class Store {
   // Whether the store answers now.
   virtual Status ping() { return {}; }
 
-  // The limits have changed: what was derived from answers is to be forgotten.
+  // The limits have changed: forgets everything derived from earlier answers.
   virtual void limits_changed() {}
 
   virtual StoreStats stats() = 0;

@@ -9,7 +9,7 @@ namespace {
 bool counts(const Level& level) { return counts(level.mode); }
 
 // Whether some level denies the request until a known instant.  A cost above
-// the capacity tells nothing about the bucket.
+// the capacity says nothing about the bucket.
 bool denied_for_a_time(const Plan& plan) {
   return std::ranges::any_of(plan.levels, [](const Level& level) {
     return counts(level) && level.verdict.limited &&
@@ -17,7 +17,7 @@ bool denied_for_a_time(const Plan& plan) {
   });
 }
 
-// Whether a request may be denied from now on.
+// Whether the answer shows that later requests may be denied.
 bool brings_denials(const Plan& plan) {
   return std::ranges::any_of(plan.levels, [](const Level& level) {
     return counts(level) &&
@@ -25,8 +25,8 @@ bool brings_denials(const Plan& plan) {
   });
 }
 
-// The cache keeps TATs, which tell nothing of other algorithms; and a denied
-// request still charges the levels that fit, if they are independent.
+// The cache keeps TATs, which say nothing about other algorithms.  Also, a
+// denied request still charges independent levels that fit.
 bool is_exact(const Plan& plan) {
   return plan.all_plain() &&
          std::ranges::all_of(plan.levels, [](const Level& level) {
@@ -34,8 +34,8 @@ bool is_exact(const Plan& plan) {
          });
 }
 
-// Whether some level owes more than it holds, as the cache knows it: that is of
-// another limit, or another time.  The store would have held it.
+// Whether the cache holds a debt above the capacity of a level: it is from
+// another limit or another time.  The store would have reduced it.
 bool knows_too_much(const Plan& plan) {
   return std::ranges::any_of(plan.levels, [](const Level& level) {
     return level.debt > level.limit->rate.burst_offset();
@@ -45,7 +45,7 @@ bool knows_too_much(const Plan& plan) {
 }  // namespace
 
 DenyCache::~DenyCache() {
-  store_.reset();  // its pending requests are answered() while the rest lives
+  store_.reset();  // answers its pending requests while the rest exists
 }
 
 Status DenyCache::decide(Plan* plan) {
@@ -84,11 +84,11 @@ bool DenyCache::denies(Plan* plan, Asked* asked) {
 Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
   std::uint64_t mark = asked.mark;
   if (plan->operation == Operation::kRefund) {
-    // Also if it failed: what became of it may be unknown.
+    // Also after a failure: the refund may have happened.
     known_.forget(*plan);
-    ++mark;  // of this refund; any other one makes the answer worthless
+    ++mark;  // of this refund; any other makes the answer useless
   }
-  // What others decide in place of the store tells nothing of its buckets.
+  // Answers that did not come from the store say nothing about its buckets.
   if (status.ok() && plan->source == Source::kStore) {
     known_.learn(*plan, asked.at, mark);
     if (!may_deny_.load(std::memory_order_relaxed) && brings_denials(*plan)) {

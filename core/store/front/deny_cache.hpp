@@ -1,19 +1,19 @@
-// Denies again what a store has just denied, without asking it.
+// Repeats denials of a store without asking it.
 //
-// Under GCRA that is exact: a TAT only grows, so a request that did not fit
-// will not fit before the wait it was told is over.  What makes a TAT smaller,
-// refund() and reset(), clears it here; what others do elsewhere is not seen
-// until that wait is over.
+// This is exact under GCRA: a TAT only grows, so a request that did not fit
+// will not fit before its wait is over. refund() and reset() make a TAT
+// smaller; they clear it here.  What other processes do is not seen until the
+// wait is over.
 //
-// A request that meets a limit of another algorithm, or with an overrun, always
-// goes to the store.
+// A request with a limit of another algorithm, or with an overrun, always goes
+// to the store.
 //
-// The cache keeps TATs, in a MemoryStore of its own, and learns them from every
-// answer, not from denials alone: a denial tells what all levels of its path
-// have left, and allowed requests have charged them in the meantime.  So a sole
-// caller is told here what the store would have told.  A bucket that the cache
-// does not know counts as full.  TATs count from an instant before the store
-// was asked, so that they are never too late.
+// The cache keeps TATs in its own MemoryStore.  It learns them from every
+// answer, not only from denials: a denial tells how much all levels of its path
+// have left, and allowed requests charge them afterwards.  So a sole caller
+// gets the answers that the store would give.  A bucket that the cache does not
+// know counts as full.  TATs count from an instant before the store was asked,
+// so they are never too late.
 
 #ifndef LIMITREE_STORE_FRONT_DENY_CACHE_HPP
 #define LIMITREE_STORE_FRONT_DENY_CACHE_HPP
@@ -32,8 +32,8 @@ class DenyCache final : public Store {
  public:
   static constexpr std::int64_t kDefaultMaxBuckets = 100'000;
 
-  // Knows `max_buckets` buckets at most.  `clock` must be the one that `store`
-  // decides by, or run as fast.
+  // Knows at most `max_buckets` buckets.  `clock` must be the clock of `store`,
+  // or run at the same speed.
   DenyCache(std::unique_ptr<Store> store, std::int64_t max_buckets, Clock clock)
       : store_(std::move(store)), clock_(clock), known_(max_buckets, clock) {}
 
@@ -52,8 +52,8 @@ class DenyCache final : public Store {
   StoreStats stats() override { return store_->stats(); }
 
  private:
-  // Decides *plan if it is known to be denied, and returns whether it is.  If
-  // not, the store has to be asked, and *asked is for answered().
+  // Decides *plan, and returns true, if it is known to be denied.  Otherwise
+  // the store has to be asked, and *asked is for answered().
   bool denies(Plan* plan, Asked* asked);
 
   std::unique_ptr<Store> store_;

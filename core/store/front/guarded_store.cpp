@@ -29,8 +29,8 @@ const char* reason_of(const Error& error) {
 
 enum class Buckets : std::uint8_t { kFull, kEmpty };
 
-// Decides *plan as if every bucket were full or empty, and writes nothing.
-// Full and empty mean the same to every algorithm; the waits are those of GCRA.
+// Decides *plan as if every bucket were full, or empty, and writes nothing.
+// Full and empty mean the same in every algorithm; waits are those of GCRA.
 void decide_assuming(Buckets buckets, Plan* plan) {
   constexpr Instant kNow{};
   InlineVector<Usage, 4> usages;
@@ -62,7 +62,7 @@ void deny(Duration wait, Plan* plan) {
   }
 }
 
-// Has the levels decided by this process's share of their limits.
+// Replaces the limits of all levels by this process's share of them.
 void take_local_limits(Plan* plan) {
   if (plan->local_limits == nullptr) return;
   for (Level& level : plan->levels) {
@@ -97,7 +97,7 @@ std::vector<ReasonCount> ErrorCounts::all() const {
 }
 
 GuardedStore::~GuardedStore() {
-  store_.reset();  // its pending requests are answered() while the rest lives
+  store_.reset();  // answers its pending requests while the rest exists
 }
 
 bool GuardedStore::decide_async(Pending* pending, Status* status) {
@@ -138,8 +138,8 @@ void GuardedStore::count(const Status& status) {
 }
 
 Status GuardedStore::reset(const Plan& plan) {
-  // What is owed in memory is forgotten whatever the store says: it counts
-  // only while that fails.
+  // Forgets the debt in memory whatever the store answers: it only counts while
+  // the store fails.
   if (local_ != nullptr) {
     Status status = local_->reset(plan);
     if (!status.ok()) return status;

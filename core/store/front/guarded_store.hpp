@@ -1,6 +1,6 @@
-// What becomes of a request when its store fails: the option on_store_error.
+// What happens to a request when its store fails: the option on_store_error.
 //
-//   raise   the caller is told
+//   raise   the caller gets the error
 //   allow   as if every bucket were full; nothing is charged
 //   deny    as if every bucket were empty, until one second from now
 //   local   decided in this process's memory, by its share of the limits
@@ -24,7 +24,7 @@ namespace limitree {
 
 enum class OnStoreError : std::uint8_t { kRaise, kAllow, kDeny, kLocal };
 
-// Errors by their reason, of which there are few.
+// Counts errors by reason.  There are few reasons.
 class ErrorCounts {
  public:
   // `reason` must live as long as the program.
@@ -33,19 +33,21 @@ class ErrorCounts {
 
  private:
   struct Slot {
-    std::atomic<const char*> reason{nullptr};  // null: free, and all after it
+    std::atomic<const char*> reason{
+        nullptr};  // null: this and all later slots are free
     std::atomic<std::int64_t> count{0};
   };
-  std::array<Slot, 48> slots_;  // the last one takes all that finds no place
+  std::array<Slot, 48>
+      slots_;  // the last slot takes all reasons that find no other
 };
 
 class GuardedStore final : public Store {
  public:
-  // The wait told by OnStoreError::kDeny.
+  // The wait that OnStoreError::kDeny reports.
   static constexpr Duration kDenyWait = std::chrono::seconds(1);
 
-  // `local` decides for OnStoreError::kLocal, by plan->local_limits, and is
-  // null for the others.
+  // `local` decides for OnStoreError::kLocal, by plan->local_limits.  It is
+  // null for the other options.
   GuardedStore(std::unique_ptr<Store> store, OnStoreError on_error,
                std::unique_ptr<Store> local)
       : store_(std::move(store)),
@@ -56,7 +58,7 @@ class GuardedStore final : public Store {
 
   bool is_remote() const override { return store_->is_remote(); }
 
-  // Fails only as OnStoreError::kRaise, or where it is not the store's fault.
+  // Fails only under OnStoreError::kRaise, or if the store is not the cause.
   Status decide(Plan* plan) override {
     return answered(plan, store_->decide(plan), {});
   }
@@ -70,7 +72,7 @@ class GuardedStore final : public Store {
   void loop_run() override { store_->loop_run(); }
   void set_loop_wakeups(bool on) override { store_->set_loop_wakeups(on); }
 
-  // Resetting and pinging cannot be made up for: they tell of every failure.
+  // Nothing can replace a reset or a ping: they report every failure.
   Status reset(const Plan& plan) override;
   Status ping() override;
 

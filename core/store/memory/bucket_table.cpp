@@ -22,7 +22,7 @@ bool SlotTable<Slot>::insert(Slot bucket, Instant now,
   if (slot != nullptr && slot->tag == 0 && used_ >= sweep_at_) {
     if (make_room(now, false)) slot = find_free(tag, now);
   }
-  // A full window of a table that cannot grow is not helped by a sweep.
+  // A sweep does not help if a window is full and the table cannot grow.
   while (slot == nullptr && lines_ < max_lines_ && make_room(now, true)) {
     slot = find_free(tag, now);
   }
@@ -86,8 +86,8 @@ template <typename Slot>
 bool SlotTable<Slot>::make_room(Instant now, bool must_grow) {
   const std::int64_t buckets = live(now);
   std::uint32_t more = 0;
-  // Below three fifths the windows have room enough once full buckets are gone;
-  // where one is full all the same, it is enough to shift it a little.
+  // Below three fifths the windows have enough room once full buckets are gone.
+  // If one window is full anyway, a small shift is enough.
   if (5 * buckets >= 3 * std::int64_t{lines_} * kSlotsPerLine) {
     more = std::max(lines_ / 4, kPageLines);
   } else if (must_grow) {
@@ -101,14 +101,14 @@ bool SlotTable<Slot>::make_room(Instant now, bool must_grow) {
     }
   }
   const std::uint32_t slots = lines_ * kSlotsPerLine;
-  // Not again before an eighth of the slots has been taken since.
+  // The next sweep waits until an eighth of the slots was taken.
   sweep_at_ = std::max(slots - slots / 4, used_ + slots / 8);
   return rebuilt;
 }
 
 // Moves the buckets with a debt to a table of `lines`.  Returns false, and
-// leaves everything as it is, if there is no memory or a window would overflow
-// that a larger table might spare.
+// changes nothing, if there is no memory, or if a window would overflow that
+// might fit in a larger table.
 template <typename Slot>
 bool SlotTable<Slot>::rebuild(std::uint32_t lines, Instant now) {
   SlotTable next(max_lines_);
@@ -126,7 +126,7 @@ bool SlotTable<Slot>::rebuild(std::uint32_t lines, Instant now) {
       Slot* slot = next.find_free(bucket.tag, now);
       if (slot == nullptr) {
         if (lines < max_lines_) {
-          next.lines_ = 0;  // it owns nothing of what it has
+          next.lines_ = 0;  // it does not own its content
           return false;
         }
         slot = next.find_victim(bucket.tag, now, {});

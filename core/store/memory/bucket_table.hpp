@@ -1,5 +1,5 @@
-// Buckets in open addressing: 16 bytes each, four to a cache line; or cells of
-// 32 bytes, for what does not fit a bucket (cell.hpp).
+// Open addressing for buckets of 16 bytes, four to a cache line, or for cells
+// of 32 bytes (cell.hpp).
 //
 //   line        0        1        2                        lines - 1
 //            +--------+--------+--------+---- ... ----+--------+
@@ -8,18 +8,18 @@
 //            +--------+--------+--------+---- ... ----+--------+
 //   window            <- home line of a tag and the seven after it ->
 //
-// A bucket lies in the window of its tag, in the first slot that was free when
-// it was made.  A slot is free if it was never used, or if its TAT has passed:
-// that bucket is full, which is as good as absent, so slots are reused in place
-// without timers or tombstones.  A slot once used stays used until the table is
-// rebuilt; a search may stop at the first one that never was.
+// A bucket is in the window of its tag, in the first slot that was free when it
+// was made.  A slot is free if it was never used, or if its TAT has passed:
+// that bucket is full, which is as good as absent.  So slots are reused in
+// place, without timers or tombstones.  A used slot stays used until the table
+// is rebuilt; a search may stop at the first slot that was never used.
 //
-// The table grows by a quarter or less at a time, up to its maximum.  When a
-// window has no free slot then, the bucket in it that is least limited is
-// evicted, which has used the smallest share of what it holds: whoever is
-// limited is not forgotten because others come in numbers.
+// The table grows by at most a quarter at a time, up to its maximum.  If a
+// window has no free slot then, the least limited bucket in it is evicted: the
+// one that has used the smallest share of what it holds.  So a flood of callers
+// does not evict a caller at a limit.
 //
-// Not for several threads at once: see MemoryStore.
+// Not thread-safe: see MemoryStore.
 
 #ifndef LIMITREE_STORE_MEMORY_BUCKET_TABLE_HPP
 #define LIMITREE_STORE_MEMORY_BUCKET_TABLE_HPP
@@ -43,11 +43,11 @@ struct Bucket {
     return {(tag & ~Measure::kMask) | Measure(limit).bits(), tat};
   }
 
-  // Has it end its debt at `tat`.
+  // Sets the end of its debt to `tat`.
   void charge(std::uint64_t own_tag, const Limit& limit, Instant new_tat,
               Instant now) {
-    // One that was full, or owed more, may have been another limit's, before a
-    // reload.
+    // A bucket that was full, or owed more, may belong to another limit that
+    // was in force before a reload.
     if (is_over(now) || new_tat < tat) {
       *this = made(own_tag, limit, new_tat);
     } else {
@@ -60,7 +60,7 @@ struct Bucket {
   }
   // Whether the bucket is full at `now`, which is as good as absent.
   bool is_over(Instant now) const { return tat <= now; }
-  // The part of what it holds that is used, from 0 to 1.
+  // The used share of the bucket, from 0 to 1.
   float share(Instant now) const {
     return is_over(now) ? 0 : Measure(tag).share(saturating_sub(tat, now));
   }
@@ -78,7 +78,7 @@ class SlotTable {
   static constexpr std::uint32_t kSlotsPerLine = 64 / sizeof(Slot);
   static constexpr std::uint32_t kWindow = 8;  // lines
 
-  // Lines for `slots` in so many tables, rounded down to whole ones.
+  // The lines of one of `tables` tables for `slots` in all, rounded down.
   static std::uint32_t lines_for(std::int64_t slots, std::uint32_t tables) {
     const std::int64_t lines = slots / (std::int64_t{kSlotsPerLine} * tables);
     return static_cast<std::uint32_t>(std::max(lines, std::int64_t{1}));
@@ -106,18 +106,18 @@ class SlotTable {
     return nullptr;
   }
 
-  // Has the processor fetch what find(tag) will look at first.
+  // Prefetches the memory that find(tag) reads first.
   void prefetch(std::uint64_t tag) const {
     if (lines_ != 0) __builtin_prefetch(slots_of(home_line(tag)), 1);
   }
 
-  // Makes a bucket.  Buckets named in `keep` are not evicted for it; if there
-  // are no others in the window, the new one is discarded.  Returns whether one
-  // that would deny was evicted.
+  // Inserts a bucket.  Buckets named in `keep` are not evicted for it; if the
+  // window has no others, the new bucket is discarded.  Returns whether a
+  // bucket that would deny was evicted.
   // REQUIRES: find(bucket.tag) is null, !bucket.is_over(now).
   bool insert(Slot bucket, Instant now, std::span<const std::uint64_t> keep);
 
-  // Calls visit() with a pointer to each bucket, full ones too.
+  // Calls visit() with a pointer to each bucket, including full ones.
   template <typename Visit>
   void each(Visit visit) {
     for (std::uint32_t line = 0; line < lines_; ++line) {
@@ -131,7 +131,7 @@ class SlotTable {
   // REQUIRES: !bucket->is_over(now).
   void evict(Slot* bucket, Instant now);
 
-  // Forgets every bucket, and gives their memory back.
+  // Forgets all buckets, and frees their memory.
   void clear();
 
   // Counts the buckets that are not full at `now`.
@@ -139,7 +139,7 @@ class SlotTable {
 
   std::int64_t bytes() const;
   std::int64_t evictions() const { return evictions_; }
-  // Of the evicted, those that would deny.
+  // The evicted buckets that would deny.
   std::int64_t forgotten_limited() const { return forgotten_limited_; }
 
  private:

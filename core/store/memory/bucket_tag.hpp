@@ -1,6 +1,7 @@
 // The tag of a bucket: a keyed hash of its name.
 //
-// Its lowest bits choose the shard; a bucket keeps its Measure in their place.
+// Its lowest bits choose the shard.  A bucket stores its Measure in their
+// place.
 
 #ifndef LIMITREE_STORE_MEMORY_BUCKET_TAG_HPP
 #define LIMITREE_STORE_MEMORY_BUCKET_TAG_HPP
@@ -13,8 +14,8 @@
 
 namespace limitree {
 
-// Tags of SipHash::absorb, so that a pattern's text, a caller's segment of the
-// same bytes and a limit's name never give the same words.
+// Tags for SipHash::absorb: a pattern's text, a caller's segment with the same
+// bytes and a limit's name never give the same words.
 inline constexpr std::uint64_t kSegmentTag = 0;
 inline constexpr std::uint64_t kPatternTag = 1;
 inline constexpr std::uint64_t kSuffixTag = 2;
@@ -28,7 +29,7 @@ inline constexpr std::uint64_t kAlgorithmTag = 0x9e3779b97f4a7c15;
   if (limit.suffix.empty()) [[likely]] {
     tag = path.finish();
   } else if (limit.suffix.view().front() == '!') {
-    // An algorithm's mark, of which there are few: cheaper than to hash it.
+    // A mark of the algorithm.  There are few, so hashing it is not worth it.
     tag = path.finish() ^
           (kAlgorithmTag * (static_cast<std::uint64_t>(limit.algorithm) + 1));
   } else {
@@ -36,7 +37,7 @@ inline constexpr std::uint64_t kAlgorithmTag = 0x9e3779b97f4a7c15;
     bucket.absorb(limit.suffix.view(), kSuffixTag);
     tag = bucket.finish();
   }
-  // What a slot that was never used has there.
+  // The value of a slot that was never used.
   return tag > Measure::kMask ? tag : tag | (Measure::kMask + 1);
 }
 

@@ -1,5 +1,5 @@
-// What a window algorithm keeps of one bucket: a slot of 32 bytes, and for logs
-// a block of entries beside it.
+// The state of one bucket of a window algorithm: a slot of 32 bytes, and for
+// logs a separate block of entries.
 
 #ifndef LIMITREE_STORE_MEMORY_CELL_HPP
 #define LIMITREE_STORE_MEMORY_CELL_HPP
@@ -17,18 +17,18 @@
 
 namespace limitree {
 
-// The bytes that logs take; shared by the shards of a store.
+// The bytes of all logs, shared by the shards of a store.
 using LogBytes = std::atomic<std::int64_t>;
 
 // The entries of a log, in one block that grows by a quarter.
 class HeapLog {
  public:
-  // Null if there is no memory.  *total counts the bytes of all logs, and has
-  // to live longer than they do.
+  // Null if there is no memory.  *total counts the bytes of all logs, and must
+  // outlive them.
   static HeapLog* make(std::uint32_t room, LogBytes* total);
   static void free(HeapLog* log);
 
-  // One without entries, or a place for any.
+  // An empty log without room for entries.
   HeapLog() = default;
 
   std::size_t size() const { return size_; }
@@ -37,8 +37,8 @@ class HeapLog {
   bool is_full() const { return first_ + size_ == room_; }
   std::int64_t bytes() const { return bytes_for(room_); }
 
-  // A larger one with the entries from `first` on, or a smaller one if most has
-  // left; null if there is no memory.  The old one stays.
+  // A larger log with the entries from `first` on, or a smaller one if most
+  // have left; null if there is no memory.  The old log stays.
   HeapLog* regrown(std::size_t first) const;
 
   void push_back(const LogEntry& entry) {  // REQUIRES: !is_full()
@@ -70,24 +70,24 @@ class HeapLog {
 
   LogBytes* total_ = nullptr;
   std::int64_t sum_ = 0;
-  std::uint32_t room_ = 0;   // entries in all
-  std::uint32_t first_ = 0;  // the oldest that counts
+  std::uint32_t room_ = 0;   // total entries
+  std::uint32_t first_ = 0;  // oldest entry that counts
   std::uint32_t size_ = 0;
 };
 
 struct Cell {
   std::uint64_t tag;  // keyed hash of the bucket's name; 0: never used
 
-  // When nothing of it counts any more, in microseconds since kEver; which part
-  // of the ceiling was used at the last charge, in 126ths, or kDenies; whether
-  // it is of a sliding_tail; and whether `log` is what it holds.
+  // When all of it stops counting, in microseconds since kEver; the part of the
+  // ceiling used at the last charge, in 126ths, or kDenies; whether it is a
+  // sliding_tail; and whether it holds `log`.
   std::uint64_t over_at : 55;
   std::uint64_t part : 7;
   std::uint64_t has_tail : 1;
   std::uint64_t has_log : 1;
 
-  // The start of the window, or when the oldest unit of a log leaves it, in
-  // microseconds.
+  // The start of the window, or the time at which the oldest unit of a log
+  // leaves, in microseconds.
   std::int64_t start;
   struct Units {
     std::uint32_t current;
@@ -98,10 +98,10 @@ struct Cell {
     HeapLog* log;
   };
 
-  // Before any Instant, in microseconds; an over_at of 0 has always passed.
+  // Before any Instant, in microseconds.  An over_at of 0 is always past.
   static constexpr std::int64_t kEver = -(std::int64_t{1} << 54);
 
-  // So much was used that a request of cost 1 would be denied.
+  // A request of cost 1 would be denied.
   static constexpr std::uint64_t kDenies = 127;
 
   bool is_of(std::uint64_t other) const { return tag == other; }
@@ -115,16 +115,16 @@ struct Cell {
               ((std::uint64_t{1} << 55) - 1);
   }
 
-  // `used` of `ceiling` units, after a charge; `cost`: of a request of cost 1.
+  // Notes a charge: `used` of `ceiling` units; a request of cost 1 takes
+  // `cost`.
   void set_used(std::int64_t used, std::int64_t cost, std::int64_t ceiling) {
     const std::int64_t share = 126 * used / ceiling;
     part = used + cost > ceiling ? kDenies
                                  : static_cast<std::uint64_t>(share) & 127;
   }
 
-  // The part of what it holds that is used, from 0 to 1: all that was charged,
-  // until units leave, and then less at an even pace, for more is not known
-  // here.
+  // The used share, from 0 to 1.  Constant until units begin to leave, then
+  // falling evenly, because the cell does not know more.
   float share(Instant now) const {
     if (is_over(now)) return 0;
     const float most = static_cast<float>(std::min<std::uint64_t>(part, 126));
@@ -137,7 +137,7 @@ struct Cell {
     return part == kDenies && !is_over(now) && now < leaves_from();
   }
 
-  // 0 to 126 by its share; the last one if it denies.
+  // The share as 0 to 126; the last rank if the cell denies.
   static constexpr std::size_t kRanks = 128;
   std::size_t rank(Instant now) const {
     if (denies(now)) return kDenies;
@@ -157,12 +157,13 @@ struct Cell {
     return std::chrono::duration<float>(time).count();
   }
 
-  // When units begin to leave: a fixed window's all at once.
+  // When units begin to leave.  In a fixed window all leave at once.
   Instant leaves_from() const {
     const auto begin = Instant(start * kMicrosecond);
     if (has_log != 0) return begin;
     if (has_tail == 0) return over();
-    // Those of the last window have begun to; those of this one do in the next.
+    // Units of the previous window leave already; those of this one in the
+    // next.
     if (units.current == 0) return begin;
     return saturating_add(begin, saturating_sub(over(), begin) / 2);
   }

@@ -1,8 +1,8 @@
-// Which logs are given up when those of all shards take too much memory: the
-// least limited, whatever their shards.
+// Which logs are evicted when all shards together use too much memory: the
+// least limited, in whatever shard.
 //
-// All shards are looked at once, to learn how many bytes are to be had from
-// whom, and once more to take them.
+// The first pass over all shards counts the bytes by rank, the second takes
+// them.
 
 #ifndef LIMITREE_STORE_MEMORY_LOG_COLLECTION_HPP
 #define LIMITREE_STORE_MEMORY_LOG_COLLECTION_HPP
@@ -22,12 +22,12 @@ class LogCollection {
   LogCollection(Instant now, std::span<const std::uint64_t> keep)
       : now_(now), keep_(keep) {}
 
-  // Frees the logs of which nothing counts any more, and counts the others.
+  // Frees logs without entries that count, and counts the bytes of the others.
   void look(CellTable* table);
 
-  // Evicts so many bytes of what was seen, in all of the tables together.
+  // Evicts this many bytes of those counted, over all tables.
   void aim(std::int64_t bytes);
-  // Returns whether a log that would deny is among what it evicts.
+  // Returns whether it evicted a log that would deny.
   bool take(CellTable* table);
 
  private:
@@ -36,7 +36,7 @@ class LogCollection {
   const Instant now_;
   const std::span<const std::uint64_t> keep_;
   std::array<std::int64_t, Cell::kRanks> bytes_{};
-  // All of the ranks below the last one go, and of that so many bytes.
+  // All ranks below last_ are evicted, and of_last_ bytes of that rank.
   std::size_t last_ = 0;
   std::int64_t of_last_ = 0;
 };

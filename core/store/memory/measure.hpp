@@ -1,9 +1,10 @@
-// What the debt of a bucket is measured by: twelve bits beside its tag.
+// The unit in which the debt of a bucket is measured: twelve bits next to its
+// tag.
 //
-// Seconds owed do not tell which of two buckets is less limited: five per
-// minute owe one minute when all is used, three per day owe eight hours for a
-// single token.  So a bucket remembers about how long it takes to fill, and how
-// few requests that is for.
+// The seconds owed do not say which of two buckets is less limited: a full
+// limit of five per minute owes one minute, while a single token of three per
+// day owes eight hours.  So a bucket stores roughly how long it takes to fill,
+// and for how few requests.
 //
 //   bits   11 ... 3                               2 ... 0
 //          burst offset: a float's exponent and   class of requests that a
@@ -28,21 +29,21 @@ class Measure {
   explicit Measure(const Limit& limit)
       : bits_(length_of(limit.rate) | class_of(limit)) {}
 
-  // The one in the lowest bits of `bits`.
+  // The measure in the lowest bits of `bits`.
   explicit constexpr Measure(std::uint64_t bits) : bits_(bits & kMask) {}
 
   constexpr std::uint64_t bits() const { return bits_; }
 
-  // The part of the burst offset that `debt` is, from 0 to 1, as well as three
-  // bits tell: a sixteenth more or less.  REQUIRES: debt >= 0.
+  // `debt` as a part of the burst offset, from 0 to 1.  Three bits give it to
+  // within a sixteenth.  REQUIRES: debt >= 0.
   float share(Duration debt) const {
     const auto kept = static_cast<std::uint32_t>(bits_ >> kClassBits) + kOne;
     const auto length = std::bit_cast<float>(kept << kDropped);
     return std::min(static_cast<float>(debt.count()) / length, 1.0F);
   }
 
-  // Whether a bucket that owes `debt` denies a request of cost 1, and is going
-  // to for a while: half of a token's time, if it is for few requests.
+  // Whether a bucket that owes `debt` denies a request of cost 1, and will deny
+  // it for half of a token's time if it is for few requests.
   bool denies(Duration debt) const {
     constexpr float kFrom[] = {0, 3.0F / 4, 5.0F / 6, 7.0F / 8, 11.0F / 12};
     constexpr float kFromMany = 15.0F / 16;
@@ -53,7 +54,7 @@ class Measure {
  private:
   static constexpr int kClassBits = 3;
   static constexpr std::uint64_t kClassMask = 7;
-  static constexpr int kDropped = 20;  // bits of a float that are not kept
+  static constexpr int kDropped = 20;  // bits of a float that are dropped
   static constexpr std::uint32_t kOne =
       std::bit_cast<std::uint32_t>(1.0F) >> kDropped;
 

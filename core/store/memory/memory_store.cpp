@@ -15,7 +15,7 @@ namespace limitree {
 
 namespace {
 
-// Enough shards that threads seldom meet, few enough that each is worth its
+// Enough shards that threads seldom collide, few enough that each is worth its
 // page of memory.
 std::uint32_t shard_count_for(std::int64_t max_buckets) {
   const auto shards = static_cast<std::uint64_t>(max_buckets / 4096);
@@ -30,18 +30,18 @@ struct alignas(64) MemoryStore::Shard {
   BucketTable table{1};
 };
 
-// What one request needs besides its plan: arrays with a place per level.
+// The data of one request besides its plan: arrays with an entry per level.
 //
-// Most requests meet one level to four.  The compiler knows that number and
-// unrolls every loop: half of the cost of a small request is in the loops.
+// Most requests meet one to four levels.  With that number known, the compiler
+// unrolls every loop; loops are half of the cost of a small request.
 template <std::size_t kLevels>
 struct MemoryStore::Work {
   explicit Work(std::size_t /*levels*/) {}
   static constexpr std::size_t count() { return kLevels; }
 
   std::uint64_t tags[kLevels];
-  Bucket* buckets[kLevels];       // null where there is none
-  std::uint32_t shards[kLevels];  // to be locked: ascending, each once
+  Bucket* buckets[kLevels];       // null: there is none
+  std::uint32_t shards[kLevels];  // shards to lock: ascending, each once
 };
 
 template <>
@@ -78,7 +78,7 @@ class MemoryStore::Locked {
   Locked& operator=(const Locked&) = delete;
 
  private:
-  // Insertion sort, each shard once.
+  // Insertion sort without duplicates.
   void insert(std::uint32_t shard) {
     auto& shards = work_->shards;
     std::size_t at = count_;
@@ -130,8 +130,8 @@ void MemoryStore::after_fork() {
   collecting_.unlock();
 }
 
-// Hashes each path once, from front to back, and takes the hash so far wherever
-// a level ends.
+// Hashes each path once, from front to back, and takes the hash so far at the
+// end of each level.
 template <std::size_t kLevels>
 [[gnu::always_inline]] inline void MemoryStore::hash(
     const Plan& plan, Work<kLevels>* work) const {
@@ -179,7 +179,7 @@ Status MemoryStore::decide_levels(Plan* plan) {
   }
   if (!plain) [[unlikely]]
     return decide_mixed<kLevels>(plan);
-  // The hash overlaps with the clock, but not the other way about.
+  // The hash overlaps with reading the clock, but not the other way round.
   const Instant now = clock_.now();
   hash(*plan, &work);
   const Locked<kLevels> locked(this, &work);
@@ -207,7 +207,7 @@ void MemoryStore::load(Work<kLevels>* work, Instant now, Plan* plan) {
   }
 }
 
-// Writes the buckets that exist first: an insert may move them.
+// Writes existing buckets first, because an insert may move them.
 template <std::size_t kLevels>
 void MemoryStore::store(const Work<kLevels>& work, Instant now, Plan* plan) {
   bool inserts = false;
@@ -218,7 +218,7 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now, Plan* plan) {
     if (work.buckets[i] == nullptr) {
       inserts = true;
     } else {
-      // Without debt the bucket is gone, also for a clock that steps back.
+      // Without debt the bucket is gone, even for a clock that steps back.
       const Instant tat = verdict.reset_after == Duration::zero()
                               ? kLongAgo
                               : saturating_add(now, verdict.reset_after);
@@ -237,7 +237,7 @@ void MemoryStore::store(const Work<kLevels>& work, Instant now, Plan* plan) {
   }
 }
 
-// As decide_levels(), for levels of all kinds.
+// decide_levels() for levels of all kinds.
 template <std::size_t kLevels>
 [[gnu::noinline]] Status MemoryStore::decide_mixed(Plan* plan) {
   Work<kLevels> work(plan->levels.size());
@@ -287,7 +287,7 @@ template <std::size_t kLevels>
 [[gnu::noinline]] void MemoryStore::collect_logs(
     std::span<const std::uint64_t> keep, Plan* plan) {
   const std::unique_lock alone(collecting_, std::try_to_lock);
-  if (!alone.owns_lock()) return;  // another thread is at it
+  if (!alone.owns_lock()) return;  // another thread does it
   LogCollection collection(clock_.now(), keep);
   for (std::uint32_t i = 0; i < shard_count_; ++i) {
     const std::lock_guard lock(shards_[i].lock);
@@ -335,7 +335,7 @@ void MemoryStore::learn(const Plan& plan, Instant now, std::uint64_t forgets) {
     const std::uint64_t tag = work.tags[i];
     const Level& level = plan.levels[i];
     if (!level.limit->is_plain()) continue;
-    // Owing more than a bucket holds is owing all of it.
+    // A debt beyond the capacity counts as a debt of all of it.
     const Duration most = level.limit->rate.burst_offset();
     const Instant tat =
         saturating_add(now, level.verdict.charged ? level.verdict.reset_after

@@ -1,9 +1,9 @@
 // Buckets in this process's memory.
 //
-// The table is split into shards with a lock each.  A request locks the shards
-// of all its levels, in ascending order, before it reads the first of them and
-// until it has written the last: that makes it one step.  No decision
-// allocates; shards grow now and then.
+// The table is split into shards, each with a lock.  A request locks the shards
+// of all its levels, in ascending order, before it reads the first and until it
+// has written the last: that makes it one step.  Decisions do not allocate,
+// except that shards grow now and then.
 
 #ifndef LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP
 #define LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP
@@ -30,25 +30,25 @@ class MemoryStore final : public Store, private ForkGuard {
   static constexpr std::int64_t kDefaultMaxBuckets = 1'000'000;
   static constexpr std::int64_t kMaxMaxBuckets = std::int64_t{1} << 36;
 
-  // What the tables take for each of max_buckets: as many buckets of 16 bytes,
-  // and again as many of 32 for the window algorithms.
+  // The bytes of the tables per bucket of max_buckets: a bucket of 16 bytes,
+  // and a cell of 32 for window algorithms.
   static constexpr std::int64_t kTableBytes = 48;
-  // The least that max_bytes may be for each of max_buckets.
+  // The minimum of max_bytes per bucket of max_buckets.
   static constexpr std::int64_t kLeastBytes = 64;
 
-  // As few as they are, callers may fill logs of a thousand units.
+  // Even with few buckets, callers may fill logs of a thousand units.
   static constexpr std::int64_t default_max_bytes(std::int64_t max_buckets) {
     return std::max(256 * max_buckets, std::int64_t{64} << 20);
   }
 
-  // Keeps `max_buckets` buckets with a debt at most (but never fewer than
-  // four), and as many again that belong to limits of window algorithms.  A
-  // bucket that finds no place replaces the least limited of its neighbours;
-  // that is rare up to two thirds of the maximum.  Logs share what the tables
-  // leave of `max_bytes` (0: the default); what requests under way add may
-  // exceed it for a moment.
-  // REQUIRES: 1 <= max_buckets <= kMaxMaxBuckets, and max_bytes is 0 or at
-  // least kLeastBytes for each of them.
+  // Keeps at most `max_buckets` buckets with a debt (but never fewer than
+  // four), and as many again for limits of window algorithms.  A bucket without
+  // a free place replaces the least limited of its neighbors, which is rare
+  // below two thirds of the maximum.  Logs share what the tables leave of
+  // `max_bytes` (0: the default); requests under way may exceed it for a
+  // moment.
+  // REQUIRES: 1 <= max_buckets <= kMaxMaxBuckets; max_bytes is 0 or at least
+  // kLeastBytes for each of them.
   explicit MemoryStore(std::int64_t max_buckets = kDefaultMaxBuckets,
                        Clock clock = Clock(), std::int64_t max_bytes = 0);
   ~MemoryStore() override;
@@ -57,27 +57,26 @@ class MemoryStore final : public Store, private ForkGuard {
   Status reset(const Plan& plan) override;
   StoreStats stats() override;
 
-  // What follows is for a cache of another store's buckets.
+  // The functions below are for a cache of another store's buckets.
 
-  // Judges *plan as at `now`, as if it were to be peeked at; writes nothing.
+  // Judges *plan at `now`, as a peek; writes nothing.
   // REQUIRES: plan->all_plain().
   void peek(Plan* plan, Instant now);
 
-  // Has the bucket of every plain level owe what `plan`, once decided, left
+  // Sets the bucket of every plain level to what `plan`, already decided, left
   // there at `now`, unless it is known to owe more.  Does nothing if forgets()
-  // is not `forgets` any more: then the plan may be older than what was
-  // forgotten.
+  // is no longer `forgets`: the plan may then be older than what was forgotten.
   void learn(const Plan& plan, Instant now, std::uint64_t forgets);
 
-  void forget(const Plan& plan);  // the buckets of every level
-  void clear();                   // all of them
+  void forget(const Plan& plan);  // buckets of all levels
+  void clear();                   // all buckets
 
-  // How often anything has been forgotten.
+  // How often something was forgotten.
   std::uint64_t forgets() const { return forgets_.load(); }
 
  private:
   struct Shard;
-  template <std::size_t kLevels>  // 0: as many as there are
+  template <std::size_t kLevels>  // 0: any number
   struct Work;
   template <std::size_t kLevels>
   class Locked;
@@ -88,9 +87,9 @@ class MemoryStore final : public Store, private ForkGuard {
     return static_cast<std::uint32_t>(tag) & (shard_count_ - 1);
   }
   BucketTable& table_of(std::uint64_t tag);
-  // Gives up logs until a thirty-second of their bytes is free, but none of
-  // `keep`, and has *plan tell if one would deny.  No lock of a shard may be
-  // held.
+  // Evicts logs until a thirty-second of their bytes is free, but none of
+  // `keep`.  Notes in *plan if one of them would deny.  The caller holds no
+  // lock of a shard.
   void collect_logs(std::span<const std::uint64_t> keep, Plan* plan);
 
   template <std::size_t kLevels>
@@ -115,8 +114,8 @@ class MemoryStore final : public Store, private ForkGuard {
   const std::uint32_t shard_count_;         // a power of two
   std::unique_ptr<Shard[]> shards_;
   std::unique_ptr<CellShard[]> cells_;  // guarded by the locks of shards_
-  // Raised before a lock is taken to forget, compared while one is held: what
-  // is learnt is either not written or forgotten.
+  // Raised before a lock is taken to forget, compared while one is held: so
+  // anything learned is either not written, or forgotten.
   std::atomic<std::uint64_t> forgets_{0};
 };
 

@@ -14,7 +14,7 @@ std::int64_t micros_of(Instant at) {
   return at.time_since_epoch() / kMicrosecond;
 }
 
-// Units that count, at most what 32 bits hold: see kMaxUnits.
+// Units that count, which fit into 32 bits: see kMaxUnits.
 std::uint32_t small(std::int64_t units) {
   return static_cast<std::uint32_t>(units);
 }
@@ -104,7 +104,7 @@ void MixedLevel::evaluate_sliding_tail(const Demand& demand,
   finish_counts(bucket.over());
 }
 
-// What next_ has whatever it counts; its units are there.
+// Sets what next_ has for every counter; its units are set already.
 void MixedLevel::finish_counts(Instant over) {
   next_.tag = tag_;
   next_.has_log = 0;
@@ -134,13 +134,13 @@ void MixedLevel::release() {
 
 Instant MixedLevel::new_tat(const Level& level, Instant now) const {
   if (!level.limit->is_plain()) return tat_;
-  // Without debt the bucket is gone, also for a clock that steps back.
+  // Without debt the bucket is gone, even for a clock that steps back.
   return level.verdict.reset_after == Duration::zero()
              ? kLongAgo
              : saturating_add(now, level.verdict.reset_after);
 }
 
-// Puts into *cell what is charged.
+// Writes the charge into *cell.
 void MixedLevel::write_cell(const Level& level, Instant now, Cell* cell) {
   const Limit& limit = *level.limit;
   next_.set_used(level.usage->charged.used, limit.cost, ceiling_);

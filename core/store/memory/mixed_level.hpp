@@ -1,5 +1,5 @@
-// One level of a request of which some levels are not plain GCRA, as the memory
-// store decides it: evaluated first, and written when all of them are judged.
+// A level of a request in which some levels are not plain GCRA, in the memory
+// store: evaluated first, and written after all levels are judged.
 
 #ifndef LIMITREE_STORE_MEMORY_MIXED_LEVEL_HPP
 #define LIMITREE_STORE_MEMORY_MIXED_LEVEL_HPP
@@ -14,7 +14,7 @@
 
 namespace limitree {
 
-// A shard's part for such levels.
+// The part of a shard for such levels.
 struct CellShard {
   LogBytes* log_bytes = nullptr;  // the store's
   CellTable table{1};
@@ -22,26 +22,26 @@ struct CellShard {
 
 class MixedLevel {
  public:
-  // Plain data until evaluate(): see InlineVector.
+  // Uninitialized until evaluate(): see InlineVector.
   MixedLevel() = default;
 
-  // Finds the bucket of *level, which is one of `plan`, and sets the level's
-  // debt or usage. kOutOfMemory, and nothing has to be released, if a log has
-  // no room. What it has found is valid until the next insert into either
-  // table. The usage lives as long as this.
+  // Finds the bucket of *level, which belongs to `plan`, and sets the level's
+  // debt or usage. kOutOfMemory if a log cannot grow; nothing is to be released
+  // then.  The result is valid until the next insert into either table.  The
+  // usage lives as long as this object.
   Status evaluate(const Plan& plan, Level* level, std::uint64_t tag,
                   Instant now, BucketTable* buckets, CellShard* cells);
 
-  // Writes what the level is charged, if its bucket exists, or else inserts it;
-  // returns then what SlotTable::insert() does.
+  // update() writes the charge if the bucket exists; otherwise insert() does,
+  // and returns what SlotTable::insert() returns.
   bool exists() const { return bucket_ != nullptr || cell_ != nullptr; }
   void update(const Level& level, Instant now);
   bool insert(const Level& level, Instant now, BucketTable* buckets,
               CellShard* cells, std::span<const std::uint64_t> keep);
 
-  // Of a level that is not charged: releases what it has prepared.
+  // For a level that is not charged: releases what was prepared.
   void release();
-  // And then writes its bucket as it is.  REQUIRES: is_held().
+  // Then writes its bucket as it is.  REQUIRES: is_held().
   void hold(const Level& level, Instant now);
 
  private:
@@ -57,14 +57,14 @@ class MixedLevel {
 
   Usage usage_;
   std::uint64_t tag_;
-  Bucket* bucket_;     // null where there is none
-  Cell* cell_;         // likewise
-  Instant tat_;        // of a bucket that is charged
-  Cell next_;          // what a cell is that is charged; of a log without `log`
-  HeapLog* fresh_;     // a log that is to take the place of the cell's, or null
-  std::int64_t more_;  // units for the log: see unit_log.hpp
-  std::int64_t highest_;  // units that the bucket may hold
-  std::int64_t ceiling_;  // those that it admits now
+  Bucket* bucket_;        // null: there is none
+  Cell* cell_;            // likewise
+  Instant tat_;           // after the charge
+  Cell next_;             // the cell after the charge; for a log without `log`
+  HeapLog* fresh_;        // a log to replace that of the cell, or null
+  std::int64_t more_;     // units for the log: see unit_log.hpp
+  std::int64_t highest_;  // units that the bucket can hold
+  std::int64_t ceiling_;  // units that it admits now
 };
 
 }  // namespace limitree

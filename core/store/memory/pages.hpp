@@ -1,7 +1,7 @@
 // Zeroed memory straight from the operating system.
 //
-// Tables that grow by a quarter at a time would leave an allocator's heap full
-// of holes just too small for the next one.
+// Tables that grow by a quarter at a time would leave the heap of an allocator
+// full of holes that are just too small for the next table.
 
 #ifndef LIMITREE_STORE_MEMORY_PAGES_HPP
 #define LIMITREE_STORE_MEMORY_PAGES_HPP
@@ -17,8 +17,8 @@ class Pages {
  public:
   Pages() = default;
 
-  // Takes `size` bytes, page-aligned and zero; data() is null if there are
-  // none to be had.
+  // Takes `size` zeroed bytes, page-aligned. data() is null if there is no
+  // memory.
   explicit Pages(std::size_t size) {
     void* const data = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

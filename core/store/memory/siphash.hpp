@@ -1,4 +1,4 @@
-// SipHash-1-3, fed with path segments: what names a bucket in memory.
+// SipHash-1-3 over path segments: the name of a bucket in memory.
 //
 // Callers choose segments, so the hash must withstand chosen input: it is
 // keyed with 128 random bits per process.  Source: Aumasson and Bernstein,
@@ -21,15 +21,15 @@ struct SipKey {
   std::uint64_t k1;
 
   // The key of this process, drawn from the system's random source on first
-  // use.  Children of fork() keep their parent's.
+  // use.  Children of fork() keep it.
   static const SipKey& of_process();
 };
 
-// The state after any number of words; finish() leaves it as it is, so that
-// every prefix of a path is hashed in one pass.
+// The state after any number of words. finish() does not change it, so one pass
+// hashes every prefix of a path.
 //
-// Inlined at any price: the four words must stay in registers.  Written to
-// memory one by one and read back as a whole, they cost as much as the hash.
+// Always inlined: the four words must stay in registers.  Written to memory one
+// by one and read back as a whole, they cost as much as the hash.
 class SipHash {
  public:
   explicit SipHash(const SipKey& key)
@@ -43,8 +43,9 @@ class SipHash {
   }
 
   // Absorbs `text` so that no other sequence of (text, tag) gives the same
-  // words: the top byte of the last one tells tag and length, or that the
-  // length fills the rest of it, and so where the words before it begin.
+  // words.  The top byte of the last word holds tag and length, or says that
+  // the length fills the rest of the word; so it also says where the words
+  // before it begin.
   //
   // REQUIRES: text.size() < 2^56, tag < 4.
   [[gnu::always_inline]] void absorb(std::string_view text, std::uint64_t tag) {
