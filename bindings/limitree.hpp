@@ -1,9 +1,9 @@
 // limitree.hpp - limitree.h for C++20: handles that release themselves, and
 // errors as exceptions.
 //
-// Header-only, over the C interface alone, so it works with any build of the
-// library.  What limitree.h says of threads, lifetimes and blocking holds here
-// too.  A denied action is a Decision, never an exception.
+// Header-only and built on the C interface alone, so it works with any build of
+// the library.  The rules of limitree.h about threads, lifetimes and blocking
+// apply.  A denied action is a Decision, never an exception.
 
 #ifndef LIMITREE_HPP
 #define LIMITREE_HPP
@@ -26,7 +26,7 @@
 
 namespace limitree {
 
-// Keeps these names apart from those inside a static library of the core.
+// Separates these names from those inside a static library of the core.
 inline namespace api {
 
 inline limitree_str to_str(std::string_view text) {
@@ -53,7 +53,7 @@ using ErrorHandle =
     std::unique_ptr<limitree_error, Release<limitree_error_free>>;
 using TextHandle = std::unique_ptr<limitree_text, Release<limitree_text_free>>;
 
-// Why a call was refused.
+// Why a call failed.
 class Error : public std::runtime_error {
  public:
   Error(limitree_status status, std::vector<std::string> messages,
@@ -66,16 +66,16 @@ class Error : public std::runtime_error {
 
   limitree_status status() const noexcept { return status_; }
 
-  // Which trouble of a store it was: "readonly".  Empty for everything else.
+  // The kind of failure of a store: "readonly".  Empty for all other errors.
   const char* reason() const noexcept { return reason_; }
 
-  // One for each mistake of a limits.yaml, else exactly one.
+  // One message for each mistake of a limits.yaml, otherwise exactly one.
   const std::vector<std::string>& messages() const noexcept {
     return *messages_;
   }
 
-  // Returns the Error that `status` and `error` stand for; `error` may be
-  // NULL, as it is where there was no memory to make one.
+  // Returns the Error for `status` and `error`; `error` may be NULL, as it is
+  // if there was no memory for it.
   static Error from(limitree_status status, const limitree_error* error) {
     std::vector<std::string> messages;
     const std::size_t count =
@@ -105,7 +105,7 @@ void check(Call&& call) {
   throw Error::from(status, error);
 }
 
-// Who asks for what, from the root: {"user", "alex", "trade"}.
+// The path of a request, from the root: {"user", "alex", "trade"}.
 using Path = std::span<const limitree_str>;
 
 // Returns `segments` in the form of a Path; their bytes are borrowed.
@@ -129,7 +129,7 @@ struct Decision : limitree_decision {
   }
 };
 
-// UTF-8 that the library made.
+// UTF-8 text that the library made.
 class Text {
  public:
   explicit Text(limitree_text* text) : text_(text) {}
@@ -149,7 +149,7 @@ class Text {
   TextHandle text_;
 };
 
-// A limits.yaml that decides as Boulder does with these two files.
+// A limits.yaml that is equivalent to these two files of Boulder.
 inline Text limits_from_boulder(std::string_view defaults,
                                 std::string_view defaults_origin,
                                 std::string_view overrides,
@@ -163,7 +163,7 @@ inline Text limits_from_boulder(std::string_view defaults,
   return Text(yaml);
 }
 
-// Nanoseconds of "500ms", "1m30s": see limitree_parse_duration.
+// The nanoseconds of "500ms", "1m30s": see limitree_parse_duration.
 inline std::int64_t parse_duration(std::string_view text) {
   std::int64_t duration_ns = 0;
   check([&](limitree_error** error) {
@@ -189,14 +189,14 @@ inline std::vector<limitree_rate> parse_rates(std::string_view text) {
 // The levels of a decision, or nothing if they are not known.
 using KnownLevels = std::optional<std::span<const limitree_level>>;
 
-// For C, to which NULL stands for levels that are not known.
+// For C, in which NULL means that the levels are not known.
 inline const limitree_level* to_levels(KnownLevels levels) {
   static constexpr limitree_level kNone{};
   if (!levels) return nullptr;
   return levels->empty() ? &kNone : levels->data();
 }
 
-// Text about a response; short ones take no memory from the heap.
+// Text about a response.  Short text needs no allocation.
 class HttpText {
  public:
   // `write(char*, capacity, size_t*, limitree_error**)` is one of the two
@@ -218,8 +218,8 @@ class HttpText {
   }
 
  private:
-  std::array<char, 1024> few_;  // left as it is until written
-  std::string many_;            // instead of few_
+  std::array<char, 1024> few_;  // uninitialized until written
+  std::string many_;            // replaces few_ for longer text
   std::size_t size_ = 0;
 };
 
@@ -247,7 +247,7 @@ inline HttpText http_problem(std::int32_t status,
   });
 }
 
-// Calls `each(name, value)` for the fields in what http_headers() returned.
+// Calls `each(name, value)` for each field in the text of http_headers().
 template <typename Each>
 void for_each_field(std::string_view fields, Each&& each) {
   while (!fields.empty()) {
@@ -272,7 +272,7 @@ class Config {
     return *this;
   }
 
-  // Replaces the limit tree; `origin` is the file that `yaml` was read from.
+  // Replaces the limit tree; `origin` is the name of the file with `yaml`.
   Config& set_limits(std::string_view yaml, std::string_view origin) {
     check([&](limitree_error** error) {
       return limitree_config_set_limits(get(), to_str(yaml), to_str(origin),
@@ -329,10 +329,10 @@ class Limiter {
 
   // Forgets the buckets of every limit along `path`.
   void reset(Path path) { forget(path, 0); }
-  // Forgets those of the deepest node that has limits.
+  // Forgets the buckets of the deepest node that has limits.
   void reset_leaf(Path path) { forget(path, 1); }
 
-  // `operation` is LIMITREE_AUTHORIZE ..., and `parts` has none, or one for
+  // `operation` is LIMITREE_AUTHORIZE ...; `parts` is empty or has one part for
   // each path, LIMITREE_PART_CHECK ...: see limitree_decide_parts.
   Decision decide(std::int32_t operation, std::span<const limitree_path> paths,
                   std::span<limitree_level> levels = {},
@@ -346,8 +346,8 @@ class Limiter {
     return decision;
   }
 
-  // decide() for callers to whom a refusal is nothing exceptional: returns the
-  // status, and if it is negative *error holds the reason.
+  // decide() for callers that expect errors: returns the status; if it is
+  // negative, *error is the reason.
   limitree_status try_decide(std::int32_t operation,
                              std::span<const limitree_path> paths,
                              std::span<limitree_level> levels,
@@ -360,7 +360,7 @@ class Limiter {
     return status;
   }
 
-  // Swaps the limit tree, or throws and keeps the old one.
+  // Replaces the limit tree, or throws and keeps the old one.
   void reload(std::string_view yaml, std::string_view origin) {
     check([&](limitree_error** error) {
       return limitree_limiter_reload(get(), to_str(yaml), to_str(origin),
@@ -388,7 +388,7 @@ class Limiter {
     return stats;
   }
 
-  // The policy names in it live as long as the limiter.
+  // The policy names in the result live as long as the limiter.
   std::vector<limitree_limit_stats> limit_stats() const {
     return list<limitree_limit_stats>(limitree_limiter_limit_stats);
   }
@@ -422,7 +422,7 @@ class Limiter {
     });
   }
 
-  // Waits for an answer of the store, and returns the time that took.
+  // Waits for an answer of the store.  Returns the time that took.
   std::int64_t ping_ns() {
     std::int64_t round_trip_ns = 0;
     check([&](limitree_error** error) {
@@ -431,7 +431,7 @@ class Limiter {
     return round_trip_ns;
   }
 
-  // The tree, for people to read.
+  // The tree as text for people.
   Text describe() const {
     limitree_text* text = nullptr;
     check([&](limitree_error** error) {
@@ -440,7 +440,7 @@ class Limiter {
     return Text(text);
   }
 
-  // How `path` walks down the tree, for people to read.
+  // The way of `path` down the tree as text for people.
   Text explain(Path path) const {
     limitree_text* text = nullptr;
     check([&](limitree_error** error) {
@@ -462,12 +462,12 @@ class Limiter {
     return decision;
   }
 
-  // All that `function` has to tell.
+  // All items that `function` returns.
   template <typename Item, typename Function>
   std::vector<Item> list(Function function) const {
     std::vector<Item> items;
     std::size_t count = 0;
-    // Again while another thread adds some in between.
+    // Repeated if another thread adds items in between.
     do {
       items.resize(count);
       check([&](limitree_error** error) {

@@ -21,7 +21,7 @@ bool all_digits(std::string_view text) {
 }
 
 // Cuts the part before the next `mark` off *rest, and the mark with it.
-// Without a mark *rest is left as it is.
+// Without a mark *rest stays as it is.
 std::optional<std::string_view> cut(std::string_view* rest, char mark) {
   const std::size_t end = rest->find(mark);
   if (end == std::string_view::npos) return std::nullopt;
@@ -30,8 +30,8 @@ std::optional<std::string_view> cut(std::string_view* rest, char mark) {
   return part;
 }
 
-// Cuts a quoted text off *rest, which begins with its '"'.  A quote after an
-// odd number of backslashes belongs to the text.
+// Cuts a quoted text off *rest, which begins with its '"'. A quote after an odd
+// number of backslashes is part of the text.
 std::optional<std::string_view> cut_quoted(std::string_view* rest) {
   std::size_t end = 0;
   for (;;) {
@@ -46,7 +46,7 @@ std::optional<std::string_view> cut_quoted(std::string_view* rest) {
   return text;
 }
 
-// The number in `text`, or -1 if not all of it is digits.
+// The number in `text`, or -1 if `text` is not all digits.
 int number(std::string_view text) {
   int value = 0;
   for (const char c : text) {
@@ -56,7 +56,7 @@ int number(std::string_view text) {
   return value;
 }
 
-// 1 for "Jan"; 0 if it is no month.
+// 1 for "Jan"; 0 if `name` is not a month.
 unsigned month_of(std::string_view name) {
   static constexpr std::string_view kMonths =
       "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -91,7 +91,7 @@ std::optional<std::int64_t> local_seconds(std::string_view text) {
          hour * 3600 + minute * 60 + second;
 }
 
-// Seconds east of Greenwich of "+0130".
+// The seconds east of Greenwich in "+0130".
 std::optional<std::int32_t> offset_seconds(std::string_view text) {
   const int hours = number(text.substr(1, 2));
   const int minutes = number(text.substr(3, 2));
@@ -111,7 +111,7 @@ bool is_method(std::string_view text) {
          });
 }
 
-// Takes "GET /index.html?a=b HTTP/1.1" apart.
+// Splits "GET /index.html?a=b HTTP/1.1".
 void split_request(std::string_view text, LogRequest* request) {
   for (const Field field : {Field::kMethod, Field::kPath, Field::kQuery,
                             Field::kTarget, Field::kProtocol}) {
@@ -119,7 +119,7 @@ void split_request(std::string_view text, LogRequest* request) {
   }
   const std::optional<std::string_view> method = cut(&text, ' ');
   if (!method || !is_method(*method)) return;
-  // A target may hold blanks where a client did not encode them.
+  // A target may contain blanks that a client did not encode.
   const std::size_t last = text.rfind(' ');
   std::string_view target = text;
   if (last != std::string_view::npos &&
@@ -135,8 +135,8 @@ void split_request(std::string_view text, LogRequest* request) {
   (*request)[Field::kQuery] = target.substr(std::min(mark + 1, target.size()));
 }
 
-// Takes what follows the request apart: ' 200 512 "referer" "user agent"',
-// of which the common format has only the first two.
+// Splits the part after the request: ' 200 512 "referer" "user agent"'. The
+// common format has only the first two fields.
 const char* split_response(std::string_view rest, LogRequest* request) {
   if (!rest.starts_with(' ')) return "no blank after the request";
   rest.remove_prefix(1);
@@ -202,7 +202,7 @@ const char* AccessLog::parse(std::string_view line, LogRequest* request) {
   (*request)[Field::kRemoteAddr] = *address;
   if (!cut(&rest, ' ')) return "no user name after the address";
 
-  // A user name may hold blanks and brackets; the time ends it.
+  // A user name may contain blanks and brackets; the time ends it.
   std::size_t open = rest.find('[');
   for (;; open = rest.find('[', open + 1)) {
     if (open == std::string_view::npos) return "no [time] in brackets";

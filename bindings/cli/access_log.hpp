@@ -1,8 +1,8 @@
-// One line of a web server's access log, taken apart.
+// Parses one line of the access log of a web server.
 //
-// Reads the "common" and "combined" formats of Apache and nginx; what follows
-// the user agent is ignored.  Views of the line's own bytes are handed out, as
-// they were logged: nothing is unescaped, copied or allocated.
+// Reads the "common" and "combined" formats of Apache and nginx, and ignores
+// everything after the user agent.  The results are views of the bytes of the
+// line as they were logged: nothing is unescaped, copied or allocated.
 
 #ifndef LIMITREE_CLI_ACCESS_LOG_HPP
 #define LIMITREE_CLI_ACCESS_LOG_HPP
@@ -36,9 +36,9 @@ inline constexpr std::size_t kFieldCount = 11;
 std::string_view field_name(Field field);
 std::optional<Field> field_of(std::string_view name);
 
-// What one line tells.  A request that is not "METHOD target PROTOCOL", such
-// as a TLS greeting on a plain port, was made all the same: its method, path,
-// query, target and protocol are "-".
+// The content of one line.  A request that is not "METHOD target PROTOCOL",
+// such as a TLS greeting on a plain port, still counts as a request; its
+// method, path, query, target and protocol are "-".
 struct LogRequest {
   std::array<std::string_view, kFieldCount> fields;
   std::int64_t unix_s;
@@ -54,15 +54,15 @@ struct LogRequest {
 
 class AccessLog {
  public:
-  // Takes `line`, without its newline, apart.  Returns nullptr, or what is
-  // wrong with it; *request is then undefined.  Its views live as long as the
-  // bytes of `line`.
+  // Parses `line`, without its newline.  Returns nullptr, or what is wrong with
+  // the line; *request is then undefined.  The views live as long as the bytes
+  // of `line`.
   const char* parse(std::string_view line, LogRequest* request);
 
  private:
   bool parse_time(std::string_view text, LogRequest* request);
 
-  // Neighbouring lines mostly carry the same time; it is read only once.
+  // Adjacent lines usually have the same time, so it is parsed only once.
   std::string last_text_ = "01/Jan/1970:00:00:00 +0000";
   std::int64_t last_unix_s_ = 0;
   std::int32_t last_utc_offset_s_ = 0;

@@ -84,8 +84,8 @@ void add_limits(CLI::App* app, std::string* limits) {
       ->type_name("FILE");
 }
 
-// Limits in any form.  Where a path follows, its first word is the second
-// file: take_overrides().
+// Adds limits in any form.  If a path follows, its first word is the second
+// file: see take_overrides().
 void add_source(CLI::App* app, LimitsSource* source) {
   add_limits(app, &source->limits);
   app->add_option("--from", source->format,
@@ -94,7 +94,7 @@ void add_source(CLI::App* app, LimitsSource* source) {
       ->type_name("FORMAT");
 }
 
-// Whether there are as many files as the form has.
+// Checks that there are as many files as the form has.
 void check_files(const LimitsSource& source) {
   if (source.format.empty() == source.overrides.empty()) return;
   throw UsageError(source.format.empty()
@@ -102,7 +102,7 @@ void check_files(const LimitsSource& source) {
                        : "--from boulder needs two files; see --help");
 }
 
-// Takes the second file off the front of the words that follow the first.
+// Takes the second file off the front of the words after the first.
 void take_overrides(LimitsSource* source, std::vector<std::string>* words) {
   if (source->format.empty()) return;
   if (words->size() < 2) {
@@ -117,7 +117,7 @@ struct Range {
   std::int64_t most;
 };
 
-// Sets *count to what the option says, a number in `range`.
+// Sets *count from the option, a number in `range`.
 template <typename Count>
 void add_count(CLI::App* app, const std::string& name, Range range,
                Count* count, const std::string& help) {
@@ -263,7 +263,7 @@ bool is_command(const CLI::App& app, const std::string& name) {
       [&](const CLI::App* command) { return command->get_name() == name; });
 }
 
-// CLI11 would only miss a command where one is misspelt.
+// CLI11 would report a misspelled command as a missing one.
 void check_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) throw UsageError("a command is required; see --help");
   const std::string& name = words.front();
@@ -272,7 +272,7 @@ void check_command(const CLI::App& app, const std::vector<std::string>& words) {
   }
 }
 
-// CLI11 takes words from the back.
+// CLI11 takes words from the end.
 void parse(CLI::App* app, std::vector<std::string> words) {
   std::reverse(words.begin(), words.end());
   try {
@@ -288,8 +288,8 @@ void parse(CLI::App* app, std::vector<std::string> words) {
   }
 }
 
-// Cuts `words` into those before the first "--then", returned, and the steps
-// after it.  Behind "--" every word is a segment.
+// Splits `words` into the words before the first "--then", returned, and the
+// steps after it.  After "--" every word is a segment.
 std::vector<std::string> cut_steps(
     std::vector<std::string> words,
     std::vector<std::vector<std::string>>* steps) {
@@ -331,7 +331,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   app.set_version_flag("--version",
                        std::string("limitree ") + limitree_version());
   app.footer(kFooter);
-  // With a maximum of one, a segment called "check" is no second command.
+  // With a maximum of one, a segment called "check" is not a second command.
   app.require_subcommand(1);
   const CLI::App* const check = add_check(&app, &check_options);
   const CLI::App* const explain = add_explain(&app, &explain_options);

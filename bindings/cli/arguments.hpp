@@ -11,8 +11,8 @@
 
 namespace limitree::cli {
 
-// Returns what `words`, without the program's name, ask for; none if that was
-// help or the version, which is then printed.  Throws UsageError.
+// Returns the command in `words`, which lack the program's name; nothing if it
+// was help or the version, which is then printed.  Throws UsageError.
 std::optional<Command> parse_arguments(std::vector<std::string> words);
 
 }  // namespace limitree::cli

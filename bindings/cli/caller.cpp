@@ -26,7 +26,7 @@ Limiter limiter_for(const CallerOptions& options) {
   const std::string url = url_of(options.remote);
   Config config;
   set_store(options.remote, url, &config);
-  // What somebody else would decide is no state of the store's buckets.
+  // A substitute's decision says nothing about the store's buckets.
   config.set("on_store_error", "raise");
   read_limits(options.limits, &config);
   return limiter_of(config);
@@ -43,8 +43,8 @@ std::vector<limitree_level> peek(Limiter* limiter,
   return levels;
 }
 
-// What is left in each bucket, as a request of cost 0 sees it, and when a token
-// more fits, as one of cost 1 does.
+// The tokens left in each bucket, from a peek of cost 0, and the time until one
+// more token fits, from a peek of cost 1.
 std::string state(Limiter* limiter, const std::vector<limitree_str>& path,
                   const Terminal& terminal) {
   const std::vector<limitree_level> now = peek(limiter, path, 0);

@@ -1,7 +1,7 @@
-// The commands of `limitree`, and what the command line told each of them.
+// The commands of `limitree`, and the options of each.
 //
-// arguments.cpp fills the options in, main.cpp picks the function.  Each run()
-// returns an exit code; what it cannot go on after it throws.
+// arguments.cpp fills the options in, main.cpp chooses the function.  Each
+// run() returns an exit code, and throws if it cannot continue.
 
 #ifndef LIMITREE_CLI_COMMAND_HPP
 #define LIMITREE_CLI_COMMAND_HPP
@@ -19,11 +19,11 @@ namespace limitree::cli {
 // Documented in docs/command-line.md.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitBadInput = 1,  // a file, its limits, a path they refuse, the store
+  kExitBadInput = 1,  // a file, its limits, a path, the store
   kExitUsage = 2,     // the command line itself
 };
 
-// Elsewhere "limits" is the name of a limits.yaml, or "-" for standard input.
+// In other structs "limits" is the name of a limits.yaml, or "-".
 struct LimitsSource {
   std::string limits;
   std::string format;     // "boulder", or empty for a limits.yaml
@@ -33,7 +33,7 @@ struct LimitsSource {
 struct CheckOptions {
   LimitsSource source;
   bool quiet = false;
-  bool yaml = false;  // print them as a limits.yaml
+  bool yaml = false;  // print the limits as a limits.yaml
 };
 
 struct ExplainOptions {
@@ -41,7 +41,7 @@ struct ExplainOptions {
   std::vector<std::string> path;
 };
 
-// The same action several times in a row.
+// The same action, several times in a row.
 struct TryStep {
   std::vector<std::string> path;
   std::int64_t times = 1;
@@ -53,19 +53,19 @@ struct TryStep {
 struct TryOptions {
   LimitsSource source;
   std::vector<TryStep> steps;
-  Remote remote;  // no store: in memory, by a clock that the steps move
+  Remote remote;  // no store: in memory, with a clock that the steps move
 };
 
 struct ReplayOptions {
   std::string limits;
   std::vector<std::string> logs;       // "-": standard input; never empty
-  std::vector<std::string> templates;  // as path_template.hpp reads them
+  std::vector<std::string> templates;  // for path_template.hpp
   std::size_t top = 10;                // limits and callers to show
   std::optional<std::int64_t> max_buckets;
   bool json = false;
 };
 
-// The same traffic for each algorithm.
+// Sends the same traffic to each algorithm.
 struct SimulateOptions {
   std::string algorithms = "all";  // or one of them
   std::int64_t count = 100;
@@ -77,7 +77,7 @@ struct PingOptions {
   Remote remote;
 };
 
-// Whose buckets, and where they are.
+// The path of the buckets, and their store.
 struct CallerOptions {
   std::string limits;
   std::vector<std::string> path;
@@ -87,7 +87,7 @@ struct CallerOptions {
 struct ShowOptions : CallerOptions {};
 
 struct ResetOptions : CallerOptions {
-  bool leaf = false;  // those of the deepest node alone
+  bool leaf = false;  // only those of the deepest node
 };
 
 using Command =

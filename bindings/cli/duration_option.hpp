@@ -9,8 +9,8 @@
 
 namespace limitree::cli {
 
-// Adds the option `name`, which sets *duration_ns.  It is read as
-// limitree_parse_duration does, and refused beyond 100 years.
+// Adds the option `name`, which sets *duration_ns.  It takes what
+// limitree_parse_duration takes, up to 100 years.
 void add_duration(CLI::App* app, const std::string& name,
                   std::int64_t* duration_ns, const std::string& help);
 

@@ -1,4 +1,4 @@
-// `limitree explain`: which limits lie on a path, and why?
+// `limitree explain`: which limits are on a path, and why?
 
 #include "command.hpp"
 #include "limits_file.hpp"

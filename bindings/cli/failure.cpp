@@ -8,7 +8,8 @@ namespace {
 
 std::string reason(int error_number) {
   std::string text = std::generic_category().message(error_number);
-  // Ours begin with a small letter, and so shall the system's.
+  // Messages of this project begin with a small letter; make the system's
+  // agree.
   if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') {
     text[0] = static_cast<char>(text[0] - 'A' + 'a');
   }

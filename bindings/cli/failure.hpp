@@ -1,4 +1,4 @@
-// What ends a command early: the message for people, and the exit code.
+// Exceptions that end a command: the message for people, and the exit code.
 
 #ifndef LIMITREE_CLI_FAILURE_HPP
 #define LIMITREE_CLI_FAILURE_HPP
@@ -8,7 +8,7 @@
 
 namespace limitree::cli {
 
-// The command line cannot be understood; exit code kExitUsage.
+// The command line is not valid; exit code kExitUsage.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -37,7 +37,7 @@ std::string thousandths_text(std::int64_t thousandths) {
   return text;
 }
 
-// Two neighbouring units are as much as anybody reads: "2m30s", "3d4h".
+// Two adjacent units are enough for a reader: "2m30s", "3d4h".
 std::string two_units_text(std::int64_t duration_ns) {
   struct Unit {
     std::int64_t size;
@@ -61,7 +61,7 @@ std::string two_units_text(std::int64_t duration_ns) {
   return {};
 }
 
-// The bytes of the UTF-8 character that `text` begins with; 0 if it is none.
+// The size of the UTF-8 character at the start of `text`; 0 if there is none.
 std::size_t utf8_size(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return static_cast<unsigned char>(text[i]);
@@ -76,7 +76,7 @@ std::size_t utf8_size(std::string_view text) {
   for (std::size_t i = 1; i < size; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // Overlong forms, surrogates, and what lies beyond U+10FFFF.
+  // Overlong forms, surrogates, and code points above U+10FFFF.
   if (first == 0xe0 && byte(1) < 0xa0) return 0;
   if (first == 0xed && byte(1) >= 0xa0) return 0;
   if (first == 0xf0 && byte(1) < 0x90) return 0;

@@ -1,4 +1,4 @@
-// Quantities as people write them.
+// Quantities in a form for people.
 
 #ifndef LIMITREE_CLI_FORMAT_HPP
 #define LIMITREE_CLI_FORMAT_HPP
@@ -9,8 +9,8 @@
 
 namespace limitree::cli {
 
-// "1.5s", "2m30s", "3d4h", "250ms".  Rounded up, so that who waits as long as
-// shown has waited long enough.  REQUIRES: duration_ns >= 0.
+// "1.5s", "2m30s", "3d4h", "250ms".  Rounded up, so that waiting for the time
+// shown is long enough.  REQUIRES: duration_ns >= 0.
 std::string duration_text(std::int64_t duration_ns);
 
 // The same for a retry_after_ns: "-" if not limited, "never" if no wait helps.
@@ -19,10 +19,10 @@ std::string wait_text(std::int64_t retry_after_ns);
 // "1,234,567"
 std::string count_text(std::int64_t count);
 
-// "7.04%"; "-" of nothing.
+// "7.04%"; "-" if `whole` is 0.
 std::string percent_text(std::int64_t part, std::int64_t whole);
 
-// A point in time, as the clocks `utc_offset_s` east of Greenwich show it.
+// A point in time on clocks that are `utc_offset_s` east of Greenwich.
 struct CivilTime {
   std::int64_t unix_s;
   std::int32_t utc_offset_s;
@@ -34,12 +34,12 @@ std::string offset_text(CivilTime time);     // "+0100"
 std::string date_time_text(CivilTime time);  // "2026-03-02 23:59:58 +0100"
 std::string iso_text(CivilTime time);        // "2026-03-02T23:59:58+01:00"
 
-// `text` with every byte that could move a terminal's cursor or change its
-// state, and every byte that is not UTF-8, written \xNN.  Without `utf8`, only
-// ASCII is left.
+// `text` with \xNN for every byte that is not UTF-8, or that could move the
+// cursor of a terminal or change its state.  Without `utf8`, only ASCII is
+// kept.
 std::string printable(std::string_view text, bool utf8);
 
-// Columns that UTF-8 text without control characters takes on a terminal.
+// The columns on a terminal of UTF-8 text without control characters.
 std::size_t display_width(std::string_view text);
 
 }  // namespace limitree::cli

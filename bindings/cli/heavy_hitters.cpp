@@ -28,7 +28,7 @@ void HeavyHitters::add(std::string_view text) {
 }
 
 std::int64_t HeavyHitters::error_bound() const {
-  // An error is the smallest count at some time, and that only grows.
+  // An error is the smallest count at some earlier time, and that only grows.
   return counters_[heap_.front()].caller.count;
 }
 
@@ -39,7 +39,7 @@ std::vector<HeavyHitters::Caller> HeavyHitters::top(std::size_t count) const {
   }
   count = std::min(count, callers.size());
   const auto before = [](const Caller& a, const Caller& b) {
-    // By text as well, so that equal input gives equal output.
+    // Ties are broken by text, so that equal input gives equal output.
     return std::tie(b.count, a.text) < std::tie(a.count, b.text);
   };
   std::partial_sort(callers.begin(),
@@ -63,7 +63,7 @@ std::size_t HeavyHitters::find(std::string_view text,
   return index;
 }
 
-// Gives the smallest counter to a caller that has none.
+// Gives the smallest counter to a caller without a counter.
 std::size_t HeavyHitters::take_over(std::string_view text, std::uint64_t hash) {
   const std::size_t index = heap_.front();
   Counter& counter = counters_[index];

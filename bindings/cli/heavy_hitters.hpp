@@ -1,11 +1,12 @@
-// The callers that occur most often in a stream, in constant memory.
+// The most frequent callers in a stream, in constant memory.
 //
-// Space-Saving: a fixed number of counters; a caller that has none takes over
-// the smallest one, count included.  With n counters and a total of t:
+// Space-Saving: a fixed number of counters.  A caller without a counter takes
+// over the smallest one, including its count.  With n counters and a total of
+// t:
 //
 //   - count - error <= true count <= count, for every caller that is kept;
 //   - error <= t / n;
-//   - whoever occurred more often than t / n times is kept.
+//   - every caller that occurred more than t / n times is kept.
 
 #ifndef LIMITREE_CLI_HEAVY_HITTERS_HPP
 #define LIMITREE_CLI_HEAVY_HITTERS_HPP
@@ -20,7 +21,7 @@ namespace limitree::cli {
 
 class HeavyHitters {
  public:
-  // Longer texts are kept, shown and told apart by their beginning and hash.
+  // Longer texts are cut, and distinguished by their beginning and hash.
   static constexpr std::size_t kMaxText = 200;
 
   struct Caller {
@@ -36,17 +37,17 @@ class HeavyHitters {
 
   std::int64_t total() const { return total_; }
 
-  // No caller's count is further off than this.
+  // No count is off by more than this.
   std::int64_t error_bound() const;
 
-  // The `count` most frequent callers, the most frequent first.
+  // The `count` most frequent callers, in falling order.
   std::vector<Caller> top(std::size_t count) const;
 
  private:
   static constexpr std::size_t kNone = SIZE_MAX;
 
   struct Counter {
-    Caller caller;  // count 0: nobody's yet, and in no chain
+    Caller caller;  // count 0: unused, and in no chain
     std::uint64_t hash;
     std::size_t text_size;  // of the whole text
     std::size_t heap_at;
@@ -63,8 +64,8 @@ class HeavyHitters {
 
   std::int64_t total_ = 0;
   std::vector<Counter> counters_;
-  std::vector<std::size_t> heap_;    // of counters_, the smallest first
-  std::vector<std::size_t> chains_;  // by hash; a power of two of them
+  std::vector<std::size_t> heap_;    // of counters_, smallest first
+  std::vector<std::size_t> chains_;  // by hash; their number is a power of two
 };
 
 }  // namespace limitree::cli

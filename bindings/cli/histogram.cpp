@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kDay = 86'400;
 
-// Each is a multiple of the one before, so that bins can be joined.
+// Each width is a multiple of the one before, so that bins can be joined.
 constexpr std::array<std::int64_t, 14> kWidths = {
     1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21600, 43200, kDay, 7 * kDay};
 
@@ -51,7 +51,7 @@ void Histogram::widen() {
   }
 }
 
-// The start of the bin that holds `local_s`.
+// The start of the bin that contains `local_s`.
 std::int64_t Histogram::floor(std::int64_t local_s) const {
   const std::int64_t rest = local_s % width_s_;
   return local_s - (rest < 0 ? rest + width_s_ : rest);

@@ -1,8 +1,9 @@
-// How many requests were made and limited, over time, in constant memory.
+// The number of requests, and of limited requests, over time, in constant
+// memory.
 //
-// At most kMaxBins bins of equal width.  They start at a second each; when
-// time runs out of them, neighbours are joined into the next width that people
-// like to read: 5 s, 10 s, 30 s, 1 min, ... 1 h, ... 1 d.
+// At most kMaxBins bins of equal width, which is a second at first.  When bins
+// run out, adjacent ones are joined to the next width that is easy to read: 5
+// s, 10 s, 30 s, 1 min, ... 1 h, ... 1 d.
 
 #ifndef LIMITREE_CLI_HISTOGRAM_HPP
 #define LIMITREE_CLI_HISTOGRAM_HPP
@@ -25,14 +26,14 @@ class Histogram {
   // Counts one request.  REQUIRES: no earlier request has a later time.
   void add(std::int64_t unix_s, bool limited);
 
-  // Bins begin at whole multiples of the width on clocks that are set this far
-  // east of Greenwich.  REQUIRES: nothing has been added yet.
+  // Bins begin at whole multiples of the width, on clocks this far east of
+  // Greenwich.  REQUIRES: nothing has been added yet.
   void align(std::int32_t utc_offset_s) { utc_offset_s_ = utc_offset_s; }
 
   std::int64_t bin_seconds() const { return width_s_; }
   std::int64_t begin_unix_s() const { return begin_s_ - utc_offset_s_; }
 
-  // From the first request to the last, empty ones in between included.
+  // From the first request to the last, including empty bins.
   const std::vector<Bin>& bins() const { return bins_; }
 
  private:

@@ -1,4 +1,4 @@
-// What tables say of a level.
+// The text of a level in tables.
 
 #ifndef LIMITREE_CLI_LEVEL_TEXT_HPP
 #define LIMITREE_CLI_LEVEL_TEXT_HPP
@@ -9,10 +9,10 @@
 
 namespace limitree::cli {
 
-// Its place in the tree: "user:*/trade", "user:* (shadow)".
+// The place of the level in the tree: "user:*/trade", "user:* (shadow)".
 std::string policy_title(const limitree_level& level, bool utf8);
 
-// "4/6": tokens left, of those in a full bucket.
+// "4/6": tokens left, and tokens in a full bucket.
 std::string left_text(const limitree_level& level);
 
 }  // namespace limitree::cli

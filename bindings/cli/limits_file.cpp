@@ -7,7 +7,7 @@ namespace limitree::cli {
 
 namespace {
 
-// The core refuses larger ones; reading on would only fill memory.
+// The core refuses larger texts; reading more would only fill memory.
 constexpr std::size_t kMaxLimits = 64 * 1024 * 1024;
 constexpr std::size_t kBlock = 64 * 1024;
 

@@ -10,11 +10,11 @@
 
 namespace limitree::cli {
 
-// Reads the limits in the file `name`, or in standard input if that is "-",
-// into *config.  Throws FileError, or Error if the limits have mistakes.
+// Reads the limits in the file `name`, or in standard input if it is "-", into
+// *config.  Throws FileError, or Error if the limits have mistakes.
 void read_limits(const std::string& name, Config* config);
 
-// The same for limits in any form; returns their text as a limits.yaml, and
+// The same for limits in any form.  Returns their text as a limits.yaml, and
 // writes warnings about them to standard error.
 std::string read_limits(const LimitsSource& source, Config* config);
 

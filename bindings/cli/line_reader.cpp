@@ -32,7 +32,7 @@ int open_for_reading(const std::string& name) {
 
 }  // namespace
 
-// Unpacks what InputFile reads.
+// Unpacks the data of an InputFile.
 class InputFile::Gzip {
  public:
   explicit Gzip(InputFile* file)
@@ -77,11 +77,11 @@ class InputFile::Gzip {
     }
   }
 
-  // What follows a member without being another one is padding, which gunzip
-  // ignores too.
+  // Data after a member that is not another member is padding. gunzip ignores
+  // it, too.
   bool begin_member() {
     if (stream_.avail_in == 1) {
-      // The second byte of the mark may be still to come.
+      // The second byte of the magic number may still be missing.
       packed_[0] = static_cast<char>(*stream_.next_in);
       stream_.next_in = reinterpret_cast<Bytef*>(packed_.get());
       stream_.avail_in +=
@@ -177,7 +177,7 @@ LineReader::Found LineReader::next(std::string_view* line) {
     if (newline == nullptr && left == 0) {
       return std::exchange(too_long_, false) ? Found::kTooLong : Found::kEnd;
     }
-    // The last line need not end in a newline.
+    // The last line may lack its newline.
     const char* const line_end = newline != nullptr ? newline : end_;
     *line = {begin_, static_cast<std::size_t>(line_end - begin_)};
     begin_ = newline != nullptr ? newline + 1 : end_;

@@ -1,7 +1,7 @@
-// The lines of a file, one after the other, in constant memory.
+// The lines of a file, in constant memory.
 //
-// Files are read in large blocks; gzip is recognised by its first bytes, not
-// by the name, and may have several members, as appended logs do.
+// Files are read in large blocks.  A gzip file is recognized by its first
+// bytes, not by its name, and may have several members, as appended logs do.
 
 #ifndef LIMITREE_CLI_LINE_READER_HPP
 #define LIMITREE_CLI_LINE_READER_HPP
@@ -14,18 +14,18 @@
 
 namespace limitree::cli {
 
-// Bytes of a file, unpacked if it is a gzip file.
+// The bytes of a file, unpacked if it is a gzip file.
 class InputFile {
  public:
-  // Opens the file `name`; "-" is standard input.  Blocks until the first
-  // bytes are there.  Throws FileError.
+  // Opens the file `name`; "-" is standard input.  Blocks until the first bytes
+  // are available.  Throws FileError.
   explicit InputFile(const std::string& name);
   ~InputFile();
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
   // Reads at least one and up to `size` bytes; 0 at the end.  Throws FileError
-  // where the file cannot be read or unpacked, after everything before that.
+  // if the file cannot be read or unpacked, after all bytes before that.
   std::size_t read(char* to, std::size_t size);
 
   std::int64_t bytes_read() const { return bytes_read_; }  // as on disk
@@ -33,14 +33,14 @@ class InputFile {
  private:
   class Gzip;
 
-  // As read(), of the bytes on disk: first the head, then the descriptor.
+  // The same for the bytes on disk: first the head, then the descriptor.
   std::size_t read_file(char* to, std::size_t size);
   std::size_t read_descriptor(char* to, std::size_t size);
 
   std::string name_;
   int descriptor_;
   std::int64_t bytes_read_ = 0;
-  std::unique_ptr<char[]> head_;  // what the look at the first bytes took
+  std::unique_ptr<char[]> head_;  // the first bytes, read to recognize gzip
   std::size_t head_begin_ = 0;
   std::size_t head_end_ = 0;
   std::unique_ptr<Gzip> gzip_;  // null: a plain file
@@ -59,8 +59,9 @@ class LineReader {
   // `file` must outlive the reader.
   explicit LineReader(InputFile* file);
 
-  // Sets *line to the next line without its "\n" or "\r\n"; it lives until the
-  // next call.  Throws as InputFile::read does.
+  // Sets *line to the next line without its "
+  // " or "\r
+  // "; it is valid until the next call.  Throws as InputFile::read does.
   Found next(std::string_view* line);
 
  private:
@@ -70,10 +71,10 @@ class LineReader {
 
   InputFile* file_;
   std::unique_ptr<char[]> buffer_;
-  const char* begin_;      // what has not been handed out yet ...
+  const char* begin_;      // what is left of the block ...
   const char* end_;        // ... ends here
   bool at_end_ = false;    // of the file
-  bool too_long_ = false;  // within a line that is skipped
+  bool too_long_ = false;  // inside a line that is skipped
 };
 
 }  // namespace limitree::cli

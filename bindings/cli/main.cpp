@@ -1,5 +1,4 @@
-// The `limitree` command: everything it knows of limits it asks of the C
-// interface.
+// The `limitree` command.  Everything about limits comes from the C interface.
 
 #include <algorithm>
 #include <clocale>
@@ -27,8 +26,9 @@ int run_command(std::vector<std::string> words) {
   return std::visit([](const auto& options) { return run(options); }, *command);
 }
 
-// A mistake in a limits.yaml is told as file:line:column, as compilers do, so
-// that editors find the place; everything else says who is speaking.
+// A mistake in a limits.yaml is reported as file:line:column, as compilers do,
+// so that editors find the place.  Other messages begin with the program's
+// name.
 void complain_of(const Error& error) {
   if (error.status() == LIMITREE_INVALID_CONFIG) {
     for (const std::string& message : error.messages()) {
@@ -61,7 +61,7 @@ int run_and_report(std::vector<std::string> words) {
 
 int main(int argc, char** argv) {
   std::setlocale(LC_CTYPE, "");
-  // `limitree check limits.yaml | head` is told by write() that head has gone.
+  // `limitree check limits.yaml | head`: write() reports that head has ended.
   std::signal(SIGPIPE, SIG_IGN);
   return limitree::cli::run_and_report({argv + std::min(argc, 1), argv + argc});
 }

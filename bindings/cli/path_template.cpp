@@ -21,7 +21,7 @@ std::string known_fields() {
   return names;
 }
 
-// Reads "{name}" at text[*at] and moves *at behind it.
+// Reads "{name}" at text[*at] and moves *at after it.
 Field read_field(std::string_view text, std::size_t* at) {
   const std::size_t end = text.find('}', *at);
   if (end == std::string_view::npos) refuse(text, "a '{' is never closed");
@@ -35,7 +35,7 @@ Field read_field(std::string_view text, std::size_t* at) {
   return *field;
 }
 
-// Reads the character after a backslash at text[*at] and moves *at behind it.
+// Reads the character after a backslash at text[*at] and moves *at after it.
 char read_escaped(std::string_view text, std::size_t* at) {
   const std::string_view next = text.substr(*at + 1, 1);
   if (next.empty() ||
@@ -49,7 +49,7 @@ char read_escaped(std::string_view text, std::size_t* at) {
 }  // namespace
 
 PathTemplate::PathTemplate(std::string_view text) {
-  for (std::size_t at = 0;; ++at) {  // past the comma
+  for (std::size_t at = 0;; ++at) {  // skips the comma
     append_segment(text, &at);
     if (at == text.size()) break;
   }

@@ -14,7 +14,7 @@ int run(const PingOptions& options) {
   Config config;
   set_store(options.remote, url, &config);
   Limiter limiter = limiter_of(config);
-  const std::int64_t first_ns = limiter.ping_ns();  // connects before
+  const std::int64_t first_ns = limiter.ping_ns();  // connects first
   const std::int64_t second_ns = limiter.ping_ns();
   print(printable(shown_url(url), false) + " answered in " +
         duration_text(second_ns) + "; connecting included, in " +

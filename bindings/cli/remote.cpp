@@ -8,7 +8,7 @@ namespace limitree::cli {
 
 namespace {
 
-// Mistakes in options are mistakes of the command line.
+// Mistakes in options are reported as mistakes of the command line.
 template <typename Call>
 auto as_usage(Call&& call) {
   try {
@@ -57,7 +57,7 @@ std::string shown_url(std::string_view url) {
   const std::size_t scheme = url.find("://");
   if (scheme == url.npos) return std::string(url);
   const std::size_t begin = scheme + 3;
-  // What is not encoded as it should be may hold more than one.
+  // If it is not encoded correctly, there may be more than one.
   const std::size_t at = url.rfind('@');
   if (at == url.npos || at < begin) return std::string(url);
   return std::string(url.substr(0, begin)) + std::string(url.substr(at + 1));

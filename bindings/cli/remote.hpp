@@ -1,5 +1,4 @@
-// The store that a command asks: what the command line and the environment say
-// of it.
+// The store that a command uses, from the command line and the environment.
 
 #ifndef LIMITREE_CLI_REMOTE_HPP
 #define LIMITREE_CLI_REMOTE_HPP
@@ -12,7 +11,7 @@
 
 namespace limitree::cli {
 
-// Where commands find a store that --store does not name.
+// The environment variable for the store if --store is missing.
 inline constexpr const char* kStoreVariable = "LIMITREE_STORE";
 
 struct Remote {
@@ -20,15 +19,15 @@ struct Remote {
   std::vector<std::string> settings;  // NAME=VALUE, options of the library
 };
 
-// Returns the URL of `remote.store`, or else that of the environment.  Throws
+// Returns the URL of `remote.store`, or else of the environment.  Throws
 // UsageError if there is none.
 std::string url_of(const Remote& remote);
 
-// Sets *config to ask the store at `url` in the way that `remote` says, with
-// more patience than a server has.  Throws UsageError.
+// Sets *config to use the store at `url` with the settings of `remote`, and
+// with a longer timeout than a server has.  Throws UsageError.
 void set_store(const Remote& remote, const std::string& url, Config* config);
 
-// Makes a limiter.  Throws UsageError if the options do not go together.
+// Makes a limiter.  Throws UsageError if the options contradict each other.
 Limiter limiter_of(const Config& config);
 
 // `url` without user and password.

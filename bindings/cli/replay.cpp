@@ -1,8 +1,8 @@
 // `limitree replay`: what would these limits have done to that traffic?
 //
-// The clock is the latest time that a line has told so far: a log is written
-// when requests end, so its lines are not quite in order.  Nothing here grows
-// with the number of lines or callers, and a line costs no allocation.
+// The clock is the latest time seen in a line so far: a server logs a request
+// when it ends, so the lines are not quite in order.  Memory does not grow with
+// the number of lines or callers, and a line needs no allocation.
 
 #include "replay.hpp"
 
@@ -43,11 +43,11 @@ class Replay {
  public:
   explicit Replay(const ReplayOptions& options);
 
-  // Throws FileError where a log ends being readable; result() then tells of
+  // Throws FileError if a log becomes unreadable; result() then covers
   // everything before.
   void play(const std::string& name, ProgressBar* progress);
 
-  // Closes the books.
+  // Ends the replay.
   const ReplayResult& result(double seconds);
 
  private:
@@ -59,17 +59,18 @@ class Replay {
   void skip(limitree_status status, const ErrorHandle& error);
 
   std::int64_t now_ns_ = 0;
-  bool started_ = false;  // the clock shows the log's time
+  bool started_ = false;  // the clock shows the time of the log
   Limiter limiter_;
   std::vector<PathTemplate> templates_;
   std::vector<limitree_path> paths_;
-  std::array<limitree_level, 64> levels_;  // who is to blame is among the first
-  std::vector<bool> blamed_;               // by path
+  std::array<limitree_level, 64>
+      levels_;                // levels to blame are among the first
+  std::vector<bool> blamed_;  // by path
   AccessLog log_;
-  std::string file_;             // being read
-  std::int64_t file_lines_ = 0;  // of it so far
-  std::int64_t done_bytes_ = 0;  // of the files before
-  std::string caller_;           // buffer of blame()
+  std::string file_;             // current file
+  std::int64_t file_lines_ = 0;  // its lines so far
+  std::int64_t done_bytes_ = 0;  // bytes of earlier files
+  std::string caller_;           // buffer for blame()
   ReplayResult result_;
 };
 
@@ -89,7 +90,7 @@ Replay::Replay(const ReplayOptions& options)
     templates_.emplace_back(text);
   }
   for (const PathTemplate& path_template : templates_) {
-    // A root that the tree does not know would be refused line after line.
+    // A root that the tree does not have would fail for every line.
     if (const auto root = path_template.root()) {
       const limitree_str segment = to_str(*root);
       const limitree_path path = {&segment, 1, 0};
@@ -187,8 +188,8 @@ void Replay::count(const Decision& decision) {
   result_.histogram.add(result_.last.unix_s, decision.limited != 0);
 }
 
-// Counts a denial for every path that a level denied.  A level that several
-// paths meet counts for the first of them.
+// Counts a denial for every path that a level denied.  A level on several paths
+// counts for the first of them.
 void Replay::blame(const Decision& decision) {
   const std::size_t count =
       std::min(static_cast<std::size_t>(decision.level_count), levels_.size());
@@ -205,8 +206,8 @@ void Replay::blame(const Decision& decision) {
   }
 }
 
-// A path that the limits refuse, such as a host name below `key: ip`, is the
-// line's fault; anything else ends the replay.
+// If the limits refuse a path, such as a host name below `key: ip`, the line is
+// bad.  Other errors end the replay.
 void Replay::skip(limitree_status status, const ErrorHandle& error) {
   if (status != LIMITREE_INVALID_ARGUMENT && status != LIMITREE_UNKNOWN_ROOT) {
     throw Error::from(status, error.get());
@@ -225,8 +226,8 @@ const ReplayResult& Replay::result(double seconds) {
   return result_;
 }
 
-// The bytes of all logs on disk; 0 if one of them is no plain file.  Throws
-// FileError if one is missing, before any is read.
+// The bytes of all logs on disk; 0 if one of them is not a regular file.
+// Throws FileError if one is missing, before reading any of them.
 std::int64_t total_size(const std::vector<std::string>& names) {
   std::int64_t total = 0;
   bool known = true;

@@ -1,4 +1,4 @@
-// What a replay found, as replay.cpp counts it and replay_report.cpp tells it.
+// The result of a replay: replay.cpp counts, replay_report.cpp reports.
 
 #ifndef LIMITREE_CLI_REPLAY_HPP
 #define LIMITREE_CLI_REPLAY_HPP
@@ -23,25 +23,25 @@ struct LineNote {
 };
 
 struct ReplayResult {
-  // The notes that are kept of bad and of skipped lines.
+  // How many notes about bad and about skipped lines are kept.
   static constexpr std::size_t kMaxNotes = 5;
 
-  // 4096 counters: who causes more than 0.025 % of all denials is found.
+  // 4096 counters find each caller with more than 0.025 % of all denials.
   static constexpr std::size_t kCounters = 4096;
 
   std::int64_t lines = 0;
   std::int64_t bytes = 0;     // unpacked, without line ends
-  std::int64_t bad = 0;       // no line of an access log
-  std::int64_t skipped = 0;   // its path was refused by the limits
+  std::int64_t bad = 0;       // not a line of an access log
+  std::int64_t skipped = 0;   // the limits refused its path
   std::int64_t requests = 0;  // all others
   std::int64_t limited = 0;
-  std::int64_t shadowed = 0;      // allowed, but for limits in shadow mode
-  std::int64_t unlimited = 0;     // met no limit at all
+  std::int64_t shadowed = 0;      // denied only by limits in shadow mode
+  std::int64_t unlimited = 0;     // met no limit
   std::int64_t out_of_order = 0;  // earlier than a line before
   std::vector<LineNote> bad_notes;
   std::vector<LineNote> skipped_notes;
 
-  // Of the requests; the zone is that of the first one.
+  // Of the requests; the zone is that of the first request.
   CivilTime first{};
   CivilTime last{};
 
@@ -49,13 +49,13 @@ struct ReplayResult {
   Histogram histogram;
   std::vector<limitree_limit_stats> limits;
   limitree_stats stats{};
-  double seconds = 0;  // that the replay took
+  double seconds = 0;  // duration of the replay
 };
 
-// The limits that any request met, those that denied most first.
+// The limits that requests met, in falling order of denials.
 std::vector<limitree_limit_stats> used_limits(const ReplayResult& result);
 
-// For people.  At most `top` limits and callers.
+// For people.  Shows at most `top` limits and callers.
 std::string replay_text(const ReplayResult& result, std::size_t top,
                         const Terminal& terminal);
 

@@ -1,4 +1,5 @@
-// A replay's result for machines.  docs/command-line.md describes each field.
+// The result of a replay for machines. docs/command-line.md describes the
+// fields.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -92,7 +93,7 @@ std::string replay_json(const ReplayResult& result, std::size_t top) {
       {"lines_per_second",
        static_cast<std::int64_t>(static_cast<double>(result.lines) / seconds)},
   };
-  // A log may hold bytes that are not UTF-8; JSON may not.
+  // A log may contain bytes that are not UTF-8; JSON must not.
   return all.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

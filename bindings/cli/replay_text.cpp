@@ -1,4 +1,4 @@
-// A replay's result for people.
+// The result of a replay for people.
 
 #include <algorithm>
 #include <cmath>
@@ -58,7 +58,7 @@ std::string summary(const ReplayResult& result, const Terminal& terminal) {
                    {of == 0 ? "" : percent_text(count, of)},
                    {std::move(remark), Colour::kDim}});
   };
-  // What did not happen is not worth a line.
+  // Counters that are zero get no line.
   const auto add_if_any = [&](const char* label, std::int64_t count,
                               std::int64_t of, const char* remark) {
     if (count != 0) add({label, Colour::kYellow}, count, of, remark);
@@ -146,7 +146,7 @@ std::string callers_text(const ReplayResult& result, std::size_t top,
   return text;
 }
 
-// How the time of a bin reads beside its neighbours.
+// The label of a bin, next to the labels around it.
 std::string bin_label(CivilTime time, std::int64_t width_s, bool one_day) {
   if (width_s >= kDay) return date_text(time);
   std::string clock = clock_text(time);
@@ -160,8 +160,8 @@ std::string repeated(std::string_view text, std::int64_t count) {
   return all;
 }
 
-// The requests of a bin as cells, `most` of which are `cells`; whatever was
-// limited shows, however little.
+// The requests of a bin as cells, where `most` requests fill `cells`.  Even a
+// small number of limited requests gets a cell.
 std::string bar(const Histogram::Bin& bin, std::int64_t most,
                 std::int64_t cells, const Terminal& terminal) {
   const auto scaled = [&](std::int64_t count) -> std::int64_t {
@@ -218,7 +218,7 @@ std::string speed_text(const ReplayResult& result, const Terminal& terminal) {
   const auto took_ns = static_cast<std::int64_t>(seconds * 1e9);
   const auto lines_per_s =
       static_cast<std::int64_t>(static_cast<double>(result.lines) / seconds);
-  // Microseconds would pretend to a precision that nobody needs.
+  // Microseconds would suggest a precision that nobody needs.
   const std::int64_t shown_ns = took_ns - took_ns % 1'000'000;
   return '\n' +
          terminal.paint(Colour::kDim, "replayed in " + duration_text(shown_ns) +

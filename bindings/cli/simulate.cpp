@@ -1,8 +1,8 @@
 // `limitree simulate`: what would each algorithm admit of the same traffic?
 //
-// The traffic is one caller's, made to show where they differ: he asks a little
-// and then all at once at the end of a window, asks far too much, pauses, and
-// comes back.  A clock of our own moves as he does.
+// The traffic comes from one caller, and shows where the algorithms differ: a
+// few requests, then a burst at the end of a window, far too many requests, a
+// pause, and a return.  A separate clock follows that traffic.
 
 #include "simulate.hpp"
 
@@ -45,11 +45,11 @@ std::vector<Kind> kinds() {
   return all;
 }
 
-// So many requests, evenly, in a part of the time; in hundredths of a period.
+// Evenly spaced requests in a part of the time, in hundredths of a period.
 struct Phase {
   std::int64_t from;
   std::int64_t to;
-  std::int64_t percent;  // of what the limit allows in that time
+  std::int64_t percent;  // percentage of what the limit allows in that time
 };
 
 constexpr std::array kPhases = std::to_array<Phase>({
@@ -94,7 +94,7 @@ Simulated simulate(const Kind& kind, const Simulation& simulation) {
   config.set_limits(yaml, "--count, --period");
   Limiter limiter(config);
   const limitree_str segment = {"a", 1};
-  std::size_t first = 0;  // of those within a period
+  std::size_t first = 0;  // the first within a period
   for (const std::int64_t at_ns : simulation.offered_ns) {
     now_ns = kStartNs + at_ns;
     const limitree_path path = {&segment, 1, 1};

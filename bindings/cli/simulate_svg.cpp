@@ -1,5 +1,5 @@
-// The picture that `limitree simulate` draws: a panel for each algorithm, under
-// the same axis of time.
+// The picture of `limitree simulate`: a panel for each algorithm, all with the
+// same time axis.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr double kTop = 92;
 constexpr double kPanel = 84;
 constexpr double kGap = 30;
 constexpr std::int64_t kBinsPerPeriod = 20;
-constexpr double kAxis = 2.2;  // of the count, at the top of a panel
+constexpr double kAxis = 2.2;  // in counts, at the top of a panel
 
 std::string number(double value) {
   char text[32];
@@ -100,7 +100,7 @@ class Picture {
     write(at + 280, 54, "small", "the limit");
   }
 
-  // A bar for each part of the time.
+  // Draws a bar for each part of the time.
   void bars(const std::vector<std::int64_t>& times, double top,
             const std::string& kind) {
     const std::int64_t bin_ns = simulation_.period_ns / kBinsPerPeriod;
@@ -117,7 +117,7 @@ class Picture {
     text_ += "<path class=\"" + kind + "\" d=\"" + path + "\"/>\n";
   }
 
-  // How many were admitted within a period, as time goes by.
+  // Draws how many were admitted within the period before each time.
   void trailing(const std::vector<std::int64_t>& times, double top) {
     const std::int64_t step_ns = simulation_.period_ns / 100;
     std::string path;

@@ -50,7 +50,7 @@ std::size_t Table::width() {
   return span(0, columns_.size());
 }
 
-// Moves the column after a group away from a title that is wider than it.
+// Moves the column after a group to the right if the title is wider.
 void Table::fit_titles() {
   for (const Group& group : groups_) {
     const std::size_t after = group.first + group.columns;

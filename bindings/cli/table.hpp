@@ -22,19 +22,19 @@ class Table {
  public:
   void add_column(std::string heading, Align align);
 
-  // Puts `title` above the next `columns` columns to be added.
+  // Puts `title` above the next `columns` columns that are added.
   void add_group(std::string title, std::size_t columns);
 
   // A row may be shorter than the columns.
   void add_row(std::vector<Cell> cells);
 
-  // Columns of the terminal that text() takes.
+  // The width of text() on the terminal, in columns.
   std::size_t width();
 
-  // All lines; headings, and a line of titles if there are groups.
+  // All lines: titles if there are groups, headings, and rows.
   std::string text(const Terminal& terminal);
 
-  // The rows alone.
+  // Only the rows.
   std::string body(const Terminal& terminal) const;
 
  private:
@@ -42,7 +42,7 @@ class Table {
     std::string heading;
     Align align;
     std::size_t width;
-    std::size_t gap;  // before it
+    std::size_t gap;  // before the column
   };
   struct Group {
     std::string title;

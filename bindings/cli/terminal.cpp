@@ -47,7 +47,7 @@ std::string_view code_of(Colour colour) {
   return {};
 }
 
-// All of `text`, unless the descriptor fails: then returns errno.
+// Writes all of `text`.  Returns errno if the descriptor fails.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(descriptor, text.data(), text.size());
@@ -89,7 +89,7 @@ void print(std::string_view text) {
 }
 
 void write_error_line(std::string_view line) {
-  // There is nobody left to tell if this fails.
+  // A failure here could not be reported anywhere.
   write_all(STDERR_FILENO, std::string(line) + '\n');
 }
 
@@ -119,7 +119,7 @@ void ProgressBar::clear() {
   drawn_ = false;
 }
 
-// "[#########...........]  45%  "; nothing if the end is unknown.
+// "[#########...........]  45%  "; empty if the total is unknown.
 std::string ProgressBar::bar(std::int64_t done) const {
   if (total_ <= 0 || terminal_.width < 60) return {};
   constexpr std::int64_t kCells = 30;

@@ -1,4 +1,4 @@
-// What standard output and standard error are connected to, and writing there.
+// Standard output and standard error: what they are, and writing to them.
 
 #ifndef LIMITREE_CLI_TERMINAL_HPP
 #define LIMITREE_CLI_TERMINAL_HPP
@@ -12,7 +12,7 @@ namespace limitree::cli {
 
 enum class Colour { kNone, kBold, kDim, kRed, kGreen, kYellow };
 
-// How much a descriptor can show.
+// What a descriptor can show.
 struct Terminal {
   bool connected = false;  // else a file or a pipe
   bool colour = false;
@@ -22,12 +22,12 @@ struct Terminal {
   // By isatty(), TERM, NO_COLOR and the locale.
   static Terminal of(int descriptor);
 
-  // `text` in `colour`, or as it is where there is none.
+  // `text` in `colour`, or unchanged if there are no colors.
   std::string paint(Colour colour, std::string_view text) const;
 };
 
-// Writes to standard output.  A reader that has gone away, such as `head`, is
-// no error; a full disk throws FileError.
+// Writes to standard output.  A reader that has ended, such as `head`, is not
+// an error; a full disk throws FileError.
 void print(std::string_view text);
 
 // Writes a line to standard error.
@@ -36,7 +36,7 @@ void write_error_line(std::string_view line);
 // Writes the line "limitree: <message>" to standard error.
 void complain(std::string_view message);
 
-// A bar on standard error for as long as it lives, if that is a terminal.
+// A bar on standard error, if that is a terminal, until it is destroyed.
 class ProgressBar {
  public:
   // `total` of 0: unknown.
@@ -45,10 +45,10 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  // Cheap enough to call once in a thousand lines.
+  // Cheap enough to call once per thousand lines.
   void update(std::int64_t done, std::int64_t lines);
 
-  // Takes the bar off the terminal, before anything else is written.
+  // Removes the bar.  Call it before any other output.
   void clear();
 
  private:

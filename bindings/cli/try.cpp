@@ -1,8 +1,8 @@
-// `limitree try`: what would a caller see who acts like this?
+// `limitree try`: what answers would a caller get?
 //
-// One limiter decides all steps.  In memory that is on a clock that moves only
-// as the command line says, so nothing waits and every run gives the same
-// answers; a store that is named decides by its own buckets, now.
+// One limiter decides all steps.  In memory it uses a clock that moves only as
+// the command line says, so nothing waits, and every run gives the same
+// answers.  A store that is named decides now, by its own buckets.
 
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace limitree::cli {
 
 namespace {
 
-// Any start would do; at this one windows of every usual length begin.
+// Any start is possible; at this one, windows of every common length begin.
 constexpr std::int64_t kStartNs = 1'767'571'200'000'000'000;  // a Monday, UTC
 
 constexpr std::size_t kMaxLevels = 64;
@@ -79,7 +79,7 @@ class Trial {
   Limiter limiter_;
 };
 
-// Who decided, if it was not the store: " (deny_cache)".
+// Who decided, unless it was the store: " (deny_cache)".
 std::string source_text(std::int32_t source) {
   switch (source) {
     case LIMITREE_SOURCE_STORE:
@@ -126,10 +126,10 @@ void add_level_columns(Table* table) {
   table->add_column("reset", Align::kRight);
 }
 
-// What both tables show of an attempt.
+// The columns of an attempt in both tables.
 struct View {
   bool utf8;
-  bool with_time;  // it passes between attempts
+  bool with_time;  // time passes between attempts
 };
 
 void add_attempt_columns(std::string response, View view, Table* table) {
@@ -148,7 +148,7 @@ std::vector<Cell> attempt_cells(std::size_t index, const Attempt& made,
   return row;
 }
 
-// One row for an attempt, its levels side by side.
+// One row per attempt, with its levels side by side.
 Table wide_table(const std::vector<Attempt>& attempts, View view) {
   Table table;
   add_attempt_columns("response", view, &table);
@@ -166,7 +166,7 @@ Table wide_table(const std::vector<Attempt>& attempts, View view) {
   return table;
 }
 
-// The same with a row for each level, for many levels on a narrow terminal.
+// One row per level, for many levels on a narrow terminal.
 Table long_table(const std::vector<Attempt>& attempts, View view) {
   Table table;
   add_attempt_columns("response, levels", view, &table);

@@ -1,5 +1,4 @@
-// limitree.node: limitree.h for Node.js.  What a caller sees is in node/src;
-// here is only what it is made of.
+// limitree.node: limitree.h for Node.js.  The public names are in node/src.
 
 #include <napi.h>
 
@@ -30,7 +29,7 @@ Napi::String to_string(Napi::Env env, limitree_str text) {
   return Napi::String::New(env, text.data, text.size);
 }
 
-// Runs `function()`, and says in JavaScript what went wrong.
+// Runs `function()`, and throws its errors into JavaScript.
 template <typename Function>
 Napi::Value told(const Napi::CallbackInfo& info, Function&& function) {
   try {
@@ -44,7 +43,7 @@ Napi::Value told(const Napi::CallbackInfo& info, Function&& function) {
   return info.Env().Undefined();
 }
 
-// The same for calls of a limiter that must be open.
+// The same for calls of a limiter, which must be open.
 template <typename Function>
 Napi::Value told_of_open(const Napi::CallbackInfo& info, Function&& function) {
   return told(info, [&]() -> Napi::Value {
@@ -58,7 +57,7 @@ Napi::Value told_of_open(const Napi::CallbackInfo& info, Function&& function) {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// An array of texts of which two at a time belong together.
+// An array of texts, in pairs.
 Pairs pairs_of(const Napi::Value& value) {
   const auto array = value.As<Napi::Array>();
   Pairs pairs;
@@ -69,7 +68,7 @@ Pairs pairs_of(const Napi::Value& value) {
   return pairs;
 }
 
-// YAML and its name in turn.
+// YAML texts, each followed by its name.
 std::vector<Text> texts_of(const Napi::Value& value) {
   std::vector<Text> texts;
   for (auto& [yaml, origin] : pairs_of(value)) {
@@ -217,7 +216,7 @@ void keep(napi_env env, napi_value function, const Keeper& native) {
 using Raw = napi_value(napi_env, napi_callback_info);
 using Wrapped = Napi::Value(const Napi::CallbackInfo&);
 
-// Each function keeps the native limiter alive for itself.
+// Each function keeps the native limiter alive.
 Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   Napi::Object functions = Napi::Object::New(env);
   const auto add_raw = [&](const char* name, Raw* function) {
@@ -251,7 +250,7 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
 }
 
 // open(limits, options, share, hasClock): the functions of a limiter.
-// `options` has names and values in turn; the clock's time is in the array.
+// `options` has names and values in turn.  The clock's time is in the array.
 Napi::Value open(const Napi::CallbackInfo& info) {
   return told(info, [&]() -> Napi::Value {
     Environment& environment = Environment::of(info.Env());

@@ -23,7 +23,7 @@ Napi::Value refuse(Napi::Env env, const Error& error) {
   return env.Undefined();
 }
 
-// Reads texts; throws Error if `name` followed by what is wrong says why not.
+// Reads texts.  Throws an Error that says what is wrong with `name`.
 void read(const Napi::CallbackInfo& info, const std::vector<napi_value>& values,
           const char* name, Segments* texts) {
   std::size_t index = 0;
@@ -98,7 +98,7 @@ Napi::Value proxies(const Napi::CallbackInfo& info) {
     ProxiesHandle handle(made);
     const Napi::Function function =
         Napi::Function::New(info.Env(), client, "client", made);
-    // As long as the function is there, so are they.
+    // They live as long as the function.
     function.AddFinalizer(
         [](Napi::Env, limitree_proxies* proxies) {
           limitree_proxies_free(proxies);

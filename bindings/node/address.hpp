@@ -1,4 +1,4 @@
-// The addresses of clients, for JavaScript.
+// Addresses of clients, for JavaScript.
 
 #ifndef LIMITREE_NODE_ADDRESS_HPP
 #define LIMITREE_NODE_ADDRESS_HPP
@@ -7,7 +7,7 @@
 
 namespace limitree::node {
 
-// canonicalIp(address, ipv6Prefix): the address in its one form.
+// canonicalIp(address, ipv6Prefix): the address in its canonical form.
 Napi::Value canonical_ip(const Napi::CallbackInfo& info);
 
 // proxies(isForwarded, hops, trusted, ipv6Prefix): a function (peer, ...lines)

@@ -22,8 +22,8 @@ double* write_answer(const Answer& answer, const Pending& pending,
                       to + kDecisionSize);
 }
 
-// Answers on their way.  Who waits for those that are left in the end is gone
-// with the thread, which may be told to end at any moment.
+// Answers on their way.  If the thread ends, at any moment, the rest is
+// dropped: nothing waits for them any more.
 class Outgoing {
  public:
   Outgoing(Native& native, std::span<const Answer> answers)
@@ -37,7 +37,7 @@ class Outgoing {
   bool is_empty() const { return next_ == answers_.size(); }
   const Answer& front() const { return answers_[next_]; }
 
-  // Takes the first one, whose request is over.
+  // Takes the first answer; its request is over.
   std::unique_ptr<Pending> take() {
     native_.end_request();
     return std::unique_ptr<Pending>(

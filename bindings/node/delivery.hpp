@@ -1,5 +1,5 @@
-// How answers of a store reach the promises that wait for them: as rows of
-// numbers, many in one call of JavaScript's deliver().
+// Delivers the answers of a store to their promises: as rows of numbers, many
+// in one call of JavaScript's deliver().
 
 #ifndef LIMITREE_NODE_DELIVERY_HPP
 #define LIMITREE_NODE_DELIVERY_HPP
@@ -12,17 +12,17 @@
 
 namespace limitree::node {
 
-// A request that is under way.  The library has it from PENDING to its answer.
+// A pending request.  The library owns it from PENDING to its answer.
 struct Pending {
-  double slot;                               // JavaScript's name for it
-  std::unique_ptr<limitree_level[]> levels;  // null if nobody asked for them
+  double slot;                               // its name in JavaScript
+  std::unique_ptr<limitree_level[]> levels;  // null: not wanted
 };
 
-// Hands out `answers` from within a call of JavaScript's: who waits goes on
-// when that call is over.  Throws Napi::Error.
+// Delivers `answers` inside a call from JavaScript: waiting code continues
+// after that call.  Throws Napi::Error.
 void deliver(Native& native, std::span<const Answer> answers);
 
-// The same from the event loop, where they go on at once.
+// The same from the event loop: waiting code continues at once.
 void deliver_from_loop(Native& native, std::span<const Answer> answers);
 
 }  // namespace limitree::node

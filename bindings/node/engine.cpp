@@ -18,8 +18,8 @@ Shared& shared() {
   return one;
 }
 
-// Only keeps what came: who asked is told when the library has returned, for
-// they may do anything, such as to close the limiter.
+// Only keeps the answers.  They are delivered after the library has returned,
+// because callbacks may do anything, such as closing the limiter.
 void complete(const limitree_completion* completions, std::size_t count,
               void* user_data) noexcept {
   std::vector<Answer>& answers = **static_cast<Answers*>(user_data);
@@ -30,7 +30,7 @@ void complete(const limitree_completion* completions, std::size_t count,
       answer.reason = limitree_error_reason(done.error);
       try {
         answer.messages = Error::from(done.status, done.error).messages();
-      } catch (const std::bad_alloc&) {  // then without words
+      } catch (const std::bad_alloc&) {  // then without a message
       }
     }
     answers.push_back(std::move(answer));

@@ -1,7 +1,8 @@
 // A limiter of the process: the handle of limitree.h, and the names under which
-// the threads of a process share one.
+// the threads of the process share it.
 //
-// Knows nothing of JavaScript: an engine may outlive the thread that made it.
+// It knows nothing about JavaScript: an engine may outlive the thread that made
+// it.
 
 #ifndef LIMITREE_NODE_ENGINE_HPP
 #define LIMITREE_NODE_ENGINE_HPP
@@ -19,19 +20,19 @@
 
 namespace limitree::node {
 
-// Limits as they were written.
+// A text of limits.
 struct Text {
   std::string yaml;
-  std::string origin;  // what messages call it
+  std::string origin;  // its name in messages
 
   bool operator==(const Text&) const = default;
 };
 
 struct Settings {
-  std::vector<Text> limits;  // of which one tree is made
+  std::vector<Text> limits;  // the texts of one tree
   std::vector<std::pair<std::string, std::string>> options;
-  std::string share;  // the name to share under, or empty: for itself alone
-  std::optional<std::int64_t> now_ns;  // if JavaScript has a clock: its time
+  std::string share;  // the name to share under; empty: not shared
+  std::optional<std::int64_t> now_ns;  // the time, if JavaScript has a clock
 };
 
 // One finished request of limitree_decide_async.
@@ -40,16 +41,16 @@ struct Answer {
   limitree_decision decision;
   limitree_status status;
   std::vector<std::string> messages;  // of an error
-  const char* reason;                 // of an error; static storage
+  const char* reason;                 // for errors; static storage
 };
 
 using Answers = std::shared_ptr<std::vector<Answer>>;
 
 class Engine {
  public:
-  // Makes a limiter or, where `settings` has a name to share under, returns the
-  // one that another thread has made under it.  Throws Error if that one has
-  // other limits or options, if limits or options are refused, or if a remote
+  // Makes a limiter.  If `settings` has a name to share under, returns the one
+  // that another thread made under that name.  Throws Error if that one has
+  // other limits or options, if limits or options are not valid, or if a remote
   // store is to be shared.
   static std::shared_ptr<Engine> open(const Settings& settings);
 
@@ -60,21 +61,21 @@ class Engine {
   limitree_limiter* get() const { return limiter_->get(); }
   const Limiter& limiter() const { return *limiter_; }
 
-  // Swaps the limits for everybody who shares them, as
+  // Replaces the limits for all threads that share them, as
   // limitree_limiter_reload_config does.
   limitree_status reload(const std::vector<Text>& limits,
                          limitree_error** error);
 
-  // What a clock of JavaScript's said before the call that comes.
+  // Sets the time of JavaScript's clock before a call.
   void set_now(std::int64_t now_ns) {
     now_ns_.store(now_ns, std::memory_order_relaxed);
   }
 
-  // Whether limits and options are these.
+  // Whether the engine has these limits and options.
   bool is_made_of(const Settings& settings) const;
 
-  // Where limitree_loop_run puts answers, and the end of the engine those that
-  // are cancelled by it.
+  // Answers from limitree_loop_run, and, at the end of the engine, those of
+  // cancelled requests.
   const Answers& answers() const { return answers_; }
 
  private:

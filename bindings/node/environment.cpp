@@ -64,7 +64,7 @@ void Environment::run_from_loop(const std::function<void()>& function) const {
       napi_fatal_exception(env_, failure.Value());
     }
   } catch (const Napi::Error&) {
-    // The thread was told to end meanwhile: nobody waits any more.
+    // The thread is ending: nothing waits for this any more.
   }
 }
 
@@ -75,7 +75,7 @@ void Environment::closed() {
 void Environment::end(napi_async_cleanup_hook_handle hook, void* self) {
   auto& environment = *static_cast<Environment*>(self);
   environment.is_ending_ = true;
-  // Each takes itself out of the set.
+  // Each one removes itself from the set.
   while (!environment.natives_.empty()) {
     (*environment.natives_.begin())->close();
   }

@@ -1,6 +1,6 @@
-// What there is once for each thread of JavaScript: the array of numbers, the
-// functions of JavaScript that native code calls, and the limiters, which have
-// to be released before the thread ends.
+// The data of one JavaScript thread: the array of numbers, the JavaScript
+// functions that native code calls, and the limiters, which must be released
+// before the thread ends.
 
 #ifndef LIMITREE_NODE_ENVIRONMENT_HPP
 #define LIMITREE_NODE_ENVIRONMENT_HPP
@@ -35,17 +35,17 @@ class Environment {
   double* numbers() const { return numbers_; }
   Napi::Value array() const { return array_.Value(); }
 
-  // What JavaScript's clock said last.
+  // The last time of JavaScript's clock.
   std::int64_t now_ns() const {
     return static_cast<std::int64_t>(numbers_[kNowSeconds]) * 1'000'000'000 +
            static_cast<std::int64_t>(numbers_[kNowRest]);
   }
 
-  // Tells JavaScript's `make_error(status, reason, messages)` and
+  // Sets JavaScript's `make_error(status, reason, messages)` and
   // `deliver(count, errors)`.
   void connect(Napi::Function make_error, Napi::Function deliver);
 
-  // Returns what make_error makes; empty if it threw, which is then pending.
+  // Returns the result of make_error; empty if it threw, which is then pending.
   Napi::Value error_value(limitree_status status, const char* reason,
                           const std::vector<std::string>& messages) const;
   // Throws it into JavaScript.
@@ -56,19 +56,19 @@ class Environment {
   // Calls JavaScript's deliver(); throws Napi::Error.
   void call_deliver(std::size_t count, Napi::Array errors) const;
 
-  // Runs what calls into JavaScript; what waits for its promises goes on before
-  // this returns.  REQUIRES: called by the event loop, not by JavaScript.
+  // Runs a function that calls JavaScript.  Code that waits for its promises
+  // continues before this returns.  REQUIRES: called by the event loop.
   void run_from_loop(const std::function<void()>& function) const;
 
-  // Limiters that are open, each with something that has to be closed.
+  // Open limiters, each of which has something to close.
   void add(Native* native) { natives_.insert(native); }
   void remove(Native* native) { natives_.erase(native); }
 
-  // A handle of libuv that is being closed: the thread waits for it to end.
+  // A libuv handle is closing: the thread waits for it.
   void closing() { ++closing_; }
   void closed();
 
-  // Whether JavaScript is gone for good.
+  // Whether JavaScript has ended.
   bool is_ending() const { return is_ending_; }
 
  private:

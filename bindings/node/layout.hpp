@@ -1,6 +1,6 @@
-// The array of numbers that native code and JavaScript write for each other: a
-// call into JavaScript's engine for each number would take longer than the
-// decision.  node/src/layout.ts says the same.
+// The array of numbers in which native code and JavaScript write to each other:
+// an engine call per number would take longer than the decision.
+// node/src/layout.ts has the same layout.
 
 #ifndef LIMITREE_NODE_LAYOUT_HPP
 #define LIMITREE_NODE_LAYOUT_HPP
@@ -11,14 +11,14 @@
 
 namespace limitree::node {
 
-// What JavaScript says before a call.
+// Written by JavaScript before a call.
 enum Input : std::size_t {
   kOperation,   // LIMITREE_AUTHORIZE ...
   kCost,        // a whole number
   kWithLevels,  // 0 or 1
   kSlot,        // of the promise, for start()
-  kNowSeconds,  // the clock's time, if there is a clock
-  kNowRest,     // and its nanoseconds
+  kNowSeconds,  // the time, if there is a clock
+  kNowRest,     // its nanoseconds
   kPaths,       // kUserAndAction or kOnePath; or one more than there are paths,
                 // with kPathSize numbers for each in turn at kInputSize
   kRoot,        // the number of the first segment, which is then not among the
@@ -29,7 +29,7 @@ enum Input : std::size_t {
 inline constexpr std::size_t kUserAndAction = 0;
 inline constexpr std::size_t kOnePath = 1;
 
-// What is said of one of several paths.
+// The fields of one of several paths.
 enum PathField : std::size_t {
   kSegments,  // their number
   kPathCost,
@@ -37,8 +37,8 @@ enum PathField : std::size_t {
   kPathSize
 };
 
-// What is written at kInputSize after a call, and for each answer of a batch.
-// Times are nanoseconds: to divide them is for who looks at them.
+// Written at kInputSize after a call, and for each answer of a batch.  Times
+// are nanoseconds; JavaScript divides them when they are read.
 enum DecisionField : std::size_t {
   kLimit,
   kRemaining,
@@ -47,7 +47,7 @@ enum DecisionField : std::size_t {
   kNextAfterNs,
   kBindingResetAfterNs,
   kBits,        // limited | flags << 1 | source << 16
-  kLevelCount,  // of levels that follow
+  kLevelCount,  // number of levels that follow
   kDecisionSize
 };
 
@@ -66,10 +66,10 @@ enum LevelField : std::size_t {
   kLevelSize
 };
 
-// The most levels that are told of; more than any sensible path has.
+// The most levels that are reported, more than any sensible path has.
 inline constexpr std::size_t kMaxLevels = 64;
 
-// One answer of a batch: its slot, its status, and unless that is an error a
+// One answer of a batch: its slot, its status and, if it is not an error, a
 // decision with its levels.
 inline constexpr std::size_t kAnswerHead = 2;
 inline constexpr std::size_t kMaxAnswer =

@@ -15,8 +15,8 @@ Native::Native(Environment& environment, std::shared_ptr<Engine> engine)
   environment_.add(this);
 }
 
-// Nobody waits for an answer, and nobody can call.  Where the thread has ended
-// it was closed, and there may be no environment any more.
+// No answer is awaited, and no call is possible.  If the thread has ended, this
+// was closed before, and the environment may be gone.
 Native::~Native() {
   if (is_closed_) return;
   watch_.end();
@@ -30,7 +30,7 @@ void Native::close() {
   if (pool_calls_ == 0) release();
 }
 
-// The end of the engine answers what is pending.
+// Destroying the engine answers pending requests.
 void Native::release() {
   const std::shared_ptr<Native> keep = shared_from_this();
   engine_.reset();

@@ -1,5 +1,5 @@
-// What is behind one Limiter of JavaScript's: the engine, which several threads
-// may share, and what belongs to this thread alone.
+// The native part of a JavaScript Limiter: the engine, which several threads
+// may share, and the data of this thread.
 
 #ifndef LIMITREE_NODE_NATIVE_HPP
 #define LIMITREE_NODE_NATIVE_HPP
@@ -27,27 +27,27 @@ class Native : public std::enable_shared_from_this<Native> {
   Environment& environment() const { return environment_; }
   Policies& policies() { return policies_; }
   Roots& roots() { return roots_; }
-  // Empty if the limiter is closed: the names went with it.
+  // Empty if the limiter is closed: the names are gone then.
   limitree_str policy(std::size_t number) const {
     return engine_ == nullptr ? limitree_str{} : policies_.at(number);
   }
 
-  // REQUIRES: !is_closed(), or a pool call that has not ended.
+  // REQUIRES: !is_closed(), or a pool call that is still running.
   Engine& engine() const { return *engine_; }
 
-  // Answers what is pending as cancelled, and refuses every call after that.
-  // Calls that run on another thread come to their end first.
+  // Cancels pending requests, and refuses later calls.  Calls that run on other
+  // threads finish first.
   void close();
 
-  // Begins a request whose answer is to come.  Lets the event loop watch the
-  // store, and returns what is wrong if it cannot, or an empty text.
+  // Begins a request that is answered later.  Lets the event loop watch the
+  // store.  Returns what is wrong if that fails, or an empty text.
   const char* begin_request();
-  // The answer is to come from the loop, which has to send the request first.
+  // The loop has to send the request, and brings its answer.
   void send_soon() { watch_.run_soon(); }
-  // It was answered, at once or by the loop.
+  // The request was answered, at once or by the loop.
   void end_request() { set_pending(pending_ - 1); }
 
-  // Around a call on another thread: the engine stays that long.
+  // Around a call on another thread: the engine stays alive.
   void begin_pool_call() { ++pool_calls_; }
   void end_pool_call();
 
@@ -59,12 +59,12 @@ class Native : public std::enable_shared_from_this<Native> {
   Environment& environment_;
   std::shared_ptr<Engine> engine_;  // null: released
   const Answers answers_;
-  std::vector<Answer> spare_;  // empty: its memory, for the next answers
+  std::vector<Answer> spare_;  // empty; its memory is for the next answers
   const bool is_remote_;
   bool is_closed_ = false;
   std::size_t pool_calls_ = 0;
   std::size_t pending_ = 0;
-  std::shared_ptr<Native> self_;  // while something is pending
+  std::shared_ptr<Native> self_;  // set while something is pending
   Policies policies_;
   Roots roots_;
   Watch watch_;

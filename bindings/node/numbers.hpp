@@ -1,4 +1,4 @@
-// Decisions and levels as rows of numbers, as layout.hpp has them.
+// Decisions and levels as rows of numbers, in the form of layout.hpp.
 
 #ifndef LIMITREE_NODE_NUMBERS_HPP
 #define LIMITREE_NODE_NUMBERS_HPP
@@ -16,8 +16,8 @@
 
 namespace limitree::node {
 
-// Numbers for the names of limits: JavaScript asks once for the name of each.
-// The names live as long as the limiter.
+// Numbers for the names of limits: JavaScript asks once for each name.  The
+// names live as long as the limiter.
 class Policies {
  public:
   std::size_t number_of(limitree_str policy);
@@ -31,8 +31,8 @@ class Policies {
   std::vector<limitree_str> policies_;
 };
 
-// First segments that need not be read again, with numbers from 1.  There are
-// as many as trees have top-level names; callers do not name them.
+// First segments with numbers from 1, which need not be read again.  There are
+// as many as the trees have top-level names; callers cannot add any.
 class Roots {
  public:
   std::size_t add(std::string name) {
@@ -45,14 +45,14 @@ class Roots {
   }
 
  private:
-  std::deque<std::string> names_;  // which stay where they are
+  std::deque<std::string> names_;  // at fixed addresses
 };
 
-// Writes kDecisionSize numbers and says that `level_count` rows follow.
+// Writes kDecisionSize numbers, and that `level_count` rows follow.
 void write_decision(const limitree_decision& decision, std::size_t level_count,
                     double* to);
 
-// Writes kLevelSize numbers for each level; returns their end.
+// Writes kLevelSize numbers for each level; returns the end of them.
 double* write_levels(const limitree_level* levels, std::size_t count,
                      Policies* policies, double* to);
 

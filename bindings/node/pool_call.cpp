@@ -53,7 +53,7 @@ class PoolCall final : public Napi::AsyncWorker {
 Napi::Promise run_in_pool(Native& native, PoolFunction function) {
   auto* const call = new PoolCall(native, std::move(function));
   const Napi::Promise promise = call->promise();
-  call->Queue();  // and deletes itself afterwards
+  call->Queue();  // deletes itself afterwards
   return promise;
 }
 

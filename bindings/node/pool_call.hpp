@@ -1,5 +1,5 @@
-// Calls that may take long and that nobody makes for each request, on a thread
-// of libuv's pool.
+// Calls that may take long and are not made per request, on a thread of libuv's
+// pool.
 
 #ifndef LIMITREE_NODE_POOL_CALL_HPP
 #define LIMITREE_NODE_POOL_CALL_HPP

@@ -25,7 +25,7 @@ constexpr std::array<Function*, 4> kFunctions = {
     limitree_authorize, limitree_peek, limitree_spend, limitree_refund};
 static_assert(LIMITREE_AUTHORIZE == 0 && LIMITREE_REFUND == 3);
 
-// Paths in a row; mostly it is one, which takes no memory of its own.
+// A row of paths.  Most requests have one, which needs no allocation.
 class Paths {
  public:
   explicit Paths(const limitree_path& one) : one_(one) {}
@@ -36,7 +36,7 @@ class Paths {
     return many_.empty() ? &one_ : many_.data();
   }
   std::size_t size() const { return many_.empty() ? 1 : many_.size(); }
-  const std::int32_t* parts() const {  // null: all are charged
+  const std::int32_t* parts() const {  // null: charge all
     return parts_.empty() ? nullptr : parts_.data();
   }
 
@@ -46,7 +46,7 @@ class Paths {
   std::vector<std::int32_t> parts_;
 };
 
-// What JavaScript asks for.
+// A request of JavaScript.
 class Request {
  public:
   // False: an error is thrown into JavaScript.
@@ -60,7 +60,7 @@ class Request {
   bool wants_levels() const { return wants_levels_; }
   bool has_one_path() const { return paths_ <= kOnePath; }
 
-  // The paths, for the general form of an operation.  Borrows from this.
+  // The paths for the general form of an operation.  Borrows from this object.
   Paths paths() const;
 
  private:
@@ -73,7 +73,7 @@ class Request {
   std::int32_t operation_ = 0;
   std::int64_t cost_ = 0;
   bool wants_levels_ = false;
-  std::size_t paths_ = kOnePath;  // as the array has it
+  std::size_t paths_ = kOnePath;  // in the array's form
 };
 
 bool Request::read(napi_env env, napi_callback_info info) {
@@ -124,7 +124,7 @@ Paths Request::paths() const {
   return Paths(std::move(paths), std::move(parts));
 }
 
-// How the caller calls that segment: "path[1]".
+// The caller's name of that segment: "path[1]".
 std::string Request::place_of(std::size_t segment) const {
   if (paths_ == kUserAndAction) {
     return segment == 1 ? "user" : "action";
@@ -222,7 +222,7 @@ void start(const Request& request) {
   write(request, decision, pending->levels.get());
 }
 
-// The segments outlive the call that they came with.
+// The segments must outlive this call.
 napi_value reset(const Request& request) {
   std::vector<std::string> path;
   for (std::size_t i = 0; i < request.segments().size(); ++i) {
@@ -238,7 +238,7 @@ napi_value reset(const Request& request) {
                      });
 }
 
-// Runs `call(request)`, whatever it throws.
+// Runs `call(request)`, and handles all exceptions.
 template <typename Call>
 napi_value guarded(napi_env env, napi_callback_info info, Call&& call) {
   Request request;

@@ -99,7 +99,7 @@ const char* Segments::read_one(napi_env env, napi_value value,
   if (length + 1 < wide.size()) {
     return keep({wide.data(), length}, segment);
   }
-  // Perhaps cut off: ask how long it is.
+  // It may be cut off, so ask for its length.
   if (napi_get_value_string_utf16(env, value, nullptr, 0, &length) != napi_ok) {
     return "cannot be read";
   }
@@ -111,7 +111,7 @@ const char* Segments::read_one(napi_env env, napi_value value,
   return keep({all.data(), length}, segment);
 }
 
-// Whole numbers are what many callers are known by.
+// Many callers are identified by whole numbers.
 const char* Segments::read_other(napi_env env, napi_value value,
                                  limitree_str* segment) {
   napi_valuetype type = napi_undefined;

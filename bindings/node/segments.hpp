@@ -1,7 +1,7 @@
-// The segments of a path, read out of JavaScript's strings.
+// Reads the segments of a path from JavaScript strings.
 //
-// Strings come as UTF-16 into the stack: of the ways that Node-API has it is
-// the quickest one that loses nothing.  Each takes some 20 ns all the same.
+// Strings are copied to the stack as UTF-16: the fastest lossless way that
+// Node-API has.  Each still takes about 20 ns.
 
 #ifndef LIMITREE_NODE_SEGMENTS_HPP
 #define LIMITREE_NODE_SEGMENTS_HPP
@@ -20,20 +20,20 @@
 
 namespace limitree::node {
 
-// Appends UTF-8 for `text` to *out.  False if a surrogate stands alone in it:
-// nothing in UTF-8 stands for that, and callers must not be taken for others.
+// Appends `text` as UTF-8 to *out.  False if it contains an unpaired surrogate:
+// UTF-8 has no form for it, and callers must not be confused.
 bool append_utf8(std::u16string_view text, std::string* out);
 
 class Segments {
  public:
-  // Begins with a segment that need not be read; its bytes are borrowed.
+  // Begins with a segment that is known already; its bytes are borrowed.
   void begin_with(limitree_str first) {
     few_[0] = first;
     size_ = 1;
   }
 
-  // Appends `count` values.  Returns what is wrong with one of them, to be put
-  // after its name, or null; *index is which.  Static storage.
+  // Appends `count` values.  Returns null, or what is wrong with one of them,
+  // to be put after its name; *index is its index.  Static storage.
   const char* read(napi_env env, const napi_value* values, std::size_t count,
                    std::size_t* index);
 
@@ -49,13 +49,13 @@ class Segments {
   const char* keep(std::u16string_view text, limitree_str* segment);
   const char* keep_long(std::string text, limitree_str* segment);
 
-  // Left as they are until read.
+  // Uninitialized until read.
   std::array<char, 512> text_;
   std::array<limitree_str, 8> few_;
   std::size_t size_ = 0;
   std::size_t used_ = 0;                             // of text_
-  std::vector<limitree_str> many_;                   // instead of few_
-  std::vector<std::unique_ptr<std::string>> longs_;  // instead of text_
+  std::vector<limitree_str> many_;                   // replaces few_
+  std::vector<std::unique_ptr<std::string>> longs_;  // replaces text_
 };
 
 }  // namespace limitree::node

@@ -1,5 +1,5 @@
-// What is used of libuv 1, whose ABI does not change: Node.js exports it, but
-// its header is not part of what is needed to build an addon.
+// The declarations needed from libuv 1, whose ABI is stable.  Node.js exports
+// it, but building an addon does not give access to its header.
 
 #ifndef LIMITREE_NODE_UV_HPP
 #define LIMITREE_NODE_UV_HPP
@@ -24,8 +24,8 @@ int uv_poll_init(uv_loop_s* loop, uv_poll_s* handle, int fd);
 int uv_poll_start(uv_poll_s* handle, int events,
                   void (*ready)(uv_poll_s* handle, int status, int events));
 
-// Not needed until there is a store on another machine, and not there in Deno,
-// which is refused one.
+// Only needed with a store on another machine.  Deno lacks it, and such stores
+// are refused there.
 #pragma weak uv_prepare_init
 #pragma weak uv_prepare_start
 #pragma weak uv_prepare_stop

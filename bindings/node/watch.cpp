@@ -13,7 +13,8 @@ uv_handle_s* as_handle(void* handle) {
   return static_cast<uv_handle_s*>(handle);
 }
 
-// Made by `init`, with `data`; null if that failed.  It keeps no process alive.
+// A handle made by `init` with `data`; null if that failed.  It does not keep
+// the process alive.
 template <typename Init>
 uv_handle_s* make_handle(int type, void* data, Init init) {
   void* const memory = std::malloc(uv_handle_size(type));
@@ -61,8 +62,8 @@ const char* Watch::begin(int fd) {
   return "";
 }
 
-// After the callbacks of sockets, or else after those of timers: whichever the
-// loop comes to first.  Both are before it waits.
+// After the callbacks of sockets, or after those of timers, whichever come
+// first in the loop.  Both are before it waits.
 void Watch::run_soon() {
   if (poll_ == nullptr || std::exchange(is_due_, true)) return;
   uv_check_start(reinterpret_cast<uv_check_s*>(check_), [](uv_check_s* check) {

@@ -1,4 +1,4 @@
-// Lets Node's event loop look after the connections of a limiter.
+// Lets the event loop of Node watch the connections of a limiter.
 
 #ifndef LIMITREE_NODE_WATCH_HPP
 #define LIMITREE_NODE_WATCH_HPP
@@ -13,7 +13,7 @@ namespace limitree::node {
 
 class Watch {
  public:
-  // `ready` is called by the event loop when there is something to do.
+  // The event loop calls `ready` when there is work.
   Watch(Environment& environment, std::function<void()> ready);
   ~Watch();
   Watch(const Watch&) = delete;
@@ -23,14 +23,14 @@ class Watch {
   const char* begin(int fd);
   bool has_begun() const { return poll_ != nullptr; }
 
-  // Has `ready` called at the end of this turn of the event loop: something has
-  // been started, and is to be sent with all else that is started in this turn.
+  // Calls `ready` at the end of this turn of the event loop, so that everything
+  // started in this turn is sent together.
   void run_soon();
 
-  // Whether the process may end while this watches: not if somebody waits.
+  // Whether this keeps the process alive: only if a request is pending.
   void keep_process(bool keep);
 
-  // Ends it at once; `ready` is not called any more.
+  // Ends it at once; `ready` is not called again.
   void end();
 
  private:
@@ -39,7 +39,7 @@ class Watch {
   Environment& environment_;
   std::function<void()> ready_;
   bool is_due_ = false;
-  // libuv's until it has closed them.
+  // Owned by libuv until it is closed.
   uv_handle_s* poll_ = nullptr;
   uv_handle_s* check_ = nullptr;
   uv_handle_s* prepare_ = nullptr;

@@ -19,7 +19,7 @@ PyObject* text_of(const limitree_ip& ip) {
   return PyUnicode_DecodeASCII(ip.text, ip.size, nullptr);
 }
 
-// One `value` as the lines of a header, or a sequence of them; None is none.
+// Reads `value`, one line of a header or a sequence of them; None is no line.
 // False: a Python error is set.  `owner` keeps a sequence alive.
 bool read_lines(PyObject* value, Path* lines, py::object* owner) {
   if (value == nullptr || value == Py_None) return lines->read({}, 0, "lines");

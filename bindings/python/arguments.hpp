@@ -1,5 +1,5 @@
-// The arguments of the methods that are called for each request, read without
-// copies: a segment is the bytes inside of its str or bytes object.
+// Arguments of the methods that are called for each request, read without
+// copies: a segment is the bytes inside its str or bytes object.
 
 #ifndef LIMITREE_PYTHON_ARGUMENTS_HPP
 #define LIMITREE_PYTHON_ARGUMENTS_HPP
@@ -16,23 +16,23 @@
 
 namespace limitree::python {
 
-// What a METH_FASTCALL | METH_KEYWORDS function gets.
+// The arguments of a METH_FASTCALL | METH_KEYWORDS function.
 struct Arguments {
   PyObject* const* values;
   Py_ssize_t positional;
-  PyObject* names;  // a tuple, or null: those of the values that follow
+  PyObject* names;  // a tuple, or null: names of the last values
 };
 
-// Reads `value` into *segment; `name` and `index` are for the error message,
-// "path[1]"; an index of -1 leaves the brackets out.  False: TypeError, or
-// UnicodeEncodeError for what UTF-8 cannot say, is set.
+// Reads `value` into *segment.  Error messages call it by `name` and `index`,
+// "path[1]"; an index of -1 means no brackets.  False: a TypeError, or a
+// UnicodeEncodeError for text that is not valid in UTF-8, is set.
 bool read_segment(PyObject* value, const char* name, Py_ssize_t index,
                   limitree_str* segment);
 
 // Reads an int; False: TypeError, or OverflowError beyond 64 bits, is set.
 bool read_cost(PyObject* value, std::int64_t* cost);
 
-// Reads a bool into *out; None leaves it as it is.  False: TypeError is set.
+// Reads a bool into *out; None leaves it unchanged.  False: TypeError is set.
 bool read_switch(PyObject* value, const char* name, bool* out);
 
 // The segments of one path.  Borrows from the objects it has read.
@@ -46,7 +46,7 @@ class Path {
   std::size_t size() const { return size_; }
 
  private:
-  std::array<limitree_str, 8> few_;  // left as it is until read
+  std::array<limitree_str, 8> few_;  // uninitialized until read
   std::vector<limitree_str> many_;
   std::size_t size_ = 0;
 };
@@ -57,7 +57,7 @@ struct Keywords {
   bool levels = false;
   bool leaf = false;
 
-  // Reads what is named of `allowed`, in which each bit stands for a keyword.
+  // Reads the named arguments in `allowed`, where each bit is a keyword.
   enum { kCost = 1, kLevels = 2, kLeaf = 4 };
   bool read(const Arguments& arguments, unsigned allowed, const char* function);
 };
@@ -66,10 +66,10 @@ struct Keywords {
 struct Signature {
   const char* function;
   std::span<const char* const> names;
-  std::size_t required;    // of the names, the first so many must be given
-  std::size_t positional;  // the first so many may be given without a name
+  std::size_t required;    // this many arguments must be given
+  std::size_t positional;  // this many may be given without a name
 
-  // Writes the argument for each name to values[0 ...], null if there is none.
+  // Writes the argument for each name to values[0 ...], null if it is missing.
   // False: TypeError is set.
   bool place(const Arguments& arguments, PyObject** values) const;
 };

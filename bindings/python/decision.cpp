@@ -21,7 +21,7 @@ struct DecisionObject {
   Truth truth;
 };
 
-// What the interpreter's lock guards, for the life of the process.
+// The global interpreter lock guards it for the life of the process.
 PyTypeObject* decision_type = nullptr;
 std::array<PyObject*, 64> spare;
 std::size_t spare_count = 0;
@@ -41,7 +41,7 @@ void free_decision(PyObject* self) {
   Py_DECREF(type);
 }
 
-// ---- What Python reads ------------------------------------------------------
+// ---- Attributes and methods -------------------------------------------------
 
 constexpr std::size_t kStruct = offsetof(DecisionObject, decision);
 
@@ -91,7 +91,7 @@ PyObject* as_cell(PyObject* self, PyObject* /*none*/) {
       static_cast<long long>(cell[3]), static_cast<long long>(cell[4]));
 }
 
-// For headers() of Python, which has looked for levels.
+// For headers() in Python, which has checked the levels.
 PyObject* ietf(PyObject* self, PyObject* /*none*/) {
   PyObject* const levels = of(self)->levels;
   return levels == nullptr ? PyList_New(0) : ietf_headers(levels);
@@ -122,14 +122,14 @@ PyObject* levels_of(PyObject* self) {
 
 bool is_decision(PyObject* object) { return Py_TYPE(object) == decision_type; }
 
-// For pickle and copy: what _decision() takes.
+// For pickle and copy: the arguments of _decision().
 PyObject* reduce(PyObject* self, PyObject* /*none*/) {
   return Py_BuildValue("(N(NOi))", restorer("_decision"),
                        state_of(of(self)->decision), levels_of(self),
                        of(self)->truth == Truth::kDenial);
 }
 
-// Equal are those that say the same; what is left to wait is part of it.
+// Decisions with equal fields are equal, including the time left to wait.
 PyObject* compare(PyObject* self, PyObject* other, int operation) {
   if ((operation != Py_EQ && operation != Py_NE) || !is_decision(other)) {
     Py_RETURN_NOTIMPLEMENTED;
@@ -150,8 +150,8 @@ Py_hash_t hash(PyObject* self) {
       Py_BuildValue("(NO)", state_of(of(self)->decision), levels_of(self)));
 }
 
-// Both readings of `if decision:` are in use among rate limiters, so neither
-// is taken; what can be a denial only is true.
+// Rate limiters use `if decision:` in both senses, so it is an error.  A
+// denial-only result is true.
 int truth(PyObject* self) {
   if (of(self)->truth == Truth::kDenial) return 1;
   PyErr_SetString(PyExc_TypeError,
@@ -211,7 +211,7 @@ std::array methods = {
     PyMethodDef{},
 };
 
-// _decision(state, levels, is_denial): what reduce() has taken apart.
+// _decision(state, levels, is_denial): the inverse of reduce().
 PyObject* restore(PyObject* /*module*/, PyObject* args) {
   PyObject* state;
   PyObject* levels;

@@ -1,4 +1,4 @@
-// What the C interface reports, as Python exceptions of limitree.errors.
+// Errors of the C interface as Python exceptions of limitree.errors.
 
 #ifndef LIMITREE_PYTHON_ERRORS_HPP
 #define LIMITREE_PYTHON_ERRORS_HPP
@@ -10,13 +10,13 @@
 
 namespace limitree::python {
 
-// Returns the exception that `status` and `error`, which may be null, stand
-// for. Throws error_already_set.
+// Returns the exception for `status` and `error`, which may be null.  Throws
+// error_already_set.
 pybind11::object exception_of(limitree_status status,
                               const limitree_error* error);
 
-// Sets the Python error that `status` and `error` stand for, and frees `error`,
-// which may be null.  Returns null, for callers that return an object.
+// Sets the Python error for `status` and `error`, and frees `error`, which may
+// be null.  Returns null, for callers that return an object.
 PyObject* raise(limitree_status status, limitree_error* error);
 
 }  // namespace limitree::python

@@ -1,5 +1,5 @@
-// How a field of a struct of limitree.h reads in Python: one getter for all,
-// told by a Field where the number lies and what it is.
+// Fields of the structs of limitree.h in Python: one getter for all of them.  A
+// Field has the position and the type of the number.
 
 #ifndef LIMITREE_PYTHON_FIELDS_HPP
 #define LIMITREE_PYTHON_FIELDS_HPP
@@ -21,10 +21,10 @@ enum class Kind {
 
 struct Field {
   Kind kind;
-  std::size_t offset;  // from the begin of the Python object
+  std::size_t offset;  // from the start of the Python object
 };
 
-// Returns a new reference to what `field` of `self` is.
+// Returns `field` of `self` as a new reference.
 PyObject* read_field(PyObject* self, const Field& field);
 
 // A getter for PyGetSetDef; `closure` is a const Field*.
@@ -32,7 +32,7 @@ inline PyObject* get_field(PyObject* self, void* closure) {
   return read_field(self, *static_cast<const Field*>(closure));
 }
 
-// A line of PyGetSetDef: PyGetSetDef takes void* only.
+// A line of PyGetSetDef, which only takes void*.
 inline PyGetSetDef getter(const char* name, const Field* field,
                           const char* doc) {
   return {name, get_field, nullptr, doc, const_cast<Field*>(field)};

@@ -13,14 +13,14 @@ namespace limitree::python {
 
 namespace {
 
-// A wait that ends within a second has not ended before.
+// Rounded up: a wait that ends within a second has not ended before.
 std::int64_t whole_seconds(std::int64_t ns) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   return ns / kSecond + (ns % kSecond > 0 ? 1 : 0);
 }
 
-// Appends `policy` as a string of a structured field: printable ASCII, and
-// other bytes as %XX, which is what a `%` means in a policy already.
+// Appends `policy` as a string of a structured field: printable ASCII as it is,
+// other bytes as %XX. In a policy `%` has that meaning already.
 void append_quoted(std::string* text, std::string_view policy) {
   *text += '"';
   for (const char byte : policy) {
@@ -57,7 +57,7 @@ struct Texts {
   }
 };
 
-// Sets a Python error and returns false unless `object` has its text.
+// Returns false, with a Python error set, unless `object` has its text.
 bool append(Texts* texts, const LevelObject& object) {
   Py_ssize_t size = 0;
   const char* const name = PyUnicode_AsUTF8AndSize(object.policy, &size);
@@ -67,7 +67,7 @@ bool append(Texts* texts, const LevelObject& object) {
 }
 
 PyObject* pair(const char* name, const std::string& value) {
-  // Py_BuildValue takes the reference over, and gives null if it is null.
+  // Py_BuildValue steals the reference, and returns null if it is null.
   return Py_BuildValue(
       "(sN)", name,
       PyUnicode_DecodeASCII(value.data(), static_cast<Py_ssize_t>(value.size()),

@@ -1,8 +1,8 @@
 // The headers of the IETF draft, which name every limit of a decision.
 //
-// They go with each response of a web server, and written in Python they took
-// several times what the decision takes.  limitree/headers.py has the other
-// styles, and says what the words mean.
+// A web server sends them with each response.  Written in Python they took
+// several times as long as the decision. limitree/headers.py has the other
+// styles, and explains the words.
 
 #ifndef LIMITREE_PYTHON_IETF_HPP
 #define LIMITREE_PYTHON_IETF_HPP
@@ -11,8 +11,8 @@
 
 namespace limitree::python {
 
-// Returns a list of pairs (name, value) for `levels`, a tuple of Level: empty
-// if none of them counts.  Null: a Python error is set.
+// Returns a list of pairs (name, value) for `levels`, a tuple of Level.  The
+// list is empty if no level counts.  Null: a Python error is set.
 PyObject* ietf_headers(PyObject* levels);
 
 }  // namespace limitree::python

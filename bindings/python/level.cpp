@@ -77,7 +77,7 @@ PyObject* repr(PyObject* self) {
       level.limited != 0 ? "True" : "False");
 }
 
-// For pickle and copy: what _level() takes.
+// For pickle and copy: the arguments of _level().
 PyObject* reduce(PyObject* self, PyObject* /*none*/) {
   return Py_BuildValue("(N(NO))", restorer("_level"), state_of(of(self)->level),
                        of(self)->policy);
@@ -133,7 +133,7 @@ std::array getters = {
     PyGetSetDef{},
 };
 
-// Takes the reference to `policy` over; null is an error that is set.
+// Steals the reference to `policy`; null: an error is set.
 PyObject* new_level(const limitree_level& level, PyObject* policy) {
   if (policy == nullptr) return nullptr;
   LevelObject* const self = PyObject_New(LevelObject, level_type);
@@ -147,7 +147,7 @@ PyObject* new_level(const limitree_level& level, PyObject* policy) {
   return reinterpret_cast<PyObject*>(self);
 }
 
-// _level(state, policy): what reduce() has taken apart.
+// _level(state, policy): the inverse of reduce().
 PyObject* restore(PyObject* /*module*/, PyObject* args) {
   PyObject* state;
   PyObject* policy;

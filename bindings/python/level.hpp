@@ -1,4 +1,4 @@
-// limitree.Level: what one limit said, as decision.hpp has it for the request.
+// limitree.Level: the verdict of one limit, as decision.hpp for the request.
 
 #ifndef LIMITREE_PYTHON_LEVEL_HPP
 #define LIMITREE_PYTHON_LEVEL_HPP
@@ -11,7 +11,7 @@ namespace limitree::python {
 
 struct LevelObject {
   PyObject_HEAD limitree_level
-      level;  // without its policy, which may be gone by now
+      level;  // without its policy, which may not exist any more
   PyObject* policy;
 };
 
@@ -21,11 +21,11 @@ bool add_level_type(PyObject* module);
 // How many levels a decision keeps.
 inline constexpr Py_ssize_t kMaxLevels = 64;
 
-// Returns a new tuple of the first of `count` Level, at most kMaxLevels, which
-// outlive the limiter; null: a Python error is set.
+// Returns a new tuple of the first `count` levels, at most kMaxLevels.  They
+// may outlive the limiter.  Null: a Python error is set.
 PyObject* new_levels(const limitree_level* levels, Py_ssize_t count);
 
-// Whether `object` is what new_levels() returns; else a Python error is set.
+// Whether `object` is a result of new_levels(); if not, a Python error is set.
 bool are_levels(PyObject* object);
 
 }  // namespace limitree::python

@@ -20,23 +20,23 @@ using Function = limitree_status(limitree_limiter*, const limitree_str*,
                                  std::size_t, std::int64_t, limitree_decision*,
                                  limitree_error**);
 
-// Returns `made`, the decision; its store is noted last, for Python code may
-// run then and close the limiter.
+// Returns `made`, the decision.  Notes the store's state last, because Python
+// code may run then and close the limiter.
 PyObject* noted(Native* native, const limitree_decision& decision,
                 PyObject* made) {
   if (made != nullptr) native->note(decision);
   return made;
 }
 
-// As limitree_decide_parts takes them.
+// The arguments of limitree_decide_parts.
 struct Paths {
   const limitree_path* data;
   const std::int32_t* parts;
   std::size_t size;
 };
 
-// Runs the general form of `operation` and keeps the verdict of each level.
-// Returns None instead of an allowed decision if only a denial is wanted.
+// Runs the general form of `operation` and keeps the verdict of each level.  If
+// only a denial is wanted, returns None for an allowed decision.
 PyObject* decide_with_levels(Native* native, std::int32_t operation,
                              const Paths& paths, Truth truth = Truth::kNone) {
   std::array<limitree_level, kMaxLevels> levels;
@@ -58,7 +58,7 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
 
 constexpr std::array kOperationNames = {"authorize", "peek", "spend", "refund"};
 
-// authorize, peek, spend, refund: `function` and `operation` name the same.
+// authorize, peek, spend, refund: `function` and `operation` are the same.
 template <Function* function, std::size_t operation>
 PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
                  PyObject* names) {
@@ -93,7 +93,7 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
   return noted(native, decision, new_decision(decision, nullptr));
 }
 
-// Reads the two last arguments of a call: `cost` and `levels`, or null.
+// Reads the last two arguments of a call: `cost` and `levels`, or null.
 bool read_cost_and_levels(PyObject* const* values, Keywords* keywords) {
   return (values[0] == nullptr || read_cost(values[0], &keywords->cost)) &&
          (values[1] == nullptr ||
@@ -158,7 +158,7 @@ PyObject* ask_greenlets_for_user(PyObject* self, PyObject* const* names,
   return decision;
 }
 
-// None if the action is allowed, so that `if limited:` reads as it should.
+// None if the action is allowed, so that `if limited:` works.
 PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
                                     Py_ssize_t count, PyObject* names) {
   static constexpr std::array kNames = {"user", "action", "cost", "levels"};
@@ -227,7 +227,7 @@ PyObject* reset(PyObject* self, PyObject* const* args, Py_ssize_t count,
 
 // ---- Adding them to the type ------------------------------------------------
 
-// PyMethodDef knows one type of function and tells others by their flags.
+// PyMethodDef has one type of function, and distinguishes them by flags.
 template <typename Method>
 PyMethodDef method(const char* name, Method* function, const char* doc) {
   return {name,

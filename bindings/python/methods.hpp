@@ -1,7 +1,7 @@
 // The methods that are called for each request.
 //
 // They bypass pybind11, whose dispatcher takes longer than a decision in
-// memory: each is a vectorcall function in a method descriptor of its own.
+// memory: each is a vectorcall function with its own method descriptor.
 
 #ifndef LIMITREE_PYTHON_METHODS_HPP
 #define LIMITREE_PYTHON_METHODS_HPP

@@ -1,5 +1,5 @@
-// limitree._native: limitree.h for Python.  What a caller sees is in the
-// package limitree; here is only what it is made of.
+// limitree._native: limitree.h for Python.  The public names are in the package
+// limitree.
 
 #include <pybind11/pybind11.h>
 
@@ -54,7 +54,7 @@ py::tuple stats(Native& native) {
 py::list limit_stats(Native& native) {
   std::vector<limitree_limit_stats> stats;
   std::size_t count = 0;
-  // Again while a reload on another thread adds limits in between.
+  // Repeated if a reload on another thread adds limits in between.
   do {
     stats.resize(count);
     require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
@@ -71,7 +71,7 @@ py::list limit_stats(Native& native) {
   return list;
 }
 
-// Why the store has failed, and how often.
+// Why and how often the store failed.
 py::dict reasons(Native& native) {
   std::array<limitree_reason_stats, 64> stats;  // there are fewer
   std::size_t count = 0;
@@ -120,8 +120,8 @@ py::object start_request(Native& native, std::int32_t operation,
                make_future);
 }
 
-// A property.  Not bound as a method of Native: of a limiter that was not
-// initialized pybind11 would take memory that nobody has set.
+// A property.  Not bound as a method of Native: for a limiter that was not
+// initialized, pybind11 would read memory that was never set.
 template <bool (Native::*kGet)() const>
 bool read(const py::object& self) {
   const Native* const native = native_of(self.ptr());

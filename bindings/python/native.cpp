@@ -44,7 +44,7 @@ void set_option(limitree_config* config, const std::string& name,
   limitree_error* error = nullptr;
   const limitree_status status =
       limitree_config_set(config, name.c_str(), to_str(value), &error);
-  if (status == LIMITREE_INVALID_ARGUMENT) {  // to Python, a wrong keyword
+  if (status == LIMITREE_INVALID_ARGUMENT) {  // in Python, a wrong keyword
     PyErr_Format(PyExc_TypeError, "unexpected option '%s': %s", name.c_str(),
                  limitree_error_message(error));
     limitree_error_free(error);
@@ -56,7 +56,7 @@ void set_option(limitree_config* config, const std::string& name,
   }
 }
 
-// Reading limits may take long: other threads go on meanwhile.
+// Reading limits may take long, so other threads go on meanwhile.
 void add_limits(limitree_config* config, const py::list& texts) {
   for (const py::handle text : texts) {
     const auto [yaml, origin] =
@@ -135,7 +135,7 @@ void Native::tell(const limitree_decision* decision) {
   }
 }
 
-// Once is enough: the counters have the rest.
+// One warning is enough: the counters have the rest.
 void Native::warn_full() {
   if (std::exchange(warned_full_, true)) return;
   const py::error_scope error_of_caller;
@@ -148,7 +148,7 @@ void Native::warn_full() {
 
 void Native::begin_pending() noexcept {
   const int pid = getpid();
-  if (std::exchange(pid_, pid) != pid) pending_ = 0;  // those of the parent
+  if (std::exchange(pid_, pid) != pid) pending_ = 0;  // the calls of the parent
   ++pending_;
 }
 
@@ -160,7 +160,7 @@ void Native::set_loop_wakeups(bool on) {
 
 void Native::run_loop() {
   if (released_) return;
-  ++calls_;  // what futures are told may let another thread close
+  ++calls_;  // callbacks of futures may let another thread close
   limitree_loop_run(limiter_);
   if (--calls_ == 0 && released_) release();
 }

@@ -1,9 +1,9 @@
-// What is behind a Python limiter: the handle of limitree.h, when it may be
-// released, and who is told that its store fails or is full.
+// The native part of a Python limiter: the handle of limitree.h, the time of
+// its release, and reports that its store fails or is full.
 //
-// Everything here is guarded by the interpreter's lock, which a call gives up
-// only while a store on another machine answers: in memory a decision takes
-// less time than to let go of the lock and to take it again.
+// The global interpreter lock guards everything here.  A call releases it only
+// while a store on another machine answers: a decision in memory takes less
+// time than releasing the lock and taking it again.
 
 #ifndef LIMITREE_PYTHON_NATIVE_HPP
 #define LIMITREE_PYTHON_NATIVE_HPP
@@ -23,59 +23,58 @@ namespace limitree::python {
 
 class Native {
  public:
-  // `texts` holds pairs of YAML and what to call it, both bytes; `options` are
-  // pairs of texts; `clock` is a callable that returns the time in nanoseconds,
-  // or None.  Throws error_already_set.
+  // `texts` is a list of pairs of bytes, a YAML text and its name; `options`
+  // are pairs of texts; `clock` is None or a callable that returns the time in
+  // nanoseconds.  Throws error_already_set.
   Native(const pybind11::list& texts, const pybind11::dict& options,
          pybind11::object clock, bool with_levels);
   ~Native();
   Native(const Native&) = delete;
   Native& operator=(const Native&) = delete;
 
-  // Refuses calls from now on; those under way go on.
+  // Refuses new calls; running calls continue.
   void refuse() noexcept { closed_ = true; }
-  // Calls that another thread is in the middle of come to their end first; the
-  // last of them releases.
+  // Calls that run on other threads finish first; the last of them releases.
   void close() noexcept;
   bool closed() const noexcept { return closed_; }
-  // How many calls are under way.
+  // The number of running calls.
   int busy() const noexcept { return calls_ + pending_; }
 
   // Whether a decision may have to wait for another machine.
   bool is_remote() const noexcept { return is_remote_; }
 
-  // Whether decisions carry their levels if a call does not say.
+  // Whether decisions carry their levels by default.
   bool with_levels() const noexcept { return with_levels_; }
 
-  // Runs `function(limiter, &error)`, one call of limitree.h.  False: it failed
-  // or could not be made, and a Python error is set.
+  // Runs `function(limiter, &error)`, one call of limitree.h.  False: a Python
+  // error is set.
   //
-  // Not noexcept, nor are its callers: a thread that comes back when the
-  // interpreter is gone is ended in here by unwinding its stack.
+  // Neither this nor its callers are noexcept: if the interpreter ends, a
+  // thread that returns here is ended by unwinding its stack.
   template <typename Function>
   bool call(Function&& function) {
     return call(is_remote_, std::forward<Function>(function));
   }
-  // The same for what a store decides: its failure is noted.
+  // The same for decisions: a failure of the store is noted.
   template <typename Function>
   bool decide(Function&& function) {
     return call(is_remote_, std::forward<Function>(function), true);
   }
-  // The same for what never waits.
+  // The same for calls that never wait.
   template <typename Function>
   bool decide_at_once(Function&& function) {
     return call(false, std::forward<Function>(function), true);
   }
-  // The same for what takes long in any store.
+  // The same for calls that take long with any store.
   template <typename Function>
   bool call_long(Function&& function) {
     return call(true, std::forward<Function>(function));
   }
 
-  // Has `outage`, a limitree.outage.Outage, told of decisions while the store
-  // fails, and of the first ones after that.
+  // Reports decisions to `outage`, a limitree.outage.Outage, while the store
+  // fails, and the first ones after that.
   void watch_store(pybind11::object outage) { outage_ = std::move(outage); }
-  // Python code may run in there, and close the limiter.
+  // May run Python code, which may close the limiter.
   void note(const limitree_decision& decision) {
     const bool degraded = (decision.flags & LIMITREE_DEGRADED) != 0;
     if ((degraded || away_) && outage_) tell(&decision);
@@ -91,19 +90,19 @@ class Native {
            status == LIMITREE_STORE_PROTOCOL;
   }
 
-  // Counts a call whose answer is to come.
+  // Counts a call that is answered later.
   void begin_pending() noexcept;
   void end_pending() noexcept { --pending_; }
   int pending() const noexcept { return pending_; }
 
-  // Swaps the limits for those of `texts`.  Throws error_already_set.
+  // Replaces the limits by those of `texts`.  Throws error_already_set.
   void reload(const pybind11::list& texts);
 
-  // Watched by the event loop; -1 if there is nothing to watch.
+  // For the event loop to watch; -1 if there is nothing to watch.
   int loop_fd();
-  // Without them whoever asks for something runs the loop afterwards.
+  // Without wake-ups, code that starts a request has to run the loop.
   void set_loop_wakeups(bool on);
-  // Completes what the store has answered.
+  // Completes the requests that the store has answered.
   void run_loop();
 
  private:
@@ -136,23 +135,23 @@ class Native {
   void warn_full();
 
   limitree_limiter* limiter_ = nullptr;
-  int calls_ = 0;    // that run without the interpreter's lock
-  int pending_ = 0;  // that are to be completed in the process pid_
+  int calls_ = 0;    // running without the interpreter lock
+  int pending_ = 0;  // not completed yet, in the process pid_
   int pid_ = 0;
   bool closed_ = false;
-  bool released_ = false;    // once no call runs
-  pybind11::object outage_;  // null: nobody is told
-  bool away_ = false;        // what it has said last
+  bool released_ = false;    // after the last call
+  pybind11::object outage_;  // null: no reports
+  bool away_ = false;        // its last report
   bool warned_full_ = false;
   bool is_remote_ = false;
   const bool with_levels_;
-  pybind11::object clock_;  // null: the system's
-  // What the clock said before the call: Python code is not run from inside of
-  // one, where it could fail or come back to the limiter.
+  pybind11::object clock_;  // null: the system's clock
+  // The time before the call: the library must not run Python code, which could
+  // fail, or call the limiter.
   std::atomic<std::int64_t> now_ns_{0};
 };
 
-// The Native of a limitree._native.Limiter or null, where __init__ was not run.
+// The Native of a limitree._native.Limiter; null if __init__ did not run.
 Native* native_of(PyObject* self);
 
 }  // namespace limitree::python

@@ -53,8 +53,8 @@ bool is_list(PyObject* value) {
   return PyList_Check(value) || PyTuple_Check(value);
 }
 
-// The same for paths, of which there may be as many as a caller's client likes:
-// none is looked at if they are too many.
+// The same for paths.  A client may choose their number, so too many are
+// refused before any is read.
 py::object paths_of(PyObject* value) {
   if (!is_iterable(value, "paths", "paths")) return {};
   if (is_list(value)) {

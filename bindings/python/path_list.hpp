@@ -1,4 +1,4 @@
-// The paths of authorize_all and its like.
+// The paths of authorize_all and similar methods.
 
 #ifndef LIMITREE_PYTHON_PATH_LIST_HPP
 #define LIMITREE_PYTHON_PATH_LIST_HPP
@@ -13,15 +13,15 @@
 
 namespace limitree::python {
 
-// Several paths, each with a cost.  Holds on to their segments: a list may be
-// changed by another thread while the store answers.
+// Several paths, each with a cost.  Keeps their segments alive, because another
+// thread may change a list while the store answers.
 class PathList {
  public:
   // Reads an iterable of iterables of str or bytes; their costs: an int for
-  // all, a list or tuple of one for each, or null for 1; and their parts:
-  // likewise, a str, null or None for "charge".  False: a Python error is set;
-  // TypeError for a str in the place of a path, which would be taken for one
-  // segment for each of its letters.
+  // all, a list or tuple with one for each, or null for 1; and their parts:
+  // likewise, a str, null or None for "charge".  False: a Python error is set.
+  // It is a TypeError if a path is a str, which would be one segment per
+  // letter.
   bool read(PyObject* paths, PyObject* costs, PyObject* parts);
 
   // The same for one path.
@@ -29,7 +29,7 @@ class PathList {
 
   const limitree_path* data() const { return paths_.data(); }
   std::size_t size() const { return paths_.size(); }
-  const std::int32_t* parts() const {  // null: all are charged
+  const std::int32_t* parts() const {  // null: charge all
     return parts_.empty() ? nullptr : parts_.data();
   }
 

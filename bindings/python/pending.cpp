@@ -15,10 +15,10 @@ namespace limitree::python {
 
 namespace {
 
-// One that is under way.  The library owns it from PENDING to its completion.
+// A pending request.  The library owns it from PENDING to its completion.
 struct Pending {
   py::object future;
-  std::unique_ptr<limitree_level[]> levels;  // null if nobody asked for them
+  std::unique_ptr<limitree_level[]> levels;  // null: not wanted
 };
 
 void require(bool done) {
@@ -37,7 +37,7 @@ py::object decision_of(const limitree_decision& decision,
   return made;
 }
 
-// What a future gets: (future, Decision or None, exception or None).
+// The result for a future: (future, Decision or None, exception or None).
 py::tuple answer_of(const limitree_completion& completion) {
   const std::unique_ptr<Pending> pending(
       static_cast<Pending*>(completion.request));
@@ -99,7 +99,7 @@ py::object start(Native& native, const Request& request,
 
   limitree_decision decision;
   limitree_status status = LIMITREE_OK;
-  native.begin_pending();  // it may be completed before the call returns
+  native.begin_pending();  // it may complete before the call returns
   const bool done = native.decide_at_once([&](limitree_limiter* limiter,
                                               limitree_error** error) {
     status = limitree_decide_parts_async(
@@ -108,7 +108,7 @@ py::object start(Native& native, const Request& request,
     return status;
   });
   if (done && status == LIMITREE_PENDING) {
-    (void)pending.release();  // the completion has freed it, or will
+    (void)pending.release();  // the completion frees it
     return future;
   }
   native.end_pending();
@@ -122,7 +122,8 @@ void complete(const limitree_completion* completions, std::size_t count,
               void* user_data) noexcept {
   auto* const native = static_cast<Native*>(user_data);
   for (std::size_t i = 0; i < count; ++i) native->end_pending();
-  const py::error_scope error_of_caller;  // a limiter may be freed under one
+  const py::error_scope
+      error_of_caller;  // this may run while another error is set
   try {
     deliver(completions, count);
   } catch (py::error_already_set& failure) {

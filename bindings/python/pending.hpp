@@ -1,8 +1,8 @@
 // Requests that wait for a store without blocking, for an event loop.
 //
-// The library completes them in batches, from within limitree_loop_run; a batch
-// is handed to limitree.delivery at once.  The interpreter's lock is held all
-// the while: nothing here waits.
+// The library completes them in batches, from limitree_loop_run, and each batch
+// goes to limitree.delivery at once.  The interpreter lock is held throughout:
+// nothing here waits.
 
 #ifndef LIMITREE_PYTHON_PENDING_HPP
 #define LIMITREE_PYTHON_PENDING_HPP
@@ -17,18 +17,18 @@
 
 namespace limitree::python {
 
-// What AsyncLimiter asks for.
+// A request of AsyncLimiter.
 struct Request {
   std::int32_t operation;  // LIMITREE_AUTHORIZE ...
   pybind11::object paths;  // one path, or a sequence of them if `several`
   bool several;
-  pybind11::object cost;    // int, or several as PathList::read takes them
+  pybind11::object cost;    // int, or several as for PathList::read
   pybind11::object part;    // None, or likewise
-  pybind11::object levels;  // bool or None, as the methods of Limiter take it
+  pybind11::object levels;  // bool or None, as in the methods of Limiter
 };
 
-// Returns a Decision, or what `make_future()` returned if the answer is to
-// come.  Throws error_already_set.
+// Returns a Decision, or the result of `make_future()` if the answer comes
+// later.  Throws error_already_set.
 pybind11::object start(Native& native, const Request& request,
                        const pybind11::object& make_future);
 

@@ -1,5 +1,5 @@
-// What pickle and copy keep of a struct of limitree.h: its bytes, whose layout
-// the C interface keeps for ever.
+// The state for pickle and copy: the bytes of a struct of limitree.h, whose
+// layout never changes.
 
 #ifndef LIMITREE_PYTHON_STATE_HPP
 #define LIMITREE_PYTHON_STATE_HPP
@@ -10,7 +10,7 @@
 
 namespace limitree::python {
 
-// Returns the function of limitree._native that makes an object again; null: a
+// Returns the function of limitree._native that restores an object.  Null: a
 // Python error is set.
 inline PyObject* restorer(const char* name) {
   PyObject* const module = PyImport_ImportModule("limitree._native");
@@ -27,7 +27,7 @@ PyObject* state_of(const Struct& value) {
                                    sizeof value);
 }
 
-// Reads what state_of() returned.  False: a Python error is set.
+// Reads a result of state_of().  False: a Python error is set.
 template <typename Struct>
 bool read_state(PyObject* state, Struct* value) {
   if (PyBytes_GET_SIZE(state) != sizeof *value) {
@@ -39,7 +39,7 @@ bool read_state(PyObject* state, Struct* value) {
   return true;
 }
 
-// Returns the hash of `parts`, whose reference is taken over; null gives -1.
+// Returns the hash of `parts`, whose reference is stolen; null gives -1.
 inline Py_hash_t hash_of(PyObject* parts) {
   if (parts == nullptr) return -1;
   const Py_hash_t hash = PyObject_Hash(parts);

@@ -1,4 +1,4 @@
-// Making a type that only C++ can instantiate.
+// Makes types that only C++ can instantiate.
 
 #ifndef LIMITREE_PYTHON_TYPES_HPP
 #define LIMITREE_PYTHON_TYPES_HPP
@@ -9,7 +9,7 @@
 
 namespace limitree::python {
 
-// PyType_Slot takes functions and texts alike as void*.
+// PyType_Slot takes functions and texts as void*.
 template <typename Value>
 PyType_Slot slot(int id, Value* value) {
   return {id, reinterpret_cast<void*>(value)};
