@@ -61,7 +61,8 @@ LIMITREE_API const char *limitree_version(void);
 LIMITREE_API int32_t limitree_abi_version(void);
 
 /* The OpenSSL that TLS uses, found at run time or linked into this library:
- * "OpenSSL 3.0.17 1 Jul 2025".  Static storage.  Since 0.1. */
+ * "OpenSSL 3.0.17 1 Jul 2025".  Empty in a build without Redis.  Static
+ * storage.  Since 0.1. */
 LIMITREE_API const char *limitree_openssl_version(void);
 
 /* The algorithms in the form that follows `algorithm:` in limits.yaml, from

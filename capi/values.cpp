@@ -6,7 +6,7 @@
 #include "base/decision.hpp"
 #include "base/limit.hpp"
 #include "handles.hpp"
-#include "store/redis/wire/tls.hpp"
+#include "limiter/make_store.hpp"
 
 using limitree::Code;
 
@@ -68,7 +68,7 @@ const char* limitree_version(void) {
 int32_t limitree_abi_version(void) { return LIMITREE_ABI_VERSION; }
 
 const char* limitree_openssl_version(void) {
-  return limitree::redis::openssl_version();
+  return limitree::openssl_version();
 }
 
 const char* limitree_algorithm_at(size_t index) {

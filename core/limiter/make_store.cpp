@@ -1,10 +1,6 @@
 #include "limiter/make_store.hpp"
 
-#include <optional>
 #include <utility>
-
-#include "store/redis/redis_store.hpp"
-#include "store/redis/wire/tls.hpp"
 
 namespace limitree {
 
@@ -15,27 +11,16 @@ std::unique_ptr<Store> make_memory_store(const Options& options) {
                                        options.max_bytes);
 }
 
-Result<std::unique_ptr<Store>> make_redis_store(const Options& options) {
-  redis::Settings settings = options.redis_settings;
-  if (settings.url.tls) {
-    Result<std::shared_ptr<const redis::TlsContext>> context =
-        redis::TlsContext::make(settings.tls);
-    if (!context.ok()) return std::move(context.status());
-    settings.tls_context = std::move(context.value());
-  }
-  std::optional<Clock> clock;
-  if (options.clock.is_callers()) clock = options.clock;
-  return behind_guards(
-      std::make_unique<redis::RedisStore>(std::move(settings), clock), options);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Store>> make_store(const Options& options) {
   if (Status status = check_options(options); !status.ok()) return status;
   switch (options.store) {
-    case StoreKind::kRedis:
-      return make_redis_store(options);
+    case StoreKind::kRedis: {
+      Result<std::unique_ptr<Store>> store = make_redis_store(options);
+      if (!store.ok()) return store;
+      return behind_guards(std::move(store.value()), options);
+    }
     case StoreKind::kMemory:
       break;
   }

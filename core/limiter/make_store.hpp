@@ -23,6 +23,13 @@ Result<std::unique_ptr<Store>> make_store(const Options& options);
 std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
                                      const Options& options);
 
+// The store in Redis, with nothing before it.  kInvalidConfig in a build
+// without Redis: with_redis.cpp or without_redis.cpp is what is compiled.
+Result<std::unique_ptr<Store>> make_redis_store(const Options& options);
+
+// The OpenSSL that TLS goes through; empty in a build without Redis.
+const char* openssl_version();
+
 }  // namespace limitree
 
 #endif  // LIMITREE_LIMITER_MAKE_STORE_HPP

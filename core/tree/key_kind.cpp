@@ -82,7 +82,8 @@ Result<Key> parse_key(std::string_view text) {
   if (text == "hex") return Key{KeyKind::kHex, 0};
   if (text == "domain") {
     if (knows_public_suffixes()) return Key{KeyKind::kDomain, 0};
-    return refused("key domain needs libpsl, which this build has not got");
+    return refused(
+        "key domain needs libpsl, and this build of limitree has none");
   }
   const std::string_view head = text.substr(0, text.find('/'));
   if (head == "cidr4" || head == "cidr6") return parse_cidr(text);

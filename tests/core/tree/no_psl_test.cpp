@@ -13,7 +13,7 @@ TEST(WithoutLibpsl, KeyDomainIsRefusedAndNothingElse) {
   Result<Key> domain = parse_key("domain");
   ASSERT_FALSE(domain.ok());
   EXPECT_EQ(domain.status().error().messages.front(),
-            "key domain needs libpsl, which this build has not got");
+            "key domain needs libpsl, and this build of limitree has none");
   for (const char* text : {"text", "ip", "integer", "fqdn_set", "cidr6/48"}) {
     EXPECT_TRUE(parse_key(text).ok()) << text;
   }
