@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <unordered_map>
@@ -114,12 +115,13 @@ TEST(BucketTable, EvictsTheSmallestShareWhateverTheLimits) {
   EXPECT_EQ(table.forgotten_limited(), 1);
 }
 
-// At the last line the window goes on at the first.  A sweep meets what has
-// gone on there before those of the last lines, and gives them their places:
-// so the last of these find none, and the table cannot grow.
-TEST(BucketTable, KeepsTheLargerShareWhenASweepFindsNoPlace) {
-  constexpr std::uint32_t kLines = 16;
-  BucketTable table(kLines);
+// Fills the window of line 8, which ends at the last line, with 32 buckets.
+// Bucket n of them owes more than the one before if `ascending`, else less.
+// Then sweeps the table, which cannot grow.  The window of line 15 continues at
+// line 0, so the sweep meets its buckets first, and moves four of them to line
+// 15: the last four of the 32 find no place.  Returns which of the 32 are left.
+std::vector<bool> left_after_a_sweep(bool ascending) {
+  BucketTable table(16);
   const auto home = [](std::uint64_t line, std::uint64_t n) {
     return (line << 60) + tag_of(n);  // sixteenths of all tags
   };
@@ -127,25 +129,39 @@ TEST(BucketTable, KeepsTheLargerShareWhenASweepFindsNoPlace) {
   const auto insert = [&](std::uint64_t tag, std::int64_t tat, Instant now) {
     table.insert(Bucket::made(tag, limit, at(tat)), now, {});
   };
-  // Lines 8 to 15: all of a window, the larger shares first.
   for (std::uint64_t n = 0; n < 32; ++n) {
-    insert(home(8, n), 900'000 - 20'000 * static_cast<std::int64_t>(n), at(0));
+    const auto step = static_cast<std::int64_t>(ascending ? 31 - n : n);
+    insert(home(8, n), 900'000 - 20'000 * step, at(0));
   }
-  // Lines 0 to 3, for 15 has no place; one of them is over soon.
+  // Lines 0 to 3, because 15 is full; one of them is over soon.
   for (std::uint64_t n = 0; n < 16; ++n) {
     insert(home(15, n), n == 15 ? 1 : 990'000, at(0));
   }
-  ASSERT_EQ(table.live(at(0)), 48);
-  ASSERT_EQ(table.evictions(), 0);
+  EXPECT_EQ(table.live(at(0)), 48);
+  EXPECT_EQ(table.evictions(), 0);
   insert(home(5, 0), 500'000, at(2));  // the forty-ninth of 64 slots
   EXPECT_EQ(table.evictions(), 4);
   EXPECT_EQ(table.live(at(2)), 44);
-  for (std::uint64_t n = 0; n < 32; ++n) {
-    EXPECT_EQ(table.find(home(8, n)) != nullptr, n < 28) << n;
-  }
   for (std::uint64_t n = 0; n < 15; ++n) {
     EXPECT_NE(table.find(home(15, n)), nullptr) << n;
   }
+  std::vector<bool> left;
+  for (std::uint64_t n = 0; n < 32; ++n) {
+    left.push_back(table.find(home(8, n)) != nullptr);
+  }
+  return left;
+}
+
+TEST(BucketTable, KeepsTheLargerShareWhenASweepFindsNoPlace) {
+  std::vector<bool> expected(32, true);
+  std::fill_n(expected.rbegin(), 4, false);
+  EXPECT_EQ(left_after_a_sweep(false), expected);
+}
+
+TEST(BucketTable, ReplacesTheSmallerShareWhenASweepFindsNoPlace) {
+  std::vector<bool> expected(32, true);
+  std::fill_n(expected.begin(), 4, false);
+  EXPECT_EQ(left_after_a_sweep(true), expected);
 }
 
 TEST(BucketTable, EvictsNoneThatIsToBeKept) {
