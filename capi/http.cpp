@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/inline_vector.hpp"
 #include "handles.hpp"
+#include "tree/words.hpp"
 
 using limitree::Code;
 using limitree::Decision;
@@ -89,11 +91,10 @@ void write(const Question& question, Append&& append) {
 }
 
 Status unknown_style(std::string_view name) {
-  std::string message = "style must be one of ";
-  for (const HttpStyle& style : http_styles()) {
-    message.append(style.name).append(", ");
-  }
-  return Status(Code::kInvalidArgument, message.append("is ").append(name));
+  std::vector<std::string_view> known;
+  for (const HttpStyle& style : http_styles()) known.emplace_back(style.name);
+  return Status(Code::kInvalidArgument,
+                limitree::unknown_word("style of headers", name, known));
 }
 
 }  // namespace

@@ -29,9 +29,7 @@ std::int64_t retry_after(const Decision& decision) {
 
 // The seconds until the binding limit is full again.
 std::int64_t reset_of(const HttpAnswer& answer) {
-  return ceil_seconds(saturating_add(Instant(answer.since_1970),
-                                     answer.decision.binding_reset_after)
-                          .time_since_epoch());
+  return ceil_seconds(answer.decision.binding_reset_after);
 }
 
 // Calls `one(level)` for each level that counts, with ", " between the texts.
@@ -134,7 +132,11 @@ void append_draft_6(const HttpAnswer& answer, HttpText* text) {
 void append_legacy(const HttpAnswer& answer, HttpText* text) {
   append_field("X-RateLimit-Limit: ", answer.decision.limit, text);
   append_field("X-RateLimit-Remaining: ", answer.decision.remaining, text);
-  append_field("X-RateLimit-Reset: ", reset_of(answer), text);
+  append_field("X-RateLimit-Reset: ",
+               ceil_seconds(saturating_add(Instant(answer.since_1970),
+                                           answer.decision.binding_reset_after)
+                                .time_since_epoch()),
+               text);
 }
 
 // A style without headers has no Retry-After header either.

@@ -36,7 +36,8 @@ struct HttpLevel {
 struct HttpAnswer {
   const Decision& decision;
   std::optional<std::span<const HttpLevel>> levels;  // none: not known
-  // The time of the decision.  If set, resets are seconds since 1970.
+  // The time of the decision.  If set, the reset of the style "legacy" is in
+  // seconds since 1970.  The drafts have no such dates.
   Duration since_1970 = Duration::zero();
 };
 

@@ -131,8 +131,10 @@ TEST_F(HttpTest, Problem) {
 TEST_F(HttpTest, Refusals) {
   ask({"user", "a", "trade"}, 1);
   EXPECT_EQ(refusal_of([&] { fields("draft-8", levels()); }),
-            "style must be one of ietf, draft-7, draft-6, legacy, none, is "
-            "draft-8");
+            "unknown style of headers \"draft-8\", did you mean \"draft-7\"?");
+  EXPECT_EQ(refusal_of([&] { fields("", levels()); }),
+            "unknown style of headers \"\", known are: ietf, draft-7, draft-6, "
+            "legacy, none");
   EXPECT_EQ(refusal_of([&] { http_problem(429, decision_, levels()); }),
             "the request was allowed: there is no problem");
   ask({"user", "a", "trade"}, 7);

@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace limitree {
@@ -148,6 +149,16 @@ TEST_F(Http, Legacy) {
   // A clock that nobody can have: no sum overflows.
   dated.since_1970 = Duration::max();
   EXPECT_EQ(headers("legacy", dated), first + "9223372037\r\n");
+}
+
+TEST_F(Http, DatesAreOfTheLegacyStyleOnly) {
+  HttpAnswer dated = answer(denied_);
+  dated.since_1970 = seconds(1000);
+  for (const HttpStyle& one : http_styles()) {
+    const bool is_dated =
+        headers(one.name, dated) != headers(one.name, answer(denied_));
+    EXPECT_EQ(is_dated, std::string_view(one.name) == "legacy") << one.name;
+  }
 }
 
 TEST_F(Http, WhatDoesNotCountIsNotTold) {
