@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "fields.hpp"
-#include "ietf.hpp"
+#include "http.hpp"
 #include "level.hpp"
 #include "state.hpp"
 #include "types.hpp"
@@ -91,10 +91,14 @@ PyObject* as_cell(PyObject* self, PyObject* /*none*/) {
       static_cast<long long>(cell[3]), static_cast<long long>(cell[4]));
 }
 
-// For headers() in Python, which has checked the levels.
-PyObject* ietf(PyObject* self, PyObject* /*none*/) {
-  PyObject* const levels = of(self)->levels;
-  return levels == nullptr ? PyList_New(0) : ietf_headers(levels);
+PyObject* headers(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                  PyObject* names) {
+  return http_headers(of(self)->decision, of(self)->levels,
+                      {args, count, names});
+}
+
+PyObject* problem_json(PyObject* self, PyObject* /*none*/) {
+  return http_problem(of(self)->decision, of(self)->levels);
 }
 
 PyObject* repr(PyObject* self) {
@@ -204,9 +208,24 @@ std::array methods = {
                 "Return (limited, limit, remaining, retry_after, reset_after) "
                 "as CL.THROTTLE of\nredis-cell does: whole seconds, rounded "
                 "up; -1 for \"not limited\" and \"never\"."},
-    PyMethodDef{"_ietf", ietf, METH_NOARGS,
-                "_ietf($self, /)\n--\n\n"
-                "Return the headers that name every level."},
+    PyMethodDef{
+        "headers",
+        reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(headers)),
+        METH_FASTCALL | METH_KEYWORDS,
+        "headers($self, /, style='ietf', reset='delta')\n--\n\n"
+        "Return the headers of a response as a list of (name, value).\n\n"
+        "`style` is one of docs/http.md; the default, the fields of the IETF "
+        "draft, names\nevery limit that counts.  Those that name one limit "
+        "name the binding one.  With\n`reset=\"epoch\"` the reset of the "
+        "style \"legacy\" counts from 1970, not from now.\n`Retry-After` is "
+        "the last if the request was limited and a wait helps.  There are\n"
+        "none where no limit lies on the path.\n\n"
+        "Raises ValueError for an unknown style, and if the style names every "
+        "limit but\nthe decision does not carry its levels."},
+    PyMethodDef{"_problem_json", problem_json, METH_NOARGS,
+                "_problem_json($self, /)\n--\n\n"
+                "Return the body of a 429, application/problem+json.\n\n"
+                "Raises ValueError if the request was allowed."},
     PyMethodDef{"__reduce__", reduce, METH_NOARGS, nullptr},
     PyMethodDef{},
 };

@@ -13,6 +13,7 @@
 
 #include "address.hpp"
 #include "decision.hpp"
+#include "http.hpp"
 #include "level.hpp"
 #include "limitree.h"
 #include "methods.hpp"
@@ -188,6 +189,7 @@ PYBIND11_MODULE(_native, module) {
     algorithms.append(limitree_algorithm_at(i));
   }
   module.attr("ALGORITHMS") = py::tuple(algorithms);
+  require(add_http(module.ptr()));
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));
   bind_limiter(module);

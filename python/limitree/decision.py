@@ -1,13 +1,12 @@
-"""The Decision: made in C++, with the methods that write text added here.
+"""The Decision: made in C++, with the method that makes a dict added here.
 
 A subclass would say the same, but each decision would be made and freed more
 slowly.
 """
 
 from limitree._native import Decision, Level
-from limitree.headers import headers, problem
+from limitree.headers import problem
 
-setattr(Decision, "headers", headers)
 setattr(Decision, "problem", problem)
 
 __all__ = ["Decision", "Level"]

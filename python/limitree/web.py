@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Union, cast
 from limitree._native import Decision
 from limitree.demand import Segment
 from limitree.errors import StoreError
-from limitree.headers import Headers, Reset, Style, headers, problem
+from limitree.headers import Headers, Reset, Style
 
 Path = Sequence[Segment]
 Paths = Union[Path, Sequence[Path], None]
@@ -68,8 +68,8 @@ def denial(decision: Decision, style: Style = "ietf",
 
     Raises ValueError for one that is not, and what headers() raises.
     """
-    return _problem(429, "Too Many Requests", problem(decision),
-                    headers(decision, style, reset))
+    return _problem(429, "Too Many Requests", decision._problem_json(),
+                    decision.headers(style, reset))
 
 
 def unavailable(error: StoreError) -> Answer:
@@ -78,14 +78,16 @@ def unavailable(error: StoreError) -> Answer:
     Nothing of `error` is told to the client; the limiter itself writes to the
     log that its store fails, once and not for each request.
     """
-    return _problem(503, "Service Unavailable",
-                    {"type": "about:blank", "title": "Service Unavailable",
-                     "status": 503}, [("Retry-After", "1")])
+    return _problem(503, "Service Unavailable", _UNAVAILABLE,
+                    [("Retry-After", "1")])
 
 
-def _problem(status: int, reason: str, members: dict[str, object],
-             extra: Headers) -> Answer:
-    body = json.dumps(members).encode()
+_UNAVAILABLE = json.dumps({"type": "about:blank",
+                           "title": "Service Unavailable",
+                           "status": 503}).encode()
+
+
+def _problem(status: int, reason: str, body: bytes, extra: Headers) -> Answer:
     return Answer(status, reason, [
         ("Content-Type", "application/problem+json"),
         ("Content-Length", str(len(body))),

@@ -1,12 +1,14 @@
 """The headers of each style, and the body of a 429."""
 
+import json
 import math
+from typing import get_args
 
 import pytest
 
 import limitree
 from conftest import USERS
-from limitree.headers import combined
+from limitree.headers import Style, combined
 from limitree.testing import ManualClock
 
 IETF = [("RateLimit-Policy", '"user:*";q=16;w=32, "user:*/trade";q=6;w=9')]
@@ -128,10 +130,27 @@ def test_without_levels(asked):
 
 
 def test_wrong_style(asked):
-    with pytest.raises(ValueError, match="style must be one of ietf, draft-7"):
+    with pytest.raises(ValueError, match='"draft-8", did you mean "draft-7"?'):
         asked(1).headers("draft-8")
-    with pytest.raises(ValueError, match="reset must be delta or epoch"):
+    known = ", ".join(limitree._native.STYLES)
+    with pytest.raises(ValueError, match=f'"x", known are: {known}$'):
+        asked(1).headers("x")
+    with pytest.raises(TypeError, match="style must be str"):
+        asked(1).headers(8)
+    with pytest.raises(ValueError, match="reset must be delta or epoch, is 'd"):
         asked(1).headers("legacy", reset="date")
+    with pytest.raises(TypeError, match="headers.. got an unexpected"):
+        asked(1).headers(styles="legacy")
+
+
+def test_styles_are_those_of_the_core():
+    assert limitree._native.STYLES == get_args(Style)
+
+
+def test_dates_are_of_the_legacy_style_only(asked):
+    decision = asked(1)
+    for style in set(get_args(Style)) - {"legacy"}:
+        assert decision.headers(style, "epoch") == decision.headers(style)
 
 
 def test_a_wait_is_never_zero(clock):
@@ -163,6 +182,52 @@ def test_problem(asked):
     assert problem["violated-policies"] == ["user:*/trade"]
     assert problem["type"].endswith("#quota-exceeded")
     assert "violated-policies" not in asked(1, levels=False).problem()
+
+
+def test_problem_is_what_a_framework_sends(asked):
+    denied = asked(7)
+    assert json.loads(denied._problem_json()) == denied.problem()
+
+
+def test_text_that_is_longer_than_any_buffer():
+    depth, name = 30, "caf\u00e9"
+    tree = {"limits": [0, 1, 60]}
+    for _ in range(depth):
+        tree = {"limits": [0, 1, 60], "children": {name: tree}}
+    limiter = limitree.Limiter({"schema": {"a": tree}}, levels=True)
+    path = ["a"] + [name] * depth
+    limiter.authorize(*path)
+    denied = limiter.authorize(*path)
+    policies = [level.policy for level in denied.levels]
+    assert len(policies) == depth + 1
+    assert denied.problem()["violated-policies"] == policies
+    assert dict(denied.headers())["RateLimit"] == ", ".join(
+        f'"{policy}";r=0;t=60' for policy in policies
+        ).replace("\u00e9", "%C3%A9")
+
+
+def test_a_name_that_is_no_text(asked):
+    """A pickle of another program may have such a level."""
+    decision = asked(6)
+    first = decision.levels[0].__reduce__()[1][0]
+    level = limitree._native._level(first, "\ud800")
+    denied = limitree._native._decision(
+        decision.__reduce__()[1][0], (level,), False)
+    for ask in (denied.headers, denied.problem):
+        with pytest.raises(UnicodeEncodeError):
+            ask()
+
+
+@pytest.mark.parametrize("moment", [0, 1_700_000_000.5, 1e300, "now"])
+def test_a_clock_that_is_wrong(asked, monkeypatch, moment):
+    monkeypatch.setattr("time.time", lambda: moment)
+    if moment == "now":
+        with pytest.raises(TypeError):
+            asked(1).headers("legacy", "epoch")
+    else:
+        reset = int(dict(asked(1).headers("legacy", "epoch"))[
+            "X-RateLimit-Reset"])
+        assert reset == min(math.ceil(moment + 1.5), 2**63 // 10**9 + 1)
 
 
 def test_waits_are_rounded_up(asked, clock):

@@ -90,7 +90,7 @@ def test_styles(limiter):
     server = Server(LimitreeMiddleware(application, limiter, user,
                                        headers="legacy"))
     assert server.get("/x").headers["X-RateLimit-Remaining"] == "5"
-    with pytest.raises(ValueError, match="style must be one of"):
+    with pytest.raises(ValueError, match="unknown style"):
         LimitreeMiddleware(application, limiter, user, headers="x")
 
 

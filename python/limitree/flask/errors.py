@@ -37,10 +37,9 @@ class RateLimitExceeded(TooManyRequests):
 
     def get_body(self, environ: Any = None, scope: Any = None) -> str:
         """Return the problem, as limitree.headers.problem has it."""
-        members = problem(self.decision)
-        if self._message is not None:
-            members["detail"] = self._message
-        return json.dumps(members)
+        if self._message is None:
+            return self.decision._problem_json().decode()
+        return json.dumps({**problem(self.decision), "detail": self._message})
 
     def get_headers(self, environ: Any = None, scope: Any = None
                     ) -> list[tuple[str, str]]:
