@@ -28,12 +28,12 @@ _AUTHORIZE, _PEEK, _SPEND, _REFUND = range(4)
 class AsyncLimiter:
     """A Limiter whose answers are awaited.
 
-    Takes and raises what Limiter does; methods that ask no store, such as
-    ``reload``, are not awaited.  With ``memory://`` an answer is there at once:
-    awaiting it does not give way to other tasks, and any event loop will do.
-    With another store the running loop, which must have ``add_reader``, watches
-    its connections; there is no thread.  A task that is cancelled while it
-    waits may have charged.
+    Takes the arguments and raises the errors of Limiter; methods that ask no
+    store, such as ``reload``, are not awaited.  With ``memory://`` an answer is
+    there at once: awaiting it does not yield to other tasks, and any event loop
+    works.  With another store the running loop, which must have ``add_reader``,
+    watches its connections; there is no thread.  A task that is cancelled while
+    it waits may have charged.
     """
 
     def __init__(self, limits: Limits, store: str = "memory://", *,
@@ -66,7 +66,7 @@ class AsyncLimiter:
                        cost: Costs = 1, *,
                        levels: bool | None = None,
                        part: Parts | None = None) -> Decision:
-        """Return the Decision that authorize_all would; store nothing."""
+        """Return the Decision of authorize_all, but charge nothing."""
         if self._watch is None:
             return self._limiter.peek_all(paths, cost, levels=levels,
                                           part=part)
@@ -77,7 +77,7 @@ class AsyncLimiter:
                         cost: Costs = 1, *,
                         levels: bool | None = None,
                         part: Parts | None = None) -> Decision:
-        """Charge along all of `paths` whether it fits or not."""
+        """Charge along all of `paths`, even if that does not fit."""
         if self._watch is None:
             return self._limiter.spend_all(paths, cost, levels=levels,
                                            part=part)
@@ -100,7 +100,7 @@ class AsyncLimiter:
             levels: bool | None = None) -> Decision | None:
         """Return None if `user` may do `action` now, else the Decision.
 
-        It is true, unlike others: ``if limited:`` may be asked.
+        This Decision is true, so ``if limited:`` works.
         """
         if self._watch is None:
             return self._limiter.authorize_action_for_user(user, action, cost,
@@ -111,14 +111,14 @@ class AsyncLimiter:
 
     async def peek(self, *path: Segment, cost: int = 1,
                    levels: bool | None = None) -> Decision:
-        """Return the Decision that authorize would; store nothing."""
+        """Return the Decision of authorize, but charge nothing."""
         if self._watch is None:
             return self._limiter.peek(*path, cost=cost, levels=levels)
         return await self._watch.ask(_PEEK, path, False, cost, levels)
 
     async def spend(self, *path: Segment, cost: int = 1,
                     levels: bool | None = None) -> Decision:
-        """Charge `cost` whether it fits or not."""
+        """Charge `cost` even if it does not fit."""
         if self._watch is None:
             return self._limiter.spend(*path, cost=cost, levels=levels)
         return await self._watch.ask(_SPEND, path, False, cost, levels)
@@ -131,10 +131,10 @@ class AsyncLimiter:
         return await self._watch.ask(_REFUND, path, False, cost, levels)
 
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
-        """Forget the buckets along `path`, or of its last node alone.
+        """Forget the buckets along `path`, or only those of its last node.
 
-        An operation for people: on another machine it takes a thread of the
-        loop's executor.
+        Not for each request: with a store on another machine it takes a thread
+        of the loop's executor.
         """
         if self._watch is None:
             self._limiter.reset(*path, leaf=leaf)
@@ -142,11 +142,11 @@ class AsyncLimiter:
             await asyncio.to_thread(self._limiter.reset, *path, leaf=leaf)
 
     def set_pressure(self, pressure: float) -> None:
-        """Tell how busy this process is, as Limiter.set_pressure."""
+        """Set how busy this process is, as Limiter.set_pressure."""
         self._limiter.set_pressure(pressure)
 
     async def ping(self) -> float:
-        """Ask the store whether it is there, as Limiter.ping; see reset."""
+        """Check that the store answers, as Limiter.ping; see reset."""
         if self._watch is None:
             return self._limiter.ping()
         return await asyncio.to_thread(self._limiter.ping)
@@ -155,8 +155,8 @@ class AsyncLimiter:
                       timeout: Duration | None = None) -> Decision:
         """Authorize, waiting until `cost` fits, at most for `timeout`.
 
-        As Limiter.acquire; other tasks run while it waits, and a task that is
-        cancelled meanwhile has charged nothing.
+        As Limiter.acquire.  Other tasks run while it waits; a task that is
+        cancelled during that has charged nothing.
         """
         waiting = Waiting(timeout, self._limiter.clock)
         while True:
@@ -194,7 +194,7 @@ class AsyncLimiter:
         return decorate
 
     def reload(self, limits: Limits | None = None) -> None:
-        """Swap the limits, as Limiter.reload."""
+        """Replace the limits, as Limiter.reload."""
         self._limiter.reload(limits)
 
     def put_beside(self, schema: Mapping[str, object]) -> None:
@@ -219,10 +219,10 @@ class AsyncLimiter:
         return self._limiter.closed
 
     async def close(self, drain: Duration = 0) -> None:
-        """Release the store; every call after that raises RuntimeError.
+        """Release the store; later calls raise RuntimeError.
 
-        Those that wait for an answer have `drain`, seconds or a text such as
-        "2s", to get it, and raise RuntimeError then.
+        Calls that wait for an answer have `drain`, seconds or a text such as
+        "2s", to get it; then they raise RuntimeError.
         """
         seconds = seconds_of(drain, "drain")
         self._limiter._refuse()

@@ -2,8 +2,8 @@
 
     app = LimitreeMiddleware(app, limits="limits.yaml", store="redis://...")
 
-A request that is denied never reaches the application.  Responses tell what is
-left, streams included, since their headers are added as they start.
+A denied request never reaches the application.  Responses say in headers how
+much is left; the headers are added when a response starts, even a stream.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from limitree.wait import Clock
 
 __all__ = ["LimitreeMiddleware", "Record", "Telling", "decide", "refuse"]
 
-# Messages by which an application begins to answer.
+# Messages with which an application begins to answer.
 _STARTS = ("http.response.start", "websocket.accept",
            "websocket.http.response.start")
 _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013  # of RFC 6455
 
 
 class Record:
-    """What was decided about one connection: ``scope["limitree"]``."""
+    """The decisions about one connection: ``scope["limitree"]``."""
 
     __slots__ = ("decisions", "limiter")
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = []  #: in the order they were made
-        #: The integration that looks after the connection, if any does.
+        #: The integration that handles the connection, if there is one.
         self.limiter: Any = None
 
 
 class Telling:
-    """An ASGI middleware that tells in headers what `Record` has.
+    """An ASGI middleware that reports a `Record` in headers.
 
-    The base of others; it decides nothing.
+    The base of other middleware; it decides nothing.
     """
 
     def __init__(self, app: App, keeper: Keeper, style: Style,
@@ -95,22 +95,22 @@ def _added(before: Iterable[Iterable[bytes]], told: Headers
 class LimitreeMiddleware(Telling):
     """Asks a limiter about every connection before the application sees it.
 
-    ``limits`` are those of a limiter that is made of them, with ``store`` and
-    ``options`` as AsyncLimiter takes them, and closed when the application
-    ends; or an AsyncLimiter, which is left open.
+    ``limits`` is an AsyncLimiter, which is left open; or the limits of a new
+    limiter, with ``store`` and ``options`` as for AsyncLimiter, which is closed
+    when the application ends.
 
-    ``path`` gets the scope of a connection and returns its path, or a list of
-    paths, which are decided all or nothing; it may be async.  Without it the
-    path is ``("ip", <the client's address>)``, as ``client_ip`` tells it.
-    ``cost`` is a number or gets the scope, too.  ``exclude`` are URL paths that
-    are not limited, where ``/static/*`` stands for all below ``/static/``; or
-    it gets the scope and says whether that is so.
+    ``path`` is a function, sync or async, that gets the scope of a connection
+    and returns its path, or a list of paths, which are decided all or nothing.
+    Without it the path is ``("ip", <the client's address>)``, by ``client_ip``.
+    ``cost`` is a number, or a function of the scope.  ``exclude`` are URL paths
+    that are not limited, where ``/static/*`` means everything below
+    ``/static/``; or a function of the scope that returns whether to exclude it.
 
-    A denied request gets a 429; ``response`` gets the scope and the Decision
-    and returns another one, as an ASGI application.  Where the store fails and
-    ``on_store_error`` is ``raise``, the answer is 503.  Raises what
-    AsyncLimiter raises; what ``path`` and ``cost`` raise goes to the server, as
-    do errors of the limiter about what they have returned.
+    A denied request gets a 429.  ``response``, a function of the scope and the
+    Decision, returns another response, as an ASGI application.  If the store
+    fails and ``on_store_error`` is ``raise``, the answer is 503.  Raises what
+    AsyncLimiter raises.  Errors of ``path`` and ``cost``, and errors of the
+    limiter about their results, go to the server.
     """
 
     def __init__(self, app: App, limits: Limits | AsyncLimiter,
@@ -136,7 +136,7 @@ class LimitreeMiddleware(Telling):
         return self._keeper.limiter
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one connection, if it may have one."""
+        """Answer one connection, unless it is denied."""
         if self._is_excluded(scope):
             await self.app(scope, receive, send)
             return
@@ -166,7 +166,7 @@ class LimitreeMiddleware(Telling):
 
 
 async def settled(value: Any) -> Any:
-    """Return what a function has returned, awaited if it is async."""
+    """Return the result of a function, awaited if it is async."""
     return await value if inspect.isawaitable(value) else value
 
 
@@ -187,8 +187,8 @@ def _one_of(paths: Iterable[str]) -> Callable[[Scope], bool]:
 async def decide(limiter: AsyncLimiter, asked: Any, cost: int) -> Decision:
     """Return the Decision for a path or a list of paths, with its levels.
 
-    Raises TypeError for anything else: a function that returns None has
-    forgotten to say what it wants.
+    Raises TypeError for anything else, such as None from a function that
+    returns nothing.
     """
     if asked is None or isinstance(asked, (str, bytes)):
         raise TypeError("a path must be a sequence of segments, or a list of "
@@ -200,7 +200,7 @@ async def decide(limiter: AsyncLimiter, asked: Any, cost: int) -> Decision:
 
 
 def can_respond(scope: Scope) -> bool:
-    """Whether a connection that is refused can be told why."""
+    """Whether a refused connection can get a response."""
     return (scope["type"] == "http"
             or "websocket.http.response" in (scope.get("extensions") or ()))
 
@@ -209,7 +209,7 @@ async def refuse(answer: web.Answer, scope: Scope, receive: Receive,
                  send: Send) -> None:
     """Send `answer`, or close the websocket, which was not accepted yet.
 
-    The server then says 403 to the client, unless it lets us say more.
+    The server then answers 403, unless it supports responses to websockets.
     """
     if scope["type"] == "websocket":
         await receive()  # websocket.connect

@@ -1,8 +1,7 @@
-"""Which address a request came from: the key of limits on callers that have
-not said who they are.
+"""The address that a request came from: the key of limits on anonymous callers.
 
-The walk past proxies is the core's own, so that every language and framework
-gives one client one name.
+The core does the walk past proxies, so that a client has the same name in every
+language and framework.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ __all__ = ["ClientIp", "canonical_ip", "client_ip"]
 Text = str | bytes
 Lines = Text | Iterable[Text] | None
 
-# What Starlette's TestClient calls itself.
+# The name of Starlette's TestClient as a peer.
 _TESTCLIENT = "testclient"
 
 
 class ClientIp:
-    """Says which address a request came from; made by `client_ip`.
+    """Finds the address that a request came from; made by `client_ip`.
 
     Call it with the peer of the connection and the header that proxies write,
-    or use one of the methods that take them from what a server hands over.  All
-    of them return the canonical text of an address, and raise ValueError where
-    there is none: a peer without an address, such as a Unix socket, that is
-    not trusted or does not say who is behind it.
+    or use a method that takes both from the data of a server.  All return the
+    canonical text of an address.  They raise ValueError if there is none: the
+    peer has no address, such as a Unix socket, and is not trusted or does not
+    name its client.
     """
 
     __slots__ = ("_believes", "_environ", "_proxies", "_scope", "header")
@@ -52,8 +51,8 @@ class ClientIp:
         """Return the client of a request.
 
         `peer` is the address of the other end of the connection, None or empty
-        if that has none; `lines` is the value of the header, or the values of
-        all its lines in order.
+        if it has none; `lines` is the value of the header, or the values of all
+        its lines in order.
         """
         return self._proxies.client(peer, lines)
 
@@ -82,20 +81,21 @@ class ClientIp:
 def client_ip(*, trusted_hops: int = 0, trusted_proxies: Iterable[str] = (),
               header: str = "x-forwarded-for",
               ipv6_prefix: int = 64) -> ClientIp:
-    """Return a ClientIp that believes certain proxies, and by default none.
+    """Return a ClientIp that trusts certain proxies, by default none.
 
     ``trusted_proxies`` are networks such as "10.0.0.0/8", single addresses, and
-    "unix" for a server behind a Unix socket; ``trusted_hops`` counts proxies
-    instead, and holds only if every request passes that many of them.  What an
-    untrusted peer writes into the header is ignored.  The header
-    "forwarded" is read as RFC 7239 has it, any other as a list of addresses:
-    give the one that your proxy sets or appends to, for it passes on others as
-    the client wrote them.
+    "unix" for a server behind a Unix socket.  ``trusted_hops`` is a number of
+    proxies instead, and is safe only if every request passes that many.  The
+    header of an untrusted peer is ignored.  The header "forwarded" is read as
+    in RFC 7239, any other as a list of addresses.  Use the header that your
+    proxy sets or appends to: it passes on other headers as the client wrote
+    them.
 
-    Who has one IPv6 address has 2**64 of them, so clients are told apart by the
-    first ``ipv6_prefix`` bits; the others are zero in what is returned.
+    A client with one IPv6 address usually has 2**64 of them, so clients are
+    distinguished by the first ``ipv6_prefix`` bits; the rest of the result is
+    zero.
 
-    Raises ConfigError, a ValueError, for what is no network, both kinds of
-    trust at once, or numbers out of range.
+    Raises ConfigError, a ValueError, if a network is not valid, if both kinds
+    of trust are given, or if a number is out of range.
     """
     return ClientIp(trusted_hops, trusted_proxies, header, ipv6_prefix)

@@ -1,7 +1,6 @@
 """The Decision: made in C++, with the method that makes a dict added here.
 
-A subclass would say the same, but each decision would be made and freed more
-slowly.
+A subclass would do the same, but decisions would be made and freed more slowly.
 """
 
 from limitree._native import Decision, Level

@@ -1,4 +1,4 @@
-"""One limiter for the process, for programs that need no more."""
+"""One limiter for the process, for programs that need only one."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def configure(limits: Limits, store: str = "memory://", *,
               **options: object) -> Limiter:
     """Make the limiter that the functions of this module use, and return it.
 
-    The arguments and errors are those of Limiter.  One that was there before
-    goes on for whoever still holds it.
+    The arguments and errors are those of Limiter.  An earlier default limiter
+    keeps working for code that still has it.
     """
     global _limiter
     made = Limiter(limits, store, clock=clock, levels=levels, **options)
@@ -32,10 +32,10 @@ def configure(limits: Limits, store: str = "memory://", *,
 
 
 def default_limiter() -> Limiter:
-    """Return the limiter of ``configure``, else make one from the environment.
+    """Return the limiter of ``configure``, or make one from the environment.
 
-    LIMITREE_LIMITS names the file, LIMITREE_STORE the store, in memory if it is
-    not set.  Raises ConfigError if there is neither, and what Limiter raises.
+    LIMITREE_LIMITS names the file and LIMITREE_STORE the store, by default
+    memory.  Raises ConfigError if there are no limits, and what Limiter raises.
     """
     global _limiter
     with _lock:
@@ -53,9 +53,9 @@ def authorize_action_for_user(user: Segment, action: Segment, cost: int = 1
                               ) -> Decision | None:
     """Return None if `user` may do `action` now, else the Decision.
 
-    It is true, unlike others: ``if limited:`` may be asked.
-    Asks the default limiter; raises what Limiter.authorize raises, and what
-    default_limiter raises the first time.
+    This Decision is true, so ``if limited:`` works.
+    Asks the default limiter.  Raises what Limiter.authorize raises, and the
+    first time what default_limiter raises.
     """
     limiter = _limiter or default_limiter()
     return limiter.authorize_action_for_user(user, action, cost)

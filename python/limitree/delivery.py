@@ -1,4 +1,4 @@
-"""How answers of a store reach the tasks that wait for them."""
+"""Delivers the answers of a store to the tasks that wait for them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from limitree._native import Decision, Limiter
 
 class Waiter(Protocol):
-    """Somebody who waits for an answer, and not on a loop of asyncio."""
+    """Waits for an answer, but not on a loop of asyncio."""
 
     def settle(self, decision: Decision | None, error: Exception | None
                ) -> None:
-        """Take one or the other."""
+        """Take the answer or the error."""
 
 
 Answer = tuple[Union["asyncio.Future[Decision]", Waiter], "Decision | None",
@@ -27,8 +27,7 @@ Answer = tuple[Union["asyncio.Future[Decision]", Waiter], "Decision | None",
 def deliver(answers: list[Answer]) -> None:
     """Resolve the futures of a batch; called by the native module.
 
-    The answer for a task that was cancelled, or whose loop is closed, is
-    dropped: nobody waits for it.
+    If a task was cancelled, or its loop is closed, its answer is dropped.
     """
     for future, decision, error in answers:
         if not isinstance(future, asyncio.Future):
@@ -43,7 +42,7 @@ def deliver(answers: list[Answer]) -> None:
 
 
 class Watch:
-    """Lets one event loop at a time look after the connections of a limiter."""
+    """Lets one event loop at a time watch the connections of a limiter."""
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
@@ -80,7 +79,7 @@ class Watch:
         return decision
 
     def _run(self) -> None:
-        # Sends what this turn of the loop has asked for, all of it at once.
+        # Sends all requests of this turn of the loop at once.
         self._due = False
         self._limiter._run_loop()
 
@@ -105,7 +104,7 @@ class Watch:
         return loop
 
     async def drain(self, seconds: float) -> None:
-        """Let the answers come that are waited for, at most so long."""
+        """Wait for the pending answers, at most for that time."""
         here = asyncio.get_running_loop() is self._loop
         if self._waiting and here and self._pid == os.getpid():
             await asyncio.wait(self._waiting, timeout=seconds)

@@ -1,4 +1,4 @@
-"""What the decorator ``limit`` asks for on behalf of a function."""
+"""The path and the cost for which the decorator ``limit`` asks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CostOf = int | Callable[..., int]
 
 
 class Demand(NamedTuple):
-    """A path and a cost, each of them perhaps told by the call's arguments."""
+    """A path and a cost, which may depend on the arguments of the call."""
 
     path: tuple[SegmentOf, ...]
     cost: CostOf
@@ -23,8 +23,8 @@ class Demand(NamedTuple):
     def of_decorator(cls, path: tuple[SegmentOf, ...], cost: CostOf) -> Demand:
         """Return the demand of a decorator ``limit(*path, cost=cost)``.
 
-        Raises TypeError if there is no path: ``@limiter.limit`` without its
-        parentheses would replace the function by what it returns.
+        Raises TypeError if there is no path: ``@limiter.limit`` without
+        parentheses would replace the function by the decorator.
         """
         if not path or (len(path) == 1 and callable(path[0])):
             raise TypeError("limit needs a path that begins with a name: "

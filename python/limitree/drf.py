@@ -1,8 +1,8 @@
 """Throttles for Django REST framework.
 
 The classes have the names and attributes of ``rest_framework.throttling``, so a
-project changes where it imports them from.  They count in limitree: exactly,
-for all processes that share its store, and without a cache.
+project only changes the import.  They count in limitree: exactly, for all
+processes that share its store, and without a cache.
 
 ``LimitreeThrottle`` asks a whole tree at once.
 """
@@ -34,18 +34,18 @@ __all__ = ["AnonRateThrottle", "LimitreeThrottle", "ScopedRateThrottle",
 
 
 class _Throttle(throttling.BaseThrottle):
-    """What all throttles here have in common: a decision."""
+    """The base of all throttles here: it keeps a decision."""
 
-    #: The decision on the request that was asked for last, or None.
+    #: The decision on the last request, or None.
     decision: Decision | None = None
 
     def get_ident(self, request: Request) -> str:
-        """Return the address of the client, in its one canonical form.
+        """Return the address of the client in its canonical form.
 
-        NUM_PROXIES of REST framework counts the proxies that are believed; if
-        it is None, LIMITREE says which.  A client cannot choose its address.
-        Requests without one, as on a Unix socket that is not trusted, count as
-        those of one client; the log says so once.
+        NUM_PROXIES of REST framework is the number of trusted proxies; if it is
+        None, the setting LIMITREE decides.  A client cannot choose its address.
+        Requests without an address, as on a Unix socket that is not trusted,
+        count as one client; a log message says so once.
         """
         try:
             return current().client_ip(request._request,
@@ -74,15 +74,15 @@ class _Throttle(throttling.BaseThrottle):
 
 
 class LimitreeThrottle(_Throttle):
-    """Asks LIMITREE's tree, all limits at once.
+    """Asks the tree of the setting LIMITREE, all limits at once.
 
-    A subclass says for whom:
+    A subclass chooses the path:
 
         class Trades(LimitreeThrottle):
             def throttle_path(self, request, view):
                 return "user", str(request.user.pk), "trade"
 
-    A view may say it instead, by a method of that name.
+    A view may do so instead, with a method of the same name.
     """
 
     #: Tokens that a request takes.
@@ -122,7 +122,7 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     """A rate for each key that ``get_cache_key`` returns.
 
     ``rate``, ``scope``, ``THROTTLE_RATES``, ``get_rate`` and ``parse_rate`` are
-    those of REST framework; ``cache`` and ``timer`` are not asked.
+    those of REST framework; ``cache`` and ``timer`` are not used.
     """
 
     def allow_request(self, request: Request, view: APIView) -> bool:
@@ -159,7 +159,7 @@ class ScopedRateThrottle(SimpleRateThrottle, throttling.ScopedRateThrottle):
     """A rate for each user and ``throttle_scope`` of views."""
 
     def __init__(self) -> None:
-        # Which rate it is the view says, and only then.
+        # The view chooses the rate, so it is not known yet.
         pass
 
     def allow_request(self, request: Request, view: APIView) -> bool:
@@ -172,7 +172,7 @@ class ScopedRateThrottle(SimpleRateThrottle, throttling.ScopedRateThrottle):
 
 
 def _warn_of_no_address(why: str) -> None:
-    """Say so once, not for each request."""
+    """Warn once, not for each request."""
     if not _told:
         _told.append(why)
         logger.warning("throttles count all requests without an address as "

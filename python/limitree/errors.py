@@ -1,4 +1,4 @@
-"""What limitree raises.  A denied action is a Decision, not an error."""
+"""The exceptions of limitree.  A denied action is a Decision, not an error."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _PLACE = re.compile(r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): ")
 
 
 class LimitExceeded(Exception):
-    """A request was denied where only a permitted one may go on.
+    """A request was denied.
 
-    Raised by ``acquire`` and by functions under ``limit``; ``decision`` is the
-    denial, and says in ``retry_after`` how many seconds to wait.  Two are equal
-    if their decisions are.
+    ``acquire`` and functions under ``limit`` raise it.  ``decision`` is the
+    denial; its ``retry_after`` is the wait in seconds.  Two are equal if their
+    decisions are equal.
     """
 
     decision: Decision
@@ -36,7 +36,7 @@ class LimitExceeded(Exception):
 
     def __str__(self) -> str:
         if isinstance(self.decision, str):
-            # A queue of tasks that passes errors on as JSON has it as text.
+            # Queues of tasks that pass errors on as JSON have it as text.
             return f"limit exceeded: {self.decision}"
         wait = self.decision.retry_after
         if wait is None or wait == float("inf"):
@@ -45,11 +45,11 @@ class LimitExceeded(Exception):
 
 
 class ConfigError(ValueError):
-    """Limits or options were refused.
+    """Limits or options are not valid.
 
-    ``messages`` has one line for each mistake, in the order of the file;
-    ``file``, ``line`` and ``column`` (both from 1) are where the first one is,
-    or None if it is an option's.
+    ``messages`` has one line for each mistake, in the order of the file.
+    ``file``, ``line`` and ``column`` (both from 1) are the place of the first
+    one, or None for a mistake in an option.
     """
 
     file: str | None
@@ -72,8 +72,8 @@ class ConfigError(ValueError):
 class StoreError(Exception):
     """The store is down or refused; nothing was charged.
 
-    ``reason`` says in one word what trouble it was, such as ``"readonly"`` or
-    ``"timeout"``: the words that the counters of Limiter.prometheus have.
+    ``reason`` is the kind of failure in one word, such as ``"readonly"`` or
+    ``"timeout"``: the words in the counters of Limiter.prometheus.
     """
 
     reason: str

@@ -1,8 +1,8 @@
 """Calls that let other greenlets run while a store answers, under gevent.
 
-Where gevent has replaced the sockets of Python a call to another machine must
-not stop the hub: the call is pending, and gevent watches the one descriptor of
-the limiter for all who wait.
+If gevent has replaced the sockets of Python, a call to another machine must not
+stop the hub: the call is pending, and gevent watches the one descriptor of the
+limiter for all waiting greenlets.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Result = TypeVar("Result")
 
 
 class _Answer(_Result):
-    """What a greenlet waits for."""
+    """The answer for which a greenlet waits."""
 
     def settle(self, decision: Decision | None, error: Exception | None
                ) -> None:
-        """Wake it; called by limitree.delivery."""
+        """Wake the greenlet; called by limitree.delivery."""
         if error is None:
             self.set(decision)
         else:
@@ -41,13 +41,13 @@ class _Answer(_Result):
 
 
 class Watch:
-    """Has the hub of one thread look after the connections of a limiter.
+    """Lets the hub of one thread watch the connections of a limiter.
 
-    Only while somebody waits: a hub with nothing else to do may end.
+    Only while a greenlet waits: a hub with nothing else to do may end.
     """
 
     def __init__(self) -> None:
-        # Threads are kept out by it, not greenlets, which would wait for ever.
+        # Excludes threads, not greenlets, which would wait for ever.
         self.lock = monkey.get_original("_thread", "allocate_lock")()
         self._hub: Any = None
         self._pid = 0
@@ -79,7 +79,7 @@ class Watch:
             self._io.start(self._run, limiter, self._io)
 
     def _send(self, limiter: Limiter, io: Any) -> None:
-        # What this turn of the hub has asked for, all of it at once.
+        # Sends all requests of this turn of the hub at once.
         self._due = False
         self._run(limiter, io)
 
@@ -103,13 +103,13 @@ def _hub() -> Any:
     if not monkey.is_module_patched("socket"):
         return None
     hub = get_hub()
-    # What runs in the hub itself cannot wait for it.
+    # Code that runs in the hub itself cannot wait for it.
     return None if getcurrent() is hub else hub
 
 
 def ask(limiter: Limiter, operation: int, paths: object, several: bool,
         cost: Any, levels: bool, part: Any = None) -> Decision | None:
-    """Return the Decision of the store, None where the thread may block."""
+    """Return the Decision of the store, or None if the thread may block."""
     hub = _hub()
     if hub is None:
         return None
@@ -136,7 +136,7 @@ def ask(limiter: Limiter, operation: int, paths: object, several: bool,
 
 
 def aside(function: Callable[[], Result]) -> Result:
-    """Return what `function` does, which waits, without stopping the hub."""
+    """Return the result of `function`, which may wait; the hub goes on."""
     hub = _hub()
     if hub is None:
         return function()

@@ -1,6 +1,6 @@
-"""The limiter behind an ASGI application, from its start to its end.
+"""The limiter of an ASGI application, from its start to its end.
 
-Who makes a limiter closes it: one that was handed over stays open.
+Code that makes a limiter closes it: a limiter that was passed in stays open.
 """
 
 from __future__ import annotations
@@ -22,14 +22,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Keeper:
-    """An AsyncLimiter that was handed over, or one of its own.
+    """An AsyncLimiter that was passed in, or a new one.
 
-    One of its own decides in this process while the store fails, unless
-    `options` say otherwise.
-
-    Its own is closed when the application ends, and made anew should the
-    application be started again, as tests do.  Raises what AsyncLimiter raises,
-    TypeError for a Limiter.
+    A new limiter decides in this process while the store fails, unless
+    `options` say otherwise.  It is closed when the application ends, and made
+    again if the application starts again, as tests do.  Raises what
+    AsyncLimiter raises, and TypeError for a Limiter.
     """
 
     def __init__(self, limits: Limits | AsyncLimiter, store: str,
@@ -56,14 +54,14 @@ class Keeper:
 
     @property
     def limiter(self) -> AsyncLimiter:
-        """The limiter, open unless somebody else has closed it."""
+        """The limiter, open unless other code has closed it."""
         if self._owns and self._limiter.closed:
             self._limiter = self._made()
             self._limiter.put_beside(self._beside)
         return self._limiter
 
     def put_beside(self, schema: Mapping[str, object]) -> None:
-        """As AsyncLimiter.put_beside, also for limiters that are made later."""
+        """As AsyncLimiter.put_beside, also for limiters made later."""
         self.limiter.put_beside(schema)
         if self._owns:
             self._beside = {**self._beside, **schema}
@@ -71,8 +69,8 @@ class Keeper:
     async def open(self) -> None:
         """Connect to the store, so that no request has to wait for that.
 
-        A store that is not there is no reason not to start: what then happens
-        to requests, ``on_store_error`` says.
+        The application starts even if the store does not answer;
+        ``on_store_error`` then decides about requests.
         """
         try:
             await self.limiter.ping()
@@ -80,7 +78,7 @@ class Keeper:
             logger.warning("the store does not answer: %s", error)
 
     async def close(self) -> None:
-        """Close the limiter, unless it was handed over."""
+        """Close the limiter, unless it was passed in."""
         if self._owns:
             await self._limiter.close()
 
@@ -88,7 +86,7 @@ class Keeper:
                        send: Send) -> None:
         """Run the lifespan of `app`: open before it starts, close after it.
 
-        Whatever it answers or raises goes on to the server.
+        Its answers and errors go on to the server.
         """
         async def opening() -> Message:
             message = await receive()

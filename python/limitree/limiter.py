@@ -1,4 +1,4 @@
-"""The limiter for threads; limitree.aio has the one for asyncio."""
+"""The limiter for threads; limitree.aio has the limiter for asyncio."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ default_clock: Clock | None = None
 class Limiter(_native.Limiter):
     """Decides whether the caller named by a path may act now.
 
-    ``limits`` is a path, YAML text, a dict or a list of those, see
-    ``limitree.limits.read``;
-    ``store`` is a URL and ``options`` are those of docs/configuration.md, also
-    as int, float or bool.  ``clock`` returns nanoseconds since 1970 as an int,
-    for tests; None takes the system's.  With ``levels`` decisions carry the
-    verdict of each limit, which ``Decision.headers()`` needs.
+    ``limits`` is a path, YAML text, a dict or a list of those: see
+    ``limitree.limits.read``.  ``store`` is a URL.  ``options`` are those of
+    docs/configuration.md, as text, int, float or bool.  ``clock``, for tests,
+    returns nanoseconds since 1970 as an int; None is the system's clock.  With
+    ``levels`` decisions carry the verdict of each limit, which
+    ``Decision.headers()`` needs.
 
-    Raises ConfigError if limits or options are refused, OSError if a file
+    Raises ConfigError if limits or options are not valid, OSError if a file
     cannot be read.  May be used from any number of threads, and after a fork;
     with ``memory://`` each process then counts for itself.
     """
@@ -68,10 +68,10 @@ class Limiter(_native.Limiter):
         self.clock = clock  #: as it was given, or None
 
     def reload(self, limits: Limits | None = None) -> None:
-        """Swap the limits; requests under way finish on the old ones.
+        """Replace the limits; running requests finish on the old ones.
 
-        None reads the file again that the limits came from.  Raises ConfigError
-        and OSError as the constructor does, and the old limits stay.
+        None reads the file of the limits again.  Raises ConfigError and OSError
+        as the constructor does; the old limits then stay.
         """
         if limits is None:
             limits = self._limits
@@ -81,12 +81,12 @@ class Limiter(_native.Limiter):
             self._limits, self._texts = limits, texts
 
     def put_beside(self, schema: Mapping[str, object]) -> None:
-        """Keep top-level names beside the limits, whatever reload brings.
+        """Keep top-level names next to the limits, even after a reload.
 
-        For integrations, which have limits of their own: `schema` is what
-        stands below the key of that name in a limits.yaml; names that were put
-        before are replaced.  No file is read.  Raises ConfigError if a name is
-        one of the limits too, and everything stays as it was.
+        For integrations with their own limits: `schema` is the content of the
+        key of that name in a limits.yaml.  Names that were put before are
+        replaced.  No file is read.  Raises ConfigError, and changes nothing, if
+        the limits have one of the names, too.
         """
         with self._swapping:
             beside = {**self._beside, **schema}
@@ -96,7 +96,7 @@ class Limiter(_native.Limiter):
     def _swap(self, texts: list[tuple[bytes, bytes]],
               beside: Mapping[str, object]) -> None:
         own = read({"schema": beside}) if beside else []
-        # The longer text last: each is read together with those before it.
+        # The longer text comes last: each is read with those before it.
         self._reload(own + texts)
 
     def stats(self) -> Stats:
@@ -108,33 +108,33 @@ class Limiter(_native.Limiter):
         return [LimitStats(*one) for one in self._limit_stats()]
 
     def ping(self) -> float:
-        """Ask the store whether it is there; return the seconds it took.
+        """Check that the store answers; return the seconds that took.
 
-        Raises StoreError or StoreTimeout if it is not.
+        Raises StoreError or StoreTimeout if it does not.
         """
         return self._aside(super().ping)
 
     def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets of every limit along `path`.
 
-        With `leaf`, those of the deepest node that has limits alone.  Raises
+        With `leaf`, only those of the deepest node that has limits.  Raises
         what authorize raises.
         """
         self._aside(functools.partial(super().reset, *path, leaf=leaf))
 
     def _aside(self, function: Callable[[], Result]) -> Result:
-        """Return what `function` does, which may wait for the store."""
+        """Return the result of `function`, which may wait for the store."""
         if "gevent.monkey" not in sys.modules or not self.is_remote:
             return function()
         from limitree.greenlets import aside
         return aside(function)
 
     def close(self, drain: Duration = 0) -> None:
-        """Release the store; every call after that raises RuntimeError.
+        """Release the store; later calls raise RuntimeError.
 
-        Calls that are under way have `drain`, seconds or a text such as "2s",
-        to end; those that gevent waits for are cancelled then, with a
-        RuntimeError, and those in threads end at their own deadline.
+        Running calls have `drain`, seconds or a text such as "2s", to end.
+        Then calls that wait through gevent are cancelled with a RuntimeError,
+        and calls in threads end at their own deadline.
         """
         seconds = seconds_of(drain, "drain")
         self._refuse()
@@ -150,9 +150,9 @@ class Limiter(_native.Limiter):
         """Authorize, waiting until `cost` fits, at most for `timeout`.
 
         That is a number of seconds or a text such as "500ms"; None waits as
-        long as it takes.  Raises LimitExceeded, at once if the
-        wait would be longer than what is left, and what authorize raises.
-        Nobody is kept in line: of several who wait the first to ask again wins.
+        long as it takes.  Raises LimitExceeded, at once if the wait would be
+        longer than the time left, and what authorize raises.  There is no
+        queue: of several waiting callers, the first to ask again wins.
         """
         waiting = Waiting(timeout, self.clock)
         while True:
@@ -163,15 +163,16 @@ class Limiter(_native.Limiter):
 
     def limit(self, *path: SegmentOf, cost: CostOf = 1
               ) -> Callable[[Function], Function]:
-        """Return a decorator for functions that act only when authorized.
+        """Return a decorator for functions that run only when authorized.
 
         A segment after the first, or the cost, may be a callable: it gets the
-        arguments of the function and returns the segment.  If the request is
-        denied the function is not run and LimitExceeded is raised.
+        arguments of the function and returns the segment or the cost.  If the
+        request is denied, the function does not run, and LimitExceeded is
+        raised.
 
-        For an async function the store must be in memory, else TypeError is
-        raised: asking another machine would stop the event loop.  AsyncLimiter
-        has the same decorator.
+        For an async function the store must be in memory, otherwise TypeError
+        is raised: asking another machine would stop the event loop.
+        AsyncLimiter has the same decorator.
         """
         demand = Demand.of_decorator(path, cost)
 
@@ -215,7 +216,7 @@ class Limiter(_native.Limiter):
 
 
 def _refuse_eventlet() -> None:
-    """Raise RuntimeError where a call would stop all green threads."""
+    """Raise RuntimeError if a call would stop all green threads."""
     patcher = sys.modules.get("eventlet.patcher")
     if patcher is not None and patcher.is_monkey_patched("socket"):
         raise RuntimeError("a store on another machine cannot be asked under "

@@ -1,5 +1,4 @@
-"""Where limits come from: a file, a text or a dict, all of them YAML to the
-core."""
+"""The sources of limits: a file, a text or a dict.  The core gets YAML."""
 
 from __future__ import annotations
 
@@ -15,17 +14,17 @@ from limitree.errors import ConfigError
 OneText = Union[str, "os.PathLike[str]", Mapping[str, object]]
 Limits = Union[OneText, Sequence[OneText]]
 
-# JSON has them as they are; to YAML they are line breaks, or nothing it takes.
+# Valid in JSON as they are; in YAML they are line breaks, or not allowed.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def read(limits: Limits) -> list[tuple[bytes, bytes]]:
-    """Return the YAML of `limits` and the name it has in error messages.
+    """Return the YAML of `limits` and its name in error messages.
 
-    A ``str`` with a newline or a colon in it is YAML, any other is the name of
-    a file; an ``os.PathLike`` is always a file.  A mapping has the shape of a
-    ``limits.yaml``.  A list holds several of these, each with top-level names
-    of its own; they make up one tree.  Raises OSError if a file cannot be read,
+    A ``str`` with a newline or a colon is YAML, any other ``str`` is the name
+    of a file; an ``os.PathLike`` is always a file.  A mapping has the shape of
+    a ``limits.yaml``.  A list has several of these with different top-level
+    names, which make up one tree.  Raises OSError if a file cannot be read,
     ConfigError for a text that is one limit, TypeError for anything else.
     """
     if isinstance(limits, (list, tuple)):
@@ -76,10 +75,10 @@ def _plain(value: object) -> object:
 
 
 def text_of_options(options: Mapping[str, object]) -> dict[str, str]:
-    """Return `options` as the core takes them; None leaves the default.
+    """Return `options` as texts for the core; None leaves the default.
 
-    A number for a duration is seconds.  Raises TypeError for a value that is no
-    text, number, bool or path.
+    A number for a duration is seconds.  Raises TypeError for a value that is
+    not a text, number, bool or path.
     """
     return {name: _text_of_option(name, value)
             for name, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""A lock for what Python code shares between threads, and across fork()."""
+"""A lock for data that Python code shares between threads and across fork()."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from types import TracebackType
 
 
 class ForkLock:
-    """A lock that a child of ``fork()`` finds free, whoever held it before.
+    """A lock that is always free in a child of ``fork()``.
 
-    The thread that held it is not there in the child, so nobody would ever
-    release it.
+    The thread that held it does not exist in the child, so it would never be
+    released there.
     """
 
     def __init__(self) -> None:

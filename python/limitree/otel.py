@@ -82,10 +82,10 @@ _INSTRUMENTS = (
 
 
 class _Snapshot:
-    """What all instruments tell of one moment.
+    """The values of all instruments at one moment.
 
-    The SDK asks each of them once in a round; one that asks again begins the
-    next.
+    The SDK asks each instrument once in a round.  When one asks again, the next
+    round begins.
     """
 
     def __init__(self, limiters: Limiters, max_policies: int) -> None:
@@ -112,11 +112,10 @@ def instrument(limiters: Limiters, *,
                max_policies: int = MAX_POLICIES) -> None:
     """Let a meter observe one limiter, or several by their names.
 
-    With names every observation has an attribute ``limiter``; call this once
+    With names every observation has an attribute ``limiter``.  Call this once
     for all limiters of a program.  Limits beyond the first ``max_policies`` of
-    a limiter are summed up, and no attribute names a caller: so the number of
-    series is bounded whatever is in the tree.  The provider is the global one
-    unless another is given.
+    a limiter are summed up, and no attribute names a caller, so the number of
+    series is bounded for every tree.  The default provider is the global one.
     """
     provider = meter_provider or get_meter_provider()
     meter = provider.get_meter("limitree", __version__)

@@ -1,4 +1,4 @@
-"""One line in the log when a store begins to fail, one when it is back, and one
+"""Log messages: one when a store begins to fail, one when it is back, and one
 when it is full."""
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from limitree.locks import ForkLock
 if TYPE_CHECKING:
     from limitree._native import Limiter
 
-#: The store is back once it has answered, and nothing has failed, for so many
-#: seconds: one that fails now and then is not told of again and again.
+#: The store is back when it has answered, without failures, for this many
+#: seconds, so that a store that fails now and then does not fill the log.
 QUIET = 5.0
 
 logger = logging.getLogger("limitree")
@@ -28,10 +28,9 @@ _SINCE_THEN = {"local": "decided in this process", "allow": "allowed unseen",
 
 
 def warn_full() -> None:
-    """Tell that a store forgets whom it should deny.
+    """Log that a store forgets callers that it should deny.
 
-    The native module calls, for the first decision of a limiter that made it
-    so.
+    The native module calls this after the first such decision of a limiter.
     """
     logger.warning(
         "the store in memory is full of callers at their limits: some are "
@@ -40,11 +39,11 @@ def warn_full() -> None:
 
 
 class Outage:
-    """The trouble of the store of one limiter, as its decisions tell it.
+    """The failures of the store of one limiter.
 
-    The native module calls: `note` for decisions that were made without the
-    store and, until that returns false, for those that follow; `note_failure`
-    where there was none.
+    The native module calls `note` for each decision made without the store,
+    and for the decisions after it until `note` returns false; it calls
+    `note_failure` for each call without a decision.
     """
 
     def __init__(self, limiter: Limiter, store: str, how: str) -> None:
@@ -66,7 +65,7 @@ class Outage:
         return self._returned() if from_store else self._away
 
     def note_failure(self) -> bool:
-        """The same after a call that failed."""
+        """As `note`, after a call that failed."""
         return self._failed(False)
 
     def _failed(self, limited: bool) -> bool:
@@ -108,7 +107,7 @@ class Outage:
         return False
 
     def _new_reasons(self, keep: bool = False) -> dict[str, int]:
-        """Return why calls have failed since the last time, and how often."""
+        """Return why, and how often, calls have failed since the last time."""
         limiter = self._limiter()
         if limiter is None or limiter.closed:
             return {}

@@ -1,8 +1,8 @@
-"""Limits as people write them beside a function: "5/second; 100/hour".
+"""Limits as text, for decorators: "5/second; 100/hour".
 
-Such a limit becomes a node of the tree, so that it is decided by the limiter
-that decides everything else, in the same step.  This is for the integrations
-with web frameworks; their decorators take such texts.
+Such a limit becomes a node of the tree, so the same limiter decides it in the
+same step as all other limits.  This is for the integrations with web
+frameworks, whose decorators take such texts.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from limitree.demand import Segment
 from limitree.errors import ConfigError
 from limitree.locks import ForkLock
 
-#: The most different limits below one PlainLimits.  Where texts are computed
-#: for each request, a mistake must not fill the memory.
+#: The most different limits of one PlainLimits.  If texts are computed for each
+#: request, a mistake must not fill the memory.
 MAX_LIMITS = 10_000
 
 _WORDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
@@ -25,7 +25,7 @@ _WORDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 @dataclass(frozen=True)
 class PlainLimit:
-    """`count` tokens in `period` seconds, `burst` of them at once."""
+    """`count` tokens in `period` seconds, and `burst` of them at once."""
 
     count: int
     period: float
@@ -46,7 +46,7 @@ class PlainLimit:
 
     @property
     def node(self) -> dict[str, object]:
-        """The node of a tree that has this limit."""
+        """The node of a tree with this limit."""
         return {"limits": text_of_name(self.name)}
 
 
@@ -56,18 +56,18 @@ def text_of_name(name: str) -> str:
 
 
 def joined(first: Segment, key: Segment) -> bytes:
-    """Return one key for what is counted by two; no two pairs look alike."""
+    """Return one key for two keys; different pairs give different keys."""
     one, other = (part.encode("utf-8", "surrogateescape")
                   if isinstance(part, str) else part for part in (first, key))
     return b"%d:%b%b" % (len(one), one, other)
 
 
 def parse(text: str) -> list[PlainLimit]:
-    """Return the limits in `text`, those that are the same only once.
+    """Return the limits in `text` without duplicates.
 
-    A text is what may stand after ``limits:`` in a limits.yaml: ``5/second``,
+    The grammar is that of ``limits:`` in a limits.yaml: ``5/second``,
     ``10 per minute``, ``1/5 minutes burst 3``, ``5/second; 100/hour``.  Raises
-    ConfigError for anything else, TypeError unless it is a str.
+    ConfigError for other texts, TypeError unless it is a str.
     """
     if not isinstance(text, str):
         raise TypeError("limits must be a str such as '5/second', not "
@@ -77,14 +77,14 @@ def parse(text: str) -> list[PlainLimit]:
 
 
 class Ruled(Protocol):
-    """What both limiters have."""
+    """The method of both limiters that this module needs."""
 
     def put_beside(self, schema: Mapping[str, object]) -> None:
         """See Limiter.put_beside."""
 
 
 class PlainRule(NamedTuple):
-    """Limits under a scope, each with a bucket for each key."""
+    """Limits of a scope, each with a bucket for each key."""
 
     root: str
     scope: str
@@ -100,13 +100,13 @@ class PlainRule(NamedTuple):
 class PlainLimits:
     """The plain limits of a program, as nodes of a tree.
 
-    Limits of one scope lie at ``<root>:<scope>/*/<name of the limit>``; ``*``
-    is the key of a caller.  The names come from what was written, not from the
-    order in which modules are imported, so all processes of a program have the
-    same ones.
+    Limits of one scope are at ``<root>:<scope>/*/<name of the limit>``; ``*``
+    is the key of a caller.  The names come from the texts of the limits, not
+    from the order of imports, so they are the same in all processes of a
+    program.
 
-    Rules may be added at any time and by any thread; a limiter knows them after
-    `update`, which costs nothing if there is nothing new.
+    Rules may be added at any time by any thread; a limiter knows them after
+    `update`, which costs nothing if there are no new rules.
     """
 
     def __init__(self, root: str = "view") -> None:
@@ -120,8 +120,8 @@ class PlainLimits:
     def rule(self, text: str, scope: str) -> PlainRule:
         """Return the rule for the limits in `text`, adding it if it is new.
 
-        `scope` is the name of what is limited, such as an endpoint.  Raises
-        ConfigError if the limits are refused, ValueError for a scope that is
+        `scope` names the thing that is limited, such as an endpoint.  Raises
+        ConfigError if the limits are not valid, ValueError if the scope is
         empty or has a ``*``.
         """
         known = self._rules.get((scope, text))
@@ -150,11 +150,11 @@ class PlainLimits:
 
     @property
     def has_news(self) -> bool:
-        """Whether `update` has something to do."""
+        """Whether there are rules for `update`."""
         return self._news
 
     def update(self, limiter: Ruled) -> None:
-        """Let `limiter`, always the same one, know what is new.
+        """Add new rules to `limiter`, which must always be the same.
 
         Raises ConfigError if its own limits have a top-level name `root`.
         """
@@ -166,7 +166,7 @@ class PlainLimits:
                 self._news = False
 
     def schema(self) -> dict[str, object]:
-        """Return the top-level name with all that is below."""
+        """Return the content of the top-level name."""
         if not self._count:
             return {self.root: {}}
         scopes = {scope: {"children": {"*": {"children": {

@@ -1,4 +1,4 @@
-"""Counters for prometheus_client, beside those of the program itself.
+"""Counters for prometheus_client, next to those of the program itself.
 
     prometheus_client.REGISTRY.register(Collector(limiter))
 
@@ -22,8 +22,8 @@ class Collector(_Collector):
 
     With names every series has a label ``limiter``; a registry takes one
     Collector.  Limits beyond the first ``max_policies`` of a limiter are summed
-    up, and callers never have series of their own: so the number of series is
-    bounded whatever is in the tree.
+    up, and there are no series for callers, so the number of series is bounded
+    for every tree.
     """
 
     def __init__(self, limiters: Limiters, *,
@@ -32,7 +32,7 @@ class Collector(_Collector):
         self._max_policies = max_policies
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics as they are now; prometheus_client does this."""
+        """Yield the current metrics; prometheus_client calls this."""
         for family in read(self._limiters, self._max_policies).values():
             metric = Metric(family.name.removesuffix("_total"), family.help,
                             family.kind)

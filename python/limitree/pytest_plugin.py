@@ -1,4 +1,4 @@
-"""The fixtures that pytest finds when limitree is installed."""
+"""The fixtures that pytest has when limitree is installed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from limitree.testing import ManualClock
 
 @pytest.fixture
 def limitree_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[ManualClock]:
-    """The clock of every limiter that the test makes without one of its own.
+    """The clock of every limiter that the test makes without a clock.
 
-    The default limiter is made anew too, so each test starts with full buckets.
+    The default limiter is new in each test, too, so buckets are full at first.
     """
     clock = ManualClock()
     monkeypatch.setattr(limiter, "default_clock", clock)

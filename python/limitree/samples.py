@@ -1,7 +1,7 @@
-"""The counters of limiters as samples, for integrations that pass them on.
+"""The counters of limiters as samples, for integrations that export them.
 
-They are read from the text that the core writes for Prometheus, so that all of
-these say the same.
+They come from the text that the core writes for Prometheus, so that all exports
+agree.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, Union
 #: Stands for the limits that have no series of their own.
 OTHER = "(other)"
 
-#: How many limits have, unless told.
+#: How many limits have their own series by default.
 MAX_POLICIES = 1000
 
 _SAMPLE = re.compile(r"(?P<name>[a-z_]+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)")
@@ -22,7 +22,7 @@ _ESCAPE = re.compile(r"\\(.)")
 
 
 class Counting(Protocol):
-    """What both limiters have."""
+    """The members of both limiters that this module needs."""
 
     @property
     def closed(self) -> bool:
@@ -55,10 +55,10 @@ class Family(NamedTuple):
 def read(limiters: Limiters, max_policies: int) -> dict[str, Family]:
     """Return the families of all limiters by their names.
 
-    Where they have names themselves, a label ``limiter`` tells them.  The
-    first `max_policies` limits of a limiter, in the order in which they were
-    loaded, are told apart; all others are one, `OTHER`.  One that is closed has
-    nothing to say.
+    If they have names, a label ``limiter`` holds the name.  The first
+    `max_policies` limits of a limiter, in the order in which they were loaded,
+    have their own samples; all others share `OTHER`.  A closed limiter has no
+    samples.
     """
     found: dict[str, Family] = {}
     if not isinstance(limiters, Mapping):
@@ -105,7 +105,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _bounded(samples: list[Sample], max_policies: int) -> list[Sample]:
-    """Return the samples of so many limits, and the sums of the others."""
+    """Return the samples of that many limits, and the sums of the others."""
     known: set[str] = set()
     kept: list[Sample] = []
     others: dict[tuple[str, ...], Sample] = {}

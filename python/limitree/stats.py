@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Stats(NamedTuple):
-    """What a limiter has counted since it was made."""
+    """The counters of a limiter since it was made."""
 
     allowed: int  #: requests that authorize allowed
     limited: int  #: requests that authorize denied
@@ -29,7 +29,7 @@ class Stats(NamedTuple):
 
 
 class LimitStats(NamedTuple):
-    """What one limit has counted, over all callers and reloads."""
+    """The counters of one limit, over all callers and reloads."""
 
     policy: str  #: the limit's place in the tree, "user:*/trade"
     allowed: int  #: requests that met it and were allowed

@@ -1,7 +1,6 @@
-"""For tests of programs that use limitree: time that stands still.
+"""For tests of programs that use limitree: a clock that stands still.
 
-The fixture ``limitree_clock`` is there once limitree is installed beside
-pytest.
+With limitree installed, pytest has the fixture ``limitree_clock``.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ _START_NS = 1_700_000_000_000_000_000
 
 
 class ManualClock:
-    """A clock that moves when it is told to, for ``Limiter(clock=...)``.
+    """A clock that a test moves, for ``Limiter(clock=...)``.
 
-    ``acquire`` does not wait on it but moves it on.
+    ``acquire`` moves it instead of waiting.
     """
 
     def __init__(self, now_ns: int = _START_NS) -> None:
@@ -25,7 +24,7 @@ class ManualClock:
         return self.now_ns
 
     def advance(self, seconds: float) -> None:
-        """Move on by `seconds`, or back if they are negative."""
+        """Move forward by `seconds`, or back if they are negative."""
         self.now_ns += round(seconds * 1e9)
 
     sleep = advance
@@ -35,7 +34,7 @@ class ManualClock:
 
 
 def wall_clock() -> int:
-    """Return the time as ``time.time_ns`` tells it when it is called.
+    """Return the current result of ``time.time_ns``.
 
     For tools that replace the functions of ``time``, such as freezegun and
     time-machine: ``Limiter(limits, clock=limitree.testing.wall_clock)``.

@@ -21,8 +21,8 @@ Duration = Union[float, str]
 def seconds_of(duration: Duration, name: str) -> float:
     """Return `duration` in seconds; errors call it `name`.
 
-    Raises TypeError for what is neither a number nor a text, ConfigError for a
-    text that is no duration, ValueError for nan.
+    Raises TypeError for other types, ConfigError for a text that is not a
+    duration, ValueError for nan.
     """
     if isinstance(duration, str):
         try:
@@ -41,8 +41,8 @@ def seconds_of(duration: Duration, name: str) -> float:
 class Waiting:
     """The time that one acquire has left.
 
-    A clock that is given is also asked how late it is; one that has a method
-    ``sleep(seconds)``, as ManualClock has, sleeps by it.
+    If a clock is given, it measures the time.  If the clock has a method
+    ``sleep(seconds)``, as ManualClock has, that does the waiting.
     """
 
     def __init__(self, timeout: Duration | None, clock: Clock | None) -> None:

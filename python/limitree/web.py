@@ -1,7 +1,7 @@
-"""What a web server answers when a request is denied, or cannot be decided.
+"""The answers of a web server to requests that are denied or undecided.
 
-The integrations with frameworks share it, so that a client sees the same
-whatever stands behind.
+The integrations with frameworks share them, so that clients get the same
+answers from all.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ logger = logging.getLogger("limitree")
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a limiter that a web integration makes.
 
-    Unless they say otherwise, a store that fails is no reason to answer with
-    errors: this process decides until it is back.
+    Unless they say otherwise, this process decides while the store fails.
     """
     found = dict(options)
     if found.get("on_store_error") is None:
@@ -49,9 +48,9 @@ class Answer(NamedTuple):
 
 
 def paths_of(found: Paths) -> Sequence[Path]:
-    """Return the paths in what a function has told: one, several or none.
+    """Return the paths in the result of a function: one, several or none.
 
-    Raises TypeError for a text, which is no path.
+    Raises TypeError for a text, which is not a path.
     """
     if found is None:
         return ()
@@ -64,19 +63,19 @@ def paths_of(found: Paths) -> Sequence[Path]:
 
 def denial(decision: Decision, style: Style = "ietf",
            reset: Reset = "delta") -> Answer:
-    """Return the 429 for a decision that is limited.
+    """Return the 429 for a denial.
 
-    Raises ValueError for one that is not, and what headers() raises.
+    Raises ValueError for a request that was allowed, and what headers() raises.
     """
     return _problem(429, "Too Many Requests", decision._problem_json(),
                     decision.headers(style, reset))
 
 
 def unavailable(error: StoreError) -> Answer:
-    """Return the 503 for a request that no store would decide.
+    """Return the 503 for a request that the store could not decide.
 
-    Nothing of `error` is told to the client; the limiter itself writes to the
-    log that its store fails, once and not for each request.
+    The client sees nothing of `error`.  The limiter itself logs that its store
+    fails, once and not for each request.
     """
     return _problem(503, "Service Unavailable", _UNAVAILABLE,
                     [("Retry-After", "1")])

@@ -27,25 +27,26 @@ from limitree.web import (
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-#: Where the decision is in the environment of the application.
+#: The key of the decision in the environment of the application.
 DECISION = "limitree.decision"
 
 
 class LimitreeMiddleware:
     """Asks a limiter about every request before `app` sees it.
 
-    It is made of `limits`, `store` and `options` as Limiter takes them, and
-    then decides in this process while its store fails, unless `on_store_error`
-    says otherwise; or `limits` is a Limiter, which does what it was made for.
+    `limits` is a Limiter, which keeps its options.  Otherwise `limits`, `store`
+    and `options` are those of a new Limiter, which decides in this process
+    while its store fails, unless `on_store_error` says otherwise.
 
-    `path` gets the environment and returns whose request it is: a path of the
-    tree, a list of paths that are decided in one step, or None for a request
-    that is not limited.  `cost` is a number, or a function of the environment
-    that returns one.  A denied request is answered with a 429, one that the
-    store could not decide with a 503; `app` does not see them.  Headers are
-    added to all other responses, whose bodies are not touched: a stream stays
-    one; `headers` and `reset` are the style and the reset of Decision.headers.
-    The environment has the Decision as ``limitree.decision``.
+    `path` is a function of the environment.  It returns a path of the tree, a
+    list of paths that are decided in one step, or None for a request that is
+    not limited.  `cost` is a number, or a function of the environment that
+    returns one.  A denied request is answered with a 429, and a request that
+    the store could not decide with a 503; `app` sees neither.  All other
+    responses get headers, and their bodies are not touched, so streams still
+    stream.  `headers` and `reset` are the style and the reset of
+    Decision.headers.  The environment has the Decision as
+    ``limitree.decision``.
     """
 
     def __init__(self, app: WSGIApplication, limits: Limits | Limiter,
