@@ -288,6 +288,11 @@ void Channel::pass_on(Waiter* from) {
   if (newest_ != nullptr) appoint(newest_);
 }
 
+void Channel::read_late(Monotonic at) {
+  const Turn turn(this);
+  if (connection_.open() && !has_reader()) connection_.run(running_time(at));
+}
+
 void Channel::post(std::string_view bytes, Monotonic at) {
   const Turn turn(this);
   const Monotonic now = running_time(at);

@@ -41,6 +41,9 @@ class alignas(64) Channel {
   // REQUIRES: the caller has joined.
   std::optional<Outcome> exchange(const Task& task, Patience* patience);
 
+  // Reads answers that came too late for their callers, unless somebody reads.
+  void read_late(Monotonic at);
+
   // As those of ConnectionPool.
   void post(std::string_view bytes, Monotonic at);
   std::optional<Outcome> take_posted();

@@ -11,6 +11,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Between two looks for late answers.
+constexpr auto kLookEvery = std::chrono::milliseconds(1);
+
 }  // namespace
 
 ConnectionPool::ConnectionPool(Node* node, const Settings& settings)
@@ -37,6 +40,21 @@ Channel* ConnectionPool::join(std::uint64_t silent) {
   }
 }
 
+// While the circuit is open nobody waits for answers.  A caller that would be
+// refused looks for them, so that an outage ends with the first answer and not
+// with the wait.
+bool ConnectionPool::may_try(Monotonic now) {
+  Health& health = node_->health();
+  if (health.may_try(now)) return true;
+  Monotonic due = next_look_.load(std::memory_order_relaxed);
+  if (now < due || !next_look_.compare_exchange_strong(
+                       due, now + kLookEvery, std::memory_order_relaxed)) {
+    return false;
+  }
+  for (const auto& channel : channels_) channel->read_late(now);
+  return health.may_try(now);
+}
+
 Outcome ConnectionPool::exchange(Task* task, Patience* patience) {
   const Monotonic started = patience->look(Clock::now());
   // That is the caller's doing, and says nothing of the server.
@@ -44,7 +62,7 @@ Outcome ConnectionPool::exchange(Task* task, Patience* patience) {
     node_->traffic().count(Failure::kLate);
     return Outcome::came_late();
   }
-  if (!node_->health().may_try(started)) {
+  if (!may_try(started)) {
     node_->traffic().count(Failure::kBackoff);
     return Outcome::lost(Outcome::Fate::kNotSent, Failure::kBackoff,
                          "not tried, the last attempts failed");

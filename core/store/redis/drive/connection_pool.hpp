@@ -11,6 +11,8 @@
 #ifndef LIMITREE_STORE_REDIS_DRIVE_CONNECTION_POOL_HPP
 #define LIMITREE_STORE_REDIS_DRIVE_CONNECTION_POOL_HPP
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,7 +38,8 @@ class ConnectionPool final : public Node::Pool {
   // Sends the task's command and waits for the answer as long as `patience`
   // lasts; the task has seen the reply then, but not answered.  May be called
   // from any thread.  Reports what it found to the node's health.
-  // kNotSent with kBackoff, at once, if the health says not to try.
+  // kNotSent with kBackoff, at once, if the health says not to try and no late
+  // answer has come.
   Outcome exchange(Task* task, Patience* patience);
 
   // Sends `bytes` and does not wait, unless an earlier post is still to be
@@ -55,10 +58,12 @@ class ConnectionPool final : public Node::Pool {
 
  private:
   Channel* join(std::uint64_t silent);
+  bool may_try(Monotonic now);
   Outcome attempt(const Task& task, Patience* patience);
 
   Node* const node_;
   std::vector<std::unique_ptr<Channel>> channels_;  // as many as `connections`
+  std::atomic<Monotonic> next_look_{Monotonic::min()};  // for late answers
 };
 
 }  // namespace limitree::redis

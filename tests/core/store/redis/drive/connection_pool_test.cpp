@@ -267,6 +267,23 @@ TEST(ConnectionPool, KeepsItsDeadlineWhileTheServerHangs) {
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(client.answers(std::to_string(i)));
 }
 
+TEST(ConnectionPool, AnOutageEndsWithTheFirstAnswer) {
+  RedisServer server;
+  Client client(server.port(), settings_for(50ms));
+  Health& health = client.node.health();
+  EXPECT_TRUE(client.answers("warm"));
+  server.suspend();
+  EXPECT_TRUE(soon([&] { return !client.answers("lost") && health.open(); }));
+  // The next attempt is far away.
+  while (health.next_try() < now() + 60s) {
+    health.failed(health.next_try() + 1ms);
+  }
+  EXPECT_EQ(client.ask("refused").failure, Failure::kBackoff);
+  server.resume();
+  EXPECT_TRUE(soon([&] { return client.answers("back"); }));
+  EXPECT_FALSE(health.open());
+}
+
 TEST(ConnectionPool, KeepsDeadlinesOfManyWhileTheServerHangs) {
   RedisServer server;
   Client client(server.port(), settings_for(kSanitized ? 500ms : 50ms));
