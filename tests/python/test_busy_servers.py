@@ -9,6 +9,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.parse
 
@@ -83,30 +84,54 @@ def for_a_while(seconds):
     return lambda: time.monotonic() > end
 
 
+class ProcessorMeter:
+    """Measures the longest time that a process could run and had no processor.
+
+    ``longest`` is in seconds.
+    """
+
+    def __init__(self, process):
+        self._stat = pathlib.Path(f"/proc/{process.pid}/schedstat")
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._measure)
+        self.longest = 0.0
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._done.set()
+        self._thread.join()
+
+    def _measure(self):
+        # The kernel adds a wait when it ends.
+        last = self._waited()
+        while not self._done.wait(0.002):
+            now = self._waited()
+            self.longest = max(self.longest, now - last)
+            last = now
+
+    def _waited(self):
+        return int(self._stat.read_text().split()[1]) / 1e9
+
+
 @pytest.mark.parametrize("environment", [{}, {"ON_ERROR": "raise"}],
                          ids=["local", "raise"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_busy_machine_is_no_dead_store(kind, environment):
     """With the deadline of 50 ms; where the server says `raise` each call that
-    fails is a 503.
-
-    Other work may keep Redis itself waiting for that long, once.  A caller that
-    takes its own pauses for those of Redis fails more often than that.
-    """
-    with redis_server() as (store, _), served(
+    fails is a 503."""
+    with redis_server() as (store, redis), served(
             kind, store, **environment) as (url, _), busy_processes():
-        for _ in range(3):
-            codes = asyncio.run(load(url, "/", for_a_while(SECONDS)))
-            if set(codes) == {200}:
+        for _ in range(8):
+            with ProcessorMeter(redis) as meter:
+                codes = asyncio.run(load(url, "/", for_a_while(SECONDS)))
+            # A Redis that was itself kept waiting may have been too late.
+            if set(codes) == {200} or meter.longest < DEADLINE / 2:
                 break
-    assert set(codes) == {200}, codes
+    assert set(codes) == {200}, (codes, meter.longest)
     assert codes[200] > CONNECTIONS
-
-
-def seconds_without_processor(process):
-    """Returns how long a process has been ready to run, and was not let."""
-    stat = pathlib.Path(f"/proc/{process.pid}/schedstat").read_text()
-    return int(stat.split()[1]) / 1e9
 
 
 async def pause_often(pid, pause):
@@ -133,13 +158,12 @@ def test_pauses_of_the_server_are_not_those_of_redis(kind, pause):
     with redis_server() as (store, redis), served(
             kind, store, ON_ERROR="raise") as (url, pid):
         for _ in range(5):
-            before = seconds_without_processor(redis)
-            codes = asyncio.run(main(url, pid))
-            waited = seconds_without_processor(redis) - before
+            with ProcessorMeter(redis) as meter:
+                codes = asyncio.run(main(url, pid))
             # A Redis that was itself kept waiting may have been too late.
-            if set(codes) == {200} or waited < DEADLINE:
+            if set(codes) == {200} or meter.longest < DEADLINE / 2:
                 break
-    assert set(codes) == {200}, (codes, waited)
+    assert set(codes) == {200}, (codes, meter.longest)
     assert codes[200] > CONNECTIONS
 
 

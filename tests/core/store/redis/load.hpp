@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/store/redis/count_task.hpp"
+#include "core/store/redis/lateness.hpp"
 #include "store/redis/drive/blocking_driver.hpp"
 #include "store/redis/facts/traffic.hpp"
 #include "store/redis/route/router.hpp"
@@ -45,36 +46,6 @@ class Calls {
   BlockingDriver driver_;
 };
 
-// How late this machine wakes a thread that sleeps: what no call can help.
-class StallMeter {
- public:
-  StallMeter() : thread_([this] { measure(); }) {}
-  ~StallMeter() {
-    done_ = true;
-    thread_.join();
-  }
-  StallMeter(const StallMeter&) = delete;
-  StallMeter& operator=(const StallMeter&) = delete;
-
-  Duration longest() const { return Duration(longest_.load()); }
-
- private:
-  void measure() {
-    using Clock = std::chrono::steady_clock;
-    constexpr auto kNap = std::chrono::milliseconds(1);
-    while (!done_) {
-      const auto start = Clock::now();
-      std::this_thread::sleep_for(kNap);
-      const std::int64_t late = Duration(Clock::now() - start - kNap).count();
-      if (late > longest_) longest_ = late;
-    }
-  }
-
-  std::atomic<bool> done_{false};
-  std::atomic<std::int64_t> longest_{0};
-  std::thread thread_;
-};
-
 // Counts each of `keys` in a thread of its own, until it is destroyed.
 class Load {
  public:
@@ -102,11 +73,12 @@ class Load {
     return last_failure_;
   }
 
-  // How much longer than the deadline a call took, this machine's own delays
-  // left out; negative if none did.
+  // How much longer than the deadline a call took, at worst; negative if none
+  // did.  Leaves out for how long the caller had no processor, and how late the
+  // machine wakes: the caller, and a thread that read for it.
   Duration overrun() const {
     return Duration(longest_.load()) - calls_->settings().timeout -
-           stalls_.longest();
+           2 * lateness_.worst();
   }
 
   // Waits until so many calls in a row have gone well; false if that takes too
@@ -129,9 +101,11 @@ class Load {
   void work(const std::string& key) {
     while (!done_) {
       CountTask task(key);
+      const Duration waited = waited_for_processor();
       const auto start = std::chrono::steady_clock::now();
       calls_->run(&task);
-      note(task.outcome, std::chrono::steady_clock::now() - start);
+      const Duration took = std::chrono::steady_clock::now() - start;
+      note(task.outcome, took - (waited_for_processor() - waited));
       // Leaves some of the processors to the servers.
       std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
@@ -153,7 +127,7 @@ class Load {
 
   Calls* const calls_;
   const std::vector<std::string> keys_;
-  const StallMeter stalls_;
+  const Lateness lateness_;
   std::atomic<bool> done_{false};
   std::atomic<int> counted_{0};
   std::atomic<int> unknown_{0};
