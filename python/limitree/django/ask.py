@@ -1,4 +1,4 @@
-"""What a limiter is asked about one request: paths and their costs."""
+"""The question to a limiter about one request: paths and their costs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Ask:
         self.costs: list[int] = []
 
     def add(self, path: list[Any], cost: int) -> None:
-        """Put one path more."""
+        """Add a path."""
         self.paths.append(path)
         self.costs.append(cost)
 
@@ -40,7 +40,7 @@ class Ask:
         return await limiter.authorize_all(self.paths, self.costs)
 
     def peek(self, limiter: Limiter) -> Decision:
-        """Return what authorize would."""
+        """Return the decision of authorize, but charge nothing."""
         return limiter.peek_all(self.paths, self.costs)
 
     async def peek_awaited(self, limiter: AsyncLimiter) -> Decision:
@@ -48,7 +48,7 @@ class Ask:
         return await limiter.peek_all(self.paths, self.costs)
 
     async def settle(self) -> None:
-        """Await what async key functions have returned."""
+        """Await the results of async key functions."""
         known: dict[int, Any] = {}  # several limits of a rate share a key
         for path in self.paths:
             for place, part in enumerate(path):
@@ -61,7 +61,7 @@ class Ask:
 def text_of(value: Any) -> Any:
     """Return a primary key as text, and anything else as it is.
 
-    None in particular: the limiter refuses it, and so it is never "no limit".
+    So the limiter gets None, and refuses it: None never means "no limit".
     """
     if type(value) is int or isinstance(value, uuid.UUID):
         return str(value)

@@ -1,4 +1,4 @@
-"""What `manage.py check` says of the settings."""
+"""The checks of the settings in `manage.py check`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CACHE = "django.middleware.cache.UpdateCacheMiddleware"
 
 
 def check_limitree(**others: Any) -> list[CheckMessage]:
-    """Return what is wrong with the settings, and what looks wrong."""
+    """Return errors and warnings about the settings."""
     found, mistakes = conf.read()
     errors: list[CheckMessage] = [
         Error(one.text, hint=one.hint, id=one.id) for one in mistakes]
@@ -33,7 +33,7 @@ def check_limitree(**others: Any) -> list[CheckMessage]:
 
 
 def _limiter(found: Conf) -> Iterator[Mistake]:
-    """Yield what the limiter refuses: limits, store, options, paths."""
+    """Yield errors of the limiter: limits, store, options, paths."""
     limits = NO_LIMITS if found.limits is None else found.limits
     try:
         limiter = Limiter(limits)
@@ -65,7 +65,7 @@ def _rules(found: Conf) -> Iterator[tuple[Rule, str]]:
 
 
 def import_views(resolver: URLResolver | None = None) -> None:
-    """Have all views imported, and with them decorated."""
+    """Import all views, which runs their decorators."""
     for pattern in (resolver or get_resolver()).url_patterns:
         if isinstance(pattern, URLResolver):
             import_views(pattern)
@@ -114,7 +114,7 @@ def _middleware(found: Conf) -> Iterator[CheckMessage]:
 
 
 def _sets_user(names: list[str]) -> bool:
-    """Whether one of these middlewares is for that, Django's or another."""
+    """Whether one of these middlewares sets the user."""
     return any("auth" in name.lower() for name in names)
 
 

@@ -1,4 +1,4 @@
-"""The settings: LIMITREE, and where it is silent those of django-ratelimit."""
+"""The settings: LIMITREE, and those of django-ratelimit for what it lacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from limitree.wait import Clock
 
 
 class Mistake(NamedTuple):
-    """What is wrong with a setting; `id` is that of the system check."""
+    """A mistake in a setting; `id` is the id of the system check."""
 
     id: str
     text: str
@@ -31,44 +31,44 @@ class Mistake(NamedTuple):
 
 @dataclass(frozen=True)
 class Conf:
-    """What the settings say, once they are read."""
+    """The values of the settings."""
 
-    #: The tree, or None where all limits stand at the views.
+    #: The tree, or None if all limits are at the views.
     limits: Limits | None = None
     store: str = "memory://"
     clock: Clock | None = None
     enabled: bool = True
-    #: Who is counted where a view gives a rate but no key.
+    #: The key for views with a rate but without a key.
     key: Callable[..., Any] = keys.ip
     #: A rate for every request, by `key`.
     default: str | None = None
     #: Paths of the tree for every request.
     paths: tuple[PathOf, ...] = ()
-    #: URL paths that neither `default` nor `paths` are for.
+    #: URL paths without the limits of `default` and `paths`.
     exempt: tuple[str, ...] = ()
-    #: Tells the client's address, or is the key of request.META that does.
+    #: Returns the client's address, or is its key in request.META.
     client_ip: ClientIp | str | Callable[..., str] | None = None
     trusted_hops: int | None = None
     trusted_proxies: tuple[str, ...] | None = None
-    #: The header that proxies write the client in.
+    #: The header in which proxies name the client.
     proxy_header: str = "x-forwarded-for"
     ipv6_prefix: int = 64
     headers: Style = "ietf"
     headers_reset: Reset = "delta"
-    #: Makes the response to a denied request, from it and the exception.
+    #: Makes the response from a denied request and the exception.
     view: Callable[..., Any] | None = None
-    #: Raised in place of Ratelimited.
+    #: Raised instead of Ratelimited.
     exception_class: Callable[..., Any] | None = None
-    #: What the limiter takes besides, by the names of docs/configuration.md.
+    #: Other options of the limiter, by the names of docs/configuration.md.
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: The tree where the settings have none; "-" is asked by nobody.
+#: The tree if the settings have none; no request has the path "-".
 NO_LIMITS: dict[str, object] = {"schema": {"-": {}}}
 
 _NAMES = {one.name.upper() for one in fields(Conf)} - {"OPTIONS"}
 
-#: The settings of django-ratelimit, and what takes their place.
+#: The settings of django-ratelimit, and their replacements.
 _FALLBACKS = {
     "RATELIMIT_ENABLE": "ENABLED",
     "RATELIMIT_USE_CACHE": "STORE",
@@ -79,15 +79,15 @@ _FALLBACKS = {
     "RATELIMIT_IPV6_MASK": "IPV6_PREFIX",
     "RATELIMIT_EXCEPTION_CLASS": "EXCEPTION_CLASS",
 }
-#: Those that have no effect.
+#: Settings without effect.
 _IGNORED = ("RATELIMIT_HASH_ALGORITHM", "RATELIMIT_IPV4_MASK")
 
 
 def read() -> tuple[Conf, list[Mistake]]:
-    """Return what the settings say, and every mistake in them.
+    """Return the values of the settings, and every mistake in them.
 
-    A setting with a mistake has its default.  Whether the limits can be read
-    and what the limiter thinks of its options is not looked at here.
+    A setting with a mistake has its default.  The limits and the options of the
+    limiter are not checked here.
     """
     found = getattr(settings, "LIMITREE", None)
     if found is None:
@@ -120,9 +120,10 @@ def read() -> tuple[Conf, list[Mistake]]:
 
 
 def clients(conf: Conf, hops: int | None = None) -> ClientIp:
-    """Return what tells the client of a request; raises ConfigError.
+    """Return a function that finds the client of a request.
 
-    With `hops` so many proxies are believed, whatever `conf` says.
+    With `hops`, trusts that many proxies, whatever `conf` says.  Raises
+    ConfigError.
     """
     trusted = conf.trusted_proxies or ()
     if hops is not None:
@@ -134,7 +135,7 @@ def clients(conf: Conf, hops: int | None = None) -> ClientIp:
 
 
 def ignored() -> Iterator[str]:
-    """Yield the names of settings that are there and have no effect."""
+    """Yield the names of settings that have no effect."""
     return (name for name in _IGNORED if hasattr(settings, name))
 
 
@@ -191,7 +192,7 @@ def _store(value: object) -> str:
 
 
 def _store_of_cache(alias: str) -> str:
-    """Return the URL of the server that CACHES[alias] is kept on."""
+    """Return the URL of the server of CACHES[alias]."""
     caches = settings.CACHES
     if alias not in caches:
         raise LookupError(f"names the cache {alias!r}, but CACHES has "
@@ -260,7 +261,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _client_ip(value: object) -> object:
-    """A function, where it lies, or the key of request.META as it is."""
+    """A function, its dotted path, or a key of request.META."""
     if isinstance(value, str) and "." not in value:
         return value
     return _function(value)

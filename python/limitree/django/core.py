@@ -1,4 +1,4 @@
-"""Functions that ask without decorating a view, as django-ratelimit has them.
+"""Functions that ask without decorating a view, as in django-ratelimit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from limitree.django.rule import ALL, UNSAFE, Key, RateOf, Rule
 
 
 class Usage(TypedDict):
-    """How much of a rate is used."""
+    """The use of a rate."""
 
     count: int  #: requests counted, this one included if it was charged
     limit: int  #: requests that the rate allows at once
@@ -33,14 +33,14 @@ def get_usage(request: HttpRequest, group: str | None = None,
               rate: RateOf | None = None,
               method: str | Collection[str] | None = ALL,
               increment: bool = False) -> Usage | None:
-    """Return how much of a rate is used; charge it only with `increment`.
+    """Return the use of a rate; charge it only with `increment`.
 
-    ``group``, or the name of ``fn``, is whose rate it is.  None is returned if
-    the request is not limited: by its method, or as the rate is None.  Raises
-    TypeError without a group and a function, or without a rate, and what the
-    limiter raises.
+    ``group``, or the name of ``fn``, names the rate.  Returns None if the
+    request is not limited, because of its method or because the rate is None.
+    Raises TypeError without a group and a function, or without a rate, and what
+    the limiter raises.
 
-    It waits for the store: async views have ``limitree.django.async_limiter``.
+    It waits for the store; async views use ``limitree.django.async_limiter``.
     """
     if group is None:
         if fn is None:
@@ -72,7 +72,7 @@ def is_ratelimited(request: HttpRequest, group: str | None = None,
                    rate: RateOf | None = None,
                    method: str | Collection[str] | None = ALL,
                    increment: bool = False) -> bool:
-    """Return whether a request is one too many, as get_usage tells."""
+    """Return whether a request is one too many, as in get_usage."""
     usage = get_usage(request, group, fn, key, rate, method, increment)
     return usage is not None and usage["should_limit"]
 

@@ -1,4 +1,4 @@
-"""Which Site the settings stand for at this moment."""
+"""The Site of the current settings."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _lock = threading.Lock()
 
 
 def current() -> Site:
-    """Return the Site of the settings as they are.
+    """Return the Site of the current settings.
 
-    Raises ImproperlyConfigured with every mistake that is in them.
+    Raises ImproperlyConfigured with every mistake in them.
     """
     site = _site
     # The fixture limitree_clock changes the clock under an old site.
@@ -58,7 +58,7 @@ keys.tell_address(_address)
 
 
 def forget_if_changed(*, setting: str, **others: object) -> None:
-    """Make the limiter anew with the next request; for override_settings."""
+    """Make a new limiter with the next request; for override_settings."""
     global _site
     if setting in ("LIMITREE", "CACHES") or setting.startswith("RATELIMIT_"):
         with _lock:
@@ -71,5 +71,5 @@ def limiter() -> Limiter:
 
 
 def async_limiter() -> AsyncLimiter:
-    """Return the same limiter, awaited."""
+    """Return the same limiter for async code."""
     return current().awaited

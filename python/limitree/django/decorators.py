@@ -45,16 +45,17 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
 
     ``key``, ``rate``, ``group``, ``method`` and ``block`` are those of
     django-ratelimit.  ``cost`` is a number of tokens, or a function of the
-    view's arguments.  With ``deduct_when`` a request is denied if it does not
-    fit, but charged only after the response, if the function says so of it:
-    True for `cost`, or a number of tokens.
+    view's arguments.  With ``deduct_when``, a function of the response, a
+    request that does not fit is denied, but the charge follows the response:
+    `cost` if the function returns True, or the number of tokens it returns.
 
-    Decorators that stand one above the other decide all or nothing, in one
-    step, if they block and have the same cost.  A method of a class goes by
+    Several decorators of a view decide all or nothing, in one step, if they
+    block and have the same cost.  For methods of a class use
     ``method_decorator``.
 
-    Raises TypeError, ValueError or ConfigError if that makes no sense.  The
-    view raises Ratelimited, or has ``request.limited`` if `block` is false.
+    Raises TypeError, ValueError or ConfigError for arguments that are not
+    valid.  The view raises Ratelimited or, if `block` is false, sets
+    ``request.limited``.
     """
     if rate is not None and len(path) == 1 and group is None:
         group, path = _only_text(path[0]), ()  # as django-ratelimit has it
@@ -75,7 +76,7 @@ setattr(ratelimit, "UNSAFE", UNSAFE)
 
 
 class _Mark(NamedTuple):
-    """Left on what ratelimit returns, and copied on by other decorators."""
+    """An attribute of decorated views, which other decorators copy."""
 
     view: Callable[..., Any]
     limited: Callable[..., Any]
@@ -159,7 +160,7 @@ def _only_text(group: Any) -> str:
 
 
 def group_of(view: Callable[..., Any]) -> str:
-    """Return the name that a view's rates are counted by: where it lies."""
+    """Return the name of a view's rates: its dotted path."""
     if isinstance(view, functools.partial):  # of method_decorator
         method = view.func
         kind = type(getattr(method, "__self__", method))

@@ -1,4 +1,4 @@
-"""What a denied request raises."""
+"""The exception of a denied request."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Ratelimited(LimitExceeded, PermissionDenied):
-    """A view was not run, because a limit denies it.
+    """A view did not run, because a limit denied the request.
 
-    LimitreeMiddleware answers it with 429.  Without the middleware Django takes
-    it for the PermissionDenied that it is, and answers with 403.
+    LimitreeMiddleware answers with 429.  Without the middleware, Django handles
+    it as a PermissionDenied, its base class, and answers with 403.
     """
 
     def __init__(self, decision: Decision) -> None:

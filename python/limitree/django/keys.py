@@ -1,6 +1,6 @@
-"""Who a request comes from: segments of a path that a request tells.
+"""Functions of a request that return segments of a path, such as its user.
 
-They are given as they are, not called: ``ratelimit("user", keys.user)``.
+Pass them without calling them: ``ratelimit("user", keys.user)``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _address: Callable[[HttpRequest], str]
 
 
 def tell_address(address: Callable[[HttpRequest], str]) -> None:
-    """Say how the address of a client is found; `current` does."""
+    """Set how the address of a client is found; `current` does."""
     global _address
     _address = address
 
@@ -26,8 +26,8 @@ def tell_address(address: Callable[[HttpRequest], str]) -> None:
 def needs_user(key: Function) -> Function:
     """Mark a key function that reads ``request.user``.
 
-    In an async view the user is then loaded before the function is called, as
-    it must not wait for the database itself.
+    In an async view the user is then loaded before the function is called,
+    because the function must not wait for the database.
     """
     setattr(key, "needs_user", True)
     return key
@@ -41,9 +41,9 @@ def _of_request(key: Function) -> Function:
 
 @_of_request
 def ip(request: HttpRequest, *args: object, **kwargs: object) -> str:
-    """Return the address of the client, in its one canonical form.
+    """Return the address of the client in its canonical form.
 
-    LIMITREE's TRUSTED_HOPS or TRUSTED_PROXIES say which proxies are believed;
+    TRUSTED_HOPS or TRUSTED_PROXIES of LIMITREE set which proxies are trusted.
     IPv6 clients count by networks of IPV6_PREFIX bits.  Raises ValueError if
     the server knows no address, as behind a Unix socket that is not trusted.
     """
@@ -53,7 +53,7 @@ def ip(request: HttpRequest, *args: object, **kwargs: object) -> str:
 @_of_request
 @needs_user
 def user(request: HttpRequest, *args: object, **kwargs: object) -> str:
-    """Return the primary key of the user; all anonymous ones are "" together.
+    """Return the primary key of the user; "" for all anonymous users.
     """
     found = user_of(request)
     return str(found.pk) if found.is_authenticated else ""
@@ -69,7 +69,7 @@ def user_or_ip(request: HttpRequest, *args: object, **kwargs: object) -> str:
 
 
 def header(name: str) -> KeyFunction:
-    """Return a key function: the value of a header, "" if it is not there."""
+    """Return a key function: the value of a header, "" if it is missing."""
     @_of_request
     def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
         return request.headers.get(name, "")
@@ -77,7 +77,7 @@ def header(name: str) -> KeyFunction:
 
 
 def get(name: str) -> KeyFunction:
-    """Return a key function: a parameter of the URL, "" if it is not there."""
+    """Return a key function: a parameter of the URL, "" if it is missing."""
     @_of_request
     def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
         return request.GET.get(name, "")
@@ -85,7 +85,7 @@ def get(name: str) -> KeyFunction:
 
 
 def post(name: str) -> KeyFunction:
-    """Return a key function: a field of the form, "" if it is not there."""
+    """Return a key function: a field of the form, "" if it is missing."""
     @_of_request
     def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
         return request.POST.get(name, "")

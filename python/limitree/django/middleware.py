@@ -25,14 +25,14 @@ GetResponse = Callable[[HttpRequest], Any]
 
 
 class LimitreeMiddleware:
-    """Stands in front of all views, under WSGI and under ASGI.
+    """Limits all views, under WSGI and under ASGI.
 
-    Asks LIMITREE's DEFAULT and PATHS before anything behind it runs, makes a
-    429 of Ratelimited and of every LimitExceeded that a view raises and a 503
-    of a StoreError, charges what was deferred, and adds the headers to each
-    response, streams too.
+    It asks for DEFAULT and PATHS of LIMITREE before the view runs.  It turns a
+    Ratelimited or LimitExceeded of a view into a 429, and a StoreError into a
+    503.  It charges deferred costs, and adds the headers to each response, even
+    a stream.
 
-    Raises ImproperlyConfigured if the settings are wrong, when it is made: a
+    The constructor raises ImproperlyConfigured if the settings are wrong, so a
     server that starts has limits.
     """
 
@@ -73,7 +73,7 @@ class LimitreeMiddleware:
                 record.decisions.append(
                     site.limiter.spend_all(due.paths, costs))
         if record.denial is not None and response.status_code == 403:
-            # Someone took it for one of permission, as REST framework does.
+            # It was handled as a permission error, as REST framework does.
             return too_many(site, request, Ratelimited(record.denial))
         return response
 
@@ -111,7 +111,7 @@ class LimitreeMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception
                           ) -> HttpResponseBase | None:
-        """Make a response of what a view raised; called by Django."""
+        """Turn the exception of a view into a response; called by Django."""
         if isinstance(error, StoreError):
             return unavailable(error)
         if not isinstance(error, LimitExceeded):

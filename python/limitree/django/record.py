@@ -1,4 +1,4 @@
-"""What was decided about one request, kept on it as ``request.limitree``."""
+"""The decisions about one request, kept as ``request.limitree``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.http.response import HttpResponseBase
 from limitree.decision import Decision
 from limitree.django.ask import Ask
 
-#: Tells from the response whether it costs, or how much.
+#: Returns whether a response costs, or how much.
 DeductWhen = Callable[[Any], Union[bool, int]]
 
 
@@ -22,7 +22,7 @@ class Deferred(NamedTuple):
     when: DeductWhen
 
     def costs(self, response: HttpResponseBase) -> list[int] | None:
-        """Return the costs that a response has, None if it is for free."""
+        """Return the costs of a response, None if it is free."""
         found = self.when(response)
         if found is True:
             return self.ask.costs
@@ -50,7 +50,7 @@ class Record:
         return max(self.decisions, key=tightness, default=None)
 
     def due(self, response: HttpResponseBase) -> list[tuple[Ask, list[int]]]:
-        """Return what was deferred and `response` costs."""
+        """Return the deferred charges that `response` costs."""
         found = []
         for one in self.deferred:
             costs = one.costs(response)
@@ -60,14 +60,14 @@ class Record:
 
 
 def tightness(decision: Decision) -> tuple[bool, float, int]:
-    """Return how near a limit is, to compare decisions by."""
+    """Return a key that orders decisions by how near a limit is."""
     return decision.limited, decision.next_after, -decision.remaining
 
 
 def record_of(request: HttpRequest) -> Record:
-    """Return the record of `request`, which it has from then on.
+    """Return the record of `request`; makes it if it is missing.
 
-    Raises TypeError for what is no request.
+    Raises TypeError if `request` is not a request.
     """
     found: Record | None = getattr(request, "limitree", None)
     if found is not None:

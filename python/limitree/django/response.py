@@ -1,4 +1,4 @@
-"""The response to a denied request, and what every response tells of limits.
+"""The response to a denied request, and the headers of every response.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def too_many(site: Site, request: HttpRequest, error: LimitExceeded) -> Any:
-    """Return the response to a request that `error` was raised for.
+    """Return the response to a request that raised `error`.
 
-    It is that of LIMITREE's VIEW, else a 429 with problem+json.
+    VIEW of LIMITREE makes it; without VIEW, it is a 429 with problem+json.
     """
     view = site.conf.view
     if view is None:
@@ -44,7 +44,7 @@ async def too_many_awaited(site: Site, request: HttpRequest,
 
 
 def unavailable(error: StoreError) -> HttpResponse:
-    """Return a 503, for a request that no store would decide."""
+    """Return a 503, for a request that the store could not decide."""
     return _response(web.unavailable(error))
 
 
@@ -58,7 +58,7 @@ def _response(answer: web.Answer) -> HttpResponse:
 
 
 def add_headers(site: Site, record: Record, response: HttpResponseBase) -> None:
-    """Tell in the headers of `response` what was decided."""
+    """Add headers about the decisions to `response`."""
     conf = site.conf
     told = record.decisions
     if len(told) == 1 and told[0].levels is not None:

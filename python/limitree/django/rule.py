@@ -1,4 +1,4 @@
-"""What a request is asked before its view: a path of the tree, or a rate."""
+"""The limits of a view: paths of the tree, or rates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Part = Union[Segment, Callable[..., Any]]
 #: A text, or (count, seconds) as django-ratelimit takes it.
 RateText = Union[str, tuple[int, int]]
 PathOf = Union[Sequence[Part], Callable[..., Union[Sequence[Any], None]]]
-#: As keys.ip, or a function of the group and the request, or where one lies.
+#: As keys.ip, a function of the group and the request, or its dotted path.
 Key = Union[str, Callable[..., Any]]
 RateOf = Union[RateText, Callable[..., Union[RateText, None]]]
 CostOf = Union[int, Callable[..., int]]
@@ -39,7 +39,7 @@ _KEY_MAKERS = {"get": keys.get, "post": keys.post, "header": keys.header}
 
 
 class Site(Protocol):
-    """What a rule wants of limitree.django.site.Site."""
+    """The part of limitree.django.site.Site that a rule needs."""
 
     key: Callable[..., Any]
 
@@ -48,7 +48,7 @@ class Site(Protocol):
 
     def put_rate(self, ask: Ask, scope: str, rate: RateText, key: Any,
                  cost: int) -> None:
-        """Put in `ask` the limits of `rate` that count by `scope`."""
+        """Add the limits of `rate`, counted by `scope`, to `ask`."""
 
 
 class Rule:
@@ -89,7 +89,7 @@ class Rule:
         return group + self._of_methods
 
     def needs_user(self, site: Site) -> bool:
-        """Whether ``request.user`` is read to find the path."""
+        """Whether the path depends on ``request.user``."""
         parts: Iterable[object] = (self.key or site.key,)
         if self.rate is None:
             parts = (self.path,) if callable(self.path) else self.path
@@ -102,9 +102,9 @@ class Rule:
 
     def put(self, ask: Ask, site: Site, group: str, request: HttpRequest,
             args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Put the paths of `request` in `ask`, if the rule is for it.
+        """Add the paths of `request` to `ask`, if the rule applies to it.
 
-        What an async key function returns is in it, not yet awaited.
+        Results of async key functions are not awaited yet.
         """
         if self.methods is not None and request.method not in self.methods:
             return
@@ -146,7 +146,7 @@ known: weakref.WeakKeyDictionary[Rule, set[str]] = weakref.WeakKeyDictionary()
 
 
 def check_path(path: Any) -> Any:
-    """Return `path`; raises TypeError unless it may be one of the tree."""
+    """Return `path`; raises TypeError if it cannot be a path of the tree."""
     if callable(path):
         return path
     if not isinstance(path, (list, tuple)) or not path:
@@ -160,10 +160,10 @@ def check_path(path: Any) -> Any:
 
 
 def key_function(key: Key) -> Callable[..., Any]:
-    """Return the function that `key` stands for.
+    """Return the function of `key`.
 
-    Raises TypeError or ValueError if it stands for none.  A function that lies
-    elsewhere is imported when it is first needed.
+    Raises TypeError or ValueError if there is none.  A dotted path is imported
+    when the function is first needed.
     """
     if callable(key):
         return key
@@ -204,7 +204,7 @@ class _Imported:
 
 
 def check_rate(rate: Any) -> Any:
-    """Return `rate`; raises ConfigError or TypeError if it is none."""
+    """Return `rate`; raises ConfigError or TypeError if it is not valid."""
     text = text_of_rate(rate)
     if not NOTHING.match(text):
         PlainLimits().rule(text, "any")
@@ -212,7 +212,7 @@ def check_rate(rate: Any) -> Any:
 
 
 def text_of_rate(rate: Any) -> str:
-    """Return a rate as a text, as it is or from (count, seconds)."""
+    """Return a rate as text; it may be (count, seconds)."""
     if isinstance(rate, tuple) and len(rate) == 2:
         return f"{rate[0]}/{rate[1]}"
     if not isinstance(rate, str):

@@ -19,12 +19,12 @@ from limitree.limiter import Limiter
 from limitree.plain import PlainLimits, PlainRule, text_of_name
 from limitree.web import options_of
 
-#: The top-level name below which limits lie that stand at views.
+#: The top-level name of the limits at views.
 ROOT = "view"
 
 
 class Site:
-    """What the settings have become: the limiter, and who its callers are.
+    """The limiter of the settings, and how it finds its callers.
 
     Raises ConfigError, TypeError and OSError as Limiter and client_ip do.
     """
@@ -60,7 +60,7 @@ class Site:
 
     def put_rate(self, ask: Ask, scope: str, rate: RateText, key: Any,
                  cost: int) -> None:
-        """Put in `ask` the limits of `rate` that count by `scope`."""
+        """Add the limits of `rate`, counted by `scope`, to `ask`."""
         plain, fits = self._rates.get((scope, rate)) or self._add(scope, rate)
         if not fits:
             cost = 2  # of one token
@@ -69,7 +69,7 @@ class Site:
             ask.costs.append(cost)
 
     def know_rates(self) -> None:
-        """Have the tree know the rates that views have, before one is asked."""
+        """Add the rates of all views to the tree before the first request."""
         rules = [(rule, {rule.group or ""}) for rule in self._rules]
         for rule, groups in [*rules, *known.items()]:
             if rule.rate is not None and not callable(rule.rate):
@@ -78,7 +78,7 @@ class Site:
                         self._add(rule.scope_of(group), rule.rate)
 
     def know_rate(self, scope: str, name: str) -> None:
-        """The same for one rate, by the name it has in the tree."""
+        """The same for one rate, by its name in the tree."""
         self._add(scope, text_of_name(name))
 
     def _add(self, scope: str, rate: RateText) -> tuple[PlainRule, bool]:
@@ -92,7 +92,7 @@ class Site:
         return plain, fits
 
     def ask_of(self, request: HttpRequest) -> Ask | None:
-        """Return what every request is asked, None where that is nothing."""
+        """Return the paths of every request, or None."""
         if not self._rules:
             return None
         url = request.path_info
@@ -104,10 +104,10 @@ class Site:
         return ask if ask.paths else None
 
     def client_ip(self, request: HttpRequest, hops: int | None = None) -> str:
-        """Return the address of the client, in its one canonical form.
+        """Return the address of the client in its canonical form.
 
-        `hops` proxies are believed, or those of the settings if it is None.
-        Raises ValueError if there is no address.
+        Trusts `hops` proxies, or those of the settings if it is None.  Raises
+        ValueError if there is no address.
         """
         if hops is not None:
             return self._by_hops(hops).of_environ(request.META)
@@ -126,7 +126,7 @@ class Site:
         return found
 
     def exception(self, denial: Decision) -> Exception:
-        """Return what a view raises that is not run."""
+        """Return the exception of a view that does not run."""
         kind = self.conf.exception_class
         if kind is None:
             return Ratelimited(denial)
@@ -138,7 +138,7 @@ class Site:
 
 
 def _rules_of(found: conf.Conf) -> list[Rule]:
-    """Return what every request is asked."""
+    """Return the rules of every request."""
     rules = [Rule(path) for path in found.paths]
     if found.default is not None:
         rules.append(Rule((), group="default", rate=found.default))

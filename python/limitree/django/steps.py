@@ -1,4 +1,4 @@
-"""The rules of a view, put together into as few decisions as possible."""
+"""The rules of a view, joined into as few decisions as possible."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from limitree.django.site import Site
 
 
 class Bound(NamedTuple):
-    """A rule at a view, whose name its rates are counted by."""
+    """A rule at a view, and the name of its rates."""
 
     rule: Rule
     group: str
@@ -43,7 +43,7 @@ class Step:
     def decide(self, site: Site, record: Record, request: HttpRequest,
                args: tuple[Any, ...], kwargs: dict[str, Any]
                ) -> Decision | None:
-        """Return the decision that keeps the view from running, or None."""
+        """Return the denial, or None if the view may run."""
         ask = self._ask(site, request, args, kwargs)
         if not ask.paths:
             return None

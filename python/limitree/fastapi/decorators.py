@@ -1,5 +1,5 @@
-"""What ``Limiter.limit`` and its like return: a RateLimit that looks for its
-route."""
+"""The results of ``Limiter.limit`` and ``shared_limit``: each puts a RateLimit
+on a route."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
 class Decorator:
-    """What `limit` and `shared_limit` return: puts a RateLimit on a route."""
+    """Puts a RateLimit on a route; `limit` and `shared_limit` return it."""
 
     def __init__(self, limit: RateLimit, override_defaults: bool,
                  note: Callable[[Any], None]) -> None:

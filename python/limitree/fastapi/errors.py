@@ -1,4 +1,4 @@
-"""What a request that was denied, or not decided, is answered with."""
+"""The answers to requests that were denied, or could not be decided."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from limitree.headers import problem
 
 
 class RateLimitExceeded(HTTPException, LimitExceeded):
-    """A request was denied; without a handler of yours the answer is a 429."""
+    """A request was denied; without your own handler the answer is a 429."""
 
     def __init__(self, decision: Decision) -> None:
         HTTPException.__init__(
@@ -25,7 +25,7 @@ class RateLimitExceeded(HTTPException, LimitExceeded):
 
 async def rate_limit_exceeded_handler(connection: Any, error: Exception
                                       ) -> Response | None:
-    """Answer a request that was denied: a 429, or the end of a websocket."""
+    """Answer a denied request: with a 429, or by closing the websocket."""
     decision = cast(LimitExceeded, error).decision
     return await _answer(connection, web.denial(decision, "none"), 1008)
 
@@ -48,7 +48,7 @@ async def _answer(connection: Request | WebSocket, answer: web.Answer,
     return None
 
 
-#: For what a limiter raises, where the application has none of its own.
+#: For errors of a limiter, unless the application has its own handlers.
 HANDLERS: dict[Any, Any] = {
     RateLimitExceeded: rate_limit_exceeded_handler,
     LimitExceeded: rate_limit_exceeded_handler,

@@ -1,4 +1,4 @@
-"""The extension: the limits of an application, and what it tells of them."""
+"""The extension: the limits of an application, and headers about them."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from limitree.wait import Clock
 
 
 class Limiter(Site):
-    """The limiter of an application, whom its `RateLimit`s ask.
+    """The limiter of an application, which its `RateLimit`s ask.
 
-    ``limits`` is the tree of paths, or an AsyncLimiter, and may be left out
-    where all limits stand at the routes; ``store``, ``clock`` and ``options``
-    are those of AsyncLimiter.  ``key_func`` tells callers apart and is by
-    default the address of the client.  ``default_limits`` are texts for every
-    route that has no decorator of its own and comes after `init_app`.
-    ``headers`` and ``reset`` are those of Decision.headers.
+    ``limits`` is the tree of paths, or an AsyncLimiter; leave it out if all
+    limits are at the routes.  ``store``, ``clock`` and ``options`` are those of
+    AsyncLimiter.  ``key_func`` returns the key of the caller, by default the
+    address of the client.  ``default_limits`` are texts for every route without
+    its own decorator that is added after `init_app`.  ``headers`` and ``reset``
+    are those of Decision.headers.
 
-    Limits may also stand at a route as decorators, in the manner of slowapi:
-    `limit`, `shared_limit` and `exempt`.
+    Routes may also have limits as decorators, as in slowapi: `limit`,
+    `shared_limit` and `exempt`.
     """
 
     def __init__(self, key_func: Callable[..., Any] | ClientIp = client_ip(),
@@ -60,7 +60,7 @@ class Limiter(Site):
             self.init_app(app)
 
     def init_app(self, app: FastAPI) -> None:
-        """Look after `app`: its headers, its denials, its start and end."""
+        """Add the limiter to `app`: headers, denials, start and end."""
         app.state.limiter = self
         self._apps.add(app)
         app.add_middleware(_Middleware, limiter=self)
@@ -78,8 +78,8 @@ class Limiter(Site):
               ) -> Callable[[Endpoint], Endpoint]:
         """Return a decorator with the effect of a RateLimit at the route.
 
-        It stands below that of the route.  The function needs no parameter for
-        the request.
+        Put it below the decorator of the route.  The function needs no
+        parameter for the request.
         """
         return Decorator(RateLimit(
             limit_value, key=key_func, cost=cost, methods=methods,
@@ -92,13 +92,13 @@ class Limiter(Site):
                      exempt_when: Callable[..., Any] | None = None,
                      override_defaults: bool = True
                      ) -> Callable[[Endpoint], Endpoint]:
-        """Return a decorator for routes that are counted as one, by `scope`."""
+        """Return a decorator for routes that count together, as `scope`."""
         return Decorator(RateLimit(
             limit_value, key=key_func, cost=cost, scope=scope,
             exempt_when=exempt_when), override_defaults, self._note)
 
     def exempt(self, endpoint: Endpoint) -> Endpoint:
-        """Spare a route the default limits."""
+        """Exempt a route from the default limits."""
         setattr(endpoint, EXEMPT, True)
         return endpoint
 

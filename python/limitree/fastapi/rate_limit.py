@@ -1,4 +1,4 @@
-"""The dependency that a route or an application has for each of its limits."""
+"""The dependency that limits a route or an application."""
 
 from __future__ import annotations
 
@@ -39,17 +39,18 @@ class RateLimit:
     the request that return one or the other.  All of them are decided in one
     step, and charged together or not at all.
 
-    A text counts for each caller, whom ``key`` tells apart: a function of the
-    request, a ``client_ip(...)``, or a ``Depends(...)``; without it the key of
-    the `Limiter`.  It counts for each route by itself; ``by="path"`` tells
-    apart its URLs too, and ``by="app"`` counts over all routes, as those do
-    that have the same ``scope``, any name.  With ``per_method`` a route of
-    several methods counts each by itself.  ``cost`` is a number or a function
-    of the request; where ``exempt_when`` returns true nothing is asked.
-    Functions may be async, and may do without their argument; one that returns
-    limits may ask for the ``key`` of the caller, by that name.
+    A text counts for each caller.  ``key`` identifies the caller: a function of
+    the request, a ``client_ip(...)``, or a ``Depends(...)``; by default the key
+    of the `Limiter`.  A text also counts for each route; with ``by="path"`` for
+    each URL of the route, with ``by="app"`` for all routes together.  Limits
+    with the same ``scope``, any name, count together.  With ``per_method`` each
+    method of a route counts separately.  ``cost`` is a number or a function of
+    the request.  If ``exempt_when`` returns true, the limiter is not asked.
+    Functions may be async, and may leave out their argument.  A function that
+    returns limits may have a parameter ``key``, which gets the caller's key.
 
-    As a parameter of a route it is the Decision, or None if nothing was asked.
+    As a parameter of a route it is the Decision, or None if the limiter was not
+    asked.
     """
 
     def __init__(self, *limits: Any,
@@ -83,7 +84,7 @@ class RateLimit:
 
     async def __call__(self, connection: HTTPConnection, key: Any = _UNKNOWN
                        ) -> Decision | None:
-        """Ask the limiter; FastAPI does this."""
+        """Ask the limiter; FastAPI calls this."""
         site = site_of(connection)
         if not await self._applies(site, connection):
             return None
@@ -141,7 +142,7 @@ async def _path(limit: Any, connection: HTTPConnection) -> Any:
 
 
 def _signature(key: Any) -> inspect.Signature:
-    """What FastAPI is to give to a RateLimit."""
+    """The parameters that FastAPI passes to a RateLimit."""
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("connection", kind,
                                     annotation=HTTPConnection)]

@@ -1,4 +1,4 @@
-"""Whom the RateLimits of an application ask."""
+"""The limiter that the RateLimits of an application ask."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROOT = "route"
 
 
 class Site:
-    """The limiter of an application, and who its callers are."""
+    """The limiter of an application, and how it finds its callers."""
 
     def __init__(self, key_func: Callable[..., Any] | ClientIp,
                  limits: Limits | AsyncLimiter | None, store: str,

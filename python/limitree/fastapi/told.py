@@ -1,4 +1,4 @@
-"""What a request tells: its route, its caller, and what functions make of it.
+"""The route and the caller of a request, and the results of functions of it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
 
 
 def route_of(scope: Scope, method: str | None = None) -> str:
-    """Return the name of a route, with what it is mounted at: "GET/items/<id>".
+    """Return the name of a route, including its mounts: "GET/items/<id>".
 
-    It has all methods of the route, or the one that is given.  Written so, no
-    byte of it has to be escaped in keys and policies.
+    It has all methods of the route, or only `method`.  In this form no byte
+    needs an escape in keys and policies.
     """
     # Routes of an included router know their prefix only here.
     context = scope.get("fastapi", {}).get("effective_route_context")
@@ -62,7 +62,7 @@ def limit_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def key_function(key: Callable[..., Any] | ClientIp) -> Callable[[Any], Any]:
-    """Return what tells the caller of a request."""
+    """Return a function that finds the caller of a request."""
     if isinstance(key, ClientIp):
         return lambda connection: key.of_scope(connection.scope)
     return of_request(key)

@@ -1,4 +1,4 @@
-"""``flask limitree``: which limits there are, and where a caller stands."""
+"""``flask limitree``: lists the limits, and shows the buckets of a caller."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def reset(segments: tuple[str, ...], path: bool) -> None:
 
 @commands.command("ping")
 def ping() -> None:
-    """Ask the store whether it is there."""
+    """Check that the store answers."""
     for site in _sites():
         try:
             seconds = site.core.ping()

@@ -1,4 +1,4 @@
-"""What ``Limiter.limit`` and its like return: a rule that looks for its place.
+"""The result of ``Limiter.limit`` and similar methods: a rule to be placed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 class RouteLimit:
     """A rule to be put on a function, a blueprint or a block of code.
 
-    Made by ``Limiter.limit`` and its like.  As a context manager it decides
-    when the block is entered, and raises RateLimitExceeded.
+    ``Limiter.limit`` and similar methods make it.  As a context manager it
+    decides when the block is entered, and raises RateLimitExceeded.
     """
 
     def __init__(self, rule: Rule, registry: Registry,

@@ -1,4 +1,4 @@
-"""What a view's caller sees when a limit is exceeded."""
+"""The response when a limit is exceeded."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 class RateLimitExceeded(TooManyRequests):
     """A request was denied: a 429, for ``@app.errorhandler(429)`` to render.
 
-    ``decision`` is the denial, ``limit`` the limit that stands for it, and
-    ``description`` its text, such as "5 per 1 second", or the error message
-    that was given to the limit.  Without an error handler the response is a
-    problem in JSON; the headers are added to whatever is returned.
+    ``decision`` is the denial, ``limit`` the limit that caused it, and
+    ``description`` its text, such as "5 per 1 second", or the error message of
+    the limit.  Without an error handler the response is a problem in JSON; the
+    headers are added to every response.
     """
 
     decision: Decision
@@ -36,7 +36,7 @@ class RateLimitExceeded(TooManyRequests):
         self._message = description
 
     def get_body(self, environ: Any = None, scope: Any = None) -> str:
-        """Return the problem, as limitree.headers.problem has it."""
+        """Return the problem, as in limitree.headers.problem."""
         if self._message is None:
             return self.decision._problem_json().decode()
         return json.dumps({**problem(self.decision), "detail": self._message})

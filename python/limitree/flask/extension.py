@@ -41,9 +41,9 @@ _ALL = (ExemptionScope.APPLICATION | ExemptionScope.DEFAULT
 class Limiter:
     """Limits the requests of Flask applications.
 
-    Everything but the key function may come from ``app.config`` instead, see
-    docs/flask.md; what is given here goes first.  `key_func` says whose bucket
-    plain limits count in: the address of the client if it is None.
+    Everything except the key function may come from ``app.config`` instead: see
+    docs/flask.md.  Arguments go before settings.  `key_func` returns the key of
+    the caller for plain limits; the default is the address of the client.
 
     All limits of a request are decided in one step before the view runs, and
     either all of them are charged or none.
@@ -82,11 +82,11 @@ class Limiter:
             self.init_app(app)
 
     def init_app(self, app: flask.Flask) -> None:
-        """Put `app` under the limits; it may be one of several.
+        """Limit `app`, which may be one of several.
 
-        Requests are decided where this call stands among the functions that are
-        registered with ``before_request``.  Raises ConfigError for settings or
-        limits that are refused, OSError if a file of limits cannot be read.
+        Requests are decided in a ``before_request`` function, in the order of
+        registration.  Raises ConfigError for settings or limits that are not
+        valid, OSError if a file of limits cannot be read.
         """
         sites = app.extensions.setdefault("limitree", {})
         if self in sites:
@@ -123,10 +123,11 @@ class Limiter:
         """Return plain limits for a view, a blueprint or a block of code.
 
         `limit_value` is a text such as "5/second; 100/hour", or a function that
-        returns one.  `deduct_when` gets the response: the limits are looked at
-        before the view and charged after it, if that returns true.
+        returns one.  With `deduct_when`, a function of the response, the limits
+        are checked before the view, and charged after it if the function
+        returns true.
 
-        Raises ConfigError for a text that is refused.
+        Raises ConfigError for a text that is not valid.
         """
         return self._route_limit(Rule(
             limit_value, key=key_func, scope=scope, per_method=per_method,
@@ -144,7 +145,7 @@ class Limiter:
         deduct_when: Callable[[Response], bool] | None = None,
         on_breach: Breach | None = None, cost: CostOf = 1,
     ) -> RouteLimit:
-        """The same with one bucket for all that are limited by this `scope`."""
+        """The same with one bucket for everything that has this `scope`."""
         return self._route_limit(Rule(
             limit_value, key=key_func, scope=scope, shared=True,
             per_method=per_method, methods=_upper(methods),
@@ -221,7 +222,7 @@ class Limiter:
             site.ask(rule, once)
 
     def check(self) -> None:
-        """Decide the request at hand once more, with all of its limits.
+        """Decide the current request once more, with all of its limits.
 
         Raises RateLimitExceeded.
         """
@@ -229,19 +230,19 @@ class Limiter:
 
     @property
     def decision(self) -> Decision | None:
-        """What was decided last for the request at hand, None if nothing."""
+        """The last decision for the current request, or None."""
         state = self._state()
         return state.steps[-1][0] if state and state.steps else None
 
     @property
     def current_limits(self) -> list[RequestLimit]:
-        """The limits of the request at hand, from the root to the leaf."""
+        """The limits of the current request, from the root to the leaf."""
         state = self._state()
         return state.limits() if state else []
 
     @property
     def current_limit(self) -> RequestLimit | None:
-        """The one of them that comes first to deny a request like this."""
+        """The one of them that would deny such requests first."""
         return max(self.current_limits, default=None,
                    key=lambda limit: limit.level.next_after)
 
@@ -249,11 +250,11 @@ class Limiter:
 
     @property
     def limiter(self) -> Core:
-        """The limitree.Limiter of the application at hand."""
+        """The limitree.Limiter of the current application."""
         return self.site.core
 
     def reset(self) -> None:
-        """Forget all buckets of the application at hand.
+        """Forget all buckets of the current application.
 
         Raises RuntimeError if they are in a store that others may use.
         """

@@ -1,4 +1,4 @@
-"""Whose request it is, unless a key function says something else."""
+"""The default key of a request."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _peer = client_ip()
 def get_remote_address() -> str:
     """Return the address of the peer, in its canonical text.
 
-    IPv6 clients are told apart by the first 64 bits.  Nothing that a proxy has
-    added is looked at; LIMITREE_TRUSTED_PROXIES is for that.  Raises ValueError
-    where the server has no address to tell, as on a Unix socket.
+    IPv6 clients are distinguished by the first 64 bits.  Headers of proxies are
+    ignored; LIMITREE_TRUSTED_PROXIES is for that.  Raises ValueError if the
+    server knows no address, as on a Unix socket.
     """
     return _peer.of_environ(request.environ)

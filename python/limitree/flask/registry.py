@@ -1,5 +1,4 @@
-"""What decorators have said: which rules lie on views and blueprints, and what
-is exempt from rules."""
+"""The effect of decorators: rules of views and blueprints, and exemptions."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ class Registry:
     # ---- What is said -------------------------------------------------------
 
     def add_app(self, app: flask.Flask) -> None:
-        """Look after the routes of `app`, those it has and those to come."""
+        """Watch the routes of `app`, present and future."""
         self._check_views(app)
         self._apps.add(app)
 
@@ -45,7 +44,7 @@ class Registry:
 
     def add_to_view(self, view: Callable[..., Any],
                     limited: Callable[..., Any], rule: Rule) -> None:
-        """Put a rule on `limited`, which was made of `view`."""
+        """Put a rule on `limited`, which wraps `view`."""
         setattr(limited, _RULES, [*getattr(view, _RULES, ()), (self, rule)])
         with contextlib.suppress(TypeError):  # of what cannot be kept so
             self._inner.add(view)
@@ -70,11 +69,11 @@ class Registry:
     # ---- What applies -------------------------------------------------------
 
     def is_filtered(self) -> bool:
-        """Return whether a filter exempts the request at hand."""
+        """Return whether a filter exempts the current request."""
         return any(exempts() for exempts in self._filters)
 
     def rules_of(self, view: object, method: str) -> list[Rule]:
-        """Return the rules that lie on a view, for requests of this method."""
+        """Return the rules of a view, for requests with this method."""
         found = self._rules_on(view)
         kind = getattr(view, "view_class", None)
         if kind is not None:
@@ -93,8 +92,7 @@ class Registry:
     def rules_of_blueprint(self, blueprint: str) -> list[Rule]:
         """Return the rules of a blueprint, and of those it is nested in.
 
-        Rules of its own override those above, unless all of them say that they
-        do not.
+        Its own rules override those above, unless all of them say otherwise.
         """
         *above, last = blueprint.split(".")
         flags = self._exempt_blueprints.get(last, ExemptionScope.NONE)
@@ -110,7 +108,7 @@ class Registry:
         return found
 
     def exemption_of(self, view: object) -> ExemptionScope:
-        """Return what a view by itself is exempt from."""
+        """Return the exemptions of a view itself."""
         found = ExemptionScope.NONE
         for target in (view, getattr(view, "view_class", None)):
             marks = cast("dict[Registry, ExemptionScope]",
@@ -119,7 +117,7 @@ class Registry:
         return found
 
     def exemption_in(self, view: object, blueprint: str) -> ExemptionScope:
-        """The same of a view in `blueprint`, "parent.child"."""
+        """The same for a view in `blueprint`, "parent.child"."""
         found = self.exemption_of(view)
         *above, last = blueprint.split(".")
         found |= self._exempt_blueprints.get(last, ExemptionScope.NONE)

@@ -1,4 +1,4 @@
-"""What decorators and settings ask of a request."""
+"""The rules of decorators and settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TOLD = "@()"
 
 
 class ExemptionScope(enum.Flag):
-    """What a view or a blueprint is exempt from."""
+    """The limits from which a view or a blueprint is exempt."""
 
     NONE = 0
     APPLICATION = 1  #: limits of the whole application
@@ -80,7 +80,7 @@ class Rule:
             raise ValueError("shared limits need the name of their scope")
 
     def applies_to(self, method: str) -> bool:
-        """Return whether requests of this method are limited at all."""
+        """Return whether requests with this method are limited."""
         return self.methods is None or method in self.methods
 
     def scope_of(self, endpoint: str, method: str) -> str:
@@ -93,7 +93,7 @@ class Rule:
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:
-    """Whether it cannot be called without: it is a view, say."""
+    """Whether it cannot be called without arguments; it may be a view."""
     try:
         inspect.signature(function).bind()
     except TypeError:
@@ -104,7 +104,7 @@ def _needs_arguments(function: Callable[..., Any]) -> bool:
 
 
 class Bound:
-    """A rule at one endpoint and method, with all that can be known before."""
+    """A rule at one endpoint and method, prepared as far as possible."""
 
     __slots__ = ("_endpoint", "_path", "_plain", "_scope", "_static", "key",
                  "rule")
@@ -163,7 +163,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class RequestLimit:
-    """One limit, as it stands for the request at hand."""
+    """One limit, and its state for the current request."""
 
     path: Path  #: who asked for what: the path of the tree
     level: Level  #: the verdict

@@ -1,7 +1,7 @@
-"""What ``app.config`` says: LIMITREE_*, and RATELIMIT_* of Flask-Limiter where
-they mean the same.
+"""The settings in ``app.config``: LIMITREE_*, and RATELIMIT_* of Flask-Limiter
+with the same meaning.
 
-What is given to ``Limiter(...)`` goes first, then LIMITREE_*, then RATELIMIT_*.
+Arguments of ``Limiter(...)`` go first, then LIMITREE_*, then RATELIMIT_*.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STRATEGIES = ("fixed-window", "fixed-window-elastic-expiry", "moving-window",
 
 @dataclass(frozen=True)
 class Group:
-    """Limits that hold without a decorator: default or application-wide."""
+    """Limits without a decorator: default or application-wide."""
 
     texts: tuple[TextOf, ...] = ()
     per_method: bool = False
@@ -38,7 +38,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that one application has decided."""
+    """The settings of one application."""
 
     enabled: bool
     limits: Limits | None
@@ -56,7 +56,7 @@ class Settings:
 
 
 class Reader:
-    """Looks a setting up in all the places where it may be."""
+    """Looks a setting up in all its sources."""
 
     def __init__(self, given: Mapping[str, object],
                  config: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Reader:
         self._config = config
 
     def get(self, given: str, *names: str, default: Any = None) -> Any:
-        """Return what was given by this name, or else configured by one."""
+        """Return the argument of this name, or a setting in `names`."""
         value = self._given.get(given)
         if value is not None:
             return value
@@ -74,7 +74,7 @@ class Reader:
         return default
 
     def read(self) -> Settings:
-        """Return the settings.  Raises ConfigError for what cannot be."""
+        """Return the settings.  Raises ConfigError for wrong values."""
         get = self.get
         style, reset = self._headers()
         decide = get("decide", "LIMITREE_DECIDE", default="before_request")

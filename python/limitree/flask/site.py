@@ -1,5 +1,5 @@
-"""A Flask application under limits: what is asked, and answered, for each of
-its requests."""
+"""A Flask application with limits: the decisions and the responses about its
+requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Owner = tuple[Bound, "PlainLimit | None"]
 
 
 class Asked:
-    """What a request asks for, path by path."""
+    """The paths of a request, and their costs."""
 
     __slots__ = ("costs", "owners", "paths")
 
@@ -51,7 +51,7 @@ class Asked:
             self.owners.append((bound, limit))
 
     def join(self, others: Asked) -> Asked:
-        """Return what both ask for."""
+        """Return the paths of both."""
         both = Asked()
         both.paths = self.paths + others.paths
         both.costs = self.costs + others.costs
@@ -60,7 +60,7 @@ class Asked:
 
 
 class State:
-    """What has been decided for one request."""
+    """The decisions about one request."""
 
     __slots__ = ("later", "rules", "steps")
 
@@ -71,7 +71,7 @@ class State:
         self.rules: set[Rule] = set()  # that have been asked
 
     def limits(self) -> list[RequestLimit]:
-        """Return what each limit has said, step by step."""
+        """Return the verdicts of the limits, step by step."""
         return [limit for decision, asked in self.steps
                 for limit in limits_of(decision, asked)]
 
@@ -99,7 +99,7 @@ class Site:
         return core
 
     def _rules_of_settings(self) -> tuple[list[Rule], list[Rule]]:
-        """Return the rules for all requests, and those for want of others."""
+        """Return the rules for all requests, and the default rules."""
         settings = self.settings
         everywhere = [Rule(paths=settings.path)] if settings.path else []
         everywhere += _rules_of(settings.application, "application")
@@ -150,7 +150,7 @@ class Site:
     # ---- Before the view ----------------------------------------------------
 
     def before(self) -> None:
-        """Decide the request at hand; raise RateLimitExceeded if denied."""
+        """Decide the current request; raise RateLimitExceeded if denied."""
         request = flask.request
         endpoint = request.endpoint
         if endpoint is None or self._registry.is_filtered():
@@ -161,7 +161,7 @@ class Site:
             self._decide(state, bounds)
 
     def ask(self, rule: Rule, once: bool) -> None:
-        """Decide one rule more, or if `once`, unless it has been decided."""
+        """Decide another rule; with `once`, unless it was decided before."""
         state = self.state()
         if once and state is not None and rule in state.rules:
             return
@@ -182,7 +182,7 @@ class Site:
                 self._registry.rules_of(view, flask.request.method))
 
     def state(self) -> State | None:
-        """Return what has been decided for the request at hand."""
+        """Return the decisions about the current request."""
         state: State | None = flask.request.environ.get(self._state)
         return state
 
@@ -224,7 +224,7 @@ class Site:
     def _deny(self, decision: Decision, asked: Asked) -> None:
         limits = limits_of(decision, asked)
         breached = [limit for limit in limits if limit.breached]
-        # The one with the longest wait is what the headers are about.
+        # The headers are about the one with the longest wait.
         binding = max(breached or limits, key=_wait)
         response = None
         for limit in breached:
@@ -239,7 +239,7 @@ class Site:
     # ---- After it -----------------------------------------------------------
 
     def after(self, response: Response) -> Response:
-        """Charge what was to be charged afterwards, and add the headers."""
+        """Charge deferred costs, and add the headers."""
         state = self.state()
         if state is None or not state.steps:
             return response
@@ -293,7 +293,7 @@ class Site:
 
 
 def limits_of(decision: Decision, asked: Asked) -> list[RequestLimit]:
-    """Return what each limit says about a request."""
+    """Return the verdict of each limit about a request."""
     found = []
     for level in decision.levels or ():
         bound, limit = asked.owners[level.path]
@@ -303,7 +303,7 @@ def limits_of(decision: Decision, asked: Asked) -> list[RequestLimit]:
 
 
 def refuse(error: StoreError) -> Response:
-    """Return the 503 of an application that has no handler of its own."""
+    """Return the 503 of an application without its own handler."""
     answer = unavailable(error)
     return Response(answer.body, answer.status, answer.headers)
 
