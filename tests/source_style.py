@@ -1,8 +1,8 @@
 """Checks what no formatter does: how the text of the sources looks.
 
 ASCII only, 80 columns, no tabs, no trailing blanks, a newline at the end, no
-file of core/, capi/, bindings/ or node/ over 400 lines, no TODO without an
-issue.
+file of core/, capi/, bindings/ or node/ over 400 lines, no using declaration in
+a header of those, no TODO without an issue.
 
 Usage: source_style.py [root of the sources]
 """
@@ -30,6 +30,8 @@ SHORT = ("core/", "capi/", "bindings/", "node/")
 LONG = {"capi/limitree.h", "bindings/limitree.hpp"}
 
 NOTE = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))")
+# It would bring the name to whoever includes the header.
+USING = re.compile(r"using [^=]*;")
 SELF = "tests/source_style.py"  # it has to name what it forbids
 
 
@@ -57,6 +59,8 @@ def wrong_with_line(line, name, is_code):
         yield "ends with a blank"
     if is_code and len(line) > MAX_COLUMNS:
         yield f"has {len(line)} columns, more than {MAX_COLUMNS}"
+    if name.startswith(SHORT) and name.endswith(".hpp") and USING.match(line):
+        yield "has a using declaration in a header"
     if NOTE.search(line) and not name.endswith((SELF, "test_house.py")):
         yield "has a note without its issue, as in TODO(#12)"
 

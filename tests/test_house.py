@@ -157,6 +157,7 @@ BAD_TEXT = [
     ("core/base/a.cpp", "// " + "x" * 78 + "\n", "81 columns"),
     ("dev", "# " + "x" * 79 + "\n", "81 columns"),
     ("core/base/a.cpp", "int x;\n" * 401, "401 lines"),
+    ("core/base/a.hpp", "using std::string;\n", "using declaration"),
     ("core/base/a.cpp", "// TODO: later\n", "without its issue"),
 ]
 
@@ -164,6 +165,8 @@ GOOD_TEXT = [
     ("core/base/a.cpp", "// " + "x" * 77 + "\n"),
     ("core/base/a.cpp", "// TODO(#12): say when\n"),
     ("core/base/a.cpp", "int x;\n" * 400),
+    ("core/base/a.cpp", "using std::string;\n"),
+    ("core/base/a.hpp", "using Text = std::string;\n"),
     ("capi/limitree.h", "int x;\n" * 401),
     ("tests/core/a_test.cpp", "int x;\n" * 401),
     ("docs/a.md", "a table " + "|" * 100 + "\n"),
