@@ -212,6 +212,7 @@ NewOrdersPerAccount: {burst: 0, count: -1, period: 1y}
 CertificatesPerDomain: {burst: 1, cuont: 1}
 NewRegistrationsPerIPAddress: 5
 NewRegistrationsPerIPv6Range: {burst: 1, count: 5000000000, period: 1s}
+CertificatesPerFQDNSet: {burst: many, count: 1, period: 1s}
 )",
                                 R"(- NewOrdersPerAccount:
     {burst: 1, count: 1, period: 1s, ids: [x, {id: 7}, 007, {comment: c}, [1]]}
@@ -246,6 +247,8 @@ NewRegistrationsPerIPv6Range: {burst: 1, count: 5000000000, period: 1s}
           "period, is \"5\"",
           "defaults.yml:5:31: count 5000000000 in 1000000000ns is more than "
           "one per nanosecond",
+          "defaults.yml:6:33: burst must be a whole number in plain digits, is "
+          "\"many\"",
           "overrides.yml:2:44: \"x\" is not a whole number",
           "overrides.yml:2:56: a second override of NewOrdersPerAccount for "
           "\"007\"",

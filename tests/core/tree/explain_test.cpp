@@ -21,6 +21,7 @@ schema:
       "10.0.0.0/8": {limits: []}
       "192.0.2.*": {share: true, limits: 7/minute}
       "*": {limits: 1/s}
+  job: {limits: {count: 5, period: 1m, algorithm: fixed_window}}
 )";
 
 std::string explained(const Segments& path) {
@@ -93,9 +94,20 @@ levels
 )");
 }
 
+TEST(Explain, Windows) {
+  EXPECT_EQ(explained({"job"}), R"(path
+  job   top-level name
+levels
+  job        5 per 1m, capacity 5, fixed_window
+    bucket   job!fw
+    window   1m, all of it at once
+)");
+}
+
 TEST(Explain, FailsAsMatchDoes) {
   EXPECT_EQ(explained({}), "the path is empty");
-  EXPECT_EQ(explained({"usr"}), "unknown root \"usr\", the tree has: user, ip");
+  EXPECT_EQ(explained({"usr"}),
+            "unknown root \"usr\", the tree has: user, ip, job");
   EXPECT_EQ(explained({"ip", "x"}), "segment 1 \"x\" is not an IP address");
 }
 

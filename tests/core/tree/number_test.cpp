@@ -109,6 +109,14 @@ TEST(ParseDuration, IsTooLongBeyond292Years) {
   }
 }
 
+TEST(ParseDuration, IsInWholeNanoseconds) {
+  EXPECT_EQ(parse_duration("0.000000001").value(), 1ns);
+  for (const char* text : {"1.5ns", "0.0001us"}) {
+    EXPECT_EQ(refusal(parse_duration(text)),
+              std::string("must be in whole nanoseconds, is \"") + text + '"');
+  }
+}
+
 TEST(ParseDuration, ReadsAgainWhatIsWritten) {
   for (const Duration time :
        {1ns, 999ns, 1500us + 0ns, 201600ms + 0ns, 76h + 0ns, 24h + 1ns,

@@ -47,6 +47,29 @@ TEST(TimeZone, KnowsSummerTime) {
   EXPECT_EQ(offset_at(zone("UTC"), 1'750'000'000), 0);
 }
 
+// Days of the year instead of weekdays: J60 is March 1 in every year, 59 is
+// February 29 in a leap year.
+TEST(TimeZone, KnowsRulesByDayOfTheYear) {
+  const std::string file = file_of("Europe/Berlin");
+  const auto offsets_by = [&file](const std::string& rule) {
+    const std::size_t footer = file.rfind('\n', file.size() - 2);
+    Result<std::vector<ZoneOffset>> read =
+        parse_time_zone(file.substr(0, footer + 1) + rule + '\n');
+    EXPECT_TRUE(read.ok()) << rule;
+    return read.ok() ? read.value() : std::vector<ZoneOffset>{{0, 0}};
+  };
+  const auto julian = offsets_by("CET-1CEST,J60,J300");
+  EXPECT_EQ(offset_at(julian, 3'192'397'199), 3600);
+  EXPECT_EQ(offset_at(julian, 3'192'397'200), 7200);  // March 1, 2071
+  EXPECT_EQ(offset_at(julian, 3'224'019'599), 3600);
+  EXPECT_EQ(offset_at(julian, 3'224'019'600), 7200);  // March 1, 2072
+  const auto plain = offsets_by("CET-1CEST,59,299");
+  EXPECT_EQ(offset_at(plain, 3'192'397'199), 3600);
+  EXPECT_EQ(offset_at(plain, 3'192'397'200), 7200);  // March 1, 2071
+  EXPECT_EQ(offset_at(plain, 3'223'933'199), 3600);
+  EXPECT_EQ(offset_at(plain, 3'223'933'200), 7200);  // February 29
+}
+
 TEST(TimeZone, Ascends) {
   for (const char* name : {"Europe/Berlin", "America/New_York", "Asia/Beirut",
                            "Africa/Casablanca", "Etc/GMT+3"}) {

@@ -136,6 +136,33 @@ TEST_F(GuardedStoreTest, DenyTellsToComeBackInASecond) {
   EXPECT_FALSE(charged);
 }
 
+// Full and empty mean the same for levels that are not plain GCRA.
+TEST_F(GuardedStoreTest, AssumesBucketsOfOtherAlgorithms) {
+  Rules rules;
+  rules.overrun = 50;
+  outer.rules = std::make_shared<const Rules>(rules);
+  inner.rules = std::make_shared<const Rules>();
+  inner.algorithm = Algorithm::kFixedWindow;
+  inner.period = seconds(8);
+
+  guarded(OnStoreError::kAllow);
+  store->fail(Code::kStoreUnavailable);
+  const Decision allowed = decide(8);
+  EXPECT_FALSE(allowed.limited);
+  EXPECT_EQ(allowed.source, Source::kAllow);
+  EXPECT_EQ(allowed.remaining, 0);
+  EXPECT_EQ(decide(9).retry_after, kNever);
+  EXPECT_FALSE(charged);
+
+  guarded(OnStoreError::kDeny);
+  store->fail(Code::kStoreUnavailable);
+  const Decision denied = decide();
+  EXPECT_TRUE(denied.limited);
+  EXPECT_EQ(denied.remaining, 0);
+  EXPECT_EQ(denied.retry_after, seconds(1));
+  EXPECT_FALSE(charged);
+}
+
 TEST_F(GuardedStoreTest, LocalDecidesInMemoryUntilTheStoreIsBack) {
   guarded(OnStoreError::kLocal);
   EXPECT_EQ(decide().source, Source::kStore);
