@@ -2,6 +2,7 @@
 
 #include <napi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include "address.hpp"
 #include "engine.hpp"
 #include "environment.hpp"
+#include "http.hpp"
 #include "native.hpp"
 #include "pool_call.hpp"
 #include "requests.hpp"
@@ -274,16 +276,20 @@ Napi::Value connect(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+// The names that `at` has for 0, 1, ... until it has none.
+Napi::Array list_of(Napi::Env env, const char* (*at)(std::size_t)) {
+  const Napi::Array names = Napi::Array::New(env);
+  for (std::uint32_t i = 0; at(i) != nullptr; ++i) names.Set(i, at(i));
+  return names;
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   auto* const environment = new Environment(env);
   env.SetInstanceData(environment);
   exports.Set("version", limitree_version());
   exports.Set("opensslVersion", limitree_openssl_version());
-  Napi::Array algorithms = Napi::Array::New(env);
-  for (std::uint32_t i = 0; limitree_algorithm_at(i) != nullptr; ++i) {
-    algorithms[i] = limitree_algorithm_at(i);
-  }
-  exports.Set("algorithms", algorithms);
+  exports.Set("algorithms", list_of(env, limitree_algorithm_at));
+  exports.Set("styles", list_of(env, limitree_http_style_at));
   exports.Set("numbers", environment->array());
   exports.Set("connect", Napi::Function::New(env, connect, "connect"));
   exports.Set("open", Napi::Function::New(env, open, "open"));
@@ -291,6 +297,10 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
               Napi::Function::New(env, canonical_ip, "canonicalIp"));
   exports.Set("parseDuration",
               Napi::Function::New(env, duration_of, "parseDuration"));
+  exports.Set("httpHeaders",
+              Napi::Function::New(env, http_headers_of, "httpHeaders"));
+  exports.Set("httpProblem",
+              Napi::Function::New(env, http_problem_of, "httpProblem"));
   exports.Set("proxies", Napi::Function::New(env, proxies, "proxies"));
   return exports;
 }

@@ -1,11 +1,14 @@
 // What was decided about one request.
 
-import { headers, problem } from './headers.js';
+import { headers, problem, resetIn } from './headers.js';
 import type {
-  HeaderOptions, HeaderStyle, Headers, Problem } from './headers.js';
+  HeaderOptions, HeaderStyle, Headers, Problem, Reset } from './headers.js';
+import { invalidArgument } from './errors.js';
 import type { Name, Names } from './names.js';
 import * as at from './layout.js';
+import { native } from './native.js';
 import { ceilSeconds, toMs, waitSeconds } from './time.js';
+import { shown } from './words.js';
 
 /** Who decided. */
 export type Source = 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
@@ -223,7 +226,9 @@ export class Decision {
    * if the decision was made without its levels.
    */
   headers(style: HeaderStyle = 'ietf', options?: HeaderOptions): Headers {
-    return headers(this, this.#rows, style, options);
+    const reset = options === undefined ? 'delta' : resetIn(options);
+    return headers(this, this.#rows, this.#bindingResetAfterNs, style, reset) ??
+      this.#headersOfCore(style, reset);
   }
 
   /**
@@ -232,6 +237,30 @@ export class Decision {
    */
   problem(): Problem {
     return problem(this, this.#rows);
+  }
+
+  /** Also refuses styles that there are not. */
+  #headersOfCore(style: HeaderStyle, reset: Reset): Headers {
+    if (typeof style !== 'string') {
+      throw invalidArgument(`style must be a string, is ${shown(style)}`);
+    }
+    const { numbers } = native;
+    const from = at.INPUT_SIZE;
+    numbers[from + at.LIMIT] = this.limit;
+    numbers[from + at.REMAINING] = this.remaining;
+    numbers[from + at.RETRY_AFTER_NS] = this.#retryAfterNs;
+    numbers[from + at.BINDING_RESET_AFTER_NS] = this.#bindingResetAfterNs;
+    numbers[from + at.BITS] = this.#bits;
+    this.#rows?.forEach((row, i) => numbers.set(
+      row.numbers, from + at.DECISION_SIZE + i * at.LEVEL_SIZE));
+    const fields = native.httpHeaders(
+      style, reset === 'epoch' ? Date.now() : 0,
+      this.#rows?.map(({ name }) => name.policy));
+    const found: Headers = {};
+    for (let i = 0; i < fields.length; i += 2) {
+      found[fields[i]!] = fields[i + 1]!;
+    }
+    return found;
   }
 
   toJSON(): object {

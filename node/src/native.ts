@@ -43,6 +43,8 @@ export interface Native {
   readonly version: string;
   readonly opensslVersion: string;
   readonly algorithms: readonly string[];
+  /** Of headers. */
+  readonly styles: readonly string[];
   /** The array of layout.ts. */
   readonly numbers: Float64Array;
   connect(
@@ -58,6 +60,17 @@ export interface Native {
   canonicalIp(address: string, ipv6Prefix: number): string;
   /** Milliseconds of `"1m30s"`. */
   parseDuration(text: string): number;
+  /**
+   * Names and values in turn, for the decision at INPUT_SIZE of `numbers` and
+   * its levels, whose names are `policies`; undefined: they are not known.
+   */
+  httpHeaders(
+    style: string,
+    nowMs: number,
+    policies: readonly string[] | undefined,
+  ): string[];
+  /** The body of a denial, likewise. */
+  httpProblem(status: number, policies: readonly string[] | undefined): string;
   proxies(
     isForwarded: boolean,
     hops: number,

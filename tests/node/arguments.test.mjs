@@ -214,7 +214,7 @@ describe('other arguments', () => {
     const decision = limiter.authorizeSync(['user', 'a']);
     assert.throws(() => decision.headers(), { message: /levels/ });
     assert.throws(() => decision.headers('draft-5'),
-                  { code: INVALID, message: /^style must be one of ietf/ });
+                  { code: INVALID, message: /^unknown style of headers/ });
     assert.throws(() => decision.headers('legacy', { reset: 'unix' }),
                   { code: INVALID, message: /^reset must be delta or epoch/ });
     assert.throws(() => limiter.authorizeSync(['job']).headers('x'),

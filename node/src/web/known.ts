@@ -2,7 +2,7 @@
 // with every request.
 
 import type { Decision } from '../decision.js';
-import { stateOf } from '../headers.js';
+import { retryAfter, stateOf } from '../headers.js';
 import type { Headers, HeaderStyle, Problem } from '../headers.js';
 
 export class KnownLimit {
@@ -32,7 +32,8 @@ export class KnownLimit {
         RateLimit: this.#quoted +
           stateOf(decision.remaining, this.#growsAfterNs(decision)),
       };
-      if (decision.limited) addWait(decision, headers);
+      const seconds = retryAfter(decision);
+      if (seconds > 0) headers['Retry-After'] = String(seconds);
       return headers;
     }
     const headers = decision.headers(style);
@@ -53,9 +54,4 @@ export class KnownLimit {
   problemOf(decision: Decision): Problem {
     return { ...decision.problem(), 'violated-policies': [this.#policy] };
   }
-}
-
-function addWait(decision: Decision, headers: Headers): void {
-  const seconds = decision.cell[3];
-  if (seconds > 0) headers['Retry-After'] = String(seconds);
 }

@@ -1,0 +1,148 @@
+// Headers and problems are written in JavaScript, because a call of the core
+// takes longer.  They say what the core says.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+
+import { Decision } from 'limitree';
+
+import * as at from '../../node/dist/layout.js';
+import { Name } from '../../node/dist/names.js';
+import { native } from '../../node/dist/native.js';
+
+/** Repeats itself: every run tests the same. */
+function random(seed) {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor(state / 2 ** 32 * below);
+  };
+}
+
+const below = random(12);
+const one = (values) => values[below(values.length)];
+
+const POLICIES = [
+  'user:*', 'user:*/trade', 'a"b\\c', 'caf\u00e9#real', '\u{1f355}', 'a\nb',
+  'a%b', '~cb1fa315'];
+
+/** Nanoseconds: none, near whole seconds, some, very many. */
+function time() {
+  const whole = below(1e6) * 1e9;
+  return one([0, 1, whole, whole + 1, Math.max(0, whole - 1), below(1e9),
+              below(2 ** 53), Number.MAX_SAFE_INTEGER]);
+}
+
+const count = () => one([0, 1, below(100), below(2 ** 53), 2 ** 53 - 1]);
+
+// As the core has them: limited 1, unlimited 2, shadowed 4, degraded 8, soft
+// 32, and who decided from 16 on: 2 is this process while a store fails.
+function bits() {
+  return below(2) + (below(8) === 0 ? 2 : 0) + 4 * below(4) + 32 * below(2) +
+    2 ** 16 * below(5);
+}
+
+function write(levels) {
+  const { numbers } = native;
+  const from = at.INPUT_SIZE;
+  numbers[from + at.LIMIT] = count();
+  numbers[from + at.REMAINING] = count();
+  numbers[from + at.BITS] = bits();
+  numbers[from + at.RETRY_AFTER_NS] = (numbers[from + at.BITS] & 1) === 0
+    ? -1 : one([time(), 2 ** 63]);
+  numbers[from + at.RESET_AFTER_NS] = time();
+  numbers[from + at.NEXT_AFTER_NS] = time();
+  // In whole microseconds: dates are no more exact.
+  numbers[from + at.BINDING_RESET_AFTER_NS] = Math.floor(time() / 1e3) * 1e3;
+  numbers[from + at.LEVEL_COUNT] = levels.length;
+  levels.forEach((_, i) => {
+    const to = from + at.DECISION_SIZE + i * at.LEVEL_SIZE;
+    numbers[to + at.POLICY] = i;
+    numbers[to + at.LEVEL_LIMIT] = count();
+    numbers[to + at.LEVEL_REMAINING] = count();
+    numbers[to + at.GROWS_AFTER_NS] = time();
+    numbers[to + at.WINDOW_NS] = time();
+    // Of three modes one is shadow, which nothing tells of.
+    numbers[to + at.LEVEL_BITS] = below(8) + (below(3) << at.MODE_SHIFT);
+  });
+}
+
+function made(policies, withLevels) {
+  const names = policies.map((policy) => new Name(policy));
+  write(policies);
+  return new Decision(native.numbers, at.INPUT_SIZE, withLevels,
+                      { at: (number) => names[number], warnFull() {} });
+}
+
+/** What the core says of the decision that made() has written. */
+function headersOfCore(style, nowMs, policies) {
+  const fields = native.httpHeaders(style, nowMs, policies);
+  return Object.fromEntries(
+    fields.flatMap((name, i) => i % 2 ? [] : [[name, fields[i + 1]]]));
+}
+
+const ROUNDS = 5000;
+
+describe('JavaScript writes what the core writes', () => {
+  for (const style of native.styles) {
+    it(`in the style ${style}`, (test) => {
+      const now = 1_700_000_000_123;
+      test.mock.method(Date, 'now', () => now);
+      for (let round = 0; round < ROUNDS; ++round) {
+        const policies =
+          Array.from({ length: below(5) }, () => one(POLICIES));
+        const withLevels = style === 'ietf' || below(4) > 0;
+        const decision = made(policies, withLevels);
+        const known = withLevels ? policies : undefined;
+        const reset = one(['delta', 'epoch']);
+        const expected =
+          headersOfCore(style, reset === 'epoch' ? now : 0, known);
+        const found = decision.headers(style, { reset });
+        assert.deepEqual(found, expected);
+        assert.deepEqual(Object.keys(found), Object.keys(expected));
+        if (!decision.limited) continue;
+        assert.deepEqual(decision.problem(),
+                         JSON.parse(native.httpProblem(429, known)));
+      }
+    });
+  }
+});
+
+describe('styles', () => {
+  it('of the types are those of the core', () => {
+    const types = readFileSync(
+      new URL('../../node/dist/headers.d.ts', import.meta.url), 'utf8');
+    const [, union] = /export type HeaderStyle = ([^;]+);/.exec(types);
+    assert.deepEqual(union.split('|').map((word) => word.trim().slice(1, -1)),
+                     native.styles);
+  });
+
+  it('that there are not are refused as the core does', () => {
+    const decision = made(POLICIES, true);
+    assert.throws(() => decision.headers('draft-8'), {
+      code: 'LIMITREE_INVALID_ARGUMENT',
+      message: 'unknown style of headers "draft-8", did you mean "draft-7"?' });
+    assert.throws(() => decision.headers('x'), {
+      message: 'unknown style of headers "x", known are: ' +
+        native.styles.join(', ') });
+    assert.throws(() => decision.headers(7), {
+      code: 'LIMITREE_INVALID_ARGUMENT',
+      message: 'style must be a string, is 7' });
+  });
+
+  it('without a writer here are written by the core', (test) => {
+    const decision = made(POLICIES.slice(0, 2), true);
+    const expected = decision.headers();
+    // As a style is that only the core knows.
+    const { httpHeaders } = native;
+    const asked = [];
+    test.mock.method(native, 'httpHeaders', (style, ...rest) => {
+      asked.push(style);
+      return httpHeaders('ietf', ...rest);
+    });
+    native.numbers.fill(0, at.INPUT_SIZE, at.INPUT_SIZE + 100);
+    assert.deepEqual(decision.headers('newer'), expected);
+    assert.deepEqual(asked, ['newer']);
+  });
+});
