@@ -1,5 +1,6 @@
 // Files of overrides: how long a million ids take to load, the memory they
-// take, and what a decision costs beside them.  docs/performance.md shows it.
+// take, and what a decision costs beside them; and what it costs to put a name
+// beside many others.  docs/performance.md shows it.
 //
 // usage: overrides_bench [ids]
 
@@ -171,10 +172,49 @@ void run(int count) {
   }
 }
 
+// One top-level name more in a limiter that has `count` named users: by reading
+// all of them again, and alone.
+void run_put(int count) {
+  std::string yaml = "schema:\n  user:\n    children:\n";
+  for (const std::string& id : ids_of(count)) {
+    yaml += "      u" + id + ": {limits: [15, 30, 60]}\n";
+  }
+  const std::string more = yaml + "  job: {limits: 5/minute}\n";
+  const auto limiter = limiter_of(std::make_shared<const Tree>(
+      std::move(load_tree(yaml, "limits.yaml").value())));
+  std::vector<double> reloads;
+  std::vector<double> puts;
+  for (int round = 0; round < kRounds; ++round) {
+    double start = seconds();
+    auto tree = std::make_shared<const Tree>(
+        std::move(load_tree(more, "limits.yaml").value()));
+    if (!limiter->reload(std::move(tree)).ok()) std::exit(1);
+    reloads.push_back(seconds() - start);
+
+    constexpr int kPuts = 100;
+    start = seconds();
+    for (int i = 0; i < kPuts; ++i) {
+      auto root = load_root("job", {"limits: 5/minute", "put"});
+      if (!limiter->put(std::move(root.value()), Replace::kAny).ok()) {
+        std::exit(1);
+      }
+    }
+    puts.push_back((seconds() - start) / kPuts);
+  }
+  std::ranges::sort(reloads);
+  std::ranges::sort(puts);
+  std::printf(
+      "\n| named users | reload, ms | put, ms |\n|---|---|---|\n"
+      "| %d | %.0f | %.2f |\n",
+      count, reloads[kRounds / 2] * 1e3, puts[kRounds / 2] * 1e3);
+}
+
 }  // namespace
 }  // namespace limitree::bench
 
 int main(int argc, char** argv) {
   const int ids = argc > 1 ? std::atoi(argv[1]) : 1'000'000;
-  if (ids > 0) limitree::bench::run(ids);  // not if asked for other benchmarks
+  if (ids <= 0) return 0;  // asked for other benchmarks
+  limitree::bench::run(ids);
+  limitree::bench::run_put(100'000);
 }

@@ -368,6 +368,17 @@ class Limiter {
     });
   }
 
+  // Adds one top-level name, or replaces it; `replace` is one of
+  // LIMITREE_REPLACE_*.  Throws and changes nothing as limitree_limiter_put.
+  void put(std::string_view name, std::string_view yaml,
+           std::string_view origin,
+           std::int32_t replace = LIMITREE_REPLACE_NONE) {
+    check([&](limitree_error** error) {
+      return limitree_limiter_put(get(), to_str(name), to_str(yaml),
+                                  to_str(origin), replace, error);
+    });
+  }
+
   // Takes the limit tree of `config`.
   void reload(const Config& config) {
     check([&](limitree_error** error) {

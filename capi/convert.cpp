@@ -8,6 +8,12 @@ static_assert(LIMITREE_PEEK == static_cast<int>(limitree::Operation::kPeek));
 static_assert(LIMITREE_SPEND == static_cast<int>(limitree::Operation::kSpend));
 static_assert(LIMITREE_REFUND ==
               static_cast<int>(limitree::Operation::kRefund));
+static_assert(LIMITREE_REPLACE_NONE ==
+              static_cast<int>(limitree::Replace::kNone));
+static_assert(LIMITREE_REPLACE_ANY ==
+              static_cast<int>(limitree::Replace::kAny));
+static_assert(LIMITREE_REPLACE_ADDED ==
+              static_cast<int>(limitree::Replace::kAdded));
 static_assert(LIMITREE_SOURCE_STORE ==
               static_cast<int>(limitree::Source::kStore));
 static_assert(LIMITREE_SOURCE_DENY_CACHE ==

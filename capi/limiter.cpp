@@ -27,6 +27,7 @@ using limitree::capi::null_argument;
 using limitree::capi::Paths;
 using limitree::capi::Question;
 using limitree::capi::Segments;
+using limitree::capi::view;
 
 namespace {
 
@@ -94,9 +95,8 @@ limitree_status limitree_limiter_reload(limitree_limiter* limiter,
     if (limiter == nullptr) return null_argument("limiter");
     Result<Tree> tree = limitree::capi::load(yaml, origin);
     if (!tree.ok()) return std::move(tree.status());
-    limiter->limiter.reload(
+    return limiter->limiter.reload(
         std::make_shared<const Tree>(std::move(tree.value())));
-    return {};
   });
 }
 
@@ -106,8 +106,31 @@ limitree_status limitree_limiter_reload_config(limitree_limiter* limiter,
   return guarded(error, [&]() -> Status {
     if (limiter == nullptr) return null_argument("limiter");
     if (config == nullptr) return null_argument("config");
-    limiter->limiter.reload(config->tree);
-    return {};
+    return limiter->limiter.reload(config->tree);
+  });
+}
+
+limitree_status limitree_limiter_put(limitree_limiter* limiter,
+                                     limitree_str name, limitree_str yaml,
+                                     limitree_str origin, int32_t replace,
+                                     limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (limiter == nullptr) return null_argument("limiter");
+    if (replace < LIMITREE_REPLACE_NONE || replace > LIMITREE_REPLACE_ADDED) {
+      return Status(limitree::Code::kInvalidArgument,
+                    "unknown replace " + std::to_string(replace));
+    }
+    const auto root_name = view(name);
+    if (!root_name) return null_argument("name.data");
+    const auto text = view(yaml);
+    if (!text) return null_argument("yaml.data");
+    const auto text_name = view(origin);
+    if (!text_name) return null_argument("origin.data");
+    Result<std::shared_ptr<limitree::Nodes>> root =
+        limitree::load_root(*root_name, {*text, *text_name});
+    if (!root.ok()) return std::move(root.status());
+    return limiter->limiter.put(std::move(root.value()),
+                                static_cast<limitree::Replace>(replace));
   });
 }
 

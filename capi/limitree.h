@@ -324,7 +324,8 @@ limitree_limiter_is_remote(const limitree_limiter *limiter);
 /* Replaces the limit tree, all or nothing: if there is a mistake in `yaml` or
  * in a file of overrides, which are read again, the old tree stays.  Running
  * requests finish on the old tree.  Buckets keep their state.  `origin` as
- * above.  Must not be called from the clock function.  Since 0.1. */
+ * above.  Names that limitree_limiter_put has added stay.  Must not be called
+ * from the clock function.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_reload(limitree_limiter *limiter,
                                                      limitree_str yaml,
                                                      limitree_str origin,
@@ -335,6 +336,31 @@ LIMITREE_API limitree_status limitree_limiter_reload(limitree_limiter *limiter,
 LIMITREE_API limitree_status limitree_limiter_reload_config(
     limitree_limiter *limiter, const limitree_config *config,
     limitree_error **error);
+
+/* Which top-level names limitree_limiter_put may replace. */
+enum {
+  LIMITREE_REPLACE_NONE = 0,
+  LIMITREE_REPLACE_ANY = 1,
+  LIMITREE_REPLACE_ADDED = 2 /* those that limitree_limiter_put has added */
+};
+
+/*
+ * Adds one top-level name to the limit tree, or replaces it.  `yaml` is what
+ * stands below `name` in a limits.yaml: "{limits: 5/minute}".  Only `yaml` and
+ * the files of overrides that it names are read; all or nothing, and `origin`,
+ * as above.  Running requests finish on the old tree, buckets keep their state.
+ * LIMITREE_INVALID_CONFIG if there are mistakes, or if the name exists and may
+ * not be replaced: `replace` is one of LIMITREE_REPLACE_*.
+ *
+ * A reload keeps the names that were added, and fails if its own limits have
+ * one of them; a name that was replaced is as the reload has it.
+ *
+ * Calls of this and of reload may run at the same time: each sees the outcome
+ * of those before it.  Not from the clock function.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_limiter_put(
+    limitree_limiter *limiter, limitree_str name, limitree_str yaml,
+    limitree_str origin, int32_t replace, limitree_error **error);
 
 /*
  * Charges `cost` to every limit along `path` if all of them allow it, else

@@ -157,6 +157,8 @@ void bind_limiter(py::module_& module) {
       .def("_set_loop_wakeups", &Native::set_loop_wakeups)
       .def("_run_loop", &Native::run_loop)
       .def("_reload", &Native::reload, py::arg("texts"))
+      .def("_put", &Native::put, py::arg("name"), py::arg("yaml"),
+           py::arg("replace"))
       .def("_refuse", &Native::refuse)
       .def_property_readonly("_busy", &Native::busy)
       .def_property_readonly("_pending", &Native::pending)

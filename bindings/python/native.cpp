@@ -120,6 +120,16 @@ void Native::reload(const py::list& texts) {
   if (!done) throw py::error_already_set();
 }
 
+void Native::put(std::string_view name, std::string_view yaml,
+                 std::int32_t replace) {
+  const bool done =
+      call_long([&](limitree_limiter* limiter, limitree_error** error) {
+        return limitree_limiter_put(limiter, to_str(name), to_str(yaml),
+                                    to_str("limits"), replace, error);
+      });
+  if (!done) throw py::error_already_set();
+}
+
 void Native::tell(const limitree_decision* decision) {
   const py::error_scope error_of_caller;
   try {

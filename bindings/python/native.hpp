@@ -97,6 +97,8 @@ class Native {
 
   // Replaces the limits by those of `texts`.  Throws error_already_set.
   void reload(const pybind11::list& texts);
+  // As limitree_limiter_put.  Throws error_already_set.
+  void put(std::string_view name, std::string_view yaml, std::int32_t replace);
 
   // For the event loop to watch; -1 if there is nothing to watch.
   int loop_fd();

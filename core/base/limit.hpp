@@ -166,7 +166,7 @@ struct Limit {
   Mode mode = Mode::kEnforce;
   Charge charge = Charge::kAllOrNothing;
   Algorithm algorithm = Algorithm::kGcra;
-  std::uint32_t index = 0;  // position in Tree::limits()
+  std::uint32_t index = 0;  // among those of a Tree
   // Null for plain GCRA, which most limits are.
   std::shared_ptr<const Rules> rules;
   SharedText name;    // distinguishes the limits of one node; may be empty

@@ -5,7 +5,6 @@
 
 #include "base/judge.hpp"
 #include "base/recycled.hpp"
-#include "base/share.hpp"
 
 namespace limitree {
 
@@ -184,20 +183,6 @@ Limiter::~Limiter() {
   store_.reset();  // completes pending requests, which are counted
 }
 
-std::shared_ptr<const Limiter::Snapshot> Limiter::snapshot_of(
-    std::shared_ptr<const Tree> tree) {
-  auto snapshot = std::make_shared<Snapshot>();
-  for (const Limit& limit : tree->limits()) {
-    snapshot->policies.push_back(policies_.intern(limit.policy.str()));
-    snapshot->has_rules |= !limit.is_plain();
-    if (local_share_.is_all()) continue;
-    snapshot->local_limits.push_back(limit);
-    snapshot->local_limits.back().rate = share_of(limit.rate, local_share_);
-  }
-  snapshot->tree = std::move(tree);
-  return snapshot;
-}
-
 // Fills the reports for which there is room.
 void Limiter::report(const Snapshot& snapshot, const Plan& plan,
                      LevelReports* reports) {
@@ -319,19 +304,6 @@ Status Limiter::reset(Path path, bool leaf_only) {
   return store_->reset(plan);
 }
 
-void Limiter::reload(std::shared_ptr<const Tree> tree) {
-  const std::lock_guard lock(reload_mutex_);
-  const std::shared_ptr<const Snapshot> old =
-      std::exchange(owner_, snapshot_of(std::move(tree)));
-  snapshot_.store(owner_.get(), std::memory_order_release);
-  ++reloads_;
-  // A thread that takes a lane from now on sees the new snapshot.  Waits for
-  // threads that took one before.  Afterwards only owners of a share of the old
-  // snapshot still have it.
-  for (Lane& lane : lanes_) const std::lock_guard wait(lane);
-  store_->limits_changed();
-}
-
 Status Limiter::ping() { return store_->ping(); }
 
 std::shared_ptr<const Limiter::Snapshot> Limiter::current() {
@@ -351,8 +323,7 @@ LimiterStats Limiter::stats() {
   LimiterStats stats;
   stats.store = store_->stats();
   stats.reloads = reloads_;
-  stats.limits = static_cast<std::int64_t>(
-      snapshot_.load(std::memory_order_acquire)->policies.size());
+  stats.limits = static_cast<std::int64_t>(owner_->tree->limit_count());
   for (Lane& lane : lanes_) {
     const std::lock_guard hold(lane);
     stats.totals += lane.totals();

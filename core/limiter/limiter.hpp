@@ -70,6 +70,13 @@ struct Answer {
   Decision decision;
 };
 
+// Which top-level names Limiter::put() may replace.
+enum class Replace : std::uint8_t {
+  kNone,
+  kAny,
+  kAdded,  // those that put() has added
+};
+
 // Gets the outcome of a pending request.
 class Listener {
  public:
@@ -117,8 +124,14 @@ class Limiter final : private ForkGuard {
   // that has any.
   Status reset(Path path, bool leaf_only);
 
-  // Replaces the tree.  Running requests finish on the old one.
-  void reload(std::shared_ptr<const Tree> tree);
+  // Replaces the tree, except for names that put() has added: they stay.
+  // Running requests finish on the old tree.  kInvalidConfig, with nothing
+  // changed, if `tree` has one of these names.
+  Status reload(std::shared_ptr<const Tree> tree);
+
+  // Adds a top-level name from load_root(), or replaces the one of that name;
+  // kInvalidConfig if that may not be.  The other names are not read again.
+  Status put(std::shared_ptr<Nodes> root, Replace may_replace);
 
   // How busy this process is, from 0 to kFullPressure, its initial value: an
   // overrun with `when: idle` is scaled by the rest.
@@ -162,7 +175,9 @@ class Limiter final : private ForkGuard {
   void count_error();
   static void report(const Snapshot& snapshot, const Plan& plan,
                      LevelReports* reports);
-  std::shared_ptr<const Snapshot> snapshot_of(std::shared_ptr<const Tree> tree);
+  std::shared_ptr<Snapshot> snapshot_of(std::shared_ptr<const Tree> tree);
+  void add_limits(std::span<const Limit> limits, Snapshot* snapshot);
+  void replace(std::shared_ptr<const Snapshot> snapshot);
   void before_fork() override;
   void after_fork() override;
 

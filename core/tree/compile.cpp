@@ -45,10 +45,10 @@ struct Merged {
 
 class Compiler {
  public:
-  Compiler(const OverrideFiles& files, Nodes* nodes, Problems* problems)
-      : files_(files), nodes_(nodes), problems_(problems) {}
+  Compiler(const OverrideFiles& files, Problems* problems)
+      : files_(files), problems_(problems) {}
 
-  void run(std::span<const std::vector<Draft>> texts);
+  void run(const RootDraft& root);
 
  private:
   using MergedList = std::deque<Merged>;  // they do not move
@@ -69,33 +69,32 @@ class Compiler {
   void store_overrides(const Files& files, Children* children);
 
   const OverrideFiles& files_;
-  std::string_view origin_;  // of the text that is being compiled
-  Nodes* nodes_;
   Problems* problems_;
+  // Of the top-level name that is being compiled:
+  std::string_view origin_;
+  Nodes* nodes_ = nullptr;
   std::deque<LoadedOverrides> loaded_;
   std::unordered_map<Layers, std::uint32_t, LayersHash> made_;
+  // Of all of them:
   std::size_t node_count_ = 0;
   std::size_t layer_count_ = 0;
   bool too_large_ = false;
 };
 
-void Compiler::run(std::span<const std::vector<Draft>> texts) {
+void Compiler::run(const RootDraft& root) {
+  problems_->set_text(root.text);
+  origin_ = files_.origins[root.text];
+  nodes_ = root.nodes.get();
+  loaded_.clear();
+  made_.clear();
+
   nodes_->children_of.emplace_back();
-  MergedList merged;
-  for (std::size_t text = 0; text < texts.size(); ++text) {
-    problems_->set_text(text);
-    origin_ = files_.origins[text];
-    for (const Draft& root : texts[text]) {
-      merged.emplace_back();
-      merged.back().name = root.name;
-      merged.back().layers = {&root};
-      children_of(merged.back().layers);  // here, where its text is known
-    }
-  }
+  MergedList merged(1);
+  merged.front().name = root.draft.name;
+  merged.front().layers = {&root.draft};
   Children children;
   store(merged, &children);
   nodes_->children_of.front() = children;
-
   nodes_->shrink_to_fit();
 }
 
@@ -391,9 +390,10 @@ void Compiler::store_overrides(const Files& files, Children* children) {
 
 }  // namespace
 
-void compile(std::span<const std::vector<Draft>> texts,
-             const OverrideFiles& files, Nodes* nodes, Problems* problems) {
-  Compiler(files, nodes, problems).run(texts);
+void compile(std::span<const RootDraft> roots, const OverrideFiles& files,
+             Problems* problems) {
+  Compiler compiler(files, problems);
+  for (const RootDraft& root : roots) compiler.run(root);
 }
 
 }  // namespace limitree

@@ -6,10 +6,8 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "tree/draft.hpp"
-#include "tree/nodes.hpp"
 #include "tree/override_files.hpp"
 #include "tree/problems.hpp"
 
@@ -19,12 +17,12 @@ namespace limitree {
 // inherits; beyond this it is refused.
 inline constexpr std::size_t kMaxNodes = 4'000'000;
 
-// Adds to *nodes, which holds limits and places already, all that a walk needs
-// of the tree with the top-level nodes of these texts.  Rules that depend on
-// what a node inherits are checked here, and `files` of overrides are read:
-// mistakes go to *problems, and *nodes is then not to be used.
-void compile(std::span<const std::vector<Draft>> texts,
-             const OverrideFiles& files, Nodes* nodes, Problems* problems);
+// Adds to the nodes of each of `roots`, which hold limits and places already,
+// all that a walk needs.  Rules that depend on what a node inherits are checked
+// here, and `files` of overrides are read: mistakes go to *problems, and the
+// nodes are then not to be used.
+void compile(std::span<const RootDraft> roots, const OverrideFiles& files,
+             Problems* problems);
 
 }  // namespace limitree
 

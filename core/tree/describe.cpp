@@ -23,15 +23,10 @@ std::string shown(std::string_view name) {
 
 class Description {
  public:
-  explicit Description(const Nodes& nodes) : nodes_(nodes) {}
+  Description(const Nodes& nodes, TextTable* table)
+      : nodes_(nodes), table_(*table) {}
 
-  std::string text() {
-    const Children& roots = nodes_.children_of.front();
-    for (std::uint32_t i = 0; i < roots.exact_count; ++i) {
-      add_node(nodes_.children[roots.exact + i], 0);
-    }
-    return table_.text();
-  }
+  void add() { add_node(nodes_.root(), 0); }
 
  private:
   void add_node(const Child& child, std::size_t indent);
@@ -39,8 +34,8 @@ class Description {
   std::string remarks(const Child& child) const;
   std::vector<const Child*> in_order(const Children& children) const;
 
-  const Nodes& nodes_;
-  TextTable table_;
+  const Nodes& nodes_;  // of one top-level name
+  TextTable& table_;
 };
 
 // The text after the name of a node, without limits that get their own lines.
@@ -139,6 +134,12 @@ std::vector<const Child*> Description::in_order(
 
 }  // namespace
 
-std::string Tree::describe() const { return Description(*nodes_).text(); }
+std::string Tree::describe() const {
+  TextTable table;
+  for (const Roots::Root& root : roots_->all) {
+    Description(*root.nodes, &table).add();
+  }
+  return table.text();
+}
 
 }  // namespace limitree

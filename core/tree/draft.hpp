@@ -3,7 +3,9 @@
 #ifndef LIMITREE_TREE_DRAFT_HPP
 #define LIMITREE_TREE_DRAFT_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,13 @@ struct Draft {
   std::uint8_t ipv6_prefix = 0;           // 0: not stated
   std::string_view overrides;             // name of a file; empty: none
   std::vector<Draft> children;            // in the order of the text
+};
+
+// A top-level name, and the nodes that it is compiled into.
+struct RootDraft {
+  Draft draft;
+  std::shared_ptr<Nodes> nodes;
+  std::size_t text;  // the number of the text it is in
 };
 
 // The child "*" of `draft`; null if it has none.

@@ -52,8 +52,7 @@ std::string reason(const Nodes& nodes, const Step& step,
 std::string explain_steps(const Nodes& nodes, Path path) {
   TextTable table;
   Plan scratch(Operation::kPeek);
-  const Children* from = &nodes.children_of.front();
-  const Child* child = nodes.find_exact(*from, path[0]);
+  const Child* child = &nodes.root();
   table.add(1, printable(path[0]), "top-level name");
   for (std::size_t i = 1; i < path.size(); ++i) {
     const std::string segment = path[i].empty() ? "\"\"" : printable(path[i]);
@@ -102,7 +101,8 @@ Result<std::string> Tree::explain(Path path) const {
   Plan plan(Operation::kPeek);
   Status status = match(path, 1, &plan);
   if (!status.ok()) return status;
-  return "path\n" + explain_steps(*nodes_, path) + "levels\n" +
+  const Nodes& nodes = *roots_->root_of(roots_->find(path[0])).nodes;
+  return "path\n" + explain_steps(nodes, path) + "levels\n" +
          explain_levels(plan);
 }
 

@@ -90,6 +90,10 @@ void Nodes::find_pattern(const Children& from, std::string_view segment,
   out->child = from.any == kNoIndex ? nullptr : &children[from.any];
 }
 
+void Nodes::set_indices(std::uint32_t first) {
+  for (Limit& limit : limits) limit.index = first++;
+}
+
 void Nodes::shrink_to_fit() {
   limits.shrink_to_fit();
   children_of.shrink_to_fit();
@@ -114,7 +118,6 @@ LimitRange Nodes::add_limits(std::vector<Limit> stated,
     limit.policy = intern(path + suffix);
     if (!limit.is_plain()) suffix += traits_of(limit.algorithm).suffix;
     limit.suffix = intern(suffix);
-    limit.index = static_cast<std::uint32_t>(limits.size());
     limits.push_back(std::move(limit));
   }
   return range;

@@ -1,4 +1,5 @@
-// The inside of a Tree: flat arrays with indices, built once by compile.hpp.
+// The inside of a Tree: each top-level name has flat arrays with indices, built
+// once by compile.hpp, and trees share them.
 //
 // The data of one node is next to its name (Child).  Nodes with equal children
 // share them (Children).  So an override that only states a limit costs little
@@ -8,6 +9,7 @@
 #define LIMITREE_TREE_NODES_HPP
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -116,7 +118,7 @@ struct Step {
 
 struct Nodes {
   std::vector<Limit> limits;
-  std::vector<Children> children_of;  // the first entry: top-level names
+  std::vector<Children> children_of;  // the first entry: the top-level name
   std::vector<Child> children;
   std::vector<NetworkGroup> groups;
   std::vector<NetworkChild> networks;
@@ -125,6 +127,12 @@ struct Nodes {
   std::vector<Overrides> overrides;
   std::vector<OverridesHere> overrides_here;
   std::string text;
+
+  // The top-level name.
+  const Child& root() const { return children[children_of.front().exact]; }
+
+  // Numbers the limits from `first` on.
+  void set_indices(std::uint32_t first);
 
   // Frees unused room: a tree may be large, and live long.
   void shrink_to_fit();
@@ -186,6 +194,28 @@ struct Nodes {
                               Plan* plan, Step* out) const;
 
   std::unordered_map<std::string, SharedText> texts_;
+};
+
+// The top-level names of a tree.
+struct Roots {
+  struct Root {
+    std::shared_ptr<const Nodes> nodes;
+    bool added = false;  // beside what was loaded: see Tree::with()
+  };
+
+  std::vector<Root> all;
+  Nodes names;  // as many exact children, in the same order ...
+  Children at;  // ... laid out here; the rest of `names` is empty
+  std::size_t limit_count = 0;
+  std::uint32_t index_end = 0;  // every Limit::index is less
+
+  // nullptr if there is no such name.  Its node is one of root_of() it.
+  const Child* find(std::string_view name) const {
+    return names.find_exact(at, name);
+  }
+  const Root& root_of(const Child* found) const {
+    return all[static_cast<std::size_t>(found - names.children.data())];
+  }
 };
 
 // The hash of a name in Nodes::slots.

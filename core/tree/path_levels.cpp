@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/plan.hpp"
 
@@ -11,21 +12,15 @@ namespace limitree {
 
 namespace {
 
-// Where the node of a place was written.
-struct Written {
-  std::size_t text;
-  Mark mark;
-};
-
-void note(const Draft& draft, std::size_t text, std::vector<Written>* written) {
-  (*written)[draft.place] = {text, draft.mark};
-  for (const Draft& child : draft.children) note(child, text, written);
+// Says by place where each node was written.
+void note(const Draft& draft, std::vector<Mark>* written) {
+  (*written)[draft.place] = draft.mark;
+  for (const Draft& child : draft.children) note(child, written);
 }
 
 class PathLevels {
  public:
-  PathLevels(const Nodes& nodes, std::vector<Written> written,
-             Problems* problems)
+  PathLevels(const Nodes& nodes, std::vector<Mark> written, Problems* problems)
       : nodes_(nodes),
         written_(std::move(written)),
         problems_(problems),
@@ -55,29 +50,26 @@ class PathLevels {
   }
 
   void refuse(const Node& node, std::size_t levels) {
-    const Written& written = written_[node.place];
-    problems_->set_text(written.text);
-    problems_->add(written.mark,
+    problems_->add(written_[node.place],
                    "from here down a path meets " + std::to_string(levels) +
                        " limits, the most is " + std::to_string(kMaxLevels));
   }
 
   const Nodes& nodes_;
-  const std::vector<Written> written_;
+  const std::vector<Mark> written_;  // by place
   Problems* const problems_;
   std::vector<std::size_t> most_;  // by index of Nodes::children_of
 };
 
 }  // namespace
 
-void refuse_long_paths(std::span<const std::vector<Draft>> texts,
-                       const Nodes& nodes, Problems* problems) {
+void refuse_long_paths(const RootDraft& root, Problems* problems) {
+  const Nodes& nodes = *root.nodes;
   // No path meets a limit twice.
   if (nodes.limits.size() <= kMaxLevels) return;
-  std::vector<Written> written(nodes.places.size());
-  for (std::size_t text = 0; text < texts.size(); ++text) {
-    for (const Draft& root : texts[text]) note(root, text, &written);
-  }
+  problems->set_text(root.text);
+  std::vector<Mark> written(nodes.places.size());
+  note(root.draft, &written);
   PathLevels(nodes, std::move(written), problems).count();
 }
 

@@ -34,10 +34,13 @@ constexpr std::int64_t kMaxIpv6Prefix = 128;
 // Reads the nodes of one document, from the top down.
 class SchemaReader {
  public:
-  SchemaReader(const YamlDocument& document, Nodes* nodes, Problems* problems)
-      : document_(document), nodes_(nodes), problems_(problems) {}
+  SchemaReader(const YamlDocument& document, Problems* problems)
+      : document_(document), problems_(problems) {}
 
-  std::vector<Draft> read();
+  // Each appends the top-level names of the document, whose number is `text`,
+  // to *roots: all below `schema`, or one, of which the document is the node.
+  void read(std::size_t text, std::vector<RootDraft>* roots);
+  void read_one(std::string_view name, std::vector<RootDraft>* roots);
 
  private:
   // A key and its value, as indices of the document.
@@ -48,7 +51,9 @@ class SchemaReader {
   };
 
   std::vector<Entry> entries(std::size_t map) const;
-  std::vector<Draft> read_roots(std::size_t map);
+  void read_roots(std::size_t map, std::size_t text,
+                  std::vector<RootDraft>* roots);
+  void read_root(const Entry& entry, RootDraft* root);
   bool expect_mapping(std::string_view what, std::size_t value);
   void read_node(std::size_t value, Draft* draft);
   void read_key(const Entry& entry, Draft* draft);
@@ -66,8 +71,8 @@ class SchemaReader {
   }
 
   const YamlDocument& document_;
-  Nodes* nodes_;
   Problems* problems_;
+  Nodes* nodes_ = nullptr;                 // of the top-level name being read
   Charge charge_ = Charge::kAllOrNothing;  // of the top-level name being read
   std::uint32_t parent_ = kNoIndex;        // place of the node above
   std::size_t depth_ = 0;                  // 0: at top-level names
@@ -89,27 +94,31 @@ std::vector<SchemaReader::Entry> SchemaReader::entries(std::size_t map) const {
   return entries;
 }
 
-std::vector<Draft> SchemaReader::read() {
+void SchemaReader::read(std::size_t text, std::vector<RootDraft>* roots) {
   constexpr std::string_view kMissing =
       "a mapping with the key \"schema\" is expected";
   const YamlNode& root = document_[0];
-  if (root.kind == Kind::kRefused) return {};
+  if (root.kind == Kind::kRefused) return;
   if (root.kind != Kind::kMapping) {
     add(root.mark, std::string(kMissing) + ", is " + document_.describe(root));
-    return {};
+    return;
   }
-  std::vector<Draft> roots;
   bool found = false;
   for (const Entry& entry : entries(0)) {
     if (entry.key != "schema") {
       add(entry.mark, unknown_word("key", entry.key, kDocumentKeys));
       found |= !nearest(entry.key, kDocumentKeys).empty();
     } else if (!std::exchange(found, true)) {
-      roots = read_roots(entry.value);
+      read_roots(entry.value, text, roots);
     }
   }
   if (!found) add(root.mark, "the key \"schema\" is missing");
-  return roots;
+}
+
+void SchemaReader::read_one(std::string_view name,
+                            std::vector<RootDraft>* roots) {
+  RootDraft& root = roots->emplace_back(Draft(), std::make_shared<Nodes>(), 0u);
+  read_root({name, document_[0].mark, 0}, &root);
 }
 
 bool SchemaReader::expect_mapping(std::string_view what, std::size_t value) {
@@ -122,25 +131,29 @@ bool SchemaReader::expect_mapping(std::string_view what, std::size_t value) {
   return false;
 }
 
-std::vector<Draft> SchemaReader::read_roots(std::size_t map) {
-  std::vector<Draft> roots;
-  if (!expect_mapping("schema", map)) return roots;
+void SchemaReader::read_roots(std::size_t map, std::size_t text,
+                              std::vector<RootDraft>* roots) {
+  if (!expect_mapping("schema", map)) return;
   for (const Entry& entry : entries(map)) {
-    if (entry.key.empty()) {
-      add(entry.mark, "a top-level name must not be empty");
-    } else if (entry.key.find('*') != std::string_view::npos) {
-      add(entry.mark,
-          "a top-level name must be literal, is " + quote(entry.key));
-    }
-    Draft draft;
-    draft.name = entry.key;
-    draft.mark = entry.mark;
-    draft.place = add_place(entry.key);
-    charge_ = Charge::kAllOrNothing;
-    read_node(entry.value, &draft);
-    roots.push_back(std::move(draft));
+    RootDraft root{Draft(), std::make_shared<Nodes>(), text};
+    read_root(entry, &root);
+    roots->push_back(std::move(root));
   }
-  return roots;
+}
+
+void SchemaReader::read_root(const Entry& entry, RootDraft* root) {
+  if (entry.key.empty()) {
+    add(entry.mark, "a top-level name must not be empty");
+  } else if (entry.key.find('*') != std::string_view::npos) {
+    add(entry.mark, "a top-level name must be literal, is " + quote(entry.key));
+  }
+  Draft& draft = root->draft;
+  nodes_ = root->nodes.get();
+  draft.name = entry.key;
+  draft.mark = entry.mark;
+  draft.place = add_place(entry.key);
+  charge_ = Charge::kAllOrNothing;
+  read_node(entry.value, &draft);
 }
 
 std::uint32_t SchemaReader::add_place(std::string_view name) {
@@ -301,19 +314,28 @@ bool SchemaReader::read_bool(const Entry& entry, bool otherwise) {
 
 // A top-level name that an earlier text has too; within one text it would be a
 // duplicate key.
-void refuse_shared_roots(std::span<const std::vector<Draft>> texts,
+void refuse_shared_roots(std::span<const RootDraft> roots,
                          std::span<const std::string_view> origins,
                          Problems* problems) {
   std::unordered_map<std::string_view, std::size_t> text_of;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    problems->set_text(i);
-    for (const Draft& root : texts[i]) {
-      const std::size_t first = text_of.emplace(root.name, i).first->second;
-      if (first == i) continue;
-      problems->add(root.mark, quote(root.name) + " is a top-level name of " +
-                                   printable(origins[first]) + " already");
-    }
+  for (const RootDraft& root : roots) {
+    const std::string_view name = root.draft.name;
+    const std::size_t first = text_of.emplace(name, root.text).first->second;
+    if (first == root.text) continue;
+    problems->set_text(root.text);
+    problems->add(root.draft.mark, quote(name) + " is a top-level name of " +
+                                       printable(origins[first]) + " already");
   }
+}
+
+// Makes what can be walked of `roots`, or says what is wrong with them.
+Status finish(std::span<const RootDraft> roots, const OverrideFiles& files,
+              Problems* problems) {
+  compile(roots, files, problems);
+  for (const RootDraft& root : roots) {
+    if (problems->empty()) refuse_long_paths(root, problems);
+  }
+  return problems->empty() ? Status() : problems->to_status(files.origins);
 }
 
 }  // namespace
@@ -339,18 +361,40 @@ Result<Tree> load_tree(std::span<const LimitsText> texts,
   }
   if (!readable) return problems.to_status(origins);
 
-  auto nodes = std::make_unique<Nodes>();
-  std::vector<std::vector<Draft>> roots;
+  std::vector<RootDraft> roots;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     problems.set_text(i);
-    roots.push_back(SchemaReader(documents[i], nodes.get(), &problems).read());
+    SchemaReader(documents[i], &problems).read(i, &roots);
   }
   refuse_shared_roots(roots, origins, &problems);
-  const OverrideFiles files{origins, read};
-  compile(roots, files, nodes.get(), &problems);
-  if (problems.empty()) refuse_long_paths(roots, *nodes, &problems);
-  if (!problems.empty()) return problems.to_status(origins);
-  return Tree(std::move(nodes));
+  if (Status status = finish(roots, {origins, read}, &problems); !status.ok()) {
+    return status;
+  }
+  std::vector<std::shared_ptr<Nodes>> all;
+  all.reserve(roots.size());
+  for (RootDraft& root : roots) all.push_back(std::move(root.nodes));
+  return Tree(std::move(all));
+}
+
+Result<std::shared_ptr<Nodes>> load_root(std::string_view name,
+                                         const LimitsText& text,
+                                         const ReadFile& read) {
+  if (!is_printable(name)) {
+    return Status(Code::kInvalidConfig,
+                  "a top-level name must be UTF-8 without control characters, "
+                  "is " +
+                      quote(name));
+  }
+  Problems problems;
+  YamlDocument document;
+  if (!document.read(text.yaml, &problems, "limits or children")) {
+    return problems.to_status(text.origin);
+  }
+  std::vector<RootDraft> roots;
+  SchemaReader(document, &problems).read_one(name, &roots);
+  Status status = finish(roots, {std::span(&text.origin, 1), read}, &problems);
+  if (!status.ok()) return status;
+  return std::move(roots.front().nodes);
 }
 
 }  // namespace limitree

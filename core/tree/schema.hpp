@@ -3,6 +3,7 @@
 #ifndef LIMITREE_TREE_SCHEMA_HPP
 #define LIMITREE_TREE_SCHEMA_HPP
 
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -34,6 +35,13 @@ struct LimitsText {
 // in one of them.
 Result<Tree> load_tree(std::span<const LimitsText> texts,
                        const ReadFile& read = read_file);
+
+// Reads one top-level name for Tree::with(): `text` is what would stand below
+// `name` in a limits.yaml.  Fails as load_tree() does; a mistake in the name is
+// at the begin of the text.
+Result<std::shared_ptr<Nodes>> load_root(std::string_view name,
+                                         const LimitsText& text,
+                                         const ReadFile& read = read_file);
 
 }  // namespace limitree
 

@@ -24,21 +24,42 @@ namespace limitree {
 using Path = std::span<const std::string_view>;
 
 struct Nodes;  // tree/nodes.hpp
+struct Roots;
 
 class Tree {
  public:
   // A tree without top-level names: every path is kUnknownRoot.
   Tree();
 
-  // From compile.hpp.
-  explicit Tree(std::unique_ptr<const Nodes> nodes);
+  // From load_tree(): one top-level name each.
+  explicit Tree(std::vector<std::shared_ptr<Nodes>> roots);
 
   Tree(Tree&&) noexcept;
   Tree& operator=(Tree&&) noexcept;
   ~Tree();
 
-  // Every limit of the tree; limits()[i].index == i.
-  const std::vector<Limit>& limits() const;
+  // Whether `name` is a top-level name, and whether with() has added it.
+  bool has(std::string_view name) const;
+  bool has_added(std::string_view name) const;
+
+  // What load_root() was called with.
+  static std::string_view name_of(const Nodes& root);
+
+  // This tree with one top-level name more, from load_root(), or with it in the
+  // place of the one of the same name.  The others are shared, not copied.
+  Tree with(std::shared_ptr<Nodes> root) const;
+
+  // This tree and the names that with() has added to `old` or to those before
+  // it, but not those that with() has replaced.  kInvalidConfig if this tree
+  // has one of the added names itself.
+  Result<Tree> with_added_of(const Tree& old) const;
+
+  // The limits of each top-level name.  The index of each limit of a tree is
+  // another one, less than index_end().
+  std::vector<std::span<const Limit>> limits() const;
+  std::span<const Limit> limits_of(std::string_view name) const;
+  std::size_t limit_count() const;
+  std::uint32_t index_end() const;
 
   // Appends to *plan the segments of `path` that the tree knows, and a level
   // for every limit on the way down.  The walk ends at a segment without a
@@ -60,7 +81,9 @@ class Tree {
   Result<std::string> explain(Path path) const;
 
  private:
-  std::unique_ptr<const Nodes> nodes_;
+  explicit Tree(std::unique_ptr<const Roots> roots);
+
+  std::unique_ptr<const Roots> roots_;
 };
 
 }  // namespace limitree

@@ -15,7 +15,7 @@ from limitree.delivery import Watch
 from limitree.demand import CostOf, Costs, Demand, Parts, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
-from limitree.limits import Limits
+from limitree.limits import Limits, Replace
 from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Duration, Waiting, seconds_of
 
@@ -197,9 +197,10 @@ class AsyncLimiter:
         """Replace the limits, as Limiter.reload."""
         self._limiter.reload(limits)
 
-    def put_beside(self, schema: Mapping[str, object]) -> None:
-        """Keep top-level names beside the limits, as Limiter.put_beside."""
-        self._limiter.put_beside(schema)
+    def put(self, name: str, node: str | Mapping[str, object], *,
+            replace: Replace = False) -> None:
+        """Add one top-level name, or replace it, as Limiter.put."""
+        self._limiter.put(name, node, replace=replace)
 
     def stats(self) -> Stats:
         """Return the counters."""

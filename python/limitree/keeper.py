@@ -11,7 +11,7 @@ from typing import Any
 from limitree.aio import AsyncLimiter
 from limitree.errors import StoreError
 from limitree.limiter import Limiter
-from limitree.limits import Limits
+from limitree.limits import Limits, Replace
 from limitree.web import logger, options_of
 
 Scope = MutableMapping[str, Any]
@@ -46,7 +46,7 @@ class Keeper:
         self._limits = limits
         self._store = store
         self._options = options_of(options)
-        self._beside: dict[str, object] = {}
+        self._put: dict[str, Mapping[str, object]] = {}
         self._limiter = self._made()
 
     def _made(self) -> AsyncLimiter:
@@ -57,14 +57,16 @@ class Keeper:
         """The limiter, open unless other code has closed it."""
         if self._owns and self._limiter.closed:
             self._limiter = self._made()
-            self._limiter.put_beside(self._beside)
+            for name, node in self._put.items():
+                self._limiter.put(name, node)
         return self._limiter
 
-    def put_beside(self, schema: Mapping[str, object]) -> None:
-        """As AsyncLimiter.put_beside, also for limiters made later."""
-        self.limiter.put_beside(schema)
+    def put(self, name: str, node: Mapping[str, object], *,
+            replace: Replace) -> None:
+        """As AsyncLimiter.put, also for limiters made later."""
+        self.limiter.put(name, node, replace=replace)
         if self._owns:
-            self._beside = {**self._beside, **schema}
+            self._put[name] = node
 
     async def open(self) -> None:
         """Connect to the store, so that no request has to wait for that.

@@ -14,7 +14,13 @@ from limitree import _native
 from limitree.decision import Decision
 from limitree.demand import CostOf, Demand, Segment, SegmentOf
 from limitree.errors import LimitExceeded
-from limitree.limits import Limits, read, text_of_options
+from limitree.limits import (
+    Limits,
+    Replace,
+    read,
+    read_node,
+    text_of_options,
+)
 from limitree.locks import ForkLock
 from limitree.outage import Outage
 from limitree.stats import LimitStats, Stats
@@ -25,6 +31,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# As limitree.h numbers them.
+_REPLACE: dict[Replace, int] = {False: 0, True: 1, "added": 2}
 
 _LOOK_AGAIN = 0.002  # seconds, while calls come to their end
 
@@ -53,11 +62,8 @@ class Limiter(_native.Limiter):
         if clock is None:
             clock = default_clock
         named = text_of_options({"store": store, **options})
-        texts = read(limits)
-        super().__init__(texts, named, clock, levels)
+        super().__init__(read(limits), named, clock, levels)
         self._limits = limits
-        self._texts = texts  # of self._limits, as they were read
-        self._beside: dict[str, object] = {}
         self._swapping = ForkLock()
         self._store = named["store"]
         self._greenlets: Watch | None = None
@@ -70,34 +76,30 @@ class Limiter(_native.Limiter):
     def reload(self, limits: Limits | None = None) -> None:
         """Replace the limits; running requests finish on the old ones.
 
-        None reads the file of the limits again.  Raises ConfigError and OSError
-        as the constructor does; the old limits then stay.
+        None reads the file of the limits again.  Names that put has added
+        stay.  Raises ConfigError, also for limits with one of those names, and
+        OSError as the constructor does; the old limits then stay.
         """
         if limits is None:
             limits = self._limits
         texts = read(limits)
         with self._swapping:
-            self._swap(texts, self._beside)
-            self._limits, self._texts = limits, texts
+            self._reload(texts)
+            self._limits = limits
 
-    def put_beside(self, schema: Mapping[str, object]) -> None:
-        """Keep top-level names next to the limits, even after a reload.
+    def put(self, name: str, node: str | Mapping[str, object], *,
+            replace: Replace = False) -> None:
+        """Add or replace one top-level name; the others are not read again.
 
-        For integrations with their own limits: `schema` is the content of the
-        key of that name in a limits.yaml.  Names that were put before are
-        replaced.  No file is read.  Raises ConfigError, and changes nothing, if
-        the limits have one of the names, too.
+        `node` is the content of that name in a limits.yaml, as YAML text or as
+        a dict.  Buckets keep their state.  Raises ConfigError for a mistake,
+        and for a name that exists, unless `replace` is true; with "added", put
+        replaces only a name that it has added.
         """
-        with self._swapping:
-            beside = {**self._beside, **schema}
-            self._swap(self._texts, beside)
-            self._beside = beside
-
-    def _swap(self, texts: list[tuple[bytes, bytes]],
-              beside: Mapping[str, object]) -> None:
-        own = read({"schema": beside}) if beside else []
-        # The longer text comes last: each is read with those before it.
-        self._reload(own + texts)
+        if replace not in _REPLACE:
+            raise ValueError("replace must be True, False or \"added\", is "
+                             f"{replace!r}")
+        self._put(name.encode(), read_node(node), _REPLACE[replace])
 
     def stats(self) -> Stats:
         """Return the counters; takes about 1 ms per million buckets."""

@@ -6,11 +6,12 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Union
+from typing import Literal, Union
 
 from limitree import _native
 from limitree.errors import ConfigError
 
+Replace = Union[bool, Literal["added"]]
 OneText = Union[str, "os.PathLike[str]", Mapping[str, object]]
 Limits = Union[OneText, Sequence[OneText]]
 
@@ -48,6 +49,19 @@ def _read_one(limits: object) -> tuple[bytes, bytes]:
     except FileNotFoundError:
         _refuse_plain(limits)
         raise
+
+
+def read_node(node: str | Mapping[str, object]) -> bytes:
+    """Return the YAML of what stands below one name of a ``limits.yaml``.
+
+    Raises TypeError unless it is YAML text or a mapping.
+    """
+    if isinstance(node, str):
+        return node.encode()
+    if isinstance(node, Mapping):
+        return _yaml_of(node)
+    raise TypeError("a node must be YAML text or a dict, not "
+                    f"{type(node).__name__}")
 
 
 def _refuse_plain(text: object) -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol
 from limitree import _native
 from limitree.demand import Segment
 from limitree.errors import ConfigError
+from limitree.limits import Replace
 from limitree.locks import ForkLock
 
 #: The most different limits of one PlainLimits.  If texts are computed for each
@@ -79,8 +80,9 @@ def parse(text: str) -> list[PlainLimit]:
 class Ruled(Protocol):
     """The method of both limiters that this module needs."""
 
-    def put_beside(self, schema: Mapping[str, object]) -> None:
-        """See Limiter.put_beside."""
+    def put(self, name: str, node: Mapping[str, object], *,
+            replace: Replace) -> None:
+        """See Limiter.put."""
 
 
 class PlainRule(NamedTuple):
@@ -162,17 +164,17 @@ class PlainLimits:
             return
         with self._lock:
             if self._news:
-                limiter.put_beside(self.schema())
+                limiter.put(self.root, self.node(), replace="added")
                 self._news = False
 
-    def schema(self) -> dict[str, object]:
+    def node(self) -> dict[str, object]:
         """Return the content of the top-level name."""
         if not self._count:
-            return {self.root: {}}
+            return {}
         scopes = {scope: {"children": {"*": {"children": {
             name: limit.node for name, limit in limits.items()}}}}
             for scope, limits in self._scopes.items() if limits}
-        return {self.root: {"children": scopes}}
+        return {"children": scopes}
 
     def __iter__(self) -> Iterator[PlainRule]:
         return iter(list(self._rules.values()))

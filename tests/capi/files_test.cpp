@@ -87,6 +87,15 @@ TEST_F(Files, OverridesLieBesideTheOrigin) {
       limitree_limiter_reload(limiter_, str(kLimits), str(origin_), nullptr),
       LIMITREE_OK);
   EXPECT_EQ(limit_of("alex"), 7);
+
+  // One name alone reads the files that it names.
+  write("id,limits\nalex,8/h\n");
+  const char* const below =
+      "{overrides: users.csv, children: {'*': {limits: 3/h}}}";
+  EXPECT_EQ(limitree_limiter_put(limiter_, str("user"), str(below),
+                                 str(origin_), LIMITREE_REPLACE_ANY, nullptr),
+            LIMITREE_OK);
+  EXPECT_EQ(limit_of("alex"), 8);
 }
 
 TEST(Boulder, ComesToALimitsYaml) {

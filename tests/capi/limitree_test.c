@@ -394,6 +394,66 @@ static void test_reload(void) {
   limitree_limiter_free(limiter);
 }
 
+static void test_put(void) {
+  limitree_limiter *limiter = make_limiter();
+  limitree_error *error = NULL;
+  limitree_decision decision;
+  const limitree_str view[] = {str("view"), str("home")};
+  const limitree_str alex[] = {str("user"), str("alex")};
+  CHECK(limitree_authorize(limiter, alex, 2, 1, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(limitree_limiter_put(limiter, str("view"),
+                             str("children:\n  \"*\": {limits: 0/s}\n"),
+                             str("views"), LIMITREE_REPLACE_NONE,
+                             &error) == LIMITREE_INVALID_CONFIG);
+  CHECK_TEXT(limitree_error_message(error),
+             "views:2:17: count must be greater than 0, is 0, in \"0/s\"");
+  limitree_error_free(error);
+
+  CHECK(limitree_limiter_put(
+            limiter, str("view"), str("{children: {'*': {limits: 5/day}}}"),
+            str("views"), LIMITREE_REPLACE_NONE, &error) == LIMITREE_OK);
+  CHECK(limitree_authorize(limiter, view, 2, 1, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 5 && decision.remaining == 4);
+  CHECK(limitree_limiter_put(limiter, str("view"), str("{limits: 1/day}"),
+                             str("views"), LIMITREE_REPLACE_NONE,
+                             &error) == LIMITREE_INVALID_CONFIG);
+  CHECK_TEXT(limitree_error_message(error),
+             "\"view\" is a top-level name already");
+  limitree_error_free(error);
+  CHECK(limitree_limiter_put(limiter, str("user"), str("{limits: 1/day}"),
+                             str("views"), LIMITREE_REPLACE_ADDED,
+                             NULL) == LIMITREE_INVALID_CONFIG);
+  CHECK(limitree_limiter_put(
+            limiter, str("view"), str("{children: {'*': {limits: 9/day}}}"),
+            str("views"), LIMITREE_REPLACE_ADDED, &error) == LIMITREE_OK);
+  CHECK(limitree_limiter_put(limiter, str("job"), str("{limits: 3/day}"),
+                             str("jobs"), LIMITREE_REPLACE_ANY,
+                             &error) == LIMITREE_OK);
+  CHECK(limitree_authorize(limiter, view, 2, 0, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 9 && decision.remaining == 7);
+  CHECK(limitree_authorize(limiter, alex, 2, 0, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 16 && decision.remaining == 15);
+
+  /* A reload keeps what was added, and refuses to have it twice. */
+  CHECK(limitree_limiter_reload(limiter, str("schema: {user: {limits: 1/day}}"),
+                                str("new.yaml"), &error) == LIMITREE_OK);
+  CHECK(limitree_authorize(limiter, view, 2, 0, &decision, &error) ==
+        LIMITREE_OK);
+  CHECK(decision.limit == 9);
+  CHECK(limitree_limiter_reload(limiter, str("schema: {view: {limits: 1/day}}"),
+                                str("new.yaml"),
+                                &error) == LIMITREE_INVALID_CONFIG);
+  CHECK_TEXT(limitree_error_message(error),
+             "\"view\" is a top-level name of these limits, and was put beside "
+             "the old ones");
+  limitree_error_free(error);
+  limitree_limiter_free(limiter);
+}
+
 static void test_limits_in_several_texts(void) {
   limitree_limiter *limiter = make_limiter(); /* without "job" and "task" */
   limitree_config *config = limitree_config_new();
@@ -552,6 +612,12 @@ static void test_null_handles(void) {
   REFUSED(limitree_limiter_reload(limiter, broken, nothing, NULL));
   REFUSED(limitree_limiter_reload_config(NULL, config, NULL));
   REFUSED(limitree_limiter_reload_config(limiter, NULL, NULL));
+  REFUSED(limitree_limiter_put(NULL, nothing, nothing, nothing, 0, NULL));
+  REFUSED(limitree_limiter_put(limiter, broken, nothing, nothing, 0, NULL));
+  REFUSED(limitree_limiter_put(limiter, nothing, broken, nothing, 0, NULL));
+  REFUSED(limitree_limiter_put(limiter, nothing, nothing, broken, 0, NULL));
+  REFUSED(limitree_limiter_put(limiter, nothing, nothing, nothing, -1, NULL));
+  REFUSED(limitree_limiter_put(limiter, nothing, nothing, nothing, 3, NULL));
   REFUSED(limitree_reset(NULL, NULL, 0, 0, NULL));
   REFUSED(limitree_reset(limiter, NULL, 0, 0, NULL));
   REFUSED(limitree_limiter_stats(NULL, &stats, NULL));
@@ -750,6 +816,7 @@ int main(void) {
   test_memory_has_no_troubles();
   test_options_that_do_not_go_together();
   test_reload();
+  test_put();
   test_limits_in_several_texts();
   test_bad_arguments();
   test_null_handles();

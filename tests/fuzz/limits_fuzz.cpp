@@ -35,8 +35,7 @@ void check_message(std::string_view message) {
   }
 }
 
-void check_limit(const Tree& tree, const Limit& limit) {
-  require(&tree.limits()[limit.index] == &limit);
+void check_limit(const Limit& limit) {
   require(limit.count >= 1 && limit.cost >= 0);
   require(limit.rate.capacity >= 1);
   require(limit.rate.emission_interval.count() >= 1);
@@ -61,7 +60,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
     return 0;
   }
   const Tree& tree = loaded.value();
-  for (const Limit& limit : tree.limits()) check_limit(tree, limit);
+  std::uint32_t index = 0;
+  for (const std::span<const Limit> limits : tree.limits()) {
+    for (const Limit& limit : limits) {
+      require(limit.index == index++);
+      check_limit(limit);
+    }
+  }
+  require(index == tree.index_end() && index == tree.limit_count());
 
   // The top-level names are the lines that are not indented.
   const std::string description = tree.describe();

@@ -12,5 +12,14 @@ int main() {
   const bool first = limiter.authorize(path).allowed();
   const bool second = limiter.authorize(path).allowed();
   std::printf("limitree.hpp: allowed %d, then %d\n", first, second);
-  return first && !second ? 0 : 1;
+  limiter.put("job", "{limits: [0, 1, 60]}", "jobs");
+  limiter.put("job", "{limits: [1, 1, 60]}", "jobs", LIMITREE_REPLACE_ADDED);
+  const std::array job = {limitree::to_str("job")};
+  const bool put = limiter.authorize(job).remaining == 1;
+  try {
+    limiter.put("route", "{limits: [0, 1, 60]}", "jobs");
+    return 1;
+  } catch (const limitree::Error&) {
+  }
+  return first && !second && put ? 0 : 1;
 }

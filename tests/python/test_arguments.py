@@ -187,7 +187,7 @@ def test_closed(limiter):
     assert limiter.closed and " closed" in repr(limiter)
     calls = [lambda name=name: getattr(limiter, name)("job") for name in CALLS]
     calls += [lambda: limiter.authorize_all([["job"]]), limiter.stats,
-              lambda: limiter.put_beside({"x": {}}),
+              lambda: limiter.put("x", {}),
               lambda: limiter.authorize_action_for_user("a", "b"),
               limiter.limit_stats, lambda: limiter.reload("schema: {a: {}}")]
     for call in calls:

@@ -458,7 +458,7 @@ def test_unknown_paths():
     assert "PATHS" in found["limitree.E004"] and "usr" in found["limitree.E004"]
     with override_settings(LIMITREE={"LIMITS": {"schema": {"hard": {}}}}):
         found = [one.msg for one in run_checks(tags=["limitree"])]
-    assert ('django_site.trade: unknown root "user", the tree has: view, hard'
+    assert ('django_site.trade: unknown root "user", the tree has: hard, view'
             in found)
     assert [one for one in found if one.startswith("a class: unknown root")]
 

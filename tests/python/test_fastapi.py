@@ -370,14 +370,14 @@ def test_each_start_of_an_application_has_a_limiter(app):
 
 
 def test_the_loop_goes_on_while_a_route_is_added(app, monkeypatch):
-    """With a large tree that takes a while."""
+    """With many limits that takes a while."""
     adding, pinged = threading.Event(), threading.Event()
-    put_beside = limitree.AsyncLimiter.put_beside
+    put = limitree.AsyncLimiter.put
 
-    def slowly(limiter, schema):
+    def slowly(*args, **kwargs):
         adding.set()
         assert pinged.wait(20)
-        put_beside(limiter, schema)
+        put(*args, **kwargs)
 
     @app.get("/a", dependencies=[Depends(RateLimit("1/minute"))])
     async def a():
@@ -388,7 +388,7 @@ def test_the_loop_goes_on_while_a_route_is_added(app, monkeypatch):
         pinged.set()
 
     with client_of(app) as client:
-        monkeypatch.setattr(limitree.AsyncLimiter, "put_beside", slowly)
+        monkeypatch.setattr(limitree.AsyncLimiter, "put", slowly)
         answers = []
         first = threading.Thread(
             target=lambda: answers.append(client.get("/a").status_code))

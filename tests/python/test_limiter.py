@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import limitree
+from conftest import USERS
 from limitree import outage
 from limitree.limits import read
 
@@ -334,6 +335,58 @@ def test_reload(limiter):
     assert limiter.authorize("job", cost=0).limit == 3
     with pytest.raises(ValueError, match="unknown root"):
         limiter.authorize("user", "alex")
+
+
+def test_put(limiter):
+    limiter.authorize("user", "alex")
+    limiter.put("report", {"children": {"*": {"limits": "5/hour"}}})
+    assert limiter.authorize("report", "x").remaining == 4
+    limiter.put("task", "limits: 3/day\n")
+    assert limiter.authorize("task").limit == 3
+    # What there was is as it was.
+    assert limiter.peek("user", "alex", cost=0).remaining == 15
+    assert [one.policy for one in limiter.limit_stats()][-2:] == [
+        "report:*", "task"]
+
+
+def test_put_replaces_only_if_asked(limiter):
+    limiter.put("task", {"limits": "3/day"})
+    for name in ("task", "user"):
+        with pytest.raises(limitree.ConfigError) as caught:
+            limiter.put(name, {"limits": "9/day"})
+        assert str(caught.value) == f'"{name}" is a top-level name already'
+    with pytest.raises(limitree.ConfigError):
+        limiter.put("user", {"limits": "9/day"}, replace="added")
+    limiter.authorize("task")
+    limiter.put("task", {"limits": "9/day"}, replace="added")
+    assert limiter.peek("task", cost=0).limit == 9
+    limiter.put("user", {"limits": "9/day"}, replace=True)
+    assert limiter.peek("user", cost=0).limit == 9
+    # A name that was added stays; one that was replaced is the limits' again.
+    limiter.reload(USERS)
+    assert limiter.peek("task", cost=0).limit == 9
+    assert limiter.peek("user", "alex", cost=0).limit == 16
+    with pytest.raises(limitree.ConfigError, match="was put beside"):
+        limiter.reload("schema: {task: {}}")
+
+
+def test_put_of_mistakes_changes_nothing(limiter):
+    with pytest.raises(limitree.ConfigError) as caught:
+        limiter.put("task", {"limits": "0/day", "childs": {}})
+    assert len(caught.value.messages) == 2
+    assert caught.value.messages[0].startswith(
+        "limits:1:12: count must be greater than 0, is 0")
+    for name, node, error in (
+            ("", {}, limitree.ConfigError), ("a*", {}, limitree.ConfigError),
+            ("task", "5/day", limitree.ConfigError), ("task", 5, TypeError),
+            ("task", {"limits": object()}, TypeError)):
+        with pytest.raises(error):
+            limiter.put(name, node)
+    with pytest.raises(ValueError, match='must be True, False or "added"'):
+        limiter.put("task", {}, replace="all")
+    with pytest.raises(ValueError, match="task"):
+        limiter.peek("task")
+    assert limiter.stats().reloads == 0
 
 
 def test_reload_of_mistakes_changes_nothing(limiter):

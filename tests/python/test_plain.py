@@ -147,7 +147,8 @@ def test_the_limits_of_the_user_may_be_swapped(limiter, tmp_path):
     assert limiter.peek("job").limit == 7
     assert limiter.peek_all(rule.paths("a")).limit == 2
     with pytest.raises(limitree.ConfigError, match='"view" is a top-level name '
-                                                   'of limits already'):
+                                                   'of these limits, and was '
+                                                   'put beside'):
         limiter.reload("schema: {view: {limits: 7/s}}")
     assert limiter.peek("job").limit == 7
 

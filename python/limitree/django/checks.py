@@ -37,7 +37,7 @@ def _limiter(found: Conf) -> Iterator[Mistake]:
     limits = NO_LIMITS if found.limits is None else found.limits
     try:
         limiter = Limiter(limits)
-        limiter.put_beside({ROOT: {}})
+        limiter.put(ROOT, {})
     except ConfigError as error:
         for text in error.messages:
             yield Mistake("limitree.E001", text)

@@ -33,7 +33,7 @@ class Site:
         self.plain = PlainLimits(_ROOT)  #: the limits given as texts
         self._keeper = Keeper(_NO_LIMITS if limits is None else limits, store,
                               options)
-        self._keeper.put_beside(self.plain.schema())
+        self.plain.update(self._keeper)  # the name must be free
         self.key = key_function(key_func)  #: tells callers apart
 
     @property
@@ -45,8 +45,8 @@ class Site:
                         cost: Any) -> Decision:
         """Return the Decision on `paths`; raise RateLimitExceeded if denied."""
         if self.plain.has_news:
-            # A route is asked for the first time.  With a large tree to put its
-            # limits beside that may take long.
+            # A route is asked for the first time.  With many limits of other
+            # routes, which are read with its own, that may take long.
             await asyncio.to_thread(self.plain.update, self._keeper)
         decision = await decide(self.limiter, paths, cost)
         record: Record = connection.scope["limitree"]

@@ -83,8 +83,9 @@ TEST_F(FallbackTest, TakesItsShareOfANewTree) {
   make();
   store->fail(Code::kStoreUnavailable);
   EXPECT_EQ(decide().limit, 1);
-  limiter->reload(tree_of(R"(
-schema: {user: {children: {"*": {children: {trade: {limits: 8/day}}}}}})"));
+  const auto wider = tree_of(R"(
+schema: {user: {children: {"*": {children: {trade: {limits: 8/day}}}}}})");
+  ASSERT_TRUE(limiter->reload(wider).ok());
   EXPECT_EQ(decide().limit, 2);
 }
 
@@ -92,7 +93,7 @@ TEST_F(FallbackTest, AReloadForgetsDenials) {
   make();
   while (!decide().limited) continue;
   EXPECT_EQ(decide().source, Source::kDenyCache);
-  limiter->reload(tree_of(kYaml));
+  ASSERT_TRUE(limiter->reload(tree_of(kYaml)).ok());
   EXPECT_EQ(decide().source, Source::kStore);
   EXPECT_EQ(decide().source, Source::kDenyCache);
 }

@@ -180,7 +180,8 @@ TEST_F(RemoteTest, CancelsWhatIsPendingWhenItGoes) {
 TEST_F(RemoteTest, FinishesOnTheTreeItBeganWith) {
   Ear ear;
   EXPECT_FALSE(start(&ear, &status));
-  limiter->reload(tree_of("schema: {user: {limits: 9/day}}"));
+  const auto other = tree_of("schema: {user: {limits: 9/day}}");
+  ASSERT_TRUE(limiter->reload(other).ok());
   limiter->loop_run();
   EXPECT_EQ(ear.levels, 2U);
   EXPECT_EQ(ear.policy, "user:*/trade");
@@ -207,8 +208,9 @@ TEST_F(RemoteTest, HoldsNothingWhileTheStoreIsAsked) {
   };
   std::thread slow([&] { EXPECT_EQ(decide(), 2); });
   asked.get_future().wait();
-  limiter->reload(
-      tree_of(R"(schema: {user: {children: {"*": {limits: 5/day}}}})"));
+  const auto wider =
+      tree_of(R"(schema: {user: {children: {"*": {limits: 5/day}}}})");
+  EXPECT_TRUE(limiter->reload(wider).ok());
   EXPECT_EQ(decide(), 5);
   EXPECT_EQ(limiter->stats().reloads, 1);
   go_on.set_value();

@@ -61,7 +61,7 @@ TEST(Overrides, TheSameInEitherForm) {
     for (const std::string_view id : {"a", "b", " c,\"", "d"}) {
       EXPECT_EQ(levels(csv, {"user", id}), levels(yaml, {"user", id})) << id;
     }
-    EXPECT_EQ(yaml.limits().size(), csv.limits().size());
+    EXPECT_EQ(yaml.limit_count(), csv.limit_count());
   }
   EXPECT_EQ(levels(csv, {"user", "a"}), Strings{"user:* user:a 7"});
   EXPECT_TRUE(levels(csv, {"user", "b"}).empty());
@@ -76,8 +76,8 @@ TEST(Overrides, EveryFieldOfALimit) {
         "id,count,period,max_burst,cost,mode,charge,algorithm,name,comment\n"
         "a,30,1m,15,0,shadow,all_or_nothing,gcra,big,who knows\n"
         "b,30,1m,,,,,,,\n"}});
-  ASSERT_EQ(tree.limits().size(), 3U);
-  const Limit& a = tree.limits()[1];
+  ASSERT_EQ(tree.limit_count(), 3U);
+  const Limit& a = tree.limits_of("user")[1];
   EXPECT_EQ(a.rate.capacity, 16);
   EXPECT_EQ(a.rate.emission_interval, std::chrono::seconds(2));
   EXPECT_EQ(a.cost, 0);
@@ -85,7 +85,7 @@ TEST(Overrides, EveryFieldOfALimit) {
   EXPECT_EQ(a.charge, Charge::kAllOrNothing);
   EXPECT_EQ(a.name, "big");
   EXPECT_EQ(a.index, 1U);
-  const Limit& b = tree.limits()[2];
+  const Limit& b = tree.limits_of("user")[2];
   EXPECT_EQ(b.charge, Charge::kIndependent);
   EXPECT_EQ(b.policy, "user:*");
 }
@@ -108,7 +108,7 @@ TEST(Overrides, LimitsThatAreTheSameAreOne) {
         "u" + std::to_string(i) + "," + std::to_string(100 + i % 5) + ",1m\n";
   }
   const Tree tree = loaded(kUsers, {{"users.csv", csv}});
-  EXPECT_EQ(tree.limits().size(), 4U + 5U);
+  EXPECT_EQ(tree.limit_count(), 4U + 5U);
   for (int i = 0; i < 10'000; i += 37) {
     const std::string name = "u" + std::to_string(i);
     EXPECT_EQ(

@@ -88,8 +88,8 @@ TEST(LoadTree, SetsEveryFieldOfALimit) {
       "      - {name: a b, count: 30, period: 1m, max_burst: 15, cost: 0,\n"
       "         mode: check, charge: independent, algorithm: token_bucket}\n"
       "      - 500/hour\n");
-  ASSERT_EQ(tree.limits().size(), 2U);
-  const Limit& first = tree.limits()[0];
+  ASSERT_EQ(tree.limit_count(), 2U);
+  const Limit& first = tree.limits_of("user")[0];
   EXPECT_EQ(first.rate.emission_interval, std::chrono::seconds(2));
   EXPECT_EQ(first.rate.capacity, 16);
   EXPECT_EQ(first.period, std::chrono::minutes(1));
@@ -102,7 +102,7 @@ TEST(LoadTree, SetsEveryFieldOfALimit) {
   EXPECT_EQ(first.name, "a b");
   EXPECT_EQ(first.policy, "user#a%20b");
   EXPECT_EQ(first.suffix, "#a%20b");
-  const Limit& second = tree.limits()[1];
+  const Limit& second = tree.limits_of("user")[1];
   EXPECT_EQ(second.rate.capacity, 500);
   EXPECT_EQ(second.cost, 1);
   EXPECT_EQ(second.mode, Mode::kEnforce);
@@ -115,9 +115,9 @@ TEST(LoadTree, SetsEveryFieldOfALimit) {
 TEST(LoadTree, OneLimitHasNoSuffix) {
   const Tree tree =
       loaded("schema: {user: {limits: [{name: x, count: 1, period: 1s}]}}");
-  EXPECT_EQ(tree.limits()[0].name, "x");
-  EXPECT_EQ(tree.limits()[0].suffix, "");
-  EXPECT_EQ(tree.limits()[0].policy, "user");
+  EXPECT_EQ(tree.limits_of("user")[0].name, "x");
+  EXPECT_EQ(tree.limits_of("user")[0].suffix, "");
+  EXPECT_EQ(tree.limits_of("user")[0].policy, "user");
 }
 
 TEST(LoadTree, ChargeOfATopLevelNameHoldsForItsLimitsOnly) {
@@ -128,9 +128,9 @@ TEST(LoadTree, ChargeOfATopLevelNameHoldsForItsLimitsOnly) {
       "    children: {x: {limits: 1/s}}\n"
       "    charge: independent\n"
       "  b: {limits: 1/s}\n");
-  EXPECT_EQ(tree.limits()[0].charge, Charge::kIndependent);
-  EXPECT_EQ(tree.limits()[1].charge, Charge::kIndependent);
-  EXPECT_EQ(tree.limits()[2].charge, Charge::kAllOrNothing);
+  EXPECT_EQ(tree.limits_of("a")[0].charge, Charge::kIndependent);
+  EXPECT_EQ(tree.limits_of("a")[1].charge, Charge::kIndependent);
+  EXPECT_EQ(tree.limits_of("b")[0].charge, Charge::kAllOrNothing);
 }
 
 TEST(LoadTree, RangeOfALimit) {
@@ -170,7 +170,7 @@ TEST(LoadTree, HundredThousandOverrides) {
             ", 1, 1]}\n";
   }
   const Tree tree = loaded(yaml);
-  EXPECT_EQ(tree.limits().size(), 100'002U);
+  EXPECT_EQ(tree.limit_count(), 100'002U);
   for (int i = 0; i < 100'000; i += 997) {
     const std::string name = "u" + std::to_string(i);
     EXPECT_EQ(

@@ -53,7 +53,7 @@ TEST(Match, AppendsSegmentsAndLevels) {
   EXPECT_EQ(plan.levels[3].depth, 3U);
   EXPECT_EQ(plan.levels[3].limit->name, "daily");
   for (const Level& level : plan.levels) {
-    EXPECT_EQ(level.limit, &tree.limits()[level.limit->index]);
+    EXPECT_EQ(level.limit, &tree.limits_of("user")[level.limit->index]);
     EXPECT_EQ(level.first, 0U);
     EXPECT_EQ(level.path, 0U);
   }
@@ -264,9 +264,9 @@ schema:
 
 TEST(Tree, MovesAndKeepsItsLimits) {
   Tree tree = loaded(kLimits);
-  const Limit* const first = tree.limits().data();
+  const Limit* const first = tree.limits_of("user").data();
   Tree other = std::move(tree);
-  EXPECT_EQ(other.limits().data(), first);
+  EXPECT_EQ(other.limits_of("user").data(), first);
   tree = std::move(other);
   EXPECT_EQ(levels(tree, {"ip", "10.0.0.1"}),
             Strings{"ip:10.0.0.1 ip:10.0.0.1 1"});

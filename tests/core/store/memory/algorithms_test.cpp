@@ -38,7 +38,7 @@ Limit limit_of(const std::string& rules) {
     ADD_FAILURE() << tree.status().error().messages.front();
     return {};
   }
-  return tree.value().limits().front();
+  return tree.value().limits_of("a").front();
 }
 
 struct Bound {

@@ -1,0 +1,79 @@
+// Other limits for a limiter that is at work.
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/share.hpp"
+#include "limiter/limiter.hpp"
+#include "tree/problems.hpp"
+
+namespace limitree {
+
+std::shared_ptr<Limiter::Snapshot> Limiter::snapshot_of(
+    std::shared_ptr<const Tree> tree) {
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->tree = std::move(tree);
+  for (const std::span<const Limit> limits : snapshot->tree->limits()) {
+    add_limits(limits, snapshot.get());
+  }
+  return snapshot;
+}
+
+// `limits` are those of one name of snapshot->tree.
+void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
+  snapshot->policies.resize(snapshot->tree->index_end());
+  if (!local_share_.is_all()) {
+    snapshot->local_limits.resize(snapshot->tree->index_end());
+  }
+  for (const Limit& limit : limits) {
+    snapshot->policies[limit.index] = policies_.intern(limit.policy.str());
+    snapshot->has_rules |= !limit.is_plain();
+    if (local_share_.is_all()) continue;
+    Limit& local = snapshot->local_limits[limit.index];
+    local = limit;
+    local.rate = share_of(limit.rate, local_share_);
+  }
+}
+
+Status Limiter::reload(std::shared_ptr<const Tree> tree) {
+  const std::lock_guard lock(reload_mutex_);
+  Result<Tree> merged = tree->with_added_of(*owner_->tree);
+  if (!merged.ok()) return std::move(merged.status());
+  replace(snapshot_of(std::make_shared<const Tree>(std::move(merged.value()))));
+  return {};
+}
+
+Status Limiter::put(std::shared_ptr<Nodes> root, Replace may_replace) {
+  const std::lock_guard lock(reload_mutex_);
+  const std::string name(Tree::name_of(*root));
+  const Tree& tree = *owner_->tree;
+  const bool may = may_replace == Replace::kAny ||
+                   (may_replace == Replace::kAdded && tree.has_added(name));
+  if (tree.has(name) && !may) {
+    return Status(Code::kInvalidConfig,
+                  quote(name) + " is a top-level name already");
+  }
+  auto snapshot = std::make_shared<Snapshot>(*owner_);
+  snapshot->tree = std::make_shared<const Tree>(tree.with(std::move(root)));
+  add_limits(snapshot->tree->limits_of(name), snapshot.get());
+  replace(std::move(snapshot));
+  return {};
+}
+
+// REQUIRES: reload_mutex_ is held.
+void Limiter::replace(std::shared_ptr<const Snapshot> snapshot) {
+  const std::shared_ptr<const Snapshot> old =
+      std::exchange(owner_, std::move(snapshot));
+  snapshot_.store(owner_.get(), std::memory_order_release);
+  ++reloads_;
+  // A thread that takes a lane from now on sees the new snapshot.  Waits for
+  // threads that took one before.  Afterwards only owners of a share of the old
+  // snapshot still have it.
+  for (Lane& lane : lanes_) const std::lock_guard wait(lane);
+  store_->limits_changed();
+}
+
+}  // namespace limitree

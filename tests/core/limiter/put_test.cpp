@@ -1,0 +1,191 @@
+// One top-level name more, or another one, in a limiter that is at work.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/store/manual_clock.hpp"
+#include "limiter/limiter.hpp"
+#include "limiter/make_store.hpp"
+#include "tree/schema.hpp"
+
+namespace limitree {
+namespace {
+
+using Strings = std::vector<std::string_view>;
+
+constexpr std::string_view kYaml =
+    "schema: {user: {children: {'*': {limits: {count: 60, burst: 16, period: "
+    "1m}}}}}";
+
+std::shared_ptr<const Tree> tree_of(std::string_view yaml) {
+  return std::make_shared<const Tree>(
+      std::move(load_tree(yaml, "test.yaml").value()));
+}
+
+std::shared_ptr<Nodes> root_of(std::string_view name, std::string_view yaml) {
+  return std::move(load_root(name, {yaml, "put"}).value());
+}
+
+class LimiterPutTest : public testing::Test {
+ protected:
+  LimiterPutTest() { options_.clock = clock_.clock(); }
+
+  Limiter& limiter() {
+    if (!limiter_) {
+      limiter_.emplace(tree_of(kYaml), options_,
+                       std::move(make_store(options_).value()));
+    }
+    return *limiter_;
+  }
+
+  void put(std::string_view name, std::string_view yaml) {
+    EXPECT_TRUE(limiter().put(root_of(name, yaml), Replace::kAny).ok());
+  }
+
+  // What is left for `path` after a decision; -1 if there is no such name.
+  std::int64_t left(const Strings& path, std::int64_t cost = 1) {
+    const Ask ask{path, cost};
+    Decision decision;
+    const Status status =
+        limiter().decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision);
+    if (status.code() == Code::kUnknownRoot) return -1;
+    EXPECT_TRUE(status.ok());
+    return decision.remaining;
+  }
+
+  std::vector<std::string_view> policies() {
+    std::vector<std::string_view> policies;
+    for (const PolicyStats& one : limiter().policy_stats()) {
+      policies.push_back(one.policy);
+    }
+    return policies;
+  }
+
+  ManualClock clock_;
+  Options options_;
+  std::optional<Limiter> limiter_;
+};
+
+TEST_F(LimiterPutTest, AddsANameAndKeepsWhatTheOthersOwe) {
+  EXPECT_EQ(left({"user", "alex"}), 15);
+  EXPECT_EQ(left({"view", "home"}), -1);
+  ASSERT_TRUE(limiter()
+                  .put(root_of("view", "children: {'*': {limits: 5/m}}"),
+                       Replace::kNone)
+                  .ok());
+  EXPECT_EQ(left({"view", "home"}), 4);
+  EXPECT_EQ(left({"user", "alex"}), 14);
+  EXPECT_EQ(policies(), (Strings{"user:*", "view:*"}));
+  EXPECT_EQ(limiter().stats().limits, 2);
+  EXPECT_EQ(limiter().stats().reloads, 1);
+}
+
+TEST_F(LimiterPutTest, ReplacesANameOnlyIfAsked) {
+  put("view", "limits: 5/m");
+  EXPECT_EQ(left({"view"}), 4);
+  for (const std::string_view name : {"view", "user"}) {
+    const Status status =
+        limiter().put(root_of(name, "limits: 9/m"), Replace::kNone);
+    EXPECT_EQ(status.code(), Code::kInvalidConfig);
+    EXPECT_EQ(status.error().messages.at(0),
+              "\"" + std::string(name) + "\" is a top-level name already");
+  }
+  EXPECT_EQ(left({"view"}), 3);
+  EXPECT_EQ(limiter().stats().reloads, 1);
+
+  const auto put_added = [&](std::string_view name) {
+    return limiter().put(root_of(name, "limits: 9/m"), Replace::kAdded);
+  };
+  EXPECT_TRUE(put_added("other").ok());
+  EXPECT_TRUE(put_added("other").ok());
+  EXPECT_FALSE(put_added("user").ok());
+  put("user", "limits: 9/m");  // replaced, and still one that was loaded
+  EXPECT_FALSE(put_added("user").ok());
+}
+
+// As a reload does it: the bucket stays, and counts by the new limit.
+TEST_F(LimiterPutTest, TheStateOfAReplacedNameStays) {
+  put("view", "limits: {count: 60, burst: 16, period: 1m}");
+  EXPECT_EQ(left({"view"}), 15);
+  put("view", "limits: {count: 60, burst: 32, period: 1m}");
+  EXPECT_EQ(left({"view"}, 0), 31);
+  EXPECT_EQ(policies(), (Strings{"user:*", "view"}));
+  EXPECT_EQ(limiter().policy_stats()[1].tally.allowed, 2);
+}
+
+TEST_F(LimiterPutTest, AReloadKeepsAddedNamesAndTakesReplacedOnesBack) {
+  put("view", "limits: 5/m");
+  put("user", "limits: 3/m");
+  EXPECT_EQ(left({"view"}), 4);
+  EXPECT_EQ(left({"user", "alex"}), 2);
+  ASSERT_TRUE(limiter().reload(tree_of(kYaml)).ok());
+  EXPECT_EQ(left({"view"}), 3);
+  EXPECT_EQ(left({"user", "alex"}), 15);
+
+  const Status status =
+      limiter().reload(tree_of("schema: {view: {limits: 9/m}}"));
+  EXPECT_EQ(status.code(), Code::kInvalidConfig);
+  EXPECT_EQ(left({"view"}), 2);
+  EXPECT_EQ(left({"user", "alex"}), 14);
+}
+
+// Rules other than GCRA, and the limits of a process that decides alone.
+TEST_F(LimiterPutTest, TheNewNameHasAllThatALoadedOneHas) {
+  options_.local_share = {1, 2};
+  put("view", "limits: {count: 4, period: 1m, algorithm: fixed_window}");
+  put("view", "limits: {count: 6, period: 1m, algorithm: fixed_window}");
+  EXPECT_EQ(left({"view"}), 5);
+  clock_.advance(std::chrono::minutes(1));
+  EXPECT_EQ(left({"view"}), 5);
+}
+
+// Each thread puts names of its own and sees them at once and from then on,
+// whatever the others put, replace and load meanwhile; and readers see one
+// tree or the other.
+TEST_F(LimiterPutTest, PutsAndReloadsOfManyThreadsLoseNothing) {
+  constexpr int kNames = 40;
+  limiter();
+  std::atomic<int> wrong = 0;
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kNames; ++i) {
+        const std::string name =
+            "n" + std::to_string(t) + "." + std::to_string(i);
+        wrong +=
+            !limiter().put(root_of(name, "limits: 9/m"), Replace::kNone).ok();
+        wrong += left({name}) != 8;
+        wrong += !limiter()
+                      .put(root_of("shared", "limits: 9/m"), Replace::kAdded)
+                      .ok();
+        wrong += left({"user", "alex"}, 0) != 16;
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    while (!stop) wrong += !limiter().reload(tree_of(kYaml)).ok();
+  });
+  threads.emplace_back([&] {
+    while (!stop) wrong += left({"user", "kate"}, 0) != 16;
+  });
+  for (std::size_t i = 0; i < 3; ++i) threads[i].join();
+  stop = true;
+  for (std::size_t i = 3; i < threads.size(); ++i) threads[i].join();
+  EXPECT_EQ(wrong, 0);
+  for (int t = 0; t < 3; ++t) {
+    for (int i = 0; i < kNames; ++i) {
+      const std::string name =
+          "n" + std::to_string(t) + "." + std::to_string(i);
+      EXPECT_EQ(left({name}), 7) << name;
+    }
+  }
+  EXPECT_EQ(limiter().stats().limits, 3 * kNames + 2);
+}
+
+}  // namespace
+}  // namespace limitree
