@@ -14,6 +14,7 @@ import docs_reference  # noqa: E402
 import docs_site  # noqa: E402
 import import_circles  # noqa: E402
 import layering  # noqa: E402
+import recipes  # noqa: E402
 import source_style  # noqa: E402
 import symbols  # noqa: E402
 
@@ -288,6 +289,78 @@ def test_docs_facts_compares_libraries(tmp_path):
     assert list(docs_facts.wrong_libraries(page, {"liba", "libc", "libd"})) == [
         "page.md: does not say that libd is needed",
         "page.md: libb is not needed"]
+
+
+RECIPE = """# Styles
+
+## `one`
+## `two-2`
+
+## Add a style
+
+<!-- recipe two-2 TwoStyle -->
+
+| file | what to add |
+|---|---|
+| `core/base/http.cpp` | x |
+| `node/src/headers.ts` | x |
+| `python/limitree/headers.py` | x |
+
+`capi/same.h` does not change.
+
+## More
+"""
+
+
+def project_with_recipe(root, name, text):
+    write(root, "core/base/http.cpp",
+          'HttpStyle{"one", 1}, HttpStyle{"two-2", 0}, HttpStyle{"three", 0}')
+    write(root, "capi/same.h", "struct TwoStyle;")
+    write(root, "python/limitree/headers.py",
+          'Style = Literal["one",\n "two-2", "three"]\n')
+    write(root, "node/src/headers.ts",
+          "export type HeaderStyle = 'one' | 'two-2' |\n 'three';\n")
+    write(root, "docs/http.md",
+          RECIPE.replace("## Add", "## `three`\n\n## Add"))
+    write(root, name, text)
+    return root
+
+
+@pytest.mark.parametrize("name, text", [
+    ("docs/other.md", "`one`, `two-2`"),
+    ("docs/other.md", "`one`, `two-2`\nor `three`"),
+    ("tests/a.cpp", "two-2"),
+    ("core/a.txt", "two-2"),
+])
+def test_recipes_allow(tmp_path, name, text):
+    assert recipes.check(project_with_recipe(tmp_path, name, text)) == []
+
+
+@pytest.mark.parametrize("name, text, wrong", [
+    ("bindings/a.cpp", "two-2",
+     "docs/http.md: bindings/a.cpp names two-2, but no recipe names it"),
+    ("core/a.hpp", "class TwoStyle;",
+     "docs/http.md: core/a.hpp names two-2, but no recipe names it"),
+    ("docs/other.md", "<!-- recipe x -->\n| `core/none.hpp` | x |",
+     "docs/other.md: there is no core/none.hpp"),
+    ("docs/other.md", "<!-- recipe x -->\n| `capi/same.h` | x |",
+     "docs/other.md: capi/same.h does not name x"),
+    ("docs/other.md", "<!-- recipe x -->\n\n# Next\n| `capi/same.h` | x |",
+     "docs/other.md: the recipe of x lists no file"),
+    ("docs/http.md", RECIPE,
+     "docs/http.md: the styles are one, two-2, but the core has one, two-2, "
+     "three"),
+    ("python/limitree/headers.py", "Style = Literal['two-2', 'one', 'three']",
+     "python/limitree/headers.py: the styles are two-2, one, three, but the "
+     "core has one, two-2, three"),
+    ("node/src/headers.ts", "two-2",
+     "node/src/headers.ts: the styles are , but the core has one, two-2, "
+     "three"),
+    ("docs/other.md", "| `\"one\"`, `'two-2'`, `three` |",
+     "docs/other.md: lists styles; only docs/http.md does"),
+])
+def test_recipes_refuse(tmp_path, name, text, wrong):
+    assert wrong in recipes.check(project_with_recipe(tmp_path, name, text))
 
 
 @pytest.mark.parametrize("text, wrong", [
