@@ -1,6 +1,6 @@
-// Which address a request came from: the key of limits on callers that have not
-// said who they are.  The walk past proxies is the core's own, so that every
-// language and framework gives one client one name.
+// The address that a request came from: the key of limits on anonymous callers.
+// The core does the walk past proxies, so that a client has the same name in
+// every language and framework.
 
 import { invalidArgument } from './errors.js';
 import { native } from './native.js';
@@ -16,30 +16,29 @@ export interface IpRequest {
 
 export interface ClientIpOptions {
   /**
-   * How many proxies are passed, 0 to 100: right only if every request passes
-   * that many of them.
+   * The number of proxies, 0 to 100; safe only if every request passes that
+   * many.
    */
   readonly trustedHops?: number | undefined;
   /**
-   * The networks that proxies are in, such as `"10.0.0.0/8"`, single addresses,
-   * and `"unix"` for a server behind a Unix socket.
+   * The networks of the proxies, such as `"10.0.0.0/8"`, single addresses, and
+   * `"unix"` for a server behind a Unix socket.
    */
   readonly trustedProxies?: readonly string[] | undefined;
   /**
    * The header that they write; default `"x-forwarded-for"`.  `"forwarded"` is
-   * read as RFC 7239 has it, any other as a list of addresses.
+   * read as in RFC 7239, any other as a list of addresses.
    */
   readonly header?: string | undefined;
-  /** Clients with IPv6 are told apart by the first bits; default 64. */
+  /** The number of bits that identify an IPv6 client; default 64. */
   readonly ipv6Prefix?: number | undefined;
 }
 
 /**
- * Says which address a request came from; made by `clientIp`.
+ * Finds the address that a request came from; made by `clientIp`.
  *
- * Throws `LIMITREE_INVALID_ARGUMENT` where there is none: a peer without an
- * address, such as a Unix socket, that is not trusted or does not say who is
- * behind it.
+ * Throws `LIMITREE_INVALID_ARGUMENT` if there is none: the peer has no address,
+ * such as a Unix socket, and is not trusted or does not name its client.
  */
 export interface ClientIp {
   (request: IpRequest): string;
@@ -61,12 +60,11 @@ function checkNumber(value: unknown, name: string): void {
 }
 
 /**
- * Returns what says which address a request came from, believing certain
- * proxies, and by default none: what an untrusted peer writes into the header
- * is ignored.
+ * Returns a ClientIp that trusts certain proxies, by default none.  The header
+ * of an untrusted peer is ignored.
  *
- * Throws ConfigError for what is no network, both kinds of trust at once, or
- * numbers out of range.
+ * Throws ConfigError if a network is not valid, if both kinds of trust are
+ * given, or if a number is out of range.
  */
 export function clientIp(options: ClientIpOptions = {}): ClientIp {
   checkNames(options, ['trustedHops', 'trustedProxies', 'ipv6Prefix', 'header'],
@@ -94,10 +92,10 @@ export function clientIp(options: ClientIpOptions = {}): ClientIp {
 }
 
 /**
- * Returns an IP address in its one canonical form, that of RFC 5952.
+ * Returns an IP address in its canonical form, that of RFC 5952.
  *
- * Understands a port, brackets, a zone, and IPv4 written as IPv6.  Of an IPv6
- * address the first `ipv6Prefix` bits (1 to 128) are kept.  Throws
+ * Accepts a port, brackets, a zone, and IPv4 written as IPv6.  Keeps the first
+ * `ipv6Prefix` bits (1 to 128) of an IPv6 address.  Throws
  * `LIMITREE_INVALID_ARGUMENT` for anything else, ConfigError for a prefix out
  * of range.
  */

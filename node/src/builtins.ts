@@ -1,5 +1,5 @@
-// Modules of Node's own.  In a bundle there may be no `require`, so the process
-// is asked for them where it knows (Node.js 20.16 and 22.3).
+// Modules of Node itself.  A bundle may lack `require`, so they come from the
+// process if it offers them (Node.js 20.16 and 22.3).
 
 import type * as Fs from 'node:fs';
 import type * as FsPromises from 'node:fs/promises';
@@ -8,7 +8,7 @@ import type * as Url from 'node:url';
 
 import { LimitreeError } from './errors.js';
 
-/** Bundlers have to see the name where `require` is called. */
+/** Bundlers have to see the name in the call of `require`. */
 function load<T>(name: string, byRequire: () => unknown): T {
   const { getBuiltinModule } = process as Partial<typeof process>;
   const found: unknown = getBuiltinModule?.(name);

@@ -1,4 +1,4 @@
-// What was decided about one request.
+// The decision about one request.
 
 import { headers, problem, resetIn } from './headers.js';
 import type {
@@ -13,7 +13,7 @@ import { shown } from './words.js';
 /** Who decided. */
 export type Source = 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
 
-/** How a limit takes part: `limits.yaml` says so. */
+/** How a limit takes part, from `limits.yaml`. */
 export type Mode = 'enforce' | 'shadow' | 'check';
 
 const SOURCES: readonly Source[] = [
@@ -36,7 +36,7 @@ export interface Level {
   readonly limit: number;
   /** Tokens left. */
   readonly remaining: number;
-  /** Until what was asked for fits here: -1 if it does, Infinity if never. */
+  /** Until the cost fits here: -1 if it does, Infinity if never. */
   readonly retryAfterMs: number;
   /** Until the bucket is full. */
   readonly resetAfterMs: number;
@@ -48,7 +48,7 @@ export interface Level {
   readonly windowMs: number;
   /** Tokens asked for. */
   readonly cost: number;
-  /** Whether what was asked for does not fit. */
+  /** Whether the cost does not fit. */
   readonly limited: boolean;
   /** Whether the bucket was written. */
   readonly charged: boolean;
@@ -59,7 +59,7 @@ export interface Level {
   readonly path: number;
 }
 
-/** A level, until somebody looks at it: numbers by LEVEL_LIMIT, ... */
+/** A level before it is read: numbers by LEVEL_LIMIT, ... */
 export interface Row {
   readonly name: Name;
   readonly numbers: readonly number[];
@@ -111,7 +111,7 @@ function levelOf(row: Row): Level {
   };
 }
 
-/** What was decided about one request.  Its numbers are made when read. */
+/** The decision about one request.  Its numbers are made when they are read. */
 export class Decision {
   /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
   readonly limit: number;
@@ -189,7 +189,7 @@ export class Decision {
     return SOURCES[this.#bits >> SOURCE_SHIFT] ?? 'store';
   }
 
-  /** Whether no limit lies on the path. */
+  /** Whether there is no limit on the path. */
   get unlimited(): boolean {
     return (this.#bits & UNLIMITED) !== 0;
   }
@@ -204,7 +204,7 @@ export class Decision {
     return (this.#bits & DEGRADED) !== 0;
   }
 
-  /** Whether it was allowed out of the overrun share. */
+  /** Whether it was allowed only thanks to an overrun. */
   get soft(): boolean {
     return (this.#bits & SOFT) !== 0;
   }
@@ -268,7 +268,7 @@ export class Decision {
              nextAfterMs: finite(this.nextAfterMs) };
   }
 
-  /** What console.log() shows. */
+  /** For console.log(). */
   [Symbol.for('nodejs.util.inspect.custom')](
     _depth: number,
     options: object,

@@ -1,4 +1,4 @@
-// One limiter for the process, for programs that need no more.
+// One limiter for the process, for programs that need only one.
 
 import type { Decision } from './decision.js';
 import { ConfigError } from './errors.js';
@@ -9,8 +9,8 @@ import type { AsyncCallOptions, Segment } from './requests.js';
 let limiter: Limiter | undefined;
 
 /**
- * Makes the limiter that the functions of this module use, and returns it.  One
- * that was there before goes on for whoever still holds it.
+ * Makes the limiter that the functions of this module use, and returns it.  An
+ * earlier one keeps working for code that still has it.
  */
 export function configure(options: LimiterOptions): Limiter {
   limiter = new Limiter(options);
@@ -18,11 +18,11 @@ export function configure(options: LimiterOptions): Limiter {
 }
 
 /**
- * The limiter of `configure`, else one made of the environment: LIMITREE_LIMITS
- * names the file and LIMITREE_STORE the store, `memory://` if it is not set,
- * which the threads of the process then share.
+ * The limiter of `configure`, or one made from the environment: LIMITREE_LIMITS
+ * names the file and LIMITREE_STORE the store, by default `memory://`, which
+ * the threads of the process share.
  *
- * Throws ConfigError if there is neither, and what `new Limiter` throws.
+ * Throws ConfigError if there are no limits, and what `new Limiter` throws.
  */
 export function defaultLimiter(): Limiter {
   if (limiter !== undefined) return limiter;

@@ -1,5 +1,5 @@
-// How answers of a store reach the promises that wait for them: native code
-// writes many of them to the array and calls `deliver` once.
+// Delivers answers of a store to the promises that wait for them: native code
+// writes many answers to the array and calls `deliver` once.
 
 import { Decision } from './decision.js';
 import { makeError } from './errors.js';
@@ -26,7 +26,7 @@ export class Asked {
     this.names = names;
   }
 
-  /** One more waits for an answer, which end() is called after. */
+  /** Counts a waiting request; call end() after its answer. */
   begin(): void {
     ++this.#waiting;
   }
@@ -36,7 +36,7 @@ export class Asked {
     for (const idle of this.#idle.splice(0)) idle();
   }
 
-  /** Resolves once nobody waits, or after so many milliseconds. */
+  /** Resolves when no request waits, or after that many milliseconds. */
   drained(ms: number): Promise<void> {
     if (this.#waiting === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -49,7 +49,7 @@ export class Asked {
   }
 }
 
-/** One who waits for an answer. */
+/** A request that waits for an answer. */
 interface Waiting {
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
@@ -65,7 +65,7 @@ const numbers = native.numbers;
 const waiting: (Waiting | undefined)[] = [];
 const free: number[] = [];
 
-/** Takes the one who waits out of the slot. */
+/** Takes the waiting request out of the slot. */
 function take(slot: number): Waiting {
   const one = waiting[slot]!;
   waiting[slot] = undefined;

@@ -1,8 +1,7 @@
-// What limitree throws and rejects with.  A denied action is a Decision, never
-// an error.
+// The errors of limitree.  A denied action is a Decision, never an error.
 
 /**
- * What went wrong, by the names of limitree.h:
+ * The kind of an error, by the names of limitree.h:
  *
  * - `LIMITREE_INVALID_ARGUMENT`: a segment, a cost or another argument
  * - `LIMITREE_UNKNOWN_ROOT`: the tree has no such top-level name
@@ -12,7 +11,7 @@
  * - `LIMITREE_CANCELLED`: the limiter is closed, or was while this waited
  * - `LIMITREE_OUT_OF_MEMORY`, `LIMITREE_INTERNAL`
  *
- * and two that only JavaScript has:
+ * and two kinds that only JavaScript has:
  *
  * - `LIMITREE_NOT_SYNC`: `authorizeSync` of a store on another machine
  * - `LIMITREE_NO_NATIVE`: there is no native module for this machine
@@ -30,7 +29,7 @@ export type ErrorCode =
   | 'LIMITREE_NOT_SYNC'
   | 'LIMITREE_NO_NATIVE';
 
-/** Every error of limitree's own. */
+/** The base of limitree's errors. */
 export class LimitreeError extends Error {
   readonly code: ErrorCode;
 
@@ -44,11 +43,11 @@ export class LimitreeError extends Error {
   }
 }
 
-/** Limits or options were refused. */
+/** Limits or options are not valid. */
 export class ConfigError extends LimitreeError {
   /** One line for each mistake, in the order of the file. */
   readonly messages: readonly string[];
-  /** Where the first one is; undefined if it is an option's. */
+  /** The place of the first one; undefined for a mistake in an option. */
   readonly file: string | undefined;
   /** From 1. */
   readonly line: number | undefined;
@@ -74,7 +73,7 @@ export class ConfigError extends LimitreeError {
  * `LIMITREE_STORE_TIMEOUT` the request may have been charged, else it was not.
  */
 export class StoreError extends LimitreeError {
-  /** What trouble it was, in one word such as `"readonly"` or `"timeout"`. */
+  /** The kind of failure in one word, such as `"readonly"` or `"timeout"`. */
   readonly reason: string;
 
   constructor(code: ErrorCode, message: string, reason: string) {

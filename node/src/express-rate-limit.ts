@@ -1,5 +1,5 @@
 /**
- * A store for express-rate-limit, for who keeps that: its counters, in the
+ * A store for programs that keep express-rate-limit: its counters, in the
  * memory of this process or in Redis.
  *
  *     import { rateLimit } from 'express-rate-limit';
@@ -28,18 +28,18 @@ export interface LimitreeStoreOptions extends StoreOptions {
   /** For tests, such as `() => Date.now()` under fake timers. */
   readonly clock?: Clock | undefined;
   /**
-   * What is counted when the store fails.  Default `"local"`: hits are counted
-   * in this process until the store is back.
+   * What to do when the store fails.  Default `"local"`: this process counts
+   * hits until the store is back.
    */
   readonly onStoreError?: StoreOptions['onStoreError'];
   /**
-   * Who is told that the store has failed or is back; default the warnings of
-   * the process.
+   * The logger for messages that the store has failed or is back; default: the
+   * warnings of the process.
    */
   readonly logger?: Logger | undefined;
 }
 
-/** Nobody comes this often, and what comes is counted one by one. */
+/** No client makes this many requests; hits are counted one by one. */
 const MOST_HITS = 1_000_000_000;
 
 const ROOT = 'hits';
@@ -48,16 +48,16 @@ const ROOT = 'hits';
 export class LimitreeStore implements Store {
   /** Whether no other process and no other store has these counters. */
   readonly localKeys: boolean;
-  /** What the names of keys in Redis begin with. */
+  /** The prefix of keys in Redis. */
   readonly prefix: string;
-  /** Forgets everybody; only in memory. */
+  /** Forgets all clients; only in memory. */
   readonly resetAll?: () => Promise<void>;
   readonly #options: LimitreeStoreOptions;
   #windowMs = 0;
   #limiter: Limiter | undefined;
   #outage: Outage | undefined;
 
-  /** Throws ConfigError for what is no option of a store. */
+  /** Throws ConfigError for an unknown option. */
   constructor(options: LimitreeStoreOptions = {}) {
     checkStoreNames(options);
     this.#options = options;
@@ -73,8 +73,8 @@ export class LimitreeStore implements Store {
   }
 
   /**
-   * Called by express-rate-limit.  Throws ConfigError for options that the core
-   * refuses, and for a `windowMs` that is no whole number.
+   * Called by express-rate-limit.  Throws ConfigError for options that are not
+   * valid, and for a `windowMs` that is not a whole number.
    */
   init(options: Pick<Options, 'windowMs'>): void {
     const { windowMs } = options;
@@ -94,7 +94,7 @@ export class LimitreeStore implements Store {
     return this.#hits(limiter.authorizeSync(path));
   }
 
-  /** Takes one hit back, if the window in which it was has not ended. */
+  /** Takes one hit back, if its window has not ended. */
   async decrement(key: string): Promise<void> {
     await told(this.#open().refund(pathOf(key)));
   }

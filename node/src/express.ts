@@ -22,7 +22,7 @@ export type { StandardHeaders, WebOptions } from './web/options.js';
 export { RateLimitInfo } from './web/gate.js';
 export type { Check, Validate, WarningCode } from './web/warnings.js';
 
-/** What a handler is told of the middleware. */
+/** What a handler gets from the middleware. */
 export interface HandlerOptions {
   readonly statusCode: number;
   /** As it was given, else the members of `application/problem+json`. */
@@ -38,7 +38,7 @@ export interface ExpressOptions extends WebOptions<Request, Response> {
     options: HandlerOptions,
   ) => unknown) | undefined;
   /**
-   * The property of the request with what was decided, a RateLimitInfo.
+   * The property of the request with the decision, a RateLimitInfo.
    * Default `"rateLimit"`.
    */
   readonly requestPropertyName?: string | undefined;
@@ -47,7 +47,7 @@ export interface ExpressOptions extends WebOptions<Request, Response> {
 declare global {
   namespace Express {
     interface Request {
-      /** What was decided last about the request, if something was. */
+      /** The last decision about the request, if there is one. */
       rateLimit?: RateLimitInfo;
     }
   }
@@ -61,9 +61,9 @@ export interface LimitedRequest extends Request {
 /** The middleware. */
 export interface RateLimit extends RequestHandler {
   readonly limiter: Limiter;
-  /** Forgets what the client with this key has used; for plain limits. */
+  /** Gives the client with this key a full bucket; for plain limits. */
   resetKey(key: Segment): Promise<void>;
-  /** Closes the limiter, unless that was given. */
+  /** Closes the limiter, unless it was passed in. */
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -99,16 +99,16 @@ function checkPlace(options: ExpressOptions): void {
 }
 
 /**
- * Returns a middleware that lets through what is within the limits, and answers
- * everything else: with 429 and `application/problem+json`, unless told
- * otherwise.  Every answer gets headers, whoever sends it.
+ * Returns a middleware that passes requests within the limits, and answers all
+ * others, by default with 429 and `application/problem+json`.  Every response
+ * gets headers.
  *
- * If the store fails limits are decided in this process until it is back.  With
+ * If the store fails, this process decides until it is back.  With
  * `onStoreError: "raise"` a StoreError goes to the app's error handlers, with
- * the `status` 503; so does every other error, such as a path that the tree
- * does not have.
+ * the `status` 503.  All other errors go there, too, such as a path that the
+ * tree does not have.
  *
- * Throws ConfigError for options that it does not understand.
+ * Throws ConfigError for unknown options.
  */
 export function rateLimit(options: ExpressOptions): RateLimit {
   const gate = new Gate(options, EXPRESS);

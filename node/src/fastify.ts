@@ -39,12 +39,12 @@ const HOOKS: readonly Hook[] = [
 export type FastifyLimit =
   number | ((request: FastifyRequest, key: Segment) => Maybe<number>);
 
-/** What a route can say of itself, as `config: {rateLimit: ...}`. */
+/** The options of a route, in `config: {rateLimit: ...}`. */
 export interface FastifyRouteOptions
   extends Omit<WebOptions<FastifyRequest, FastifyReply>, 'limit' | 'max'> {
   /**
-   * Requests that a client has in `windowMs`; a function gets what
-   * `keyGenerator` has returned.
+   * The requests of a client in `windowMs`; a function gets the result of
+   * `keyGenerator`.
    */
   readonly limit?: FastifyLimit | undefined;
   /** Another name for `limit`. */
@@ -64,8 +64,8 @@ export interface FastifyRouteOptions
 
 export interface FastifyOptions extends FastifyRouteOptions {
   /**
-   * Whether routes that say nothing of themselves are limited, and requests for
-   * which there is no route.  Default true.
+   * Whether to limit routes without options of their own, and requests without
+   * a route.  Default true.
    */
   readonly global?: boolean | undefined;
   /** When it is decided.  Default `"onRequest"`. */
@@ -74,12 +74,12 @@ export interface FastifyOptions extends FastifyRouteOptions {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What limits the route, in the place of what limits all; or false. */
+    /** Replaces the common limits for this route; false: no limits. */
     rateLimit?: FastifyRouteOptions | false;
   }
 
   interface FastifyRequest {
-    /** What was decided last about the request; null if nothing was. */
+    /** The last decision about the request; null if there is none. */
     rateLimit: RateLimitInfo | null;
   }
 
@@ -141,7 +141,7 @@ class Plugin {
     }
   }
 
-  /** The hook for whom says nothing of its own. */
+  /** The hook for routes without their own options. */
   ownHook(): onRequestHookHandler {
     return this.#hookOf(this.#options, this.#own);
   }

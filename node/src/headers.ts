@@ -1,6 +1,6 @@
 // What an HTTP response says about limits: the text of its headers and the body
-// of a 429.  Numbers of whole seconds are rounded up, so that who waits as long
-// as told is not denied again.
+// of a 429.  Seconds are rounded up, so that a client that waits that long is
+// not denied again.
 
 import type { Decision, Rows } from './decision.js';
 import { invalidArgument } from './errors.js';
@@ -11,7 +11,7 @@ import { checkNames, shown } from './words.js';
 /**
  * - `ietf`: `RateLimit-Policy` and `RateLimit` of the IETF draft, with one item
  *   for each limit that counts
- * - `draft-7`, `draft-6`: as those drafts had them, for the binding limit
+ * - `draft-7`, `draft-6`: as in those drafts, for the binding limit
  * - `legacy`: `X-RateLimit-Limit`, `-Remaining` and `-Reset`, likewise
  * - `none`: none
  */
@@ -21,7 +21,7 @@ export type HeaderStyle = 'ietf' | 'draft-7' | 'draft-6' | 'legacy' | 'none';
 export type Reset = 'delta' | 'epoch';
 
 export interface HeaderOptions {
-  /** What the legacy reset counts from: now, or 1970.  Default `"delta"`. */
+  /** Where the legacy reset counts from: now, or 1970.  Default `"delta"`. */
   readonly reset?: Reset;
 }
 

@@ -30,7 +30,7 @@ export interface HonoOptions extends WebOptions<Context, undefined> {
     info: RateLimitInfo,
   ) => Response | Promise<Response>) | undefined;
   /**
-   * The variable of the context with what was decided, a RateLimitInfo.
+   * The variable of the context with the decision, a RateLimitInfo.
    * Default `"rateLimit"`.
    */
   readonly requestPropertyName?: string | undefined;
@@ -39,9 +39,9 @@ export interface HonoOptions extends WebOptions<Context, undefined> {
 /** The middleware. */
 export interface RateLimit extends MiddlewareHandler {
   readonly limiter: Limiter;
-  /** Forgets what the client with this key has used; for plain limits. */
+  /** Gives the client with this key a full bucket; for plain limits. */
   resetKey(key: Segment): Promise<void>;
-  /** Closes the limiter, unless that was given. */
+  /** Closes the limiter, unless it was passed in. */
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -75,15 +75,15 @@ function addHeaders(context: Context, headers: Headers): void {
 }
 
 /**
- * Returns a middleware that lets through what is within the limits, and answers
- * everything else: with 429 and `application/problem+json`, unless told
- * otherwise.  Every answer gets headers, that to an error as well.
+ * Returns a middleware that passes requests within the limits, and answers all
+ * others, by default with 429 and `application/problem+json`.  Every response
+ * gets headers, also those to errors.
  *
- * Throws a StoreError if the store fails and `onStoreError` is `"raise"`, which
- * Hono answers with 503 unless `app.onError` does it in another way, and every
- * other error as it is.
+ * Throws a StoreError if the store fails and `onStoreError` is `"raise"`; Hono
+ * answers it with 503 unless `app.onError` handles it.  Throws all other errors
+ * unchanged.
  *
- * Throws ConfigError for options that it does not understand.
+ * Throws ConfigError for unknown options.
  */
 export function rateLimit(options: HonoOptions): RateLimit {
   const gate = new Gate(options, HONO);

@@ -41,21 +41,21 @@ export interface HttpOptions
 }
 
 /**
- * Whether the request was limited: then it has been answered.  A request that
- * was allowed has headers, and is for the caller to answer.
+ * Returns whether the request was limited.  A limited request has been
+ * answered; an allowed one has headers, and the caller answers it.
  *
- * With a store that failed it is answered with 503, if `onStoreError` is
- * `"raise"`; rejects or throws for every other error, such as a path that the
- * tree does not have, and nothing is answered then.
+ * If the store failed and `onStoreError` is `"raise"`, the answer is 503.
+ * Rejects or throws for all other errors, such as a path that the tree does not
+ * have, and answers nothing then.
  */
 export interface RateLimit {
   (request: IncomingMessage, response: ServerResponse): Maybe<boolean>;
   readonly limiter: Limiter;
-  /** What was decided about a request; undefined if nothing was. */
+  /** The decision about a request; undefined if there is none. */
   infoOf(request: IncomingMessage): RateLimitInfo | undefined;
-  /** Forgets what the client with this key has used; for plain limits. */
+  /** Gives the client with this key a full bucket; for plain limits. */
   resetKey(key: Segment): Promise<void>;
-  /** Closes the limiter, unless that was given. */
+  /** Closes the limiter, unless it was passed in. */
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -74,7 +74,7 @@ const HTTP: Framework<IncomingMessage> = {
 /**
  * Returns a function that decides about requests.
  *
- * Throws ConfigError for options that it does not understand.
+ * Throws ConfigError for unknown options.
  */
 export function rateLimit(options: HttpOptions): RateLimit {
   const gate = new Gate(options, HTTP);

@@ -35,5 +35,5 @@ export const version: string = native.version;
 /** The OpenSSL inside the native module: "OpenSSL 3.0.17 1 Jul 2025". */
 export const opensslVersion: string = native.opensslVersion;
 
-/** The algorithms, as limits.yaml has them after `algorithm:`. */
+/** The algorithms, in the form that follows `algorithm:` in limits.yaml. */
 export const algorithms: readonly string[] = native.algorithms;

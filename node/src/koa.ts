@@ -27,7 +27,7 @@ export interface KoaOptions extends WebOptions<Context, undefined> {
   readonly handler?:
     ((context: Context, info: RateLimitInfo) => unknown) | undefined;
   /**
-   * The property of `ctx.state` with what was decided, a RateLimitInfo.
+   * The property of `ctx.state` with the decision, a RateLimitInfo.
    * Default `"rateLimit"`.
    */
   readonly requestPropertyName?: string | undefined;
@@ -36,9 +36,9 @@ export interface KoaOptions extends WebOptions<Context, undefined> {
 /** The middleware. */
 export interface RateLimit extends Middleware {
   readonly limiter: Limiter;
-  /** Forgets what the client with this key has used; for plain limits. */
+  /** Gives the client with this key a full bucket; for plain limits. */
   resetKey(key: Segment): Promise<void>;
-  /** Closes the limiter, unless that was given. */
+  /** Closes the limiter, unless it was passed in. */
   close(options?: CloseOptions): Promise<void>;
 }
 
@@ -69,15 +69,15 @@ function keepHeaders(error: unknown, headers: Headers): unknown {
 }
 
 /**
- * Returns a middleware that lets through what is within the limits, and answers
- * everything else: with 429 and `application/problem+json`, unless told
- * otherwise.  Every answer gets headers, that to an error as well.
+ * Returns a middleware that passes requests within the limits, and answers all
+ * others, by default with 429 and `application/problem+json`.  Every response
+ * gets headers, also those to errors.
  *
  * Throws a StoreError with the `status` 503 if the store fails and
- * `onStoreError` is `"raise"`, and every other error as it is: what catches
- * errors of the app catches them.
+ * `onStoreError` is `"raise"`.  Throws all other errors unchanged, for the
+ * error handlers of the app.
  *
- * Throws ConfigError for options that it does not understand.
+ * Throws ConfigError for unknown options.
  */
 export function rateLimit(options: KoaOptions): RateLimit {
   const gate = new Gate(options, KOA);

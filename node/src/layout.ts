@@ -1,7 +1,7 @@
-// The array of numbers that native code and JavaScript write for each other.
-// bindings/node/layout.hpp says the same, and says why.
+// The array of numbers in which native code and JavaScript write to each other.
+// bindings/node/layout.hpp has the same layout, and the reason.
 
-/** What is said before a call. */
+/** Written before a call. */
 export const OPERATION = 0;
 export const COST = 1;
 export const WITH_LEVELS = 2;

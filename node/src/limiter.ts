@@ -26,20 +26,20 @@ export interface LimiterOptions extends StoreOptions {
   readonly limits: Limits;
   /** For tests; without it the store's own clock is used. */
   readonly clock?: Clock | undefined;
-  /** Whether decisions carry their levels where a call does not say. */
+  /** Whether decisions carry their levels by default. */
   readonly levels?: boolean | undefined;
   /**
    * A name under which the threads of this process share one limiter: the first
-   * one that asks for it makes it, and it lives until the last one has closed
-   * it.  Memory store only.
+   * thread makes it, and it lives until the last one has closed it.  Memory
+   * store only.
    */
   readonly share?: string | undefined;
 }
 
 export interface CloseOptions {
   /**
-   * How long requests that are under way may take: milliseconds, or a text such
-   * as `"2s"`.  Default 0: they are cancelled.
+   * How long running requests may take: milliseconds, or a text such as `"2s"`.
+   * Default 0: they are cancelled.
    */
   readonly drain?: number | string | undefined;
 }
@@ -81,10 +81,10 @@ export class Limiter {
   #isClosed = false;
 
   /**
-   * Reads `limits` if they are a file; connects to the store on first use.
+   * Reads `limits` if they are a file.  Connects to the store on first use.
    *
-   * Throws ConfigError if limits or options are refused, or a file cannot be
-   * read.
+   * Throws ConfigError if limits or options are not valid, or if a file cannot
+   * be read.
    */
   constructor(options: LimiterOptions) {
     checkLimiterNames(options);
@@ -103,7 +103,7 @@ export class Limiter {
     for (const name of METHODS) bind(this, name);
   }
 
-  /** Makes a limiter of a file, without blocking while that is read. */
+  /** Makes a limiter from a file, without blocking while the file is read. */
   static async fromFile(
     file: string | FileUrl,
     options: Omit<LimiterOptions, 'limits'> = {},
@@ -116,10 +116,10 @@ export class Limiter {
 
   /**
    * Charges `cost` to every limit along `path` if all of them allow it, else
-   * nothing.  Resolves to the decision, allowed or denied.
+   * charges nothing.  Resolves to the decision, allowed or denied.
    *
    * Rejects with a LimitreeError: a StoreError if the store cannot answer and
-   * `onStoreError` is `"raise"`, else `LIMITREE_INVALID_ARGUMENT`,
+   * `onStoreError` is `"raise"`, otherwise `LIMITREE_INVALID_ARGUMENT`,
    * `LIMITREE_UNKNOWN_ROOT` or `LIMITREE_CANCELLED`.
    */
   authorize(path: Path, options?: AsyncCallOptions): Promise<Decision> {
@@ -164,7 +164,7 @@ export class Limiter {
     return this.#requests.askAll(at.SPEND, paths, options);
   }
 
-  /** `refund` over several paths: what `authorizeAll` has charged. */
+  /** `refund` over several paths: undoes `authorizeAll`. */
   refundAll(
     paths: readonly (Path | Costly)[],
     options?: AsyncCallOptions,
@@ -184,14 +184,14 @@ export class Limiter {
     return this.#requests.askForUser(user, action, options);
   }
 
-  /** What `authorize` would answer; stores nothing. */
+  /** Answers as `authorize` would, and charges nothing. */
   peek(path: Path, options?: AsyncCallOptions): Promise<Decision> {
     return this.#requests.ask(at.PEEK, path, options);
   }
 
   /**
-   * Charges `cost` whether it fits or not, down to empty buckets: for costs
-   * known only afterwards.  The decision is never limited.
+   * Charges `cost` even if it does not fit; a bucket can only become empty.
+   * For costs known afterwards.  The decision is never limited.
    */
   spend(path: Path, options?: AsyncCallOptions): Promise<Decision> {
     return this.#requests.ask(at.SPEND, path, options);
@@ -210,9 +210,9 @@ export class Limiter {
   }
 
   /**
-   * Swaps the limits; requests under way finish on the old ones.  Without
-   * `limits` the file is read again.  Rejects as the constructor throws, and
-   * the old limits stay.
+   * Replaces the limits; running requests finish on the old ones.  Without
+   * `limits` the file is read again.  Rejects with the errors of the
+   * constructor; the old limits then stay.
    */
   async reload(limits: Limits = this.#limits): Promise<void> {
     const texts = await read(limits);
@@ -237,15 +237,15 @@ export class Limiter {
         ({ policy, allowed, limited, shadowLimited, nearLimit, soft }));
   }
 
-  /** How often the store has failed, by reasons; the first one first. */
+  /** How often the store has failed, by reason, in the order of appearance. */
   reasonStats(): ReasonStats[] {
     return this.#native.reasonStats().map(
       ([reason, errors, troubles]) => ({ reason, errors, troubles }));
   }
 
   /**
-   * Tells how busy this process is, from 0 (idle) to 1, which it is at first:
-   * limits with `overrun: {percent: N, when: idle}` then admit
+   * Sets how busy this process is, from 0 (idle) to 1, the initial value:
+   * limits with `overrun: {percent: N, when: idle}` admit
    * N % x (1 - pressure) above their capacity.
    *
    * Throws `LIMITREE_INVALID_ARGUMENT` for anything else.
@@ -274,9 +274,9 @@ export class Limiter {
   }
 
   /**
-   * Releases the store, at once or when all requests under way have had their
-   * answers, for which they have `drain` milliseconds.  Who still waits then,
-   * and every call after this one, is rejected with `LIMITREE_CANCELLED`.
+   * Releases the store when all running requests have their answers, at the
+   * latest after `drain` milliseconds.  Requests that still wait then, and
+   * later calls, are rejected with `LIMITREE_CANCELLED`.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     checkNames(options, ['drain'], '{drain: 1000}');
@@ -300,7 +300,7 @@ const METHODS = Object.getOwnPropertyNames(Limiter.prototype).filter((name) =>
   name !== 'constructor' && typeof Object.getOwnPropertyDescriptor(
     Limiter.prototype, name)!.value === 'function') as (keyof Limiter)[];
 
-/** `const { authorize } = limiter` asks that limiter. */
+/** So that `const { authorize } = limiter` works. */
 function bind(limiter: Limiter, name: keyof Limiter): void {
   const method = limiter[name] as (...args: unknown[]) => unknown;
   Object.defineProperty(limiter, name, {

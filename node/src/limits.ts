@@ -1,4 +1,4 @@
-// Where limits and options come from, and how the core takes them: as text.
+// The sources of limits and options, and their form for the core: text.
 
 import { fs, fsPromises, url } from './builtins.js';
 import { ConfigError, invalidArgument } from './errors.js';
@@ -11,9 +11,9 @@ export interface FileUrl {
 }
 
 /**
- * A tree of limits: the name of a file, YAML, a file's URL, or an object of the
- * shape of a `limits.yaml`.  A text with a newline or a colon in it is YAML.
- * Several of them, without a top-level name in common, are one tree.
+ * A tree of limits: the name of a file, YAML, the URL of a file, or an object
+ * with the shape of a `limits.yaml`.  A text with a newline or a colon is YAML.
+ * Several of them with different top-level names make up one tree.
  */
 export type Limits = OneLimits | readonly OneLimits[];
 export type OneLimits = string | FileUrl | LimitTree;
@@ -25,7 +25,7 @@ export interface LimitTree {
 /** YAML and the name it has in messages, in turn. */
 export type Texts = string[];
 
-/** JSON has them as they are; to YAML they are line breaks, or unprintable. */
+/** Valid in JSON as they are; in YAML they are line breaks, or unprintable. */
 const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 function isUrl(limits: object): limits is FileUrl {
@@ -169,22 +169,22 @@ export interface StoreOptions {
   readonly connectTimeout?: number | string | undefined;
   /** Connections to each server for calls that block. */
   readonly connections?: number | undefined;
-  /** What the name of every key in Redis begins with. */
+  /** The prefix of every key in Redis. */
   readonly prefix?: string | undefined;
-  /** How connections call themselves. */
+  /** The name of connections, for CLIENT LIST. */
   readonly clientName?: string | undefined;
   /** Whether a call that blocks looks for its answer before it sleeps. */
   readonly lowLatency?: boolean | 'auto' | undefined;
   /** Whether requests that wait at the same time share calls to Redis. */
   readonly shareCalls?: boolean | undefined;
-  /** What is decided when the store fails. */
+  /** What to do when the store fails. */
   readonly onStoreError?: 'raise' | 'allow' | 'deny' | 'local' | undefined;
   /** This process's part of every limit under `onStoreError: 'local'`. */
   readonly localShare?: number | string | undefined;
-  /** Whether to deny again what the store has just denied. */
+  /** Whether to repeat denials of the store without asking it. */
   readonly denyCache?: boolean | undefined;
   readonly denyCacheSize?: number | undefined;
-  /** Which part of a limit has to be used to be counted as near it. */
+  /** The used part of a limit from which a request counts as near it. */
   readonly nearLimit?: number | string | undefined;
   readonly tlsCaFile?: string | undefined;
   readonly tlsCertFile?: string | undefined;

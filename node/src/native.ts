@@ -8,7 +8,7 @@ import { places, platform } from './platform.js';
 const { version: VERSION } = require('../../package.json') as
   { readonly version: string };
 
-/** What a limiter is made of; bindings/node/requests.hpp says what they do. */
+/** The functions of a limiter; bindings/node/requests.hpp describes them. */
 export interface Functions {
   /** Whether a decision may have to wait for another machine. */
   readonly isRemote: boolean;
@@ -31,7 +31,7 @@ function refuse(): never {
   throw new LimitreeError('LIMITREE_CANCELLED', 'the limiter is closed');
 }
 
-/** Those of a limiter that takes no more calls. */
+/** The functions of a closed limiter. */
 export const CLOSED: Functions = {
   isRemote: false,
   decide: refuse, start: refuse, reset: refuse, reload: refuse, ping: refuse,

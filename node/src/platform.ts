@@ -1,5 +1,5 @@
-// Where the native module of this machine lies: in the package, or for a bundle
-// where people put it.
+// The place of the native module of this machine: in the package, or next to a
+// bundle.
 
 import { fs, path, url } from './builtins.js';
 

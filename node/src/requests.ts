@@ -1,8 +1,8 @@
-// How one limiter asks: arguments are checked, written to the array, and the
-// native limiter is called.
+// The requests of one limiter: checks the arguments, writes them to the array,
+// and calls the native limiter.
 //
-// Between writing and calling nothing of the caller's may run, for it could ask
-// too: so everything is read beforehand, the clock and the segments included.
+// Between writing and calling no code of the caller may run, because it could
+// make a request, too.  So everything is read before, even clock and segments.
 
 import { Decision, FORGOT, LIMITED } from './decision.js';
 import { Asked, ask } from './delivery.js';
@@ -17,7 +17,7 @@ import { checkNames, noOption, shown } from './words.js';
 /** A part of a path.  A whole number stands for its decimal digits. */
 export type Segment = string | number | bigint;
 
-/** Who asks for what, from the root: `['user', 'alex', 'trade']`. */
+/** The path of a request, from the root: `['user', 'alex', 'trade']`. */
 export type Path = readonly Segment[];
 
 /**
@@ -26,7 +26,7 @@ export type Path = readonly Segment[];
  */
 export type Part = 'charge' | 'check' | 'spend_if_fits';
 
-/** A path of several, with a cost and a part of its own. */
+/** One of several paths, with its own cost and part. */
 export interface Costly {
   readonly path: Path;
   /** Default: that of the call. */
@@ -41,14 +41,14 @@ export type Clock = () => number | bigint;
 export interface CallOptions {
   /** Tokens asked for, a whole number; 0 only looks.  Default 1. */
   readonly cost?: number | undefined;
-  /** Whether the decision carries its levels; default as the limiter says. */
+  /** Whether the decision carries its levels; default: as for the limiter. */
   readonly levels?: boolean | undefined;
 }
 
 export interface AsyncCallOptions extends CallOptions {
   /**
-   * Gives up waiting for the store.  Aborted beforehand nothing is charged,
-   * later the request may have been.
+   * Stops waiting for the store.  If it is aborted before the call, nothing is
+   * charged; later, the request may have been charged.
    */
   readonly signal?: Signal | undefined;
 }

@@ -1,6 +1,6 @@
 // Counters of a limiter.
 
-/** What a limiter has counted since it was made. */
+/** The counters of a limiter since it was made. */
 export interface Stats {
   /** Requests that authorize allowed. */
   readonly allowed: number;
@@ -10,7 +10,7 @@ export interface Stats {
   readonly shadowLimited: number;
   /** Requests that failed. */
   readonly errors: number;
-  /** Trees swapped in. */
+  /** Reloads of the tree. */
   readonly reloads: number;
   /** Limits in the tree. */
   readonly limits: number;
@@ -22,7 +22,7 @@ export interface Stats {
   readonly storeBytes: number;
   /** Buckets forgotten to make room for others. */
   readonly evictions: number;
-  /** Of allowed and limited, those by this source. */
+  /** Allowed and limited requests that this source decided. */
   readonly fromDenyCache: number;
   readonly fromLocal: number;
   readonly fromAllow: number;
@@ -33,15 +33,15 @@ export interface Stats {
   readonly connects: number;
   /** Answers of servers. */
   readonly roundTrips: number;
-  /** Milliseconds until then, summed up. */
+  /** The sum of their times, in milliseconds. */
   readonly roundTripMs: number;
-  /** Of the allowed, those above a capacity, thanks to its overrun. */
+  /** Allowed requests above a capacity, thanks to its overrun. */
   readonly soft: number;
-  /** Of evictions: buckets that would still deny. */
+  /** Evictions of buckets that would still deny. */
   readonly forgottenLimited: number;
 }
 
-/** What one limit has counted, over all callers and reloads. */
+/** The counters of one limit, over all callers and reloads. */
 export interface LimitStats {
   /** The limit's place in the tree. */
   readonly policy: string;
@@ -63,7 +63,7 @@ export interface ReasonStats {
   readonly reason: string;
   /** Calls that failed for it. */
   readonly errors: number;
-  /** How often it happened, also where trying again helped. */
+  /** How often it happened, even if a retry helped. */
   readonly troubles: number;
 }
 

@@ -1,4 +1,4 @@
-// Times, which come as nanoseconds and are told in milliseconds and seconds.
+// Times: nanoseconds in, milliseconds and seconds out.
 
 /** LIMITREE_NEVER, as a number that need not be exact. */
 const NEVER = 2 ** 63;

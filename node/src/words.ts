@@ -1,5 +1,5 @@
-// How messages name what callers give: values by their type, and names that are
-// wrong beside the one that was meant.
+// Names in messages: values by their type, and wrong names with the name that
+// was probably meant.
 
 import { invalidArgument } from './errors.js';
 
@@ -64,7 +64,7 @@ export function noOption(name: string, names: readonly string[]): string {
     ? `there are: ${names.join(', ')}` : `did you mean ${meant}?`}`;
 }
 
-/** Refuses what is no object, and names that are none of `names`. */
+/** Refuses values that are not objects, and names that are not in `names`. */
 export function checkNames(
   options: unknown,
   names: readonly string[],

@@ -1,5 +1,5 @@
-// What a client is told: headers on every answer, the body of a denial, and
-// what a framework makes of an error of the store.
+// The answers to clients: headers of every response, the body of a denial, and
+// the error for a framework when the store fails.
 
 import type { RateLimitInfo } from './gate.js';
 import { isPromise } from './maybe.js';
@@ -34,7 +34,7 @@ function styleOf(standard: StandardHeaders | undefined): HeaderStyle {
 
 const NONE: Headers = {};
 
-/** What one middleware tells clients. */
+/** The answers of one middleware. */
 export class Answers<A, B> {
   readonly statusCode: number;
   readonly #style: HeaderStyle;
@@ -50,7 +50,7 @@ export class Answers<A, B> {
     this.#isSilent = this.#style === 'none' && this.#legacy === undefined;
   }
 
-  /** The headers that say what a client has left. */
+  /** The headers about what a client has left. */
   headersOf({ decision, known }: RateLimitInfo): Headers {
     if (this.#isSilent) return NONE;
     const headers = known === undefined ? decision.headers(this.#style)
@@ -92,7 +92,7 @@ function toBody(message: unknown): Body {
            text: JSON.stringify(message) ?? 'null' };
 }
 
-/** The body for a request that no store would decide. */
+/** The body for a request that the store could not decide. */
 export const UNAVAILABLE: Body = {
   type: 'application/problem+json',
   text: JSON.stringify({ type: 'about:blank', title: 'Service Unavailable',

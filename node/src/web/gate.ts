@@ -1,5 +1,5 @@
-// Decides about the requests of one middleware: from what a framework hands
-// over to a ruling, at once where nothing has to be waited for.
+// Decides about the requests of one middleware, from the data of a framework to
+// the ruling; at once if nothing has to be awaited.
 
 import type { Decision } from '../decision.js';
 import { StoreError } from '../errors.js';
@@ -27,7 +27,7 @@ export interface Counted {
   readonly before: Counted | undefined;
 }
 
-/** What was decided about a request, as handlers find it there. */
+/** The decision about a request, for handlers. */
 export class RateLimitInfo {
   /** With its levels, but for a plain limit in memory. */
   readonly decision: Decision;
@@ -63,7 +63,7 @@ export class RateLimitInfo {
     return this.decision.remaining;
   }
 
-  /** Tokens that are gone. */
+  /** Tokens that are used. */
   get used(): number {
     return this.decision.limit - this.decision.remaining;
   }

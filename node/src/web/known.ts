@@ -1,5 +1,5 @@
-// A plain limit that never changes: what is said of it need not be asked for
-// with every request.
+// A plain limit that never changes: its texts need not be made for every
+// request.
 
 import type { Decision } from '../decision.js';
 import { retryAfter, stateOf } from '../headers.js';

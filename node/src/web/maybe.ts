@@ -1,5 +1,5 @@
-// Values that may still be to come.  Where nothing has to be waited for nothing
-// is: a decision in memory costs less than the promise of one.
+// Values that may be promises.  Nothing is awaited without need: a decision in
+// memory costs less than a promise.
 
 export type Maybe<T> = T | Promise<T>;
 

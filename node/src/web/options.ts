@@ -1,5 +1,5 @@
-// What every middleware can be told, whatever the framework.  Names that users
-// of express-rate-limit and @fastify/rate-limit know mean what they know.
+// The options of all middlewares, for every framework.  Names from
+// express-rate-limit and @fastify/rate-limit have the same meaning here.
 
 import { ConfigError } from '../errors.js';
 import type { ClientIp } from '../address.js';
@@ -19,31 +19,31 @@ export type StandardHeaders =
   boolean | 'ietf' | 'draft-8' | 'draft-7' | 'draft-6';
 
 /**
- * Options of a middleware.  `A` and `B` are what the framework hands to it,
+ * Options of a middleware.  `A` and `B` are the arguments from the framework,
  * such as a request and a response.
  *
- * What is limited is said in one of three ways: by `limiter` and `path`, by
- * `limits` and `path`, or by `limit` for each client.
+ * Give the limits in one of three ways: `limiter` and `path`, `limits` and
+ * `path`, or `limit` for each client.
  */
 export interface WebOptions<A, B> extends StoreOptions {
   /**
-   * What is decided when the store fails.  Default `"local"`: limits are
-   * decided in this process until the store is back.
+   * What to do when the store fails.  Default `"local"`: this process decides
+   * until the store is back.
    */
   readonly onStoreError?: StoreOptions['onStoreError'];
-  /** Who decides; it stays open when the middleware is gone. */
+  /** The limiter that decides; closing the middleware leaves it open. */
   readonly limiter?: Limiter | undefined;
-  /** The limits of a limiter that the middleware makes for itself. */
+  /** The limits of a limiter that the middleware makes. */
   readonly limits?: Limits | undefined;
-  /** Who asks for what; several paths are decided all or nothing. */
+  /** The path of a request; several paths are decided all or nothing. */
   readonly path?:
     ((a: A, b: B) => Maybe<Path | readonly (Path | Costly)[]>) | undefined;
   /** Tokens that a request costs, a whole number.  Default 1. */
   readonly cost?: number | ((a: A, b: B) => Maybe<number>) | undefined;
 
   /**
-   * Requests that a client has in `windowMs`: all of them at once if it likes,
-   * and as they are used they come back at an even pace.
+   * The requests of a client in `windowMs`.  A client may use all of them at
+   * once; used requests come back at an even pace.
    */
   readonly limit?: number | ((a: A, b: B) => Maybe<number>) | undefined;
   /** Another name for `limit`. */
@@ -51,24 +51,25 @@ export interface WebOptions<A, B> extends StoreOptions {
   /** Milliseconds.  Default 60 000. */
   readonly windowMs?: number | undefined;
   /**
-   * What the limit is called in headers and in keys of the store; default such
-   * as `"100/1m"`.  Middlewares with one name and one store count together.
+   * The name of the limit in headers and in keys of the store; default: a name
+   * such as `"100/1m"`.  Middlewares with the same name and store count
+   * together.
    */
   readonly name?: string | undefined;
-  /** Tells clients apart; default by their addresses. */
+  /** Returns the key of the client; default: its address. */
   readonly keyGenerator?: ((a: A, b: B) => Maybe<Segment>) | undefined;
   /** Bits of an IPv6 address that make up a client, default 64; false: all. */
   readonly ipv6Subnet?: number | false | undefined;
-  /** Which address a client has; default as the framework says. */
+  /** Finds the address of a client; default: the framework's. */
   readonly clientIp?: ClientIp | undefined;
   /** For tests; the time is the system's by default. */
   readonly clock?: Clock | undefined;
 
-  /** Requests that are let through without being counted. */
+  /** Requests that pass without being counted. */
   readonly skip?: ((a: A, b: B) => Maybe<boolean>) | undefined;
-  /** Whether to give back what requests cost that failed. */
+  /** Whether to give back the cost of requests that failed. */
   readonly skipFailedRequests?: boolean | undefined;
-  /** Whether to give back what requests cost that succeeded. */
+  /** Whether to give back the cost of requests that succeeded. */
   readonly skipSuccessfulRequests?: boolean | undefined;
   /** Whether a request succeeded; default: its status is below 400. */
   readonly requestWasSuccessful?:
@@ -85,11 +86,11 @@ export interface WebOptions<A, B> extends StoreOptions {
   readonly standardHeaders?: StandardHeaders | undefined;
   /** Whether to send `X-RateLimit-*`.  Default false. */
   readonly legacyHeaders?: boolean | undefined;
-  /** Whether to warn of what looks wrong, each thing once.  Default true. */
+  /** Whether to warn about likely mistakes, once for each.  Default true. */
   readonly validate?: Validate | undefined;
   /**
-   * Who is told what looks wrong, and that the store has failed or is back.
-   * Default: the warnings of the process; in Fastify, of the store, its log.
+   * The logger for likely mistakes, and for failures of the store.  Default:
+   * the warnings of the process; in Fastify, the log of the app for the store.
    */
   readonly logger?: Logger | undefined;
 }
@@ -116,7 +117,7 @@ const WEB: Flags<Omit<WebOptions<never, never>, keyof StoreOptions>> = {
   logger: true,
 };
 
-/** What other libraries have, and what says the same here. */
+/** Options of other libraries, and the equivalent here. */
 const ADVICE: Readonly<Record<string, string>> = {
   passOnStoreError: 'say onStoreError: "allow"',
   skipOnError: 'say onStoreError: "allow"',
@@ -152,7 +153,7 @@ function refuseName(name: string, names: readonly string[]): never {
     : `there is no option ${name}: ${advice}`);
 }
 
-/** Refuses what is no option of a store; `clock` and `logger` are. */
+/** Refuses unknown options of a store; `clock` and `logger` are known. */
 export function checkStoreNames(options: object): void {
   if (typeof options !== 'object' || options === null) {
     refuse('options must be an object such as {store: "redis://..."}, is ' +
@@ -164,7 +165,7 @@ export function checkStoreNames(options: object): void {
   }
 }
 
-/** Refuses what is no option; `more` are those of the framework. */
+/** Refuses unknown options; `more` are those of the framework. */
 export function checkNames(options: object, more: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     refuse('options must be an object such as {limit: 100, windowMs: 60000}, ' +
@@ -176,7 +177,7 @@ export function checkNames(options: object, more: readonly string[]): void {
   }
 }
 
-/** Refuses what is of the wrong kind in JavaScript. */
+/** Refuses values of the wrong type. */
 export function checkKinds(options: WebOptions<never, never>): void {
   const given: Record<string, unknown> = { ...options };
   for (const name of ['path', 'keyGenerator', 'skip', 'requestWasSuccessful',

@@ -1,5 +1,5 @@
-// Tells whoever runs the program that the store has failed and is back: one
-// line each, however many requests come meanwhile.
+// Logs that the store has failed and is back: one line each, however many
+// requests come in between.
 
 import type { Decision } from '../decision.js';
 import type { Limiter } from '../limiter.js';
@@ -7,8 +7,8 @@ import { warn } from './warnings.js';
 import type { Logger } from './warnings.js';
 
 /**
- * The store is back once it has answered and nothing has failed for so many
- * milliseconds: one that fails now and then is not told of again and again.
+ * The store is back when it has answered, without failures, for this many
+ * milliseconds, so that a store that fails now and then does not fill the log.
  */
 const QUIET_MS = 5000;
 
@@ -35,7 +35,7 @@ interface Away {
   back: NodeJS.Timeout | undefined;
 }
 
-/** The trouble of the store of one limiter. */
+/** The failures of the store of one limiter. */
 export class Outage {
   static readonly #all = new WeakMap<Limiter, Outage>();
   readonly #limiter: Limiter;

@@ -1,5 +1,5 @@
-// A plain limit, so many requests in so much time for each client, as a tree of
-// limits: what decides it is what decides every other.
+// A plain limit, a number of requests per time for each client, as a tree of
+// limits, so that it is decided like all others.
 
 import { canonicalIp } from '../address.js';
 import { LimitreeError, invalidArgument } from '../errors.js';
@@ -12,8 +12,8 @@ import type { WebOptions } from './options.js';
 import type { Node, PlainTree } from './plain_tree.js';
 
 /**
- * The most different limits that one middleware learns of.  Where a limit is
- * computed for each request, a mistake must not fill the memory.
+ * The most different limits of one middleware.  If limits are computed for each
+ * request, a mistake must not fill the memory.
  */
 const MAX_LIMITS = 1000;
 

@@ -1,11 +1,11 @@
-// Responses of node:http, which is what Express, Koa and a plain server have.
+// Responses of node:http, which Express, Koa and plain servers use.
 
 import type { ServerResponse } from 'node:http';
 
 import type { Headers } from '../headers.js';
 import type { Body } from './answer.js';
 
-/** Sets headers, beside those of the middlewares before. */
+/** Adds headers to those of earlier middlewares. */
 export function writeHeaders(response: ServerResponse, headers: Headers): void {
   for (const name in headers) {
     // The fields of the draft are lists: several middlewares add to one.

@@ -1,4 +1,4 @@
-// What a middleware limits: which limiter it asks, and for which path.
+// The limiter that a middleware asks, and the path.
 
 import type { IpRequest } from '../address.js';
 import { Limiter } from '../limiter.js';
@@ -44,7 +44,7 @@ export const PLAIN: readonly string[] = [
   'limit', 'max', 'windowMs', 'name', 'keyGenerator', 'ipv6Subnet',
   'clientIp'];
 
-/** What `options` say that is limited; throws ConfigError if they do not. */
+/** The subject in `options`; throws ConfigError if there is none. */
 export function subjectOf<A, B>(
   options: WebOptions<A, B>,
   framework: Framework<A>,

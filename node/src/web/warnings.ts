@@ -1,5 +1,5 @@
-// What a program is told about its configuration: each thing once, as a warning
-// of Node's, which names it by a code.
+// Warnings about the configuration of a program: each once, as a warning of
+// Node's with a code.
 
 /** The checks that `validate` can turn off one by one. */
 export type Check =
@@ -34,7 +34,7 @@ export interface Logger {
   warn(message: string): void;
 }
 
-/** Tells `logger`, else whoever listens to the warnings of the process. */
+/** Writes to `logger`, or else to the warnings of the process. */
 export function warn(
   code: WarningCode,
   message: string,
@@ -83,7 +83,7 @@ export class Checks {
   }
 }
 
-/** What a framework knows of how it finds the address of a client. */
+/** How a framework finds the address of a client. */
 export interface Trust {
   /** The headers of the request, by their names in lower case. */
   readonly headers: Readonly<Record<string, unknown>>;
