@@ -32,7 +32,7 @@ inline Limit limit_of(Algorithm algorithm, std::int64_t count,
     rules.bucket = kMicrosecond * mul_div_up(period / kMicrosecond, 1, 60);
   }
   limit.rules = std::make_shared<const Rules>(rules);
-  limit.suffix = algorithm_suffix(algorithm);
+  limit.suffix = traits_of(algorithm).suffix;
   return limit;
 }
 

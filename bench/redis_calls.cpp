@@ -21,7 +21,7 @@
 #include "base/limit.hpp"
 #include "base/plan.hpp"
 #include "bench/algorithms.hpp"
-#include "store/redis/script/script.hpp"
+#include "store/redis/script/call.hpp"
 #include "store/redis/wire/pipeline.hpp"
 
 namespace {
@@ -37,7 +37,7 @@ constexpr std::uint32_t kMaxLevels = 1 + std::size(kActions);
 
 std::optional<Algorithm> algorithm_of(std::string_view name) {
   for (const Algorithm algorithm : limitree::bench::kAlgorithms) {
-    if (name == limitree::algorithm_name(algorithm)) return algorithm;
+    if (name == limitree::traits_of(algorithm).name) return algorithm;
   }
   return std::nullopt;
 }

@@ -133,7 +133,7 @@ void limitree_algorithm(benchmark::State& state) {
   for (auto _ : state) {
     benchmark::DoNotOptimize(decide(&store, next.next(), limit));
   }
-  state.SetLabel(algorithm_name(limit.algorithm));
+  state.SetLabel(traits_of(limit.algorithm).name);
   state.counters["B/bucket"] =
       static_cast<double>(stats.bytes) / static_cast<double>(stats.buckets);
 }

@@ -18,7 +18,7 @@
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/facts/traffic.hpp"
 #include "store/redis/route/router.hpp"
-#include "store/redis/script/script.hpp"
+#include "store/redis/script/call.hpp"
 #include "store/store.hpp"
 
 namespace limitree::redis {

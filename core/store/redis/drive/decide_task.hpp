@@ -20,7 +20,7 @@
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/task.hpp"
-#include "store/redis/script/script.hpp"
+#include "store/redis/script/call.hpp"
 
 namespace limitree::redis {
 

@@ -1,36 +1,69 @@
 #include "store/redis/script/lua_text.hpp"
 
+#include <algorithm>
+
 namespace limitree::redis {
 
-void append_lua(
-    std::string_view text,
-    std::initializer_list<std::pair<std::string_view, std::string>> values,
-    std::string* out) {
-  if (text.starts_with('\n')) text.remove_prefix(1);
-  for (;;) {
-    const std::size_t open = text.find('<');
-    const std::size_t close = text.find_first_of("> ", open);
-    out->append(text.substr(0, open));
-    if (open == text.npos) return;
-    std::size_t used = open;
-    if (close != text.npos && text[close] == '>') {
-      const std::string_view name = text.substr(open + 1, close - open - 1);
-      for (const auto& [known, value] : values) {
-        if (known != name) continue;
-        out->append(value);
-        used = close + 1;
-      }
+namespace {
+
+bool is_of_name(char c) { return (c >= 'a' && c <= 'z') || c == '_'; }
+
+}  // namespace
+
+void LuaNames::set(std::string_view name, std::string_view value) {
+  for (auto& [known, text] : values) {
+    if (known == name) {
+      text = value;
+      return;
     }
-    if (used == open) out->push_back(text[used++]);  // a "<" of its own
-    text.remove_prefix(used);
   }
+  values.emplace_back(name, value);
+}
+
+void append_lua(std::string_view piece, const LuaNames& names,
+                std::string* out) {
+  if (piece.starts_with('\n')) piece.remove_prefix(1);
+  for (;;) {
+    const std::size_t mark = piece.find_first_of("<$");
+    out->append(piece.substr(0, mark));
+    if (mark == piece.npos) return;
+    std::size_t end = mark + 1;
+    while (end < piece.size() && is_of_name(piece[end])) ++end;
+    const std::string_view name = piece.substr(mark + 1, end - mark - 1);
+    if (piece[mark] == '$' && !name.empty()) {
+      out->append(name).append(names.suffix);
+    } else if (const auto found = std::ranges::find(
+                   names.values, name,
+                   [](const auto& value) { return value.first; });
+               end < piece.size() && piece[end] == '>' &&
+               found != names.values.end()) {
+      append_lua(found->second, names, out);
+      ++end;
+    } else {
+      out->append(piece.substr(mark, end - mark));
+    }
+    piece.remove_prefix(end);
+  }
+}
+
+bool calls_function(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != text.npos;
+       at = text.find(name, at + 1)) {
+    const char before = at == 0 ? '\n' : text[at - 1];
+    if (text.substr(at + name.size()).starts_with('(') && before != '.' &&
+        !is_of_name(before)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 std::string quoted_lua(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte >= ' ' && byte < 0x7f && c != '\'' && c != '\\') {
+    if (byte >= ' ' && byte < 0x7f &&
+        std::string_view("'\\<$").find(c) == std::string_view::npos) {
       out.push_back(c);
       continue;
     }

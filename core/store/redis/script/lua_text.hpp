@@ -3,21 +3,31 @@
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_LUA_TEXT_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_LUA_TEXT_HPP
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace limitree::redis {
 
-// Appends a text with the value of each <name> in its place; a line break at
-// its front is left out.
-void append_lua(
-    std::string_view text,
-    std::initializer_list<std::pair<std::string_view, std::string>> values,
-    std::string* out);
+// What stands for the names in a piece.
+struct LuaNames {
+  void set(std::string_view name, std::string_view value);
 
-// A string of Lua, whatever bytes it has.
+  std::vector<std::pair<std::string_view, std::string>> values;  // of <name>
+  std::string suffix;  // $name is the variable "name" and this: "3", "[i]"
+};
+
+// Appends a piece with the value of each <name> in its place, which may have
+// names again, and each $name as a variable; a line break at its front is left
+// out.  What `names` does not have stays as it is.
+void append_lua(std::string_view piece, const LuaNames& names,
+                std::string* out);
+
+// Whether a text calls the function of that name, which no table holds.
+bool calls_function(std::string_view text, std::string_view name);
+
+// A string of Lua, whatever bytes it has; it has no names.
 std::string quoted_lua(std::string_view text);
 
 }  // namespace limitree::redis

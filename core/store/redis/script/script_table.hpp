@@ -1,31 +1,39 @@
-// The special scripts of a process, found by what they are made of: a table
-// that only grows, so that it needs no lock.
+// Scripts, found by what they are made of: a table that only grows, so that it
+// needs no lock.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_TABLE_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_TABLE_HPP
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "store/redis/script/special_script.hpp"
+#include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
 
 class ScriptTable {
  public:
+  // With room for so many; more are not made.
+  explicit ScriptTable(std::size_t most) : most_(most), slots_(2 * most + 1) {}
+  ~ScriptTable() {
+    for (const std::atomic<const Entry*>& slot : slots_) delete slot.load();
+  }
+  ScriptTable(const ScriptTable&) = delete;
+  ScriptTable& operator=(const ScriptTable&) = delete;
+
+  // Null if there is no room for it.
   template <typename Make>
   const Script* get(const std::string& signature, Make make) {
-    std::size_t at = std::hash<std::string_view>()(signature) % kSlots;
+    std::size_t at = std::hash<std::string_view>()(signature) % slots_.size();
     const Entry* mine = nullptr;
-    for (;; at = (at + 1) % kSlots) {
+    for (;; at = (at + 1) % slots_.size()) {
       const Entry* found = slots_[at].load(std::memory_order_acquire);
       if (found == nullptr && mine == nullptr) {
-        if (count_.fetch_add(1, std::memory_order_relaxed) >=
-            kMaxSpecialScripts) {
+        if (count_.fetch_add(1, std::memory_order_relaxed) >= most_) {
           count_.fetch_sub(1, std::memory_order_relaxed);
           return nullptr;
         }
@@ -50,9 +58,9 @@ class ScriptTable {
     std::string signature;
     Script script;
   };
-  static constexpr std::size_t kSlots = 2 * kMaxSpecialScripts;
 
-  std::array<std::atomic<const Entry*>, kSlots> slots_{};
+  const std::size_t most_;
+  std::vector<std::atomic<const Entry*>> slots_;
   std::atomic<std::size_t> count_{0};
 };
 

@@ -1,5 +1,5 @@
 // The Redis store in its smallest form: one blocking connection, no deadline,
-// no second try.  What is left is the script.
+// no second try.  What is left are the scripts, of each layout in turn.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP
@@ -16,7 +16,7 @@
 
 #include "base/judge.hpp"
 #include "core/store/redis/redis_server.hpp"
-#include "store/redis/script/script.hpp"
+#include "store/redis/script/call.hpp"
 #include "store/redis/wire/command.hpp"
 #include "store/store.hpp"
 
@@ -34,7 +34,8 @@ class ScriptStore : public Store {
 
   Status decide(Plan* plan) override {
     const std::vector<std::uint32_t> levels = all_levels(*plan);
-    Status encoded = call_.encode(*plan, levels, kPrefix, clock_());
+    Status encoded =
+        call_.encode(*plan, levels, kPrefix, clock_(), next_scripts());
     if (!encoded.ok()) return encoded;
     Reply reply = send(call_.evalsha());
     if (is_error(*reply, "NOSCRIPT")) reply = send(call_.eval());
@@ -103,6 +104,16 @@ class ScriptStore : public Store {
     void operator()(redisContext* context) const { redisFree(context); }
   };
 
+  // Made again now and then, so that there is room for more.
+  Scripts* next_scripts() {
+    if (decided_++ % 300 == 0) {
+      scripts_[0] = std::make_unique<Scripts>();
+      scripts_[1] = std::make_unique<Scripts>(0);
+      scripts_[2] = std::make_unique<Scripts>(0, 0);
+    }
+    return scripts_[decided_ % 3].get();
+  }
+
   static bool is_error(const redisReply& reply, std::string_view first_word) {
     return reply.type == REDIS_REPLY_ERROR &&
            std::string_view(reply.str, reply.len).starts_with(first_word);
@@ -113,6 +124,8 @@ class ScriptStore : public Store {
 
   const std::unique_ptr<redisContext, Disconnect> context_;
   const Clock clock_;
+  std::unique_ptr<Scripts> scripts_[3];
+  std::size_t decided_ = 0;
   Call call_;
   bool charged_ = false;
   std::int64_t forgotten_ = 0;

@@ -7,6 +7,7 @@
 
 #include "base/decision.hpp"
 #include "base/limit.hpp"
+#include "base/micros.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
 
@@ -43,8 +44,7 @@ class Request {
   Plan plan_;
 };
 
-// Both ways to decide: by decide.lua (a caller's clock) and by a special
-// script (the server's).
+// With a caller's clock and with the server's.
 class ScriptOnServer : public testing::TestWithParam<bool> {
  protected:
   static constexpr std::int64_t kNow = 1'750'000'000'000'000'000;
@@ -194,7 +194,7 @@ TEST_P(ScriptOnServer, PrunesFullBuckets) {
       GetParam() ? Duration(std::chrono::hours(1)) : std::chrono::seconds(2);
   // The server's clock runs on meanwhile.
   const Duration soon =
-      GetParam() ? Duration(1) : Duration(std::chrono::hours(1));
+      GetParam() ? kMicrosecond : Duration(std::chrono::hours(1));
   server_.cli({"HSET", kAlex, ":", "1749999999", "old", text_of(now() - kept),
                "fresh", text_of(now() - kept + soon), "owing",
                "4000000000000000000", "ancient", "17", "other!fw", "12", "word",

@@ -1,8 +1,9 @@
-#include "store/redis/script/special_script.hpp"
+#include "store/redis/script/compiled_script.hpp"
 
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -33,20 +34,40 @@ void fill(const Limit& limit, std::string_view caller, std::string_view action,
   plan->add_level(&limit, 0u, 3u, limit.cost);
 }
 
-const Script* script_of(const Plan& plan) {
+Compiled find_in(Scripts* scripts, const Plan& plan) {
   std::string scratch;
-  return special_script(plan, Families(plan, ScriptStore::all_levels(plan)),
-                        &scratch);
+  return scripts->find(plan, Families(plan, ScriptStore::all_levels(plan)),
+                       false, &scratch);
+}
+
+// In the first layout from `first` on.
+Compiled compiled(const Plan& plan, Layout first = Layout::kWritten) {
+  static Scripts all;
+  static Scripts passed(0);
+  static Scripts loops(0, 0);
+  return find_in(first == Layout::kWritten  ? &all
+                 : first == Layout::kPassed ? &passed
+                                            : &loops,
+                 plan);
 }
 
 const Script* script_of(const Limit& limit, std::string_view caller = "alex",
-                        std::string_view action = "trade") {
+                        std::string_view action = "trade",
+                        Layout first = Layout::kWritten) {
   Plan plan(Operation::kAuthorize);
   fill(limit, caller, action, &plan);
-  return script_of(plan);
+  return compiled(plan, first).script;
 }
 
-TEST(SpecialScript, IsOneForAllCallers) {
+const Script* script_of(const Limit& limit, Operation operation,
+                        std::int64_t cost) {
+  Plan plan(operation);
+  fill(limit, "alex", "trade", &plan);
+  for (Level& level : plan.levels) level.cost = cost;
+  return compiled(plan).script;
+}
+
+TEST(CompiledScript, IsOneForAllCallers) {
   const Limit limit = limit_of(std::chrono::seconds(1), 5);
   const Script* const script = script_of(limit, "alex");
   ASSERT_NE(script, nullptr);
@@ -55,7 +76,7 @@ TEST(SpecialScript, IsOneForAllCallers) {
   EXPECT_EQ(script->text.find("alex"), std::string::npos);
 }
 
-TEST(SpecialScript, IsAnotherForOtherLimitsAndPlaces) {
+TEST(CompiledScript, IsAnotherForOtherLimitsAndPlaces) {
   const Limit limit = limit_of(std::chrono::seconds(1), 5);
   const Script* const script = script_of(limit);
   EXPECT_NE(script_of(limit_of(std::chrono::seconds(2), 5)), script);
@@ -72,41 +93,55 @@ TEST(SpecialScript, IsAnotherForOtherLimitsAndPlaces) {
   EXPECT_NE(script_of(other), script);
 }
 
-TEST(SpecialScript, IsForWhatIsAskedMost) {
+// So that costs do not make scripts without end, nor other limits where there
+// is no room for scripts of their own.
+TEST(CompiledScript, IsOneForAllCosts) {
   const Limit limit = limit_of(std::chrono::seconds(1), 5);
-  for (const Operation operation :
-       {Operation::kPeek, Operation::kSpend, Operation::kRefund}) {
-    Plan plan(operation);
-    fill(limit, "alex", "trade", &plan);
-    EXPECT_EQ(script_of(plan), nullptr);
+  for (const Operation operation : {Operation::kAuthorize, Operation::kPeek,
+                                    Operation::kSpend, Operation::kRefund}) {
+    const Script* const script = script_of(limit, operation, 2);
+    EXPECT_NE(script_of(limit, operation, 1), script);
+    EXPECT_EQ(script_of(limit, operation, 3), script);
+    EXPECT_EQ(script_of(limit, operation, 6), script);
+    EXPECT_EQ(script_of(limit, operation, INT64_MAX), script);
+    EXPECT_NE(script_of(limit, operation, 0), script);
+    EXPECT_EQ(script->several, nullptr) << "it has arguments";
+    EXPECT_NE(script_of(limit, operation, 1)->several, nullptr);
   }
-  for (const std::int64_t cost : {0, 2, 6}) {
-    Plan plan(Operation::kAuthorize);
-    fill(limit, "alex", "trade", &plan);
-    plan.levels[1].cost = cost;
-    EXPECT_EQ(script_of(plan), nullptr);
-  }
-  Limit other = limit;
-  other.mode = Mode::kShadow;
-  EXPECT_EQ(script_of(other), nullptr);
-  other = limit;
-  other.charge = Charge::kIndependent;
-  EXPECT_EQ(script_of(other), nullptr);
-  other = limit;
-  other.cost = 6;  // more than the capacity
-  EXPECT_EQ(script_of(other), nullptr);
+}
 
+TEST(CompiledScript, IsOneForAllLimitsThatArePassed) {
+  const Limit limit = limit_of(std::chrono::seconds(1), 5);
+  const auto passed = [](const Limit& of, std::string_view action = "trade") {
+    return script_of(of, "alex", action, Layout::kPassed);
+  };
+  const Script* const script = passed(limit);
+  EXPECT_NE(script, script_of(limit));
+  EXPECT_EQ(passed(limit_of(std::chrono::seconds(2), 6)), script);
+  EXPECT_NE(passed(limit, "spot"), script);
+  Limit other = limit;
+  other.cost = 2;
+  EXPECT_EQ(passed(other), script);
+  other.mode = Mode::kShadow;
+  EXPECT_NE(passed(other), script);
+  EXPECT_EQ(script->several, nullptr);
+}
+
+TEST(CompiledScript, IsALoopForManyLevels) {
+  const Limit limit = limit_of(std::chrono::seconds(1), 5);
   Plan deep(Operation::kAuthorize);
   for (std::uint32_t i = 1; i <= 13; ++i) {
     deep.segments.emplace_back("deep", Kind::kCaller);
     deep.add_level(&limit, 0u, i, 1);
   }
-  EXPECT_EQ(script_of(deep), nullptr);
+  EXPECT_EQ(compiled(deep).layout, Layout::kLoop);
   deep.levels.pop_back();
-  EXPECT_NE(script_of(deep), nullptr);
+  EXPECT_EQ(compiled(deep).layout, Layout::kWritten);
+  EXPECT_EQ(compiled(deep, Layout::kPassed).layout, Layout::kPassed);
+  EXPECT_EQ(compiled(deep, Layout::kLoop).layout, Layout::kLoop);
 }
 
-TEST(SpecialScript, RunsWithItsMostLevels) {
+TEST(CompiledScript, RunsWithItsMostLevels) {
   const RedisServer server;
   ScriptStore store(server);
   const Limit limit = limit_of(std::chrono::hours(1), 1);
@@ -116,7 +151,7 @@ TEST(SpecialScript, RunsWithItsMostLevels) {
       plan.segments.emplace_back("deep", Kind::kCaller);
       plan.add_level(&limit, 0u, i, 1);
     }
-    ASSERT_NE(script_of(plan), nullptr);
+    ASSERT_EQ(compiled(plan).layout, Layout::kWritten);
     ASSERT_TRUE(store.decide(&plan).ok());
     for (const Level& level : plan.levels) {
       EXPECT_EQ(level.verdict.limited, limited);
@@ -125,7 +160,7 @@ TEST(SpecialScript, RunsWithItsMostLevels) {
 }
 
 // Whatever limits.yaml calls a node, it is a string to Lua and no more.
-TEST(SpecialScript, QuotesNames) {
+TEST(CompiledScript, QuotesNames) {
   const RedisServer server;
   ScriptStore store(server);
   const Limit limit = limit_of(std::chrono::hours(1), 1);
@@ -135,7 +170,7 @@ TEST(SpecialScript, QuotesNames) {
     for (const bool limited : {false, true}) {
       Plan plan(Operation::kAuthorize);
       fill(limit, "alex", name, &plan);
-      ASSERT_NE(script_of(plan), nullptr);
+      ASSERT_EQ(compiled(plan).layout, Layout::kWritten);
       ASSERT_TRUE(store.decide(&plan).ok()) << name;
       EXPECT_EQ(plan.levels[1].verdict.limited, limited) << name;
       const Address address =
@@ -147,7 +182,7 @@ TEST(SpecialScript, QuotesNames) {
   }
 }
 
-TEST(SpecialScript, IsMadeOnceWhateverTheThreads) {
+TEST(CompiledScript, IsMadeOnceWhateverTheThreads) {
   std::deque<Limit> limits;
   for (int i = 0; i < 50; ++i) {
     limits.push_back(limit_of(std::chrono::minutes(i + 1), 7));
@@ -166,7 +201,7 @@ TEST(SpecialScript, IsMadeOnceWhateverTheThreads) {
 
 // One whose key holds something else does not take others with it, nor what
 // they are charged.
-TEST(SpecialScript, ForSeveralFailsForOneAlone) {
+TEST(CompiledScript, ForSeveralFailsForOneAlone) {
   const RedisServer server;
   ScriptStore store(server);
   const Limit limit = limit_of(std::chrono::hours(1), 1);
@@ -174,8 +209,7 @@ TEST(SpecialScript, ForSeveralFailsForOneAlone) {
   server.cli({"HSET", "limitree:{user:carol}", "trade", "foreign"});
   Plan plan(Operation::kAuthorize);
   fill(limit, "alex", "trade", &plan);
-  const Script* const script = script_of(plan);
-  ASSERT_NE(script, nullptr);
+  const Script* const script = compiled(plan).script;
   ASSERT_NE(script->several, nullptr);
   const Reply reply = store.send_words(
       {"EVAL", script->several->text, "5", "limitree:{user:alex}",
@@ -196,18 +230,26 @@ TEST(SpecialScript, ForSeveralFailsForOneAlone) {
   EXPECT_EQ(server.cli({"HEXISTS", "limitree:{user:dave}", "trade"}), "1");
 }
 
-// The last test of this file, for it uses up what the process may have.
-TEST(SpecialScript, ZIsNotMadeWithoutEnd) {
-  const Limit first = limit_of(std::chrono::seconds(1), 5);
-  const Script* const script = script_of(first);
-  std::size_t made = 0;
+TEST(CompiledScript, IsNotMadeWithoutEnd) {
+  const auto scripts = std::make_unique<Scripts>();
+  const Limit limit = limit_of(std::chrono::seconds(1), 5);
+  const auto compile = [&](const Limit& of, const std::string& action) {
+    Plan plan(Operation::kAuthorize);
+    fill(of, "alex", action, &plan);
+    return find_in(scripts.get(), plan);
+  };
+  const Script* const first = compile(limit, "trade").script;
+  std::size_t made[3] = {};
   for (int i = 1; i <= 1000; ++i) {
-    made += script_of(limit_of(Duration(i), 3)) != nullptr;
+    // Names of their own, too.
+    const Compiled one = compile(limit_of(Duration(i), 3), std::to_string(i));
+    ASSERT_NE(one.script, nullptr);
+    ++made[static_cast<std::size_t>(one.layout)];
   }
-  EXPECT_LT(made, kMaxSpecialScripts);
-  EXPECT_GT(made, kMaxSpecialScripts - 100);
-  EXPECT_EQ(script_of(limit_of(Duration(1000), 3)), nullptr);
-  EXPECT_EQ(script_of(first), script);
+  EXPECT_EQ(made[0], kMaxWrittenScripts - 1);
+  EXPECT_EQ(made[1], kMaxPassedScripts);
+  EXPECT_EQ(made[2], 1000 - made[0] - made[1]);
+  EXPECT_EQ(compile(limit, "trade").script, first);
 }
 
 }  // namespace

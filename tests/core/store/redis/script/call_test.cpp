@@ -1,6 +1,6 @@
 // Plans to bytes and replies to debts, without a server.
 
-#include "store/redis/script/script.hpp"
+#include "store/redis/script/call.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,6 @@
 #include "base/key.hpp"
 #include "base/limit.hpp"
 #include "store/redis/route/slot.hpp"
-#include "store/redis/script/special_script.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -190,50 +189,60 @@ TEST(Call, NamesFamiliesAndLimits) {
   ASSERT_TRUE(call.encode(path.plan, all_levels(path.plan), kPrefix,
                           Instant(Duration(1'750'000'000'000'000'007)))
                   .ok());
-  EXPECT_EQ(arguments(call), (std::vector<std::string>{"2",
-                                                       "limitree:{user}",
-                                                       "limitree:{user:alex}",
-                                                       "spend",
-                                                       "1750000000",
-                                                       "7",  //
-                                                       "1",
-                                                       "",
-                                                       "0",
-                                                       "1",
-                                                       "6",
-                                                       "0",
-                                                       "10",
-                                                       "0",
-                                                       "2",
-                                                       "",
-                                                       "trade",
-                                                       "0",
-                                                       "1",
-                                                       "6",
-                                                       "0",
-                                                       "10",
-                                                       "0",  //
-                                                       "0",
-                                                       "1",
-                                                       "6",
-                                                       "0",
-                                                       "10",
-                                                       "0"}));
+  EXPECT_EQ(arguments(call),
+            (std::vector<std::string>{"2", "limitree:{user}",
+                                      "limitree:{user:alex}", "1750000000", "0",
+                                      "007", "6000000", "6000000", "6000000"}));
 
   // A part of it, as in a cluster.
   const std::uint32_t part[] = {1, 2};
   ASSERT_TRUE(call.encode(path.plan, part, kPrefix, {}).ok());
   EXPECT_EQ(arguments(call),
-            (std::vector<std::string>{"1",     "limitree:{user:alex}",
-                                      "spend", "",
-                                      "",      "2",
-                                      "",      "trade",
-                                      "0",     "1",
-                                      "6",     "0",
-                                      "10",    "0",
-                                      "0",     "1",
-                                      "6",     "0",
-                                      "10",    "0"}));
+            (std::vector<std::string>{"1", "limitree:{user:alex}", "6000000",
+                                      "6000000"}));
+}
+
+// No room but for scripts of that layout.
+Scripts* passed() {
+  static Scripts scripts(0);
+  return &scripts;
+}
+Scripts* loops() {
+  static Scripts scripts(0, 0);
+  return &scripts;
+}
+
+// What a limit says is written into the script.
+TEST(Call, HasNoArgumentsForTheUsualCost) {
+  Path path({{"user", Kind::kExact}, {"alex", Kind::kCaller}}, some_limit());
+  Call call;
+  ASSERT_TRUE(call.encode(path.plan, all_levels(path.plan), kPrefix, {}).ok());
+  EXPECT_EQ(arguments(call),
+            (std::vector<std::string>{"2", "limitree:{user}",
+                                      "limitree:{user:alex}"}));
+  EXPECT_EQ(call.joinable().key_count, 2u);
+}
+
+// Whole microseconds beside nanoseconds where a limit has any.
+TEST(Call, PassesWhatVaries) {
+  Limit limit;
+  limit.rate = make_rate(1, Duration(1'500'007), 5).value();
+  Path path({{"user", Kind::kExact}}, limit, Operation::kAuthorize, 3);
+  const std::vector<std::uint32_t> levels = all_levels(path.plan);
+  Call call;
+  ASSERT_TRUE(call.encode(path.plan, levels, kPrefix, {}).ok());
+  EXPECT_EQ(arguments(call),
+            (std::vector<std::string>{"1", "limitree:{user}", "4500", "21"}));
+  EXPECT_EQ(call.joinable().script, nullptr);
+
+  ASSERT_TRUE(call.encode(path.plan, levels, kPrefix, {}, passed()).ok());
+  EXPECT_EQ(arguments(call),
+            (std::vector<std::string>{"1", "limitree:{user}", "4500", "21",
+                                      "7500", "35", "7500", "35"}));
+  ASSERT_TRUE(call.encode(path.plan, levels, kPrefix, {}, loops()).ok());
+  EXPECT_EQ(arguments(call), (std::vector<std::string>{
+                                 "1", "limitree:{user}", "1", "", "0", "1", "1",
+                                 "4500", "21", "7500", "35", "7500", "35"}));
 }
 
 // What denies, and when it is written.
@@ -245,25 +254,27 @@ TEST(Call, TellsWhatModesAndOperationsMean) {
     std::int64_t cost;
     const char* denies;
     const char* when;
-    const char* seconds;
+    const char* charge_us;
   };
   constexpr auto kAll = Charge::kAllOrNothing;
   constexpr auto kEach = Charge::kIndependent;
   constexpr Row kRows[] = {
-      {Operation::kAuthorize, Mode::kEnforce, kAll, 2, "1", "1", "4"},
-      {Operation::kAuthorize, Mode::kEnforce, kEach, 2, "1", "2", "4"},
-      {Operation::kAuthorize, Mode::kShadow, kAll, 2, "0", "1", "4"},
-      {Operation::kAuthorize, Mode::kShadow, kEach, 2, "0", "2", "4"},
-      {Operation::kAuthorize, Mode::kCheck, kAll, 2, "1", "0", "4"},
+      {Operation::kAuthorize, Mode::kEnforce, kAll, 2, "1", "1", "4000000"},
+      {Operation::kAuthorize, Mode::kEnforce, kEach, 2, "1", "2", "4000000"},
+      {Operation::kAuthorize, Mode::kShadow, kAll, 2, "0", "1", "4000000"},
+      {Operation::kAuthorize, Mode::kShadow, kEach, 2, "0", "2", "4000000"},
+      {Operation::kAuthorize, Mode::kCheck, kAll, 2, "1", "0", "4000000"},
       {Operation::kAuthorize, Mode::kEnforce, kAll, 0, "0", "0", "0"},
-      {Operation::kAuthorize, Mode::kEnforce, kAll, 6, "1", "1", "10000000000"},
-      {Operation::kPeek, Mode::kEnforce, kAll, 2, "1", "0", "4"},
-      {Operation::kPeek, Mode::kEnforce, kAll, 6, "1", "0", "10000000000"},
-      {Operation::kSpend, Mode::kEnforce, kEach, 2, "0", "1", "4"},
-      {Operation::kSpend, Mode::kShadow, kAll, 6, "0", "1", "10"},
-      {Operation::kSpend, Mode::kCheck, kAll, 2, "0", "0", "4"},
-      {Operation::kRefund, Mode::kEnforce, kAll, 6, "0", "1", "10"},
-      {Operation::kRefund, Mode::kCheck, kAll, 2, "0", "0", "4"},
+      {Operation::kAuthorize, Mode::kEnforce, kAll, 6, "1", "1",
+       "10000000000000000"},
+      {Operation::kPeek, Mode::kEnforce, kAll, 2, "1", "0", "4000000"},
+      {Operation::kPeek, Mode::kEnforce, kAll, 6, "1", "0",
+       "10000000000000000"},
+      {Operation::kSpend, Mode::kEnforce, kEach, 2, "0", "1", "4000000"},
+      {Operation::kSpend, Mode::kShadow, kAll, 6, "0", "1", "10000000"},
+      {Operation::kSpend, Mode::kCheck, kAll, 2, "0", "0", "4000000"},
+      {Operation::kRefund, Mode::kEnforce, kAll, 6, "0", "1", "10000000"},
+      {Operation::kRefund, Mode::kCheck, kAll, 2, "0", "0", "4000000"},
       {Operation::kRefund, Mode::kEnforce, kAll, 0, "0", "0", "0"},
   };
   for (const Row& row : kRows) {
@@ -273,11 +284,12 @@ TEST(Call, TellsWhatModesAndOperationsMean) {
     const Path path({{"user", Kind::kExact}}, limit, row.operation, row.cost);
     Call call;
     ASSERT_TRUE(
-        call.encode(path.plan, all_levels(path.plan), kPrefix, Instant{}).ok());
+        call.encode(path.plan, all_levels(path.plan), kPrefix, {}, loops())
+            .ok());
     const std::vector<std::string> words = arguments(call);
-    EXPECT_EQ(words[7], row.denies) << &row - kRows;
-    EXPECT_EQ(words[8], row.when) << &row - kRows;
-    EXPECT_EQ(words[9], row.seconds) << &row - kRows;
+    EXPECT_EQ(words[5], row.denies) << &row - kRows;
+    EXPECT_EQ(words[6], row.when) << &row - kRows;
+    EXPECT_EQ(words[7], row.charge_us) << &row - kRows;
   }
 }
 
@@ -295,13 +307,13 @@ TEST(Call, GathersWhatSharesAKey) {
   plan.add_level(&some_limit(), 3, 2, 0);
   plan.add_level(&some_limit(), 5, 3, 0);
   Call call;
-  ASSERT_TRUE(call.encode(plan, all_levels(plan), kPrefix, {}).ok());
+  ASSERT_TRUE(call.encode(plan, all_levels(plan), kPrefix, {}, loops()).ok());
   const std::vector<std::string> words = arguments(call);
   EXPECT_EQ(words[1], "limitree:{user:alex}");
   EXPECT_EQ(words[2], "limitree:{ip:%3A%3A1}");
-  EXPECT_EQ(words[6], "2");
-  EXPECT_EQ(words[7], "trade");
-  EXPECT_EQ(words[8], "spot");
+  EXPECT_EQ(words[3], "2");
+  EXPECT_EQ(words[4], "trade");
+  EXPECT_EQ(words[5], "spot");
 }
 
 TEST(Call, RefusesWhatTheScriptCannotCompute) {
@@ -314,7 +326,9 @@ TEST(Call, RefusesWhatTheScriptCannotCompute) {
 
   const Path path({{"user", Kind::kExact}}, some_limit());
   const std::vector<std::uint32_t> levels = all_levels(path.plan);
-  const Instant last = Instant::max() - kMaxBurstOffset;
+  const Instant last =
+      Instant(std::chrono::microseconds(std::int64_t{1} << 53)) -
+      kMaxBurstOffset;
   EXPECT_TRUE(call.encode(path.plan, levels, kPrefix, last).ok());
   EXPECT_TRUE(call.encode(path.plan, levels, kPrefix, Instant{}).ok());
   for (const Instant now : {Instant(Duration(-1)), last + Duration(1),

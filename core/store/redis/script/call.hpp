@@ -1,4 +1,4 @@
-// Plans as calls of decide.lua, and its replies as debts.
+// Plans as calls of scripts, and their replies as debts.
 //
 // A family is what one key holds: all levels from the first segment that a
 // wildcard, pattern or CIDR child substituted down to the next such segment.
@@ -11,8 +11,8 @@
 // field ":", which no path can name, is the script's own: a second up to which
 // the key lives at least.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_HPP
+#ifndef LIMITREE_STORE_REDIS_SCRIPT_CALL_HPP
+#define LIMITREE_STORE_REDIS_SCRIPT_CALL_HPP
 
 #include <cstdint>
 #include <optional>
@@ -22,8 +22,10 @@
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
 #include "base/status.hpp"
+#include "store/redis/script/compiled_script.hpp"
 #include "store/redis/script/family.hpp"
 #include "store/redis/wire/command.hpp"
+#include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
 
@@ -38,22 +40,20 @@ Address address_of(const Plan& plan, const Level& level,
 // The instant a store decides at: the server's own, or a caller's clock.
 using Now = std::optional<Instant>;
 
-struct Script;
-
 // Of a plan's levels, by their index.
 using Usages = InlineVector<Usage, 4>;
 
 // A call of the script for some levels of a plan.
 class Call {
  public:
-  // The script decides `levels` as plan.operation asks for: those decided by
+  // A script decides `levels` as plan.operation asks for: those decided by
   // one call, all of the plan or in a cluster those of one slot.  `plan` is
   // read here and in read_reply() only.
   // kInvalidArgument if a cost is negative, or a caller's clock names an
   // instant before 1970 or too late for now + burst offset.
   // REQUIRES: `levels` is not empty.
   Status encode(const Plan& plan, LevelSet levels, std::string_view prefix,
-                const Now& now);
+                const Now& now, Scripts* scripts = &Scripts::of_process());
 
   // EVALSHA, or EVAL with the text of the script.
   std::string_view evalsha() const { return evalsha_; }
@@ -85,4 +85,4 @@ void append_reset(const Plan& plan, LevelSet levels, std::string_view prefix,
 
 }  // namespace limitree::redis
 
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_HPP
+#endif  // LIMITREE_STORE_REDIS_SCRIPT_CALL_HPP

@@ -1,112 +1,55 @@
-#include "store/redis/script/script.hpp"
+#include "store/redis/script/call.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <chrono>
 
-#include "store/redis/script/mixed_script.hpp"
-#include "store/redis/script/special_script.hpp"
+#include "base/micros.hpp"
+#include "store/redis/script/level_numbers.hpp"
+#include "store/redis/script/level_usage.hpp"
 
 namespace limitree::redis {
 
 namespace {
 
-constexpr char kDecide[] =
-#include "store/redis/script/decide.lua.inc"
-    ;
-constexpr char kDecideMixed[] =
-#include "store/redis/script/decide_mixed.lua.inc"
-    ;
-constexpr std::string_view kReset =
-#include "store/redis/script/reset.lua.inc"
-    ;
+// Forgets buckets, and returns how many there were.
+//
+// KEYS   families
+// ARGV   for each of them the number of its buckets, and their fields
+constexpr std::string_view kReset = R"(
+local sum, at = 0, 1
+for _, key in ipairs(KEYS) do
+  local count = ARGV[at] + 0
+  sum = sum + redis.call('HDEL', key, unpack(ARGV, at + 1, at + count))
+  -- ":" holds no bucket: it goes with the last one.
+  if redis.call('HLEN', key) == 1 and redis.call('HEXISTS', key, ':') == 1 then
+    redis.call('DEL', key)
+  end
+  at = at + count + 1
+end
+return sum
+)";
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-
-// More than any bucket holds, and than a TAT can be away: about 300 years.
-constexpr std::int64_t kEndlessSeconds = 10'000'000'000;
 
 // Room for the call that most requests make: what is a little larger is none of
 // the blocks that glibc hands out and takes back at once.
 constexpr std::size_t kUsualCall = 119;
 
 constexpr Instant kFirstInstant{};
-constexpr Instant kLastInstant = Instant::max() - kMaxBurstOffset;
+// From here to the end of the largest bucket there are as many microseconds as
+// a double holds.
+constexpr Instant kLastInstant =
+    Instant(kMicrosecond * (std::int64_t{1} << 53)) - kMaxBurstOffset;
 
-const Script& decide_script() {
-  static const Script script(kDecide);
-  return script;
-}
-
-const Script& mixed_script() {
-  static const Script script(kDecideMixed);
-  return script;
-}
-
-bool all_plain(const Plan& plan, LevelSet levels) {
-  return std::all_of(levels.begin(), levels.end(), [&](std::uint32_t i) {
-    return plan.levels[i].limit->is_plain();
-  });
-}
-
-const char* name_of(Operation operation) {
-  switch (operation) {
-    case Operation::kAuthorize:
-    case Operation::kPeek:
-      break;  // which charges nowhere
-    case Operation::kSpend:
-      return "spend";
-    case Operation::kRefund:
-      return "refund";
-  }
-  return "charge";
-}
-
-// A level's part of the arguments.
-struct Weight {
-  bool denies;
-  char when;  // see decide.lua
-  std::int64_t charge_s;
-  std::int64_t charge_n;
-};
-
-Weight weight_of(const Plan& plan, const Level& level) {
-  const Operation operation = plan.operation;
-  const Limit& limit = *level.limit;
-  const Probe found = probe(limit.rate, Duration::zero(), level.cost);
-  const bool charges =
-      operation == Operation::kAuthorize || operation == Operation::kPeek;
-  Weight weight;
-  // Cost 0 fits whatever is owed.
-  weight.denies = charges && counts(level.mode) && level.cost > 0;
-  weight.when = when_charged(plan, level);
-  const bool never = charges && found.never;
-  const std::int64_t charge = found.charge.count();
-  weight.charge_s = never ? kEndlessSeconds : charge / kSecond;
-  weight.charge_n = charge % kSecond;
-  return weight;
-}
-
-void append_level(const Plan& plan, const Level& level, std::string* out) {
-  const Weight weight = weight_of(plan, level);
-  append_word(weight.denies ? "1" : "0", out);
-  append_word(std::string_view(&weight.when, 1), out);
-  append_word(weight.charge_s, out);
-  append_word(weight.charge_n, out);
-  const std::int64_t offset = level.limit->rate.burst_offset().count();
-  append_word(offset / kSecond, out);
-  append_word(offset % kSecond, out);
-}
-constexpr std::size_t kWordsPerLevel = 6;
-
-void append_now(const Now& now, std::string* out) {
-  if (!now.has_value()) {
-    append_word("", out);
-    append_word("", out);
-    return;
-  }
-  const std::int64_t ns = now->time_since_epoch().count();
+// Three words.
+void append_clock(Instant now, std::string* out) {
+  const std::int64_t ns = now.time_since_epoch().count();
   append_word(ns / kSecond, out);
-  append_word(ns % kSecond, out);
+  append_word(ns % kSecond / 1000, out);
+  const std::string digits = std::to_string(1000 + ns % 1000);
+  append_word(std::string_view(digits).substr(1), out);
 }
 
 // Returns where in *out the first of them starts.
@@ -141,6 +84,49 @@ void append_fields(const Plan& plan, const Families& families, std::string* out,
       append_more(plan.levels[levels[i]]);
     }
   }
+}
+
+std::size_t count_arguments(const Plan& plan, const Families& families,
+                            Layout layout) {
+  std::size_t count = 0;
+  for (const std::uint32_t i : families.levels()) {
+    count += static_cast<std::size_t>(
+        std::popcount(passed_numbers(plan.levels[i], layout)));
+  }
+  if (layout != Layout::kLoop) return count;
+  return count + families.members().size() + 4 * families.levels().size();
+}
+
+void append_numbers(const Plan& plan, const Level& level, Layout layout,
+                    const Now& now, std::string* out) {
+  const std::uint32_t passed = passed_numbers(level, layout);
+  if (passed == 0) return;
+  const bool by_calendar = kind_of(*level.limit) == Kind::kCalendar;
+  const LevelNumbers numbers =
+      numbers_of(plan, level,
+                 now.has_value() ? *now
+                 : by_calendar   ? Instant(std::chrono::system_clock::now())
+                                 : Instant());
+  for (std::size_t n = 0; n < kNumbers; ++n) {
+    if ((passed >> n & 1) != 0) append_word(numbers[n], out);
+  }
+}
+
+void append_arguments(const Plan& plan, const Families& families, Layout layout,
+                      const Now& now, std::string* out) {
+  if (layout != Layout::kLoop) {
+    for (const std::uint32_t i : families.levels()) {
+      append_numbers(plan, plan.levels[i], layout, now, out);
+    }
+    return;
+  }
+  append_fields(plan, families, out, [&](const Level& level) {
+    append_word(static_cast<std::int64_t>(kind_of(*level.limit)), out);
+    append_word(may_deny(plan, level) ? "1" : "0", out);
+    const char when = when_charged(plan, level);
+    append_word(std::string_view(&when, 1), out);
+    append_numbers(plan, level, layout, now, out);
+  });
 }
 
 Status out_of_range(const Plan& plan, LevelSet levels, const Now& now) {
@@ -188,6 +174,14 @@ bool read_now(std::string_view* text, Instant* now) {
   return true;
 }
 
+bool read_debt(std::string_view word, Instant now, Duration* debt) {
+  if (word.empty()) return true;
+  std::int64_t tat = 0;
+  if (!read_number(word, &tat)) return false;
+  *debt = saturating_sub(Instant(Duration(tat)), now);
+  return true;
+}
+
 Status not_ours() {
   return Status(Code::kStoreProtocol, "a reply that is no decision");
 }
@@ -204,44 +198,27 @@ Address address_of(const Plan& plan, const Level& level,
 }
 
 Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
-                    const Now& now) {
+                    const Now& now, Scripts* scripts) {
   Status status = out_of_range(plan, levels, now);
   if (!status.ok()) return status;
   const Families families(plan, levels);
-  const bool plain = all_plain(plan, levels);
   evalsha_.reserve(kUsualCall);
-  const Script* const special =
-      now.has_value() ? nullptr : special_script(plan, families, &evalsha_);
-  script_ = special != nullptr ? special
-            : plain            ? &decide_script()
-                               : &mixed_script();
+  const auto [script, layout] =
+      scripts->find(plan, families, now.has_value(), &evalsha_);
+  script_ = script;
 
   eval_.clear();
   evalsha_.clear();
-  words_ = 3 + families.members().size();
-  if (special == nullptr) {
-    const std::size_t words = plain ? kWordsPerLevel : kMixedWordsPerLevel;
-    // With the name of its field for each level.
-    words_ += 3 + families.members().size() + (words + 1) * levels.size();
-  }
+  words_ = 3 + families.members().size() + (now.has_value() ? 3 : 0) +
+           count_arguments(plan, families, layout);
   append_array(words_, &evalsha_);
   append_word("EVALSHA", &evalsha_);
   append_word(script_->sha1, &evalsha_);
   arguments_ = evalsha_.size();
   keys_ = append_keys(plan, families, prefix, &evalsha_);
   key_count_ = families.members().size();
-  if (special != nullptr) return {};
-  append_word(name_of(plan.operation), &evalsha_);
-  append_now(now, &evalsha_);
-  Instant here;
-  if (!plain) here = now.value_or(std::chrono::system_clock::now());
-  append_fields(plan, families, &evalsha_, [&](const Level& level) {
-    if (plain) {
-      append_level(plan, level, &evalsha_);
-    } else {
-      append_mixed_level(plan, level, here, &evalsha_);
-    }
-  });
+  if (now.has_value()) append_clock(*now, &evalsha_);
+  append_arguments(plan, families, layout, now, &evalsha_);
   return {};
 }
 
@@ -278,27 +255,24 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
     if (last != (text.find(' ') == text.npos)) return not_ours();
     words.push_back(take_word(&text));
   }
-  const bool plain = all_plain(*plan, levels);
+  const Families families(*plan, levels);
   InlineVector<Duration, 8> debts;
-  for (std::size_t i = 0; plain && i < words.size(); ++i) {
-    std::int64_t tat = 0;
-    if (words[i].empty()) {
-      debts.push_back(Duration::zero());
-    } else if (read_number(words[i], &tat)) {
-      debts.push_back(saturating_sub(Instant(Duration(tat)), now));
-    } else {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::uint32_t at = families.levels()[i];
+    const Level& level = plan->levels[at];
+    Duration& debt = debts.append();
+    debt = Duration::zero();
+    if (!(level.limit->is_plain()
+              ? read_debt(words[i], now, &debt)
+              : read_usage(*plan, level, words[i], now, &(*usages)[at]))) {
       return not_ours();
     }
   }
-  const Families families(*plan, levels);
-  for (std::size_t i = 0; i < levels.size(); ++i) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
     const std::uint32_t at = families.levels()[i];
-    if (plain) {
-      plan->levels[at].debt = debts[i];
-    } else if (!read_mixed_level(*plan, words[i], now, &plan->levels[at],
-                                 &(*usages)[at])) {
-      return not_ours();
-    }
+    Level& level = plan->levels[at];
+    level.debt = debts[i];
+    if (!level.limit->is_plain()) level.usage = &(*usages)[at];
   }
   *charged = flag == "+";
   return {};
@@ -309,7 +283,7 @@ void append_reset(const Plan& plan, LevelSet levels, std::string_view prefix,
   const Families families(plan, levels);
   append_array(3 + 2 * families.members().size() + levels.size(), out);
   append_word("EVAL", out);
-  append_word(kReset, out);
+  append_word(kReset.substr(1), out);
   append_keys(plan, families, prefix, out);
   append_fields(plan, families, out, [](const Level& /*level*/) {});
 }

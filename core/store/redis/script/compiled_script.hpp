@@ -1,0 +1,92 @@
+// Scripts made for one shape of request, so that none of them chooses between
+// algorithms, operations and modes while it runs.
+//
+// Each reads all buckets, and then writes those that are to be charged, or
+// none; core/base/judge.hpp draws the same conclusions from its reply.
+//
+// KEYS   families: hashes with a field for each bucket (call.hpp), and the
+//        field ":", a second that the key lives to see at least
+// ARGV   with a caller's clock now, as seconds, microseconds and three digits
+//        of nanoseconds; then what the layout asks for
+// Returns, separated by blanks: "+" if anything was charged, else "-"; now, as
+// seconds and nanoseconds; and a word about each bucket as it was found, empty
+// if there was nothing: its state, and of a log what became of it.
+//
+// A bucket never owes more than it holds: where a state is dated after that (a
+// limit was relaxed, a clock stepped back), every request that may write the
+// bucket stores what it counts for now, whatever else becomes of it.
+
+#ifndef LIMITREE_STORE_REDIS_SCRIPT_COMPILED_SCRIPT_HPP
+#define LIMITREE_STORE_REDIS_SCRIPT_COMPILED_SCRIPT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/plan.hpp"
+#include "store/redis/script/family.hpp"
+#include "store/redis/script/script_table.hpp"
+#include "store/redis/wire/script.hpp"
+
+namespace limitree::redis {
+
+// How a script knows of limits.  The number of scripts is bounded by the tree,
+// not by callers, and by the number that a process makes of either kind: what
+// comes later takes the next layout.
+enum class Layout : std::uint8_t {
+  // Written into it, but what varies from request to request: an unusual cost
+  // of each level, an overrun that depends on the pressure, calendar windows.
+  // These are the arguments.
+  kWritten,
+  // The numbers of all levels are the arguments; their fields are written.
+  kPassed,
+  // One script for any levels, in a loop.  Arguments: of each family the number
+  // of its levels, their fields, and of each level its kind, "1" if the request
+  // is denied unless it fits there, when it is charged ("1" if the request is
+  // allowed and fits, "2" if it fits, "3" never, "0" if it may not be written
+  // at all), and its numbers.
+  kLoop,
+};
+inline constexpr std::size_t kMaxWrittenScripts = 512;
+inline constexpr std::size_t kMaxPassedScripts = 128;
+
+struct Compiled {
+  const Script* script;
+  Layout layout;
+};
+
+// All scripts.  Several threads may use it at once; it takes no lock, and so
+// need not know of fork().
+class Scripts {
+ public:
+  explicit Scripts(std::size_t most_written = kMaxWrittenScripts,
+                   std::size_t most_passed = kMaxPassedScripts)
+      : written_(most_written), passed_(most_passed) {}
+
+  static Scripts& of_process();
+
+  // The script for these levels, in the first layout that there is room for;
+  // it stays as long as this.  *scratch is overwritten.
+  Compiled find(const Plan& plan, const Families& families, bool callers_clock,
+                std::string* scratch);
+
+ private:
+  // For each operation, with the server's clock and with a caller's.
+  static constexpr std::size_t kLoopScripts = 8;
+
+  ScriptTable written_;
+  ScriptTable passed_;
+  ScriptTable loops_{kLoopScripts};
+};
+
+// Which of a level's numbers are arguments, as bits.
+std::uint32_t passed_numbers(const Level& level, Layout layout);
+
+// When a level is charged, as Layout::kLoop has it.
+char when_charged(const Plan& plan, const Level& level);
+// Whether the request is denied unless it fits there.
+bool may_deny(const Plan& plan, const Level& level);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_SCRIPT_COMPILED_SCRIPT_HPP

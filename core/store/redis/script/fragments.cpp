@@ -1,0 +1,368 @@
+#include "store/redis/script/fragments.hpp"
+
+#include <initializer_list>
+#include <utility>
+
+namespace limitree::redis {
+
+namespace {
+
+// GCRA: $x and $y are the debt in whole microseconds and the nanoseconds beyond
+// them, which mostly stay a text; $p and $q are the same when it is charged.
+constexpr std::string_view kReadGcra = R"(
+<local>$v, $x, $y = <found>, 0, '000'
+if $v then
+  local text = $v
+  if #text < 19 and string.find(text, '^%d+$') then
+    text = string.rep('0', 19 - #text) .. text
+  end
+  local ns = sub(text, -3)
+  if #text ~= 19 or ns ~= '000' and not string.find(ns, '^%d+$') then
+    <foreign>
+  end
+  local us = sub(text, 1, -4) - now
+<borrow>  if us >= 0 then $x, $y = us, ns end
+else
+  $v = ''
+end
+<after>
+)";
+constexpr std::string_view kOwesTooMuch =
+    "$p >= <most> and ($p > <most> or $q + 0 > <most_ns>)";
+constexpr std::string_view kOverdrawn =
+    "$x >= <top> and ($x > <top> or $y + 0 > <top_ns>)";
+constexpr std::string_view kHoldGcra = "$p, $q = <top>, <top_ns>\n";
+constexpr std::string_view kSpendGcra = R"(
+local more = 0
+if $x < <most> or $x == <most> and $y + 0 < <most_ns> then
+  more = 1
+  if <denies> then $p, $q = <most>, <most_ns> end
+end
+)";
+constexpr std::string_view kRefundGcra = R"(
+if <ahead> then $x, $y = <top>, <top_ns> end
+local more, left = ($x > 0 or $y + 0 > 0) and 1 or 0, false
+if more > 0 then
+  $p, $q = $x - <charge>, $y - <charge_ns>
+  if $q < 0 then $p, $q = $p - 1, $q + 1000 end
+  left = $p > 0 or $p == 0 and $q > 0
+end
+)";
+
+// The algorithms that count units: $used are held against the caller.
+constexpr std::string_view kTooMany = "$used + <cost> > <ceiling>";
+constexpr std::string_view kAhead = "$ahead";
+constexpr std::string_view kSpendUnits =
+    "local more = max(0, min(<cost>, <ceiling> - $used))\n";
+
+constexpr std::string_view kReadUnits = R"(
+if $v then
+  local a, b = match($v, '^(%d+):(%d+)$')
+  if not a then
+    <foreign>
+  end
+  a, b = a + 0, b + 0
+  <units>
+else
+  $v = ''
+end
+)";
+
+// fixed_window: the window begins at $x and ends at $z.
+constexpr std::string_view kReadFixed = R"(
+<local>$v, $x = <found>, now - now % <period>
+<local>$used, $z, $ahead = 0, $x + <period>, false
+<read_units>)";
+constexpr std::string_view kReadCalendar = R"(
+<local>$v, $x, $z = <found>, <start>, <stop>
+<local>$used, $ahead = 0, false
+if now < $x then $x, $z = <before>, $x end
+if now >= $z then $x, $z = $z, <next> end
+if now < $x or now >= $z then
+  return redis.error_reply('ERR the clocks of client and server ' ..
+    'are more than a window apart')
+end
+<read_units>)";
+constexpr std::string_view kUnitsOfWindow = R"(
+if b > 0 and a >= $x then
+    $used, $ahead = b, a >= $z
+    if not $ahead then $x = a end
+  end)";
+constexpr std::string_view kReadFirst = R"(
+<local>$v, $x, $z = <found>, <up>, <up> + <period>
+<local>$used, $ahead = 0, false
+<read_units>)";
+constexpr std::string_view kUnitsOfFirst = R"(
+if b > 0 and a + <period> > now then
+    $used, $ahead = b, a > <up>
+    if not $ahead then $x, $z = a, a + <period> end
+  end)";
+constexpr std::string_view kRefundUnits = R"(
+local more = $used
+$used = max(0, $used - <cost>)
+local left = $used > 0
+)";
+constexpr std::string_view kFixedText = "format('%d:%d', $x, $used + <more>)";
+
+// sliding_tail: $y units of the window from $x on, $z of the one before.
+constexpr std::string_view kReadTail = R"(
+<local>$v, $x = <found>, now - now % <period>
+<local>$y, $z, $ahead = 0, 0, false
+if $v then
+  local a, b, c = match($v, '^(%d+):(%d+):(%d+)$')
+  if not a then
+    <foreign>
+  end
+  a, b, c = a + 0, b + 0, c + 0
+  if a >= $x + <period> and b + c > 0 then
+    $y, $ahead = min(b + c, 4e9), true
+  elseif $x <= a then
+    $y, $z = b, c
+  elseif $x - a <= <period> then
+    $z = b
+  end
+else
+  $v = ''
+end
+<local>$used = <weight> + $y
+)";
+// Products below 2^53 are exact; those of a small limit are.
+constexpr std::string_view kSmallWeight =
+    "floor($z * ($x + <period> - now) / <period>)";
+constexpr std::string_view kWeight = R"(
+($z * <period> < 9e15 and floor($z * ($x + <period> - now) / <period>)
+  or mul_div($z, $x + <period> - now, <period>)))";
+constexpr std::string_view kWeightUp = R"(
+($z - ($z * <period> < 9e15 and floor($z * (now - $x) / <period>)
+  or mul_div($z, now - $x, <period>))))";
+constexpr std::string_view kRefundTail = R"(
+local more = $y + $z
+$y, $z = max(0, $y - <cost>), max(0, $z - max(0, <cost> - $y))
+local left = $y + $z > 0
+)";
+
+// leaky_bucket with steps: it is empty $used ticks after the last one, $x.
+constexpr std::string_view kReadStep = R"(
+<local>$v, $x = <found>, now - now % <period>
+<local>$used, $ahead = 0, false
+if $v then
+  if not string.find($v, '^%d+$') then
+    <foreign>
+  end
+  if $v + 0 > $x then
+    $used = floor(($v - $x - 1) / <period>) + 1
+    $ahead = $used > <highest>
+    if $ahead then $used = <highest> end
+  end
+else
+  $v = ''
+end
+)";
+
+// A log: the sum of its units in 4 bytes, then 7 bytes of an instant and 4 of
+// its units for each entry.  Of these the ones from $first on count; up to
+// $kept they stay entries of their own when units of now are added, and the
+// $units behind that are joined.  What is made of it only now is a $word.
+constexpr std::string_view kReadLog = R"(
+<local>$v, $used, $first, $kept = <found>, 0, 5, 4
+<local>$ahead, $newest, $units, $word = false, 0, 0, ''
+if $v then
+  local size = #$v
+  if size < 15 or size % 11 ~= 4 then
+    <foreign>
+  end
+  local at, n
+  $used, at, n = unpack_bytes('>I4I7I4', $v)
+  while at + <period> <= now do
+    $first, $used = $first + 11, $used - n
+    if $first > size then break end
+    at, n = unpack_bytes('>I7I4', $v, $first)
+  end
+  $kept = size
+  if $first < size then
+    $newest = at
+    if $first + 10 < size then
+      $newest, n = unpack_bytes('>I7I4', $v, size - 10)
+    end
+    $ahead = $newest > <up>
+    if $ahead then
+      repeat
+        $units, $kept = $units + n, $kept - 11
+        if $kept < $first then break end
+        at, n = unpack_bytes('>I7I4', $v, $kept - 10)
+      until at <= <up>
+    elseif <joins> then
+      $units, $kept = n, size - 11
+    end
+  end
+else
+  $v = ''
+end
+)";
+constexpr std::string_view kLogText =
+    "pack('>I4c0I7I4', $used + <more>, sub($v, $first, $kept), <up>,\n"
+    "  $units + <more>)";
+// The newest go first, and nothing has been joined.
+constexpr std::string_view kRefundLog = R"(
+local more, left = min(<cost>, $used), $used > <cost>
+local at, last, units = <up>, $kept, $units - more
+while units < 0 and last > $first do
+  local older
+  at, older = unpack_bytes('>I7I4', $v, last - 10)
+  last, units = last - 11, units + older
+end
+)";
+constexpr std::string_view kRefundedLog =
+    "pack('>I4', $used - more) .. sub($v, $first, last) ..\n"
+    "  (units > 0 and pack('>I7I4', at, units) or '')";
+// When a log of `sum` units, of which the entries end at `last`, has room for
+// the request, and has one unit more left of the capacity.  If the cost exceeds
+// the ceiling nobody reads when there is room.
+constexpr std::string_view kWaits = R"(
+sum > <ceiling> - <cost> and
+    left_at($v, $first, last, sum - <ceiling> + <cost>, <period>) or 0,
+  left_at($v, $first, last, sum > <capacity> and sum - <capacity> + 1 or 1,
+    <period>))";
+// Before them, when it is empty.
+constexpr std::string_view kSideLeft = R"(
+sum, last, side = $used, #$v, ':0:0:0'
+if sum > 0 then
+  side = format(':%d:%d:%d',
+    ($newest < <up> and $newest or <up>) + <period>, <waits>)
+end
+)";
+constexpr std::string_view kWordLeft = R"(
+do
+local sum, last, side
+<side_left>$word = $used .. side .. side
+end
+)";
+constexpr std::string_view kWordCharged = R"(
+do
+local sum, last = $used + <cost>, $kept
+$word = format('%d:0:0:0:%d:%d:%d', $used, <up> + <period>, <waits>)
+end
+)";
+constexpr std::string_view kWordEither = R"(
+do
+local sum, last, side
+<side_left>local left, more = side, <moved>
+if more ~= 0 then
+  sum, last, side = sum + more, more > 0 and $kept or last, ':0:0:0'
+  if sum > 0 then
+    side = format(':%d:%d:%d', more > 0 and <up> + <period> or
+      left_at($v, $first, last, sum, <period>), <waits>)
+  end
+end
+$word = $used .. left .. side
+end
+)";
+
+constexpr Fragments kGcraFragments = {
+    .read = kReadGcra,
+    .denies = kOwesTooMuch,
+    .ahead = kOverdrawn,
+    .hold = kHoldGcra,
+    .spend = kSpendGcra,
+    .refund = kRefundGcra,
+    .text = "<tat>",
+    .life = "$p",
+    .refunded = "<tat>",
+};
+
+constexpr Fragments fixed(std::string_view read) {
+  return {.read = read,
+          .denies = kTooMany,
+          .ahead = kAhead,
+          .hold = "",
+          .spend = kSpendUnits,
+          .refund = kRefundUnits,
+          .text = kFixedText,
+          .life = "$z - now",
+          .refunded = "format('%d:%d', $x, $used)"};
+}
+
+constexpr Fragments kTailFragments = {
+    .read = kReadTail,
+    .denies = kTooMany,
+    .ahead = kAhead,
+    .hold = "",
+    .spend = kSpendUnits,
+    .refund = kRefundTail,
+    .text = "format('%d:%d:%d', $x, $y + <more>, $z)",
+    .life = "$x + 2 * <period> - now",
+    .refunded = "format('%d:%d:%d', $x, $y, $z)",
+};
+
+constexpr Fragments kStepFragments = {
+    .read = kReadStep,
+    .denies = kTooMany,
+    .ahead = kAhead,
+    .hold = "",
+    .spend = kSpendUnits,
+    .refund = kRefundUnits,
+    .text = "format('%d', $x + ($used + <more>) * <period>)",
+    .life = "$x + ($used + <more>) * <period> - now",
+    .refunded = "format('%d', $x + $used * <period>)",
+};
+
+constexpr Fragments kLogFragments = {
+    .read = kReadLog,
+    .denies = kTooMany,
+    .ahead = kAhead,
+    .hold = "",
+    .spend = kSpendUnits,
+    .refund = kRefundLog,
+    .text = kLogText,
+    .life = "<period> + 1",
+    .refunded = kRefundedLog,
+    .word_left = kWordLeft,
+    .word_charged = kWordCharged,
+    .word_either = kWordEither,
+};
+
+using Values =
+    std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+}  // namespace
+
+const Fragments& fragments_of(Kind kind) {
+  static constexpr Fragments kFixed = fixed(kReadFixed);
+  static constexpr Fragments kFirst = fixed(kReadFirst);
+  static constexpr Fragments kCalendar = fixed(kReadCalendar);
+  switch (kind) {
+    case Kind::kGcra:
+      break;
+    case Kind::kFixed:
+      return kFixed;
+    case Kind::kFirst:
+      return kFirst;
+    case Kind::kCalendar:
+      return kCalendar;
+    case Kind::kTail:
+    case Kind::kTailUp:
+      return kTailFragments;
+    case Kind::kStep:
+      return kStepFragments;
+    case Kind::kLog:
+      return kLogFragments;
+  }
+  return kGcraFragments;
+}
+
+void set_fragments(Kind kind, bool small, LuaNames* names) {
+  const Fragments& of = fragments_of(kind);
+  const std::string_view up = kind == Kind::kTailUp ? kWeightUp : kWeight;
+  for (const auto& [name, text] :
+       Values{{"denies", of.denies},
+              {"ahead", of.ahead},
+              {"read_units", kReadUnits.substr(1)},
+              {"side_left", kSideLeft.substr(1)},
+              {"waits", kWaits.substr(1)},
+              {"units", kind == Kind::kFirst ? kUnitsOfFirst : kUnitsOfWindow},
+              {"weight", small && kind == Kind::kTail ? kSmallWeight : up}}) {
+    names->set(name, text);
+  }
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,169 @@
+#include "store/redis/script/level_numbers.hpp"
+
+#include <algorithm>
+
+#include "base/calendar.hpp"
+#include "base/micros.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+// More than any bucket holds: about 300 years.
+constexpr std::int64_t kEndlessMicros = 10'000'000'000'000'000;
+
+std::int64_t micros_of(Instant at) {
+  return at.time_since_epoch() / kMicrosecond;
+}
+std::int64_t micros_of(Duration time) { return time / kMicrosecond; }
+
+LevelNumbers gcra_numbers(const Demand& demand, const Limit& limit) {
+  const Duration interval = limit.rate.emission_interval;
+  const std::int64_t highest = highest_ceiling_of(limit);
+  // What is owed beyond the ceiling, under another pressure, is given back
+  // from where it is.
+  const std::int64_t most =
+      demand.operation == Operation::kRefund ? highest : demand.ceiling;
+  const bool never = charges(demand.operation) && demand.cost > demand.ceiling;
+  const Duration charge = interval * std::min(demand.cost, most);
+  const Duration offset = interval * most;
+  const Duration top = interval * highest;
+  return {never ? kEndlessMicros : micros_of(charge),
+          charge.count() % 1000,
+          micros_of(offset),
+          offset.count() % 1000,
+          micros_of(top),
+          top.count() % 1000};
+}
+
+}  // namespace
+
+Kind kind_of(const Limit& limit) {
+  switch (limit.algorithm) {
+    case Algorithm::kGcra:
+      break;
+    case Algorithm::kLeakyStep:
+      return Kind::kStep;
+    case Algorithm::kSlidingLog:
+    case Algorithm::kSlidingWindow:
+      return Kind::kLog;
+    case Algorithm::kSlidingTail:
+      return limit.rules->round_up ? Kind::kTailUp : Kind::kTail;
+    case Algorithm::kFixedWindow:
+      switch (limit.rules->align) {
+        case Align::kEpoch:
+          break;
+        case Align::kFirst:
+          return Kind::kFirst;
+        case Align::kCalendar:
+          return Kind::kCalendar;
+      }
+      return Kind::kFixed;
+  }
+  return Kind::kGcra;
+}
+
+const std::array<std::string_view, kNumbers>& number_names(Kind kind) {
+  using Names = std::array<std::string_view, kNumbers>;
+  static constexpr Names kGcra = {"charge",  "charge_ns", "most",
+                                  "most_ns", "top",       "top_ns"};
+  static constexpr Names kCalendar = {"cost",  "ceiling", "before",
+                                      "start", "stop",    "next"};
+  static constexpr Names kStep = {"cost", "ceiling", "period", "highest"};
+  static constexpr Names kLog = {"cost", "ceiling", "period", "join",
+                                 "capacity"};
+  static constexpr Names kWindow = {"cost", "ceiling", "period"};
+  switch (kind) {
+    case Kind::kGcra:
+      return kGcra;
+    case Kind::kCalendar:
+      return kCalendar;
+    case Kind::kStep:
+      return kStep;
+    case Kind::kLog:
+      return kLog;
+    case Kind::kFixed:
+    case Kind::kFirst:
+    case Kind::kTail:
+    case Kind::kTailUp:
+      break;
+  }
+  return kWindow;
+}
+
+std::uint32_t named_numbers(Kind kind) {
+  std::uint32_t bits = 0;
+  for (std::size_t n = 0; n < kNumbers; ++n) {
+    if (!number_names(kind)[n].empty()) bits |= 1u << n;
+  }
+  return bits;
+}
+
+Demand demand_of(const Plan& plan, const Level& level, Instant now) {
+  return {plan.operation,
+          level.cost,
+          ceiling_of(*level.limit, plan.pressure),
+          level.limit->rate.capacity,
+          now,
+          plan.wants_growth};
+}
+
+LevelNumbers numbers_of(const Plan& plan, const Level& level, Instant now) {
+  const Limit& limit = *level.limit;
+  const Demand demand = demand_of(plan, level, now);
+  // A double holds every cost that fits, and what exceeds one that does not.
+  const std::int64_t cost = std::min(demand.cost, 2 * kMaxUnits);
+  switch (kind_of(limit)) {
+    case Kind::kGcra:
+      break;
+    case Kind::kFixed:
+    case Kind::kFirst:
+    case Kind::kTail:
+    case Kind::kTailUp:
+      return {cost, demand.ceiling, micros_of(limit.period)};
+    case Kind::kCalendar: {
+      const Calendar& calendar = *limit.rules->calendar;
+      const Window window = calendar.window_at(now);
+      const Window before =
+          calendar.window_at(saturating_add(window.start, Duration(-1)));
+      return {cost,
+              demand.ceiling,
+              micros_of(before.start),
+              micros_of(window.start),
+              micros_of(window.end),
+              micros_of(calendar.window_at(window.end).end)};
+    }
+    case Kind::kStep:
+      return {cost, demand.ceiling, micros_of(limit.rate.emission_interval),
+              highest_ceiling_of(limit)};
+    case Kind::kLog:
+      // Without sub-windows it joins what has the same microsecond.
+      return {cost, demand.ceiling, micros_of(limit.period),
+              std::max(micros_of(limit.rules->bucket), std::int64_t{1}),
+              demand.capacity};
+  }
+  return gcra_numbers(demand, limit);
+}
+
+std::uint32_t varying_numbers(const Level& level) {
+  const Limit& limit = *level.limit;
+  const bool idle = !limit.is_plain() && limit.rules->overrun_when_idle;
+  if (!idle && level.cost == limit.cost &&
+      limit.algorithm != Algorithm::kFixedWindow) [[likely]]
+    return 0;
+  const Kind kind = kind_of(limit);
+  std::uint32_t bits = 0;
+  if (kind == Kind::kGcra) {
+    if (level.cost != limit.cost) bits |= 0b11;
+    if (idle) bits |= 0b1111;
+    // In whole microseconds, whatever the cost.
+    if (limit.rate.emission_interval.count() % 1000 == 0) bits &= ~0b1010u;
+    return bits;
+  }
+  if (level.cost != limit.cost) bits |= 0b1;
+  if (idle) bits |= 0b11;
+  if (kind == Kind::kCalendar) bits |= 0b111100;
+  return bits;
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,61 @@
+// What a script is told of a level: numbers, of its limit and of what is asked
+// of it.
+
+#ifndef LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
+#define LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "base/demand.hpp"
+#include "base/plan.hpp"
+
+namespace limitree::redis {
+
+// The algorithms as scripts tell them apart.
+enum class Kind : std::uint8_t {
+  kGcra,      // with an overrun too
+  kFixed,     // from the epoch
+  kFirst,     // from the first unit
+  kCalendar,  // see below
+  kTail,
+  kTailUp,  // `round: up`
+  kStep,
+  kLog,  // sliding_window too
+};
+inline constexpr std::size_t kKinds = 8;
+
+Kind kind_of(const Limit& limit);
+
+inline constexpr std::size_t kNumbers = 6;
+using LevelNumbers = std::array<std::int64_t, kNumbers>;
+
+// What the numbers of a kind are called; "" are not used.
+//
+// The server's clock decides in which window a request falls.  Windows by a
+// calendar are computed here: the script is sent the one of this process's
+// clock, from `start` to `stop`, where the one before begins and where the next
+// one ends, and refuses to decide if it finds itself in none of them.
+const std::array<std::string_view, kNumbers>& number_names(Kind kind);
+std::uint32_t named_numbers(Kind kind);  // as bits
+
+// Their values, in microseconds, nanoseconds beyond those, or units.  `now` is
+// what this process knows of the time.
+LevelNumbers numbers_of(const Plan& plan, const Level& level, Instant now);
+
+// Which of them its limit alone does not tell, as bits.
+std::uint32_t varying_numbers(const Level& level);
+inline constexpr std::uint32_t kAllNumbers = (1u << kNumbers) - 1;
+
+// Whether the operation charges, or only looks what that would do.
+constexpr bool charges(Operation operation) {
+  return operation == Operation::kAuthorize || operation == Operation::kPeek;
+}
+
+// What is asked of a bucket.
+Demand demand_of(const Plan& plan, const Level& level, Instant now);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP

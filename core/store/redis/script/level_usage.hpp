@@ -1,0 +1,20 @@
+// What is made of the word that a script answers about a level.
+
+#ifndef LIMITREE_STORE_REDIS_SCRIPT_LEVEL_USAGE_HPP
+#define LIMITREE_STORE_REDIS_SCRIPT_LEVEL_USAGE_HPP
+
+#include <string_view>
+
+#include "base/plan.hpp"
+#include "base/usage.hpp"
+
+namespace limitree::redis {
+
+// Sets *usage of a level that is not plain from its word.  False if it is no
+// such word.
+bool read_usage(const Plan& plan, const Level& level, std::string_view word,
+                Instant now, Usage* usage);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_SCRIPT_LEVEL_USAGE_HPP

@@ -1,0 +1,214 @@
+// The pieces of Lua that all scripts have: everything is read and decided
+// before the first write, and a key is told how long to live.
+//
+// script_writer.cpp puts them together.  What an algorithm does between them is
+// in fragments.hpp, which also tells what $name and <name> are.
+
+#ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP
+#define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP
+
+#include <string_view>
+
+namespace limitree::redis::frame {
+
+inline constexpr std::string_view kHead = R"(
+local t = <time>
+local now = t[1] * 1e6 + t[2]
+<callers>)";
+inline constexpr std::string_view kCallersTime = R"(
+local nano = t[3] + 0
+local up = nano > 0 and now + 1 or now
+)";
+
+// For several requests, of which one that fails must not end the others.
+inline constexpr std::string_view kDecideSeveral = R"(
+local replies = {}
+for i = 1, #KEYS, <families> do
+  replies[#replies + 1] = decide(<arguments>)
+end
+return replies
+)";
+
+inline constexpr std::string_view kReadFamily = R"(
+local <r> = call('HMGET', <key>, ':'<fields>)
+)";
+inline constexpr std::string_view kTryFamily = R"(
+local <r> = try('HMGET', <key>, ':'<fields>)
+if <r>.err then return <r> end
+)";
+inline constexpr std::string_view kForeign =
+    "return redis.error_reply('WRONGTYPE a field of ' .. <key> ..\n"
+    "      ' holds no state of a limit')";
+
+// Layout::kLoop: the variables of all levels are in tables.
+inline constexpr std::string_view kTables = R"(
+local v, x, y, z, p, q, used, ahead = {}, {}, {}, {}, {}, {}, {}, {}
+local first, kept, newest, units, word = {}, {}, {}, {}, {}
+local words, horizons, at, i = {}, {}
+)";
+inline constexpr std::string_view kEachFamily = R"(
+at, i = <first>, 0
+for k, key in ipairs(KEYS) do
+local count, fields = ARGV[at] + 0, at
+at = at + count + 1
+)";
+inline constexpr std::string_view kReadEachFamily = R"(
+local r = call('HMGET', key, ':', unpack(ARGV, fields + 1, fields + count))
+horizons[k] = r[1]
+)";
+inline constexpr std::string_view kEachLevel = R"(
+for j = 1, count do
+i = i + 1
+local kind, when, field = ARGV[at], ARGV[at + 2], ARGV[fields + j]
+local c_a, c_b, c_c = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 5] + 0
+local c_d, c_e, c_f = ARGV[at + 6] + 0, ARGV[at + 7] + 0, ARGV[at + 8] + 0
+)";
+inline constexpr std::string_view kEndOfLevel = "end\nat = at + 9\nend\n";
+
+// GCRA: what a caller's clock has below a microsecond; the debt after a charge,
+// of whole microseconds and of any.
+inline constexpr std::string_view kBorrow = R"(
+  ns = ns - nano
+  if ns < 0 then us, ns = us - 1, ns + 1000 end
+)";
+inline constexpr std::string_view kChargeMicros = R"(
+<local>$p, $q = $x + <charge>, $y
+)";
+inline constexpr std::string_view kCharge = R"(
+<local>$p, $q = $x + <charge>, $y + <charge_ns>
+if $q >= 1000 then $p, $q = $p + 1, $q - 1000 end
+)";
+
+// What a request that is denied writes, where all levels stay as they are.
+inline constexpr std::string_view kHold = R"(
+  if <ahead> then
+<hold>    call('HSET', <key>, <field>, <text>)
+  end
+)";
+
+// What becomes of a level if that is not known of all of them at once.
+inline constexpr std::string_view kPut = R"(
+  set[#set + 1], set[#set + 2] = <field>, <text>
+  latest = max(latest, <life>)
+)";
+inline constexpr std::string_view kChangeIfCharged = R"(
+if <when>not (<denies>) then
+  flag = '+'
+<put>elseif <ahead> then
+<hold><put_held>end
+)";
+inline constexpr std::string_view kChangeIfSpent = R"(
+do
+<spend>if more > 0 then
+  flag = '+'
+<put>elseif <ahead> then
+<hold><put_held>end
+end
+)";
+inline constexpr std::string_view kChangeIfRefunded = R"(
+do
+<refund>if more > 0 then
+  flag = '+'
+  if left then
+<put>  else
+    gone[#gone + 1] = <field>
+  end
+end
+end
+)";
+
+// Twice the debt is the life of a key, so that it is not set again with the
+// next request.  Buckets that are full again would stay as long as any other of
+// the key is in use: they are forgotten then.  With a caller's clock nobody
+// knows when a key has to go, only that a test does not take an hour: <linger>.
+// Names with "!" hold something else than TATs.
+inline constexpr std::string_view kWrite = R"(
+if horizon and now + latest + 2e6 <= horizon * 1e6 then
+  call('HSET', <key><set>)
+else
+  if horizon and call('HLEN', <key>) > <most_fields> then
+    local all = call('HGETALL', <key>)
+    for i = 1, #all, 2 do
+      local f, tat = all[i], all[i + 1]
+      if f ~= ':' and not string.find(f, '!', 1, true) and #tat < 20 and
+        string.find(tat, '^%d+$') and
+        ('0' .. sub(tat, 1, -4)) + <linger> * 1e6 <= now then
+        call('HDEL', <key>, f)
+      end
+    end
+  end
+  local life = 2 * math.ceil(latest / 1e6) + <linger>
+  call('HSET', <key>, ':', t[1] + life<set>)
+  call('EXPIRE', <key>, life)
+end
+)";
+// unpack() has room for 8000 values.
+inline constexpr std::string_view kWriteChanges = R"(
+if #set > 0 then
+for first = 1, #set - 4000, 4000 do
+  call('HSET', <key>, unpack(set, first, first + 3999))
+end
+<write>end
+if #gone > 0 then
+  call('HDEL', <key>, unpack(gone))
+  if call('HLEN', <key>) == 1 then call('DEL', <key>) end  -- only ":" is left
+end
+)";
+inline constexpr std::string_view kSetOfChanges =
+    ", unpack(set, #set - (#set - 1) % 4000)";
+
+// Functions that a script has if it calls them.
+struct Definition {
+  std::string_view name;
+  std::string_view text;
+};
+inline constexpr Definition kFunctions[] = {
+    // When `excess` units of a log have left, of its entries and then of those
+    // that are added now.
+    {"left_at", R"(
+local function left_at(log, from, last, excess, period)
+  for place = from, last, 11 do
+    local at, n = unpack_bytes('>I7I4', log, place)
+    excess = excess - n
+    if excess <= 0 then return (at < <up> and at or <up>) + period end
+  end
+  return <up> + period
+end
+)"},
+    // floor(a * b / c), for b <= c.
+    {"mul_div", R"(
+local function mul_div(a, b, c)
+  local q, r, bit = 0, 0, 4294967296
+  while bit >= 1 do
+    q, r = q * 2, r * 2
+    if r >= c then q, r = q + 1, r - c end
+    if a >= bit then
+      a, r = a - bit, r + b
+      if r >= c then q, r = q + 1, r - c end
+    end
+    bit = bit / 2
+  end
+  return q
+end
+)"},
+    // A TAT from a debt, with a caller's clock.
+    {"tat_of", R"(
+local function tat_of(us, ns)
+  us, ns = now + us, ns + nano
+  if ns >= 1000 then us, ns = us + 1, ns - 1000 end
+  return us > 0 and format('%d%03d', us, ns) or format('%d', ns)
+end
+)"},
+};
+// But for what is called now and then.
+inline constexpr Definition kLibrary[] = {
+    {"call", "redis.call"},      {"try", "redis.pcall"},
+    {"sub", "string.sub"},       {"match", "string.match"},
+    {"format", "string.format"}, {"floor", "math.floor"},
+    {"max", "math.max"},         {"min", "math.min"},
+    {"pack", "struct.pack"},     {"unpack_bytes", "struct.unpack"},
+};
+
+}  // namespace limitree::redis::frame
+
+#endif  // LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP

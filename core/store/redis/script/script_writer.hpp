@@ -1,0 +1,22 @@
+// Writes the texts of compiled_script.hpp.
+
+#ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_WRITER_HPP
+#define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_WRITER_HPP
+
+#include <string>
+
+#include "base/plan.hpp"
+#include "store/redis/script/compiled_script.hpp"
+#include "store/redis/script/family.hpp"
+
+namespace limitree::redis {
+
+// The text of a script, or of the one for several requests.
+// REQUIRES: no other part of the plan has denied, unless the layout is kLoop,
+// for which nothing of the plan counts but its operation.
+std::string write_script(const Plan& plan, const Families& families,
+                         bool callers_clock, Layout layout, bool several);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_WRITER_HPP
