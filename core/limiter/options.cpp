@@ -107,29 +107,29 @@ struct Option {
 constexpr Option kOptions[] = {
     {"store", "memory://", "where buckets are kept; see below", set_store},
     {"max_buckets", "1000000",
-     "the most buckets kept in memory, by the memory store and by "
-     "`on_store_error` `local`, at 16 bytes each; beyond that the least "
-     "limited "
-     "ones are evicted",
+     "the most buckets in memory, for the memory store and for "
+     "`on_store_error` `local`; each takes 16 bytes; above this the least "
+     "limited buckets are evicted",
      [](const Setting& setting, Options* options) {
        return read_number(setting, 1, MemoryStore::kMaxMaxBuckets,
                           &options->max_buckets);
      }},
     {"max_bytes", "auto",
-     "the most memory for all of that: 48 bytes for each of `max_buckets`, and "
-     "the logs of `sliding_log` and `sliding_window` share the rest; `auto`: "
-     "256 for each of `max_buckets`, at least 64 MiB",
+     "the most memory for buckets and logs together: 48 bytes for each of "
+     "`max_buckets`; the rest is for the logs of `sliding_log` and "
+     "`sliding_window`; `auto`: 256 bytes for each of `max_buckets`, at "
+     "least 64 MiB",
      set_max_bytes},
     {"timeout", "50ms",
-     "how long a call may take when the store has to be asked, connecting "
-     "included; `1ms` to `1m`",
+     "how long a call to the store may take, connecting included; `1ms` to "
+     "`1m`",
      [](const Setting& setting, Options* options) {
        return read_time(setting, milliseconds(1), seconds(60),
                         &options->redis_settings.timeout);
      }},
     {"connect_timeout", "1s",
-     "how long an attempt to connect may take, TLS and login included; it goes "
-     "on after `timeout`, for the calls that follow; `1ms` to `1m`",
+     "how long an attempt to connect may take, TLS and login included; it "
+     "continues after `timeout`, for later calls; `1ms` to `1m`",
      [](const Setting& setting, Options* options) {
        return read_time(setting, milliseconds(1), seconds(60),
                         &options->redis_settings.connect_timeout);
@@ -138,15 +138,14 @@ constexpr Option kOptions[] = {
      "connections to each server, shared by all threads; 1 to 64",
      set_connections},
     {"prefix", "limitree:",
-     "what the name of every key in Redis begins with; no braces, at most 100 "
-     "bytes",
+     "the prefix of every key in Redis; no braces, at most 100 bytes",
      set_prefix},
     {"client_name", "limitree",
-     "how connections call themselves in `CLIENT LIST`; empty: not at all",
+     "the name of connections in `CLIENT LIST`; empty: no name",
      set_client_name},
     {"low_latency", "auto",
-     "whether a call that blocks looks for its answer before it sleeps: `auto` "
-     "up to 50 us where that pays, `on` always, `off` never",
+     "whether a blocking call polls for its answer before it sleeps: `auto` "
+     "up to 50 us if that pays, `on` always, `off` never",
      set_low_latency},
     {"share_calls", "on",
      "requests that wait at the same time share calls to the server; `off` "
@@ -155,28 +154,27 @@ constexpr Option kOptions[] = {
        return read_switch(setting, &options->redis_settings.share_calls);
      }},
     {"on_store_error", "raise",
-     "what is decided when the store fails: `raise`, `allow`, `deny`, `local`",
+     "what to do when the store fails: `raise`, `allow`, `deny`, `local`",
      set_on_store_error},
     {"local_share", "1",
-     "this process's part of every limit under `on_store_error` `local`: `1/8` "
-     "or `0.125`",
+     "the part of every limit that this process has under `on_store_error` "
+     "`local`: `1/8` or `0.125`",
      [](const Setting& setting, Options* options) {
        return read_share(setting, &options->local_share);
      }},
-    {"deny_cache", "on",
-     "`on`: deny again what the store has just denied, without asking it",
+    {"deny_cache", "on", "`on`: repeat denials of the store without asking it",
      [](const Setting& setting, Options* options) {
        return read_switch(setting, &options->deny_cache);
      }},
     {"deny_cache_size", "100000",
-     "the most buckets that the deny cache knows, at 16 bytes each",
+     "the most buckets in the deny cache, at 16 bytes each",
      [](const Setting& setting, Options* options) {
        return read_number(setting, 1, MemoryStore::kMaxMaxBuckets,
                           &options->deny_cache_size);
      }},
     {"near_limit", "0.8",
-     "which part of a limit has to be used for an allowed request to be "
-     "counted as near it",
+     "the used part of a limit from which an allowed request counts as near "
+     "the limit",
      [](const Setting& setting, Options* options) {
        return read_share(setting, &options->near_limit);
      }},
@@ -187,35 +185,35 @@ constexpr Option kOptions[] = {
                         &options->redis_settings.tls.ca_file);
      }},
     {"tls_cert_file", "",
-     "PEM file of our certificate, for servers that ask for one",
+     "PEM file of the client's certificate, for servers that ask for one",
      [](const Setting& setting, Options* options) {
        return read_text(setting, kMaxText,
                         &options->redis_settings.tls.cert_file);
      }},
-    {"tls_key_file", "", "PEM file of its key",
+    {"tls_key_file", "", "PEM file of the key of that certificate",
      [](const Setting& setting, Options* options) {
        return read_text(setting, kMaxText,
                         &options->redis_settings.tls.key_file);
      }},
     {"tls_server_name", "",
-     "the name that the server's certificate must have; empty: the host of "
+     "the name that the server's certificate must have; empty: the host in "
      "the URL",
      [](const Setting& setting, Options* options) {
        return read_text(setting, kMaxText,
                         &options->redis_settings.tls.server_name);
      }},
     {"tls_verify", "on",
-     "`off`: take any certificate, from anybody; for experiments only",
+     "`off`: accept any certificate from any server; only for experiments",
      [](const Setting& setting, Options* options) {
        return read_switch(setting, &options->redis_settings.tls.verify);
      }},
-    {"sentinel_username", "", "user at the sentinels; empty: the default user",
+    {"sentinel_username", "",
+     "user name at the sentinels; empty: the default user",
      [](const Setting& setting, Options* options) {
        return read_text(setting, kMaxText,
                         &options->redis_settings.sentinel_login.user);
      }},
-    {"sentinel_password", "",
-     "password at the sentinels; empty: they ask for none",
+    {"sentinel_password", "", "password at the sentinels; empty: no password",
      [](const Setting& setting, Options* options) {
        return read_text(setting, kMaxText,
                         &options->redis_settings.sentinel_login.password);
