@@ -99,6 +99,19 @@ Napi::Value reload(const Napi::CallbackInfo& info) {
   });
 }
 
+// put(name, yaml, replace): a promise.
+Napi::Value put(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    return run_in_pool(native,
+                       [name = info[0].As<Napi::String>().Utf8Value(),
+                        yaml = info[1].As<Napi::String>().Utf8Value(),
+                        replace = info[2].As<Napi::Number>().Int32Value()](
+                           Engine& engine, double*, limitree_error** error) {
+                         return engine.put(name, yaml, replace, error);
+                       });
+  });
+}
+
 // ping(): a promise of milliseconds.
 Napi::Value ping(const Napi::CallbackInfo& info) {
   return told_of_open(info, [&](Native& native) -> Napi::Value {
@@ -238,6 +251,7 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add_raw("start", start);
   add_raw("reset", reset);
   add("reload", reload);
+  add("put", put);
   add("ping", ping);
   add("stats", stats);
   add("limitStats", limit_stats);

@@ -115,6 +115,12 @@ limitree_status Engine::reload(const std::vector<Text>& limits,
   return status;
 }
 
+limitree_status Engine::put(const std::string& name, const std::string& yaml,
+                            std::int32_t replace, limitree_error** error) {
+  return limitree_limiter_put(get(), to_str(name), to_str(yaml),
+                              to_str("limits"), replace, error);
+}
+
 bool Engine::is_made_of(const Settings& settings) const {
   return limits_ == settings.limits && options_ == settings.options;
 }

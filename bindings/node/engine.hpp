@@ -66,6 +66,11 @@ class Engine {
   limitree_status reload(const std::vector<Text>& limits,
                          limitree_error** error);
 
+  // Adds or replaces one top-level name for all who share the limiter, as
+  // limitree_limiter_put does.
+  limitree_status put(const std::string& name, const std::string& yaml,
+                      std::int32_t replace, limitree_error** error);
+
   // Sets the time of JavaScript's clock before a call.
   void set_now(std::int64_t now_ns) {
     now_ns_.store(now_ns, std::memory_order_relaxed);

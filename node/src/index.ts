@@ -21,7 +21,7 @@ export type {
   HeaderOptions, HeaderStyle, Headers, Problem } from './headers.js';
 export { Limiter } from './limiter.js';
 export type {
-  CloseOptions, LimiterOptions, ResetOptions } from './limiter.js';
+  CloseOptions, LimiterOptions, PutOptions, ResetOptions } from './limiter.js';
 export type {
   FileUrl, LimitTree, Limits, OneLimits, StoreOptions } from './limits.js';
 export type {

@@ -6,7 +6,8 @@ import type { Decision } from './decision.js';
 import { ConfigError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import {
-  ReadLimits, checkLimiterNames, fileUrl, msOf, read, readSync, textOfOptions,
+  ReadLimits, checkLimiterNames, fileUrl, msOf, read, readSync, textOfNode,
+  textOfOptions,
 } from './limits.js';
 import type { FileUrl, Limits, StoreOptions } from './limits.js';
 import { Names } from './names.js';
@@ -48,6 +49,18 @@ export interface ResetOptions {
   /** Whether to forget only the buckets of the deepest node with limits. */
   readonly leaf?: boolean | undefined;
 }
+
+export interface PutOptions {
+  /**
+   * Whether a name that exists may be replaced; `'added'`: only if `put` has
+   * added it.  Default false.
+   */
+  readonly replace?: boolean | 'added' | undefined;
+}
+
+/** As limitree.h numbers them. */
+const REPLACE = new Map<unknown, number>(
+  [[undefined, 0], [false, 0], [true, 1], ['added', 2]]);
 
 function checkShare(options: LimiterOptions): void {
   const share: unknown = options.share;
@@ -218,6 +231,28 @@ export class Limiter {
     const texts = await read(limits);
     await this.#requests.wait(this.#native.reload(texts));
     this.#limits = limits;
+  }
+
+  /**
+   * Adds one top-level name, or replaces it, and reads no other again.  `node`
+   * is what stands below `name` in a limits.yaml, as YAML or as an object.  A
+   * reload keeps names that were added.  Rejects with a ConfigError for a
+   * mistake, and if the name exists and may not be replaced.
+   */
+  async put(
+    name: string, node: string | object, options: PutOptions = {},
+  ): Promise<void> {
+    checkNames(options, ['replace'], '{replace: true}');
+    const replace = REPLACE.get(options.replace);
+    if (replace === undefined) {
+      throw invalidArgument('replace must be true, false or "added", is ' +
+        shown(options.replace));
+    }
+    if (typeof name !== 'string') {
+      throw invalidArgument(`a name must be a string, is ${shown(name)}`);
+    }
+    await this.#requests.wait(
+      this.#native.put(name, textOfNode(node), replace));
   }
 
   /** Resolves to the milliseconds of a round trip to the store. */

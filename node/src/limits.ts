@@ -58,6 +58,13 @@ function textOf(limits: string | LimitTree): Texts {
   return [typeof limits === 'string' ? limits : yamlOf(limits), 'limits'];
 }
 
+/** YAML of what stands below one name of a `limits.yaml`. */
+export function textOfNode(node: string | object): string {
+  if (typeof node === 'string') return node;
+  if (typeof node === 'object' && node !== null) return yamlOf(node);
+  throw invalidArgument(`a node must be YAML or an object, is ${shown(node)}`);
+}
+
 const DECODER = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function textOfFile(file: string, bytes: Uint8Array): Texts {

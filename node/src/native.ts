@@ -16,6 +16,8 @@ export interface Functions {
   start(...segments: unknown[]): void;
   reset(...segments: unknown[]): Promise<number> | undefined;
   reload(limits: string[]): Promise<number>;
+  /** `replace` is one of LIMITREE_REPLACE_* of limitree.h. */
+  put(name: string, yaml: string, replace: number): Promise<number>;
   ping(): Promise<number>;
   stats(): number[];
   limitStats(): [string, number, number, number, number, number][];
@@ -34,7 +36,8 @@ function refuse(): never {
 /** The functions of a closed limiter. */
 export const CLOSED: Functions = {
   isRemote: false,
-  decide: refuse, start: refuse, reset: refuse, reload: refuse, ping: refuse,
+  decide: refuse, start: refuse, reset: refuse, reload: refuse, put: refuse,
+  ping: refuse,
   stats: refuse, limitStats: refuse, reasonStats: refuse, prometheus: refuse,
   setPressure: refuse, policy: refuse, root: refuse, close() {},
 };

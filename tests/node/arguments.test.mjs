@@ -357,7 +357,7 @@ describe('a closed limiter', () => {
       ['authorize', ['job']], ['peek', ['job']], ['spend', ['job']],
       ['refund', ['job']], ['authorizeAll', [['job']]], ['ping'],
       ['authorizeActionForUser', 'a', 'b'], ['reset', ['job']],
-      ['reload', LIMITS]]) {
+      ['reload', LIMITS], ['put', 'x', {}]]) {
       await assert.rejects(closed[call](...args), { code }, call);
     }
     for (const [call, ...args] of [

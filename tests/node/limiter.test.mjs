@@ -272,6 +272,48 @@ describe('limits', () => {
     assert.equal(other.authorizeSync(['job']).limit, 3);
   });
 
+  it('take one name more, and read no other', async () => {
+    const limiter = new Limiter({ limits: 'schema: {job: {limits: 3/hour}}' });
+    limiter.authorizeSync(['job']);
+    await limiter.put('report', { children: { '*': { limits: '5/hour' } } });
+    await limiter.put('task', 'limits: 4/hour\n');
+    assert.equal(limiter.authorizeSync(['report', 'x']).remaining, 4);
+    assert.equal(limiter.authorizeSync(['task']).limit, 4);
+    assert.equal(limiter.authorizeSync(['job']).remaining, 1);
+    for (const options of [undefined, { replace: false }]) {
+      await assert.rejects(
+        limiter.put('report', { limits: '9/hour' }, options),
+        (error) => error instanceof ConfigError &&
+          error.message === '"report" is a top-level name already');
+    }
+    await assert.rejects(
+      limiter.put('job', { limits: '9/hour' }, { replace: 'added' }),
+      ConfigError);
+    await limiter.put('report', { limits: '9/hour' }, { replace: 'added' });
+    await limiter.put('job', { limits: '9/hour' }, { replace: true });
+    assert.equal(limiter.authorizeSync(['job']).limit, 9);
+    // What was added stays; what was replaced is the limits' again.
+    await limiter.reload();
+    assert.equal(limiter.authorizeSync(['report']).limit, 9);
+    assert.equal(limiter.authorizeSync(['job'], { cost: 0 }).limit, 3);
+    await assert.rejects(limiter.reload('schema: {report: {}}'), ConfigError);
+  });
+
+  it('take no name that is wrong', async () => {
+    const limiter = new Limiter({ limits: 'schema: {job: {limits: 3/hour}}' });
+    await assert.rejects(
+      limiter.put('task', 'limits: 0/hour\n'),
+      (error) => error instanceof ConfigError && error.line === 1 &&
+        error.column === 9);
+    for (const [name, node, options] of [
+      ['a', 5], ['a', null], [5, {}], ['a', {}, { replace: 'all' }],
+      ['a', {}, { replaces: true }]]) {
+      await assert.rejects(limiter.put(name, node, options),
+                           { code: 'LIMITREE_INVALID_ARGUMENT' });
+    }
+    assert.equal(limiter.stats().reloads, 0);
+  });
+
   it('are refused with every mistake in them', () => {
     const limits = 'schema:\n  job:\n    limits: [0, -3, 60]\n    limit: 1\n';
     assert.throws(() => new Limiter({ limits }), (error) => {

@@ -14,7 +14,7 @@ export class PlainTree {
   readonly #nodes = new Map<string, Node>();
   readonly #identities = new Map<string, object>();
   #limiter: Limiter | undefined;
-  #reloaded: Promise<void> = Promise.resolve();
+  #changed: Promise<void> = Promise.resolve();  // the last change()
 
   constructor(
     options: StoreOptions & { readonly clock?: Clock | undefined },
@@ -54,10 +54,10 @@ export class PlainTree {
   /** Changes what stands below a name; it is known once this has resolved. */
   change(name: string, node: Node): Promise<void> {
     this.#nodes.set(name, node);
-    const reloaded = this.#reloaded.then(
-      () => this.limiter.reload(this.#tree()));
-    this.#reloaded = reloaded.catch(() => undefined);
-    return reloaded;
+    const changed = this.#changed.then(
+      () => this.limiter.put(name, node, { replace: true }));
+    this.#changed = changed.catch(() => undefined);
+    return changed;
   }
 
   async close(options?: CloseOptions): Promise<void> {
