@@ -1,4 +1,4 @@
-# Writes what ctest reads: one test for each suite of a program of GoogleTest.
+# Writes a file for ctest: one test for each suite of a GoogleTest program.
 #
 # cmake -DPROGRAM=path -DNAME=core/tree -DPROPERTIES="LABELS;unit;..." -DTO=file
 #       -P discover_suites.cmake

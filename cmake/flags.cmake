@@ -1,4 +1,4 @@
-# What every target of this project is compiled with: limitree_flags.
+# limitree_flags: the flags of every target of this project.
 add_library(limitree_flags INTERFACE)
 target_compile_features(limitree_flags INTERFACE cxx_std_20 c_std_99)
 
@@ -33,7 +33,7 @@ if(LIMITREE_SANITIZE)
     target_link_options(limitree_flags INTERFACE -fuse-ld=lld)
   endif()
 else()
-  # What costs less than can be measured: docs/performance.md.
+  # Their cost is too small to measure: docs/performance.md.
   include(CheckCXXCompilerFlag)
   foreach(flag -fcf-protection -mbranch-protection=standard
                -fstack-clash-protection)

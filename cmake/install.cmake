@@ -1,4 +1,4 @@
-# What `cmake --install` puts where, and how other projects find it:
+# The files of `cmake --install`, and how other projects find them:
 # find_package(limitree) with CMake, `pkg-config limitree` without.
 include(CMakePackageConfigHelpers)
 
@@ -26,7 +26,7 @@ install(FILES ${PROJECT_BINARY_DIR}/limitreeConfig.cmake
               ${PROJECT_BINARY_DIR}/limitreeConfigVersion.cmake
         DESTINATION ${LIMITREE_PACKAGE_DIR})
 
-# The prefix is told from where the file lies: what is installed can be moved.
+# The prefix is relative to the file, so an installation can be moved.
 file(RELATIVE_PATH LIMITREE_PC_PREFIX /x/${CMAKE_INSTALL_LIBDIR}/pkgconfig /x)
 if(APPLE)
   set(LIMITREE_CXX_LIBRARY c++)

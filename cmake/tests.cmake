@@ -4,9 +4,9 @@
 # core/tree/tree_test.cpp is in the program core_tree_test, and its cases, such
 # as Match.Wildcard, are in the test core/tree.Match.
 #
-# Labels say what a test needs, and ./dev test chooses by them:
+# ./dev test chooses tests by their labels:
 #   unit, conformance, abi, cli   run in every build
-#   house, docs, install          say the same of every build: one is enough
+#   house, docs, install          have the same result in every build: run once
 #   topology                      sentinels and clusters: seconds for each case
 #   python                        the Python package, in a build that has it
 #   node                          the Node.js package, likewise
@@ -15,7 +15,7 @@ find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(python)
 
-# What a program of a sanitized build must be told when it is run.
+# The environment of sanitized programs.
 if(LIMITREE_SANITIZE MATCHES thread)
   set(LIMITREE_TEST_ENVIRONMENT
       TSAN_OPTIONS=allocator_may_return_null=1:second_deadlock_stack=1)
@@ -24,8 +24,8 @@ else()
       ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=1)
 endif()
 
-# What a program that is not sanitized must load before all else if it is to
-# load a module that is: the sanitizer, and the C++ library that it looks into.
+# The libraries that a program without sanitizer must load first, before it can
+# load a sanitized module: the sanitizer, and the C++ library that it inspects.
 set(LIMITREE_PRELOAD)
 if(LIMITREE_SANITIZE MATCHES address)
   set(libraries libasan.so libstdc++.so)
@@ -47,9 +47,9 @@ function(_limitree_test_target out source)
   set(${out}_name ${name} PARENT_SCOPE)
 endfunction()
 
-# Half of the time that tests take to compile is the header of googletest, most
-# of the rest optimizing what runs once.  The first program of core precompiles
-# the header, and others of core use it.
+# Half of the time to compile tests goes into the header of googletest, most of
+# the rest into optimizing code that runs once.  The first program of core
+# precompiles the header, and other programs of core use it.
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
   if("limitree_core" IN_LIST libs)
@@ -68,9 +68,9 @@ endfunction()
 # limitree_test(core/tree/no_psl_test.cpp [more.cpp ...] [LIBS target ...]
 #               [LABEL label] [SERIAL] [COUNTS_NEW])
 # A program of its own, of GoogleTest over the objects of core; with LIBS given,
-# over those instead.  SERIAL: beside no other test, because it wants all
-# processors itself.  COUNTS_NEW: with an operator new of its own, which under
-# ThreadSanitizer is the sanitizer's.
+# over those instead.  SERIAL: not parallel to other tests, because it needs all
+# processors.  COUNTS_NEW: with its own operator new, which ThreadSanitizer does
+# not allow.
 function(limitree_test source)
   set_property(GLOBAL APPEND PROPERTY LIMITREE_APART ${source})
   if("COUNTS_NEW" IN_LIST ARGN AND LIMITREE_SANITIZE MATCHES thread)
@@ -91,7 +91,7 @@ function(limitree_tests folder)
   _limitree_gtest(${target} ${folder} SOURCES ${sources} ${ARGN})
 endfunction()
 
-# What a suite may take: the longest, sanitized, beside others.
+# The time limit of a suite, for the slowest one in a sanitized build.
 set(LIMITREE_SUITE_TIMEOUT 300)
 if(LIMITREE_SANITIZE)
   set(LIMITREE_SUITE_TIMEOUT 600)
@@ -126,7 +126,7 @@ function(_limitree_gtest target name)
       ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}> -DNAME=${name}
       "-DPROPERTIES=${properties}" -DTO=${tests} -P ${script}
     VERBATIM)
-  # What is not built fails, instead of being missing.
+  # A program that is not built fails, instead of being missing.
   set(include ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake)
   file(
     WRITE ${include}
@@ -139,9 +139,8 @@ endfunction()
 
 # limitree_program_test(capi/limitree_test.c [more.c ...] [LIBS target ...]
 #                       [LABELS label ...] [ARGS argument ...] [COUNTS_NEW])
-# A program of its own, in C or C++, that passes by returning 0.  It sees no
-# more than an installed limitree shows: the shared library, unless LIBS says
-# otherwise.
+# A program of its own, in C or C++, that passes by returning 0.  It sees only
+# what an installed limitree offers: the shared library, unless LIBS is given.
 function(limitree_program_test source)
   set_property(GLOBAL APPEND PROPERTY LIMITREE_APART ${source})
   cmake_parse_arguments(ARG "COUNTS_NEW" "" "LIBS;LABELS;ARGS" ${ARGN})

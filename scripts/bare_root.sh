@@ -1,11 +1,10 @@
 #!/bin/sh
-# Runs ./dev demo and ./dev test in empty Debian systems: what a bare machine
-# does with the last commit.
+# Runs ./dev demo and ./dev test with the last commit in empty Debian systems.
 #
 # Each system is a folder made by debootstrap, with git and certificates and
-# nothing else.  Needs debootstrap, and root, for it mounts /proc and /dev in
-# there.  The empty systems are kept in LIMITREE_ROOTS, so that the second run
-# downloads less; what a run installs and builds is removed by the next one.
+# nothing else.  Needs debootstrap, and root to mount /proc and /dev there.  The
+# empty systems are kept in LIMITREE_ROOTS, so that the second run downloads
+# less; each run removes what the last one installed and built.
 #
 # usage: scripts/bare_root.sh [bookworm | trixie ...] [-- command ...]
 #   default: both, and the commands below
@@ -53,7 +52,7 @@ make_root() {
   mount --make-rslave "$root/dev"
 }
 
-# leave <root>: what is mounted there must go before the folder does.
+# leave <root>: unmounts everything there, before the folder is removed.
 leave() {
   umount -l "$1/dev" "$1/proc" 2>/dev/null || true
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints which part of the C and C++ code the tests run: lines and branches of
-# each room.  docs/testing.md shows such a table.
+# Prints how much of the C and C++ code the tests run: lines and branches of
+# each room.  docs/testing.md has the table.
 #
 # Needs clang with its llvm-profdata and llvm-cov.  Builds in build/coverage.
 # Arguments go to ctest: `scripts/coverage.sh -L unit`.
@@ -27,7 +27,7 @@ cmake --build --preset coverage
 rm -rf "$profiles"
 mkdir "$profiles"
 
-# What failed has run all the same: the table is printed, and then it is said.
+# A test that fails has run, too, so the table is printed in any case.
 failed=0
 LLVM_PROFILE_FILE=$profiles/%m.profraw \
   ctest --preset coverage -LE 'house|docs|install|lint|abi' "$@" || failed=1

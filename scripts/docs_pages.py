@@ -1,8 +1,8 @@
-"""What mkdocs.yml needs besides docs/: pages of the root, and the reference.
+"""The pages of the site outside docs/: pages of the root, and the reference.
 
-Pages link to each other as files of the repository do, so that they work there
-too.  Here those links become links of the site, or of the repository where a
-file is not part of the site.
+Pages link to files of the repository, so that the links work there, too.  Here
+they become links of the site, or of the repository if a file is not part of the
+site.
 """
 
 import pathlib
@@ -30,7 +30,7 @@ LINK = re.compile(r"\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 
 
 def on_files(files, config):
-    """Adds the pages that do not lie in docs/."""
+    """Adds the pages that are not in docs/."""
     header = (ROOT / "capi/limitree.h").read_text(encoding="utf-8")
     made = {"reference/c.md": docs_reference.of_header(header),
             "reference/node.md": docs_reference.of_types(ROOT, TYPES),

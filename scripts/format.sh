@@ -1,8 +1,8 @@
 #!/bin/sh
 # Formats the C and C++ sources, or with --check says what is not formatted.
 #
-# Only clang-format 14 counts, for other versions break lines elsewhere; where
-# it is missing the script returns 77, which the tests report as skipped.
+# Only clang-format 14 counts, because other versions break lines differently.
+# If it is missing the script returns 77, which the tests report as skipped.
 set -eu
 cd "$(dirname "$0")/.."
 

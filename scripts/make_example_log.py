@@ -88,7 +88,7 @@ def visitor_address(log):
 
 
 def visit(log, at):
-    """Somebody looks around, and perhaps logs in and buys."""
+    """A visitor looks around, and perhaps logs in and buys."""
     client = visitor_address(log)
     agent = log.pick(BROWSERS)
     page = "https://shop.example/"

@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 library=${1-build/release/capi/liblimitree.so}
 record=${2-capi/abi/limitree.abi}
 
-# Types that are not in limitree.h, such as what is behind the handles, stay
-# out, and so do places in files, which change with every comment.
+# Types that are not in limitree.h, such as those behind the handles, are left
+# out, and so are positions in files, which change with every comment.
 public=$(mktemp -d)
 trap 'rm -rf "$public"' EXIT
 cp capi/limitree.h "$public"

@@ -1,5 +1,5 @@
-"""The code blocks of the documents, as a reader who starts with nothing meets
-them: from the top of a page to its end, in an empty folder.
+"""The code blocks of the documents, followed as a new reader does: from the top
+of a page to its end, in an empty folder.
 
 A block is a file of that folder if its first line is a comment that begins with
 the file's name (`# limits.yaml`), or if <!-- file NAME --> stands above it.
@@ -36,5 +36,5 @@ def blocks_of(root, page):
 
 
 def save(block, folder):
-    """Does what a reader does with a block that is a file."""
+    """Saves a block that is a file."""
     (folder / block.file).write_text(block.text, encoding="utf-8")

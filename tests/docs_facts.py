@@ -1,4 +1,4 @@
-"""Holds what the documents say of the project itself against the project.
+"""Compares statements of the documents about the project with the project.
 
   paths        `core/tree/tree.hpp` and the targets of links exist
   headers      the architecture page names every header of core/, and no other
@@ -134,7 +134,7 @@ def wrong_libraries(page, needed):
 
 
 def check(root, library="", readelf=""):
-    """Returns one line for each fact that is none."""
+    """Returns one line for each statement that is wrong."""
     bad = []
     pages = list_pages(root)
     for page in pages:

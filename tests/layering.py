@@ -26,7 +26,7 @@ FLOORS = ["base", "tree", "store", "limiter"]  # ground first
 SIBLINGS = {"tree", "store"}
 PUBLIC = {"limitree.h", "limitree.hpp"}
 
-# The rooms of core/store, and which of them each may include beside itself.
+# The rooms of core/store, and which other rooms each of them may include.
 ROOMS = {
     "store": [],
     "store/memory": ["store"],

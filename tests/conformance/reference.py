@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An independent reference for the algorithms beside GCRA, and their vectors.
+"""An independent reference for all algorithms except GCRA, and their vectors.
 
     tests/conformance/reference.py            writes <algorithm>.json
     tests/conformance/reference.py --check    fails if they differ from it

@@ -118,7 +118,7 @@ void check_answer(const Answer& answer, std::int32_t operation) {
   require(decision.source == LIMITREE_SOURCE_STORE);
   require(decision.limited == 0 || decision.limited == 1);
   require(decision.remaining <= decision.limit);
-  // A refund also tells of levels that do not count.
+  // A refund also reports levels that do not count.
   if (operation != LIMITREE_REFUND) check_binding(answer);
   check_cell(decision);
 }

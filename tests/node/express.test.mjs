@@ -242,7 +242,7 @@ describe('warnings', () => {
     assert.deepEqual(await warnings(build({ validate: false })), []);
     assert.deepEqual(
       await warnings(build({ validate: { trustProxy: false } })), []);
-    // Whoever is not counted by an address cannot make one up.
+    // A client that is not counted by its address cannot invent one.
     assert.deepEqual(
       await warnings(build({ keyGenerator: () => 'all' })), []);
     assert.deepEqual(

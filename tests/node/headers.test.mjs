@@ -63,7 +63,7 @@ function write(levels) {
     numbers[to + at.LEVEL_REMAINING] = count();
     numbers[to + at.GROWS_AFTER_NS] = time();
     numbers[to + at.WINDOW_NS] = time();
-    // Of three modes one is shadow, which nothing tells of.
+    // One of the three modes is shadow, which is in no header.
     numbers[to + at.LEVEL_BITS] = below(8) + (below(3) << at.MODE_SHIFT);
   });
 }

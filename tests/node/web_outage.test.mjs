@@ -1,4 +1,4 @@
-// What whoever runs a server reads when its store fails and is back.
+// The log messages of a server when its store fails and is back.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

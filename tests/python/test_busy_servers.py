@@ -38,7 +38,7 @@ def served(kind, store, **environment):
 
 @contextlib.contextmanager
 def busy_processes(count=2):
-    """Has processes that never sleep, beside the test."""
+    """Runs processes that never sleep next to the test."""
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
                 for _ in range(count)]
     try:

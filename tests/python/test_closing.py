@@ -16,7 +16,7 @@ TREE = "schema: {job: {limits: 1000000/s}}"
 
 @pytest.fixture
 def stopped():
-    """A server that hangs until it is told to go on."""
+    """A server that hangs until a test lets it go on."""
     with redis_server() as (url, process):
         def stop():
             process.send_signal(signal.SIGSTOP)

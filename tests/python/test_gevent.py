@@ -49,7 +49,7 @@ limiter = limitree.Limiter(tree, url, timeout=sys.argv[4], deny_cache=False)
 
 
 def run(program, timeout=PATIENT, begin=BEGIN):
-    """Runs a program beside a Redis; fails with what it says."""
+    """Runs a program next to a Redis; fails with its output."""
     with redis_server() as (url, process):
         done = subprocess.run(
             [sys.executable, "-c", begin + textwrap.dedent(program), TREE, url,

@@ -141,7 +141,7 @@ def wait_for_store(asking):
 
 
 def test_a_store_that_fails_now_and_then():
-    """Is told of once, until it has answered for a while."""
+    """It is logged once, until the store has answered for a while."""
     with limitree.Limiter(TREE, NOBODY, on_store_error="local") as limiter:
         trouble = outage.Outage(limiter, "x", "local")
         now = [0.0]

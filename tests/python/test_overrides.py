@@ -16,7 +16,7 @@ schema:
 
 @pytest.fixture
 def limits(tmp_path):
-    """A limits.yaml with its overrides beside it, in another folder."""
+    """A limits.yaml with its overrides next to it, in another folder."""
     (tmp_path / "accounts.csv").write_text("id,count,period\n42,5,1h\n")
     file = tmp_path / "limits.yaml"
     file.write_text(LIMITS)

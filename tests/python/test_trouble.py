@@ -20,7 +20,7 @@ LOST = (limitree.StoreError, limitree.StoreTimeout)
 
 
 def test_threads_whose_store_dies():
-    """Each of them is told, none hangs; the limiter goes on."""
+    """Each of them gets an error, none hangs; the limiter goes on."""
     ends = []
 
     def ask(limiter):

@@ -43,7 +43,7 @@ TEST(Judge, ChargesNothingIfOneLevelDenies) {
   EXPECT_EQ(plan.levels[0].verdict.reset_after, Duration(0));
 }
 
-// A limit may count attempts, denied ones too, beside others that do not.
+// A limit may count all attempts, even denied ones, next to others that do not.
 TEST(Judge, ChargesAnIndependentLevelAmongOthers) {
   Plan plan(Operation::kAuthorize);
   add(&plan, kIndependent, 9);

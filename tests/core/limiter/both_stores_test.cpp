@@ -93,7 +93,7 @@ schema:
           read: {limits: {count: 10, period: 1h, cost: 0}}
           write: {limits: {count: 10, period: 1h, cost: 2}}
 )"));
-  // Five writes of two tokens each; the sixth fits alex, but not his writes.
+  // Five writes of two tokens each; the sixth fits alex, but not alex's writes.
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(decide({"user", "alex", "write"}).limited) << i;
   }
@@ -115,7 +115,7 @@ schema:
   EXPECT_FALSE(decide({"user", "carol", "read"}, 10).limited);
 }
 
-// In limits.yaml, in a file beside it, and then no more.
+// First in limits.yaml, then in a file next to it, and then not at all.
 TEST_P(BothStores, ACallerWhoGetsAnOverrideKeepsHisDebt) {
   constexpr std::string_view kBefore =
       "schema: {user: {children: {\"*\": {limits: {count: 10, period: 10h}}}}}";

@@ -63,7 +63,7 @@ TEST(CycleClock, TellsTheSystemsTimeAfterAPause) {
   }
 }
 
-// Whoever of the threads moves the anchor.  Counter and system are read some
+// Any of the threads may move the anchor.  Counter and system are read some
 // nanoseconds apart, and a thread may be told by either.
 TEST(CycleClock, DoesNotGoBackOnAThread) {
   CycleClock& clock = CycleClock::of_process();

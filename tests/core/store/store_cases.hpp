@@ -231,7 +231,7 @@ TYPED_TEST_P(StoreCases, ARelaxedLimitLocksNobodyOut) {
   const Limit relaxed = simple_limit(std::chrono::milliseconds(10), 100);
   this->once(Operation::kAuthorize, strict, "a", 4000);
   this->fixture.store()->limits_changed();
-  // Whoever looks changes nothing.
+  // A peek changes nothing.
   for (int i = 0; i < 2; ++i) {
     const Decision seen = this->once(Operation::kPeek, relaxed, "a");
     EXPECT_EQ(seen.retry_after, std::chrono::milliseconds(10));

@@ -1,5 +1,5 @@
 // Every rule of limits.yaml, by the files in tests/data/limits/: a bad_*.yaml
-// has its messages, a good_*.yaml its describe(), in the .txt beside it.
+// has its messages, a good_*.yaml its describe(), in the .txt next to it.
 
 #include "tree/schema.hpp"
 

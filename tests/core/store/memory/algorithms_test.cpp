@@ -76,7 +76,7 @@ TEST(Algorithms, EachHasABound) {
 
 class BoundTest : public testing::TestWithParam<Bound> {};
 
-// Callers who ask at the worst of times, and at random.
+// Callers that ask at the worst times, and at random.
 TEST_P(BoundTest, NoPeriodAdmitsMore) {
   const Limit limit =
       limit_of(std::string("count: 10, period: 1s, ") + GetParam().rules);
@@ -182,7 +182,7 @@ TEST_P(BoundTest, SurvivesAClockThatStepsBack) {
   EXPECT_FALSE(ask(10).limited);
 }
 
-// What is dated after now is moved to now also where another level denies.
+// A state dated after now is moved to now, even if another level denies.
 TEST_P(BoundTest, IsHeldThoughAnotherLevelDenies) {
   const Limit limit =
       limit_of(std::string("count: 10, period: 1s, ") + GetParam().rules);
@@ -205,8 +205,8 @@ TEST_P(BoundTest, IsHeldThoughAnotherLevelDenies) {
   EXPECT_EQ(ask(Operation::kPeek, 0).remaining, 10);
 }
 
-// Whoever looks, or is denied, changes nothing of what is decided later: also
-// if the clock steps back then, or a reload makes periods longer.
+// Peeks and denied requests change no later decision, even if the clock steps
+// back, or a reload makes periods longer.
 TEST_P(BoundTest, LookingChangesNothing) {
   const std::string rules = GetParam().rules;
   const Limit limit = limit_of("count: 10, period: 1s, " + rules);
@@ -301,7 +301,7 @@ TEST(SlidingTail, HasRoomForLongProducts) {
   EXPECT_GT(tail.until(1), Instant(period + period / 2));
 }
 
-// Whatever lies on a path decides in one step.
+// All limits of a path decide in one step.
 TEST(MixedPath, ChargesAllLevelsOrNone) {
   const std::vector<Limit> limits = {
       limit_of("count: 50, period: 1m"),
@@ -345,7 +345,7 @@ TEST(Logs, AreForgottenWithTheirBucket) {
       2);
 }
 
-// Those who owe least go first, and whoever is limited stays so.
+// The callers that owe least go first, and a limited caller stays limited.
 TEST(Logs, TakeBoundedMemory) {
   const Limit limit =
       limit_of("count: 100, period: 1h, algorithm: sliding_log");
@@ -402,8 +402,8 @@ TEST(Logs, HaveRoomForAThousandUnits) {
   EXPECT_LE(stats.bytes, 300 * (1000 * 15 + 60) + 16 * 4096);
 }
 
-// The bytes are those of all shards: however the callers fall on them, nobody
-// at a limit is given up while others are there who are not.
+// All shards share the bytes: no caller at a limit is evicted while there are
+// callers below their limits, in whatever shards.
 TEST(Logs, GiveUpTheLeastLimitedOfAllShards) {
   const Limit limit =
       limit_of("count: 100, period: 1d, algorithm: sliding_log");
@@ -422,7 +422,7 @@ TEST(Logs, GiveUpTheLeastLimitedOfAllShards) {
   EXPECT_LE(stats.bytes, 6'400'000);
 }
 
-// Callers who come for the first time take what nobody needs any more.
+// New callers take the memory of logs that are over.
 TEST(Logs, GiveUpNothingInUseForWhatIsOver) {
   const Limit limit =
       limit_of("count: 100, period: 1m, algorithm: sliding_log");
@@ -468,8 +468,8 @@ TEST(Windows, EvictWhoHasUsedLeast) {
   EXPECT_TRUE(ask("limited", 1));
 }
 
-// Whoever is at his limit stays so, whatever the algorithm, when a flood comes
-// whose keys have used a third of what lasts far longer.
+// A caller at a limit of any algorithm stays limited during a flood of keys
+// that have used a third of much longer limits.
 TEST(Algorithms, ForgetNoLimitedCallerForAFloodOfAny) {
   std::vector<std::string> kinds = {
       "algorithm: gcra, overrun: {percent: 20}",
@@ -514,7 +514,7 @@ TEST(Algorithms, ForgetNoLimitedCallerForAFloodOfAny) {
   EXPECT_EQ(store.stats().forgotten_limited, 0);
 }
 
-// What has been used in a window stays used if the new window has it inside.
+// Used units of a window stay used if the new window contains them.
 TEST(Windows, OutliveAChangedPeriod) {
   const Limit minute =
       limit_of("count: 10, period: 1m, algorithm: fixed_window");

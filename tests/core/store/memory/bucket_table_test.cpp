@@ -79,8 +79,8 @@ TEST(BucketTable, EvictsTheLeastDebtWhenFull) {
   }
 }
 
-// Seconds owed do not count: the one who has used all of a minute's five is not
-// forgotten for one who has used one of a day's three.
+// Seconds owed do not count: a caller that has used all five of a minute is not
+// evicted for one that has used one of three of a day.
 TEST(BucketTable, EvictsTheSmallestShareWhateverTheLimits) {
   using std::chrono::hours;
   using std::chrono::minutes;

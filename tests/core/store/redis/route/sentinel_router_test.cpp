@@ -193,7 +193,7 @@ TEST_F(SentinelRouterTest, SaysWhyNobodyKnows) {
   discover(&router(), {{"s1:26379", "refused"}, {"s2:26379", "refused"}});
   EXPECT_NE(failure(&router()).find("none of 2 sentinels answers"),
             std::string::npos);
-  // What says most is told, whoever was asked first.
+  // The most informative failure is reported, in whatever order they came.
   make("redis+sentinel://s1,s2/mymaster");
   discover(&router(), {{"s1:26379", "refused"}, {"s2:26379", kUnknown}});
   EXPECT_EQ(failure(&router()),
@@ -407,7 +407,8 @@ TEST_F(SentinelRouterTest, LearnsOfOtherSentinels) {
   std::sort(asked.begin(), asked.end());
   EXPECT_EQ(asked, (Names{"s1:26379", "s2:26379", "s3:26379"}));
 
-  // Those that are told of no more are asked no more; the URL's always are.
+  // Sentinels that are no longer named are not asked; those of the URL always
+  // are.
   router().checked(router().route(Target{.endpoint = Endpoint{"s2", 26379, ""},
                                          .sentinel = true}),
                    outcome_of(others({4})));

@@ -455,7 +455,7 @@ TEST_F(TlsFiles, NeedEachOther) {
   EXPECT_EQ(refusal({.key_file = file("client.key")}), why);
 }
 
-// It would be asked for on the terminal of whoever uses the library.
+// OpenSSL would ask for it on the terminal of the program.
 TEST_F(TlsFiles, KeysAreNotAskedAPasswordFor) {
   const std::string why = refusal({.ca_file = file("ca.crt"),
                                    .cert_file = file("client.crt"),
