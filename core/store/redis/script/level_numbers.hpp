@@ -24,7 +24,8 @@ enum class Kind : std::uint8_t {
   kStep,
   kLog,  // sliding_window too
 };
-inline constexpr std::size_t kKinds = 8;
+// The last of them is kLog.
+inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kLog) + 1;
 
 Kind kind_of(const Limit& limit);
 
