@@ -1,4 +1,4 @@
-// The vectors of all algorithms once more, through nothing but limitree.h.
+// The vectors of all algorithms again, through limitree.h alone.
 
 #include <gtest/gtest.h>
 

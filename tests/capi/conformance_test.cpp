@@ -1,4 +1,4 @@
-// The vectors once more, through nothing but limitree.h.
+// The vectors again, through limitree.h alone.
 //
 // Each step reloads a limits.yaml in which every key is a top-level name, and
 // asks for all of them in one request.
@@ -104,7 +104,7 @@ class CapiRunner {
     return yaml.str();
   }
 
-  // `key` alone, in a bucket that fills in as long a time as there may be.
+  // Only `key`, in a bucket that takes the longest possible time to fill.
   void reload_alone(const std::string& key, const char* period) {
     ASSERT_EQ(reload("  " + json(key).dump() + ": {limits: {burst: 1, count: " +
                      "1, period: " + period + "}}\n"),
@@ -130,7 +130,7 @@ class CapiRunner {
     for (std::size_t i = 0; i < segments.size(); ++i) {
       paths.push_back({&segments[i], 1, step.at("levels")[i].at("cost")});
     }
-    // A request needs a path: here one on which no limit lies.
+    // A request needs a path: here one without limits.
     const limitree_str free = {"free", 4};
     if (paths.empty()) {
       yaml = "  free: {}\n";

@@ -1,4 +1,4 @@
-// Limits that lie in files: what `origin` means to a C caller, and limits of
+// Limits in files: the meaning of `origin` for a C caller, and limits of
 // Boulder.
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_F(Files, OverridesLieBesideTheOrigin) {
   EXPECT_EQ(limit_of("alex"), 5);
   EXPECT_EQ(limit_of("bob"), 3);
 
-  // A reload takes both files or neither.
+  // A reload takes both files, or none.
   write("id,limits\nalex,7/h\nbob,none\n");
   EXPECT_EQ(
       limitree_limiter_reload(limiter_, str(kLimits), str(origin_), &error),

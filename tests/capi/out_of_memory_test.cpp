@@ -1,5 +1,6 @@
-// Out of memory at every allocation there is: a status each time, nothing
-// thrown across, nothing leaked (ASan), and the limiter works afterwards.
+// Fails each allocation in turn: every time there is a status, nothing is
+// thrown across the interface, nothing leaks (ASan), and the limiter works
+// afterwards.
 
 #include <cstddef>
 #include <cstdio>

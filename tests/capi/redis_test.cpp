@@ -1,5 +1,5 @@
-// limitree.h over a real Redis, with the eyes of a C caller: blocking calls,
-// calls that do not block, and what is left when a limiter is freed.
+// limitree.h over a real Redis, as a C caller uses it: blocking calls, calls
+// that do not block, and the release of a limiter.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -173,7 +173,7 @@ TEST_F(CapiRedis, AnswersCallsThatBlockAndCallsThatDoNot) {
   }
   EXPECT_EQ(limited, 7);
   EXPECT_LE(inbox.batches, 3) << "answers that came together go together";
-  // What is known to be denied is answered at once.
+  // A known denial is answered at once.
   EXPECT_EQ(start(limiter.get(), "alex", 99, &decision), LIMITREE_OK);
   EXPECT_EQ(decision.limited, 1);
   EXPECT_EQ(decision.source, LIMITREE_SOURCE_DENY_CACHE);
@@ -285,7 +285,7 @@ TEST_F(CapiRedis, NeedsSomewhereToSendCompletions) {
                "this store needs limitree_config_set_completion");
 }
 
-// A child has connections of its own: both go on, and the buckets are shared.
+// A child has its own connections: both processes work, and share the buckets.
 TEST_F(CapiRedis, GoesOnInTheChildOfAFork) {
   Inbox inbox;
   const Limiter limiter = limiter_on(url(), &inbox);

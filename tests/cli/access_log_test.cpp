@@ -12,14 +12,14 @@ constexpr const char* kCombined =
     R"("GET /search?q=a%20b HTTP/1.1" 200 5120 )"
     R"("https://example.com/" "Mozilla/5.0 [X11; Linux]")";
 
-// What is wrong with `line`; "" if nothing is.
+// What is wrong with `line`, or "".
 std::string reason(const std::string& line) {
   LogRequest request;
   const char* const found = AccessLog().parse(line, &request);
   return found == nullptr ? "" : found;
 }
 
-// A field of `line`, which has to be good.
+// A field of `line`, which must be valid.
 std::string field(const std::string& line, Field name) {
   LogRequest request;
   const char* const found = AccessLog().parse(line, &request);
@@ -171,11 +171,11 @@ TEST(AccessLog, SaysWhatIsWrong) {
             "the size is not a number");
 }
 
-// Every beginning of a good line has an answer, and none reads beyond it.
+// Every prefix of a good line has an answer, without reading beyond it.
 TEST(AccessLog, EveryPrefixIsJudged) {
   const std::string line = kCombined;
   for (std::size_t size = 0; size < line.size(); ++size) {
-    // A copy of its own, so that AddressSanitizer guards its end.
+    // A separate copy, so that AddressSanitizer guards its end.
     const std::string prefix = line.substr(0, size);
     reason(prefix);
   }

@@ -26,7 +26,7 @@ class LineReaderTest : public testing::Test {
     std::ofstream(name_, std::ios::binary) << bytes;
   }
 
-  // Its lines; "<too long>" for those that are.
+  // The lines; "<too long>" for lines that are too long.
   std::vector<std::string> lines() {
     InputFile file(name_);
     LineReader reader(&file);
@@ -131,7 +131,7 @@ TEST_F(LineReaderTest, TruncatedGzip) {
     write(packed.substr(0, size));
     EXPECT_EQ(error(), name_ + ": the compressed data ends too early") << size;
   }
-  // What can be unpacked is handed out before.
+  // All data before the error is delivered.
   write(packed.substr(0, packed.size() / 2));
   InputFile file(name_);
   LineReader reader(&file);

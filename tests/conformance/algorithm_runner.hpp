@@ -1,5 +1,5 @@
-// The vectors of all algorithms but GCRA: each case is a limits.yaml, and what
-// is asked of it at which time.  reference.py has made them.
+// The vectors of all algorithms except GCRA: each case is a limits.yaml and the
+// requests to it, with their times. reference.py makes them.
 
 #ifndef LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP
 #define LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP

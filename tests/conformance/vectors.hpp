@@ -32,7 +32,7 @@ inline const json& vectors() {
 
 inline std::int64_t base_ns() { return vectors().at("base_ns"); }
 
-// What a level or an aggregate says, with the names of the file.
+// A level or an aggregate, with the names of the file.
 struct Outcome {
   std::int64_t limited = 0;
   std::int64_t limit = 0;
@@ -45,8 +45,8 @@ struct Outcome {
   std::vector<std::int64_t> five;
 };
 
-// `outcome` as it stands in the file: the keys of `expected` alone, so that
-// both print alike.
+// `outcome` in the form of the file: only the keys of `expected`, so that both
+// print alike.
 inline json as_expected(const Outcome& outcome, const json& expected) {
   const json all = {{"limited", outcome.limited},
                     {"limit", outcome.limit},

@@ -1,5 +1,4 @@
-// What the vectors do not show: the edges of the arithmetic, and that the
-// answers are the exact ones.
+// Beyond the vectors: the edges of the arithmetic, and that answers are exact.
 
 #include "base/gcra.hpp"
 

@@ -82,7 +82,7 @@ TEST_F(Http, StylesHaveNamesOfTheirOwn) {
   EXPECT_EQ(names.size(), http_styles().size());
 }
 
-// What holds for any style, also for one that no test below knows.
+// Holds for every style, even one that no test below knows.
 TEST_F(Http, EveryStyle) {
   for (const HttpStyle& one : http_styles()) {
     SCOPED_TRACE(one.name);
@@ -146,7 +146,7 @@ TEST_F(Http, Legacy) {
   EXPECT_EQ(headers("legacy", dated), first + "1009\r\n");
   dated.since_1970 += Duration(1);
   EXPECT_EQ(headers("legacy", dated), first + "1010\r\n");
-  // A clock that nobody can have: no sum overflows.
+  // An impossible clock: no sum overflows.
   dated.since_1970 = Duration::max();
   EXPECT_EQ(headers("legacy", dated), first + "9223372037\r\n");
 }

@@ -1,5 +1,5 @@
-// Modes, charges and operations over several levels, where the vectors leave
-// something open.
+// Modes, charges and operations over several levels that the vectors leave
+// open.
 
 #include "base/judge.hpp"
 

@@ -55,7 +55,7 @@ TEST(AppendSegment, HashesWhatIsLong) {
       escaped(std::string(201, 'a')),
       "~a92efd82109373e58f9a2056dee01e807e216ce6075f7051207c0a9f7d666e50");
   EXPECT_EQ(escaped(std::string(1 << 20, '\xff')).size(), 65U);
-  // A caller cannot name another's hash, nor a pattern's.
+  // A caller cannot choose a name that is the hash of another, or a pattern's.
   EXPECT_NE(escaped(escaped(std::string(201, 'a'))),
             escaped(std::string(201, 'a')));
   EXPECT_NE(escaped(std::string(201, '*'), Kind::kPattern),
@@ -84,8 +84,8 @@ TEST(BucketName, TakesTheLevelsOwnSegments) {
 // Distinct paths have distinct names, whatever their bytes.
 TEST(BucketName, IsInjective) {
   std::mt19937 random(7);
-  // Few letters, so that many paths nearly meet: what is escaped, what an
-  // escape is made of, and parts of characters.
+  // Few letters, so that many paths are similar: escaped bytes, the characters
+  // of an escape, and parts of characters.
   const std::string letters("a~%:#*25A{} \xc3\xa9\xff\0", 17);
   std::map<std::string, std::vector<std::string>> seen;
   for (int i = 0; i < 200'000; ++i) {

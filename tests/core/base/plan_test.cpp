@@ -78,7 +78,7 @@ TEST(JoinSameBuckets, RefusesOneBucketWithTwoLimits) {
 }
 
 // So many that they are sorted: levels stay in the order of the paths, each
-// where it was first met, as they do when there are few.
+// where it was first met, as with few levels.
 TEST(JoinSameBuckets, JoinsManyAsItJoinsFew) {
   Limit limit;
   Limit daily;

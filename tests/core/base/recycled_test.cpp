@@ -17,20 +17,20 @@ namespace {
 
 constexpr std::size_t kMost = 2;
 
-// Of a size that nothing else has.
+// A size that nothing else has.
 struct Thing : Recycled<Thing, kMost> {
   std::array<char, 2222> content{};
 };
 
-// Larger than what is recycled.
+// Larger than recycled blocks.
 struct More : Thing {
   std::array<char, 1111> further{};
 };
 
-// Blocks of a Thing that the program has now.
+// The number of blocks of a Thing that the program has now.
 std::atomic<int> blocks{0};
 
-// Before each block stands its size.
+// The size is stored before each block.
 constexpr std::size_t kHead = alignof(std::max_align_t);
 
 void* allocate(std::size_t size) {
@@ -51,7 +51,7 @@ void release(void* block) {
 }  // namespace
 }  // namespace limitree
 
-// Inlined, new and delete look to gcc as if they did not belong together.
+// Inlined, new and delete look mismatched to gcc.
 __attribute__((noinline)) void* operator new(std::size_t size) {
   return limitree::allocate(size);
 }
@@ -66,10 +66,10 @@ __attribute__((noinline)) void operator delete(void* block,
 namespace limitree {
 namespace {
 
-// What threads keep; a sanitizer would not see that it is used after its end.
+// The blocks that threads keep; a sanitizer would not see a use after free.
 constexpr int kKept = kAddressSanitized ? 0 : kMost;
 
-// Runs in a thread of its own, which has nothing to begin with.
+// Runs in a separate thread, which has no blocks at first.
 template <typename Body>
 void in_thread(Body body) {
   std::thread(body).join();
@@ -125,7 +125,7 @@ TEST(Recycled, BelongsToTheThreadThatFrees) {
   EXPECT_EQ(blocks, 0);
 }
 
-// What ends after the spare blocks have been freed, as static objects do.
+// Ends after the spare blocks were freed, as static objects do.
 TEST(Recycled, KeepsNothingAtTheEndOfAThread) {
   struct Late {
     std::unique_ptr<Thing> kept;

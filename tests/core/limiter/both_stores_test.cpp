@@ -1,6 +1,6 @@
-// What a limiter promises from one end to the other, in memory and in Redis:
-// costs of levels, overrides that come with a reload, and costs that are
-// reserved and then settled.
+// The promises of a limiter from end to end, in memory and in Redis: costs of
+// levels, overrides that come with a reload, and costs that are reserved and
+// then settled.
 
 #include <gtest/gtest.h>
 
@@ -138,14 +138,14 @@ TEST_P(BothStores, ACallerWhoGetsAnOverrideKeepsHisDebt) {
   EXPECT_FALSE(decide({"user", "alex"}, 5).limited);
 
   load(shared(kBefore));
-  // Owing more than a bucket holds is owing all of it.
+  // A debt beyond the capacity counts as a debt of all of it.
   EXPECT_EQ(left({"user", "alex"}), 0);
   EXPECT_TRUE(decide({"user", "alex"}).limited);
   clock_.advance(std::chrono::hours(15));
   EXPECT_EQ(left({"user", "alex"}), 10);
 }
 
-// A reload whose file has a mistake is none.
+// A reload of a file with a mistake changes nothing.
 TEST_P(BothStores, AMistakeInAFileLosesNothing) {
   constexpr std::string_view kYaml =
       "schema: {user: {overrides: f.csv, children: {\"*\": {limits: 5/h}}}}";

@@ -1,4 +1,4 @@
-// A limiter whose store fails, and what stands before that store.
+// A limiter whose store fails, and the stores in front of that store.
 
 #include <gtest/gtest.h>
 

@@ -116,7 +116,7 @@ TEST_F(LimiterTest, RefusesWhatItCannotDecide) {
   EXPECT_EQ(limiter().stats().totals.errors, 3);
 }
 
-// A path that is refused leaves nothing charged along the others.
+// If one path is refused, the others are not charged.
 TEST_F(LimiterTest, ChargesNothingIfOnePathIsRefused) {
   EXPECT_NE(refusal({{"user", "alex"}, {"nobody"}}), "accepted");
   EXPECT_EQ(decide({"user", "alex"}, 0).remaining, 16);
@@ -217,8 +217,8 @@ TEST_F(LimiterTest, ReloadsWhileThreadsDecide) {
   EXPECT_EQ(limiter().stats().reloads, 301);
 }
 
-// The thread allocates nothing, for a sanitizer's allocator may be left locked
-// in the child.
+// The thread does not allocate, because the allocator of a sanitizer may stay
+// locked in the child.
 TEST_F(LimiterTest, WorksInTheChildOfAFork) {
   std::atomic<bool> stop = false;
   limiter();

@@ -1,5 +1,5 @@
-// The most that one request may ask for, in memory and in Redis: 4096 paths,
-// 4096 levels, of one caller or of as many.
+// The largest requests, in memory and in Redis: 4096 paths, 4096 levels, of one
+// caller or of as many.
 
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ class ManyLevels : public testing::TestWithParam<const char*> {
     return decision_.limited ? "limited" : "allowed";
   }
 
-  // Every bucket takes two, and the last of all a third is denied for.
+  // Every bucket takes two tokens; the third request is denied by the last one.
   void expect_all_or_nothing() {
     EXPECT_EQ(authorize(), "allowed");
     EXPECT_EQ(decision_.level_count, static_cast<std::int32_t>(kMost));

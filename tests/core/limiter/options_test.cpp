@@ -201,7 +201,7 @@ TEST(SetOption, RefusesStoresThatAreNotThere) {
   }
 }
 
-// Neither the value that was refused nor a password in it is shown.
+// Messages show neither the refused value nor a password in it.
 TEST(SetOption, KeepsPasswordsToItself) {
   const std::string text =
       refusal("store", "redis://user:secret@host:port/no-db");

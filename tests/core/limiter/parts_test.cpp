@@ -1,5 +1,5 @@
-// What each path of a request may have as its part, in memory and in Redis: by
-// hand, and for random traces against the arithmetic of Boulder.
+// The parts of the paths of a request, in memory and in Redis: by hand, and for
+// random traces against the arithmetic of Boulder.
 
 #include <gtest/gtest.h>
 
@@ -133,7 +133,7 @@ TEST_P(Parts, SpendIfFitsNeverDenies) {
   }
 }
 
-// A bucket counts if it does for one of its paths, and so with charging it.
+// A bucket counts if it counts for one path, and is charged if it is for one.
 TEST_P(Parts, OfOneBucketAreJoined) {
   EXPECT_FALSE(decide({{"set", "a", 1, Part::kCheck},
                        {"set", "a", 1, Part::kSpendIfFits}})
@@ -150,7 +150,7 @@ TEST_P(Parts, OfOneBucketAreJoined) {
   EXPECT_EQ(left("set"), 0);
 }
 
-// A part takes from what the limit's own mode does, and adds nothing.
+// A part reduces what the mode of the limit does, and adds nothing.
 TEST_P(Parts, StayWithinTheModeOfTheLimit) {
   decide({{"checked", "a", 2, Part::kSpendIfFits},
           {"shadow", "a", 2, Part::kCheck}});
@@ -301,7 +301,7 @@ TEST_P(Parts, DecideAsBoulderDoes) {
       const Boulder::Outcome expected = boulder.spend(batch, now);
       decide(asked);
       ASSERT_EQ(decision_.limited, !expected.allowed) << "step " << step;
-      // The cache may know of one bucket only that denies.
+      // The cache may know only one of the buckets that deny.
       if (decision_.source == Source::kDenyCache) {
         ASSERT_LE(decision_.retry_after.count(), expected.retry_in) << step;
       } else if (!expected.allowed) {

@@ -33,7 +33,7 @@ std::shared_ptr<const Tree> tree_of(std::string_view yaml) {
   return std::make_shared<const Tree>(std::move(tree.value()));
 }
 
-// Memory that is asked at once and answers when loop_run() is called.
+// Memory that takes a request at once and answers it in loop_run().
 class SlowStore final : public Store {
  public:
   ~SlowStore() override {
@@ -96,7 +96,7 @@ struct Ear final : Listener {
 
 class RemoteTest : public testing::Test {
  protected:
-  // Starts a request whose strings are gone when it is answered.
+  // Starts a request whose strings are freed before the answer.
   bool start(Ear* ear, Status* outcome, bool wants_reports = true,
              const std::string& action = "trade") {
     const std::string user = "alexander the great, of Macedon";
@@ -187,7 +187,7 @@ TEST_F(RemoteTest, FinishesOnTheTreeItBeganWith) {
   EXPECT_EQ(ear.policy, "user:*/trade");
 }
 
-// A store that answers after a minute must not hold up anybody else.
+// A store that takes a minute must not delay other threads.
 TEST_F(RemoteTest, HoldsNothingWhileTheStoreIsAsked) {
   const Strings path = {"user", "alex"};
   std::promise<void> asked;

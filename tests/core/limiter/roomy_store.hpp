@@ -1,6 +1,6 @@
 // The memory store with a table for each bucket, so that nothing is ever
-// forgotten: what a clock that steps back or a longer period brings back is
-// there, as it is in Redis.
+// forgotten: a clock that steps back, or a longer period, finds the old state,
+// as in Redis.
 
 #ifndef LIMITREE_TESTS_CORE_LIMITER_ROOMY_STORE_HPP
 #define LIMITREE_TESTS_CORE_LIMITER_ROOMY_STORE_HPP

@@ -1,5 +1,5 @@
-// Random trees, paths and costs: a limiter over memory and one over Redis say
-// the same, to the nanosecond.
+// Random trees, paths and costs: limiters over memory and over Redis give the
+// same answers, to the nanosecond.
 
 #include <gtest/gtest.h>
 
@@ -53,8 +53,7 @@ class Trees {
       }
       return all;
     }();
-    // Half of the rounds have plain limits alone, which have scripts of their
-    // own.
+    // Half of the rounds have only plain limits, which have their own scripts.
     const bool window = mixed_ && pick(2) == 0;
     const std::string& kind = windows[static_cast<std::size_t>(
         pick(static_cast<int>(windows.size())))];
@@ -192,7 +191,7 @@ TEST(TwoStores, SayTheSame) {
       ++decided;
       ASSERT_EQ(a.limited, b.limited) << i;
       if (b.source == Source::kDenyCache) {
-        // It knows one level that denies, and others may deny for longer.
+        // It knows one level that denies; others may deny for longer.
         ASSERT_LE(b.retry_after, a.retry_after) << i;
         ++cached;
         continue;

@@ -64,7 +64,7 @@ TEST(CycleClock, TellsTheSystemsTimeAfterAPause) {
 }
 
 // Any of the threads may move the anchor.  Counter and system are read some
-// nanoseconds apart, and a thread may be told by either.
+// nanoseconds apart, and a thread may use either.
 TEST(CycleClock, DoesNotGoBackOnAThread) {
   CycleClock& clock = CycleClock::of_process();
   std::atomic<std::int64_t> worst = 0;

@@ -13,7 +13,7 @@ bool forbidden = false;
 
 }  // namespace
 
-// In place of the system's: as a sandbox has it that does not know the call.
+// Replaces the system's call, as in a sandbox that does not know it.
 extern "C" int getentropy(void* buffer, std::size_t size) {
   if (!forbidden && getrandom(buffer, size, 0) == static_cast<ssize_t>(size)) {
     return 0;
@@ -31,7 +31,7 @@ std::set<std::uint64_t> words(std::size_t count) {
   return found;
 }
 
-// Of a thousand words two are the same once in 10^13 runs.
+// Two of a thousand words are equal once in 10^13 runs.
 TEST(RandomWord, IsAnotherEachTime) {
   EXPECT_EQ(words(1000).size(), 1000u);
   std::uint64_t ones = 0;

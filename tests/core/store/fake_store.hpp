@@ -1,5 +1,5 @@
-// A store over memory that counts how often it is asked, fails when told to,
-// and answers later if the test wants.
+// A store over memory that counts calls, and fails or answers later if the test
+// wants.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
 #define LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
@@ -55,7 +55,7 @@ class FakeStore final : public Store {
     return pending;
   }
 
-  // Every call fails so from now on.
+  // Every call from now on fails in this way.
   void fail(Code code, const char* reason = "") {
     failure = Status(Error{code, {"no luck"}, reason});
   }
@@ -68,7 +68,7 @@ class FakeStore final : public Store {
   std::deque<Pending*> queue;
 };
 
-// A request that takes its answer itself.
+// A request that receives its answer itself.
 class PendingRequest final : public Pending {
  public:
   PendingRequest(Operation operation, const Limit& limit,

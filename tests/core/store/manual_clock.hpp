@@ -1,4 +1,4 @@
-// Time that passes when the test says so, also for several threads.
+// Time that moves when the test says so, also for several threads.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_MANUAL_CLOCK_HPP
 #define LIMITREE_TESTS_CORE_STORE_MANUAL_CLOCK_HPP

@@ -1,4 +1,4 @@
-// What every store must do, as a typed test suite.
+// The cases that every store must pass, as a typed test suite.
 //
 // A store joins by a fixture with `Store* store()` and `advance(Duration)`,
 // which moves the store's clock:
@@ -29,7 +29,7 @@ inline Limit simple_limit(Duration emission_interval, std::int64_t capacity) {
   return limit;
 }
 
-// A request over levels that lie one below the other, a segment each.
+// A request over nested levels, with a segment for each.
 class Request {
  public:
   Request(Operation operation, std::vector<std::string> path)
@@ -190,7 +190,7 @@ TYPED_TEST_P(StoreCases, RefundGivesBackUpToTheCapacity) {
   EXPECT_EQ(this->once(Operation::kRefund, limit, "new", 1).remaining, 2);
 }
 
-// What was refunded in full is gone, and does not come back with the clock.
+// A full refund removes the state, and it does not come back with the clock.
 TYPED_TEST_P(StoreCases, RefundInFullForgetsTheBucket) {
   const Limit limit = simple_limit(std::chrono::seconds(1), 2);
   this->once(Operation::kAuthorize, limit, "a", 2);
@@ -210,7 +210,7 @@ TYPED_TEST_P(StoreCases, ResetForgets) {
   EXPECT_TRUE(this->once(Operation::kAuthorize, limit, "b").limited);
 }
 
-// The clock stepped back: an empty bucket at worst, and it fills from now on.
+// The clock stepped back: at worst the bucket is empty, and fills from now on.
 TYPED_TEST_P(StoreCases, SurvivesAClockThatStepsBack) {
   const Limit limit = simple_limit(std::chrono::seconds(1), 4);
   this->once(Operation::kAuthorize, limit, "a", 2);
@@ -246,7 +246,7 @@ TYPED_TEST_P(StoreCases, ARelaxedLimitLocksNobodyOut) {
   EXPECT_EQ(this->once(Operation::kPeek, relaxed, "a", 0).remaining, 100);
 }
 
-// Whatever writes a bucket holds what it owes, and nothing else does.
+// Each write reduces a debt to the capacity; nothing else does.
 TYPED_TEST_P(StoreCases, WhoOwesTooMuchIsHeldByWhatWrites) {
   const Limit large = simple_limit(std::chrono::hours(1), 100);
   Limit small = simple_limit(std::chrono::seconds(1), 5);

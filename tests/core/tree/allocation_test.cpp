@@ -1,4 +1,4 @@
-// Walking an ordinary path allocates nothing.
+// Walking an ordinary path does not allocate.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ std::size_t allocations = 0;
 
 }  // namespace
 
-// Inlined, new and delete look to gcc as if they did not belong together.
+// Inlined, new and delete look mismatched to gcc.
 __attribute__((noinline)) void* operator new(std::size_t size) {
   ++allocations;
   if (void* const place = std::malloc(size)) return place;

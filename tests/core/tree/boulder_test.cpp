@@ -1,4 +1,4 @@
-// Boulder's two files against trees written by hand, and what is refused.
+// Boulder's two files compared with trees written by hand, and their mistakes.
 
 #include "tree/boulder.hpp"
 
@@ -23,7 +23,7 @@ CertificatesPerDomainPerAccount: {burst: 1, count: 1, period: 168h}
 CertificatesPerFQDNSet: {burst: 5, count: 5, period: 1.5s}
 )";
 
-// Both forms of ids, and both forms of a list of them in one list.
+// Both forms of ids, and both forms of lists of them in one list.
 constexpr std::string_view kOverrides = R"(
 - NewRegistrationsPerIPAddress:
     burst: 40
@@ -111,7 +111,7 @@ Strings refused(std::string_view defaults, std::string_view overrides) {
   return yaml.status().error().messages;
 }
 
-// Levels with everything that decides.
+// The levels, with everything that affects decisions.
 Strings decided(const Tree& tree, const Segments& path) {
   Plan plan(Operation::kPeek);
   const Status status = tree.match(path, 1, &plan);
@@ -164,7 +164,7 @@ TEST(Boulder, DecidesAsATreeWrittenByHand) {
                     "NewRegistrationsPerIPAddress:10.0.0.2 40 25000000"});
 }
 
-// What a default says of CertificatesPerDomainPerAccount, Boulder leaves out.
+// Boulder ignores a default of CertificatesPerDomainPerAccount.
 TEST(Boulder, KnowsWhichLimitHasNoDefault) {
   const Tree tree = converted(kDefaults, kOverrides);
   EXPECT_TRUE(
@@ -276,8 +276,8 @@ CertificatesPerFQDNSet: {burst: many, count: 1, period: 1s}
       }));
 }
 
-// Files as Boulder's own are: a short comment, ids below a registrable domain,
-// which nothing is counted by, and sets of which no other is known.
+// Files like Boulder's own: a short comment, ids below a registrable domain,
+// which is not counted by them, and sets of which no other is known.
 TEST(Boulder, TellsWhatHasNoEffect) {
   std::vector<std::string> warnings;
   Result<std::string> yaml = limits_from_boulder(

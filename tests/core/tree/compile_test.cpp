@@ -1,4 +1,4 @@
-// What is inherited, and in which order children match.
+// Inheritance, and the order in which children match.
 
 #include "tree/compile.hpp"
 
@@ -258,9 +258,9 @@ TEST(Matching, ManyNamesAndNetworks) {
   }
 }
 
-// At each of `depth` levels `width` names and "*", each name with a chain of
-// "*" below it that reaches the bottom: what lies on a path is different for
-// every path, so none can be shared.
+// At each of `depth` levels there are `width` names and "*", each name with a
+// chain of "*" below it that reaches the bottom.  The limits on a path differ
+// for every path, so no nodes can be shared.
 std::string bomb(int width, int depth) {
   std::string yaml = "schema: {user: {children: {";
   for (int level = 1; level <= depth; ++level) {
@@ -286,7 +286,7 @@ TEST(Compile, RefusesATreeThatGrowsOutOfHand) {
             std::string::npos);
 }
 
-// `count` limits for one node, each with a name of its own.
+// `count` limits for one node, each with its own name.
 std::string many_limits(int first, int count) {
   std::string limits = "[";
   for (int i = first; i < first + count; ++i) {
@@ -295,7 +295,7 @@ std::string many_limits(int first, int count) {
   return limits + "]";
 }
 
-// What a request may meet at most may lie on a path, and no more.
+// A path may have as many limits as a request may meet, and no more.
 TEST(LevelsOfAPath, AreBoundedWhenLimitsAreLoaded) {
   const auto yaml = [](int at_leaf, int by_override) {
     return "schema:\n"

@@ -89,7 +89,7 @@ TEST(ForwardedEntries, OfAListComeFromTheRight) {
   EXPECT_EQ(list({"a"}), Texts({"a"}));
   EXPECT_EQ(list({"a, b ,\tc"}), Texts({"c", "b", "a"}));
   EXPECT_EQ(list({",a,,b,"}), Texts({"b", "a"}));
-  // Several lines are one list, as RFC 9110 has it.
+  // Several lines are one list, as in RFC 9110.
   EXPECT_EQ(list({"a, b", "", "c", "d, e"}), Texts({"e", "d", "c", "b", "a"}));
   EXPECT_EQ(list({"a\", b"}), Texts({"b", "a\""}));  // quotes mean nothing
 }
@@ -109,7 +109,7 @@ TEST(ForwardedEntries, OfRfc7239AreTheirFor) {
             Texts({"c", "a"}));
   EXPECT_EQ(forwarded({"for=a;host=\"\\\", for=b\""}), Texts({"a"}));
   EXPECT_EQ(forwarded({"for=a;host=\"\\\\\", for=b"}), Texts({"b", "a"}));
-  // Said not at all, twice, or wrongly: an entry, but no address.
+  // Missing, twice, or malformed: an entry, but not an address.
   EXPECT_EQ(forwarded({"proto=http"}), Texts({""}));
   EXPECT_EQ(forwarded({"for=a;for=b"}), Texts({""}));
   EXPECT_EQ(forwarded({"for = a"}), Texts({""}));
@@ -117,7 +117,7 @@ TEST(ForwardedEntries, OfRfc7239AreTheirFor) {
   EXPECT_EQ(forwarded({"192.0.2.1"}), Texts({""}));
 }
 
-// Whatever stands on the left, the proxy's own entry is the first to be taken.
+// Whatever is on the left, the proxy's own entry is taken first.
 TEST(ForwardedEntries, AreNotHiddenByWhatAClientHasWritten) {
   for (const std::string attack :
        {"for=\"", "\"", "\\", "\\\"", "for=\"x\\", ";", "for=\"a, \"\"",

@@ -26,8 +26,8 @@ TEST(IdTable, RefusesWhatIsThere) {
   EXPECT_EQ(table.size(), 1U);
 }
 
-// Ids that differ in their last byte, in their size only, or by a zero, around
-// every size at which they are kept in another way.
+// Ids that differ in their last byte, only in their size, or by a zero, around
+// every size at which the storage changes.
 TEST(IdTable, TellsApartWhatIsNearlyTheSame) {
   IdTable table;
   std::uint32_t value = 0;

@@ -1,4 +1,4 @@
-// Ids of every kind: what is refused, and how the others are written.
+// Ids of every kind: which are refused, and the canonical form of the others.
 
 #include "tree/key_kind.hpp"
 
@@ -138,10 +138,10 @@ TEST(CanonicalId, Domain) {
   EXPECT_EQ(as("domain", "www.example.co.uk"), "example.co.uk");
   EXPECT_EQ(as("domain", "_dmarc.example.org"), "example.org");
   EXPECT_EQ(as("domain", "xn--bcher-kva.example"), "xn--bcher-kva.example");
-  // A public suffix stands for itself.
+  // A public suffix is its own domain.
   EXPECT_EQ(as("domain", "co.uk"), "co.uk");
   EXPECT_EQ(as("domain", "localhost"), "localhost");
-  // Private suffixes are suffixes too: their customers are not one.
+  // Private suffixes are suffixes, too: their customers are different.
   EXPECT_EQ(as("domain", "x.alice.github.io"), "alice.github.io");
   EXPECT_EQ(as("domain", "10.0.0.1"), "10.0.0.1");
   EXPECT_EQ(as("domain", "2001:db8::1"), "2001:db8::/64");

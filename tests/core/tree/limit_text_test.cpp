@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What every language reads alike stands in conformance/rates.json.
+// conformance/rates.json has the texts that every language reads.
 
 TEST(ParseRates, SaysWhatIsWrongWithEachOfThem) {
   Result<std::vector<TextRate>> rates = parse_rates("x/s; 3/m; 1/y burst 0");

@@ -37,7 +37,7 @@ inline Tree loaded(std::string_view yaml, const Files& files = {}) {
   return Tree();
 }
 
-// What is wrong with `yaml`; empty if nothing is.
+// The mistakes in `yaml`; empty if there are none.
 inline Strings mistakes(std::string_view yaml, const Files& files = {}) {
   Result<Tree> tree = load_tree(yaml, "f", reading(files));
   if (tree.ok()) return {};
@@ -45,8 +45,8 @@ inline Strings mistakes(std::string_view yaml, const Files& files = {}) {
   return tree.status().error().messages;
 }
 
-// The levels met on a path: "user:* user:alex 16", policy, bucket, capacity;
-// or why there are none.
+// The levels on a path: "user:* user:alex 16", policy, bucket, capacity; or why
+// there are none.
 inline Strings levels(const Tree& tree, const Segments& path) {
   Plan plan(Operation::kPeek);
   const Status status = tree.match(path, 1, &plan);

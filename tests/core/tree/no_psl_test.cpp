@@ -1,4 +1,4 @@
-// A build without libpsl: these sources as they are then compiled.
+// A build without libpsl: these sources are compiled as in such a build.
 
 #include <gtest/gtest.h>
 

@@ -80,8 +80,8 @@ TEST(ParseInteger, OfAtLeastSoMany) {
             "must be a whole number in plain digits, is \"x\"");
 }
 
-// The texts that every language reads alike are in conformance/rates.json;
-// here is what does not leave the core.
+// conformance/rates.json has the texts that every language reads; these do not
+// leave the core.
 TEST(ParseDuration, MayBeNegative) {
   const std::vector<std::pair<std::string, Duration>> cases = {
       {"-5s", -5s},

@@ -1,5 +1,5 @@
-// `overrides: file` and `key: kind`: what a tree with them decides by.  What is
-// refused is in tests/data/limits/.
+// Decisions of a tree with `overrides: file` and `key: kind`.  The mistakes are
+// in tests/data/limits/.
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ TEST(Overrides, ChangeLimitsAndNothingElse) {
   EXPECT_EQ(levels(tree, {"user", "dave"}), Strings{"user:* user:dave 100"});
   EXPECT_EQ(levels(tree, {"user", "erin", "trade"}),
             (Strings{"user:* user:erin 30", trade + "erin:trade 10"}));
-  // A name in the tree and one in the file are before patterns.
+  // Names in the tree and in the file go before patterns.
   EXPECT_EQ(levels(tree, {"user", "carol"}),
             Strings{"user:carol user:carol 7"});
   EXPECT_EQ(levels(tree, {"user", "bot-1"}), Strings{"user:* user:bot-1 5"});
@@ -100,7 +100,7 @@ TEST(Overrides, SeveralLimitsOfOneId) {
   EXPECT_TRUE(levels(tree, {"user", "b"}).empty());
 }
 
-// What many say is kept once.
+// Equal limits of many ids are stored once.
 TEST(Overrides, LimitsThatAreTheSameAreOne) {
   std::string csv = "id,count,period\n";
   for (int i = 0; i < 10'000; ++i) {
@@ -118,7 +118,7 @@ TEST(Overrides, LimitsThatAreTheSameAreOne) {
   EXPECT_EQ(levels(tree, {"user", "u10000"}), Strings{"user:* user:u10000 30"});
 }
 
-// Hundreds of thousands that all differ, more than the reader remembers.
+// Hundreds of thousands of different limits, more than the reader remembers.
 TEST(Overrides, LimitsThatAllDiffer) {
   std::string csv = "id,count,period\n";
   for (int i = 1; i <= 200'000; ++i) {
@@ -132,7 +132,7 @@ TEST(Overrides, LimitsThatAllDiffer) {
   }
 }
 
-// An exact child of an outer node, beside a file that it inherits.
+// An exact child of an outer node, and a file that it inherits.
 TEST(Overrides, AreInherited) {
   const Tree tree = loaded(R"(
 schema:
@@ -198,7 +198,7 @@ TEST(Overrides, MistakesAreToldFileByFileAndBounded) {
   EXPECT_EQ(found.back(), "users.csv: and 9000 more");
 }
 
-// A view of no bytes may point nowhere.
+// An empty view may point nowhere.
 TEST(Overrides, NoTextAtAll) {
   EXPECT_EQ(mistakes(std::string_view()),
             Strings{"f:1:1: nothing here: expected the key \"schema\""});
@@ -288,7 +288,7 @@ schema:
   EXPECT_EQ(one("ip", "::ffff:10.0.0.7"), "ip:* ip:10.0.0.7 7");
   EXPECT_EQ(one("ip", "64:ff9b::10.0.0.7"), "ip:* ip:10.0.0.7 7");
   EXPECT_EQ(one("ip", "10.0.0.8"), "ip:10.0.0.0/8 ip:10.0.0.8 8");
-  // As an exact child does, it counts its address alone.
+  // Like an exact child, it counts only its own address.
   EXPECT_EQ(one("ip", "2001:db8::1"), "ip:* ip:2001%3Adb8%3A%3A1 6");
   EXPECT_EQ(one("ip", "2001:db8::2"), "ip:* ip:2001%3Adb8%3A%3A/64 1");
 }

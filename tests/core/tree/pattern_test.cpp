@@ -83,7 +83,7 @@ TEST(GlobMatches, AnyBytesOrNone) {
   }
 }
 
-// The definition, as short as it can be said.
+// The definition in its shortest form.
 bool matches(std::string_view glob, std::string_view text) {
   if (glob.empty()) return text.empty();
   if (glob[0] != '*') {

@@ -50,7 +50,7 @@ TEST(Quote, IsCutAfter64Bytes) {
   EXPECT_EQ(quote(std::string(64, 'x')), '"' + std::string(64, 'x') + '"');
   EXPECT_EQ(quote(std::string(65, 'x')),
             std::string("\"").append(64, 'x').append("...\""));
-  // Never within a character.
+  // Never inside a character.
   EXPECT_EQ(quote(std::string(63, 'x').append("\xc3\xa9")),
             std::string("\"").append(63, 'x').append("...\""));
   EXPECT_LT(quote(std::string(1 << 20, '\n')).size(), 300U);

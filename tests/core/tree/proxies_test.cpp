@@ -20,7 +20,7 @@ Result<Proxies> make(std::int32_t hops, Lines networks = {},
 Proxies by_networks(Lines networks) { return make(0, networks).value(); }
 Proxies by_hops(std::int32_t hops) { return make(hops).value(); }
 
-// The client, and how many entries were believed: "192.0.2.1 after 2".
+// The client, and the number of trusted entries: "192.0.2.1 after 2".
 std::string client(const Proxies& proxies, std::string_view peer,
                    const Lines& lines) {
   const std::optional<Proxies::Client> found = proxies.client(peer, lines);
@@ -47,7 +47,7 @@ TEST(Proxies, AreFollowedOnlyWhileTrusted) {
             "203.0.113.5 after 1");
   EXPECT_EQ(client(proxies, "10.0.0.1", {"203.0.113.5, 192.0.2.7, fd00::1"}),
             "203.0.113.5 after 3");
-  // What the client has written itself lies behind the client.
+  // Entries that the client wrote itself come after the client.
   EXPECT_EQ(client(proxies, "10.0.0.1", {"10.9.9.9, 1.1.1.1, 203.0.113.5"}),
             "203.0.113.5 after 1");
   EXPECT_EQ(client(proxies, "10.0.0.1", {"1.1.1.1", "203.0.113.5"}),
@@ -86,7 +86,7 @@ TEST(Proxies, StopAtWhatIsNoAddress) {
     EXPECT_EQ(client(by_hops(2), "10.0.0.1", {last}), "10.0.0.1 after 0");
     const std::string middle = "203.0.113.5, " + garbage + ", 10.0.0.2";
     EXPECT_EQ(client(networks, "10.0.0.1", {middle}), "10.0.0.2 after 1");
-    // To the left of the client it does not matter.
+    // Text to the left of the client does not matter.
     const std::string first = garbage + ", 203.0.113.5";
     EXPECT_EQ(client(networks, "10.0.0.1", {first}), "203.0.113.5 after 1");
     EXPECT_EQ(client(by_hops(1), "10.0.0.1", {first}), "203.0.113.5 after 1");
@@ -108,7 +108,7 @@ TEST(Proxies, MayHaveNoAddress) {
                    {"2001:db8::1, 203.0.113.5"}),
             "2001:db8::1 after 2");
   EXPECT_EQ(client(by_hops(1), "", lines), "203.0.113.5 after 1");
-  // Nobody says who it is.
+  // No entry names the client.
   EXPECT_EQ(client(by_networks({"unix"}), "", {}), "none");
   EXPECT_EQ(client(by_networks({"unix"}), "", {"unknown"}), "none");
   EXPECT_EQ(client(by_networks({"10.0.0.0/8"}), "", lines), "none");

@@ -73,7 +73,7 @@ TEST_F(TextFile, TextIsUtf8WithoutControlCharacters) {
   EXPECT_EQ(problem("plain words of some length, \xc3\xa4\tand\r\nmore"), "");
   EXPECT_EQ(problem("\x1b"), "f:1:1: control characters are not allowed: 0x1B");
   EXPECT_EQ(problem("\xff"), "f:1:1: invalid UTF-8: byte 0xFF");
-  // Wherever it stands among bytes that are looked at eight at a time.
+  // At every position among bytes that are read eight at a time.
   for (std::size_t before = 0; before < 24; ++before) {
     for (const char byte : {'\0', '\1', '\x1f', '\x7f', '\x80', '\xff'}) {
       std::string text(40, ' ');

@@ -50,7 +50,7 @@ class DenyCacheTest : public testing::Test {
   DenyCache cache{std::unique_ptr<Store>(store), 1000, clock.clock()};
 };
 
-// The answer to the request that empties a bucket tells all.
+// The answer to the request that empties a bucket is enough.
 TEST_F(DenyCacheTest, AsksNothingUntilAWaitIsOver) {
   exhaust("a");
   EXPECT_EQ(store->asked, 3);
@@ -71,8 +71,8 @@ TEST_F(DenyCacheTest, AsksNothingUntilAWaitIsOver) {
   EXPECT_EQ(store->asked, 4);
 }
 
-// Of a level whose path was allowed while another path of the same caller was
-// denied, the cache knows what is left.
+// The path of a level was allowed while another path of the caller was denied.
+// The cache knows how much is left.
 TEST_F(DenyCacheTest, KnowsLevelsThatWereOnlyEverAllowed) {
   const Limit inner = simple_limit(std::chrono::minutes(1), 5);
   const auto ask = [&](const char* action) {
@@ -89,7 +89,7 @@ TEST_F(DenyCacheTest, KnowsLevelsThatWereOnlyEverAllowed) {
 TEST_F(DenyCacheTest, KnowsOtherCostsToo) {
   exhaust("a");
   clock.advance(seconds(1));
-  // Known to owe two seconds of three: one token fits, two do not.
+  // It is known to owe two of three seconds: one token fits, two do not.
   EXPECT_TRUE(decide("a", 2).limited);
   EXPECT_EQ(store->asked, 3);
   EXPECT_FALSE(decide("a", 0).limited);
@@ -106,7 +106,7 @@ TEST_F(DenyCacheTest, AnswersPeeksAsRequests) {
   EXPECT_EQ(store->asked, asked);
 }
 
-// No wait is long enough, but that says nothing of the bucket.
+// No wait is long enough, but that says nothing about the bucket.
 TEST_F(DenyCacheTest, LearnsNothingFromACostAboveTheCapacity) {
   EXPECT_EQ(decide("a", 4).retry_after, kNever);
   EXPECT_EQ(decide("a", 4).source, Source::kStore);
@@ -153,7 +153,7 @@ TEST_F(DenyCacheTest, SpendTeachesWhatItEmptied) {
   EXPECT_EQ(decide("a", 1, Operation::kSpend).source, Source::kStore);
 }
 
-// What spend tells of a level in check mode, it has not charged.
+// A level in check mode is not charged, whatever spend reports about it.
 TEST_F(DenyCacheTest, SpendTeachesNothingOfUnchargedLevels) {
   limit.mode = Mode::kCheck;
   decide("a", 3, Operation::kSpend);
@@ -193,7 +193,7 @@ TEST_F(DenyCacheTest, AReloadForgetsEverything) {
   EXPECT_EQ(decide("b").source, Source::kStore);
 }
 
-// The denial is on its way back while somebody refunds.
+// The denial is on its way back during a refund.
 TEST_F(DenyCacheTest, LearnsNoDenialOlderThanARefund) {
   exhaust("a");
   cache.limits_changed();
@@ -304,7 +304,7 @@ std::vector<std::int64_t> everything(const Decision& decision,
 }
 
 // Random requests of a sole caller: the cache changes no field of any answer,
-// only who gives it.
+// only its source.
 TEST_F(DenyCacheTest, AnswersAsTheStoreWould) {
   MemoryStore plain(1000, clock.clock());
   std::mt19937 random(7);
@@ -335,8 +335,8 @@ TEST_F(DenyCacheTest, AnswersAsTheStoreWould) {
   EXPECT_GT(cached, 1000);
 }
 
-// Others are denied all the time, and what they learn must not outlive a
-// refund: three tokens fit as soon as refund() has returned.
+// Other callers are denied all the time, and the cache learns from that.  That
+// must not outlive a refund: three tokens fit as soon as refund() returns.
 TEST(DenyCache, NeverDeniesWhatARefundHasMadeFit) {
   ManualClock clock;
   DenyCache cache(std::make_unique<MemoryStore>(1000, clock.clock()), 1000,

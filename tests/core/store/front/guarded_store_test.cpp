@@ -83,7 +83,7 @@ TEST_F(GuardedStoreTest, RaiseTellsTheCaller) {
   EXPECT_EQ(status_of(Code::kStoreProtocol).code(), Code::kStoreProtocol);
 }
 
-// What is not the store's fault is the caller's to know, whatever the policy.
+// Errors that the store did not cause go to the caller under every policy.
 TEST_F(GuardedStoreTest, TellsOfErrorsThatAreNotTheStores) {
   for (const OnStoreError on_error :
        {OnStoreError::kAllow, OnStoreError::kDeny, OnStoreError::kLocal}) {

@@ -1,5 +1,5 @@
-// What the memory store does with limits that are not plain GCRA, apart from
-// what the vectors of tests/conformance/ say: bounds, clocks and memory.
+// The memory store with limits that are not plain GCRA, beyond the vectors of
+// tests/conformance/: bounds, clocks and memory.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The limit that `rules` make, as in limits.yaml.
+// The limit with `rules` in the form of limits.yaml.
 Limit limit_of(const std::string& rules) {
   Result<Tree> tree =
       load_tree("schema: {a: {limits: {" + rules + "}}}", "test");
@@ -112,8 +112,8 @@ TEST_P(BoundTest, NoPeriodAdmitsMore) {
   }
 }
 
-// The bound that docs/algorithms.md names is reached: everything at the end of
-// one window, and everything again when just less than one of it counts.
+// The bound in docs/algorithms.md is reached: everything at the end of one
+// window, and again when just less than one unit of it counts.
 TEST(SlidingTail, AdmitsTwiceTheCountAtWorst) {
   const Limit limit =
       limit_of("count: 10, period: 1s, algorithm: sliding_tail");
@@ -133,7 +133,7 @@ TEST(SlidingTail, AdmitsTwiceTheCountAtWorst) {
   EXPECT_EQ(take_all(), 10);
 }
 
-// A denied request changes nothing, whatever it asks for.
+// A denied request changes nothing, whatever its cost.
 TEST_P(BoundTest, DeniedRequestsNeverConsume) {
   const Limit limit =
       limit_of(std::string("count: 10, period: 1s, ") + GetParam().rules);
@@ -159,7 +159,8 @@ TEST_P(BoundTest, DeniedRequestsNeverConsume) {
   }
 }
 
-// A clock that steps back denies for as long as is said, two periods at worst.
+// After a step back, the clock denies for as long as the answer says, at most
+// two periods.
 TEST_P(BoundTest, SurvivesAClockThatStepsBack) {
   const Limit limit =
       limit_of(std::string("count: 10, period: 1s, ") + GetParam().rules);
@@ -240,7 +241,7 @@ TEST_P(BoundTest, LookingChangesNothing) {
 INSTANTIATE_TEST_SUITE_P(All, BoundTest, testing::ValuesIn(kBounds),
                          [](const auto& one) { return one.param.name; });
 
-// floor(previous x share inside) + current + cost, as the docs tell it.
+// floor(previous x share inside) + current + cost, as in the documents.
 TEST(SlidingTail, WeighsThePreviousWindow) {
   const Duration minute = seconds(60);
   const auto at = [](double s) {
@@ -254,7 +255,7 @@ TEST(SlidingTail, WeighsThePreviousWindow) {
   EXPECT_EQ(SlidingTail(state, minute, false, at(59.9)).used(), 2);
 }
 
-// Its units are of the previous window then, and count on.
+// Its units are then those of the previous window, and still count.
 TEST(SlidingTail, CountsForTwoWindows) {
   const Duration minute = seconds(60);
   const Instant now(seconds(90));
@@ -274,8 +275,8 @@ TEST(SlidingTail, CountsForTwoWindows) {
   EXPECT_EQ(store.stats().buckets, 0);
 }
 
-// After a reload the old ticks end within the new ones: a unit that is left in
-// part is used.
+// After a reload the old ticks end within the new ones: a partly drained unit
+// counts as used.
 TEST(LeakyStep, RoundsUpWhatAnotherTickLeft) {
   const auto level = [](std::int64_t empty_ms, std::int64_t now_ms) {
     return LeakyStep(Instant(milliseconds(empty_ms)), milliseconds(100), 10,
@@ -397,7 +398,7 @@ TEST(Logs, HaveRoomForAThousandUnits) {
   EXPECT_EQ(ask_each(&store, &clock, limit, "a", 300, 1), 0);
   const StoreStats stats = store.stats();
   EXPECT_EQ(stats.evictions, 0);
-  // What the documents say of each unit, and of the rest of a log.
+  // The documents give these bytes for each unit, and for the rest of a log.
   EXPECT_GE(stats.bytes, 300 * 1000 * 12);
   EXPECT_LE(stats.bytes, 300 * (1000 * 15 + 60) + 16 * 4096);
 }

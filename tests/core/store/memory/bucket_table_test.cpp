@@ -34,7 +34,7 @@ TEST(BucketTable, TakesNoMemoryBeforeTheFirstBucket) {
   EXPECT_EQ(table.find(tag_of(1)), nullptr);
 }
 
-// Beside a map, over random inserts, updates and passing time.
+// Compared with a map, over random inserts, updates and passing time.
 TEST(BucketTable, AgreesWithAMap) {
   BucketTable table(100'000);
   std::unordered_map<std::uint64_t, Instant> map;

@@ -28,7 +28,7 @@ TEST(Measure, FitsItsBitsAndComesBack) {
   }
 }
 
-// Of any length: a sixteenth more or less, and in order.
+// For debts of any length: within a sixteenth, and in order.
 TEST(Measure, SharesAreComparable) {
   for (std::int64_t length = 16; length < kMaxBurstOffset.count() / 2;
        length += length / 16) {
@@ -47,7 +47,7 @@ TEST(Measure, SharesAreComparable) {
   }
 }
 
-// One with tokens left does not deny, one that has just given the last does.
+// A bucket with tokens left does not deny; one without does.
 TEST(Measure, TellsWhoDenies) {
   for (std::int64_t capacity = 1; capacity <= 7; ++capacity) {
     for (const std::int64_t ms : {1, 7, 100, 1500, 12'000, 28'800'000}) {

@@ -26,7 +26,7 @@ class MemoryFixture {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Memory, StoreCases, MemoryFixture);
 
-// One request for one bucket.
+// A request for one bucket.
 bool allowed(Store* store, const Limit& limit, const std::string& name) {
   return !Request(Operation::kAuthorize, {name})
               .level(limit, 1)
@@ -52,7 +52,7 @@ TEST(MemoryStore, AdmitsExactlyTheCapacityWhateverTheThreads) {
   EXPECT_EQ(admitted, 5000);
 }
 
-// New buckets are where an insertion may race with another.
+// Inserts of new buckets may race with each other.
 TEST(MemoryStore, AdmitsOneOfManyFirstRequests) {
   ManualClock clock;
   MemoryStore store(100'000, clock.clock());
@@ -67,8 +67,8 @@ TEST(MemoryStore, AdmitsOneOfManyFirstRequests) {
   EXPECT_EQ(store.stats().buckets, 3000);
 }
 
-// Two outer buckets, four inner ones below each: whatever the interleaving, an
-// outer bucket is charged just as often as its inner ones together.
+// Two outer buckets with four inner ones each: in every interleaving, an outer
+// bucket is charged exactly as often as its inner ones together.
 TEST(MemoryStore, LevelsNeverDisagree) {
   ManualClock clock;
   MemoryStore store(1000, clock.clock());
@@ -187,7 +187,7 @@ TEST(MemoryStore, GrowsNoFurtherThanItsMaximum) {
     EXPECT_EQ(stats.max_buckets, max);
     EXPECT_LE(stats.buckets, max);
     EXPECT_GE(stats.buckets, max - max / 100);
-    // 16 bytes for each, and what pages round up to.
+    // 16 bytes for each bucket, and the rounding of pages.
     EXPECT_LE(stats.bytes, max * 16 + 4 * 4096);
     EXPECT_EQ(stats.evictions, 200'000 - stats.buckets);
   }
@@ -204,8 +204,8 @@ TEST(MemoryStore, ForgetsHardlyAnyUpToTwoThirdsOfItsMaximum) {
   for (int i = 0; i < 100'000; ++i) {
     forgotten += allowed(&store, limit, "caller" + std::to_string(i));
   }
-  // A window of the table is full by bad luck for one in some thousands, and
-  // whoever is forgotten takes the place of another when asking again.
+  // One in some thousand windows of the table is full by bad luck; a caller
+  // that was evicted replaces another one when it asks again.
   EXPECT_LE(forgotten, 300);
   EXPECT_LE(store.stats().bytes, 28 * 100'000);
 }
@@ -222,8 +222,8 @@ TEST(MemoryStore, NeverForgetsALimitedCallerInAFlood) {
   }
 }
 
-// A flood of keys that owe hours frees none of those who owe a minute, but all
-// of it: the part of what a bucket holds counts, not the seconds.
+// A flood of keys that owe hours evicts none that owe a minute, but all of it:
+// the used share counts, not the seconds.
 TEST(MemoryStore, ForgetsNoLimitedCallerForAFloodUnderALongerLimit) {
   ManualClock clock;
   MemoryStore store(1000, clock.clock());
@@ -258,8 +258,8 @@ TEST(MemoryStore, CountsTheLimitedThatItForgets) {
   EXPECT_EQ(stats.forgotten_limited, 5000 - stats.buckets);
 }
 
-// A reload makes an hour of a second: what is charged from then on is measured
-// by the new limit.
+// A reload turns a second into an hour: later charges are measured by the new
+// limit.
 TEST(MemoryStore, MeasuresByTheLimitOfTheLastCharge) {
   ManualClock clock;
   MemoryStore store(4, clock.clock());
@@ -323,8 +323,8 @@ TEST(MemoryStore, SurvivesAnyClock) {
 }
 
 // fork() while other threads decide: the child has the locks it needs, and
-// counts for itself.  The threads allocate nothing meanwhile, for a sanitizer's
-// allocator may be left locked in the child.
+// counts for itself.  The threads do not allocate, because the allocator of a
+// sanitizer may stay locked in the child.
 TEST(MemoryStore, WorksInTheChildOfAFork) {
   ManualClock clock;
   MemoryStore store(1000, clock.clock());
