@@ -229,7 +229,7 @@ CLI::App* add_reset(CLI::App* app, ResetOptions* options) {
   add_limits(reset, &options->limits);
   add_path(reset, &options->path);
   reset->add_flag("--leaf", options->leaf,
-                  "those of the deepest node that has limits alone");
+                  "only those of the deepest node that has limits");
   add_remote(reset, &options->remote);
   reset->footer(std::string(kStoreFooter) + kResetExample);
   return reset;

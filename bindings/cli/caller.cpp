@@ -49,7 +49,7 @@ std::string state(Limiter* limiter, const std::vector<limitree_str>& path,
                   const Terminal& terminal) {
   const std::vector<limitree_level> now = peek(limiter, path, 0);
   const std::vector<limitree_level> next = peek(limiter, path, 1);
-  if (now.empty()) return "no limit lies on this path\n";
+  if (now.empty()) return "there is no limit on this path\n";
   Table table;
   table.add_column("limit", Align::kLeft);
   table.add_column("left", Align::kRight);

@@ -73,7 +73,7 @@ std::string summary(const ReplayResult& result, const Terminal& terminal) {
   add_if_any("out of order", result.out_of_order, requests,
              "decided at the latest time seen before");
   add_if_any("skipped", result.skipped, 0, "refused by the limits");
-  add_if_any("bad lines", result.bad, 0, "not as an access log has them");
+  add_if_any("bad lines", result.bad, 0, "not in the format of an access log");
   add_if_any("forgotten", result.stats.evictions, 0,
              "buckets; raise --max-buckets");
   add_if_any("of them limited", result.stats.forgotten_limited, 0,

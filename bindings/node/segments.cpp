@@ -159,7 +159,7 @@ const char* Segments::keep(std::u16string_view text, limitree_str* segment) {
   }
   std::string utf8;
   if (!append_utf8(text, &utf8)) {
-    return "has a surrogate that stands alone: it is no text";
+    return "has an unpaired surrogate: it is not text";
   }
   return keep_long(std::move(utf8), segment);
 }

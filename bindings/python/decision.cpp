@@ -191,7 +191,7 @@ std::array getters = {
                 "'deny'.",
                 nullptr},
     PyGetSetDef{"unlimited", get_flag<LIMITREE_UNLIMITED>, nullptr,
-                "Whether no limit lies on the path.", nullptr},
+                "Whether there is no limit on the path.", nullptr},
     PyGetSetDef{"shadowed", get_flag<LIMITREE_SHADOWED>, nullptr,
                 "Whether a limit in mode shadow would have denied.", nullptr},
     PyGetSetDef{"degraded", get_flag<LIMITREE_DEGRADED>, nullptr,
@@ -219,7 +219,7 @@ std::array methods = {
         "name the binding one.  With\n`reset=\"epoch\"` the reset of the "
         "style \"legacy\" counts from 1970, not from now.\n`Retry-After` is "
         "the last if the request was limited and a wait helps.  There are\n"
-        "none where no limit lies on the path.\n\n"
+        "none if there is no limit on the path.\n\n"
         "Raises ValueError for an unknown style, and if the style names every "
         "limit but\nthe decision does not carry its levels."},
     PyMethodDef{"_problem_json", problem_json, METH_NOARGS,

@@ -239,7 +239,7 @@ std::array methods = {
     method("authorize", decide<limitree_authorize, LIMITREE_AUTHORIZE>,
            "authorize($self, /, *path, cost=1, levels=None)\n--\n\n"
            "Charge `cost` to every limit along `path` if all of them allow it, "
-           "else nothing.\n\n"
+           "else charge nothing.\n\n"
            "A cost of 0 only looks.  Returns a Decision, allowed or not.\n"
            "Raises TypeError for a segment that is neither str nor bytes, "
            "ValueError for an\nempty path, an unknown first segment or a "
@@ -247,11 +247,12 @@ std::array methods = {
            "StoreError and StoreTimeout when the store fails."),
     method("peek", decide<limitree_peek, LIMITREE_PEEK>,
            "peek($self, /, *path, cost=1, levels=None)\n--\n\n"
-           "Return the Decision that authorize would; store nothing."),
+           "Return the Decision of authorize, but charge nothing."),
     method("spend", decide<limitree_spend, LIMITREE_SPEND>,
            "spend($self, /, *path, cost=1, levels=None)\n--\n\n"
-           "Charge `cost` whether it fits or not, down to empty buckets.\n\n"
-           "For costs known only afterwards, such as the bytes of a response."
+           "Charge `cost` even if it does not fit; a bucket can only become "
+           "empty.\n\n"
+           "For costs known afterwards, such as the bytes of a response."
            "  The Decision\nis never limited.  Raises what authorize raises."),
     method("refund", decide<limitree_refund, LIMITREE_REFUND>,
            "refund($self, /, *path, cost=1, levels=None)\n--\n\n"
@@ -262,16 +263,16 @@ std::array methods = {
            "part=None)\n--\n\n"
            "Charge `cost` to every limit along all of `paths`, or nothing.\n\n"
            "A list or tuple of costs has one for each path.  A bucket that "
-           "several paths reach\nis charged once, the largest of their costs.  "
+           "several paths reach\nis charged once, with the largest cost.  "
            "`part` is \"charge\", \"check\"\n(counts, but is not charged) or "
-           "\"spend_if_fits\" (is charged if that fits, and\nnever denies), "
-           "or a list of one for each path.\n"
+           "\"spend_if_fits\" (never denies; charged if\nthe cost fits), or a "
+           "list with one for each path.\n"
            "Raises what authorize raises, and ValueError for another number of "
            "costs or parts."),
     method(
         "peek_all", decide_all<LIMITREE_PEEK>,
         "peek_all($self, /, paths, cost=1, *, levels=None, part=None)\n--\n\n"
-        "Return the Decision that authorize_all would; store nothing."),
+        "Return the Decision of authorize_all, but charge nothing."),
     method(
         "spend_all", decide_all<LIMITREE_SPEND>,
         "spend_all($self, /, paths, cost=1, *, levels=None, part=None)\n--\n\n"
@@ -292,7 +293,7 @@ std::array methods = {
     method("reset", reset,
            "reset($self, /, *path, leaf=False)\n--\n\n"
            "Forget the buckets of every limit along `path`.\n\n"
-           "With `leaf`, those of the deepest node that has limits alone.  "
+           "With `leaf`, only those of the deepest node that has limits.  "
            "Raises what\nauthorize raises."),
 };
 

@@ -43,7 +43,7 @@ Status set_store(const Setting& setting, Options* options) {
 Status set_client_name(const Setting& setting, Options* options) {
   const auto is_odd = [](char c) { return c < '!' || c > '~'; };
   if (std::ranges::any_of(setting.value, is_odd)) {
-    return refuse(setting, "must be of ASCII letters, digits and signs alone");
+    return refuse(setting, "must contain only ASCII letters, digits and signs");
   }
   redis::Settings& settings = options->redis_settings;
   settings.sentinel_login.client_name = setting.value;

@@ -59,7 +59,7 @@ std::string explain_steps(const Nodes& nodes, Path path) {
     const Node node = child->node;
     if (node.children == kNoIndex) {
       table.add(1, segment,
-                "nothing lies below " + nodes.path(node.place) +
+                "nothing is below " + nodes.path(node.place) +
                     ": the walk ends before it");
       break;
     }

@@ -27,7 +27,7 @@ Status refused(std::string what) {
   return Status(Code::kInvalidConfig, std::move(what));
 }
 
-Status broken() { return refused("is no file of RFC 8536"); }
+Status broken() { return refused("is not a file in the format of RFC 8536"); }
 
 // Takes numbers off the front of bytes; ok() is false after the end.
 class Bytes {

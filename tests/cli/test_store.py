@@ -52,7 +52,7 @@ def test_paths_without_limits():
     for command in ("show", "reset"):
         assert good(command, "-", "free", *MEMORY,
                     text="schema: {free: {}}") == (
-                        "no limit lies on this path\n")
+                        "there is no limit on this path\n")
 
 
 def test_refused_paths_and_files():

@@ -528,7 +528,7 @@ def test_manage():
         assert "2/2" in manage("show", *rate)
         manage("reset", "user", "alex")
         assert "16/16" in manage("show", "user", "alex")
-        assert manage("show", "free") == "no limit lies on this path\n"
+        assert manage("show", "free") == "there is no limit on this path\n"
         with pytest.raises(CommandError, match="usr"):
             manage("show", "usr")
         process.kill()

@@ -185,7 +185,7 @@ TEST(SetOption, RefusesTextsThatRedisWould) {
             "prefix: must not have control characters");
   EXPECT_EQ(refusal("prefix", ""), "accepted");
   EXPECT_EQ(refusal("client_name", "web 1"),
-            "client_name: must be of ASCII letters, digits and signs alone");
+            "client_name: must contain only ASCII letters, digits and signs");
   EXPECT_EQ(refusal("client_name", std::string(101, 'x')),
             "client_name: must have at most 100 bytes");
   EXPECT_EQ(refusal("tls_ca_file", std::string_view("a\0b", 3)),

@@ -49,7 +49,7 @@ TEST(Explain, SaysWhatIsInheritedAndWhereTheWalkEnds) {
   user    top-level name
   carol   exact child
   trade   exact child, inherited from user:*
-  spot    nothing lies below user:*/trade: the walk ends before it
+  spot    nothing is below user:*/trade: the walk ends before it
 levels
   user:carol     600 per 1m, capacity 300, shadow
     bucket       user:carol

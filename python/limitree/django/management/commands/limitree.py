@@ -30,7 +30,7 @@ class Command(BaseCommand):
             action.add_argument("path", nargs="+", metavar="segment",
                                 help="as in: user alex trade")
         reset.add_argument("--leaf", action="store_true",
-                           help="forget the bucket of the last segment alone")
+                           help="forget only the bucket of the last segment")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         levels = site.limiter.peek(*path, levels=True).levels
         held = site.limiter.peek(*path, cost=0, levels=True).levels
         if not levels or not held:
-            self.stdout.write("no limit lies on this path")
+            self.stdout.write("there is no limit on this path")
             return
         rows = [("limit", "left", "one more in", "full again in")]
         rows += [(one.policy, f"{now.remaining}/{now.limit}",
