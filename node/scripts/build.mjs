@@ -1,8 +1,8 @@
-// Makes node/dist of node/src: CommonJS by the TypeScript compiler, and beside
-// each entry point of the package a module for `import` that hands on what that
-// has, so that there is one Limiter however it was loaded.
+// Builds node/dist from node/src: CommonJS by the TypeScript compiler, and next
+// to each entry point of the package a module for `import` that re-exports it,
+// so that there is one Limiter however it is loaded.
 //
-// build.mjs [limitree.node]: puts that native module where it is looked for.
+// build.mjs [limitree.node]: also puts that native module in its place.
 
 import { spawnSync } from 'node:child_process';
 import {

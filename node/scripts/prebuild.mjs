@@ -1,9 +1,9 @@
-// prebuild.mjs <platform ...>: compiles the native module for each of them into
-// prebuilds/, all of which `npm pack` takes into one tarball.
+// prebuild.mjs <platform ...>: compiles the native module for each platform
+// into prebuilds/, all of which `npm pack` takes into one tarball.
 //
 // The platform that it runs on is compiled as limitree-build.mjs does, others
-// with a cross compiler.  What is missing for any of them is said before the
-// first one is compiled.
+// with a cross compiler.  It reports everything that is missing before it
+// compiles.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What callers get wrong: each is told so, and nothing else happens.
+// Mistakes of callers: each gets an error, and has no other effect.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

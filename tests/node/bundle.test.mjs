@@ -1,4 +1,5 @@
-// A program that a bundler has made one file of, with limitree in it or beside.
+// A program that a bundler joined into one file, with limitree inside or next
+// to it.
 
 import assert from 'node:assert/strict';
 import {

@@ -1,4 +1,4 @@
-// What a decision tells: fields, levels, headers, the body of a 429.
+// The content of a decision: fields, levels, headers, the body of a 429.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

@@ -1,4 +1,4 @@
-// What only the middleware for Express does, over real HTTP.
+// The features that only the middleware for Express has, over real HTTP.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

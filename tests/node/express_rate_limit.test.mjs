@@ -32,7 +32,7 @@ async function hits(store, key) {
 }
 
 const KINDS = {
-  // What all of them are measured against.
+  // The reference for all of them.
   'MemoryStore of express-rate-limit': () => new MemoryStore(),
   'LimitreeStore in memory': () => new LimitreeStore(),
   'LimitreeStore in Redis': () => new LimitreeStore({

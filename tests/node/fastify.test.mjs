@@ -1,4 +1,4 @@
-// What only the plugin for Fastify does, over real HTTP.
+// The features that only the plugin for Fastify has, over real HTTP.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';

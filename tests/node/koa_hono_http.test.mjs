@@ -1,4 +1,5 @@
-// What only the middlewares for Koa, Hono and node:http do, over real HTTP.
+// The features that only the middlewares for Koa, Hono and node:http have, over
+// real HTTP.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// What npm makes of the package: a tarball that works where it is installed,
-// without a compiler, without a network and without running anything.
+// The tarball that npm makes of the package: it works where it is installed,
+// without a compiler, a network, or scripts.
 
 import assert from 'node:assert/strict';
 import {

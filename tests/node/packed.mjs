@@ -1,4 +1,4 @@
-// The package as npm packs and installs it, in a folder of its own.
+// The package as npm packs and installs it, in a separate folder.
 
 import {
   mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The package in runtimes that are not Node.js: what works, and what is told of
-// what does not.
+// The package in runtimes other than Node.js: what works, and the errors for
+// the rest.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// A redis-server for one test, on a socket in a folder of its own.
+// A redis-server for one test, on a socket in its own folder.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -44,8 +44,8 @@ export class RedisServer {
     this.#process = spawn('redis-server', [
       '--port', '0', '--unixsocket', this.path, '--save', '',
       '--dir', this.#folder, ...options],
-      // Detached, in a session of its own: without a terminal the kernel may
-      // hang up a process group in which a process is stopped.
+      // Detached, in its own session: without a terminal the kernel may hang up
+      // a process group with a stopped process.
       { stdio: 'ignore', env, detached: true });
     for (let i = 0; i < 1000; ++i) {
       if (await answers(this.path)) return this;

@@ -116,7 +116,7 @@ describe('over TLS', () => {
     const bindings = readdirSync(folder).filter((name) =>
       name.startsWith('bindings.')).map((name) =>
       readFileSync(file(name), 'utf8')).join('');
-    // What the linker has bound for the module, and to whom.
+    // The libraries to which the linker has bound the symbols of the module.
     const own = bindings.split('\n').filter((line) =>
       /binding file \S*limitree\.node /.test(line));
     assert.ok(own.some((line) => line.includes('`napi_get_cb_info\'')));

@@ -1,4 +1,4 @@
-// worker_threads, each with a limiter of its own or one that they share.
+// worker_threads, each with its own limiter or with a shared one.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// What every framework's middleware does, over real HTTP.
+// The features of every framework's middleware, over real HTTP.
 
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';

@@ -43,7 +43,7 @@ const SERVERS = {
   },
 
   async fastify({ logger, ...options }) {
-    // What goes to the log of Fastify unless another one is given.
+    // Messages go to the log of Fastify by default.
     const stream = { write: (line) => {
       const { level, msg } = JSON.parse(line);
       if (level === 40) logger.warn(msg);

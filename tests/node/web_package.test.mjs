@@ -1,5 +1,5 @@
-// Programs of docs/node-web.md, for Express and Fastify, with the package as it
-// is installed: the frameworks are beside it, and nothing else is.
+// The programs of docs/node-web.md, for Express and Fastify, with the installed
+// package: the frameworks are next to it, and nothing else.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';

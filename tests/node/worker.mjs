@@ -1,4 +1,4 @@
-// What a thread of threads.test.mjs does.
+// A thread of threads.test.mjs.
 
 import { parentPort, workerData } from 'node:worker_threads';
 
