@@ -117,8 +117,8 @@ void SchemaReader::read(std::size_t text, std::vector<RootDraft>* roots) {
 
 void SchemaReader::read_one(std::string_view name,
                             std::vector<RootDraft>* roots) {
-  RootDraft& root = roots->emplace_back(Draft(), std::make_shared<Nodes>(), 0u);
-  read_root({name, document_[0].mark, 0}, &root);
+  roots->push_back({Draft(), std::make_shared<Nodes>(), 0});
+  read_root({name, document_[0].mark, 0}, &roots->back());
 }
 
 bool SchemaReader::expect_mapping(std::string_view what, std::size_t value) {
