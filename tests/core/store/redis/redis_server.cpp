@@ -28,6 +28,30 @@ struct Disconnect {
 };
 using Context = std::unique_ptr<redisContext, Disconnect>;
 
+// hiredis writes without MSG_NOSIGNAL.  A server that was just killed must not
+// end the test; limitree itself is tested with the signal as it is.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    // This thread's own, if there is one.
+    const timespec now{};
+    while (sigtimedwait(&pipe_, nullptr, &now) == SIGPIPE) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+};
+
 RedisServer::Reply send(redisContext* context,
                         const std::vector<std::string>& words) {
   std::vector<const char*> texts;
@@ -36,6 +60,7 @@ RedisServer::Reply send(redisContext* context,
     texts.push_back(word.data());
     sizes.push_back(word.size());
   }
+  const WithoutSigpipe quiet;
   void* const reply = redisCommandArgv(context, static_cast<int>(words.size()),
                                        texts.data(), sizes.data());
   return {static_cast<redisReply*>(reply),
