@@ -327,6 +327,33 @@ INSTANTIATE_TEST_SUITE_P(All, Layouts,
                                          std::pair(Layout::kLoop, true)),
                          name_of);
 
+// With each microsecond one unit of the window before leaves: what is left
+// fits, and one unit more does not.
+TEST_P(Layouts, WeighTheWindowBeforeToTheMicrosecond) {
+  for (const Kind kind : {Kind::kTail, Kind::kTailUp}) {
+    Limit limit = limit_of(kind, 1'000'000, std::chrono::seconds(1));
+    limit.index = static_cast<std::uint32_t>(kind);
+    const auto ask = [&](std::int64_t cost) {
+      Asked asked(Operation::kAuthorize);
+      asked.add(limit, cost);
+      decide(&asked, "w:", layout());
+      EXPECT_EQ(charged_, asked.plan.levels[0].verdict.charged) << said_;
+      return asked.plan.levels[0].verdict.remaining;
+    };
+    int filled = 0;
+    for (int i = 0; i < 200 && !HasFatalFailure(); ++i) {
+      const std::int64_t left = ask(1);
+      ask(left + 1);
+      EXPECT_FALSE(charged_) << said_;
+      ask(left);
+      EXPECT_EQ(charged_, left > 0) << said_;
+      filled += charged_;
+      advance(milliseconds(24));
+    }
+    EXPECT_GT(filled, 50);
+  }
+}
+
 TEST_P(Layouts, AgreeWithTheMemoryStore) {
   agrees_with_the_memory_store(Charge::kAllOrNothing);
 }
