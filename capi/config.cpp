@@ -46,6 +46,10 @@ limitree_config* limitree_config_new(void) {
 
 void limitree_config_free(limitree_config* config) { delete config; }
 
+const char* limitree_option_at(size_t index) {
+  return limitree::option_at(index);
+}
+
 limitree_status limitree_config_set(limitree_config* config, const char* name,
                                     limitree_str value,
                                     limitree_error** error) {

@@ -232,8 +232,12 @@ typedef struct limitree_config limitree_config;
 LIMITREE_API limitree_config *limitree_config_new(void);
 LIMITREE_API void limitree_config_free(limitree_config *config);
 
-/* Sets one option, e.g. "max_buckets" to "250000".  docs/configuration.md lists
- * the names, which are the same in every language.  Since 0.1. */
+/* The name of an option: docs/configuration.md describes each.  Options count
+ * from 0; NULL if `index` is too large.  Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_option_at(size_t index);
+
+/* Sets one option, e.g. "max_buckets" to "250000".  The names are the same in
+ * every language.  Since 0.1. */
 LIMITREE_API limitree_status limitree_config_set(limitree_config *config,
                                                  const char *name,
                                                  limitree_str value,

@@ -303,6 +303,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("version", limitree_version());
   exports.Set("opensslVersion", limitree_openssl_version());
   exports.Set("algorithms", list_of(env, limitree_algorithm_at));
+  exports.Set("options", list_of(env, limitree_option_at));
   exports.Set("styles", list_of(env, limitree_http_style_at));
   exports.Set("numbers", environment->array());
   exports.Set("connect", Napi::Function::New(env, connect, "connect"));

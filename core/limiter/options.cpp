@@ -1,6 +1,7 @@
 #include "limiter/options.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "limiter/option_values.hpp"
@@ -225,6 +226,10 @@ Status mismatch(std::string_view name, std::string_view needs) {
 }
 
 }  // namespace
+
+const char* option_at(std::size_t index) {
+  return index < std::size(kOptions) ? kOptions[index].name.data() : nullptr;
+}
 
 Status set_option(std::string_view name, std::string_view value,
                   Options* options) {

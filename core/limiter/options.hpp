@@ -6,6 +6,7 @@
 #ifndef LIMITREE_LIMITER_OPTIONS_HPP
 #define LIMITREE_LIMITER_OPTIONS_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ struct Options {
   Share near_limit{8, 10};
   Clock clock;
 };
+
+// The name of an option of the table; null if `index` is too large.
+const char* option_at(std::size_t index);
 
 // Sets the option `name` from text. kInvalidArgument if there is no such
 // option; kInvalidConfig if the value is not valid.

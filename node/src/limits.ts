@@ -202,13 +202,12 @@ export interface StoreOptions {
   readonly sentinelPassword?: string | undefined;
 }
 
-const OPTIONS: readonly (keyof StoreOptions)[] = [
-  'store', 'maxBuckets', 'maxBytes', 'timeout', 'connectTimeout',
-  'connections', 'prefix',
-  'clientName', 'lowLatency', 'shareCalls', 'onStoreError', 'localShare',
-  'denyCache', 'denyCacheSize', 'nearLimit', 'tlsCaFile', 'tlsCertFile',
-  'tlsKeyFile', 'tlsServerName', 'tlsVerify', 'sentinelUsername',
-  'sentinelPassword'];
+/** `maxBuckets`, as JavaScript spells the name of an option. */
+function spelledName(name: string): string {
+  return name.replace(/_[a-z]/g, (part) => part[1]!.toUpperCase());
+}
+
+const OPTIONS = native.options.map(spelledName);
 
 /** `max_buckets`, the name of an option as the core has it. */
 function coreName(name: string): string {

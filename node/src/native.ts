@@ -46,6 +46,8 @@ export interface Native {
   readonly version: string;
   readonly opensslVersion: string;
   readonly algorithms: readonly string[];
+  /** Of a limiter, as the core names them. */
+  readonly options: readonly string[];
   /** Of headers. */
   readonly styles: readonly string[];
   /** The array of layout.ts. */

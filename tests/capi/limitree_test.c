@@ -61,6 +61,12 @@ static void test_versions(void) {
   CHECK(algorithms > 1);
   CHECK(strcmp(limitree_algorithm_at(0), "gcra") == 0);
   CHECK(limitree_algorithm_at(SIZE_MAX) == NULL);
+
+  size_t options = 0;
+  while (limitree_option_at(options) != NULL) ++options;
+  CHECK(options > 1);
+  CHECK_TEXT(limitree_option_at(0), "store");
+  CHECK(limitree_option_at(SIZE_MAX) == NULL);
 }
 
 static void test_status_names(void) {

@@ -286,6 +286,12 @@ describe('a new limiter', () => {
     assert.throws(() => new Limiter({ limits: LIMITS, no: 1 }), {
       message: `there is no option no, there are: ${
         [...names, 'limits', 'clock', 'levels', 'share'].join(', ')}` });
+
+    const types = new URL('../../node/src/limits.ts', import.meta.url);
+    const [, options] = /interface StoreOptions \{(.*?)\n\}/s.exec(
+      readFileSync(types, 'utf8'));
+    assert.deepEqual([...options.matchAll(/^  readonly (\w+)\?/gm)]
+      .map(([, name]) => name).sort(), names.sort());
   });
 
   it('knows from the core whether its store is remote', async () => {
