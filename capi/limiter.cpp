@@ -95,8 +95,7 @@ limitree_status limitree_limiter_reload(limitree_limiter* limiter,
     if (limiter == nullptr) return null_argument("limiter");
     Result<Tree> tree = limitree::capi::load(yaml, origin);
     if (!tree.ok()) return std::move(tree.status());
-    return limiter->limiter.reload(
-        std::make_shared<const Tree>(std::move(tree.value())));
+    return limiter->limiter.reload(tree.value());
   });
 }
 
@@ -106,7 +105,7 @@ limitree_status limitree_limiter_reload_config(limitree_limiter* limiter,
   return guarded(error, [&]() -> Status {
     if (limiter == nullptr) return null_argument("limiter");
     if (config == nullptr) return null_argument("config");
-    return limiter->limiter.reload(config->tree);
+    return limiter->limiter.reload(*config->tree);
   });
 }
 

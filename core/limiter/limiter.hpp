@@ -127,7 +127,7 @@ class Limiter final : private ForkGuard {
   // Replaces the tree, except for names that put() has added: they stay.
   // Running requests finish on the old tree.  kInvalidConfig, with nothing
   // changed, if `tree` has one of these names.
-  Status reload(std::shared_ptr<const Tree> tree);
+  Status reload(const Tree& tree);
 
   // Adds a top-level name from load_root(), or replaces the one of that name;
   // kInvalidConfig if that may not be.  The other names are not read again.

@@ -38,9 +38,9 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
   }
 }
 
-Status Limiter::reload(std::shared_ptr<const Tree> tree) {
+Status Limiter::reload(const Tree& tree) {
   const std::lock_guard lock(reload_mutex_);
-  Result<Tree> merged = tree->with_added_of(*owner_->tree);
+  Result<Tree> merged = tree.with_added_of(*owner_->tree);
   if (!merged.ok()) return std::move(merged.status());
   replace(snapshot_of(std::make_shared<const Tree>(std::move(merged.value()))));
   return {};

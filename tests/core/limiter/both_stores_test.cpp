@@ -54,7 +54,7 @@ class BothStores : public testing::TestWithParam<const char*> {
       limiter_ = std::make_unique<Limiter>(
           std::move(tree), options_, std::move(make_store(options_).value()));
     } else {
-      EXPECT_TRUE(limiter_->reload(std::move(tree)).ok());
+      EXPECT_TRUE(limiter_->reload(*tree).ok());
     }
     return *limiter_;
   }

@@ -85,7 +85,7 @@ TEST_F(FallbackTest, TakesItsShareOfANewTree) {
   EXPECT_EQ(decide().limit, 1);
   const auto wider = tree_of(R"(
 schema: {user: {children: {"*": {children: {trade: {limits: 8/day}}}}}})");
-  ASSERT_TRUE(limiter->reload(wider).ok());
+  ASSERT_TRUE(limiter->reload(*wider).ok());
   EXPECT_EQ(decide().limit, 2);
 }
 
@@ -93,7 +93,7 @@ TEST_F(FallbackTest, AReloadForgetsDenials) {
   make();
   while (!decide().limited) continue;
   EXPECT_EQ(decide().source, Source::kDenyCache);
-  ASSERT_TRUE(limiter->reload(tree_of(kYaml)).ok());
+  ASSERT_TRUE(limiter->reload(*tree_of(kYaml)).ok());
   EXPECT_EQ(decide().source, Source::kStore);
   EXPECT_EQ(decide().source, Source::kDenyCache);
 }

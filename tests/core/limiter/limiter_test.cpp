@@ -151,7 +151,7 @@ TEST_F(LimiterTest, ReloadKeepsBucketsAndCounters) {
   const auto wider = tree_of(
       "schema: {user: {children: {'*': {limits: "
       "{burst: 32, count: 60, period: 1m}}}}}");
-  ASSERT_TRUE(limiter().reload(wider).ok());
+  ASSERT_TRUE(limiter().reload(*wider).ok());
   EXPECT_EQ(decide({"user", "alex"}, 0).remaining, 30);
   EXPECT_EQ(refusal({{"ip", "192.0.2.1"}}),
             "unknown root \"ip\", the tree has: user");
@@ -187,7 +187,7 @@ TEST_F(LimiterTest, ReloadsWhileThreadsDecide) {
                    ", count: 1000000000, "
                    "period: 1s}}}}}");
   };
-  ASSERT_TRUE(limiter().reload(tree_with(100)).ok());
+  ASSERT_TRUE(limiter().reload(*tree_with(100)).ok());
   std::atomic<bool> stop = false;
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
@@ -208,7 +208,7 @@ TEST_F(LimiterTest, ReloadsWhileThreadsDecide) {
     });
   }
   for (int i = 0; i < 300; ++i) {
-    EXPECT_TRUE(limiter().reload(tree_with(i % 2 == 0 ? 200 : 100)).ok());
+    EXPECT_TRUE(limiter().reload(*tree_with(i % 2 == 0 ? 200 : 100)).ok());
     EXPECT_FALSE(load_tree("schema: {user: {limits: [1]}}", "bad").ok());
   }
   stop = true;
@@ -232,7 +232,7 @@ TEST_F(LimiterTest, WorksInTheChildOfAFork) {
     if (child == 0) {
       alarm(20);
       bool good = !decide({"user", "alex", "trade"}).limited;
-      good &= limiter().reload(tree_of(kYaml)).ok();
+      good &= limiter().reload(*tree_of(kYaml)).ok();
       good &= limiter().stats().reloads == 1;
       _exit(good ? 0 : 1);
     }

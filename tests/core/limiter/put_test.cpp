@@ -122,12 +122,12 @@ TEST_F(LimiterPutTest, AReloadKeepsAddedNamesAndTakesReplacedOnesBack) {
   put("user", "limits: 3/m");
   EXPECT_EQ(left({"view"}), 4);
   EXPECT_EQ(left({"user", "alex"}), 2);
-  ASSERT_TRUE(limiter().reload(tree_of(kYaml)).ok());
+  ASSERT_TRUE(limiter().reload(*tree_of(kYaml)).ok());
   EXPECT_EQ(left({"view"}), 3);
   EXPECT_EQ(left({"user", "alex"}), 15);
 
   const Status status =
-      limiter().reload(tree_of("schema: {view: {limits: 9/m}}"));
+      limiter().reload(*tree_of("schema: {view: {limits: 9/m}}"));
   EXPECT_EQ(status.code(), Code::kInvalidConfig);
   EXPECT_EQ(left({"view"}), 2);
   EXPECT_EQ(left({"user", "alex"}), 14);
@@ -168,7 +168,7 @@ TEST_F(LimiterPutTest, PutsAndReloadsOfManyThreadsLoseNothing) {
     });
   }
   threads.emplace_back([&] {
-    while (!stop) wrong += !limiter().reload(tree_of(kYaml)).ok();
+    while (!stop) wrong += !limiter().reload(*tree_of(kYaml)).ok();
   });
   threads.emplace_back([&] {
     while (!stop) wrong += left({"user", "kate"}, 0) != 16;

@@ -181,7 +181,7 @@ TEST_F(RemoteTest, FinishesOnTheTreeItBeganWith) {
   Ear ear;
   EXPECT_FALSE(start(&ear, &status));
   const auto other = tree_of("schema: {user: {limits: 9/day}}");
-  ASSERT_TRUE(limiter->reload(other).ok());
+  ASSERT_TRUE(limiter->reload(*other).ok());
   limiter->loop_run();
   EXPECT_EQ(ear.levels, 2U);
   EXPECT_EQ(ear.policy, "user:*/trade");
@@ -210,7 +210,7 @@ TEST_F(RemoteTest, HoldsNothingWhileTheStoreIsAsked) {
   asked.get_future().wait();
   const auto wider =
       tree_of(R"(schema: {user: {children: {"*": {limits: 5/day}}}})");
-  EXPECT_TRUE(limiter->reload(wider).ok());
+  EXPECT_TRUE(limiter->reload(*wider).ok());
   EXPECT_EQ(decide(), 5);
   EXPECT_EQ(limiter->stats().reloads, 1);
   go_on.set_value();

@@ -220,8 +220,8 @@ TEST(TwoStores, SayTheSame) {
         ASSERT_TRUE(next.ok());
         const auto loaded =
             std::make_shared<const Tree>(std::move(next.value()));
-        ASSERT_TRUE(memory.reload(loaded).ok());
-        ASSERT_TRUE(redis.reload(loaded).ok());
+        ASSERT_TRUE(memory.reload(*loaded).ok());
+        ASSERT_TRUE(redis.reload(*loaded).ok());
       }
       if (random() % 40 == 0) {
         const bool leaf = random() % 2 == 0;
