@@ -52,9 +52,13 @@ make_root() {
   mount --make-rslave "$root/dev"
 }
 
-# leave <root>: unmounts everything there, before the folder is removed.
+# leave <root>: unmounts everything there, before the folder is removed; a test
+# that was interrupted leaves a network namespace mounted.
 leave() {
-  umount -l "$1/dev" "$1/proc" 2>/dev/null || true
+  awk -v root="$1/" 'index($2, root) == 1 { print $2 }' /proc/mounts |
+    sort -r | while read -r mounted; do
+    umount -l "$mounted" 2>/dev/null || true
+  done
 }
 
 # run_in <suite> <command>: without a terminal, and with nothing of this
