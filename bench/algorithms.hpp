@@ -18,7 +18,7 @@ inline constexpr std::array kAlgorithms = {
     Algorithm::kLeakyStep, Algorithm::kSlidingWindow, Algorithm::kSlidingLog,
 };
 
-// A limit of `count` per `period`, as limits.yaml would make it.
+// A limit of `count` per `period`, as limits.yaml has it.
 inline Limit limit_of(Algorithm algorithm, std::int64_t count,
                       Duration period) {
   Limit limit;

@@ -1,5 +1,5 @@
-// Decisions through the C interface, path walk included: what a C program, and
-// in the end every binding, pays.
+// Decisions through the C interface, path walk included: the cost for a C
+// program, and a part of the cost in every binding.
 
 #include <benchmark/benchmark.h>
 
@@ -12,7 +12,7 @@
 namespace limitree::bench {
 namespace {
 
-// As generous as a limit may be, so that nothing is ever denied.
+// The largest limit there is, so that nothing is ever denied.
 constexpr char kYaml[] = R"(
 schema:
   user:

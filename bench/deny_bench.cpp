@@ -1,5 +1,5 @@
-// Requests that the deny cache denies, walk included: what a flood costs that
-// no store is asked about.
+// Requests that the deny cache denies, path walk included: the cost of a flood
+// that never reaches the store.
 
 #include <benchmark/benchmark.h>
 
@@ -15,7 +15,7 @@
 namespace limitree::bench {
 namespace {
 
-// One token a day, so that who is denied stays so.
+// One token a day: a caller that is denied once stays denied.
 constexpr std::string_view kYaml = R"(
 schema:
   user:
@@ -28,7 +28,7 @@ schema:
             children: {"*": {limits: 1/day}}
 )";
 
-// Memory that says it is far away.
+// A memory store that claims to be remote.
 class FarStore final : public Store {
  public:
   bool is_remote() const override { return true; }

@@ -1,5 +1,6 @@
-// Memory per bucket while a store fills up, and what it forgets when more
-// callers come than it holds: a table in Markdown for docs/performance.md.
+// Memory per bucket while a store fills up, and what the store forgets when it
+// meets more callers than it holds: a table in Markdown for
+// docs/performance.md.
 
 #include <cmath>
 #include <cstdint>
@@ -66,9 +67,9 @@ void fill_levels() {
   }
 }
 
-// Callers that come by Zipf's law, each allowed 10/s in bursts of 10, for ten
-// seconds: how many more requests a store of `max_buckets` admits than one
-// that forgets nothing.
+// Callers are drawn from a Zipf distribution for ten seconds, each allowed 10/s
+// in bursts of 10: how many more requests a store of `max_buckets` admits than
+// a store that forgets nothing.
 void overload(double exponent, double load) {
   constexpr std::uint32_t kCallers = 200'000;
   constexpr std::int64_t kPerSecond = 400'000;
@@ -79,7 +80,7 @@ void overload(double exponent, double load) {
   }
   std::discrete_distribution<std::uint32_t> pick(weights.begin(),
                                                  weights.end());
-  // What is live at a time is found by a run of the store that holds it all.
+  // A store that holds everything shows how many buckets are live at a time.
   std::int64_t live = 0;
   std::int64_t admitted[2] = {};
   std::int64_t evictions = 0;

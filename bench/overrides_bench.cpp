@@ -1,6 +1,6 @@
-// Files of overrides: how long a million ids take to load, the memory they
-// take, and what a decision costs beside them; and what it costs to put a name
-// beside many others.  docs/performance.md shows it.
+// Files of overrides: how long a million ids take to load, how much memory they
+// need, and how long a decision takes beside them.  Also the time to put one
+// name beside many others.  docs/performance.md has the figures.
 //
 // usage: overrides_bench [ids]
 
@@ -40,7 +40,7 @@ double megabytes(const std::string& name) {
   return 0;
 }
 
-// Of processor time, so that what else runs counts less.
+// Processor time, so that other processes disturb it less.
 double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 std::string limits_of(const std::string& file) {
@@ -55,7 +55,7 @@ Ids ids_of(int count) {
   return ids;
 }
 
-// Limits as they are sold, twenty kinds of them; or all different.
+// Twenty different limits, like the plans of a product; or all different.
 std::string csv_of(const Ids& ids, int kinds) {
   std::string text = "id,count,period,burst\n";
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -88,7 +88,7 @@ std::shared_ptr<const Tree> load(const std::string& file,
   return std::make_shared<const Tree>(std::move(tree.value()));
 }
 
-// The text is the reader's for as long as it reads, as a file would be.
+// The text is freed when it has been read, as a file would be closed.
 void report_load(const char* what, const std::string& file,
                  const std::string& text, int ids) {
   malloc_trim(0);
@@ -104,7 +104,7 @@ void report_load(const char* what, const std::string& file,
               megabytes("VmRSS:") - before);
 }
 
-// Nanoseconds for each decision about ids that come as `order` says.
+// Nanoseconds per decision, for ids in the order of `order`.
 double decide(Limiter* limiter, const Ids& ids,
               const std::vector<std::uint32_t>& order) {
   const double start = seconds();
@@ -125,7 +125,7 @@ struct Pair {
   double many;
 };
 
-// With one id in the file and with all of them, in turns: medians.
+// With one id in the file and with all of them, alternating: medians.
 Pair compare(Limiter* one, Limiter* many, const Ids& ids,
              std::uint32_t callers) {
   std::mt19937 random(1);
@@ -172,8 +172,8 @@ void run(int count) {
   }
 }
 
-// One top-level name more in a limiter that has `count` named users: by reading
-// all of them again, and alone.
+// Adds one top-level name to a limiter that has `count` named users: by reading
+// all of them again, and by itself.
 void run_put(int count) {
   std::string yaml = "schema:\n  user:\n    children:\n";
   for (const std::string& id : ids_of(count)) {
@@ -213,7 +213,7 @@ void run_put(int count) {
 
 int main(int argc, char** argv) {
   const int ids = argc > 1 ? std::atoi(argv[1]) : 1'000'000;
-  if (ids <= 0) return 0;  // asked for other benchmarks
+  if (ids <= 0) return 0;  // only other benchmarks were requested
   limitree::bench::run(ids);
   limitree::bench::run_put(100'000);
 }

@@ -1,4 +1,4 @@
-// What the figures of the memory store are held against, in the same binary.
+// Peers of the memory store, for comparison in the same program.
 
 #ifndef LIMITREE_BENCH_PEERS_HPP
 #define LIMITREE_BENCH_PEERS_HPP
@@ -18,9 +18,9 @@
 
 namespace limitree::bench {
 
-// Buckets as most libraries keep them, bucket4j's map of strings among them: a
-// hash map under a mutex, and the system's clock.  It answers as much as the
-// memory store does.
+// Buckets as most libraries keep them, such as bucket4j with its map of
+// strings: a hash map under a mutex, and the system's clock.  The answer has
+// the same fields as that of the memory store.
 class MapStore {
  public:
   // Finds the bucket by a view of the name: nothing is copied.
@@ -33,7 +33,7 @@ class MapStore {
     return decide(tat, rate, now, cost);
   }
 
-  // Makes a string of the name first, as a caller has to whose map wants one.
+  // Makes a string of the name first, for maps that need a string.
   Verdict authorize_copied(std::string_view root, std::string_view caller,
                            const Rate& rate, std::int64_t cost) {
     std::string key;
@@ -63,8 +63,8 @@ class MapStore {
   std::unordered_map<std::string, Instant, Hash, std::equal_to<>> tats_;
 };
 
-// A walk that cannot be predicted or overlapped, one cache line a step: the
-// price of a cold bucket on this machine.
+// Steps that the processor can neither predict nor overlap, one cache line
+// each: the price of a cold bucket on this machine.
 class PointerChase {
  public:
   explicit PointerChase(std::size_t bytes) : lines_(bytes / sizeof(Line)) {
@@ -85,7 +85,7 @@ class PointerChase {
   std::vector<Line> lines_;
 };
 
-// Callers in an order that does not repeat soon.
+// Callers in an order with a long period.
 class Callers {
  public:
   Callers(std::uint32_t count, std::uint64_t seed)
@@ -97,8 +97,8 @@ class Callers {
     return name((state_ >> 32) * count_ >> 32);
   }
 
-  // Written as one word: eight stores of a byte would stall whoever reads the
-  // word a moment later, which no real request does.
+  // Written as one word: a read of the word right after eight stores of a byte
+  // would stall, which does not happen in a real request.
   std::string_view name(std::uint64_t number) {
     std::uint64_t digits = 0;
     for (int i = 0; i < 8; ++i) {

@@ -1,10 +1,10 @@
-// Threads that decide through Redis, one after the other, as a C program would:
-// for compare/callers_bench.py, which runs it beside its peers.
+// Threads that each make one decision after another through Redis, as a C
+// program would.  compare/callers_bench.py runs it beside its peers.
 //
 //   redis_callers URL THREADS SECONDS [OPTION=VALUE ...]
 //
-// Prints one line of JSON: decisions a second, latencies and the processor time
-// of this process for each decision, in microseconds.
+// Prints one line of JSON: decisions per second, latencies in microseconds, and
+// the processor time of this process per decision, in microseconds.
 
 #include <sys/resource.h>
 
@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kCallers = 1000;  // as many as the peers have
 
-// Nobody is denied.
+// No caller is denied.
 constexpr char kYaml[] = R"(
 schema:
   user:
@@ -84,7 +84,7 @@ double processor_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Decides for one caller after the other until `stop`; how long each took.
+// Decides for one caller after another until `stop`; returns the durations.
 std::vector<float> decide(limitree_limiter* limiter, int thread,
                           const std::atomic<bool>& go,
                           const std::atomic<bool>& stop) {

@@ -2,11 +2,11 @@
 //
 //   redis_calls allowed|denied|cost|ALGORITHM LEVELS CALLERS [TOGETHER]
 //
-// Levels of an ALGORITHM, such as fixed_window, are all allowed.
+// With an ALGORITHM, such as fixed_window, all levels allow.
 //
-// First the call with the script's text, which loads it, and then the usual one
-// of each caller; each preceded by its size as four bytes, lowest first.  With
-// TOGETHER, from 4 to 16, so many callers share a call.
+// The first call has the text of the script, which loads it.  The usual calls
+// follow, one per caller.  Each call is preceded by its size in four bytes, low
+// byte first.  With TOGETHER, from 4 to 16, that many callers share a call.
 
 #include <cstdint>
 #include <cstdio>
@@ -42,7 +42,8 @@ std::optional<Algorithm> algorithm_of(std::string_view name) {
   return std::nullopt;
 }
 
-// "allowed": more than can be asked for; "denied": one level holds one token.
+// "allowed": limits that are never reached; "denied": one level holds one
+// token.
 std::deque<Limit> limits_for(std::string_view what, std::uint32_t levels) {
   constexpr int kIntervalMs[kMaxLevels] = {1000, 2000, 500, 3000, 700};
   std::deque<Limit> limits;

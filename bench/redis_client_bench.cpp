@@ -1,5 +1,5 @@
-// What a round trip costs: callers that block and an event loop, against bare
-// hiredis, each in turn against the same private redis-server.
+// The cost of a round trip for blocking callers and for an event loop, compared
+// with bare hiredis.  All use the same private redis-server, one after another.
 //
 // Usage: redis_client_bench [seconds of each measurement]
 
@@ -48,7 +48,7 @@ struct Figures {
   double server_us = 0;  // of the server, for each
 };
 
-// The time of processors, in seconds, that the two have taken so far.
+// The processor time, in seconds, that both have used so far.
 struct Effort {
   double ours = 0;
   double servers = 0;
@@ -123,7 +123,7 @@ class Commands {
   explicit Commands(const RedisServer& server)
       : sha_(server.cli({"SCRIPT", "LOAD", kScript})) {}
 
-  // Of one caller of the library, of whom there are a thousand.
+  // For one of a thousand callers.
   std::string decide(int caller) const {
     std::string bytes;
     append_command({"EVALSHA", sha_, "1",
@@ -143,7 +143,7 @@ void require(bool holds, const char* what) {
   std::exit(1);
 }
 
-// One decision, from the making of its command to its answer.
+// One decision, from building its command to its answer.
 class Decision final : public AsyncTask, private Task {
  public:
   Decision(const Commands& commands, int caller)
@@ -170,8 +170,8 @@ class Decision final : public AsyncTask, private Task {
 
 // ---- callers that block ----------------------------------------------------
 
-// Lets `threads` threads call for a while.  make(thread) returns what a thread
-// calls again and again, with the number of the call.
+// Lets `threads` threads call for a while.  make(thread) returns the function
+// that a thread calls again and again with the number of the call.
 template <typename Make>
 Figures block(const RedisServer& server, int threads, double seconds,
               Make make) {
@@ -337,8 +337,8 @@ Figures loop(const RedisServer& server, Node* node, const Commands& commands,
   return figures;
 }
 
-// So many commands in one write, then all their answers: what the server does
-// if its client costs next to nothing.
+// Many commands in one write, then all their answers: the throughput of the
+// server with a client that costs almost nothing.
 Figures bare_pipeline(const RedisServer& server, const Commands& commands,
                       int in_flight, double seconds) {
   const std::unique_ptr<redisContext, void (*)(redisContext*)> context(

@@ -1,7 +1,7 @@
 // Decisions through the C++ store interface, clock included, beside a map with
 // a mutex and a pointer chase over as many bytes.
 //
-// Every row is one decision; allowed ones, for they cost more than denied.
+// Every row is one decision.  All are allowed, which costs more than a denial.
 
 #include <benchmark/benchmark.h>
 
@@ -18,8 +18,8 @@ namespace {
 constexpr std::uint32_t kMillion = 1'000'000;
 constexpr std::int64_t kBucketBytes = 24;  // of the memory store, at 1M
 
-// So generous that nothing is ever denied, so slow that nothing runs full: the
-// buckets of a million callers stay live.
+// Large enough that nothing is denied, slow enough that no bucket is full
+// again: the buckets of a million callers stay live.
 Limit generous() {
   Limit limit;
   limit.rate = {std::chrono::seconds(1), 3'000'000'000};
@@ -52,8 +52,8 @@ bool decide(Store* store, std::string_view caller, const Limit& limit) {
   return store->decide(&plan).ok() && !plan.levels[0].verdict.limited;
 }
 
-// So generous that nothing is denied.  A log has an entry for each unit, so
-// that it is a short one: some are denied, which costs no less.
+// Large enough that nothing is denied.  Only the log is short, as it has an
+// entry for each unit: it denies some requests, which costs no less.
 Limit generous(Algorithm algorithm) {
   const bool log = algorithm == Algorithm::kSlidingLog;
   Limit limit =
@@ -62,7 +62,7 @@ Limit generous(Algorithm algorithm) {
   return limit;
 }
 
-// Shared by the threads of one benchmark; made anew for each.
+// Shared by the threads of one benchmark; each benchmark makes its own.
 std::unique_ptr<MemoryStore> g_store;
 std::unique_ptr<MapStore> g_map;
 

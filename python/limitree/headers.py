@@ -36,10 +36,11 @@ def problem(decision: Decision) -> dict[str, object]:
 
 def combined(decisions: list[Decision], style: Style = "ietf",
              reset: Reset = "delta") -> Headers:
-    """Return the headers of a response that several decisions lie behind.
+    """Return the headers of a response that depends on several decisions.
 
-    Where a style has room for one limit it is that of the tightest decision: a
-    denial, or the longest wait, or the fewest left.  Raises what headers does.
+    A style with room for one limit shows the limit of the tightest decision: a
+    denial, then the longest wait, then the fewest tokens left.  Raises what
+    headers raises.
     """
     if len(decisions) == 1:
         return decisions[0].headers(style, reset)
