@@ -24,7 +24,7 @@ constexpr const char* kFooter =
 
 constexpr const char* kCheckFooter =
     "With --from boulder there are two files, Boulder's defaults and its "
-    "overrides;\n--yaml then prints the limits.yaml that they come to.\n\n"
+    "overrides;\n--yaml then prints them as one limits.yaml.\n\n"
     "Example:\n  limitree check examples/limits.yaml";
 
 constexpr const char* kExplainFooter =
@@ -32,13 +32,13 @@ constexpr const char* kExplainFooter =
 
 constexpr const char* kTryFooter =
     "After --then comes another path with its own options; all steps share "
-    "their\nbuckets and their clock, which nothing but --every and --after "
-    "moves.\n\n"
+    "their\nbuckets and their clock.  Only --every and --after move the "
+    "clock.\n\n"
     "With --store the attempts are real: they charge buckets that others see, "
     "and\n--every and --after are refused.\n\n"
     "response  limited (0 or 1), limit, remaining, retry after, reset after "
     "of the\n          whole decision, in whole seconds; -1: no need to wait, "
-    "or no use\nleft      tokens left of the tokens in a full bucket\n"
+    "or no wait helps\nleft      tokens left of the tokens in a full bucket\n"
     "retry     until the same attempt would fit; \"-\": it does\n"
     "reset     until the bucket is full again\n\n"
     "Example:\n"
@@ -207,7 +207,7 @@ CLI::App* add_try(CLI::App* app, TryOptions* options) {
 
 CLI::App* add_ping(CLI::App* app, PingOptions* options) {
   CLI::App* const ping =
-      app->add_subcommand("ping", "Ask a store whether it is there");
+      app->add_subcommand("ping", "Check that a store answers");
   add_remote(ping, &options->remote);
   ping->footer(std::string(kStoreFooter) + kPingExample);
   return ping;

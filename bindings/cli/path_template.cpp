@@ -40,7 +40,7 @@ char read_escaped(std::string_view text, std::size_t* at) {
   const std::string_view next = text.substr(*at + 1, 1);
   if (next.empty() ||
       std::string_view(",{}\\").find(next) == std::string_view::npos) {
-    refuse(text, "a backslash stands before something else than , { } or \\");
+    refuse(text, "a backslash must stand before , { } or another \\");
   }
   *at += 2;
   return next[0];

@@ -77,7 +77,7 @@ std::string summary(const ReplayResult& result, const Terminal& terminal) {
   add_if_any("forgotten", result.stats.evictions, 0,
              "buckets; raise --max-buckets");
   add_if_any("of them limited", result.stats.forgotten_limited, 0,
-             "so some were allowed too much");
+             "so some callers were allowed too much");
   return indented(table.body(terminal));
 }
 

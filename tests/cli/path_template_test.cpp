@@ -97,11 +97,9 @@ TEST(PathTemplate, SaysWhatIsWrong) {
             "remote_addr, remote_user, method, path, query, target, "
             "protocol, status, bytes, referer, user_agent");
   EXPECT_EQ(reason("a\\b"),
-            "--path 'a\\b': a backslash stands before something else than "
-            ", { } or \\");
+            "--path 'a\\b': a backslash must stand before , { } or another \\");
   EXPECT_EQ(reason("a\\"),
-            "--path 'a\\': a backslash stands before something else than "
-            ", { } or \\");
+            "--path 'a\\': a backslash must stand before , { } or another \\");
 }
 
 }  // namespace
