@@ -20,7 +20,7 @@ struct Range {
   std::vector<std::string> nodes;  // "a:1", the primary first
 };
 
-// CLUSTER SLOTS.
+// The reply to CLUSTER SLOTS.
 std::string map_of(const std::vector<Range>& ranges) {
   std::string resp = "*" + std::to_string(ranges.size()) + "\r\n";
   for (const Range& range : ranges) {
@@ -63,7 +63,8 @@ class ClusterRouterTest : public testing::Test {
     return router_->learn(router_->route(target), target, outcome_of(text));
   }
 
-  // A check after a decision of slot 0, some time after the one before.
+  // Advances the clock, and returns the check that is due after a decision in
+  // slot 0, if any.
   Router::Check check_after(Duration time) {
     now_ += time;
     return router_->check_due(router_->route(Target{.slot = 0}), now_);
@@ -106,7 +107,8 @@ TEST_F(ClusterRouterTest, AsksOneNodeAfterTheOther) {
   EXPECT_EQ(owner(0), "a:1");
 }
 
-// Those of the map go before those of the URL, which may be gone by now.
+// The nodes of the map are asked before those of the URL, which may be gone by
+// now.
 TEST_F(ClusterRouterTest, AsksKnownNodesFirst) {
   make_and_find();
   const Answers refused = {{"a:1", "refused"},   {"b:2", "refused"},
@@ -117,7 +119,7 @@ TEST_F(ClusterRouterTest, AsksKnownNodesFirst) {
   ASSERT_EQ(asked.size(), 7U);
   EXPECT_EQ(asked.back(), "seed:9");
 
-  // The one that answered goes first from then on.
+  // From then on, the node that answered is asked first.
   make_and_find();
   Answers answers = refused;
   answers["y:2"] = kMap;
@@ -142,7 +144,8 @@ TEST_F(ClusterRouterTest, SaysWhyNobodyKnows) {
     discover(&router(), {{"seed:9", answer}});
     EXPECT_EQ(owner(0), "none");
     EXPECT_EQ(failure(&router()), message);
-    // Others may go on if only one caller's time was up.
+    // A timeout means only that this caller ran out of time: the next caller
+    // may ask at once.
     EXPECT_EQ(router().discovery() == nullptr, answer != "timeout");
   }
   make("redis+cluster://s1:9,s2:9");
@@ -154,8 +157,8 @@ TEST_F(ClusterRouterTest, SaysWhyNobodyKnows) {
   EXPECT_EQ(owner(0), "a:1");
 }
 
-// It says nothing about the next caller, who may have more time and begins with
-// another node.
+// A timeout says nothing about the next caller, which may have more time and
+// begins with another node.
 TEST_F(ClusterRouterTest, AsksTheNextWhenOneHangs) {
   make("redis+cluster://s1:9,s2:9");
   const Answers hung = {{"s1:9", "timeout"}, {"s2:9", "timeout"}};
@@ -183,7 +186,7 @@ TEST_F(ClusterRouterTest, KnowsSlotsWithoutANode) {
   EXPECT_EQ(owner(101), "b:2");
   EXPECT_EQ(failure(&router()), "seed:9: 1 slots have no node");
   EXPECT_STREQ(router().discovery_failure().error().reason, "clusterdown");
-  EXPECT_EQ(router().discovery(), nullptr) << "not for every caller";
+  EXPECT_EQ(router().discovery(), nullptr) << "discovery is on hold";
   wait_for_hold_off(&router());
 }
 
@@ -202,7 +205,8 @@ TEST_F(ClusterRouterTest, FollowsMoved) {
   EXPECT_EQ(owner(7), "d:4");
   EXPECT_EQ(owner(6), "a:1");
   EXPECT_EQ(owner(8), "a:1");
-  // The slot that is told counts, and the host of who told it.
+  // The slot in the reply counts, not the one that was asked for.  A reply
+  // without a host means the host of the node that sent it.
   EXPECT_TRUE(learn(7, "-MOVED 9 :5\r\n"));
   EXPECT_EQ(owner(9), "d:5");
   EXPECT_FALSE(learn(7, "-MOVED 7 d:0\r\n"));
@@ -214,7 +218,7 @@ TEST_F(ClusterRouterTest, AsksForTheMapAfterMoved) {
   make_and_find();
   EXPECT_EQ(check_after(std::chrono::seconds(2)).node, nullptr);
   EXPECT_TRUE(learn(7, "-MOVED 7 d:4\r\n"));
-  // Of the node that has just decided: it is up, and connected.
+  // The node that has just decided is asked: it is up, and connected.
   const Router::Check check = check_after(std::chrono::seconds(1));
   ASSERT_NE(check.node, nullptr);
   EXPECT_EQ(check.node->endpoint().text(), "a:1");
@@ -245,7 +249,7 @@ TEST_F(ClusterRouterTest, AsksAnotherNodeWhenOneIsCutOff) {
                            "-LOADING x\r\n", "-NOREPLICAS x\r\n"}) {
     make_and_find();
     EXPECT_TRUE(learn(0, text)) << text;
-    EXPECT_EQ(owner(0), "a:1") << "and goes on meanwhile";
+    EXPECT_EQ(owner(0), "a:1") << "still the owner meanwhile";
     const Router::Check check = check_after(std::chrono::seconds(1));
     ASSERT_NE(check.node, nullptr);
     EXPECT_NE(check.node->endpoint().text(), "a:1");
@@ -277,13 +281,13 @@ TEST_F(ClusterRouterTest, AsksAgainWhenANodeIsLost) {
                   {"y:2", "refused"},
                   {"z:3", "refused"},
                   {"seed:9", "refused"}});
-    EXPECT_NE(asked.front(), "a:1") << "the lost one goes last";
+    EXPECT_NE(asked.front(), "a:1") << "the lost node is asked last";
     EXPECT_EQ(owner(0), "x:1") << text;
   }
 }
 
-// While its replica takes over, a lost node lets the map be asked for a few
-// times a second, not by every call.
+// While the replica of a lost node takes over, the router asks for the map a
+// few times a second, not with every call.
 TEST_F(ClusterRouterTest, AsksForLostNodesNowAndThen) {
   make_and_find();
   EXPECT_TRUE(learn(0, "refused"));
@@ -321,9 +325,9 @@ TEST_F(ClusterRouterTest, RoutesToTheNodeThatAskNames) {
   EXPECT_EQ(owner(0), "a:1");
   Target asking{.slot = 0, .endpoint = Endpoint{"d", 4, ""}, .asking = true};
   EXPECT_EQ(router().route(asking)->endpoint().text(), "d:4");
-  asking.endpoint->host = "";  // the host of who said so
+  asking.endpoint->host = "";  // stands for the owner's host
   EXPECT_EQ(router().route(asking)->endpoint().text(), "a:4");
-  // It is lost: the owner of the slot is not.
+  // The node that ASK named is lost, but the owner of the slot is not.
   EXPECT_FALSE(
       router().learn(router().route(asking), asking, outcome_of("refused")));
   EXPECT_EQ(owner(0), "a:1");
@@ -364,7 +368,7 @@ TEST_F(ClusterRouterTest, BoundsTheNumberOfNodes) {
   EXPECT_EQ(nodes, NodeSet::kMaxNodes);
 }
 
-// For ThreadSanitizer: maps come and go while others look slots up.
+// For ThreadSanitizer: maps change while other threads look up slots.
 TEST_F(ClusterRouterTest, MayBeUsedByManyThreads) {
   make_and_find();
   const std::string other =

@@ -22,7 +22,7 @@ std::string names(const std::string& host, const std::string& port) {
   return "*2\r\n" + bulk(host) + bulk(port);
 }
 
-// SENTINEL SENTINELS of s<number>:26379 each.
+// The reply to SENTINEL SENTINELS, with s<number>:26379 for each number.
 std::string others(const std::vector<int>& numbers) {
   std::string resp = "*" + std::to_string(numbers.size()) + "\r\n";
   for (const int number : numbers) {
@@ -45,14 +45,15 @@ class SentinelRouterTest : public testing::Test {
     ASSERT_EQ(place(router_.get()), "a:6379");
   }
 
-  // The next check, with its time: none is due twice.
+  // Advances the clock by the time between two checks, and returns the check
+  // that is due then, if any.
   Router::Check next_check() {
     now_ += SentinelRouter::kBetweenChecks;
     return router_->check_due(router_->route(Target{}), now_);
   }
 
-  // Answers checks until `sentinel` has been asked for the primary and has said
-  // `answer`.  The others say what they said before.
+  // Answers checks until `sentinel` has been asked for the primary and has
+  // answered `answer`.  The other sentinels repeat their last answer.
   void hear(const std::string& sentinel, const std::string& answer) {
     for (int i = 0; i < 100; ++i) {
       const Router::Check check = next_check();
@@ -68,7 +69,7 @@ class SentinelRouterTest : public testing::Test {
       }
       if (sought) return;
     }
-    FAIL() << sentinel << " is never asked";
+    FAIL() << sentinel << " was never asked";
   }
 
   Router& router() { return *router_; }
@@ -104,7 +105,7 @@ TEST_F(SentinelRouterTest, AsksInResp) {
   EXPECT_EQ(task->bytes(), "*1\r\n" + bulk("ROLE"));
 }
 
-// Also where a server and a sentinel have the same address.
+// A server and a sentinel are two nodes even if they have the same address.
 TEST_F(SentinelRouterTest, KeepsSentinelsApart) {
   make("redis+sentinel://u:p@s1:7000/mymaster");
   const Endpoint endpoint{.host = "s1", .port = 7000, .socket = ""};
@@ -125,7 +126,7 @@ TEST_F(SentinelRouterTest, AsksOneSentinelAfterTheOther) {
   EXPECT_EQ(place(&router()), "a:6379");
   EXPECT_EQ(Names(asked.end() - 2, asked.end()), (Names{"s3:26379", "a:6379"}));
 
-  // The one that answered goes first from then on.
+  // From then on, the sentinel that answered is asked first.
   router().learn(router().route(Target{}), Target{}, outcome_of("lost"));
   EXPECT_EQ(place(&router()), "none");
   EXPECT_EQ(
@@ -153,7 +154,7 @@ TEST_F(SentinelRouterTest, BelievesNoReplica) {
   EXPECT_EQ(place(&router()), "b:2");
 
   make("redis+sentinel://s1,s2/mymaster");
-  // Asked for its role once, though both name it.
+  // Both sentinels name a:1, but it is asked for its role only once.
   EXPECT_EQ(discover(&router(), {{"s1:26379", names("a", "1")},
                                  {"s2:26379", names("a", "1")},
                                  {"a:1", kReplica}})
@@ -193,7 +194,7 @@ TEST_F(SentinelRouterTest, SaysWhyNobodyKnows) {
   discover(&router(), {{"s1:26379", "refused"}, {"s2:26379", "refused"}});
   EXPECT_NE(failure(&router()).find("none of 2 sentinels answers"),
             std::string::npos);
-  // The most informative failure is reported, in whatever order they came.
+  // The most informative failure is reported, whatever order they came in.
   make("redis+sentinel://s1,s2/mymaster");
   discover(&router(), {{"s1:26379", "refused"}, {"s2:26379", kUnknown}});
   EXPECT_EQ(failure(&router()),
@@ -211,8 +212,8 @@ TEST_F(SentinelRouterTest, HoldsOffWhenNobodyKnows) {
   EXPECT_NE(router().discovery(), nullptr);
 }
 
-// It says nothing about the next caller, who may have more time and begins with
-// another sentinel.
+// A timeout says nothing about the next caller, which may have more time and
+// begins with another sentinel.
 TEST_F(SentinelRouterTest, AsksTheNextWhenOneHangs) {
   make("redis+sentinel://s1,s2/mymaster");
   const Answers hung = {{"s1:26379", "timeout"}, {"s2:26379", "timeout"}};
@@ -249,7 +250,7 @@ TEST_F(SentinelRouterTest, EndsWhenCancelled) {
 TEST_F(SentinelRouterTest, ForgetsAPrimaryThatFails) {
   const Answers answers = {{"s1:26379", names("a", "6379")},
                            {"a:6379", kPrimary}};
-  // Whether the command may find its place elsewhere.
+  // Each failure, and whether the command may be sent to another server.
   const std::vector<std::pair<std::string, bool>> cases = {
       {"-READONLY You can't write against a read only replica.\r\n", true},
       {"-MASTERDOWN Link with MASTER is down\r\n", true},
@@ -273,7 +274,7 @@ TEST_F(SentinelRouterTest, ForgetsAPrimaryThatFails) {
     EXPECT_FALSE(router().learn(node, Target{}, outcome_of(text))) << text;
     EXPECT_EQ(place(&router()), "a:6379") << text;
   }
-  // Late news of a server that was replaced.
+  // A late failure of a server that was replaced changes nothing.
   router().learn(node, Target{}, outcome_of("lost"));
   discover(&router(), {{"s1:26379", names("b", "1")}, {"b:1", kPrimary}});
   router().learn(node, Target{}, outcome_of("timeout"));
@@ -304,7 +305,7 @@ TEST_F(SentinelRouterTest, ChecksTheRoleOfThePrimary) {
   EXPECT_EQ(roles, 2);
   router().checked(primary, outcome_of(kReplica));
   EXPECT_EQ(place(&router()), "none");
-  // Nothing is due by a server that is none of ours.
+  // No check is due at a server that is no longer the primary.
   EXPECT_EQ(router().check_due(primary, now_ + std::chrono::hours(1)).node,
             nullptr);
 }
@@ -326,9 +327,9 @@ TEST_F(SentinelRouterTest, LooksForTheAnswerOfASentinel) {
     EXPECT_EQ(again.bytes, asked.bytes);
   }
   router().checked(asked.node, outcome_of(others({})));
-  EXPECT_EQ(look().node, nullptr) << "answered";
+  EXPECT_EQ(look().node, nullptr) << "the sentinel has answered";
 
-  // One that keeps silent is left alone after a while.
+  // After a while the router gives up on a sentinel that does not answer.
   Router::Check check = next_check();
   while (check.node == nullptr || check.node == primary) check = next_check();
   EXPECT_NE(check.node, asked.node);
@@ -348,10 +349,11 @@ TEST_F(SentinelRouterTest, FollowsWhatMostSentinelsSay) {
     hear(sentinel, names("a", "6379"));
   }
   hear("s1:26379", names("b", "1"));
-  EXPECT_EQ(place(&router()), "a:6379") << "one of three";
+  EXPECT_EQ(place(&router()), "a:6379") << "one of three disagrees";
   hear("s2:26379", names("b", "1"));
-  EXPECT_EQ(place(&router()), "none") << "two of three";
-  // One of them goes first, so that the third one does not lead back.
+  EXPECT_EQ(place(&router()), "none") << "two of three disagree";
+  // One of these two is asked first, because the third one would lead back to
+  // the old primary.
   const Names asked = discover(&router(), {{"s1:26379", names("b", "1")},
                                            {"s2:26379", names("b", "1")},
                                            {"s3:26379", names("a", "6379")},
@@ -364,7 +366,8 @@ TEST_F(SentinelRouterTest, FollowsWhatMostSentinelsSay) {
   EXPECT_EQ(place(&router()), "b:1");
 }
 
-// What a sentinel said counts until it can no longer be asked.
+// The last answer of a sentinel counts until that sentinel can no longer be
+// asked.
 TEST_F(SentinelRouterTest, CountsWhoCanBeHeard) {
   make_and_find("redis+sentinel://s1,s2/mymaster",
                 {{"s1:26379", names("a", "6379")},
@@ -379,7 +382,7 @@ TEST_F(SentinelRouterTest, CountsWhoCanBeHeard) {
   EXPECT_EQ(place(&router()), "none");
 }
 
-// A sentinel that disagrees lets the others be heard at once.
+// When a sentinel disagrees, the router asks the others at once.
 TEST_F(SentinelRouterTest, HearsTheOthersAtOnce) {
   make_and_find("redis+sentinel://s1,s2/mymaster",
                 {{"s1:26379", names("a", "6379")},
@@ -446,7 +449,7 @@ TEST_F(SentinelRouterTest, BoundsTheNumberOfServers) {
   EXPECT_EQ(router().route(Target{.endpoint = Endpoint{"a", 2000, ""}}),
             nullptr);
   discover(&router(), {{"s1:26379", names("a", "7")}, {"a:7", kPrimary}});
-  EXPECT_EQ(place(&router()), "a:7") << "known ones are found again";
+  EXPECT_EQ(place(&router()), "a:7") << "a known server is found again";
 }
 
 TEST_F(SentinelRouterTest, VisitsServersAndSentinelsAroundAFork) {

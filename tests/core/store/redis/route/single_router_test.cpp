@@ -45,7 +45,8 @@ TEST(SingleRouter, LooksBehindTheNameOfAReplica) {
   Node* const node = router.route(Target{});
   const Outcome read_only = outcome_of("-READONLY You can't write\r\n");
   EXPECT_TRUE(router.learn(node, Target{}, read_only));
-  // Not for every caller: a new connection to the same server is no help.
+  // Connections are not dropped again for the next caller: a new one to the
+  // same server would not help.
   EXPECT_FALSE(router.learn(node, Target{}, read_only));
   for (const char* text : {"refused", "timeout", "lost", "backoff",
                            "-LOADING x\r\n", "-OOM x\r\n", "+OK\r\n"}) {

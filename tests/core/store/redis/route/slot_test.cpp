@@ -19,7 +19,7 @@ TEST(SlotOf, IsTheChecksumOfTheKey) {
   EXPECT_EQ(slot_of("x"), 16287);
 }
 
-// What CLUSTER KEYSLOT of Redis 7.0 answers.
+// The slots are the answers of CLUSTER KEYSLOT of Redis 7.0.
 TEST(SlotOf, TakesTheFirstTag) {
   const std::vector<std::pair<std::string, int>> slots = {
       {"user:alex", 8291},
@@ -27,9 +27,9 @@ TEST(SlotOf, TakesTheFirstTag) {
       {"limitree:{user:alex}trade", 8291},
       {"foo{bar}{zap}", 5061},
       {"foo{{bar}}zap", 4015},
-      {"{bar", 4015},  // no tag: the key itself, which is the tag above
+      {"{bar", 4015},  // no tag: the whole key counts, equal to the tag above
       {"a}b{c", 13587},
-      {"{}x", 10595},  // an empty tag is none
+      {"{}x", 10595},  // an empty tag does not count
       {"{}{a}", 13650},
       {"}{x}", 16287},
   };

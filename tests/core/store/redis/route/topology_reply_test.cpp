@@ -126,7 +126,7 @@ TEST(ReadSlots, ReadsRangesAndTheirNodes) {
                   node(bulk("10.0.0.2"), 2) + "*3\r\n:5461\r\n:16383\r\n" +
                   node(bulk("::1"), 3)),
             "0-5460: 10.0.0.1:1 10.0.0.2:2;5461-16383: [::1]:3;");
-  // As Redis 7 writes it, with metadata.
+  // Redis 7 adds metadata to each node.
   EXPECT_EQ(
       slots("*1\r\n*3\r\n:7\r\n:7\r\n*4\r\n" + bulk("10.0.0.1") + ":1\r\n" +
             bulk("id") + "*2\r\n" + bulk("hostname") + bulk("redis-1")),
@@ -183,7 +183,7 @@ TEST(ParseRedirect, ReadsSlotAndEndpoint) {
             "0 redis-2.example.com:1");
   EXPECT_EQ(read("-MOVED 16383 2001:db8::1:65535\r\n"),
             "16383 [2001:db8::1]:65535");
-  // Hosts that the cluster does not know.
+  // No host, or "?", means that the cluster does not know the host.
   EXPECT_EQ(read("-MOVED 5 :6379\r\n"), "5 :6379");
   EXPECT_EQ(read("-ASK 5 ?:6379\r\n"), "5 :6379");
 }

@@ -1,4 +1,4 @@
-// Plans to bytes and replies to debts, without a server.
+// How plans become bytes and replies become debts, without a server.
 
 #include "store/redis/script/call.hpp"
 
@@ -103,7 +103,8 @@ TEST(Address, HasTheSuffixOfItsLimit) {
   EXPECT_EQ(path.address(2), "limitree:{user:alex} trade#daily");
 }
 
-// Nothing that a caller sends closes the braces, or is a field of the script.
+// Nothing that a caller sends can close the braces, or name the field that is
+// the script's own.
 TEST(Address, EscapesWhatCallersSend) {
   const Path path({{"user", Kind::kExact},
                    {"a}:b{ *\n%", Kind::kCaller},
@@ -121,8 +122,9 @@ TEST(Address, EscapesWhatCallersSend) {
             "limitree:{user:a%7D%3Ab%7B%20%2A%0A%25}:%3A:%:%:%FF%00 ");
 }
 
-// Different buckets have different addresses, and all of one caller share a
-// slot.  Kinds belong to places in the tree, so they depend on the depth.
+// Different buckets have different addresses, and all buckets of one caller
+// share a slot.  The kind of a segment belongs to its place in the tree, so
+// here it depends on the depth.
 TEST(Address, IsInjectiveAndKeepsACallerInOneSlot) {
   constexpr std::string_view kTexts[] = {"", "a", "b", "a:b", "}", "{", "%"};
   std::mt19937 random(1);
@@ -194,7 +196,7 @@ TEST(Call, NamesFamiliesAndLimits) {
                                       "limitree:{user:alex}", "1750000000", "0",
                                       "007", "6000000", "6000000", "6000000"}));
 
-  // A part of it, as in a cluster.
+  // A call for a part of the plan, as in a cluster.
   const std::uint32_t part[] = {1, 2};
   ASSERT_TRUE(call.encode(path.plan, part, kPrefix, {}).ok());
   EXPECT_EQ(arguments(call),
@@ -202,7 +204,7 @@ TEST(Call, NamesFamiliesAndLimits) {
                                       "6000000"}));
 }
 
-// No room but for scripts of that layout.
+// Neither of these has room for scripts of an earlier layout.
 Scripts* passed() {
   static Scripts scripts(0);
   return &scripts;
@@ -212,7 +214,7 @@ Scripts* loops() {
   return &scripts;
 }
 
-// What a limit says is written into the script.
+// The numbers of a limit are part of the text of the script.
 TEST(Call, HasNoArgumentsForTheUsualCost) {
   Path path({{"user", Kind::kExact}, {"alex", Kind::kCaller}}, some_limit());
   Call call;
@@ -223,7 +225,8 @@ TEST(Call, HasNoArgumentsForTheUsualCost) {
   EXPECT_EQ(call.joinable().key_count, 2u);
 }
 
-// Whole microseconds beside nanoseconds where a limit has any.
+// Times are passed in whole microseconds, followed by the nanoseconds beyond
+// them if the limit has any.
 TEST(Call, PassesWhatVaries) {
   Limit limit;
   limit.rate = make_rate(1, Duration(1'500'007), 5).value();
@@ -245,7 +248,7 @@ TEST(Call, PassesWhatVaries) {
                                  "4500", "21", "7500", "35", "7500", "35"}));
 }
 
-// What denies, and when it is written.
+// Whether a level may deny the request, and when it is charged.
 TEST(Call, TellsWhatModesAndOperationsMean) {
   struct Row {
     Operation operation;
@@ -347,7 +350,7 @@ class Answer {
   }
   redisReply* operator->() { return &reply_; }
 
-  // Read for a plan of two levels that share a key.
+  // Reads the reply for a plan of two levels that share a key.
   Code read() {
     const std::vector<std::uint32_t> levels = all_levels(path.plan);
     path.plan.levels[0].debt = path.plan.levels[1].debt = Duration(-77);

@@ -40,7 +40,7 @@ Compiled find_in(Scripts* scripts, const Plan& plan) {
                        false, &scratch);
 }
 
-// In the first layout from `first` on.
+// The script for `plan`, in layout `first` or a later one.
 Compiled compiled(const Plan& plan, Layout first = Layout::kWritten) {
   static Scripts all;
   static Scripts passed(0);
@@ -93,8 +93,7 @@ TEST(CompiledScript, IsAnotherForOtherLimitsAndPlaces) {
   EXPECT_NE(script_of(other), script);
 }
 
-// So that costs do not make scripts without end, nor other limits where there
-// is no room for scripts of their own.
+// If each cost had its own script, requests could make scripts without end.
 TEST(CompiledScript, IsOneForAllCosts) {
   const Limit limit = limit_of(std::chrono::seconds(1), 5);
   for (const Operation operation : {Operation::kAuthorize, Operation::kPeek,
@@ -105,11 +104,12 @@ TEST(CompiledScript, IsOneForAllCosts) {
     EXPECT_EQ(script_of(limit, operation, 6), script);
     EXPECT_EQ(script_of(limit, operation, INT64_MAX), script);
     EXPECT_NE(script_of(limit, operation, 0), script);
-    EXPECT_EQ(script->several, nullptr) << "it has arguments";
+    EXPECT_EQ(script->several, nullptr) << "it must not be joined";
     EXPECT_NE(script_of(limit, operation, 1)->several, nullptr);
   }
 }
 
+// Once there is no room for a script of each limit, limits share scripts.
 TEST(CompiledScript, IsOneForAllLimitsThatArePassed) {
   const Limit limit = limit_of(std::chrono::seconds(1), 5);
   const auto passed = [](const Limit& of, std::string_view action = "trade") {
@@ -159,7 +159,7 @@ TEST(CompiledScript, RunsWithItsMostLevels) {
   }
 }
 
-// Whatever limits.yaml calls a node, it is a string to Lua and no more.
+// Whatever name limits.yaml gives a node, Lua sees only a string.
 TEST(CompiledScript, QuotesNames) {
   const RedisServer server;
   ScriptStore store(server);
@@ -199,8 +199,8 @@ TEST(CompiledScript, IsMadeOnceWhateverTheThreads) {
   EXPECT_NE(made[0].front(), nullptr);
 }
 
-// One whose key holds something else does not take others with it, nor what
-// they are charged.
+// If the key of one request holds something else, only that request fails.  The
+// others are still decided and charged.
 TEST(CompiledScript, ForSeveralFailsForOneAlone) {
   const RedisServer server;
   ScriptStore store(server);
@@ -241,7 +241,8 @@ TEST(CompiledScript, IsNotMadeWithoutEnd) {
   const Script* const first = compile(limit, "trade").script;
   std::size_t made[3] = {};
   for (int i = 1; i <= 1000; ++i) {
-    // Names of their own, too.
+    // Each limit has an action of its own, so that limits cannot share a passed
+    // script either.
     const Compiled one = compile(limit_of(Duration(i), 3), std::to_string(i));
     ASSERT_NE(one.script, nullptr);
     ++made[static_cast<std::size_t>(one.layout)];

@@ -1,6 +1,6 @@
-// All algorithms, operations, modes and costs, by scripts of each layout and by
-// either clock: they say what the memory store does, and leave behind the same
-// as each other.
+// All algorithms, operations, modes and costs, by scripts of each layout and
+// with either clock.  The scripts answer as the memory store does, and scripts
+// of different layouts leave the same state behind.
 
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ std::string text_of(const Plan& plan) {
   return text;
 }
 
-// A plan whose levels are named by their limits.
+// A plan whose levels are named after the indexes of their limits.
 struct Asked {
   explicit Asked(Operation operation) : plan(operation) {
     plan.wants_growth = true;
@@ -126,7 +126,8 @@ struct Asked {
 
 class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
  protected:
-  // Calendar windows are those of this process's clock.
+  // Starts at the real time, because a script is sent the calendar window of
+  // this process's clock.
   Layouts() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     clock_.set(Instant(now - now % kMicrosecond));
@@ -135,7 +136,8 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
   static bool callers_clock() { return GetParam().second; }
   static Layout layout() { return GetParam().first; }
 
-  // Made again now and then, so that there is always room for one more.
+  // Replaces the scripts every 100 calls, so that there is always room for one
+  // more.
   Scripts* scripts_of(Layout first) {
     const auto at = static_cast<std::size_t>(first);
     if (runs_[at]++ % 100 == 0) {
@@ -146,8 +148,9 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
     return scripts_[at].get();
   }
 
-  // The clock of the memory store is the one of scripts too: with the server's
-  // they are told the time behind all arguments.  Keys stay.
+  // Scripts decide by the clock of the memory store.  A script that would ask
+  // the server for the time gets it as its last arguments instead.  Keys do not
+  // expire.
   Reply run(const Plan& plan, LevelSet levels, std::string_view prefix,
             Layout first) {
     const Now now = callers_clock() ? Now(clock_.now()) : std::nullopt;
@@ -212,15 +215,15 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
     return std::uniform_int_distribution<std::int64_t>(0, most)(random_);
   }
 
-  // Nanoseconds count where there are any.
+  // Only a caller's clock has nanoseconds.
   void advance(Duration most) {
     const Duration by(up_to(most.count()));
     clock_.advance(callers_clock() ? by : by - by % kMicrosecond);
   }
 
-  // On, now and then to a whole millisecond or just before, where windows and
-  // the shares of them end, and sometimes back, so that states are dated after
-  // now.
+  // Mostly moves the clock forward, now and then to a whole millisecond or just
+  // before it, where windows and the shares of them end.  Sometimes moves it
+  // back, so that states are dated after now.
   void move_clock() {
     if (up_to(9) == 0) {
       clock_.set(clock_.now() - milliseconds(up_to(60)) * up_to(1) -
@@ -235,7 +238,7 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
     }
   }
 
-  // Three of each kind, of one way to charge.
+  // Makes three limits of each kind, which all charge in the same way.
   void make_limits(Charge charge) {
     for (std::size_t k = 0; k < kKinds; ++k) {
       for (const int count : {1, 3, 10}) {
@@ -327,8 +330,8 @@ INSTANTIATE_TEST_SUITE_P(All, Layouts,
                                          std::pair(Layout::kLoop, true)),
                          name_of);
 
-// With each microsecond one unit of the window before leaves: what is left
-// fits, and one unit more does not.
+// With each microsecond, one unit of the previous window leaves.  A cost equal
+// to what is left fits, and one unit more does not.
 TEST_P(Layouts, WeighTheWindowBeforeToTheMicrosecond) {
   for (const Kind kind : {Kind::kTail, Kind::kTailUp}) {
     Limit limit = limit_of(kind, 1'000'000, std::chrono::seconds(1));
@@ -362,8 +365,8 @@ TEST_P(Layouts, AgreeWithTheMemoryStoreWhereLevelsAreIndependent) {
   agrees_with_the_memory_store(Charge::kIndependent);
 }
 
-// A Lua function has 200 local variables at most: twelve levels fit, each with
-// a key of its own and as many arguments as there may be.
+// A Lua function can have 200 local variables at most.  Twelve levels fit, even
+// if each has its own key and as many arguments as there may be.
 TEST_P(Layouts, TakeTwelveLevelsOfAnyKind) {
   MemoryStore memory{100'000, clock_.clock()};
   for (std::size_t k = 0; k < kKinds; ++k) {
@@ -392,7 +395,7 @@ TEST_P(Layouts, TakeTwelveLevelsOfAnyKind) {
   }
 }
 
-// A log with an entry for each instant, in microseconds, of one unit.
+// A log with an entry of one unit for each instant, in microseconds.
 std::string log_of(std::initializer_list<std::int64_t> instants) {
   std::string log = {0, 0, 0, static_cast<char>(instants.size())};
   for (const std::int64_t at : instants) {
@@ -426,9 +429,10 @@ std::string state_of(Kind kind, std::int64_t at, std::int64_t units,
   return log_of({at, at + gap, at + 2 * gap});
 }
 
-// States of the past and the future, as a server's clock leaves behind that is
-// put back, by requests of each kind alone and in pairs, in part of a plan and
-// where another part has denied: one answer and one state, byte for byte.
+// Two layouts give the same answer and leave the same state, byte for byte.
+// The states that they find are of the past and the future, as if a server's
+// clock had been put back.  Requests have one or several limits of any kind.
+// In some plans, another part has denied.
 TEST_P(Layouts, AgreeOnAnyState) {
   const Layout other =
       layout() == Layout::kWritten ? Layout::kLoop : Layout::kWritten;
@@ -472,8 +476,8 @@ TEST_P(Layouts, AgreeOnAnyState) {
   EXPECT_GT(held, 25);
 }
 
-// A clock that was put back, by as much as one likes: what is stored then is of
-// now, whether or not the request is denied.
+// However far a clock was put back, the next request brings the stored state
+// back to the present, whether or not it is denied.
 TEST_P(Layouts, KnowStatesOfTheFuture) {
   for (std::size_t k = 0; k < kKinds; ++k) {
     const Kind kind = static_cast<Kind>(k);
@@ -515,8 +519,8 @@ TEST_P(Layouts, RefuseWhatIsNoState) {
   }
 }
 
-// Of a part of a plan it is not known what the whole comes to: a log tells
-// both what it is if it is charged and what it is if not.
+// A script that decides a part of a plan does not know the decision on the
+// whole.  So for a log it reports both states: with the charge and without it.
 TEST_P(Layouts, TellBothSidesOfALogInAPart) {
   const Limit log = limit_of(Kind::kLog, 4, milliseconds(100));
   Limit other = limit_of(Kind::kGcra, 4, milliseconds(100));

@@ -1,4 +1,4 @@
-// The rights that docs/redis.md names: they suffice, and none can be spared.
+// The rights that docs/redis.md names suffice, and each of them is needed.
 
 #include <gtest/gtest.h>
 
@@ -37,14 +37,14 @@ class LimitedUser {
 
  private:
   ManualClock clock_;
-  // These two are for ScriptStore::stats(), which nobody else needs.
+  // Only ScriptStore::stats() needs these two.
   const RedisServer server_{with_user({"+keys", "+hkeys"})};
   ScriptStore store_{server_, [this]() -> redis::Now { return clock_.now(); }};
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Rights, StoreCases, LimitedUser);
 
-// Names of all commands that have been carried out, in scripts too.
+// The names of all commands that the server has executed, also by scripts.
 std::set<std::string> commands_of(const RedisServer& server) {
   const std::string prefix = "cmdstat_";
   std::set<std::string> names;
@@ -83,8 +83,8 @@ TEST(Rights, AreAllNeeded) {
     Request(operation, {"user", name}).level(limit, 2, cost).decide(&store);
   };
   request(Operation::kAuthorize, "alex", 5);
-  request(Operation::kRefund, "alex", 5);  // the last bucket: DEL
-  // Below one caller: a key with several buckets, of which old ones are pruned.
+  request(Operation::kRefund, "alex", 5);  // no bucket is left: DEL
+  // The levels below one caller share a key, and old buckets in it are pruned.
   const auto below = [&](const char* name, int cost) {
     Plan plan(Operation::kAuthorize);
     plan.segments.emplace_back("user", Segment::Kind::kExact);

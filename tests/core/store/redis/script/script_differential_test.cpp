@@ -1,5 +1,5 @@
-// Random requests: the script and the memory store give the same verdicts, and
-// the script leaves behind what judge() says.
+// Random requests: the scripts and the memory store give the same verdicts, and
+// the scripts leave behind the state that follows from judge().
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ class Random {
   }
   bool one_in(std::int64_t count) { return up_to(count - 1) == 0; }
 
-  // All magnitudes alike: 1 ... most.
+  // From 1 to `most`, with each magnitude equally likely.
   std::int64_t magnitude(std::int64_t most) {
     const double power = std::uniform_real_distribution<double>(0, 1)(engine_);
     const double value = std::pow(static_cast<double>(most), power);
@@ -51,8 +51,8 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// Where buckets are: families of several fields, one below another, and of
-// nobody.
+// Where a bucket is.  The places below have families with several fields,
+// families below others, and buckets that belong to no caller.
 struct Place {
   std::vector<Segment> path;
   const char* suffix = "";
@@ -97,7 +97,7 @@ Limit random_limit(Random* random, const Place& place, Size size) {
       random->one_in(3) ? random->up_to(4) + 1 : random->magnitude(offset);
   limit.rate.capacity = std::min(limit.rate.capacity, offset);
   limit.rate.emission_interval = Duration(offset / limit.rate.capacity);
-  // Round numbers meet where random ones never do.
+  // Round numbers coincide where random ones never do.
   if (size == Size::kAny && random->one_in(3)) {
     limit.rate = {kRound * (random->up_to(7) + 1), random->up_to(9) + 1};
   }
@@ -148,7 +148,7 @@ std::int64_t random_cost(Random* random, const Limit& limit) {
   }
 }
 
-// Some levels, each with a path of its own.  `common`: of cost 1.
+// Adds some levels, each with its own path.  If `common`, the request costs 1.
 void fill(Random* random, Limits* limits, bool common, Plan* plan) {
   std::vector<const Place*> chosen;
   for (const Place& place : places()) chosen.push_back(&place);
@@ -162,7 +162,7 @@ void fill(Random* random, Limits* limits, bool common, Plan* plan) {
     chosen.erase(at);
     const Limit* limit = limits->of(place);
     if (limit->charge != charge) {
-      const_cast<Limit*>(limit)->charge = charge;  // of the whole tree
+      const_cast<Limit*>(limit)->charge = charge;  // one for the whole tree
     }
     const std::int64_t cost = common ? 1 : random_cost(random, *limit);
     const auto first = static_cast<std::uint32_t>(plan->segments.size());
@@ -223,19 +223,20 @@ std::uint64_t seed() {
   return one;
 }
 
-// The TATs that a store has to have, whoever it is.
+// The TATs that any store must have.
 class Ledger {
  public:
-  // A bucket that is full may be forgotten.  If the clock steps back then, one
-  // store still owes what another one does not, and neither is wrong.
+  // Notes which buckets are full, because a store may forget those.  If the
+  // clock then steps back, one store still finds a debt that another one has
+  // forgotten, and neither is wrong.
   void at(Instant now) {
     for (auto& [name, bucket] : buckets_) {
       if (bucket.tat <= now) bucket.may_be_gone = true;
     }
   }
 
-  // Expects that *plan, as it was decided, is judge()'s answer to what is known
-  // of its buckets, and notes what it leaves there.
+  // Expects the verdicts of `plan` to be what judge() says about the buckets as
+  // they are known, and notes what the plan leaves in them.
   void expect(const Plan& plan, Instant now) {
     Plan again(plan.operation);
     copy(plan, &again);
@@ -317,8 +318,8 @@ class Differential : public testing::Test {
     }
   }
 
-  // The script for several such requests at the instant of the clock, with keys
-  // that stay.
+  // The command that runs `text`, the script for several requests, at the time
+  // of clock_.  Its keys do not expire.
   std::string frozen(std::string text, const Plan& plan,
                      const Families& families, std::size_t requests) const {
     const auto replace = [&text](std::string_view from, std::string_view to) {
@@ -347,8 +348,8 @@ class Differential : public testing::Test {
     return command;
   }
 
-  // A key lives until the latest TAT that it holds, as it says and as Redis was
-  // told when it said so.
+  // A key lives at least until the latest TAT that it holds.  Both its field
+  // ":" and the TTL that was set along with that field must say so.
   void expect_lifetime(const std::string& key) {
     const Reply all = script_.send_words({"HGETALL", key});
     std::int64_t horizon = 0;
@@ -369,7 +370,7 @@ class Differential : public testing::Test {
     const std::int64_t now =
         clock_.now().time_since_epoch() / std::chrono::seconds(1);
     const Reply left = script_.send_words({"TTL", key});
-    // A minute for a machine that is busy.
+    // Allows a minute for a busy machine.
     ASSERT_GE(left->integer, latest - now - 60) << key;
   }
 
@@ -384,7 +385,7 @@ class Differential : public testing::Test {
   ScriptStore script_{server_, [this]() -> Now { return clock_.now(); }};
 };
 
-// With clocks that step back and limits that change.
+// The clock steps back at times, and limits change.
 TEST_F(Differential, AgreesWithTheMemoryStore) {
   int charged = 0;
   int limited = 0;
@@ -419,14 +420,14 @@ TEST_F(Differential, AgreesWithTheMemoryStore) {
     charged += script_.charged();
     limited += one.levels[0].verdict.limited;
   }
-  // That it was worth it.
+  // The requests must have covered enough of each case.
   EXPECT_GT(charged, 1800);
   EXPECT_GT(limited, 600);
   EXPECT_GT(same, 11'000);
   EXPECT_GT(ledger_of_script.held(), 150);
 }
 
-// Several requests in one call are as many calls.
+// Several requests in one call are decided as if each had its own call.
 TEST_F(Differential, ScriptsForSeveralAgreeWithTheMemoryStore) {
   Limits limits(&random_, Size::kTiny);
   int limited = 0;
@@ -462,8 +463,8 @@ TEST_F(Differential, ScriptsForSeveralAgreeWithTheMemoryStore) {
   EXPECT_GT(limited, 100);
 }
 
-// With the server's own clock: what a reply says was found is what was there,
-// and what judge() makes of it is what is there now.
+// With the server's own clock: a reply reports what was stored before the call,
+// and what is stored afterwards follows from judge().
 class OwnClock : public testing::Test {
  protected:
   static std::string stored(ScriptStore* store, const Address& address) {
@@ -478,9 +479,9 @@ class OwnClock : public testing::Test {
   }
 
   // No debt outlives its key, and no key is kept much longer than twice the
-  // debt.  What a key says of its own end, two seconds beyond the debts, may be
-  // off by the time that the server stood still between reading the clock for
-  // EXPIRE and for TIME.
+  // debt.  A key names its own end, two seconds beyond the debts.  That may be
+  // off by the time for which the server stalled between reading the clock for
+  // EXPIRE and reading it for TIME.
   void expect_lifetime(const std::string& key) {
     const Reply reply =
         store_.send_words({"EVAL",
@@ -492,7 +493,8 @@ class OwnClock : public testing::Test {
     const std::int64_t now =
         std::stoll(reply->element[1]->str) * 1'000'000'000 +
         std::stoll(reply->element[2]->str) * 1000;
-    // Redis counts whole milliseconds, and had its clock read before TIME.
+    // Redis counts whole milliseconds, and had read its clock before it ran
+    // TIME.
     const std::int64_t end = now + (reply->element[0]->integer + 1) * 1'000'000;
     std::int64_t latest = 0;
     const redisReply& all = *reply->element[3];
@@ -532,7 +534,8 @@ TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
       const auto now = std::chrono::system_clock::now().time_since_epoch();
       const std::int64_t owed = tat.empty() ? 0 : std::stoll(tat) - now.count();
       if (random_.one_in(5) && owed > 0 && owed < 300'000'000) {
-        // As if the clock had stepped back, by less than the key lives on.
+        // As if the clock had stepped back, but by less than the key has left
+        // to live.
         tat = std::to_string(std::stoll(tat) + 500'000'000);
         store_.send_words({"HSET", place.key, place.field, tat});
       }
@@ -583,7 +586,7 @@ TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
   }
   EXPECT_GT(charged_ones, 800);
   EXPECT_GT(held_ones, 10);
-  EXPECT_LE(longest_stay_, 4'100'000'000) << "debts of 0.3 seconds";
+  EXPECT_LE(longest_stay_, 4'100'000'000) << "debts are at most 0.3 seconds";
 }
 
 }  // namespace

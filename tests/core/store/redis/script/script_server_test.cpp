@@ -1,4 +1,4 @@
-// What the scripts do to a server: what they write, what they never do.
+// What the scripts do on a server: what they write, and what they never do.
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class Request {
   Plan plan_;
 };
 
-// With a caller's clock and with the server's.
+// The parameter is true for a caller's clock, and false for the server's.
 class ScriptOnServer : public testing::TestWithParam<bool> {
  protected:
   static constexpr std::int64_t kNow = 1'750'000'000'000'000'000;
@@ -55,7 +55,7 @@ class ScriptOnServer : public testing::TestWithParam<bool> {
     return info.substr(at, info.find('\r', at) - at);
   }
 
-  // What the scripts take for now, or shortly before.
+  // The time at which the scripts decide, or shortly before.
   Instant now() const {
     return GetParam() ? Instant(Duration(now_))
                       : Instant(std::chrono::system_clock::now());
@@ -115,8 +115,8 @@ TEST_P(ScriptOnServer, ChargesAllOrNothing) {
   EXPECT_EQ(dump(), before);
 }
 
-// A bucket owes no more than it holds, also after a denial, which charges
-// nothing.
+// A bucket never owes more than it holds.  A denied request enforces that too,
+// although it charges nothing.
 TEST_P(ScriptOnServer, HoldsWhatOwesTooMuch) {
   Request one(Operation::kAuthorize, limit_);
   ASSERT_TRUE(one.decide(&store_).ok());
@@ -132,7 +132,7 @@ TEST_P(ScriptOnServer, HoldsWhatOwesTooMuch) {
   const std::int64_t tat = std::stoll(server_.cli({"HGET", kAlex, "trade"}));
   const Instant top = Instant(Duration(tat)) - offset;
   EXPECT_GE(top, earliest - std::chrono::microseconds(1))
-      << "what it counts in";
+      << "scripts count in microseconds";
   EXPECT_LE(top, now());
 }
 
@@ -187,12 +187,12 @@ TEST_P(ScriptOnServer, TakesOverStateOfAnyAge) {
   }
 }
 
-// A caller with a bucket in use does not keep those that are full for ever:
-// with a caller's clock an hour, with the server's two seconds.
+// A caller's full buckets are pruned even if another one is in use: after an
+// hour with a caller's clock, and after two seconds with the server's.
 TEST_P(ScriptOnServer, PrunesFullBuckets) {
   const Duration kept =
       GetParam() ? Duration(std::chrono::hours(1)) : std::chrono::seconds(2);
-  // The server's clock runs on meanwhile.
+  // The server's clock continues to run meanwhile.
   const Duration soon =
       GetParam() ? kMicrosecond : Duration(std::chrono::hours(1));
   server_.cli({"HSET", kAlex, ":", "1749999999", "old", text_of(now() - kept),
@@ -208,7 +208,7 @@ TEST_P(ScriptOnServer, PrunesFullBuckets) {
   EXPECT_EQ(server_.cli({"HLEN", kAlex}), "7");
 }
 
-// The lifetime is not renewed by each request.
+// Not every request renews the lifetime.
 TEST_P(ScriptOnServer, RenewsTheLifetimeNowAndThen) {
   const Limit limit = limit_of(std::chrono::hours(1), 1000);
   std::string horizon;
@@ -263,7 +263,8 @@ TEST_P(ScriptOnServer, IsSentAgainAfterAFlush) {
   }
 }
 
-// The rights that docs ask for suffice, and keys keep to the prefix.
+// The rights that the documentation asks for suffice, and all keys have the
+// prefix.
 TEST(ScriptRights, AreThese) {
   const RedisServer server(
       {.config = {"user default on nopass ~limitree:* -@all +eval +evalsha "

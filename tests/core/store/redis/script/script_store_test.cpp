@@ -1,4 +1,4 @@
-// What every store must do, by the script and nothing else.
+// The cases that every store must pass, with the scripts alone.
 
 #include "core/store/redis/script_store.hpp"
 

@@ -46,7 +46,8 @@ ClusterFixture::ClusterFixture(std::vector<std::string> config) {
 
 void ClusterFixture::join() {
   for (int i = 0; i < kNodes; ++i) {
-    // Each its own epoch, or they would have to settle that first.
+    // Each node gets its own epoch, because nodes with the same epoch would
+    // have to resolve that first.
     run(node(i), {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     if (i > 0) {
       run(node(0),
@@ -70,14 +71,14 @@ void ClusterFixture::join() {
     });
   }
   for (int i = 0; i < kNodes; ++i) {
-    await("a cluster that is well", [&] { return is_well(i); });
+    await("a healthy cluster", [&] { return is_well(i); });
     if (i < kPrimaries) continue;
     await("a replica that is up to date", [&] {
       return contains(node(i).cli({"INFO", "replication"}),
                       "master_link_status:up");
     });
   }
-  // Replicas are promoted only if the others have heard of them.
+  // A replica is promoted only if the other nodes know it.
   for (int i = 0; i < kNodes; ++i) {
     await("replicas that are known", [&] {
       const std::string map = node(i).cli({"CLUSTER", "SLOTS"});
@@ -154,7 +155,7 @@ void ClusterFixture::begin_move(int slot, int to) {
 const ClusterFixture::Move& ClusterFixture::move_of(int slot) const {
   const auto it = std::find_if(moves_.begin(), moves_.end(),
                                [=](const Move& m) { return m.slot == slot; });
-  if (it == moves_.end()) throw std::runtime_error("the slot does not move");
+  if (it == moves_.end()) throw std::runtime_error("the slot is not moving");
   return *it;
 }
 
@@ -167,7 +168,7 @@ bool ClusterFixture::move_key(int slot) {
   const std::string answer = node(move.from).cli(
       {"MIGRATE", "127.0.0.1", std::to_string(node(move.to).port()), "", "0",
        "10000", "AUTH2", "fixture", "any", "KEYS", key});
-  // It may have expired since.
+  // NOKEY: the key has expired in the meantime.
   if (answer != "OK" && answer != "NOKEY") throw std::runtime_error(answer);
   return true;
 }
@@ -178,7 +179,8 @@ void ClusterFixture::end_move(int slot) {
   const std::string id = ids_.at(static_cast<std::size_t>(move.to));
   const std::vector<std::string> command = {"CLUSTER", "SETSLOT",
                                             std::to_string(slot), "NODE", id};
-  // The new owner first: else a node could name one that says it is not.
+  // The new owner is told first.  Otherwise another node could redirect to it
+  // while it still denies that it owns the slot.
   run(node(move.to), command);
   run(node(move.from), command);
   for (int i = 0; i < kPrimaries; ++i) {

@@ -17,10 +17,10 @@ class ClusterFixture {
   static constexpr int kPrimaries = 3;
   static constexpr int kNodes = 6;
 
-  // Nodes 0, 1 and 2 serve a third of the slots each, 3, 4 and 5 are their
-  // replicas in that order.  `config` are further lines for all of them.
-  // Returns when every node says that all is well: after some seconds.
-  // Throws std::runtime_error if that takes too long.
+  // Nodes 0, 1 and 2 serve a third of the slots each.  Nodes 3, 4 and 5 are
+  // their replicas, in that order.  `config` has further configuration lines
+  // for all nodes.  Returns when every node reports a healthy cluster, which
+  // takes some seconds.  Throws std::runtime_error if it takes too long.
   explicit ClusterFixture(std::vector<std::string> config = {});
 
   RedisServer& node(int i) { return *nodes_.at(static_cast<std::size_t>(i)); }
@@ -28,19 +28,20 @@ class ClusterFixture {
   // redis+cluster:// with all nodes.
   std::string url() const;
 
-  // The node that serves `slot`, as the others see it; -1 if none does.
-  // Those that stand still must be told with suspend().
+  // The node that serves `slot`, as the first running node sees it; -1 if none
+  // does.  To make a node hang, use suspend() below, or this would ask it.
   int owner(int slot) const;
 
-  // Waits until a node other than `old` serves `slot`, and the cluster is well.
+  // Waits until a node other than `old` serves `slot` and the cluster is
+  // healthy.
   int await_owner(int slot, int old) const;
 
-  // The steps of moving a slot, its keys one by one.  In between, keys are on
-  // both sides: ASK and, for several keys at once, TRYAGAIN.
+  // The steps of moving a slot, one key at a time.  In between, keys are on
+  // both nodes, and commands get ASK, or TRYAGAIN if they name several keys.
   void begin_move(int slot, int to);
   bool move_key(int slot);  // false if there are no more
   void end_move(int slot);
-  void move(int slot, int to);  // all of them
+  void move(int slot, int to);  // all steps
 
   void suspend(int node);
   void resume(int node);

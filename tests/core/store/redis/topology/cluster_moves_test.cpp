@@ -48,7 +48,7 @@ TEST(Cluster, SendsEachKeyToItsNode) {
   EXPECT_EQ(keys, 300);
 }
 
-// No caller sees anything of it.
+// Callers do not notice the moves.
 TEST(Cluster, FollowsSlotsThatMove) {
   ClusterFixture fixture;
   std::vector<std::string> keys;
@@ -74,7 +74,7 @@ TEST(Cluster, FollowsSlotsThatMove) {
   EXPECT_EQ(sum(fixture.node(owner), keys), load.counted());
 }
 
-// With the rights of docs/redis.md.
+// The client has only the rights that docs/redis.md names.
 TEST(Cluster, NeedsFewRights) {
   const std::vector<std::string> more = {"+cluster|slots", "+asking"};
   ASSERT_NE(text_of_page().find("| `+cluster\\|slots +asking` |"),
@@ -104,7 +104,7 @@ TEST(Cluster, NeedsFewRights) {
   EXPECT_NE(failure().find("NOPERM"), std::string::npos);
 }
 
-// Two keys of a slot that are not on the same side: TRYAGAIN until they are.
+// A command for two keys of a slot gets TRYAGAIN until both are on one node.
 TEST(Cluster, WaitsForKeysThatMove) {
   ClusterFixture fixture;
   const int slot = slot_of("{tag}");
@@ -118,8 +118,8 @@ TEST(Cluster, WaitsForKeysThatMove) {
 
   KeyTask task("{tag}", {"MGET", "a{tag}", "b{tag}"});
   std::thread call([&] { calls.run(&task); });
-  // It has been sent and sent back for some time.
-  await("attempts on the new side", [&] {
+  // By then, a node has refused the command at least once.
+  await("a TRYAGAIN from either node", [&] {
     return fixture.node(to).cli({"INFO", "errorstats"}).find("TRYAGAIN") !=
                std::string::npos ||
            fixture.node(from).cli({"INFO", "errorstats"}).find("TRYAGAIN") !=
@@ -134,7 +134,7 @@ TEST(Cluster, WaitsForKeysThatMove) {
   EXPECT_GT(task.attempts, 1);
 }
 
-// The URL names nothing but the node that dies: the others are known by then.
+// The URL names only the node that dies.  By then the client knows the others.
 void lose_a_node(bool kill) {
   ClusterFixture fixture;
   const std::string key = "{user:alex}";  // of node 1
@@ -150,7 +150,7 @@ void lose_a_node(bool kill) {
   const auto promoted = std::chrono::steady_clock::now();
   EXPECT_TRUE(load.recovers()) << load.last_failure();
   EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
-  // The old one comes back as a replica.
+  // The old primary comes back as a replica.
   kill ? fixture.node(0).start() : fixture.resume(0);
   EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();

@@ -1,4 +1,4 @@
-// Finding the primary with real sentinels, and following it.
+// Finding and following the primary with real sentinels.
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,8 @@ TEST(Sentinel, LogsInAtBothKinds) {
             std::string::npos);
 }
 
-// With the rights of docs/redis.md, checks included.
+// The client has only the rights that docs/redis.md names.  They suffice for
+// its regular checks too.
 TEST(Sentinel, NeedsFewRights) {
   ASSERT_NE(text_of_page().find("| `+role` |"), std::string::npos);
   SentinelFixtureOptions options;
@@ -88,7 +89,8 @@ TEST(Sentinel, NeedsFewRights) {
     EXPECT_NE(clients.find("user=limitree"), std::string::npos) << clients;
     EXPECT_EQ(fixture.sentinel(i).cli({"ACL", "LOG"}), "");
   }
-  // CLIENT SETNAME, which is not granted here, is refused without harm.
+  // The server refuses CLIENT SETNAME, which is not granted here.  That does no
+  // harm, so the log may name it.
   const std::string log = fixture.server(0).cli({"ACL", "LOG"});
   EXPECT_EQ(log.find("role"), std::string::npos) << log;
   EXPECT_EQ(log.find("eval"), std::string::npos) << log;
@@ -108,7 +110,7 @@ TEST(Sentinel, FollowsAPrimaryThatIsKilled) {
   const auto promoted = std::chrono::steady_clock::now();
   EXPECT_TRUE(load.recovers()) << load.last_failure();
   EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
-  // The old one comes back, as a replica: nobody goes there.
+  // The old primary comes back as a replica: no call should go there.
   fixture.server(0).start();
   EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();
@@ -129,7 +131,7 @@ TEST(Sentinel, FollowsAPrimaryThatHangs) {
   const auto promoted = std::chrono::steady_clock::now();
   EXPECT_TRUE(load.recovers()) << load.last_failure();
   EXPECT_LT(std::chrono::steady_clock::now() - promoted, 5s);
-  // For a moment the old one takes itself for the primary still.
+  // For a moment, the old primary still believes that it is the primary.
   fixture.resume(0);
   EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();
@@ -138,7 +140,7 @@ TEST(Sentinel, FollowsAPrimaryThatHangs) {
             load.counted() + load.unknown());
 }
 
-// The old primary answers READONLY: no call needs to fail for long.
+// The old primary answers READONLY, so calls need not fail for long.
 TEST(Sentinel, FollowsAPrimaryThatSteppedDown) {
   SentinelFixture fixture;
   Calls calls(settings_of(fixture.url()));
@@ -150,7 +152,7 @@ TEST(Sentinel, FollowsAPrimaryThatSteppedDown) {
             "OK");
   const int primary = fixture.await_primary(0);
   EXPECT_TRUE(load.recovers()) << load.last_failure();
-  await("the old primary to be a replica",
+  await("the demotion of the old primary",
         [&] { return fixture.role(0) == "slave"; });
   EXPECT_TRUE(load.recovers()) << load.last_failure();
   load.stop();
@@ -159,8 +161,8 @@ TEST(Sentinel, FollowsAPrimaryThatSteppedDown) {
             load.counted() + load.unknown());
 }
 
-// The old primary goes on as one, as if it were cut off from the others but not
-// from us: no call ever fails there.
+// The old primary stays a primary, as if it were cut off from the other servers
+// but not from this client.  So no call to it ever fails.
 TEST(Sentinel, FollowsMostSentinelsAwayFromAPrimaryThatGoesOn) {
   SentinelFixture fixture;
   Calls calls(settings_of(fixture.url()));
@@ -182,7 +184,7 @@ TEST(Sentinel, FollowsMostSentinelsAwayFromAPrimaryThatGoesOn) {
   const auto split = std::chrono::steady_clock::now();
   await("calls at the new primary",
         [&] { return sum(fixture.server(1), kKeys) > load.counted() / 1000; });
-  await("no more calls at the old one", [&] {
+  await("no more calls at the old primary", [&] {
     const int before = sum(fixture.server(0), kKeys);
     const int counted = load.counted();
     await("calls", [&] { return load.counted() > counted + 100; });
@@ -220,7 +222,8 @@ TEST(Sentinel, GoesOnWithoutSentinels) {
   EXPECT_LT(load.overrun(), kGrace);
 }
 
-// Whichever is asked first: one that hangs does not take all of the time.
+// Whichever sentinel is asked first, one that hangs does not use up all of the
+// time.
 TEST(Sentinel, AsksTheNextSentinelWhenOneHangs) {
   SentinelFixture fixture;
   fixture.sentinel(0).suspend();
@@ -237,7 +240,7 @@ TEST(Sentinel, LearnsOfSentinelsThatTheUrlDoesNotName) {
                           "/mymaster"));
   Load load(&calls, kKeys);
   ASSERT_TRUE(load.recovers()) << load.last_failure();
-  // Two checks: the answer to one is read with the next.
+  // This is enough for two checks: the answer to one is read with the next.
   std::this_thread::sleep_for(3 * SentinelRouter::kBetweenChecks);
   fixture.sentinel(0).kill();
   fixture.server(0).kill();

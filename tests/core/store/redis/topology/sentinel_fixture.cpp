@@ -47,7 +47,8 @@ void SentinelFixture::start_servers() {
     }
     servers_[i] = std::make_unique<RedisServer>(std::move(options));
   }
-  // Sentinels learn of replicas when they first ask, and then not for long.
+  // The replicas must be there before the sentinels start: sentinels ask for
+  // them at first, and then not again for a long time.
   await("two replicas", [this] {
     const std::string info = servers_[0]->cli({"INFO", "replication"});
     return contains(info, "slave0:") && contains(info, "slave1:") &&
@@ -105,7 +106,7 @@ std::string SentinelFixture::url() const {
   return url + kService;
 }
 
-// A server that becomes a replica breaks off every connection.
+// A server that becomes a replica closes every connection.
 std::string SentinelFixture::role(int server) const {
   const auto i = static_cast<std::size_t>(server);
   if (servers_[i]->pid() == 0 || suspended_[i]) return "";

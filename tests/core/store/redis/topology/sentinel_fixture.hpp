@@ -1,4 +1,4 @@
-// A primary with two replicas, and three sentinels that look after them.
+// A primary with two replicas, and three sentinels that monitor them.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_SENTINEL_FIXTURE_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_SENTINEL_FIXTURE_HPP
@@ -15,7 +15,7 @@ namespace limitree::redis {
 struct SentinelFixtureOptions {
   std::string password = {};           // of the servers
   std::string sentinel_password = {};  // of the sentinels
-  // Further lines of their configuration.
+  // Further configuration lines.
   std::vector<std::string> config = {};
   std::vector<std::string> sentinel_config = {};
 };
@@ -26,11 +26,12 @@ class SentinelFixture {
   static constexpr int kSentinels = 3;
   static constexpr const char* kService = "mymaster";
 
-  // Returns when everybody knows everybody: after about three seconds.
-  // Throws std::runtime_error if that takes too long.
+  // Returns when every sentinel knows all servers and the other sentinels,
+  // which takes about three seconds.  Throws std::runtime_error if it takes too
+  // long.
   explicit SentinelFixture(SentinelFixtureOptions options = {});
 
-  // At first 0 is the primary.
+  // At first, server 0 is the primary.
   RedisServer& server(int i) {
     return *servers_.at(static_cast<std::size_t>(i));
   }
@@ -42,14 +43,15 @@ class SentinelFixture {
   std::string url() const;
 
   // The server that says it is the primary and that most sentinels name; -1
-  // while there is none.  Those that stand still must be told with suspend().
+  // while there is none.  To make a server hang, use suspend() below, or this
+  // would ask it.
   int primary() const;
 
   // Waits until there is a primary other than `old`, which may be -1.
   int await_primary(int old) const;
 
-  // "master" or "slave"; empty if the server breaks off, as one does that
-  // becomes a replica, or is not there.
+  // "master" or "slave"; empty if the server does not run, or if it closes the
+  // connection, as a server does when it becomes a replica.
   std::string role(int server) const;
 
   void suspend(int server);

@@ -11,7 +11,7 @@ TEST(SentinelFixture, LosesAPrimaryAndGetsAnother) {
   fixture.server(0).kill();
   const int second = fixture.await_primary(0);
   EXPECT_NE(second, 0);
-  // The old one comes back as a replica.
+  // The old primary comes back as a replica.
   fixture.server(0).start();
   EXPECT_EQ(fixture.await_primary(-1), second);
 

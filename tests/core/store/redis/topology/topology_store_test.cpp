@@ -35,8 +35,8 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Cluster, StoreCases, RedisFixture<Cluster>);
 INSTANTIATE_TYPED_TEST_SUITE_P(ClusterCached, StoreCases,
                                CachedFixture<Cluster>);
 
-// Several callers in one request lie in several slots, and are charged all or
-// none.
+// The callers of one request are in different slots.  Either all of them are
+// charged, or none.
 TEST(ClusterStore, ChargesSeveralSlotsOrNone) {
   RedisStore store(Cluster::settings(), std::nullopt);
   const Limit wide = simple_limit(std::chrono::hours(1), 10);

@@ -1,4 +1,4 @@
-// Commands that a connection sends as one.
+// How a connection sends several commands as one.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST_F(ConnectionJoint, SendsWhatWaitsAsOne) {
   push_all(&connection);
   EXPECT_EQ(connection.in_flight(), 4U);
   EXPECT_GT(connection.unsent(), 0U);
-  connection.push(&ping);  // which comes after what came before
+  connection.push(&ping);  // must not overtake the others
   connection.flush();
   ASSERT_TRUE(run_until(&connection, [&] { return ping.done(); }));
   EXPECT_EQ(texts(), kEach);
@@ -95,7 +95,8 @@ TEST_F(ConnectionJoint, WantsToWriteWhatHasCome) {
   EXPECT_FALSE(connection.wants_write());
 }
 
-// Nobody else would ever tell the server the script for several.
+// Only the connection uses the script for several commands, so only the
+// connection can send its text to the server.
 TEST_F(ConnectionJoint, SendsTheTextToAServerThatDoesNotKnowIt) {
   FakeServer server([this](Peer& peer) {
     peer.expect(call({"k0", "k1", "k2", "k3"}));
@@ -114,7 +115,7 @@ TEST_F(ConnectionJoint, SendsTheTextToAServerThatDoesNotKnowIt) {
 TEST_F(ConnectionJoint, SendsTheTextForThoseWhoAreLeft) {
   FakeServer server([this](Peer& peer) {
     peer.expect(call({"k0", "k1", "k2", "k3"}));
-    peer.expect(kPing);  // when the test has given one up
+    peer.expect(kPing);  // after the test has abandoned one
     peer.send("-NOSCRIPT No matching script\r\n+PONG\r\n");
     peer.expect(call({"k0", "k1", "k3"}, true));
     peer.send("*3\r\n:0\r\n:1\r\n:3\r\n");
@@ -136,7 +137,8 @@ TEST_F(ConnectionJoint, SendsTheTextForThoseWhoAreLeft) {
   EXPECT_EQ(connection.in_flight(), 0U);
 }
 
-// As servers of a cluster do, and proxies in front of one.
+// The nodes of a cluster, and proxies in front of one, refuse a command whose
+// keys are in different slots.
 TEST_F(ConnectionJoint, JoinsNoMoreWhereKeysMustNotMeet) {
   const std::string one_by_one =
       resp({"ECHO", "k0"}) + resp({"ECHO", "k2"}) + resp({"ECHO", "k3"});
@@ -189,7 +191,8 @@ TEST_F(ConnectionJoint, ForgetsWhatHasNotBeenPutTogether) {
   EXPECT_EQ(connection.in_flight(), 0U);
 }
 
-// Put together, for another command came, but not a byte has been sent.
+// The commands have been joined, because another command came, but no byte of
+// them has been sent.
 TEST_F(ConnectionJoint, TakesApartWhatHasNotBeenSent) {
   FakeServer server([](Peer& peer) {
     peer.expect(kPing + resp({"ECHO", "k0"}) + resp({"ECHO", "k2"}) +

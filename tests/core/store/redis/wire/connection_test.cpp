@@ -25,14 +25,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Without a greeting, unless a test is about it.
+// Most tests send no commands to log in.
 const Settings kSettings{};
 const Login kNoLogin{"", "", 0, ""};
 
 const std::string kPing = resp({"PING"});
 const std::string kGet = resp({"GET", "a"});
 
-// Waits until the connection is closed, by whatever is wrong with it.
+// Waits until the connection is closed, and checks the reason.
 void expect_closed(Wire* connection, Failure failure,
                    const std::string& detail) {
   EXPECT_TRUE(run_until(connection, [&] { return connection->closed(); }));
@@ -104,7 +104,7 @@ TEST(Connection, ManyCommandsAreAnsweredInTheirOrder) {
   }
 }
 
-// Far more than the buffers of two sockets hold.
+// The commands are far larger than the buffers of two sockets.
 TEST(Connection, SendsTheRestWhenTheSocketTakesItAgain) {
   const std::string value(std::size_t{1} << 20U, 'x');
   constexpr int kCount = 16;
@@ -297,7 +297,8 @@ TEST(Connection, AReplyTooManyClosesIt) {
   EXPECT_EQ(command.text(), "PONG");
 }
 
-// It would be taken for the answer to what is not even sent.
+// Otherwise, the reply would be taken for the answer to a command that has not
+// been sent yet.
 TEST(Connection, AReplyTooSoonClosesIt) {
   FakeServer server([](Peer& peer) {
     peer.send("+PONG\r\n");
@@ -507,7 +508,7 @@ TEST(Connection, NeverWaitsForAnAddressThatDoesNotAnswer) {
   EXPECT_EQ(command.text(), "not sent: timeout");
 }
 
-// "localhost" is ::1 first on most systems, where nobody listens.
+// On most systems "localhost" is ::1 first, and no server listens there.
 TEST(Connection, TriesAllAddressesOfAName) {
   FakeServer server([](Peer& peer) {
     peer.expect(kPing);
@@ -520,7 +521,8 @@ TEST(Connection, TriesAllAddressesOfAName) {
   EXPECT_EQ(ask(&connection, {"PING"}), "PONG");
 }
 
-// No more descriptors: an error as others are, and no harm done.
+// Running out of descriptors is an error like any other, and does no lasting
+// harm.
 TEST(Connection, TellsThatThereAreNoDescriptorsLeft) {
   FakeServer server([](Peer& peer) {
     peer.expect(kPing);
@@ -545,8 +547,8 @@ TEST(Connection, TellsThatThereAreNoDescriptorsLeft) {
 
 // ---- a server that goes away ------------------------------------------------
 
-// After a pause it is looked whether the server has left, so that what is not
-// sent to it need not be doubted.
+// After a pause, the connection checks whether the server has closed it.  If
+// so, it sends nothing, and the command has certainly not been executed.
 TEST(Connection, NoticesThatTheServerLeftBeforeItSends) {
   FakeServer server([](Peer& peer) {
     peer.expect(kPing);
@@ -564,8 +566,8 @@ TEST(Connection, NoticesThatTheServerLeftBeforeItSends) {
   EXPECT_EQ(command.text(), "not sent: lost");
 }
 
-// To write to a connection that has ended both ways is EPIPE, and would be
-// SIGPIPE.
+// Writing to a connection that is closed in both directions fails with EPIPE,
+// and would raise SIGPIPE by default.
 TEST(Connection, GetsNoSignalFromAServerThatIsGone) {
   std::promise<void> ready;
   FakeServer server([&](Peer& peer) {
@@ -592,7 +594,7 @@ TEST(Connection, GetsNoSignalFromAServerThatIsGone) {
   EXPECT_NE(second.outcome().fate, Outcome::Fate::kAnswered);
 }
 
-// What the server still said is heard.
+// The connection still reads what the server sent before the reset.
 TEST(Connection, HearsTheLastWordOfAServerThatTakesNoMore) {
   FakeServer server([](Peer& peer) {
     peer.expect(kPing);
@@ -726,7 +728,8 @@ TEST(Connection, ClosesOnce) {
   EXPECT_EQ(connection.detail(), "a replica now");
 }
 
-// The child lets go of the socket, and the parent goes on with it.
+// The child closes its copy of the socket, and the parent continues to use its
+// own.
 TEST(Connection, IsAbandonedInTheChildOfAFork) {
   FakeServer server([](Peer& peer) {
     peer.expect(kPing);

@@ -1,4 +1,4 @@
-// Look-ups of names, with a resolver that is as slow as a test wants it.
+// Look-ups of names, with a resolver that is as slow as a test wants it to be.
 
 #include "store/redis/wire/dialer.hpp"
 
@@ -31,14 +31,14 @@
 namespace limitree::redis {
 namespace {
 
-// What the names of tests mean.
+// What the fake resolver answers.
 struct Names {
   std::mutex mutex;  // guards the rest
   std::condition_variable changed;
   std::vector<std::string> addresses;  // of "name.test" and "late.test"
-  int looked_up = 0;                   // how often
-  bool held = false;  // "slow.test" and "late.test" are not answered as yet
-  int waiting = 0;    // look-ups of these; the former is then not found
+  int looked_up = 0;                   // look-ups of these since mean()
+  bool held = false;  // look-ups of "slow.test" and "late.test" block
+  int waiting = 0;    // look-ups that block now
 
   void hold() {
     const std::lock_guard lock(mutex);
@@ -102,7 +102,7 @@ int look_up_test_name(const char* service, const addrinfo* hints,
 }  // namespace
 }  // namespace limitree::redis
 
-// Stands before the system's.
+// Replaces the system's resolver.
 extern "C" int getaddrinfo(const char* host, const char* service,
                            const addrinfo* hints, addrinfo** result) {
   using namespace limitree::redis;  // NOLINT: for this function only
@@ -135,7 +135,7 @@ void mean(std::vector<std::string> addresses) {
   names().looked_up = 0;
 }
 
-// "127.0.0.1", as far as the test is concerned.
+// The address as text, such as "127.0.0.1:6379".
 std::string text_of(const SocketAddress& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.bytes.ss_family == AF_INET) {
@@ -166,7 +166,7 @@ void wait_for(Resolver* resolver) {
 
 using Texts = std::vector<std::string>;
 
-// ---- what is known at once --------------------------------------------------
+// ---- what needs no look-up --------------------------------------------------
 
 TEST(Resolver, KnowsNumericAddressesAtOnce) {
   Resolver v4(endpoint_of("127.0.0.1", 7));
@@ -250,8 +250,9 @@ TEST(Resolver, MayBeForgottenAtAnyTime) {
   SUCCEED();
 }
 
-// Look-ups that do not end.  Those of other tests may still be ending, for they
-// count until their threads have gone.
+// Starts as many look-ups as may run at once.  None of them ends.  Look-ups of
+// earlier tests may still count, because they do so until their threads have
+// ended.
 std::vector<std::unique_ptr<Resolver>> as_many_as_may_be() {
   std::vector<std::unique_ptr<Resolver>> resolvers;
   while (resolvers.size() < Resolver::kMaxThreads) {
@@ -265,8 +266,8 @@ std::vector<std::unique_ptr<Resolver>> as_many_as_may_be() {
   return resolvers;
 }
 
-// A look-up that is not answered keeps its thread for as long as the system's
-// patience lasts.
+// A look-up without an answer keeps its thread until the system's resolver
+// gives up.
 TEST(Resolver, BoundsTheThreadsOfAProcess) {
   names().hold();
   {
@@ -274,14 +275,14 @@ TEST(Resolver, BoundsTheThreadsOfAProcess) {
     Resolver too_many(endpoint_of("slow.test"));
     EXPECT_TRUE(too_many.done());
     EXPECT_EQ(too_many.detail(), "too many look-ups of names are not answered");
-    // Addresses need no thread.
+    // Numeric addresses need no thread.
     EXPECT_TRUE(Resolver(endpoint_of("127.0.0.1")).detail().empty());
     names().wait_until_waiting(Resolver::kMaxThreads);
   }
   names().release();
 }
 
-// The child has none of the threads, and may start as many of its own.
+// The child inherits none of the threads, so it may start as many of its own.
 TEST(Resolver, StartsAnewInTheChildOfAFork) {
   if (kThreadSanitized) {
     GTEST_SKIP() << "a forked child must not start threads under TSan";

@@ -1,4 +1,4 @@
-// How a connection introduces itself to a real server.
+// How a connection logs in to a real server.
 
 #include <gtest/gtest.h>
 

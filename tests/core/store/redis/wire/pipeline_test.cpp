@@ -16,7 +16,7 @@ namespace {
 
 // ---- ExpectedQueue ----------------------------------------------------------
 
-// The place of a reply serves as its mark.
+// The test tells entries apart by their `begin`.
 Expected mark(std::uint64_t number) {
   return {nullptr, false, number, 0, nullptr};
 }
@@ -27,13 +27,13 @@ std::vector<std::uint64_t> marks_of(ExpectedQueue* queue) {
   return marks;
 }
 
-// Against what it stands for, at any length.
+// Compares the queue with a std::deque, at many lengths.
 TEST(ExpectedQueue, IsAQueue) {
   std::mt19937 random(1);  // NOLINT: the same each time
   ExpectedQueue queue;
   std::deque<std::uint64_t> model;
   for (std::uint64_t i = 0; i < 20'000; ++i) {
-    // Grows for a while, and then shrinks.
+    // The queue grows for a while, and then shrinks.
     const bool grows = random() % 10 < (i / 3000 % 2 == 0 ? 6 : 4);
     if (grows || model.empty()) {
       queue.push(mark(i));
@@ -112,7 +112,7 @@ TEST_F(JointTest, TellsAllThatItIsLost) {
   }
 }
 
-// What it charged nobody knows.
+// Such a reply does not tell which commands were charged.
 TEST_F(JointTest, RefusesAReplyOfOtherParts) {
   joint_.complete(answered("*3\r\n:1\r\n:2\r\n:3\r\n"));
   for (std::size_t i = 0; i < 4; ++i) {
@@ -156,9 +156,9 @@ TEST_F(JointTest, IsNotSentAgainForNobody) {
   EXPECT_EQ(joint_.size(), 0u);
 }
 
-// ---- who is joined ----------------------------------------------------------
+// ---- which commands are joined ----------------------------------------------
 
-// What comes next, and goes.
+// Removes what is to be sent next, and returns it.
 Gathering::Next take(Gathering* gathering) {
   Gathering::Next next = gathering->next();
   gathering->remove_front(next.count);

@@ -10,7 +10,7 @@
 namespace limitree::redis {
 namespace {
 
-// What is wrong with `bytes`; empty if nothing is, as yet.
+// What is wrong with `bytes`; empty if nothing is wrong so far.
 std::string detail_of(std::string_view bytes) {
   Reader reader;
   reader.feed(bytes);
@@ -53,7 +53,8 @@ TEST(Reader, WaitsForTheRest) {
   EXPECT_EQ(reply->elements, 3U);
 }
 
-// In pieces of any size, and wherever it stands: what follows is not lost.
+// What follows a long line is not lost, wherever the line stands and whatever
+// the size of the pieces in which it comes.
 TEST(Reader, CutsLongLines) {
   const std::string line(900'000, 'x');
   for (const std::size_t piece : {1000UL, 4095UL, 16384UL, 1'000'000UL}) {
@@ -125,7 +126,8 @@ TEST(Reader, RefusesDepth) {
   EXPECT_NE(detail_of(bytes + "*1\r\n"), "");
 }
 
-// Said to be long, the string is not waited for beyond the bound.
+// The server announces a string that is too long.  The reader fails at the
+// bound and does not wait for the rest.
 TEST(Reader, RefusesRepliesThatAreTooLong) {
   Reader reader;
   reader.feed("$2000000000\r\n");
@@ -154,7 +156,7 @@ TEST(Reader, BoundsTheSumOfAnArray) {
   EXPECT_LT(fed, 1100);
 }
 
-// However many there are, small replies are no large one.
+// However many small replies there are, they do not count as a large one.
 TEST(Reader, BoundsEachReplyByItself) {
   Reader reader;
   std::string bytes;
@@ -187,7 +189,7 @@ TEST(Reader, StaysFailed) {
   EXPECT_EQ(reader.next(), nullptr);
 }
 
-// Its types are only heard by those who asked for them.
+// A server sends the types of RESP3 only to clients that asked for them.
 TEST(Reader, RefusesResp3) {
   for (const char* const bytes :
        {"%1\r\n:1\r\n:2\r\n", "~1\r\n:1\r\n", ">1\r\n:1\r\n", ",1.5\r\n",

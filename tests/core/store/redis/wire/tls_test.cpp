@@ -1,4 +1,4 @@
-// TLS with a real server: whom it is spoken with, and whom not.
+// TLS with a real server: which servers a client accepts, and which it refuses.
 
 #include "store/redis/wire/tls.hpp"
 
@@ -42,7 +42,7 @@ Endpoint tls_endpoint(const RedisServer& server, const std::string& host) {
   return endpoint;
 }
 
-// What comes of a PING: PONG, or why it was not sent.
+// Sends a PING, and returns PONG or the reason why there is no answer.
 std::string ping(const Endpoint& endpoint, const Settings& settings,
                  const Login& login = kNoLogin) {
   Wire connection(endpoint, settings, login);
@@ -56,12 +56,12 @@ TlsSettings trusting(const RedisServer& server, const char* name = "ca.crt") {
   return tls;
 }
 
-// ---- whom to trust ----------------------------------------------------------
+// ---- which servers to trust -------------------------------------------------
 
 class Tls : public testing::Test {
  protected:
-  // Not in SetUpTestSuite(): tests whose suite cannot be set up skip
-  // themselves, and a server that does not start is a failure.
+  // Not in SetUpTestSuite(): if that fails, the tests are skipped, but a server
+  // that does not start must count as a failure.
   void SetUp() override {
     if (expired_ != nullptr) return;
     server_ = new RedisServer({.tls = true});
@@ -167,7 +167,7 @@ TEST_F(Tls, TakesAnyCertificateIfToldNotToVerify) {
   EXPECT_EQ(ping(tls_endpoint(*expired_, "localhost"), settings), "PONG");
 }
 
-// Of a server behind a Unix socket there is no name to expect.
+// A server behind a Unix socket has no name that a certificate could have.
 TEST_F(Tls, NeverVerifiesWithoutAName) {
   const Settings settings = settings_of(trusting(*server_));
   Endpoint endpoint;
@@ -176,7 +176,7 @@ TEST_F(Tls, NeverVerifiesWithoutAName) {
             "not sent: tls: TLS: no name that a certificate could have");
 }
 
-// ---- who we are -------------------------------------------------------------
+// ---- the client's side ------------------------------------------------------
 
 TEST(TlsClient, ShowsItsCertificate) {
   const RedisServer server({.tls = true, .tls_clients = true});
@@ -186,8 +186,9 @@ TEST(TlsClient, ShowsItsCertificate) {
   EXPECT_EQ(ping(tls_endpoint(server, "localhost"), settings_of(tls)), "PONG");
 }
 
-// By TLS 1.3 the server says so when the client thinks that all is well; the
-// greeting waits for what it says.
+// In TLS 1.3 the server says so only after the client has finished the
+// handshake.  The connection learns of it while it waits for the answer to its
+// login.
 TEST(TlsClient, IsToldThatItNeedsACertificate) {
   const RedisServer server({.tls = true, .tls_clients = true});
   const Settings settings = settings_of(trusting(server));
@@ -205,7 +206,7 @@ TEST(TlsClient, SpeaksTheVersionBefore) {
       "PONG");
 }
 
-// ---- one speaks TLS, the other does not -------------------------------------
+// ---- only one side speaks TLS -----------------------------------------------
 
 TEST(TlsMismatch, IsToldToThoseWhoSpeakIt) {
   FakeServer server([](Peer& peer) {
@@ -226,7 +227,7 @@ TEST(TlsMismatch, IsToldToThoseWhoDoNot) {
   EXPECT_TRUE(answer == "unknown: protocol: the server speaks TLS" ||
               answer.starts_with("unknown: lost: "))
       << answer;
-  // Where there is a login, that is what is not answered.
+  // If there is a login, it is the login that gets no answer.
   Login login;
   login.client_name = "plain";
   const std::string greeted =
@@ -262,7 +263,7 @@ TEST(TlsMismatch, AHandshakeThatIsBrokenOffIsALoss) {
 
 // ---- bytes ------------------------------------------------------------------
 
-// A connected socket that blocks.
+// Returns a connected socket that blocks, or -1.
 int connect_to(const Endpoint& endpoint) {
   Dialer dialer(endpoint);
   while (true) {
@@ -307,7 +308,7 @@ TEST_F(Tls, SpeaksByteByByte) {
   close(socket);
 }
 
-// Until so much comes through that all of it does.
+// Cuts the connection later and later, until the whole answer comes through.
 TEST_F(Tls, MayBeCutAtAnyPlace) {
   const Settings settings = settings_of(trusting(*server_));
   ChaosProxy proxy(server_->tls_port());
@@ -324,7 +325,8 @@ TEST_F(Tls, MayBeCutAtAnyPlace) {
     connection.push(&command);
     ASSERT_TRUE(run_until(&connection, [&] { return command.done(); }));
     answer = command.text();
-    // The further, the more: first nothing is sent, then no answer comes.
+    // If the cut comes early, the command is not sent.  If it comes later, the
+    // command is sent, but its answer may not arrive.
     sent |= command.outcome().fate != Outcome::Fate::kNotSent;
     EXPECT_EQ(command.outcome().fate != Outcome::Fate::kNotSent, sent) << cut;
     EXPECT_TRUE(answer == "PONG" || answer == "not sent: lost" ||
@@ -369,8 +371,8 @@ TEST_F(Tls, RefusesRecordsThatWereChanged) {
   close(socket);
 }
 
-// The host may use OpenSSL in the same thread, and asks that queue after a
-// call of its own that failed.
+// The program may use OpenSSL in the same thread, and read the queue of errors
+// after a failed call of its own.
 TEST_F(Tls, LeavesNoErrorsBehind) {
   EXPECT_FALSE(TlsContext::make({.ca_file = "/nowhere/ca.crt"}).ok());
   EXPECT_EQ(ERR_peek_error(), 0U);
@@ -379,7 +381,7 @@ TEST_F(Tls, LeavesNoErrorsBehind) {
   EXPECT_EQ(ERR_peek_error(), 0U);
 }
 
-// And what it left itself must not be taken for ours.
+// Errors that the program left in the queue must not be taken for ours.
 TEST_F(Tls, HeedsNoErrorsOfOthers) {
   const Settings settings = settings_of(trusting(*server_));
   ERR_put_error(ERR_LIB_USER, 0, 1, "", 0);
@@ -408,7 +410,7 @@ class TlsFiles : public testing::Test {
     return folder_->path() + "/" + name;
   }
 
-  // Why there is no context with these settings.
+  // Why these settings make no context; empty if they make one.
   static std::string refusal(const TlsSettings& tls) {
     auto context = TlsContext::make(tls);
     if (context.ok()) return "";
@@ -455,7 +457,7 @@ TEST_F(TlsFiles, NeedEachOther) {
   EXPECT_EQ(refusal({.key_file = file("client.key")}), why);
 }
 
-// OpenSSL would ask for it on the terminal of the program.
+// OpenSSL would ask for the password on the terminal of the program.
 TEST_F(TlsFiles, KeysAreNotAskedAPasswordFor) {
   const std::string why = refusal({.ca_file = file("ca.crt"),
                                    .cert_file = file("client.crt"),
