@@ -1,4 +1,4 @@
-// Waiting for what other processes are about to do.
+// Waits for what other processes are about to do.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_AWAIT_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_AWAIT_HPP
@@ -11,15 +11,15 @@
 
 namespace limitree {
 
-// Returns as soon as `condition` holds; throws, naming `what`, if it does not
-// within the time that a busy machine may take.
+// Returns as soon as `condition` holds.  Throws an error that names `what` if
+// it does not hold within a minute, long enough for a busy machine.
 inline void await(const std::string& what,
                   const std::function<bool()>& condition) {
   using namespace std::chrono_literals;
   const auto deadline = std::chrono::steady_clock::now() + 60s;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) {
-      throw std::runtime_error("waited in vain: " + what);
+      throw std::runtime_error("timed out waiting for: " + what);
     }
     std::this_thread::sleep_for(5ms);
   }

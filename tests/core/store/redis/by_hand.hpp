@@ -1,4 +1,4 @@
-// Drives a router's discovery with answers that a test has written down.
+// Runs a router's discovery with answers that a test has written down.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_BY_HAND_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_BY_HAND_HPP
@@ -14,8 +14,8 @@
 
 namespace limitree::redis {
 
-// An error reply or another one in RESP, or what became of the connection:
-// "refused", "timeout", "cancelled", "backoff".
+// `text` is a reply in RESP, an error or any other, or says how the connection
+// failed: "refused", "timeout", "lost", "backoff" or "cancelled".
 inline Outcome outcome_of(const std::string& text) {
   using Fate = Outcome::Fate;
   if (text == "refused") {
@@ -42,10 +42,10 @@ inline std::string bulk(const std::string& text) {
   return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
 }
 
-// What each endpoint answers, by its text.
+// What each endpoint answers.  The key is the endpoint's text.
 using Answers = std::map<std::string, std::string>;
 
-// Carries out `task`; returns the endpoints that were asked.
+// Runs `task` and returns the endpoints that it asked.
 inline std::vector<std::string> run_by_hand(Task* task, Router* router,
                                             const Answers& answers) {
   std::vector<std::string> asked;
@@ -67,7 +67,7 @@ inline std::vector<std::string> discover(Router* router,
   return run_by_hand(task.get(), router, answers);
 }
 
-// The node for what has no key.
+// The node for commands without a key.
 inline std::string place(Router* router) {
   Node* const node = router->route(Target{});
   return node == nullptr ? "none" : node->endpoint().text();
@@ -78,7 +78,7 @@ inline std::string failure(Router* router) {
   return status.ok() ? "none" : status.error().messages.front();
 }
 
-// Waits until the router lets its servers be asked again.
+// Waits until the router allows another discovery.
 inline void wait_for_hold_off(Router* router) {
   while (router->discovery() == nullptr) {
   }

@@ -1,5 +1,5 @@
-// make_certificates(), with the openssl command; what that refuses to make,
-// with the library.
+// Implements make_certificates() with the openssl command, and with the library
+// what the command refuses to make.
 
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -19,7 +19,7 @@ namespace limitree::redis {
 
 namespace {
 
-// Runs a program in silence, without a shell between.
+// Runs a program without a shell and discards its output.
 void run(std::vector<std::string> words) {
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
@@ -50,8 +50,9 @@ using File = std::unique_ptr<std::FILE, Free<std::fclose>>;
 using Certificate = std::unique_ptr<X509, Free<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 
-// Moves the validity of a certificate into the past, and signs it again: since
-// 3.5 the openssl command makes none that ends before it begins.
+// Moves the validity of a certificate into the past and signs it again.  Since
+// 3.5 the openssl command refuses to make a certificate that ends before it
+// begins.
 void expire(const std::string& path, const std::string& authority_key) {
   constexpr long kDay = 24 * 60 * 60;
   File in(std::fopen(path.c_str(), "r"));

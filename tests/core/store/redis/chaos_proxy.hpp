@@ -1,5 +1,5 @@
-// Stands between a client and a server and does to their connection what
-// networks do: delays, crumbles, swallows or cuts what the server says.
+// A proxy between a client and a server that does what networks do: it delays,
+// splits, withholds or cuts off what the server sends.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_CHAOS_PROXY_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_CHAOS_PROXY_HPP
@@ -24,11 +24,12 @@ namespace limitree::redis {
 
 class ChaosProxy {
  public:
-  // All may be changed at any time, and hold for what comes from then on.
-  std::atomic<std::int64_t> delay_us{0};    // of every piece the server sends
-  std::atomic<bool> crumble{false};         // one byte at a time
-  std::atomic<bool> swallow{false};         // nothing comes back, nothing ends
-  std::atomic<std::int64_t> cut_after{-1};  // bytes, then RST; -1: never
+  // A test may change these at any time.  A new delay applies to what the
+  // server sends afterwards, the others to all that is not yet forwarded.
+  std::atomic<std::int64_t> delay_us{0};    // of each piece the server sends
+  std::atomic<bool> crumble{false};         // forwards one byte at a time
+  std::atomic<bool> swallow{false};         // forwards nothing, closes nothing
+  std::atomic<std::int64_t> cut_after{-1};  // bytes before a reset; -1: never
 
   explicit ChaosProxy(int server_port) : server_port_(server_port) {
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -67,7 +68,7 @@ class ChaosProxy {
     int client = -1;
     int server = -1;
     std::deque<Piece> replies;
-    std::int64_t sent = 0;  // to the client
+    std::int64_t sent = 0;  // bytes, to the client
   };
 
   static sockaddr_in loopback(int port) {

@@ -1,4 +1,4 @@
-// Counting on a server, as tests do that want to know what became of each call.
+// Tasks that send one command, such as INCR, and keep the outcome of each call.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_COUNT_TASK_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_COUNT_TASK_HPP
@@ -15,7 +15,8 @@
 
 namespace limitree::redis {
 
-// One command, that goes where it is sent on to until it is carried out.
+// One command.  It follows redirections, and tries again after READONLY and
+// TRYAGAIN.
 class KeyTask : public Task {
  public:
   // `key` decides the slot.

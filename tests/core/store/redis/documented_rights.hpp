@@ -17,15 +17,15 @@ inline std::string text_of_page() {
   return text.str();
 }
 
-// What follows the password in the ACL SETUSER below `heading`: "~limitree:*",
-// "+eval" and so on.
+// The rights that follow the password in the ACL SETUSER below `heading`:
+// "~limitree:*", "+eval" and so on.
 inline std::vector<std::string> documented_rights(const std::string& heading) {
   const std::string begin = "\nACL SETUSER limitree on >password ";
   const std::string text = text_of_page();
   const std::size_t below = text.find(heading);
   const std::size_t line = text.find(begin, below);
   if (below == text.npos || line == text.npos) {
-    throw std::runtime_error("docs/redis.md names no rights: " + heading);
+    throw std::runtime_error("docs/redis.md lists no rights below: " + heading);
   }
   const std::size_t rights = line + begin.size();
   std::istringstream words(
@@ -38,7 +38,7 @@ inline std::vector<std::string> documented_rights(const std::string& heading) {
 inline const std::string kServerRights = "## Rights";
 inline const std::string kSentinelRights = "For sentinels that have users";
 
-// A line of redis.conf.
+// A line of redis.conf for a user with the documented rights and `more`.
 inline std::string user_line(const std::string& heading,
                              const std::vector<std::string>& more = {}) {
   std::string user = "user limitree on >password";

@@ -1,5 +1,5 @@
-// What the tests of both drivers share: settings, commands whose answers tell
-// whose they are, and a router that does as it is told.
+// What the tests of both drivers share: settings, commands whose answers show
+// which command they belong to, and a router that a test controls.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_DRIVE_CASES_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_DRIVE_CASES_HPP
@@ -25,8 +25,8 @@ namespace limitree::redis {
 
 using namespace std::chrono_literals;
 
-// How much later than its deadline a call may return.  A machine that is busy
-// with other tests, or a sanitizer, adds to it.
+// How much later than its deadline a call may return.  A busy machine or a
+// sanitizer makes calls late.
 inline constexpr auto kGrace = kSanitized ? 200ms : 20ms;
 
 inline Monotonic now() { return std::chrono::steady_clock::now(); }
@@ -41,7 +41,7 @@ inline Settings settings_for(Duration timeout = 5s) {
   return settings;
 }
 
-// ECHO of a text that nobody else sends.
+// ECHO.  If each call sends its own text, the answer shows whose it is.
 inline std::string echo(const std::string& text) {
   std::string bytes;
   append_command({"ECHO", text}, &bytes);
@@ -68,7 +68,7 @@ void on_threads(int count, Body body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Whether `holds` comes to be true soon.
+// Waits until `holds` returns true.  False if that takes longer than `limit`.
 template <typename Condition>
 bool soon(Condition holds, Duration limit = 10s) {
   for (const Monotonic end = now() + limit; now() < end;) {
@@ -78,7 +78,7 @@ bool soon(Condition holds, Duration limit = 10s) {
   return false;
 }
 
-// Sends one ECHO, after some pauses, and keeps what came of it.
+// Sends one ECHO, after some pauses, and keeps the outcome.
 class EchoTask : public Task {
  public:
   explicit EchoTask(const std::string& text, Target to = {})
@@ -98,8 +98,8 @@ class EchoTask : public Task {
   bool right() const { return done && text_of(outcome) == sent; }
 
   const std::string sent;
-  std::vector<Duration> pauses;  // the last one first
-  bool picky = false;            // no reply is right
+  std::vector<Duration> pauses;  // taken from the end
+  bool picky = false;            // accepts no reply
   Outcome outcome;
   bool done = false;
 
@@ -115,7 +115,8 @@ class EchoTask : public Task {
   const std::string bytes_;
 };
 
-// Knows one server, once it has been found out, and others by their endpoints.
+// Routes to one server while `known` is true, and to any endpoint that a target
+// names.
 class FakeRouter : public Router {
  public:
   FakeRouter(const Settings& settings, Traffic* traffic, Endpoint server)
@@ -132,7 +133,8 @@ class FakeRouter : public Router {
     return node.get();
   }
 
-  // A look at the server, told to `discovered`.
+  // Returns a task that asks the server where it is.  The answer sets `known`
+  // to `finds`.
   std::unique_ptr<Task> discovery() override {
     if (no_discovery) return nullptr;
     ++discoveries;
@@ -175,8 +177,8 @@ class FakeRouter : public Router {
   std::atomic<bool> check{false};  // a check is due
   std::atomic<int> discoveries{0};
   std::atomic<int> lessons{0};
-  std::atomic<int> checks{0};  // answered rightly
-  Endpoint asked_first;        // by discoveries, if it has a port
+  std::atomic<int> checks{0};  // answered correctly
+  Endpoint asked_first;        // by discoveries, if it has a host
 
  private:
   class Discovery final : public Task {

@@ -18,7 +18,7 @@ namespace limitree::redis {
 
 namespace {
 
-// Longer than anything that goes well takes.
+// Nothing that works as it should takes this long.
 constexpr int kPatienceMs = 10'000;
 
 const std::string kHost = "127.0.0.1";
@@ -31,8 +31,8 @@ sockaddr_in socket_address(const std::string& text, int port) {
   return address;
 }
 
-// A socket that listens on *port, or on one of the system's choice if that is
-// 0.
+// Returns a socket that listens on *port.  If *port is 0, the system chooses a
+// port and *port is set to it.
 int listen_on(const std::string& text, int backlog, int* port) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = socket_address(text, *port);
@@ -61,7 +61,7 @@ Endpoint endpoint_of(const std::string& host, int port) {
 bool Peer::wait(short events) {
   pollfd watched[] = {{socket_, events, 0}, {stop_, POLLIN, 0}};
   if (poll(watched, 2, kPatienceMs) == 0) {
-    ADD_FAILURE() << "nothing came of the other side";
+    ADD_FAILURE() << "timed out waiting for the other side";
     return false;
   }
   return watched[1].revents == 0;
@@ -84,7 +84,7 @@ void Peer::send(std::string_view bytes) {
     if (!wait(POLLOUT)) return;
     const ssize_t size = ::send(socket_, bytes.data(), bytes.size(),
                                 MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (size <= 0) return;  // the other side does not listen any more
+    if (size <= 0) return;  // the other side has gone
     bytes.remove_prefix(static_cast<std::size_t>(size));
   }
 }
@@ -105,7 +105,7 @@ void Peer::hang() {
 
 void Peer::close() {
   if (socket_ < 0) return;
-  // What has not been read would turn the end into a reset.
+  // Closing a socket with unread data would send a reset.
   char bytes[4096];
   while (recv(socket_, bytes, sizeof bytes, MSG_DONTWAIT) > 0) continue;
   ::close(std::exchange(socket_, -1));
@@ -168,7 +168,7 @@ void FakeServer::accept_all() {
 
 DeafServer::DeafServer(const std::string& address, int port)
     : address_(address), port_(port), listener_(listen_on(address, 0, &port_)) {
-  // A queue of length 0 takes one connection, or two; those after these get no
+  // A queue of length 0 takes one or two connections.  Further ones get no
   // answer.
   const sockaddr_in target = socket_address(address_, port_);
   while (true) {

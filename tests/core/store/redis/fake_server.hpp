@@ -1,5 +1,4 @@
-// A server that does as a test tells it, to see what becomes of those who talk
-// to it.
+// A server that follows a test's script, to see how its clients cope.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FAKE_SERVER_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_FAKE_SERVER_HPP
@@ -15,41 +14,42 @@
 
 namespace limitree::redis {
 
-// One connection, as the server sees it.  Whatever takes time ends early when
-// the server is destroyed.
+// One connection, as the server sees it.  Calls that wait return early when the
+// server is destroyed.
 class Peer {
  public:
   Peer(int socket, int stop) : socket_(socket), stop_(stop) {}
 
-  // Reads these very bytes; a failure of the test if others come, or none.
+  // Reads as many bytes as these.  The test fails if other bytes come, or too
+  // few.
   void expect(std::string_view bytes);
 
   void send(std::string_view bytes);
   void send_bytewise(std::string_view bytes);  // each in a packet of its own
 
-  // Reads and ignores what comes until the other side closes.
+  // Discards what comes until the other side closes.
   void wait_for_end();
-  // Takes nothing from the socket any more, until the test is over.
+  // Blocks until the test is over, without reading from the socket.
   void hang();
 
-  void close();  // in good order
+  void close();  // orderly, without a reset
   void end_sending();
   void reset();  // so that the other side sees ECONNRESET
 
  private:
   bool wait(short events);  // false: the test is over
 
-  int socket_;  // -1: closed; else by FakeServer
+  int socket_;  // -1 once closed, at the latest by FakeServer
   const int stop_;
 };
 
 class FakeServer {
  public:
-  // Runs `script` for each connection, in a thread of its own, and closes it
-  // after that.
+  // Runs `script` for each connection in its own thread, then closes the
+  // connection.
   explicit FakeServer(std::function<void(Peer&)> script);
-  // The same for the first connection, the second one, ...; the last of
-  // `scripts` for all that follow.
+  // The same with a script for each connection, in this order.  The last script
+  // serves all connections after that.
   explicit FakeServer(std::vector<std::function<void(Peer&)>> scripts);
   ~FakeServer();
   FakeServer(const FakeServer&) = delete;
@@ -58,7 +58,7 @@ class FakeServer {
   int port() const { return port_; }
   Endpoint endpoint() const;
 
-  int connections() const;  // that have been accepted so far
+  int connections() const;  // accepted so far
 
  private:
   void accept_all();
@@ -72,11 +72,11 @@ class FakeServer {
   std::thread accepter_;
 };
 
-// Listens and accepts nobody, its queue being full: to connect to it takes for
-// ever.
+// Listens and accepts nothing.  Its queue is full, so an attempt to connect
+// gets no answer.
 class DeafServer {
  public:
-  // On a port of the system's choice if `port` is 0.
+  // If `port` is 0, the system chooses a port.
   explicit DeafServer(const std::string& address = "127.0.0.1", int port = 0);
   ~DeafServer();
   DeafServer(const DeafServer&) = delete;

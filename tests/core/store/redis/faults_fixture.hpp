@@ -1,5 +1,5 @@
-// What the tests of failure with a real server have in common: one store, calls
-// whose outcome is one word, and a deadline that no call may outlive.
+// A fixture for failures of a real server: calls that return their outcome as
+// one word, and a check that no call outlives its deadline.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP
@@ -34,7 +34,7 @@ class FaultsTest : public testing::Test {
     return settings;
   }
 
-  // One request; "ok", or the reason of its failure.
+  // Makes one request.  Returns "ok" or the reason for its failure.
   std::string ask(RedisStore* store, const std::string& name = "alex") {
     Plan plan(Operation::kAuthorize);
     plan.segments.emplace_back(name, Segment::Kind::kCaller);
@@ -51,7 +51,7 @@ class FaultsTest : public testing::Test {
     return status.ok() ? "ok" : status.error().reason;
   }
 
-  // Asks until it is answered, for `longest` at most.
+  // Asks until a request succeeds, for `longest` at most.
   bool recovers(RedisStore* store, milliseconds longest = milliseconds(5000)) {
     const auto end = Steady::now() + longest;
     while (Steady::now() < end) {
@@ -62,7 +62,8 @@ class FaultsTest : public testing::Test {
   }
 
   void TearDown() override {
-    // Twice: to be woken, and to go on after that.
+    // A busy machine delays a caller twice: when it is woken, and when it
+    // continues after that.
     EXPECT_LE(slowest_, kTimeout + kGrace + 2 * lateness_.worst())
         << "a call outlived its deadline";
   }

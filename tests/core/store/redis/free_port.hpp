@@ -1,10 +1,5 @@
-// A port of 127.0.0.1 that stays ours while nobody listens on it.
-//
-// Tests run side by side and restart servers on the same port: to look for a
-// free one and let it go is not enough.  So a socket stays bound to it that
-// never listens.  Linux lets another socket bind and listen beside it as long
-// as both say SO_REUSEADDR, as servers do; other FreePorts bind without it at
-// first, and so look elsewhere.
+// A port of 127.0.0.1 that stays reserved for a test while nothing listens on
+// it.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FREE_PORT_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_FREE_PORT_HPP
@@ -20,10 +15,15 @@
 
 namespace limitree {
 
+// Tests run in parallel and restart servers on the same port, so it is not
+// enough to find a free port and release it.  Instead, a socket that never
+// listens stays bound to the port.  Linux lets another socket bind and listen
+// on that port as long as both set SO_REUSEADDR, as servers do.  Another
+// FreePort first binds without it, so it fails there and tries another port.
 class FreePort {
  public:
-  // A node of a Redis Cluster listens on its port + 10000 as well.  Both stay
-  // below the range from which the system takes the ports of clients.
+  // A node of a Redis Cluster also listens on its port + 10000.  Both ports
+  // stay below the range from which the system takes the ports of clients.
   static constexpr int kFirst = 10'000;
   static constexpr int kLast = 21'000;
   static constexpr int kBusOffset = 10'000;

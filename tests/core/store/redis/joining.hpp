@@ -15,7 +15,7 @@ namespace limitree::redis {
 
 class JoiningCommand final : public TestCommand {
  public:
-  // Alone it is ECHO of its key.
+  // Sent alone, it is an ECHO of its key.
   JoiningCommand(const Script& script, const std::string& key)
       : TestCommand({"ECHO", key}), script_(script) {
     append_word(key, &key_);

@@ -1,4 +1,4 @@
-// What a busy machine adds to every deadline, so that tests can leave it out.
+// Measures how late a busy machine runs threads, so that tests can subtract it.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_LATENESS_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_LATENESS_HPP
@@ -13,7 +13,7 @@
 
 namespace limitree::redis {
 
-// How late a thread that sleeps was woken so far, at worst.
+// How late a sleeping thread has been woken so far, at worst.
 class Lateness {
  public:
   Lateness() = default;
@@ -42,8 +42,8 @@ class Lateness {
   std::thread thread_{[this] { measure(); }};
 };
 
-// For how long this thread could run and had no processor, since it began; zero
-// on systems that do not count it.
+// How long this thread has waited for a processor since it began.  Zero on
+// systems that do not measure it.
 inline Duration waited_for_processor() {
   std::ifstream file("/proc/thread-self/schedstat");
   std::int64_t ran = 0;

@@ -1,4 +1,4 @@
-// Threads that count on servers without end, while a test does them harm.
+// Threads that keep counting on servers while a test disturbs the servers.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_LOAD_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_LOAD_HPP
@@ -20,7 +20,7 @@
 
 namespace limitree::redis {
 
-// What a store has, as far as finding servers and sending commands goes.
+// The parts of a store that find servers and send commands.
 class Calls {
  public:
   explicit Calls(Settings settings)
@@ -32,7 +32,7 @@ class Calls {
 
   void run(Task* task) { driver_.run(task, settings_.timeout); }
 
-  // "" if it was counted, else what became of it.
+  // Returns "" if the count succeeded, else why it failed.
   std::string count(std::string_view key) {
     CountTask task(key);
     run(&task);
@@ -46,7 +46,7 @@ class Calls {
   BlockingDriver driver_;
 };
 
-// Counts each of `keys` in a thread of its own, until it is destroyed.
+// Counts each of `keys` in its own thread, until stop().
 class Load {
  public:
   Load(Calls* calls, std::vector<std::string> keys)
@@ -66,23 +66,24 @@ class Load {
   }
 
   int counted() const { return counted_; }  // acknowledged
-  int unknown() const { return unknown_; }  // sent, and no answer
+  int unknown() const { return unknown_; }  // sent, but no answer came
   int refused() const { return refused_; }  // certainly not counted
   std::string last_failure() const {
     const std::lock_guard lock(mutex_);
     return last_failure_;
   }
 
-  // How much longer than the deadline a call took, at worst; negative if none
-  // did.  Leaves out for how long the caller had no processor, and how late the
-  // machine wakes: the caller, and a thread that read for it.
+  // How much longer than its deadline the slowest call took; negative if none
+  // took longer.  Time in which the caller had no processor does not count, nor
+  // how late the machine wakes two threads: the caller, and one that read for
+  // it.
   Duration overrun() const {
     return Duration(longest_.load()) - calls_->settings().timeout -
            2 * lateness_.worst();
   }
 
-  // Waits until so many calls in a row have gone well; false if that takes too
-  // long.
+  // Waits until kEnough calls in a row have succeeded.  False if that takes
+  // longer than `patience`.
   bool recovers(Duration patience = std::chrono::seconds(20)) const {
     constexpr int kEnough = 200;
     const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -106,7 +107,7 @@ class Load {
       calls_->run(&task);
       const Duration took = std::chrono::steady_clock::now() - start;
       note(task.outcome, took - (waited_for_processor() - waited));
-      // Leaves some of the processors to the servers.
+      // Leaves processor time to the servers.
       std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
   }

@@ -1,7 +1,6 @@
-// Redis stores as fixtures of StoreCases.
-//
-// A Server has a static settings(): those of a store with a name space of its
-// own on a server that the whole suite shares.
+// Redis stores as fixtures of StoreCases.  Server::settings() returns the
+// settings of one more store, with its own key prefix, on a server that the
+// whole suite shares.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_FIXTURE_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_FIXTURE_HPP
@@ -25,7 +24,7 @@ class RedisFixture {
   RedisStore store_{Server::settings(), clock_.clock()};
 };
 
-// Behind a deny cache, as every limiter's is unless it is told otherwise.
+// Behind a deny cache, which a limiter has by default.
 template <typename Server>
 class CachedFixture {
  public:

@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kPatience = 20s;  // on a machine that does much else
+constexpr auto kPatience = 20s;  // enough on a busy machine
 constexpr timeval kTimeout = {20, 0};
 
 struct Disconnect {
@@ -28,8 +28,8 @@ struct Disconnect {
 };
 using Context = std::unique_ptr<redisContext, Disconnect>;
 
-// hiredis writes without MSG_NOSIGNAL.  A server that was just killed must not
-// end the test; limitree itself is tested with the signal as it is.
+// hiredis writes without MSG_NOSIGNAL, so SIGPIPE would end the test when a
+// server was just killed.  limitree itself is tested without this protection.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
@@ -38,7 +38,7 @@ class WithoutSigpipe {
     pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
   }
   ~WithoutSigpipe() {
-    // This thread's own, if there is one.
+    // Takes a pending signal, which would arrive once it is unblocked.
     const timespec now{};
     while (sigtimedwait(&pipe_, nullptr, &now) == SIGPIPE) {
     }
@@ -67,8 +67,8 @@ RedisServer::Reply send(redisContext* context,
           [](redisReply* one) { freeReplyObject(one); }};
 }
 
-// By the unix socket, which is there whatever else the server wants.  Null if
-// it does not take connections.
+// Connects over the unix socket, which every server has, whatever its other
+// settings.  Returns null if the server takes no connections.
 Context connect(const std::string& socket) {
   Context context(redisConnectUnixWithTimeout(socket.c_str(), kTimeout));
   if (context == nullptr || context->err != 0) return nullptr;
@@ -114,14 +114,15 @@ std::string read_file(const std::string& path) {
 RedisServer::RedisServer(RedisServerOptions options)
     : options_(std::move(options)) {
   if (options_.tls) make_certificates(folder());
-  // Someone who is no FreePort may listen on an address of the same port.
+  // Another program may listen on the same port, for example on ::1.  FreePort
+  // does not prevent that.
   for (int attempt = 0; attempt < 10; ++attempt) {
     write_config();
     if (launch()) return;
     port_ = FreePort();
     tls_port_ = FreePort();
   }
-  throw std::runtime_error("no port for redis-server");
+  throw std::runtime_error("no free port for redis-server");
 }
 
 RedisServer::~RedisServer() {
@@ -155,7 +156,7 @@ void RedisServer::start() {
 }
 
 bool RedisServer::launch() {
-  std::ofstream(file("redis.log")).flush();  // only what this run says
+  std::ofstream(file("redis.log")).flush();  // log() shows only this run
   std::vector<std::string> words = options_.launcher;
   words.insert(words.end(), {"redis-server", file("redis.conf")});
   if (options_.sentinel) words.emplace_back("--sentinel");
@@ -166,11 +167,11 @@ bool RedisServer::launch() {
   const std::string log_path = file("redis.log");
   pid_ = fork();
   if (pid_ == 0) {
-    // Also if the test is killed: nothing stays behind.
+    // The server must not outlive the test, even if the test is killed.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // A session of its own: where the test has no terminal, its process group
-    // may be an orphaned one, and the kernel hangs up such a group (SIGHUP)
-    // when one of its processes is stopped.
+    // The server gets its own session.  Without a terminal, the test's process
+    // group may be orphaned, and the kernel sends SIGHUP to such a group when
+    // one of its processes is stopped.
     setsid();
     const int out = open(log_path.c_str(), O_WRONLY | O_APPEND);
     dup2(out, STDOUT_FILENO);
@@ -229,7 +230,7 @@ void RedisServer::resume() { ::kill(pid_, SIGCONT); }
 RedisServer::Reply RedisServer::command(
     const std::vector<std::string>& words) const {
   const Context context = connect(socket());
-  if (context == nullptr) throw std::runtime_error("no redis-server there");
+  if (context == nullptr) throw std::runtime_error("cannot reach redis-server");
   Reply reply = send(context.get(), words);
   if (reply == nullptr) {
     throw std::runtime_error(words[0] + ": " + context->errstr);

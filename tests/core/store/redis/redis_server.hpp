@@ -1,5 +1,5 @@
-// A redis-server of the test's own: in a temporary folder, on a free port, gone
-// with the object.
+// Runs a redis-server for a test: in a temporary folder, on a free port, until
+// the object is destroyed.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_SERVER_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_SERVER_HPP
@@ -23,15 +23,15 @@ struct RedisServerOptions {
   // user "fixture" is taken.
   std::vector<std::string> config = {};
 
-  // What it is started through: "ip netns exec <name>", "env LD_PRELOAD=...".
+  // Words before the command: "ip netns exec <name>", "env LD_PRELOAD=...".
   std::vector<std::string> launcher = {};
 
-  bool sentinel = false;  // a redis-sentinel; `config` tells what it monitors
+  bool sentinel = false;  // a redis-sentinel; `config` says what it monitors
 
-  // Listens with TLS too.  The names are those of make_certificates().
+  // Also listens with TLS.  `certificate` is a name of make_certificates().
   bool tls = false;
   std::string certificate = "server";
-  bool tls_clients = false;  // wants a certificate of the client
+  bool tls_clients = false;  // requires client certificates
 };
 
 class RedisServer {
@@ -45,7 +45,8 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
-  // All of them stay the same as long as the object, also while no server runs.
+  // Ports and paths stay the same as long as the object exists, even while no
+  // server runs.
   int port() const { return port_.number(); }
   int tls_port() const { return tls_port_.number(); }
   const std::string& folder() const { return folder_.path(); }
@@ -63,12 +64,13 @@ class RedisServer {
   void suspend();  // SIGSTOP; returns when it has stopped
   void resume();
 
-  // Runs a command over a connection of its own, as a user who may do all.
+  // Runs a command over a new connection, as a user with all rights.
   using Reply = std::unique_ptr<redisReply, void (*)(redisReply*)>;
   Reply command(const std::vector<std::string>& words) const;
 
-  // The same, as text: bulk and status as they are, numbers in decimal, "(nil)"
-  // for null, an error's text, and the elements of an array in lines.
+  // The same, with the reply as text: strings, statuses and errors unchanged,
+  // integers in decimal, null as "(nil)", and an array with one element per
+  // line.
   std::string cli(const std::vector<std::string>& words) const;
 
  private:
@@ -84,11 +86,11 @@ class RedisServer {
 };
 
 // Writes into `folder`, each as name.crt and name.key:
-//   ca, other_ca   authorities that know nothing of each other
-//   server         by ca, for localhost, 127.0.0.1 and ::1
+//   ca, other_ca   two unrelated authorities
+//   server         signed by ca, for localhost, 127.0.0.1 and ::1
 //   expired        the same, valid until yesterday
-//   elsewhere      by ca, for another host
-//   client         by ca, for the other end
+//   elsewhere      signed by ca, for another host
+//   client         signed by ca, for the client
 void make_certificates(const std::string& folder);
 
 }  // namespace limitree::redis

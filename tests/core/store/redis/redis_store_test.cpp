@@ -1,5 +1,5 @@
-// The store over real servers: the cases that every store must pass, and what
-// only a store on another machine can meet.
+// The store with real servers: the cases that every store must pass, and cases
+// that only a remote store can meet.
 
 #include "store/redis/redis_store.hpp"
 
@@ -35,7 +35,7 @@ struct UnixSocket {
   }
 };
 
-// As little as docs/redis.md says is needed.
+// Only the rights that docs/redis.md says are needed.
 struct Acl {
   static Settings settings() {
     static RedisServer server(
@@ -77,8 +77,8 @@ bool allowed(Store* store, const Limit& limit, const std::string& name) {
               .limited;
 }
 
-// Two processes and four threads in each: what they admit together is the
-// capacity, to the unit.  The bucket gains nothing meanwhile.
+// Two processes with four threads each together admit exactly the capacity.
+// The bucket regains nothing during the test.
 TEST(RedisStore, AdmitsTheCapacityOverAllProcesses) {
   constexpr int kCapacity = 500;
   const Settings settings = Plain::settings();
@@ -119,8 +119,8 @@ TEST(RedisStore, AdmitsTheCapacityOverAllProcesses) {
   EXPECT_GT(theirs, 0);
 }
 
-// A program that the host starts must not keep a connection open, nor read from
-// it.
+// A program that the host process starts must not inherit a connection, because
+// it could keep it open or read from it.
 TEST(RedisStore, DescriptorsDoNotSurviveExec) {
   const auto without_cloexec = [] {
     std::set<int> found;

@@ -1,4 +1,4 @@
-// Replies as a server writes them.
+// Parses replies in RESP, as a server writes them.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_RESP_TEXT_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_RESP_TEXT_HPP
@@ -12,7 +12,7 @@
 
 namespace limitree::redis {
 
-// Reads one reply: "-MOVED 1 h:1\r\n".
+// Parses one reply, such as "-MOVED 1 h:1\r\n".
 inline Reply reply_of(std::string_view resp) {
   const std::unique_ptr<redisReader, void (*)(redisReader*)> reader(
       redisReaderCreate(), redisReaderFree);
@@ -20,7 +20,7 @@ inline Reply reply_of(std::string_view resp) {
   void* reply = nullptr;
   if (redisReaderGetReply(reader.get(), &reply) != REDIS_OK ||
       reply == nullptr) {
-    throw std::runtime_error("no reply: " + std::string(resp));
+    throw std::runtime_error("not a complete reply: " + std::string(resp));
   }
   return Reply(static_cast<redisReply*>(reply));
 }

@@ -1,5 +1,5 @@
-// The Redis store in its smallest form: one blocking connection, no deadline,
-// no second try.  What is left are the scripts, of each layout in turn.
+// A minimal Redis store, to test the scripts alone: one blocking connection, no
+// deadline, no retry.  It uses each layout of the scripts in turn.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP
@@ -26,7 +26,7 @@ class ScriptStore : public Store {
  public:
   using Clock = std::function<Now()>;
 
-  // With the server's clock unless one is given.
+  // Uses the server's clock unless one is given.
   explicit ScriptStore(
       const RedisServer& server, Clock clock = [] { return std::nullopt; })
       : context_(redisConnectUnix(server.socket().c_str())),
@@ -58,7 +58,8 @@ class ScriptStore : public Store {
     return {};
   }
 
-  // Buckets, also such as are full again but were not written since.
+  // Counts buckets, including those that are full again but were not written
+  // since.
   StoreStats stats() override {
     StoreStats stats;
     const Reply keys = send_words({"KEYS", "*"});
@@ -71,12 +72,12 @@ class ScriptStore : public Store {
     return stats;
   }
 
-  // Of the last decide(): whether the script charged anything.
+  // Whether the script charged anything in the last decide().
   bool charged() const { return charged_; }
-  // Of the last reset().
+  // How many buckets the last reset() has removed.
   std::int64_t forgotten() const { return forgotten_; }
 
-  // Any command over the same connection.
+  // Sends any command over the same connection.
   Reply send(std::string_view command) {
     redisAppendFormattedCommand(context_.get(), command.data(), command.size());
     void* reply = nullptr;
@@ -104,7 +105,8 @@ class ScriptStore : public Store {
     void operator()(redisContext* context) const { redisFree(context); }
   };
 
-  // Made again now and then, so that there is room for more.
+  // Takes the layouts in turn.  The tables have room for a limited number of
+  // scripts, so they are replaced now and then.
   Scripts* next_scripts() {
     if (decided_++ % 300 == 0) {
       scripts_[0] = std::make_unique<Scripts>();

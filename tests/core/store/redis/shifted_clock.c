@@ -1,5 +1,6 @@
-/* Preloaded into a server, gives it a clock that a test can set: the system's,
- * and as many seconds as the file SHIFTED_CLOCK says, which holds one int64_t.
+/* A library to preload into a server.  It gives the server a clock that a test
+ * can set: the system's clock plus the number of seconds in the file that
+ * SHIFTED_CLOCK names.  The file holds one int64_t.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

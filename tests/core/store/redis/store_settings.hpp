@@ -1,4 +1,4 @@
-// Settings of a store that a test opens on a server of its own.
+// Settings for a store that a test opens on its own server.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_STORE_SETTINGS_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_STORE_SETTINGS_HPP
@@ -13,8 +13,8 @@
 
 namespace limitree::redis {
 
-// As the limiter's options make them of `url`, with a name space of its own on
-// each call, and a deadline that no busy machine misses.
+// The settings that a limiter makes of `url`, but with another key prefix on
+// each call, and with a deadline that is long enough on a busy machine.
 inline Settings store_settings(const std::string& url) {
   static std::atomic<int> count = 0;
   Settings settings;

@@ -1,4 +1,5 @@
-// A folder that is gone with the object, with everything in it.
+// A folder that is removed, with everything in it, when the object is
+// destroyed.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TEMPORARY_FOLDER_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_TEMPORARY_FOLDER_HPP
@@ -17,7 +18,7 @@ class TemporaryFolder {
       : path_(std::filesystem::temp_directory_path() /
               ("limitree-" + name + "-XXXXXX")) {
     if (mkdtemp(path_.data()) == nullptr) {
-      throw std::runtime_error(path_ + " cannot be made");
+      throw std::runtime_error(path_ + " cannot be created");
     }
   }
   ~TemporaryFolder() {

@@ -1,4 +1,5 @@
-// Another host: a network namespace, joined to ours by a cable that can be cut.
+// Stands for another host: a network namespace, connected to ours by a virtual
+// cable that a test can cut.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TEST_NETWORK_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_TEST_NETWORK_HPP
@@ -17,7 +18,7 @@ class TestNetwork {
     run("ip netns del " + name());
   }
 
-  // False if this process may make no namespaces.
+  // Returns false if this process may not create namespaces.
   bool make() {
     return run("ip netns add " + name()) &&
            run("ip link add " + cable() + " type veth peer name " + name()) &&
@@ -29,7 +30,7 @@ class TestNetwork {
            run(there("ip link set lo up"));
   }
 
-  // Packets vanish in both directions, and nobody is told.
+  // Packets vanish in both directions, and neither side gets an error.
   void cut() { run(there("ip link set " + name() + " down")); }
   void join() { run(there("ip link set " + name() + " up")); }
 
@@ -46,7 +47,7 @@ class TestNetwork {
   }
   std::string cable() const { return "cable" + id_; }
 
-  // Of a network of four addresses for each process: the ends have 1 and 2.
+  // Each process has its own network of four addresses.  The ends are 1 and 2.
   static std::string address(int end) {
     const int id = getpid() % 16384;
     return "10.213." + std::to_string(id / 64) + "." +

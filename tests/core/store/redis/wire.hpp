@@ -1,5 +1,5 @@
-// What a test needs in order to use a Connection: commands that remember what
-// became of them, and somebody who waits.
+// What a test needs to use a Connection: commands that keep their outcome, and
+// functions that wait for it.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_WIRE_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_WIRE_HPP
@@ -39,8 +39,8 @@ class TestCommand : public Command {
   int completions() const { return completions_; }
   const Outcome& outcome() const { return outcome_; }
 
-  // The answer as text: of a string, status or error itself, of a number its
-  // digits, "(nil)", "(array)"; of what is lost "not sent: <failure>" or
+  // The outcome as text: a string, status or error as it is, an integer in
+  // decimal, "(nil)" or "(array)".  Without an answer, "not sent: <failure>" or
   // "unknown: <failure>".
   std::string text() const {
     if (!done()) return "not done";
@@ -70,7 +70,7 @@ struct WireNode {
   Node node;
 };
 
-// A Connection that connects at once, to a node of its own.
+// A Connection with its own node, which connects at once.
 class Wire : private WireNode, public Connection {
  public:
   Wire(const Endpoint& endpoint, const Settings& settings, const Login& login)
@@ -88,8 +88,9 @@ class Wire : private WireNode, public Connection {
   static Monotonic now() { return std::chrono::steady_clock::now(); }
 };
 
-// Runs the connection whenever its descriptor asks for it, until `enough()`.
-// Returns false if that takes too long.
+// Runs the connection whenever its descriptor is ready, until `enough()`.
+// Returns false if the connection closes first, or if that takes longer than
+// `patience`.
 template <typename Enough>
 bool run_until(Wire* connection, Enough enough,
                std::chrono::milliseconds patience = std::chrono::seconds(10)) {
@@ -107,7 +108,7 @@ bool run_until(Wire* connection, Enough enough,
   return true;
 }
 
-// Sends a command and waits for what becomes of it.
+// Sends a command, waits for its outcome, and returns that as text().
 inline std::string ask(Wire* connection,
                        std::initializer_list<std::string_view> words) {
   TestCommand command(words);

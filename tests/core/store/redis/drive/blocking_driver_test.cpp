@@ -127,7 +127,8 @@ TEST(BlockingDriver, KeepsDeadlinesWhileFindingOut) {
   EXPECT_LE(Duration(longest), 100ms + kGrace);
 }
 
-// One whose deadline is near gives up; the others do not give up with it.
+// The caller that asks gives up at its deadline.  The others have more time, so
+// one of them asks next.
 TEST(BlockingDriver, AnotherFindsOutIfTheFirstHasNoTimeLeft) {
   RedisServer server;
   Driver driver(server.port());
@@ -166,7 +167,7 @@ TEST(BlockingDriver, RoutesAgainWhatWasNotSent) {
   driver.run(&task);
   ASSERT_TRUE(task.done);
   EXPECT_EQ(task.outcome.fate, Fate::kNotSent);
-  EXPECT_EQ(driver.router.lessons, 6);  // and no more
+  EXPECT_EQ(driver.router.lessons, 6);  // one attempt and five retries
 }
 
 TEST(BlockingDriver, NeverSendsAgainWhatMayHaveBeenCarriedOut) {

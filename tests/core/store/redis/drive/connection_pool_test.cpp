@@ -18,10 +18,11 @@ namespace {
 
 using Fate = Outcome::Fate;
 
-// For how long a thread may not run on a machine that is busy with other tests.
+// How long a thread may get no processor on a machine that is busy with other
+// tests.
 constexpr auto kStalled = 1s;
 
-// A node and its pool for each test, and what is counted about them.
+// A node, its pool, and the traffic that they count.
 class Client {
  public:
   explicit Client(int port, Settings with = settings_for())
@@ -37,7 +38,7 @@ class Client {
     return pool->exchange(&task, &patience);
   }
 
-  // Whether the answer was that to `text`.
+  // Whether the answer is `text`.
   bool answers(const std::string& text) { return text_of(ask(text)) == text; }
 
   std::int64_t count(Failure failure) const {
@@ -112,7 +113,7 @@ TEST(ConnectionPool, SpinsIfToldTo) {
   EXPECT_EQ(right, 4 * 300);
 }
 
-// A thread that gets no processor while it waits, for as long as that is true.
+// While g_stalls is true, a signal handler keeps its thread from running.
 std::atomic<bool> g_stalls = false;
 std::atomic<bool> g_stalled = false;
 
@@ -122,8 +123,8 @@ void stall(int /*signal*/) {
   while (g_stalls) nanosleep(&moment, nullptr);
 }
 
-// Who reads for all may be the one that gets no processor.  Then the others
-// read for themselves, and send what it was to send for them.
+// The caller that reads for all may get no processor.  Then the others read for
+// themselves, and send what it should have sent for them.
 TEST(ConnectionPool, GetsByWithoutItsReader) {
   RedisServer server;
   Settings settings = settings_for();
@@ -135,7 +136,7 @@ TEST(ConnectionPool, GetsByWithoutItsReader) {
   server.suspend();
   std::atomic<bool> right = false;
   std::thread reader([&] { right = client.answers("reader"); });
-  std::this_thread::sleep_for(300ms);  // it has sent and waits by now
+  std::this_thread::sleep_for(300ms);  // by now it waits for its answer
   pthread_kill(reader.native_handle(), SIGUSR1);
   EXPECT_TRUE(soon([] { return g_stalled.load(); }));
   server.resume();
@@ -163,7 +164,7 @@ TEST(ConnectionPool, PrecedesByAsking) {
   EXPECT_TRUE(client.answers("b"));
 }
 
-// ---- a server that is not there --------------------------------------------
+// ---- a server that is not there ---------------------------------------------
 
 TEST(ConnectionPool, GivesUpAtOnceWhereNobodyListens) {
   const FreePort port;
@@ -174,7 +175,7 @@ TEST(ConnectionPool, GivesUpAtOnceWhereNobodyListens) {
     EXPECT_EQ(outcome.failure, Failure::kRefused) << outcome.detail;
   }
   EXPECT_TRUE(client.node.health().open());
-  // From now on mostly without a look.
+  // From now on most calls fail without an attempt to connect.
   EXPECT_TRUE(soon([&] {
     const Outcome outcome = client.ask("a");
     EXPECT_EQ(outcome.fate, Fate::kNotSent);
@@ -242,7 +243,7 @@ TEST(ConnectionPool, SurvivesTheServersEnd) {
   EXPECT_LE(Duration(longest), client.settings.timeout + kStalled);
 }
 
-// ---- a server that hangs ---------------------------------------------------
+// ---- a server that hangs ----------------------------------------------------
 
 TEST(ConnectionPool, KeepsItsDeadlineWhileTheServerHangs) {
   RedisServer server;
@@ -256,10 +257,11 @@ TEST(ConnectionPool, KeepsItsDeadlineWhileTheServerHangs) {
     EXPECT_NE(outcome.fate, Fate::kAnswered);
     if (outcome.failure == Failure::kTimeout) took.push_back(now() - start);
   }
-  // Until it has been silent for long enough, and then an attempt now and then.
+  // Calls time out until the server has been silent for long enough.  After
+  // that, only an occasional attempt does.
   ASSERT_GE(took.size(), 2u);
   EXPECT_LE(took.size(), 25u);
-  // A call takes longer by as much as this thread could not run.
+  // A call takes longer by the time in which this thread could not run.
   EXPECT_LE(*std::ranges::min_element(took), 50ms + kGrace);
   EXPECT_LE(*std::ranges::max_element(took), 50ms + kStalled);
   server.resume();
@@ -274,7 +276,7 @@ TEST(ConnectionPool, AnOutageEndsWithTheFirstAnswer) {
   EXPECT_TRUE(client.answers("warm"));
   server.suspend();
   EXPECT_TRUE(soon([&] { return !client.answers("lost") && health.open(); }));
-  // The next attempt is far away.
+  // Moves the next attempt far into the future.
   while (health.next_try() < now() + 60s) {
     health.failed(health.next_try() + 1ms);
   }
@@ -328,7 +330,7 @@ TEST(ConnectionPool, GivesUpAConnectionThatStaysSilent) {
   ASSERT_TRUE(soon([&] { return client.answers("a"); }));
   proxy.swallow = true;
   EXPECT_EQ(client.ask("b").failure, Failure::kTimeout);
-  // New connections get through; the old one is lost for good.
+  // After this long, the pool may give up the connection and open a new one.
   std::this_thread::sleep_for(Duration(1100ms));
   proxy.swallow = false;
   EXPECT_TRUE(soon([&] { return client.answers("c"); }));
@@ -346,11 +348,12 @@ TEST(ConnectionPool, KeepsItsDeadlineWhileConnecting) {
   EXPECT_EQ(outcome.failure, Failure::kTimeout);
   proxy.swallow = false;
   EXPECT_TRUE(soon([&] { return client.answers("b"); }));
-  // The same connection: to be slow is no reason to begin again.
+  // It is still the first connection: a slow attempt is not started again.
   EXPECT_EQ(client.traffic.connects, 1);
 }
 
-// An attempt has its own time, whatever becomes of those who wanted it.
+// An attempt to connect has its own timeout.  It continues after its callers
+// have given up.
 TEST(ConnectionPool, AnAttemptToConnectOutlivesItsCallers) {
   const FakeServer server([](Peer& peer) { peer.wait_for_end(); });
   Settings settings = settings_for(20ms);
@@ -368,7 +371,7 @@ TEST(ConnectionPool, AnAttemptToConnectOutlivesItsCallers) {
   EXPECT_GE(now() - start, settings.connect_timeout);
 }
 
-// Late answers are for nobody, and those after them for whom they are.
+// Late answers are dropped.  Later answers still reach the right callers.
 TEST(ConnectionPool, DropsLateAnswers) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
@@ -382,7 +385,8 @@ TEST(ConnectionPool, DropsLateAnswers) {
     proxy.delay_us = settings.timeout / 1000ns * 5 / 4;
     const Outcome outcome = client.ask("late" + std::to_string(i));
     proxy.delay_us = 0;
-    // Not late, if this thread did not run for a quarter of the timeout.
+    // If this thread stalled for a quarter of the timeout, its deadline moved,
+    // and the answer came in time.
     if (outcome.fate == Fate::kAnswered) continue;
     ++late;
     EXPECT_EQ(outcome.fate, Fate::kUnknown);
@@ -407,7 +411,7 @@ TEST(ConnectionPool, RefusesToJoinAQueueThatDoesNotMove) {
   EXPECT_EQ(outcome.failure, Failure::kBackoff) << outcome.detail;
 }
 
-// Answers come, though never in time: the server is slow, and not silent.
+// Answers come, but never in time: the server is slow, not silent.
 TEST(ConnectionPool, ASlowServerIsNoSilentOne) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
@@ -427,7 +431,7 @@ TEST(ConnectionPool, ASlowServerIsNoSilentOne) {
   EXPECT_FALSE(client.node.health().open());
 }
 
-// A connection that breaks fails all who wait there, and is one failure.
+// A connection that breaks fails all its callers, but counts as one failure.
 TEST(ConnectionPool, OneConnectionsEndIsOneFailure) {
   RedisServer server;
   Settings settings = settings_for();
@@ -452,7 +456,8 @@ TEST(ConnectionPool, OneConnectionsEndIsOneFailure) {
   EXPECT_FALSE(client.node.health().open());
 }
 
-// It has nothing to say against what it says; nobody else could read it.
+// Only the task can tell whether a reply makes sense.  If it rejects replies,
+// that counts against the server, but the connection stays open.
 TEST(ConnectionPool, ARepliesSenseIsTheTasks) {
   const RedisServer server;
   Client client(server.port());
@@ -470,7 +475,7 @@ TEST(ConnectionPool, ARepliesSenseIsTheTasks) {
   EXPECT_EQ(client.traffic.connects, 1);
 }
 
-// ---- a connection that breaks ----------------------------------------------
+// ---- a connection that breaks -----------------------------------------------
 
 TEST(ConnectionPool, TakesAnswersThatComeInBytes) {
   const RedisServer server;
@@ -500,19 +505,20 @@ TEST(ConnectionPool, SlowAnswersAreAnswers) {
   EXPECT_EQ(right, 32 * 5);
 }
 
-// Wherever the answer breaks off, nobody knows whether the command was carried
-// out, and the next call goes over a fresh connection.
+// Wherever an answer breaks off, it is unknown whether the server has executed
+// the command.  The next call uses a new connection.
 TEST(ConnectionPool, AnAnswerThatBreaksOffIsUnknown) {
   const RedisServer server;
   const std::string answer = "$6\r\nanswer\r\n";
   for (std::size_t at = 0; at < answer.size(); ++at) {
     ChaosProxy proxy(server.port());
     Settings settings = settings_for();
-    settings.login.client_name.clear();  // the answer is all there is to cut
+    settings.login.client_name.clear();  // the answer is the only reply
     Client client(proxy.port(), settings);
     proxy.cut_after = static_cast<std::int64_t>(at);
     Outcome outcome = client.ask("answer");
-    if (at == 0 && outcome.fate == Fate::kNotSent) continue;  // at once
+    // The connection may break before the command is sent.
+    if (at == 0 && outcome.fate == Fate::kNotSent) continue;
     EXPECT_EQ(outcome.fate, Fate::kUnknown) << at;
     EXPECT_EQ(outcome.failure, Failure::kLost) << at;
     proxy.cut_after = -1;
@@ -520,14 +526,14 @@ TEST(ConnectionPool, AnAnswerThatBreaksOffIsUnknown) {
   }
 }
 
-// Servers close idle connections; that costs nobody an answer.
+// Servers close idle connections.  No call may fail because of that.
 TEST(ConnectionPool, NoticesThatAnIdleConnectionWasClosed) {
   const RedisServer server;
   Client client(server.port());
   for (int i = 0; i < 5; ++i) {
     EXPECT_TRUE(client.answers(std::to_string(i)));
     server.cli({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
-    // Sooner than that nobody looks.
+    // The pool checks a connection only after 10 ms without traffic.
     std::this_thread::sleep_for(20ms);
   }
   EXPECT_EQ(client.traffic.connects, 5);
@@ -569,14 +575,14 @@ TEST(ConnectionPool, DropsConnectionsWithThoseWhoWait) {
   EXPECT_TRUE(soon([&] { return client.answers("b"); }));
 }
 
-// ---- posting ---------------------------------------------------------------
+// ---- posting ----------------------------------------------------------------
 
 TEST(ConnectionPool, PostsWithoutWaiting) {
   const RedisServer server;
   Client client(server.port());
   client.pool->post(echo("posted"));
   EXPECT_EQ(client.pool->take_posted(), std::nullopt);
-  // Further posts are what gets it there.
+  // Later posts finish the connection and read the answer.
   std::optional<Outcome> outcome;
   ASSERT_TRUE(soon([&] {
     client.pool->post(echo("posted"));
@@ -584,7 +590,7 @@ TEST(ConnectionPool, PostsWithoutWaiting) {
     return outcome.has_value();
   }));
   EXPECT_EQ(text_of(*outcome), "posted");
-  // And so does traffic.
+  // Ordinary calls also read the answer to a post.
   client.pool->post(echo("again"));
   EXPECT_TRUE(client.answers("a"));
   EXPECT_TRUE(soon([&] {
@@ -605,7 +611,8 @@ TEST(ConnectionPool, PostsToNobodyWithoutHarm) {
   }));
 }
 
-// A descriptor for the connection is enough; another makes it faster.
+// One descriptor, for the connection, is enough.  A second one only makes it
+// faster.
 TEST(ConnectionPool, GetsByWithOneDescriptor) {
   const RedisServer server;
   Client client(server.port());

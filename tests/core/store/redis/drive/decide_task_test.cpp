@@ -1,5 +1,6 @@
-// DecideTask by hand: what it sends, and what it makes of the answers.  One
-// server plays all nodes of a cluster, which has a slot for each key.
+// Runs a DecideTask step by step: what it sends, and how it handles the
+// answers.  One server plays all nodes of a cluster in which each key has its
+// own slot.
 
 #include "store/redis/drive/decide_task.hpp"
 
@@ -112,13 +113,14 @@ class DecideTaskTest : public testing::Test {
     return task.take_status();
   }
 
-  // Gives keys their slots, in which order they are asked.
+  // Gives the keys their slots in this order.  A task asks slots in that order,
+  // too.
   void in_order(const std::vector<std::string_view>& names) {
     for (const std::string_view name : names) debt(name);
     sent_ = 0;
   }
 
-  // A plan of one level for each name, which is a key and a slot of its own.
+  // A plan with one level for each name.  Each name has its own key and slot.
   static std::unique_ptr<Plan> plan_of(
       Operation operation, const std::vector<std::string_view>& names,
       const std::vector<const Limit*>& limits, std::int64_t cost = 1) {
@@ -146,8 +148,8 @@ class DecideTaskTest : public testing::Test {
   SlotPerKey router_;
   ManualClock clock_;
   std::unique_ptr<redisContext, Free> context_;
-  int sent_ = 0;     // for which there was a script
-  int scripts_ = 0;  // and of which the text had to be sent
+  int sent_ = 0;     // commands, except those answered NOSCRIPT
+  int scripts_ = 0;  // commands answered NOSCRIPT
   int pauses_ = 0;
 };
 
@@ -157,7 +159,7 @@ TEST_F(DecideTaskTest, ChargesEverySlotIfAllAllow) {
   ASSERT_TRUE(run(plan.get()).ok());
   EXPECT_FALSE(aggregate(*plan).limited);
   EXPECT_EQ(sent_, 3);
-  EXPECT_EQ(scripts_, 2) << "of limits of two kinds";
+  EXPECT_EQ(scripts_, 2) << "one for each of the two limits";
   for (const char* name : {"a", "b", "c"}) {
     EXPECT_EQ(debt(name), std::chrono::seconds(1)) << name;
   }
@@ -173,15 +175,15 @@ TEST_F(DecideTaskTest, GivesBackWhatWasChargedBeforeADenial) {
   EXPECT_TRUE(decision.limited);
   EXPECT_EQ(decision.retry_after, std::chrono::seconds(1));
   EXPECT_EQ(plan->levels[0].verdict.remaining, 10);
-  EXPECT_EQ(plan->levels[2].verdict.remaining, 10) << "looked at";
-  EXPECT_EQ(sent_, 5) << "one spent before, three asked, one given back to";
+  EXPECT_EQ(plan->levels[2].verdict.remaining, 10) << "read, but not charged";
+  EXPECT_EQ(sent_, 5) << "one spend before, three slots asked, one refund";
   EXPECT_EQ(debt("a"), Duration(0));
   EXPECT_EQ(debt("b"), std::chrono::seconds(1));
   EXPECT_EQ(debt("c"), Duration(0));
 }
 
-// A slot that another one has denied for is charged nothing, but owes no more
-// than it holds.
+// After another slot has denied the request, a slot is charged nothing.  But if
+// it owes more than its limit holds, its debt is reduced to that.
 TEST_F(DecideTaskTest, HoldsWhatOwesTooMuchAfterADenial) {
   in_order({"a", "b", "c"});
   for (const std::string_view name : {"a", "b", "c"}) {
@@ -195,11 +197,11 @@ TEST_F(DecideTaskTest, HoldsWhatOwesTooMuchAfterADenial) {
   EXPECT_TRUE(aggregate(*plan).limited);
   EXPECT_EQ(debt("a"), std::chrono::seconds(1));
   EXPECT_EQ(debt("b"), std::chrono::seconds(3));
-  EXPECT_EQ(debt("c"), std::chrono::seconds(9)) << "fits, and is not charged";
+  EXPECT_EQ(debt("c"), std::chrono::seconds(9)) << "fits, so it stays the same";
 }
 
-// The same of what is stored otherwise: units of a window that has not begun
-// are of this one.
+// The same for fixed windows, which are stored differently.  Units of a window
+// that has not begun become units of the current one.
 TEST_F(DecideTaskTest, HoldsWindowsAfterADenial) {
   in_order({"a", "b"});
   Limit window = limit_of(std::chrono::seconds(12), 5);
@@ -220,11 +222,11 @@ TEST_F(DecideTaskTest, HoldsWindowsAfterADenial) {
   const auto peek = plan_of(Operation::kPeek, {"b"}, {&window}, 0);
   ASSERT_TRUE(run(peek.get()).ok());
   EXPECT_EQ(peek->levels[0].verdict.remaining, 5)
-      << "stored in the denied request's window, which is over";
+      << "the units moved to the denied request's window, now over";
 }
 
-// What a denied request leaves is what it would leave in memory, whatever the
-// number of slots.
+// Every verdict is that of the memory store, however many slots a request has.
+// So a denied request must also leave the same state as in memory.
 TEST_F(DecideTaskTest, DecidesAsTheMemoryStoreDoes) {
   in_order({"c", "a", "e", "b", "d"});
   MemoryStore memory(1000, clock_.clock());
@@ -278,7 +280,8 @@ TEST_F(DecideTaskTest, FollowsWhereItIsSent) {
                   case 0:
                     return error_reply("MOVED 7 10.0.0.7:7001");
                   case 1:
-                    EXPECT_FALSE(task.target().endpoint) << "the router knows";
+                    EXPECT_FALSE(task.target().endpoint)
+                        << "the router chooses the node";
                     return error_reply("TRYAGAIN Multiple keys request");
                   case 2:
                     return error_reply("ASK 7 10.0.0.8:7002");
@@ -287,7 +290,7 @@ TEST_F(DecideTaskTest, FollowsWhereItIsSent) {
                     EXPECT_TRUE(task.target().asking);
                     return error_reply("NOSCRIPT No matching script.");
                   case 4:
-                    EXPECT_TRUE(task.target().asking) << "once more";
+                    EXPECT_TRUE(task.target().asking) << "for the retry, too";
                     EXPECT_NE(task.bytes().find("EVAL\r\n"),
                               std::string_view::npos);
                     return error_reply("READONLY You can't write");
@@ -332,15 +335,14 @@ TEST_F(DecideTaskTest, NeverSendsAgainWhatMayHaveBeenDone) {
   }
 }
 
-// A later slot fails: the request is an error, and earlier slots get theirs
-// back.
+// If a later slot fails, the request fails and earlier slots get a refund.
 TEST_F(DecideTaskTest, GivesBackWhenALaterSlotFails) {
   const auto plan =
       plan_of(Operation::kAuthorize, {"a", "b"}, {&wide_, &wide_});
   int calls = 0;
   const Status status =
       run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
-        // The first one takes two calls, for want of the script.
+        // The first slot takes two calls, because the server lacks the script.
         if (++calls == 3) return error_reply("OOM command not allowed");
         return std::nullopt;
       });
@@ -363,9 +365,9 @@ TEST_F(DecideTaskTest, EndsWhenTheTimeIsOver) {
   EXPECT_EQ(calls, 3);
 }
 
-// A denial is known to be one, also if what was charged cannot be given back.
+// A denial stays a denial even if the refund fails.
 TEST_F(DecideTaskTest, DeniesEvenIfNothingCanBeGivenBack) {
-  // The server has the scripts.
+  // After this request the server has both scripts.
   ASSERT_TRUE(
       run(plan_of(Operation::kAuthorize, {"x", "y"}, {&wide_, &tight_}).get())
           .ok());

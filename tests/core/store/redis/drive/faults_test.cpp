@@ -1,5 +1,5 @@
-// What a caller sees when a server is in failure: an answer or a named failure
-// within its deadline, and service again as soon as the server is well.
+// What a caller sees when a server fails: an answer or a named failure within
+// its deadline, and service again as soon as the server recovers.
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -50,8 +50,8 @@ TEST_F(FaultsTest, KilledAndStartedAgainInTraffic) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// The first calls wait for their deadline; then nobody waits any more, and the
-// service comes back by itself.
+// The first calls wait until their deadline.  Later calls mostly fail at once,
+// and service returns without any help.
 TEST_F(FaultsTest, SuspendedServer) {
   RedisServer server;
   RedisStore store(settings_for(server), std::nullopt);
@@ -64,7 +64,7 @@ TEST_F(FaultsTest, SuspendedServer) {
     EXPECT_NE(ask(&store), "ok");
     ++calls;
   }
-  EXPECT_GT(calls, 200) << "callers go on waiting";
+  EXPECT_GT(calls, 200) << "too many callers still wait";
   server.resume();
   EXPECT_TRUE(recovers(&store));
 }
@@ -170,14 +170,14 @@ TEST_F(FaultsTest, TooManyClients) {
         std::make_unique<RedisStore>(settings_for(server), std::nullopt));
     reasons.insert(ask(stores.back().get()));
   }
-  EXPECT_TRUE(reasons.count("maxclients")) << "but for a race: lost";
+  EXPECT_TRUE(reasons.count("maxclients"))
+      << "a race may turn maxclients into lost";
   EXPECT_TRUE(reasons.count("ok"));
   stores.resize(5);
   EXPECT_TRUE(recovers(stores.back().get()));
 }
 
-// An address that never answers: packets go nowhere, as the queue of the
-// listening socket is full.
+// The queue of the listening socket is full, so packets to it get no answer.
 TEST_F(FaultsTest, AddressThatNeverAnswers) {
   const int listening = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

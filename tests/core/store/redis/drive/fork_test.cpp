@@ -1,5 +1,5 @@
-// Callers that block, and fork(): with requests in flight from several threads
-// the child makes connections of its own, and the parent loses nothing.
+// fork() while several threads have blocking requests in flight: the child
+// makes its own connections, and the parent loses no answer.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ struct Driver {
     return task.right();
   }
 
-  // As the store does it.
+  // Calls the fork hooks in the same order as the store.
   pid_t fork_all() {
     router.before_fork();
     driver.before_fork();
@@ -75,7 +75,8 @@ TEST(Fork, WithRequestsInFlightBothSidesGoOn) {
   EXPECT_EQ(wrong, 0);
 }
 
-// While somebody finds out where the servers are, and others wait for it.
+// fork() while one caller asks where the servers are and the others wait for
+// it.
 TEST(Fork, WhileFindingOut) {
   RedisServer server;
   Driver driver(server.port());

@@ -1,5 +1,5 @@
 // What a caller sees while a real server loads its data, drops or pauses its
-// clients, gets another time of day, or cannot be reached.
+// clients, has its clock changed, or cannot be reached.
 
 #include <atomic>
 #include <cstdint>
@@ -52,8 +52,8 @@ TEST_F(InterruptionsTest, ServerThatLoadsItsData) {
   EXPECT_TRUE(recovers(&store));
 }
 
-// Connections may break at any time.  What was not sent is sent again by
-// another; whether what was sent has been charged nobody knows.
+// Connections may break at any time.  A command that was not sent goes over
+// another connection.  If it was sent, it is unknown whether it was charged.
 TEST_F(InterruptionsTest, ClientsAreKilledAllTheTime) {
   RedisServer server;
   RedisStore store(settings_for(server), std::nullopt);
@@ -86,7 +86,7 @@ class ServerClockTest : public InterruptionsTest {
  protected:
   void set_shift(std::chrono::seconds by) {
     const std::int64_t shift = by.count();
-    // In place, for the server has the file mapped.
+    // Written in place, because the server has the file mapped.
     std::fstream file(clock_, std::ios::in | std::ios::out | std::ios::binary);
     file.write(reinterpret_cast<const char*>(&shift), sizeof shift);
   }
@@ -128,7 +128,7 @@ TEST_F(ServerClockTest, SetBackLocksNobodyOut) {
   const Verdict denied = charge(1);
   ASSERT_TRUE(denied.limited);
   EXPECT_LE(denied.retry_after, hours(1));
-  // What it said is true: the denied request has moved the state as well.
+  // The promised time holds, because the denied request also moved the state.
   set_shift(-hours(24) +
             std::chrono::ceil<seconds>(denied.retry_after + seconds(1)));
   EXPECT_FALSE(charge(1).limited);
@@ -161,7 +161,7 @@ TEST_F(InterruptionsTest, NetworkThatIsSplit) {
     EXPECT_NE(ask(&store), "ok");
     ++calls;
   }
-  EXPECT_GT(calls, 20) << "callers go on waiting";
+  EXPECT_GT(calls, 20) << "too many callers still wait";
   network.join();
   EXPECT_TRUE(recovers(&store, seconds(20)));
 }

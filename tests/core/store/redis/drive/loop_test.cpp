@@ -53,13 +53,13 @@ struct Host {
     return started;
   }
 
-  // Waits for the descriptor at most once.
+  // Waits for the descriptor once, for `wait_ms` at most.
   void turn(int wait_ms) {
     pollfd watched{loop->fd(), POLLIN, 0};
     if (poll(&watched, 1, wait_ms) > 0) loop->run();
   }
 
-  // Runs until so many tasks have finished in all.
+  // Runs until `count` tasks have finished in total.
   bool run_until(std::size_t count, Duration limit = 10s) {
     for (const Monotonic end = now() + limit; now() < end;) {
       if (finished.size() >= count) return true;
@@ -68,7 +68,7 @@ struct Host {
     return false;
   }
 
-  // One call, alone.
+  // Makes one call.  Returns whether it gets the right answer.
   bool answers(const std::string& text) {
     const std::size_t before = finished.size();
     start(text);
@@ -129,8 +129,8 @@ TEST(Loop, HandsOverInBatches) {
   EXPECT_LT(host.batches, 100);
 }
 
-// What one turn started is one write: the server reads it as one, and its
-// counter of reads tells.
+// All calls started in one turn go out in one write.  The server then reads
+// them together, as its counter of reads shows.
 TEST(Loop, WritesOnceForOneTurn) {
   const RedisServer server;
   Host host(server.port());
@@ -201,8 +201,8 @@ TEST(Loop, APauseEndsWithTheDeadline) {
 
 // ---- a host that is busy ----------------------------------------------------
 
-// However long the pause, a server that is well costs nobody an answer: neither
-// what was started and not sent, nor what was sent and not read.
+// However long the host pauses, no call to a healthy server fails: neither one
+// that was not sent yet, nor one whose answer was not read yet.
 class LoopPauses : public testing::TestWithParam<std::pair<int, Duration>> {};
 
 TEST_P(LoopPauses, CostNobodyAnAnswer) {
@@ -231,8 +231,8 @@ INSTANTIATE_TEST_SUITE_P(
              std::to_string(of.param.second / 1ms) + "Ms";
     });
 
-// From no connection on, with several steps for each call, a host that does
-// nothing but pause gets there.
+// Calls finish even if the host does little but pause, there is no connection
+// at first, and each call takes several steps.
 TEST(Loop, GetsThereThroughOnePauseAfterAnother) {
   const RedisServer server;
   Host host(server.port(), kSanitized ? 500ms : 50ms);
@@ -244,7 +244,8 @@ TEST(Loop, GetsThereThroughOnePauseAfterAnother) {
   EXPECT_EQ(host.right(), 10);
 }
 
-// A pause is no evidence against the server, and is not counted as its time.
+// A pause of the host is no evidence against the server, and does not count as
+// silence of the server.
 TEST(Loop, APauseOpensNoCircuit) {
   RedisServer server;
   Host host(server.port(), kSanitized ? 500ms : 50ms);
@@ -261,7 +262,8 @@ TEST(Loop, APauseOpensNoCircuit) {
   EXPECT_EQ(host.right(), 101);
 }
 
-// While it runs, time is time: however often it runs, and whatever for.
+// Deadlines hold while the host keeps running the loop, however often it does
+// that and for whatever reason.
 TEST(Loop, AHostThatRunsKeepsDeadlines) {
   RedisServer server;
   Host host(server.port(), 100ms);
@@ -278,10 +280,10 @@ TEST(Loop, AHostThatRunsKeepsDeadlines) {
   EXPECT_EQ(host.finished.back()->echo.outcome.failure, Failure::kTimeout);
 }
 
-// ---- the end of a turn -----------------------------------------------------
+// ---- the end of a turn ------------------------------------------------------
 
-// A host that runs it at the end of its turn has sent what it started in that
-// turn, and is not called back for it.
+// If the host runs the loop at the end of its turn, the calls of that turn are
+// sent, and the descriptor does not wake the host for them.
 TEST(Loop, SendsAtTheEndOfATurn) {
   RedisServer server;
   Host host(server.port());
@@ -291,7 +293,7 @@ TEST(Loop, SendsAtTheEndOfATurn) {
   host.loop->set_wakeups(false);
   for (int i = 0; i < 10; ++i) host.start("a");
   EXPECT_EQ(poll(&watched, 1, 0), 0);
-  EXPECT_TRUE(soon([&] {  // on a slow machine the next beat is due
+  EXPECT_TRUE(soon([&] {  // on a slow machine the timer may be due
     host.loop->run();
     return poll(&watched, 1, 0) == 0;
   }));
@@ -302,14 +304,14 @@ TEST(Loop, SendsAtTheEndOfATurn) {
   }));
   ASSERT_TRUE(host.run_until(11));
   EXPECT_EQ(host.right(), 11);
-  // What waits when wake-ups are wanted again is not forgotten.
+  // Calls that wait when wake-ups are turned on again are not forgotten.
   host.start("b");
   host.loop->set_wakeups(true);
   EXPECT_EQ(poll(&watched, 1, 0), 1);
   ASSERT_TRUE(host.run_until(12));
 }
 
-// ---- finding out where -----------------------------------------------------
+// ---- discovery --------------------------------------------------------------
 
 TEST(Loop, FindsOutOnceForAll) {
   const RedisServer server;
@@ -380,7 +382,7 @@ TEST(Loop, ChecksNowAndThen) {
   }));
 }
 
-// ---- failure ---------------------------------------------------------------
+// ---- failure ----------------------------------------------------------------
 
 TEST(Loop, GivesUpAtOnceWhereNobodyListens) {
   const FreePort port;
@@ -414,7 +416,7 @@ TEST(Loop, KeepsDeadlinesWhileTheServerHangs) {
     EXPECT_EQ(host.finished[i]->echo.outcome.failure, Failure::kTimeout);
   }
   server.resume();
-  // Late answers are for nobody; what comes next is for those who ask next.
+  // Late answers are dropped.  Later calls get their own answers.
   EXPECT_TRUE(soon([&] { return host.answers("back"); }));
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(host.answers(std::to_string(i)));
 }
@@ -434,7 +436,7 @@ TEST(Loop, KeepsItsDeadlineWhileConnecting) {
   EXPECT_TRUE(soon([&] { return host.answers("b"); }));
 }
 
-// Nobody has to wait for it, nor to ask again.
+// The attempt continues without its caller, and without another call.
 TEST(Loop, AnAttemptToConnectOutlivesItsCallers) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
@@ -559,7 +561,7 @@ TEST(Loop, TakesAnswersThatComeInBytes) {
   EXPECT_EQ(host.right(), 100);
 }
 
-// ---- cancelling and closing ------------------------------------------------
+// ---- canceling and closing --------------------------------------------------
 
 TEST(Loop, ACancelledTaskKeepsItsPlaceInTheQueue) {
   const RedisServer server;
@@ -600,7 +602,7 @@ TEST(Loop, ClosesWithTasksUnderWay) {
     EXPECT_EQ(host.finished[i]->status.code(), Code::kCancelled);
   }
   EXPECT_EQ(open_descriptors(), before);
-  // Afterwards nothing can be started, and that is told at once.
+  // A task started after close() is handed back at once, as cancelled.
   host.start("too late");
   ASSERT_EQ(host.finished.size(), 47u);
   EXPECT_EQ(host.finished[46]->status.code(), Code::kCancelled);
@@ -639,7 +641,7 @@ TEST(Loop, TellsThatNoDescriptorIsLeft) {
   EXPECT_TRUE(host.answers("b"));
 }
 
-// ---- fork ------------------------------------------------------------------
+// ---- fork -------------------------------------------------------------------
 
 TEST(Loop, AChildStartsAnew) {
   RedisServer server;
@@ -658,7 +660,7 @@ TEST(Loop, AChildStartsAnew) {
     for (int i = 0; i < 50; ++i) {
       right = right && host.answers("child" + std::to_string(i));
     }
-    // Nothing of the parent's has been told here.
+    // The parent's calls must not finish here.
     _exit(right && host.finished.size() == 50 ? 0 : 1);
   }
   host.loop->after_fork_in_parent();

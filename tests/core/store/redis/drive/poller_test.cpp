@@ -18,7 +18,7 @@ bool readable(const Poller& poller, int wait_ms) {
   return poll(&watched, 1, wait_ms) == 1;
 }
 
-// The owners of what is ready.
+// The owners of the descriptors that are ready.
 std::vector<void*> ready(Poller* poller) {
   std::array<void*, 8> owners;
   const std::size_t count = poller->poll(owners);
@@ -81,11 +81,11 @@ TEST(Poller, TellsWhoseDescriptorIsReady) {
   ASSERT_EQ(write(pair.ends[1], "a", 1), 1);
   EXPECT_TRUE(readable(poller, 1000));
   EXPECT_EQ(ready(&poller), std::vector<void*>{&owner});
-  // As long as nobody reads.
+  // It stays ready until somebody reads.
   EXPECT_TRUE(readable(poller, 0));
 }
 
-// The number may be that of another file by then.
+// By then the number may belong to another file.
 TEST(Poller, ForgetsADescriptorThatWasClosed) {
   Poller poller;
   int owner = 0;

@@ -1,5 +1,5 @@
-// Callers that block in a process that cannot run for a while, beside others
-// that want all processors: the server is well, so nobody gets an error.
+// A process whose callers block is stopped for a while, next to processes that
+// want all processors.  The server is healthy, so no call may fail.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,17 +20,17 @@
 namespace limitree::redis {
 namespace {
 
-// What the process that calls and the one that stops it have in common.
+// Shared by the process that makes calls and the process that stops it.
 struct Shared {
   std::atomic<bool> stop = false;
   std::atomic<int> right = 0;
   std::atomic<int> wrong = 0;
   std::atomic<bool> opened = false;  // the circuit breaker
-  char first[200] = "";              // what went wrong
+  char first[200] = "";              // outcome of the first failed call
 };
 
-// Shorter than some of the pauses, and longer than a server that is well has to
-// wait for a processor here.
+// Shorter than some of the pauses, but longer than a healthy server has to wait
+// for a processor here.
 constexpr auto kTimeout = 1000ms;
 
 [[noreturn]] void call(int port, int threads, Shared* shared) {
@@ -80,7 +80,7 @@ void end(pid_t child) {
   waitpid(child, nullptr, 0);
 }
 
-// How long a process has been ready to run, and was not let.
+// How long a process has been ready to run, but had no processor.
 std::chrono::nanoseconds without_processor(pid_t one) {
   std::ifstream file("/proc/" + std::to_string(one) + "/schedstat");
   std::int64_t ran = 0;
@@ -89,8 +89,8 @@ std::chrono::nanoseconds without_processor(pid_t one) {
   return std::chrono::nanoseconds(file ? waited : 0);
 }
 
-// Stops a process that calls on so many threads, several times, and has it go
-// on; returns for how long the server had no processor meanwhile.
+// Runs a process that calls on `threads` threads, and stops and continues it
+// several times.  Returns how long the server had no processor in that time.
 std::chrono::nanoseconds stop_often(int threads, Shared* shared) {
   const RedisServer server;
   std::vector<pid_t> busy = {process(spin), process(spin)};
@@ -116,8 +116,8 @@ std::chrono::nanoseconds stop_often(int threads, Shared* shared) {
 
 class Stopped : public testing::TestWithParam<int> {};
 
-// A server that gets no processor for as long as the timeout is silent, for
-// whatever reason, and that is not what is tested: then it is tried again.
+// If the server gets no processor for about as long as the timeout, it is
+// silent.  This test is not about that, so it then repeats a failed run.
 TEST_P(Stopped, NobodyIsFailedByAPauseOfItsProcess) {
   for (int tries = 0;; ++tries) {
     void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
@@ -128,7 +128,7 @@ TEST_P(Stopped, NobodyIsFailedByAPauseOfItsProcess) {
     const bool failed = shared->wrong > 0 || shared->opened;
     const bool again = failed && starved > kTimeout * 3 / 4 && tries < 4;
     if (!again) {
-      EXPECT_EQ(shared->wrong, 0) << "the first: " << shared->first;
+      EXPECT_EQ(shared->wrong, 0) << "the first failed call: " << shared->first;
       EXPECT_FALSE(shared->opened);
     }
     munmap(memory, sizeof(Shared));

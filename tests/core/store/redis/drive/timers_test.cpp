@@ -33,7 +33,7 @@ TEST(Timers, OfOneInstantKeepTheirOrder) {
   timers.clear(&c);
   EXPECT_EQ(timers.first(), &a);
   timers.clear(&a);
-  timers.clear(&a);  // is not set any more: nothing happens
+  timers.clear(&a);  // no longer set: no effect
   EXPECT_EQ(timers.first(), &b);
   EXPECT_EQ(timers.next(), at(5));
 }

@@ -41,7 +41,7 @@ TEST(Patience, TimersMayBeLate) {
   EXPECT_TRUE(patience.over());
 }
 
-// However long the thread did not run, a beat of it counts.
+// However long the thread could not run, only one beat of that time counts.
 TEST(Patience, LostTimeDoesNotCount) {
   for (const Duration stop : {Duration(60ms), Duration(500ms), Duration(1h)}) {
     Patience patience(kStart, kStart + 50ms);
@@ -76,7 +76,7 @@ TEST(Patience, HalfOfItIsForOneOfSeveral) {
   patience.look_after(half);
   EXPECT_EQ(patience.left(), 50ms);
 
-  // What one lost, the other does not count either.
+  // Time that does not count for one does not count for the other.
   half = patience.half();
   half.look(kStart + 50ms + 1s);
   EXPECT_EQ(half.left(), 15ms);
@@ -88,14 +88,15 @@ TEST(Patience, HalfOfItIsForOneOfSeveral) {
 
 using namespace std::chrono_literals;
 
-// A caller whose looks take a microsecond each, by a clock of its own.
+// A caller with its own clock.  Each look takes a microsecond.
 class Looking {
  public:
   explicit Looking(LowLatency mode = LowLatency::kAuto) : look_(mode) {}
 
   void pass(Duration time) { now_ += time; }
 
-  // Waits for an answer that comes after so long; returns how long it looked.
+  // Waits for an answer that takes `answer` to come.  Returns how long it
+  // looked.
   Duration wait(Duration answer) {
     if (!look_.begin(now_)) return {};
     const Monotonic start = now_;
@@ -109,8 +110,8 @@ class Looking {
     }
   }
 
-  // The same, but after three looks the processor is taken away for so long;
-  // meanwhile the answer may come.  Returns whether it looked.
+  // The same, but after three looks the caller loses the processor for `gap`.
+  // If `answered`, the answer comes in that time.  Returns whether it looked.
   bool lose_the_processor(Duration gap, bool answered) {
     if (!look_.begin(now_)) return false;
     for (int i = 0; i < 3; ++i) {
@@ -128,7 +129,7 @@ class Looking {
 
   bool looks() { return look_.begin(now_); }
 
-  // How long it is until it looks again.
+  // How long it takes until the caller looks again.
   Duration pause() {
     const Monotonic start = now_;
     while (!looks()) pass(1ms);
@@ -177,7 +178,8 @@ TEST(Look, StopsWhereAnswersComeTooLate) {
   EXPECT_EQ(caller.pause(), Look::kFirstPause);
 }
 
-// A server far away costs next to nothing, whether called often or seldom.
+// With a distant server, looking costs next to nothing, whether calls are
+// frequent or rare.
 TEST(Look, LooksLessAndLessInVain) {
   for (const Duration between : {Duration(200us), Duration(50ms)}) {
     Looking caller;
@@ -208,8 +210,8 @@ TEST(Look, TakesAnInterruptForNoGap) {
   EXPECT_TRUE(caller.looks());
 }
 
-// Beside processes that spin the processor is lost after some 3 ms of looking:
-// then it is tried once a second.
+// Next to processes that spin, the caller loses the processor after some 3 ms
+// of looking.  In the end it tries only once a second.
 TEST(Look, PausesLongerEachTimeUntilItGoesWell) {
   Looking caller;
   Duration longest = Look::kFirstPause;
@@ -220,7 +222,8 @@ TEST(Look, PausesLongerEachTimeUntilItGoesWell) {
     longest = std::min(2 * longest, Look::kLongestPause);
   }
   EXPECT_EQ(longest, Look::kLongestPause);
-  // Undisturbed for ten times as long, it begins from the shortest.
+  // If looks succeed for more than ten times the last pause, the next pause is
+  // the shortest again.
   for (int call = 0; call < 600'000; ++call) caller.wait(20us);
   EXPECT_TRUE(caller.lose_the_processor(2ms, false));
   EXPECT_EQ(caller.pause(), Look::kFirstPause);

@@ -26,7 +26,7 @@ TEST(Wakeup, IsWaitedForNoLongerThanTheDeadline) {
   EXPECT_GE(now() - start, 20ms);
   EXPECT_LE(now() - start, 20ms + kGrace);
   EXPECT_EQ(wakeup.wait(Word::kNone, start), Word::kNone);
-  // And may come afterwards.
+  // The word may still come afterwards.
   wakeup.set(Word::kDone).wake();
   EXPECT_EQ(wakeup.wait(Word::kNone, start), Word::kDone);
 }

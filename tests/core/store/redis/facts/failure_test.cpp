@@ -13,7 +13,8 @@ struct Case {
   Failure failure;
 };
 
-// As servers say it: Redis 7.0 unless another one is named.
+// Error replies as servers send them: Redis 7.0, unless another version is
+// noted.
 constexpr Case kCases[] = {
     {"NOSCRIPT No matching script. Please use EVAL.", Failure::kNoScript},
     {"READONLY You can't write against a read only replica.",
@@ -93,7 +94,7 @@ constexpr Case kCases[] = {
     {"NOSCRIPTS", Failure::kOther},
     {"ASKING", Failure::kOther},
     {" LOADING", Failure::kOther},
-    // Redis 6 wraps what is raised in a script.
+    // Redis 6 wraps errors that are raised in a script.
     {"ERR Error running script (call to f_6b1b): @user_script:1: -READONLY You "
      "can't write against a read only replica. ",
      Failure::kReadOnly},
@@ -145,7 +146,7 @@ TEST(Failure, NamesStandBesideTheirFailures) {
   EXPECT_STREQ(failure_name(Failure::kOther), "other");
 }
 
-// Sending again what may have been carried out would charge twice.
+// Sending a command again that may have been executed would charge twice.
 TEST(Failure, OnlyWhatHadNoEffectIsHarmless) {
   const std::set<Failure> harmful = {Failure::kNone,      Failure::kLost,
                                      Failure::kTimeout,   Failure::kProtocol,
@@ -171,7 +172,7 @@ TEST(Failure, AnOutageIsTheServersNotTheRequests) {
   }
 }
 
-// A server's words may end in a log, and that in a terminal.
+// A server's words may end up in a log, and a terminal may show that log.
 TEST(Failure, IsToldInPrintableWordsThatEnd) {
   const Status odd =
       to_status(Failure::kOther, "a\x1b]:1", "ERR \x1b[2J\r\n\x7f \xc2\x9b");

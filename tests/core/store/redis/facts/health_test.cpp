@@ -15,7 +15,7 @@ using std::chrono::seconds;
 
 const Monotonic kStart{std::chrono::hours(1)};
 
-// A circuit that has just opened.
+// Reports just enough failures to open the circuit.
 void open_at(Monotonic now, Health* health) {
   for (int i = 0; i < Health::kFailuresToOpen; ++i) health->failed(now);
 }
@@ -57,14 +57,14 @@ TEST(Health, SilenceOpensAtOnce) {
   EXPECT_FALSE(health.open());
 }
 
-// However many notice it.
+// Silence counts once, however many callers report it.
 TEST(Health, SilenceIsOneFailure) {
   for (int run = 0; run < 10; ++run) {
     Health health;
     const Monotonic now = kStart + Duration(run);
     health.silent(now);
     const Monotonic due = health.next_try();
-    if (due <= now) continue;  // the wait drawn was none at all
+    if (due <= now) continue;  // the random wait is zero
     for (int i = 0; i < 1000; ++i) health.silent(now);
     EXPECT_EQ(health.next_try(), due);
   }
@@ -121,7 +121,8 @@ TEST(Health, WaitsAgainWhenTheOneFails) {
   EXPECT_TRUE(health.may_try(health.next_try()));
 }
 
-// Its thread may have ended, or its process been forked away.
+// The thread that tries may end before it reports.  After fork() it may exist
+// only in the parent.
 TEST(Health, TheOneThatNeverReportsIsReplaced) {
   Health health;
   open_at(kStart, &health);
@@ -134,7 +135,7 @@ TEST(Health, TheOneThatNeverReportsIsReplaced) {
 }
 
 TEST(Health, WaitsDoubleUpToTheLongest) {
-  // The largest of many draws comes near to what they are drawn from.
+  // The longest of many random waits comes close to the upper bound.
   constexpr std::size_t kAttempts = 12;
   std::vector<Duration> largest(kAttempts, Duration::zero());
   for (int run = 0; run < 400; ++run) {
@@ -172,8 +173,8 @@ TEST(Health, WaitsAreDrawnFromZeroOn) {
   EXPECT_LT(short_ones, 250);
 }
 
-// When a server dies, everything on its way there fails: that is not a row of
-// failed attempts, after which to wait for seconds.
+// When a server dies, all commands on their way to it fail.  If each of them
+// counted, the next attempt would have to wait for seconds.
 TEST(Health, ManyFailuresOfOneMomentCountOnce) {
   int waited = 0;
   for (int run = 0; run < 10; ++run) {
@@ -181,7 +182,7 @@ TEST(Health, ManyFailuresOfOneMomentCountOnce) {
     const Monotonic now = kStart + Duration(run);
     open_at(now, &health);
     const Monotonic due = health.next_try();
-    if (due <= now) continue;  // the wait drawn was none at all
+    if (due <= now) continue;  // the random wait is zero
     ++waited;
     for (int i = 0; i < 1000; ++i) health.failed(now);
     EXPECT_EQ(health.next_try(), due);

@@ -36,7 +36,7 @@ TEST(Traffic, SumsTheTimeTaken) {
   EXPECT_EQ(traffic.round_trip_ns, 70'005);
 }
 
-// A clock that steps back must not take away from the sum.
+// A clock that steps back must not reduce the sum.
 TEST(Traffic, NoRoundTripTakesLessThanNothing) {
   EXPECT_EQ(bucket_of(-1), 0U);
   Traffic traffic;

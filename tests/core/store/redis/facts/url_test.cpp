@@ -266,8 +266,8 @@ TEST(ParseUrl, BoundsTheNumberOfHosts) {
   EXPECT_EQ(refusal(hosts + ",h"), "store: has more than 64 hosts");
 }
 
-// A password is often pasted as it is: whatever it holds, and wherever the URL
-// falls apart because of it, the message must not repeat it.
+// A password is often pasted as it is.  Whatever it contains, and wherever the
+// URL then fails to parse, the message must not repeat it.
 TEST(ParseUrl, NeverShowsThePassword) {
   const std::string raw =
       "store: \"@\" must be written %40, and \"/\" and \"?\" in a user or "
