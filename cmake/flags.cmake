@@ -9,8 +9,7 @@ target_compile_options(
             $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
             $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
             $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>)
-# gcc 12 reports overlaps in std::string's operator+ that cannot be: its PR
-# 105651.
+# gcc 12 reports impossible overlaps in std::string's operator+ (its PR 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION
                                             VERSION_LESS 13)
   target_compile_options(limitree_flags INTERFACE -Wno-restrict)
@@ -26,14 +25,14 @@ if(LIMITREE_SANITIZE)
               -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
   target_link_options(limitree_flags INTERFACE
                       -fsanitize=${LIMITREE_SANITIZE})
-  # A hundred test programs, all with debug information: the usual linker takes
-  # four times as long.
+  # The default linker takes four times as long for a hundred test programs with
+  # debug information.
   find_program(LIMITREE_LLD ld.lld)
   if(LIMITREE_LLD)
     target_link_options(limitree_flags INTERFACE -fuse-ld=lld)
   endif()
 else()
-  # Their cost is too small to measure: docs/performance.md.
+  # The cost of these flags is too small to measure: docs/performance.md.
   include(CheckCXXCompilerFlag)
   foreach(flag -fcf-protection -mbranch-protection=standard
                -fstack-clash-protection)

@@ -6,8 +6,8 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-# Nothing but the libraries of that architecture: those of the machine that
-# compiles have the same names.
+# Finds only the libraries of that architecture: those of the compiling machine
+# have the same names.
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(ENV{PKG_CONFIG_LIBDIR}
     /usr/lib/aarch64-linux-gnu/pkgconfig:/usr/share/pkgconfig)

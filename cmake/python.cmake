@@ -1,5 +1,5 @@
-# Sets Python3_EXECUTABLE to an interpreter that has pytest: the system's, as
-# packages of the distribution go there, else the first one in PATH.
+# Sets Python3_EXECUTABLE to an interpreter that has pytest: the system's, where
+# the distribution installs its packages, or else the first one in PATH.
 if(NOT Python3_EXECUTABLE)
   foreach(candidate /usr/bin/python3 python3)
     execute_process(

@@ -1,8 +1,8 @@
 # The functions used by tests/CMakeLists.txt.
 #
-# A folder of tests is one program, and each suite of it one test of ctest:
-# core/tree/tree_test.cpp is in the program core_tree_test, and its cases, such
-# as Match.Wildcard, are in the test core/tree.Match.
+# Each folder of tests is one program, and each suite in it is one test of
+# ctest.  For example, core/tree/tree_test.cpp is in the program core_tree_test,
+# and its cases, such as Match.Wildcard, are in the test core/tree.Match.
 #
 # ./dev test chooses tests by their labels:
 #   unit, conformance, abi, cli   run in every build
@@ -67,10 +67,10 @@ endfunction()
 
 # limitree_test(core/tree/no_psl_test.cpp [more.cpp ...] [LIBS target ...]
 #               [LABEL label] [SERIAL] [COUNTS_NEW])
-# A program of its own, of GoogleTest over the objects of core; with LIBS given,
-# over those instead.  SERIAL: not parallel to other tests, because it needs all
-# processors.  COUNTS_NEW: with its own operator new, which ThreadSanitizer does
-# not allow.
+# A separate GoogleTest program, linked with the objects of core, or with LIBS
+# if given.  SERIAL: does not run in parallel with other tests, because it needs
+# all processors.  COUNTS_NEW: has its own operator new, which ThreadSanitizer
+# does not allow.
 function(limitree_test source)
   set_property(GLOBAL APPEND PROPERTY LIMITREE_APART ${source})
   if("COUNTS_NEW" IN_LIST ARGN AND LIMITREE_SANITIZE MATCHES thread)
@@ -81,7 +81,8 @@ function(limitree_test source)
 endfunction()
 
 # limitree_tests(core/tree [more.cpp ...] [LIBS target ...] [LABEL label])
-# One program of all *_test.cpp of a folder that have none of their own by then.
+# One program of all *_test.cpp in a folder, except those that earlier calls
+# have made separate programs.
 function(limitree_tests folder)
   file(GLOB sources CONFIGURE_DEPENDS
        RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${folder}/*_test.cpp)
@@ -126,7 +127,7 @@ function(_limitree_gtest target name)
       ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${target}> -DNAME=${name}
       "-DPROPERTIES=${properties}" -DTO=${tests} -P ${script}
     VERBATIM)
-  # A program that is not built fails, instead of being missing.
+  # If the program is not built, its test fails instead of being missing.
   set(include ${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake)
   file(
     WRITE ${include}
@@ -139,8 +140,8 @@ endfunction()
 
 # limitree_program_test(capi/limitree_test.c [more.c ...] [LIBS target ...]
 #                       [LABELS label ...] [ARGS argument ...] [COUNTS_NEW])
-# A program of its own, in C or C++, that passes by returning 0.  It sees only
-# what an installed limitree offers: the shared library, unless LIBS is given.
+# A separate program in C or C++ that passes if it returns 0.  It sees only what
+# an installed limitree offers: the shared library, unless LIBS is given.
 function(limitree_program_test source)
   set_property(GLOBAL APPEND PROPERTY LIMITREE_APART ${source})
   cmake_parse_arguments(ARG "COUNTS_NEW" "" "LIBS;LABELS;ARGS" ${ARGN})
@@ -157,7 +158,7 @@ function(limitree_program_test source)
   add_executable(${target} ${source} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${target} PRIVATE limitree_flags ${ARG_LIBS}
                                           Threads::Threads)
-  if(LIMITREE_SANITIZE)  # what the sanitizers of C++ need, in a C program too
+  if(LIMITREE_SANITIZE)  # C++ sanitizers need it even in a C program
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
   endif()
   add_test(NAME ${target_name} COMMAND ${target} ${ARG_ARGS})

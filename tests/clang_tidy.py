@@ -1,8 +1,8 @@
 """Runs clang-tidy over core/, capi/ and bindings/ as a build compiles them.
 
-Four fifths of the time of clang-tidy goes into the headers of the C++ library,
-whatever file it reads.  So it reads several files of a folder at once, as one
-that includes them, and divides files that do not compile together.
+clang-tidy spends four fifths of its time on the headers of the C++ library,
+whatever file it reads.  So this script gives it a batch of files of a folder,
+in one source that includes them, and divides batches that do not compile.
 
 A batch that passed is not read again until one of its files, a header of those
 folders, its command, .clang-tidy or clang-tidy changes: the build folder
@@ -51,9 +51,9 @@ OUTPUT = re.compile(r"-o \S+ ")
 
 
 def list_batches(build):
-    """Returns lists of files that one command compiles, each with it.
+    """Yields lists of files that one command compiles, each with the command.
 
-    The name of the file itself reads SOURCE in the command.
+    In the command, SOURCE stands for the name of the file.
     """
     commands = json.loads((build / "compile_commands.json").read_text())
     found = {}
@@ -102,7 +102,7 @@ def read_batch(tool, paths, command, directory, folder):
                                *IN_BATCH)
     if compiles:
         return found
-    # Two files may use one name, each for itself.
+    # Two files may define the same name, each for its own use.
     half = len(paths) // 2
     return "".join(read_batch(tool, part, command, directory, folder)
                    for part in (paths[:half], paths[half:]))

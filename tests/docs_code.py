@@ -3,7 +3,7 @@
   ```c, ```cpp   a program is compiled and run and must return 0; other code is
                  compiled as the body of a function that has what C_FRAGMENT
                  or CXX_FRAGMENT gives it; an excerpt of a source file must
-                 stand there still
+                 still be in that file
   ```yaml        a whole limits.yaml must pass `limitree check`, beside the
                  files that its page gives
   ```sh          commands that begin with `limitree` are run in a folder that
@@ -11,8 +11,8 @@
   ```console     the same for what follows "$ "; the output must be as shown,
                  where a line "..." stands for any lines
 
-An HTML comment on the line before a block says otherwise: <!-- fails --> for a
-yaml file or commands that must be refused, <!-- not run --> for neither.
+An HTML comment on the line before a block changes this: <!-- fails --> marks a
+yaml file or commands that must be refused, <!-- not run --> a block to skip.
 
 Usage: docs_code.py <root> <cc> <c++> <liblimitree.so> <limitree>
 """
@@ -32,7 +32,7 @@ Tools = collections.namedtuple("Tools", "root cc cxx library command")
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 FRAGMENT_WARNINGS = ["-Wno-unused-variable", "-Wno-unused-but-set-variable"]
-# What an excerpt may take as given.
+# The declarations that a fragment may use.
 C_FRAGMENT = """#include <limitree.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +70,7 @@ def run(command, cwd, **kwargs):
 
 
 def is_excerpt(block, tools):
-    """Whether the block still stands in a source file."""
+    """Whether the block is still part of a source file."""
     for folder in ("core", "capi", "bindings", "examples", "tests"):
         for path in (tools.root / folder).rglob("*"):
             if path.suffix not in {".c", ".h", ".cpp", ".hpp"}:

@@ -5,8 +5,8 @@
   site         mkdocs.yml has a place for every page of docs/
   classes      the glossary names every class of core/'s headers, and no other
   rooms        every folder of core/store/ has a README.md
-  libraries    where a page lists, after <!-- libraries -->, what the shared
-               library needs at run time, that is what it needs
+  libraries    a page that lists, after <!-- libraries -->, what the shared
+               library needs at run time lists exactly that
 
 Usage: docs_facts.py <root> [liblimitree.so readelf]
 """
@@ -23,7 +23,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 ARCHITECTURE = "docs/architecture.md"
 GLOSSARY = "docs/glossary.md"
-# A class that no other encloses, as clang-format writes its first line.
+# The first line of a class outside other classes, as clang-format writes it.
 CLASS = re.compile(r"^(?:class|struct)(?: \[\[\w+\]\])?(?: alignas\(\w+\))?"
                    r" ([A-Z]\w*)(?: final)?\s*[:{]", re.M)
 # The C library and its loader, which every program has.
@@ -58,7 +58,7 @@ def wrong_paths(root, page):
 def named_headers(text):
     """Returns the headers that the rows of a table begin with.
 
-    A name without a folder lies in that of the name before it.
+    A name without a folder is in the folder of the name before it.
     """
     found = set()
     for row in re.findall(r"^\| ([^|]*)\|", text, re.M):

@@ -1,10 +1,10 @@
 """Finds Python modules that import each other in a circle.
 
 An import inside a function counts, and so does one that only a type checker
-sees: a reader needs the other module either way.  One kind does not count: such
-an import of a module that needs an optional package, by one that goes without.
-An `import package.module` counts as an import of the module, not of the package
-that holds it.
+sees: a reader needs the other module either way.  There is one exception: such
+an import does not count if the imported module needs an optional package that
+the importing module does not need.  An `import package.module` counts as an
+import of the module, not of the package that holds it.
 """
 
 import ast
@@ -13,7 +13,7 @@ OPTIONAL = {"gevent"}
 
 
 class Module:
-    """What one file imports: of its own project, and of others."""
+    """The imports of one file, from its own project and from others."""
 
     def __init__(self, name, is_package, tree):
         self.package = name if is_package else name.rpartition(".")[0]
@@ -59,7 +59,7 @@ def modules_of(root):
 
 
 def arrows_of(name, modules, compiled):
-    """Returns the modules of the project that the one of this name imports."""
+    """Returns the modules of the project that the module `name` imports."""
     module = modules[name]
     found = own(module.at_once, modules, compiled)
     for other in own(module.later, modules, compiled):

@@ -1,17 +1,17 @@
-"""Keeps the floors of the house: a file includes only floors below its own.
+"""Checks the floors of core/: a file may include only floors below its own.
 
     core/base < core/tree, core/store < core/limiter < capi
 
-core/tree and core/store are siblings that exclude each other.  bindings/ and
-examples/ see no more than a user does: limitree.h and files beside them.  No
-modules of python/limitree import each other in a circle.
+core/tree and core/store are siblings: neither may include the other.  bindings/
+and examples/ may include only what a user can: limitree.h and files beside
+them.  The modules of python/limitree must not import each other in a circle.
 
 The rooms of core/store have an order too:
 
     facts < wire < script, route < drive < the rest of core/store/redis
 
-memory and redis exclude each other, and so do script and route.  front may use
-memory, for it keeps denials as memory keeps buckets.
+memory and redis may not include each other, nor may script and route.  front
+may use memory, because it keeps denials as memory keeps buckets.
 
 Usage: layering.py [root of the sources]
 """

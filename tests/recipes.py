@@ -1,8 +1,8 @@
-"""Holds the recipes of the documents against the sources.
+"""Compares the recipes of the documents with the sources.
 
-A recipe is a section of a page with <!-- recipe WORD ... --> before a table,
-whose rows begin with the files to touch for one more thing of a kind.  The
-words stand for a thing of that kind that is there already.
+A recipe is a section of a page that tells how to add one more thing of a kind.
+It has <!-- recipe WORD ... --> before a table whose rows begin with the files
+to change.  The words are the names of an existing thing of that kind.
 
   existing   every file of the table exists, and names that thing
   complete   every source that names it is in the table, or is named elsewhere

@@ -1,4 +1,4 @@
-"""Checks what no formatter does: how the text of the sources looks.
+"""Checks the text of the sources for what no formatter checks.
 
 ASCII only, 80 columns, no tabs, no trailing blanks, a newline at the end, no
 file of core/, capi/, bindings/ or node/ over 400 lines, no using declaration in
@@ -17,20 +17,20 @@ CODE = {".c", ".h", ".cpp", ".hpp", ".py", ".sh", ".lua", ".cmake",
 TEXT = CODE | {".md", ".yaml", ".yml", ".in", ".map", ".json", ".txt"}
 SCRIPTS = {"dev", ".ci/run"}  # code without a suffix
 
-# Inputs of tests: broken on purpose, or handed over from elsewhere.
+# Inputs of tests: broken on purpose, or from elsewhere.
 INPUTS = ("tests/data/", "tests/conformance/", "tests/fuzz/corpus/")
 
-# Folders that are no part of the sources.
+# Folders that are not part of the sources.
 BUILT = {"build", ".git", "node_modules", "prebuilds"}
 
 MAX_COLUMNS = 80
 MAX_LINES = 400
 SHORT = ("core/", "capi/", "bindings/", "node/")
-# A manual as much as a header, and its mirror in C++: one file to include.
+# The C header, which is also a manual, and the C++ header: one file each.
 LONG = {"capi/limitree.h", "bindings/limitree.hpp"}
 
 NOTE = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?!\(#\d+\))")
-# It would bring the name to whoever includes the header.
+# It would add the name to every file that includes the header.
 USING = re.compile(r"using [^=]*;")
 SELF = "tests/source_style.py"  # it has to name what it forbids
 

@@ -1,4 +1,4 @@
-"""The checks of the house find what they are for: each is shown a bad tree."""
+"""Tests of the checks of the sources: each check must find its mistakes."""
 
 import pathlib
 import sys
@@ -123,7 +123,7 @@ NO_CIRCLES = [
     {"a": "from p.b import name", "b": "from p import c", "c": ""},
     {"a": "import p.b", "b": "from p import _native\nfrom p._native import x",
      "__init__": "import p.a"},
-    # An optional package: that module is there only with it.
+    # That module can be imported only with an optional package.
     {"a": LATER + "import p.b", "b": "import gevent, p.a"},
     {"a": FOR_TYPES + "import p.b", "b": "import gevent, p.a"},
 ]

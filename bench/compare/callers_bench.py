@@ -1,16 +1,17 @@
 """Threads that decide through Redis, beside Go programs that do the same.
 
-One limit of one level: limitree through its C interface (redis_callers.cpp),
-redis_rate, and redis-cell by go-redis (go_peers).  Each has a process of its
-own, the server is fresh and private, and in each round they alternate.  The
-peers are built first: without Go there are none, without Cargo no redis-cell.
+All decide one limit of one level: limitree through its C interface
+(redis_callers.cpp), redis_rate, and redis-cell by go-redis (go_peers).  Each
+runs in its own process, on one fresh, private server, and they alternate in
+each round.  The peers are built first: without Go there are none, and without
+Cargo there is no redis-cell.
 
-Loads: `idle` is none.  With --busy there are also `busy`, as many processes as
-there are processors, each of which spins, and `one core`: the client may run on
-one processor only, and so does a process that spins.
+Loads: `idle` runs nothing else.  --busy adds two more: `busy` runs as many
+spinning processes as there are processors; in `one core` the client and one
+spinning process share a processor.
 
---only measures under one load, --also another build of redis_callers too, and
---set sets an option of limitree.
+--only measures under one load, --also measures another build of redis_callers,
+too, and --set sets an option of limitree.
 """
 
 import argparse
@@ -73,7 +74,7 @@ def rust_libraries():
 
 @contextlib.contextmanager
 def spinning(processors):
-    """A process on each of `processors`, or anywhere where that is None."""
+    """Runs a spinning process on each of `processors`; None is any of them."""
     processes = []
     try:
         for processor in processors:
@@ -89,7 +90,7 @@ def spinning(processors):
 
 
 def loads(busy):
-    """Yields the name of each, where the others spin, where the client runs."""
+    """Yields the name of each load, where processes spin, where clients run."""
     free = os.sched_getaffinity(0)
     yield "idle", [], free
     if busy:
@@ -97,7 +98,7 @@ def loads(busy):
         yield "one core", [min(free)], {min(free)}
 
 
-# ---- How it is measured -----------------------------------------------------
+# ---- Measuring --------------------------------------------------------------
 
 
 def run(command, processors):
@@ -108,7 +109,7 @@ def run(command, processors):
 
 
 def commands(options, address, go, cell):
-    """What to run, each less its threads and seconds."""
+    """Returns the commands to run, without their threads and seconds."""
     url = f"redis://{address}/0"
     found = {"limitree": [BUILD / "bench/bench/redis_callers", url]}
     for also in options.also:

@@ -1,14 +1,14 @@
 """What a rate limit adds to a request through Django: limitree and
 django-ratelimit side by side, in one process and one run.
 
-Each line is a view that answers two letters, through Django's WSGI handler: as
-it is, under django-ratelimit (its default, a cache in local memory, and no
-headers), and under limitree with its middleware and the headers of the IETF
-draft.  Both count each client's address, one limit of 10,000,000 per minute;
-"tree" asks two limits of a limits.yaml instead.
+Each line is a view that answers two letters, through Django's WSGI handler:
+without a limit, under django-ratelimit (its default, a cache in local memory,
+and no headers), and under limitree with its middleware and the headers of the
+IETF draft.  Both have one limit of 10,000,000 per minute for each address of a
+client; "tree" asks two limits of a limits.yaml instead.
 
-Times are the least of many short turns, in which the views alternate: on a
-machine that is shared the least is what the code takes, the rest is others.
+Each time is the minimum of many short turns, in which the views alternate: on a
+shared machine, anything above the minimum is the work of others.
 
 Usage: django_bench.py [turns]        (300)
 """
@@ -61,7 +61,7 @@ def by_tree(request):
     return HttpResponse("ok")
 
 
-LINES = {  # what is printed: the view and the middleware
+LINES = {  # printed name: the view and the middleware
     "no limit": (plain, []),
     "django-ratelimit, one limit": (by_peer, []),
     "limitree, one limit": (by_rate, LIMITREE),
@@ -74,7 +74,7 @@ def make(view, middleware):
     """Returns a function that makes one request."""
     settings.MIDDLEWARE = middleware
     handler = WSGIHandler()
-    # Each view is the first of its URLs, as those before it would be tried.
+    # Each view is the first of its URLs: Django would try others before it.
     urls = types.ModuleType(f"urls_of_{view.__name__}")
     urls.urlpatterns = [path("view", view)]
     environ = RequestFactory()._base_environ(PATH_INFO="/view")

@@ -1,15 +1,15 @@
 // One request through a middleware of Express, with headers on: limitree beside
 // express-rate-limit, in one process and one run.
 //
-// "alone" is what the middlewares do themselves: requests and responses only
-// keep what they are told.  "Express" are real ones, made beforehand, whose
-// address Express finds; there most time goes into memory that nobody has
-// touched.
+// "alone" measures the middlewares themselves: requests and responses only
+// store the values that they are given.  "Express" has real requests and
+// responses, made beforehand, whose address Express finds; most of that time
+// goes into memory that was not touched before.
 //
-// express-rate-limit awaits before it calls next(), so many requests are begun
-// before the last one of them is through; limitree calls next() at once.  Times
-// are the least of many short turns, in which they alternate: on a machine that
-// is shared the least is what the code takes, the rest is others.
+// express-rate-limit awaits before it calls next(), so many requests begin
+// before the last of them ends; limitree calls next() at once.  Each time is
+// the minimum of many short turns, in which the middlewares alternate: on a
+// shared machine, anything above the minimum is the work of others.
 //
 // Usage: express_bench.mjs [number of callers ...]            (1 and 10000)
 
@@ -37,7 +37,7 @@ function addressOf(caller) {
 
 const settings = { get: () => false };
 
-/** Requests and responses that only keep what they are told. */
+/** Requests and responses that only store the values that they are given. */
 const ALONE = {
   request: class {
     constructor(caller) {
@@ -56,7 +56,7 @@ const ALONE = {
   },
 };
 
-/** Those of Express as they stand before the first middleware. */
+/** Those of Express, in their state before the first middleware. */
 const EXPRESS = {
   request: function(caller) {
     const request = Object.create(app.request);
@@ -125,4 +125,4 @@ for (const callers of counts.length > 0 ? counts : [1, 10_000]) {
     }
   }
 }
-process.exit(0);  // express-rate-limit has a timer for each middleware
+process.exit(0);  // timers of express-rate-limit would keep the process alive

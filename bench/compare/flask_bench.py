@@ -1,9 +1,9 @@
 """What a limit adds to a request through Flask, limitree beside Flask-Limiter.
 
-One view that answers one letter, called as a WSGI server calls it: without a
-limit, under Flask-Limiter, and under limitree.  All send their headers and keep
-their counts in the memory of this process.  Times are the least of many short
-turns in which the applications alternate.
+One view that answers one letter is called as a WSGI server calls it: without a
+limit, under Flask-Limiter, and under limitree.  Both send their headers and
+keep their counts in the memory of this process.  Each time is the minimum of
+many short turns, in which the applications alternate.
 
 Usage: flask_bench.py [turns]        (300)
 """
@@ -14,7 +14,7 @@ import time
 import flask
 from werkzeug.test import EnvironBuilder
 
-# Nobody is denied.
+# So high that no request is denied.
 ONE = "1000000/minute"
 TWO = "1000000/minute; 100000000/hour"
 TREE = ("schema: {user: {children: {'*': {limits: 1000000/second, children: "

@@ -1,13 +1,13 @@
 // limitree from Node.js beside rate-limiter-flexible and express-rate-limit, in
-// memory and with a redis-server of its own.
+// memory and with a private redis-server.
 //
 //     ./dev bench, or
 //     node --expose-gc bench/compare/node_bench.mjs <folder of the peers>
 //
-// limitree decides two levels, one where it says so; the peers count in one
-// window.  Each measurement has a process of its own, but for one caller, where
-// all take turns in one process.  Times are lower quartiles: the machine may be
-// shared.
+// limitree decides two levels, or one where a row says so; the peers count in
+// one window.  Each measurement has its own process, except for one caller,
+// where all take turns in one process.  Times are lower quartiles, because the
+// machine may be shared.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -22,8 +22,8 @@ import { Limiter } from 'limitree';
 const peers = resolve(process.argv[2] ?? '.');
 const require = createRequire(join(peers, 'package.json'));
 
-// Nobody is denied, and what is charged stays owed for a minute: a bucket that
-// is full again would take no memory.
+// No request is denied, and a charged bucket is not full again for a minute: a
+// full bucket would take no memory.
 const MOST = 10_000_000;
 const LIMIT = { burst: MOST, count: 1, period: '1m' };
 const LIMITS = {
@@ -159,7 +159,7 @@ async function measureMany(peer) {
     const { heapUsed, rss } = process.memoryUsage();
     return { heap: heapUsed, rss };
   };
-  // The engine keeps some 15 MB for young objects once there were many.
+  // V8 keeps about 15 MB for young objects once there have been many.
   const young = new Array(100);
   for (let i = 0; i < 10_000_000; ++i) young[i % 100] = { i };
   const before = memory();
@@ -171,7 +171,7 @@ async function measureMany(peer) {
   }
   const after = memory();
   const times = [];
-  let at = 0;  // in an order that no cache foresees
+  let at = 0;  // in an order that no cache predicts
   for (let slice = 0; slice < 100; ++slice) {
     const start = now();
     for (let i = 0; i < 10_000; ++i) {
@@ -259,7 +259,7 @@ async function withRedis(action) {
   }
 }
 
-// ---- All of it --------------------------------------------------------------
+// ---- Everything -------------------------------------------------------------
 
 function child(...args) {
   const self = fileURLToPath(import.meta.url);

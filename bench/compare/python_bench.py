@@ -4,8 +4,8 @@ limitree decides two levels a request and returns a Decision; `limits` decides
 one fixed window and returns a bool; throttled-py decides one GCRA and returns a
 result.  All of them keep their state in the memory of this process.
 
-Times are the least of many short turns, in which the libraries alternate: on a
-machine that is shared the least is what the code takes, the rest is others.
+Each time is the minimum of many short turns, in which the libraries alternate:
+on a shared machine, anything above the minimum is the work of others.
 
 Usage: python_bench.py [number of callers ...]        (1, 1000 and 1000000)
 """
@@ -16,8 +16,8 @@ import subprocess
 import sys
 import time
 
-# Nobody is denied, and what is charged stays owed for a minute: a bucket that
-# is full again would take no memory.
+# No request is denied, and a charged bucket is not full again for a minute: a
+# full bucket would take no memory.
 LIMIT = {"burst": 10**7, "count": 1, "period": "1m"}
 LIMITS = {"schema": {"user": {"children": {"*": {
     "limits": LIMIT, "children": {"trade": {"limits": LIMIT}}}}}}}
@@ -89,7 +89,7 @@ def measure(library, callers):
     fill(call, callers)
     size = (resident() - before) / callers
     names = names_of(callers)
-    if callers >= 100_000:  # each caller once: what is cold must stay so
+    if callers >= 100_000:  # each caller once, so that its data is cold
         names = [f"caller{(i * 7919) % callers}" for i in range(200 * 1000)]
         turns = [names[i:i + 1000] for i in range(0, len(names), 1000)]
         times = sorted(time_turn(call, turn) for turn in turns)
@@ -105,8 +105,7 @@ def loop_alone(callers):
 def alternate(callers):
     """Returns {library: (ns, bytes)}, the best of some rounds over all.
 
-    Each library has a process of its own, or the memory of one would be taken
-    for another's.
+    Each library has its own process, so that its memory is measured separately.
     """
     best = {}
     for _ in range(3 if callers < 100_000 else 1):

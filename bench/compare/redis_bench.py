@@ -3,8 +3,8 @@
 Threads: limitree decides two levels and returns a Decision, `limits` decides
 one fixed window and returns a bool.  asyncio: limitree's decisions beside
 redis.asyncio running the very script that limitree runs, with its arguments.
-Each library has a process of its own, the server is fresh and private, and the
-libraries alternate: rounds are told one by one, the median is at the end.
+Each library runs in its own process, on one fresh, private server, and the
+libraries alternate.  The output has the median and the result of each round.
 
 CPU is the processor time of the client for each decision.
 
@@ -23,7 +23,7 @@ import tempfile
 import threading
 import time
 
-LIMIT = "1000000 per 1m"  # nobody is denied
+LIMIT = "1000000 per 1m"  # no request is denied
 LIMITS = {"schema": {"user": {"children": {"*": {
     "limits": LIMIT, "children": {"trade": {"limits": LIMIT}}}}}}}
 CALLERS = 1000
@@ -31,7 +31,7 @@ THREADS = (1, 16, 64)
 IN_FLIGHT = (64, 1024)
 
 
-# ---- What is called ---------------------------------------------------------
+# ---- The calls to measure ---------------------------------------------------
 
 
 def limitree_threads(url, threads):
@@ -62,7 +62,7 @@ async def redis_asyncio(url):
     import redis.asyncio
 
     sha, *arguments = await script_of_a_decision(url)
-    # Beyond some connections more of them are slower.
+    # More connections than this would be slower.
     pool = redis.asyncio.BlockingConnectionPool.from_url(
         url, max_connections=64, timeout=None)
     run = redis.asyncio.Redis(connection_pool=pool).evalsha
@@ -73,7 +73,7 @@ async def redis_asyncio(url):
 
 
 async def script_of_a_decision(url):
-    """Returns what follows EVALSHA when limitree decides for caller0."""
+    """Returns the arguments of limitree's EVALSHA for a decision on caller0."""
     import limitree
     import redis.asyncio
 
@@ -87,7 +87,7 @@ async def script_of_a_decision(url):
                 return words[1:]
 
 
-# ---- How it is measured -----------------------------------------------------
+# ---- Measuring --------------------------------------------------------------
 
 
 def cpu():
@@ -154,7 +154,7 @@ async def measure_asyncio(make, url, in_flight, seconds):
     return summary(times, took, cpu() - used)
 
 
-# ---- In processes of their own ----------------------------------------------
+# ---- Separate processes -----------------------------------------------------
 
 SYNC = {"limitree": limitree_threads, "limits": limits_threads}
 ASYNC = {"limitree": limitree_asyncio, "redis.asyncio": redis_asyncio}
@@ -168,7 +168,7 @@ def one(kind, library, url, count, seconds):
 
 
 def run(kind, library, url, count, seconds):
-    """Returns what `one` does, in another process."""
+    """Runs `one` in another process, and returns its result."""
     answer = subprocess.run(
         [sys.executable, __file__, "--one", kind, library, url, str(count),
          str(seconds)], check=True, stdout=subprocess.PIPE, text=True).stdout

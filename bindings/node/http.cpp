@@ -49,7 +49,7 @@ limitree_level read_level(const double* from, std::string_view policy) {
   return level;
 }
 
-// What lies in the array of numbers.
+// The decision and its levels, read from the array of numbers.
 class Answer {
  public:
   Answer(const Napi::CallbackInfo& info, const Napi::Value& policies) {

@@ -1,4 +1,4 @@
-// The array of numbers in which native code and JavaScript write to each other:
+// The array of numbers through which native code and JavaScript exchange data:
 // an engine call per number would take longer than the decision.
 // node/src/layout.ts has the same layout.
 

@@ -42,7 +42,7 @@ class Native : public std::enable_shared_from_this<Native> {
   // Begins a request that is answered later.  Lets the event loop watch the
   // store.  Returns what is wrong if that fails, or an empty text.
   const char* begin_request();
-  // The loop has to send the request, and brings its answer.
+  // Makes the loop send the request; the loop will also bring its answer.
   void send_soon() { watch_.run_soon(); }
   // The request was answered, at once or by the loop.
   void end_request() { set_pending(pending_ - 1); }

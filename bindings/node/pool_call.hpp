@@ -13,7 +13,7 @@
 
 namespace limitree::node {
 
-// May write one number.
+// A call, which may write one number.
 using PoolFunction =
     std::function<limitree_status(Engine&, double*, limitree_error**)>;
 

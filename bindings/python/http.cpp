@@ -58,7 +58,7 @@ class Levels {
   KnownLevels known_;
 };
 
-// What is asked of headers().
+// The arguments of headers().
 struct Form {
   std::string_view style = "ietf";
   bool is_epoch = false;  // of the legacy reset
@@ -110,7 +110,7 @@ bool read_clock(std::int64_t* now_ns) {
   const double seconds = PyFloat_AsDouble(now);
   Py_DECREF(now);
   if (PyErr_Occurred() != nullptr) return false;
-  constexpr double kLast = 9.2e9;  // what nanoseconds can say
+  constexpr double kLast = 9.2e9;  // the last second that fits in nanoseconds
   *now_ns = seconds < kLast
                 ? static_cast<std::int64_t>(std::max(seconds, 0.0) * 1e9)
                 : std::numeric_limits<std::int64_t>::max();
@@ -164,7 +164,7 @@ PyObject* check_style(PyObject* /*module*/, PyObject* const* args,
   Form form;
   if (!form.read("check_style", {args, count, names}, 2)) return nullptr;
   return guarded([&] {
-    // Where there is no limit there is nothing but the style to refuse.
+    // Without a limit, only the style can be refused.
     limitree_decision unlimited{};
     unlimited.flags = LIMITREE_UNLIMITED;
     static_cast<void>(

@@ -56,7 +56,7 @@ void set_option(limitree_config* config, const std::string& name,
   }
 }
 
-// Reading limits may take long, so other threads go on meanwhile.
+// Reading limits may take long, so other threads run meanwhile.
 void add_limits(limitree_config* config, const py::list& texts) {
   for (const py::handle text : texts) {
     const auto [yaml, origin] =

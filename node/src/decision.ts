@@ -239,7 +239,7 @@ export class Decision {
     return problem(this, this.#rows);
   }
 
-  /** Also refuses styles that there are not. */
+  /** Also refuses unknown styles. */
   #headersOfCore(style: HeaderStyle, reset: Reset): Headers {
     if (typeof style !== 'string') {
       throw invalidArgument(`style must be a string, is ${shown(style)}`);

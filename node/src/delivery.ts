@@ -8,7 +8,7 @@ import { spelled } from './limits.js';
 import { native } from './native.js';
 import type { Names } from './names.js';
 
-/** An AbortSignal; so that its type need not be known where it is not used. */
+/** An AbortSignal, so that programs without its type can use this package. */
 export interface Signal {
   readonly aborted: boolean;
   readonly reason?: unknown;
@@ -61,7 +61,7 @@ interface Waiting {
 
 const numbers = native.numbers;
 
-/** By slots; one that is undefined is free, and named by `free`. */
+/** Requests by slot; an undefined slot is free, and `free` has its number. */
 const waiting: (Waiting | undefined)[] = [];
 const free: number[] = [];
 

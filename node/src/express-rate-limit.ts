@@ -125,7 +125,7 @@ export class LimitreeStore implements Store {
 
   #made(): Limiter {
     const limits = {
-      // A nanosecond for each hit there has to be.
+      // There must be at least a nanosecond for each hit.
       count: Math.min(MOST_HITS, this.#windowMs * 1_000_000),
       period: `${this.#windowMs}ms`, algorithm: 'fixed_window', align: 'first',
     };
@@ -155,14 +155,14 @@ export class LimitreeStore implements Store {
 
   #hits(decision: Decision): IncrementResponse {
     const { limit, remaining, resetAfterMs, source } = decision;
-    // Where the store failed and all are let through there is no window.
+    // If the store failed and all requests pass, there is no window.
     const left = source === 'allow' ? this.#windowMs : resetAfterMs;
     return { totalHits: limit - remaining,
              resetTime: new Date(Math.round(this.#now() + left)) };
   }
 }
 
-/** What the store has to say, in the words of Express. */
+/** Passes on the answer, and errors of the store in the form for Express. */
 async function told<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

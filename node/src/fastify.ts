@@ -101,7 +101,7 @@ const FASTIFY: Framework<FastifyRequest> = {
   requestOf: (request) => request,
 };
 
-/** With one name for each thing. */
+/** The options without their other names. */
 type Options = WebOptions<FastifyRequest, FastifyReply> &
   Pick<FastifyOptions, 'handler' | 'global' | 'hook'>;
 
@@ -113,7 +113,7 @@ function renamed(options: FastifyOptions): Options {
   } as Options;
 }
 
-/** Of a route: the mark is on those that the plugin has seen. */
+/** The config of a route; the plugin marks the routes that it has seen. */
 interface Marks {
   readonly [mark: symbol]: true | undefined;
   readonly rateLimit?: unknown;
@@ -153,7 +153,7 @@ class Plugin {
     return hookOf(options, new Gate(options, FASTIFY, subject, this.#log));
   }
 
-  /** The hook for a route that does. */
+  /** The hook for a route with its own options. */
   hook(given: FastifyRouteOptions, name?: string): onRequestHookHandler {
     checkNames(given, FASTIFY.options);
     const own = renamed(given);
@@ -170,8 +170,8 @@ class Plugin {
         refuse('a route whose plugin has a tree of limits is limited by ' +
           'that: give path');
       }
-      // The name of all is not the name of one, and a key of its own is not
-      // for what the plugin says of addresses.
+      // A route does not inherit the plugin's name, nor, if it has its own
+      // keyGenerator, the plugin's options for addresses.
       const { ipv6Subnet, clientIp } = own.keyGenerator ? own : options;
       const plain = { ...options, name: own.name, ipv6Subnet, clientIp };
       return this.#hookOf(
@@ -189,7 +189,7 @@ class Plugin {
       options, { ...this.#own, pathOf: own.path, identity: own.path });
   }
 
-  /** Makes the limiter: what is wrong with the store is said at the start. */
+  /** Makes the limiter, so that a wrong store is reported at the start. */
   ready(): void {
     if (this.#tree?.isEmpty === false) void this.#tree.limiter;
   }
@@ -200,7 +200,7 @@ class Plugin {
   }
 }
 
-/** Whether what has this identity has counted the request. */
+/** Whether a gate with this identity has counted the request already. */
 function hasCounted(request: FastifyRequest, identity: object): boolean {
   let one = request.rateLimit?.counted;
   while (one !== undefined && one.identity !== identity) one = one.before;
@@ -228,7 +228,7 @@ function hookOf(
     if (!reply.hasHeader('cache-control')) {
       reply.header('cache-control', 'no-store');
     }
-    // To a text Fastify would add what it thinks the charset is.
+    // To a text Fastify would add a charset.
     reply.code(answers.statusCode).header('content-type', body.type)
       .send(Buffer.from(body.text));
   }
@@ -244,7 +244,7 @@ function hookOf(
     info.counted = before === undefined ? alone
       : { identity: gate.identity, before };
     request.rateLimit = info;
-    // On the raw response they are there for who writes to it directly, too.
+    // On the raw response, for handlers that write to it directly, too.
     writeHeaders(reply.raw, answers.headersOf(info));
     if (info.decision.limited) {
       deny(request, reply, info).catch((error: Error) => done(error));
@@ -258,7 +258,7 @@ function hookOf(
   }
 
   return (request, reply, done): void => {
-    // A handler of 404s may have the hook that the instance has, too.
+    // A handler of 404s may have the same hook as the instance.
     if (hasCounted(request, gate.identity)) return done();
     const fail = (error: unknown) => done(forFramework(error) as Error);
     let info;
@@ -275,7 +275,7 @@ function hookOf(
 
 type AnyHook = (...args: unknown[]) => unknown;
 
-/** The same for a hook that gets the body in between. */
+/** Adapts the handler to a hook that also gets the body. */
 function placed(hook: Hook, handler: onRequestHookHandler): AnyHook {
   const run = handler as unknown as AnyHook;
   if (hook !== 'preParsing') return run;
@@ -283,8 +283,8 @@ function placed(hook: Hook, handler: onRequestHookHandler): AnyHook {
 }
 
 /**
- * Puts the hook of a route behind those that it has, which run behind those of
- * the instance: so it knows what any of them has found out.
+ * Puts a hook behind the other hooks of a route, which run after those of the
+ * instance, so that it can use the results of all of them.
  */
 function addTo(route: RouteOptions, hook: Hook, handler: AnyHook): void {
   const routes = route as unknown as Record<Hook, AnyHook | AnyHook[]>;
@@ -292,7 +292,7 @@ function addTo(route: RouteOptions, hook: Hook, handler: AnyHook): void {
   routes[hook] = [...Array.isArray(there) ? there : [there], handler];
 }
 
-/** `GET/orders/:id`, what the limits of a route are called. */
+/** The name of the limits of a route, such as `GET/orders/:id`. */
 function nameOf(route: RouteOptions): string {
   return `${String(route.method)}${route.url.replaceAll('*', '+')}`;
 }
@@ -320,7 +320,7 @@ function addForOthers(
     }
     return run(...args);
   };
-  // Fastify counts parameters.
+  // Fastify checks the number of parameters.
   instance.addHook(hook as 'onRequest', (hook === 'preParsing'
     ? (request: unknown, reply: unknown, payload: unknown, done: unknown) =>
       others(request, reply, payload, done)
@@ -365,7 +365,7 @@ const plugin: FastifyPluginAsync<FastifyOptions> = async (
   instance.addHook('onClose', () => limits.close());
 };
 
-/** For the instance that registers it, and not only for itself. */
+/** The plugin; its hooks also apply to the instance that registers it. */
 export const limitree = Object.assign(plugin, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'limitree',

@@ -45,10 +45,10 @@ const HERE: readonly string[] =
 
 /**
  * The headers of a response.  The core writes the same, but a call of it takes
- * longer: 200 ns for one limit, where this takes 100.  headers.test.mjs holds
- * the two together.
+ * longer: 200 ns for one limit, where this takes 100.  headers.test.mjs checks
+ * that the two agree.
  *
- * Undefined: nothing here knows this style, so the core has to write it.
+ * Undefined: this code does not know the style, so the core has to write it.
  */
 export function headers(
   decision: Decision,

@@ -47,7 +47,7 @@ export interface RateLimit extends MiddlewareHandler {
 
 const peer = clientIp();
 
-/** The request of Node's that @hono/node-server has made a context of. */
+/** The request of Node.js from which @hono/node-server made the context. */
 function incomingOf(context: Context): IpRequest | undefined {
   return (context.env as { incoming?: IpRequest } | undefined)?.incoming;
 }

@@ -59,7 +59,7 @@ const KOA: Framework<Context> = {
   requestOf: (context) => context.req,
 };
 
-/** Koa takes away the headers of an answer to an error, but for those of it. */
+/** Koa removes all headers from the answer to an error except the error's. */
 function keepHeaders(error: unknown, headers: Headers): unknown {
   if (typeof error === 'object' && error !== null) {
     const own = (error as { headers?: object }).headers;

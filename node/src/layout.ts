@@ -1,4 +1,4 @@
-// The array of numbers in which native code and JavaScript write to each other.
+// The array of numbers through which native code and JavaScript exchange data.
 // bindings/node/layout.hpp has the same layout, and the reason.
 
 /** Written before a call. */
@@ -13,8 +13,8 @@ export const ROOT = 7;
 export const PENDING = 8;
 export const INPUT_SIZE = 9;
 
-/** Values of PATHS: one path that was given as a user and an action; one path.
- * Of several it is their number and one more. */
+/** Values of PATHS: one path given as a user and an action, or one path.  For
+ * several paths it is their number plus one. */
 export const USER_AND_ACTION = 0;
 export const ONE_PATH = 1;
 

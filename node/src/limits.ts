@@ -75,13 +75,13 @@ function textOfFile(file: string, bytes: Uint8Array): Texts {
   }
 }
 
-/** The words of the C library for what most often is wrong with a file. */
+/** The words of the C library for the most frequent errors of files. */
 const TROUBLES: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file', EACCES: 'permission denied',
   EISDIR: 'is a folder',
 };
 
-/** What a file system has to say, of a file of limits. */
+/** The error for a file of limits that cannot be read. */
 function unreadable(file: string, error: unknown): ConfigError {
   const { code = '', message } = error as NodeJS.ErrnoException;
   return Object.assign(
@@ -112,7 +112,7 @@ export class ReadLimits implements LimitTree {
   constructor(readonly from: Limits, readonly texts: Texts) {}
 }
 
-/** A file whatever its name looks like. */
+/** The URL of a file, even if its name looks like YAML. */
 export function fileUrl(file: string | FileUrl): FileUrl {
   if (typeof file === 'string') return url.pathToFileURL(file);
   if (typeof file !== 'object' || file === null || !isUrl(file)) {
@@ -209,12 +209,12 @@ function spelledName(name: string): string {
 
 const OPTIONS = native.options.map(spelledName);
 
-/** `max_buckets`, the name of an option as the core has it. */
+/** `max_buckets`, the name of an option in the core. */
 function coreName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Names in JavaScript by those that the core has, where they differ. */
+/** Names of options in JavaScript by their names in the core, if different. */
 const SPELLED = new Map(
   [...OPTIONS, 'trustedHops', 'trustedProxies', 'ipv6Prefix']
     .map((name): [string, string] => [coreName(name), name])
@@ -224,8 +224,8 @@ const NAMES = new RegExp(
   `(?<![\\w"])(${[...SPELLED.keys()].join('|')})(?![\\w"])`, 'g');
 
 /**
- * A message of the core with the names of options as JavaScript has them.  One
- * with a place in a file is about what stands there.
+ * A message of the core, with the names of options as in JavaScript.  A message
+ * with a place in a file does not change: it is about the text in that place.
  */
 export function spelled(message: string): string {
   if (/^.*?:\d+:\d+: /.test(message)) return message;
@@ -248,7 +248,7 @@ export function textOfOptions(options: object): string[] {
   return text;
 }
 
-/** Those for which a number is milliseconds. */
+/** The options for which a number is milliseconds. */
 const DURATIONS = ['timeout', 'connectTimeout'];
 
 /** Milliseconds of a duration; errors call it `name`. */

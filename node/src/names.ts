@@ -1,17 +1,17 @@
-// What one limiter has to say besides its numbers: the names of its limits, by
-// their numbers in the array, and once that its store is full.
+// The texts of one limiter: the names of its limits, by their numbers in the
+// array, and the one warning that its store is full.
 
 import type { Functions } from './native.js';
 import { ceilSeconds } from './time.js';
 
-/** A limit, as headers call it. */
+/** The name of a limit, in the form for headers. */
 export class Name {
   /**
    * As a string of a structured field: printable ASCII, and other bytes as %XX,
    * which is what a `%` means in a policy already.
    */
   readonly quoted: string;
-  // What the last policyItem() was made of: it changes with a reload only.
+  // The arguments of the last policyItem(): only a reload changes them.
   #limit = -1;
   #window = -1;
   #item = '';
@@ -32,7 +32,7 @@ export class Name {
   }
 }
 
-/** Asks the native limiter once for each. */
+/** The names of a limiter's limits.  Asks the native limiter once for each. */
 export class Names {
   readonly #functions: Functions;
   readonly #known: Name[] = [];
@@ -46,7 +46,7 @@ export class Names {
     return this.#known[number] ?? this.#ask(number);
   }
 
-  /** Told of decisions for which a caller at a limit was forgotten. */
+  /** Called after a decision for which a caller at a limit was forgotten. */
   warnFull(): void {
     if (this.#warned) return;
     this.#warned = true;

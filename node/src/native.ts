@@ -4,7 +4,7 @@ import { fs, path } from './builtins.js';
 import { LimitreeError } from './errors.js';
 import { places, platform } from './platform.js';
 
-/** Of the JavaScript: the two have an array of numbers in common. */
+/** The module must have the same version: both use one array of numbers. */
 const { version: VERSION } = require('../../package.json') as
   { readonly version: string };
 
@@ -46,9 +46,9 @@ export interface Native {
   readonly version: string;
   readonly opensslVersion: string;
   readonly algorithms: readonly string[];
-  /** Of a limiter, as the core names them. */
+  /** The options of a limiter, by their names in the core. */
   readonly options: readonly string[];
-  /** Of headers. */
+  /** The styles of headers. */
   readonly styles: readonly string[];
   /** The array of layout.ts. */
   readonly numbers: Float64Array;
@@ -92,7 +92,7 @@ function candidates(): string[] {
     path.join(folder, 'prebuilds', platform(), 'limitree.node'));
 }
 
-/** Not by `require`, which a bundler takes for its own. */
+/** Does not use `require`, which a bundler would replace. */
 function open(file: string): Native {
   const module = { exports: {} };
   process.dlopen(module, file);

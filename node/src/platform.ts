@@ -6,7 +6,7 @@ import { fs, path, url } from './builtins.js';
 /** The folder of this file, or of the bundle that it has become a part of. */
 function here(): string {
   if (typeof __dirname === 'string') return __dirname;
-  // In a bundle of the kind that has no such name, stacks have it.
+  // A bundle that is an ES module has no __dirname; a stack has its place.
   const [, file] = /(file:\/\/\/?.*?):\d+:\d+/.exec(
     String(new Error().stack)) ?? [];
   return file === undefined ? process.cwd()
@@ -23,7 +23,7 @@ function isMusl(): boolean {
   }
 }
 
-/** Its folder in prebuilds/: "linux-x64", "linux-x64-musl", "darwin-arm64". */
+/** This machine's folder in prebuilds/: "linux-x64", "linux-x64-musl", ... */
 export function platform(): string {
   const libc = process.platform === 'linux' && isMusl() ? '-musl' : '';
   return `${process.platform}-${process.arch}${libc}`;

@@ -57,7 +57,7 @@ export const NONE: AsyncCallOptions = {};
 
 const numbers = native.numbers;
 
-/** Refuses what is no options of a call: one look at each name, no more. */
+/** Refuses wrong options of a call, in one pass over their names. */
 export function checkOptions(options: object, canWait: boolean): void {
   if (typeof options !== 'object' || options === null) {
     throw invalidArgument(
@@ -330,7 +330,7 @@ export class Requests {
     await this.wait(this.#native.reset(...segments));
   }
 
-  /** What takes a thread of libuv's pool is waited for by drained(), too. */
+  /** Makes drained() wait for a call on a thread of libuv's pool, too. */
   async wait<T>(answer: T | Promise<T>): Promise<T> {
     this.#asked.begin();
     try {
@@ -340,7 +340,7 @@ export class Requests {
     }
   }
 
-  /** Refuses new requests, and resolves once none is under way. */
+  /** Refuses new requests, and resolves once none is running. */
   drained(ms: number): Promise<void> {
     this.#native = CLOSED;
     return this.#asked.drained(ms);
@@ -374,7 +374,7 @@ export class Requests {
       this.#write(operation, options, paths);
       if (sizes.length > 0) numbers.set(sizes, at.INPUT_SIZE);
       if (segments.length === 3) {
-        // Spread out, they would be copied once more.
+        // Spreading the segments would copy them once more.
         this.#native.start(segments[0]!, segments[1]!, segments[2]!);
       } else {
         this.#native.start(...segments);

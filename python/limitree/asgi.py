@@ -62,7 +62,7 @@ class Telling:
             await self._keeper.lifespan(self.app, scope, receive, send)
         elif kind not in ("http", "websocket"):
             await self.app(scope, receive, send)
-        elif "limitree" in scope:  # one outside of this tells it all
+        elif "limitree" in scope:  # an outer middleware reports it
             await self.serve(scope, receive, send)
         else:
             record = scope["limitree"] = Record()

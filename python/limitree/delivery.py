@@ -87,7 +87,7 @@ class Watch:
         loop = asyncio.get_running_loop()
         if loop is self._loop and os.getpid() == self._pid:
             return loop
-        if os.getpid() != self._pid:  # what the parent watched is not ours
+        if os.getpid() != self._pid:  # a child of fork() watches nothing yet
             self._loop = None
             self._waiting = set()
         if self._loop is not None and not self._loop.is_closed():
@@ -98,9 +98,9 @@ class Watch:
         self._fd = self._limiter._loop_fd()
         if self._fd >= 0:
             loop.add_reader(self._fd, self._limiter._run_loop)
-            self._limiter._set_loop_wakeups(False)  # for that is _run
+            self._limiter._set_loop_wakeups(False)  # _run does that
         self._loop, self._pid = loop, os.getpid()
-        self._due = False  # what was due in another loop is not coming
+        self._due = False  # a call due in another loop will not come
         return loop
 
     async def drain(self, seconds: float) -> None:

@@ -36,7 +36,7 @@ class LimitExceeded(Exception):
 
     def __str__(self) -> str:
         if isinstance(self.decision, str):
-            # Queues of tasks that pass errors on as JSON have it as text.
+            # Task queues that pass errors on as JSON make the decision a text.
             return f"limit exceeded: {self.decision}"
         wait = self.decision.retry_after
         if wait is None or wait == float("inf"):

@@ -47,7 +47,7 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        # Excludes threads, not greenlets, which would wait for ever.
+        # Excludes other threads; waiting greenlets would never wake up.
         self.lock = monkey.get_original("_thread", "allocate_lock")()
         self._hub: Any = None
         self._pid = 0
@@ -65,7 +65,7 @@ class Watch:
             return False
         self.detach()
         self._io = hub.loop.io(limiter._loop_fd(), 1)  # 1: to read
-        limiter._set_loop_wakeups(False)  # for that is _send
+        limiter._set_loop_wakeups(False)  # _send does that
         self._hub, self._pid = hub, os.getpid()
         self._due = False
         return True
@@ -120,7 +120,7 @@ def ask(limiter: Limiter, operation: int, paths: object, several: bool,
         if not watch.attach(limiter, hub):
             return None
         if not limiter._pending:
-            limiter._run_loop()  # nobody has watched since the last answer
+            limiter._run_loop()  # no hub watched since the last answer
         answer = limiter._start(operation, paths, several, cost, levels,
                                 _Answer, part)
         if not isinstance(answer, _Answer):
@@ -136,7 +136,7 @@ def ask(limiter: Limiter, operation: int, paths: object, several: bool,
 
 
 def aside(function: Callable[[], Result]) -> Result:
-    """Return the result of `function`, which may wait; the hub goes on."""
+    """Return the result of `function`; if it waits, the hub keeps running."""
     hub = _hub()
     if hub is None:
         return function()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Headers", "Reset", "Style", "check_style", "combined", "headers",
            "problem"]
 
-#: As _native.STYLES has them.
+#: The same styles as _native.STYLES.
 Style = Literal["ietf", "draft-7", "draft-6", "legacy", "none"]
 Reset = Literal["delta", "epoch"]
 Headers = list[tuple[str, str]]

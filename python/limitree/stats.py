@@ -23,7 +23,7 @@ class Stats(NamedTuple):
     store_errors: int  #: calls to the store that failed
     connects: int  #: connections made to servers
     round_trips: int  #: answers of servers
-    round_trip_ns: int  #: nanoseconds until then, summed up
+    round_trip_ns: int  #: the sum of their times, in nanoseconds
     soft: int  #: of the allowed: above a capacity, thanks to its overrun
     forgotten_limited: int  #: of evictions: buckets that would still deny
 

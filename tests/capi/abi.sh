@@ -1,8 +1,8 @@
 #!/bin/sh
 # Compares the shared library with the recorded interface of its ABI number.
 #
-# Functions may have come; any other difference, in a function or in a type it
-# takes, fails.  If the difference is meant, docs/releasing.md says what to do.
+# New functions are allowed.  Any other difference fails, in a function or in a
+# type that it takes.  If it is intended, docs/releasing.md says what to do.
 #
 # usage: abi.sh <liblimitree.so> <root of the sources>
 set -eu

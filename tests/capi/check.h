@@ -1,4 +1,4 @@
-/* A test in C99: CHECK() says what failed and goes on; main returns failed().
+/* A test in C99: CHECK() says what failed and continues; main returns failed().
  */
 #ifndef LIMITREE_TESTS_CAPI_CHECK_H
 #define LIMITREE_TESTS_CAPI_CHECK_H

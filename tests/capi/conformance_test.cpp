@@ -104,7 +104,7 @@ class CapiRunner {
     return yaml.str();
   }
 
-  // Only `key`, in a bucket that takes the longest possible time to fill.
+  // Reloads only `key`, with a bucket that fills in `period`.
   void reload_alone(const std::string& key, const char* period) {
     ASSERT_EQ(reload("  " + json(key).dump() + ": {limits: {burst: 1, count: " +
                      "1, period: " + period + "}}\n"),
@@ -130,7 +130,7 @@ class CapiRunner {
     for (std::size_t i = 0; i < segments.size(); ++i) {
       paths.push_back({&segments[i], 1, step.at("levels")[i].at("cost")});
     }
-    // A request needs a path: here one without limits.
+    // A request needs a path, so this one has no limits.
     const limitree_str free = {"free", 4};
     if (paths.empty()) {
       yaml = "  free: {}\n";

@@ -1,6 +1,6 @@
 /*
- * What linked programs have compiled into them: constants, sizes and offsets.
- * The comparison of recorded interfaces does not see values; this does.
+ * Constants, sizes and offsets, which linked programs have compiled into them.
+ * The comparison of recorded interfaces does not see values; this test does.
  */
 #include <limitree.h>
 #include <stddef.h>

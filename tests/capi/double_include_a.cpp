@@ -1,4 +1,4 @@
-// limitree.h twice here and twice in double_include_b.cpp: one program.
+// One program includes limitree.h twice here and twice in double_include_b.cpp.
 
 #include <limitree.h>
 #include <limitree.h>  // NOLINT(readability-duplicate-include)

@@ -20,7 +20,7 @@ constexpr std::string_view kLimits =
 
 limitree_str str(std::string_view text) { return {text.data(), text.size()}; }
 
-// The message of an error, which is freed.
+// Returns the message of an error, and frees the error.
 std::string take(limitree_error* error) {
   const std::string message =
       error == nullptr ? "" : limitree_error_message(error);
@@ -74,7 +74,7 @@ TEST_F(Files, OverridesLieBesideTheOrigin) {
   EXPECT_EQ(limit_of("alex"), 5);
   EXPECT_EQ(limit_of("bob"), 3);
 
-  // A reload takes both files, or none.
+  // A reload takes both files, or neither.
   write("id,limits\nalex,7/h\nbob,none\n");
   EXPECT_EQ(
       limitree_limiter_reload(limiter_, str(kLimits), str(origin_), &error),
@@ -88,7 +88,7 @@ TEST_F(Files, OverridesLieBesideTheOrigin) {
       LIMITREE_OK);
   EXPECT_EQ(limit_of("alex"), 7);
 
-  // One name alone reads the files that it names.
+  // Putting one name reads the files that it refers to.
   write("id,limits\nalex,8/h\n");
   const char* const below =
       "{overrides: users.csv, children: {'*': {limits: 3/h}}}";

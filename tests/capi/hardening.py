@@ -1,4 +1,4 @@
-"""The shared library is compiled and linked as cmake/flags.cmake means it.
+"""Checks that the shared library is hardened as cmake/flags.cmake says.
 
 Usage: hardening.py <liblimitree.so> <objdump>
 """
@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-# What the first instruction of a function is where jumps are checked.
+# The first instruction of a function if the processor checks jumps.
 LANDING = {"x86_64": "endbr64", "aarch64": "(bti|paciasp)"}
 
 

@@ -149,7 +149,7 @@ TEST_F(HttpTest, Refusals) {
   EXPECT_NO_THROW(http_problem(599, decision_, levels()));
 }
 
-// More levels, and more text, than fit where nothing is allocated.
+// More levels and more text than fit without an allocation.
 TEST_F(HttpTest, ManyLevels) {
   const std::string name(100, 'n');
   ask({"user", "a", "trade"}, 1);

@@ -218,7 +218,7 @@ static void test_parts(void) {
   CHECK(!decision.limited && decision.level_count == 2);
   CHECK(levels[0].mode == LIMITREE_CHECK && !levels[0].charged);
   CHECK(levels[1].mode == LIMITREE_SHADOW && levels[1].charged);
-  /* Now bob has 6 left, and nobody minds. */
+  /* Now bob has 6 left: 10 do not fit, but a shadow limit denies nothing. */
   CHECK(limitree_decide_parts_async(limiter, LIMITREE_AUTHORIZE, paths, parts,
                                     2, NULL, levels, 2, &decision,
                                     NULL) == LIMITREE_OK);
@@ -236,7 +236,7 @@ static void test_parts(void) {
   limitree_limiter_free(limiter);
 }
 
-/* Counted before any of them is looked at: the segments are NULL. */
+/* Too many paths are refused before any is read: the segments are NULL. */
 static void test_too_many_paths(void) {
   static limitree_path paths[LIMITREE_MAX_PATHS + 1];
   limitree_limiter *limiter = make_limiter();
@@ -444,7 +444,7 @@ static void test_put(void) {
         LIMITREE_OK);
   CHECK(decision.limit == 16 && decision.remaining == 15);
 
-  /* A reload keeps what was added, and refuses to have it twice. */
+  /* A reload keeps an added name, and refuses limits that have it, too. */
   CHECK(limitree_limiter_reload(limiter, str("schema: {user: {limits: 1/day}}"),
                                 str("new.yaml"), &error) == LIMITREE_OK);
   CHECK(limitree_authorize(limiter, view, 2, 0, &decision, &error) ==
@@ -490,7 +490,7 @@ static void test_limits_in_several_texts(void) {
         LIMITREE_OK);
   CHECK(decision.limit == 9);
 
-  /* To set limits is to begin anew. */
+  /* Setting limits replaces all earlier ones. */
   CHECK(limitree_config_set_limits(config,
                                    str("schema: {job: {limits: 5/day}}"),
                                    str("d.yaml"), &error) == LIMITREE_OK);
@@ -793,7 +793,7 @@ static void never_called(const limitree_completion *completions, size_t count,
 
 static void count_free(void *user_data) { ++*(int *)user_data; }
 
-/* Once, and not before neither config nor limiter needs it. */
+/* Once, when neither the config nor the limiter needs it any more. */
 static void test_completion_data_is_freed_once(void) {
   limitree_config *config = limitree_config_new();
   limitree_limiter *limiter = NULL;

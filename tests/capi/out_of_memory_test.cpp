@@ -1,6 +1,5 @@
-// Fails each allocation in turn: every time there is a status, nothing is
-// thrown across the interface, nothing leaks (ASan), and the limiter works
-// afterwards.
+// Fails each allocation in turn: every call returns a status, nothing is thrown
+// across the interface, nothing leaks (ASan), and the limiter works afterwards.
 
 #include <cstddef>
 #include <cstdio>
@@ -104,7 +103,7 @@ int main() {
   limitree_config* config = nullptr;
   for (long allocations = 0; config == nullptr; ++allocations) {
     g_allocations_left = allocations;
-    config = limitree_config_new();  // the one call that says it by null
+    config = limitree_config_new();  // the one call that reports it by null
     g_allocations_left = std::numeric_limits<long>::max();
   }
   starve("set_limits", [&](limitree_error** error) {
@@ -168,7 +167,7 @@ int main() {
   limitree_limiter_free(limiter);
   limitree_config_free(config);
 
-  limitree_str networks[20];  // more than what needs no memory
+  limitree_str networks[20];  // more than fit without an allocation
   const std::string network = "10.0.0.0/8";
   for (limitree_str& one : networks) one = str(network);
   limitree_proxies* proxies = nullptr;

@@ -82,8 +82,8 @@ TEST(RatesConformance, Rates) {
   }
 }
 
-// What a limits.yaml makes of `text`: the capacities of its limits, or the
-// messages without their place.
+// Reads `text` in a limits.yaml.  Returns the capacities of its limits, or the
+// messages without their places.
 json in_tree(const std::string& text) {
   const std::string yaml =
       json({{"schema", {{"job", {{"limits", text}}}}}}).dump();

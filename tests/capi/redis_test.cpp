@@ -44,7 +44,7 @@ struct Free {
 using Limiter = std::unique_ptr<limitree_limiter, Free>;
 using Config = std::unique_ptr<limitree_config, Free>;
 
-// Completions, by what their calls were given.
+// Collects completions by the ids that their calls were given.
 struct Inbox {
   static void put(const limitree_completion* completions, size_t count,
                   void* inbox) {
@@ -115,7 +115,7 @@ class CapiRedis : public testing::Test {
         limiter, path, 3, 1, reinterpret_cast<void*>(id), decision, error);
   }
 
-  // Runs the loop until as many calls are complete.
+  // Runs the loop until `complete` calls are complete.
   static void run(limitree_limiter* limiter, const Inbox& inbox,
                   std::size_t complete) {
     const auto end =
@@ -161,7 +161,7 @@ TEST_F(CapiRedis, AnswersCallsThatBlockAndCallsThatDoNot) {
   for (std::uintptr_t id = 0; id < 10; ++id) {
     ASSERT_EQ(start(limiter.get(), "alex", id, &decision), LIMITREE_PENDING);
   }
-  EXPECT_TRUE(inbox.calls.empty()) << "nobody has run the loop";
+  EXPECT_TRUE(inbox.calls.empty()) << "the loop has not run yet";
   run(limiter.get(), inbox, 10);
   ASSERT_EQ(inbox.calls.size(), 10U);
   int limited = 0;
@@ -188,7 +188,7 @@ TEST_F(CapiRedis, SendsAtTheEndOfATurn) {
     ASSERT_EQ(start(limiter.get(), "turn", id, &decision), LIMITREE_PENDING);
   }
   pollfd watched = {limitree_loop_fd(limiter.get()), POLLIN, 0};
-  EXPECT_EQ(poll(&watched, 1, 50), 0) << "nobody is woken for what is started";
+  EXPECT_EQ(poll(&watched, 1, 50), 0) << "a started request wakes the loop";
   limitree_loop_run(limiter.get());
   run(limiter.get(), inbox, 10);
   EXPECT_EQ(inbox.calls.size(), 10U);

@@ -1,4 +1,4 @@
-"""limitree_limiter_prometheus: what a scraper makes of it.
+"""The text of limitree_limiter_prometheus, as a scraper reads it.
 
 The reader below knows the text format, version 0.0.4, and nothing of limitree.
 """
@@ -60,7 +60,7 @@ def read(text):
             base = found[1]
             if types[name] == "histogram":
                 base = re.sub(r"_(bucket|sum|count)$", "", base)
-            # All samples of a metric stand together, behind its type.
+            # All samples of a metric stand together, after its type.
             assert base == name, line
             key = found[1], read_labels(found[2] or "")
             assert key not in samples, line

@@ -1,4 +1,4 @@
-"""Runs the limitree command as a process of its own, as its users do."""
+"""Runs the limitree command as a separate process, as its users do."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ class Done:
 
 
 def environment(**changes):
-    """Returns our environment with `changes`; None takes a variable away."""
+    """Returns our environment with `changes`; None removes a variable."""
     plain = {**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
     plain.pop("NO_COLOR", None)
     for name, value in changes.items():
@@ -51,14 +51,14 @@ def run(*words, text=b"", env=None, cwd=None):
 
 
 def good(*words, **options):
-    """As run(), of what has to work without a word on standard error."""
+    """Like run(), but must succeed silently; returns standard output."""
     done = run(*words, **options)
     assert (done.code, done.err) == (0, ""), done.err
     return done.out
 
 
 def bad(code, *words, **options):
-    """As run(), of what has to fail with `code`; returns standard error."""
+    """Like run(), but must fail with `code`; returns standard error."""
     done = run(*words, **options)
     assert done.code == code, done.out + done.err
     assert done.err.endswith("\n")
@@ -66,7 +66,7 @@ def bad(code, *words, **options):
 
 
 def read_all(descriptor):
-    """Returns what comes out of a terminal until nobody holds its other end."""
+    """Returns the output of a terminal until its other end is closed."""
     read = b""
     while True:
         try:
@@ -115,8 +115,8 @@ def peak_memory(words, write_input):
                           env=environment()) as child:
         write_input(child.stdin)
         child.stdin.flush()
-        # It waits for more.  What wait4() tells later would count the memory
-        # that this process had when it forked.
+        # The child now waits for more input.  wait4() would later report too
+        # much: it counts the memory that this process had when it forked.
         status = pathlib.Path(f"/proc/{child.pid}/status").read_text("ascii")
         out = child.communicate(timeout=120)[0].decode()
     assert child.returncode == 0

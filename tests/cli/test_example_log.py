@@ -1,4 +1,4 @@
-"""The committed log is what its script makes, and shows nobody's traffic."""
+"""The committed log is the output of its script, without real addresses."""
 
 import gzip
 import ipaddress
@@ -15,7 +15,7 @@ RESERVED = [ipaddress.ip_network(network) for network in (
 def test_script_makes_the_committed_log():
     made = subprocess.run([sys.executable, SCRIPT], capture_output=True,
                           check=True, timeout=120).stdout
-    # The text: other versions of zlib pack it into other bytes.
+    # Compares the text, because versions of zlib compress it differently.
     assert made == gzip.decompress(EXAMPLE_LOG.read_bytes())
 
 

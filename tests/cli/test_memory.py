@@ -1,4 +1,4 @@
-"""However long a log is, a replay takes the same memory."""
+"""A replay takes the same memory, however long the log is."""
 
 import json
 import os
@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(bool(os.environ.get("LIMITREE_SANITIZED")),
                        reason="sanitizers need memory of their own"),
     pytest.mark.skipif(not os.path.exists("/proc/self/status"),
-                       reason="only Linux tells"),
+                       reason="needs /proc"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Commands against a redis-server of the test's own."""
+"""Commands against a redis-server that each test starts."""
 
 import pathlib
 import socket
@@ -137,7 +137,7 @@ def test_try_tells_who_decided_for_a_store_that_is_down(start, policy, answer):
     words = ("try", EXAMPLE, *TRADE, "--store", server.url)
     assert answer in good(*words, "--set", f"on_store_error={policy}")
     assert bad(1, *words).startswith("limitree: ")
-    # What stands in for a store knows nothing of its buckets.
+    # on_store_error replaces the store's decisions, but not its buckets.
     for command in ("show", "reset"):
         assert bad(1, command, EXAMPLE, *TRADE, "--store", server.url, "--set",
                    f"on_store_error={policy}").startswith("limitree: ")

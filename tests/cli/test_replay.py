@@ -32,7 +32,7 @@ def replay(*words, text=b""):
 
 
 def test_hand_computed(limits):
-    """Of four in a second two fit, then one for each second that passes."""
+    """Two of four requests in a second fit, then one for each second."""
     text = (log_line(0) * 4 + log_line(1) * 2 + log_line(3) * 3
             + log_line(3, "192.0.2.8"))
     seen = replay(limits, "--path", "ip,{remote_addr}", text=text)
@@ -74,13 +74,13 @@ def test_empty_log(limits):
 
 
 def test_all_paths_of_a_line_or_none(limits):
-    """The route fits five requests; who is limited by address costs it none."""
+    """The route allows five; requests denied by address do not charge it."""
     text = log_line(0) * 4 + "".join(
         log_line(0, f"192.0.2.{i}") for i in range(20, 25))
     seen = replay(limits, *BOTH_PATHS, text=text)
     assert (seen["allowed"], seen["limited"]) == (5, 4)
     callers = {one["caller"]: one["limited"] for one in seen["callers"]}
-    # Each denial is put down to the path that would be denied alone.
+    # Each denial counts for the path that would be denied on its own.
     assert callers == {"ip,192.0.2.7": 2, "route,GET,/": 2}
 
 

@@ -1,4 +1,4 @@
-"""limitree replay: files that cannot be read, and what it does then."""
+"""limitree replay: how it reports files that it cannot read."""
 
 import gzip
 import json

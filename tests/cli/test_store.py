@@ -1,4 +1,4 @@
-"""What commands do with --store, --set and LIMITREE_STORE."""
+"""The effect of --store, --set and LIMITREE_STORE on commands."""
 
 import pytest
 from command import EXAMPLE, bad, environment, good, run
@@ -16,7 +16,7 @@ def test_ping_tells_who_answered_and_how_fast():
 def test_the_store_may_come_from_the_environment():
     env = environment(LIMITREE_STORE="memory://")
     assert "memory://" in good("ping", env=env)
-    # What the command line says counts more.
+    # The command line takes precedence.
     assert "must be memory://" in bad(
         2, "ping", "--store", "memcached://a", env=env)
 
@@ -93,7 +93,7 @@ def test_settings_that_make_no_sense(setting, wrong):
 
 def test_settings_reach_the_library():
     good("ping", *MEMORY, "--set", "timeout=1s", "--set", "prefix=a:=b")
-    # An empty value is one, too.
+    # An empty value is valid, too.
     good("ping", *MEMORY, "--set", "prefix=")
 
 

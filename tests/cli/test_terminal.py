@@ -1,4 +1,4 @@
-"""Colour, block characters and the progress bar: on a terminal only."""
+"""Colors, block characters and the progress bar: on a terminal only."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def test_narrow_terminals_get_a_row_for_each_level():
 
 
 def test_progress_on_a_terminal_only(tmp_path):
-    """A slow log shows how far it is; the bar is gone in the end."""
+    """A slow replay shows its progress; the bar is gone in the end."""
     log = tmp_path / "a.log"
     lines = 200_000 if os.environ.get("LIMITREE_SANITIZED") else 2_000_000
     log.write_text(log_line(0) * lines, encoding="ascii")

@@ -1,4 +1,4 @@
-"""limitree try: the numbers of a table, and how it reads."""
+"""limitree try: the numbers in its tables, and their layout."""
 
 import re
 
@@ -54,7 +54,7 @@ def test_time_passes_as_told():
 
 
 def test_retry_after_is_exact():
-    """1.5 s after the bucket is empty one trade fits, 1 ns before none."""
+    """One trade fits 1.5 s after the bucket is empty, and none 1 ns earlier."""
     def last(wait):
         return rows(good("try", EXAMPLE, "user", "alex", "trade", "--times",
                          "6", "--then", "user", "alex", "trade", "--after",

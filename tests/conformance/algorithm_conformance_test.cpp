@@ -125,7 +125,7 @@ void run_case(const AlgorithmCase& one, const std::string& store) {
   for (const json& step : one.test->at("steps")) {
     SCOPED_TRACE("step " + std::to_string(number++) + ": " + step.dump());
     runner.run(step);
-    if (testing::Test::HasFailure()) break;  // what follows is no news
+    if (testing::Test::HasFailure()) break;  // later steps would fail, too
   }
 }
 

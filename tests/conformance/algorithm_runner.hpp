@@ -1,5 +1,5 @@
-// The vectors of all algorithms except GCRA: each case is a limits.yaml and the
-// requests to it, with their times. reference.py makes them.
+// The vectors of all algorithms except GCRA: each case is a limits.yaml and
+// requests with their times.  reference.py makes them.
 
 #ifndef LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP
 #define LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP
@@ -63,7 +63,7 @@ struct AlgorithmCaseName {
   }
 };
 
-// The fields of `all` that `expected` has, so that both print alike.
+// Only those fields of `all` that `expected` has, so that both print alike.
 inline json of_interest(const json& all, const json& expected) {
   json same = json::object();
   for (const auto& [key, value] : expected.items()) same[key] = all.at(key);

@@ -4,11 +4,10 @@
     tests/conformance/reference.py            writes <algorithm>.json
     tests/conformance/reference.py --check    fails if they differ from it
 
-It keeps for each bucket every unit that was ever admitted, and says how many
-of them count at a given time straight from the definition.  When a request
-would fit is then found by bisection over that function: nothing here is solved
-for time, and no state is ever advanced, as all of it is in core/base/.  Python
-integers are exact.
+It keeps every unit that a bucket ever admitted, and computes straight from the
+definition how many of them count at a given time.  Bisection over that function
+then finds when a request fits.  So unlike core/base/, nothing here is solved
+for time, and no state is ever advanced.  Python integers are exact.
 """
 
 import argparse
@@ -70,7 +69,7 @@ class Bucket:
         raise NotImplementedError
 
     def remove(self, now, units):
-        """Takes back the newest that count."""
+        """Takes back the newest units that count."""
         removed = 0
         for entry in reversed(self.units):
             if self.gives_back(entry, now):
@@ -90,7 +89,7 @@ class Bucket:
         self.units = []
 
     def wait(self, now, most):
-        """The first instant at which no more than `most` are used, from now."""
+        """Returns the time from `now` until no more than `most` are used."""
         if self.used(now) <= most:
             return 0
         step = 1
@@ -130,7 +129,7 @@ class CalendarWindow(FixedWindow):
 
 
 class FirstWindow(Bucket):
-    """Units are kept by the window that they opened or fell into."""
+    """Each unit belongs to the window that it opened or fell into."""
 
     def current(self, now):
         start = None
@@ -152,7 +151,7 @@ class FirstWindow(Bucket):
         return start is not None and entry[0] > start - 1000
 
     def remove(self, now, units):
-        # The window stays where it is as long as any unit of it does.
+        # The window stays where it is as long as it has a unit.
         start = self.current(now)
         removed = super().remove(now, units)
         if removed and self.used_since(start) > 0:
@@ -176,7 +175,7 @@ class SlidingLog(Bucket):
 
 
 class SlidingWindow(Bucket):
-    """[instant of the last, units] of each sub-window."""
+    """Units as [instant of the last one, units] for each sub-window."""
 
     def __init__(self, limit):
         super().__init__(limit)
@@ -290,7 +289,7 @@ def make_bucket(limit):
 
 
 class Level:
-    """One bucket as one request finds it."""
+    """One bucket, in the state in which a request finds it."""
 
     def __init__(self, limit, bucket, operation, cost, now, pressure):
         self.limit, self.bucket, self.now = limit, bucket, now
@@ -314,13 +313,13 @@ class Level:
         return self.bucket.wait(self.now, self.ceiling - self.cost)
 
     def grows_after(self, used):
-        """Until more of the capacity is left than now that `used` are used."""
+        """Returns the time until fewer than `used` are used."""
         if used == 0:
             return 0
         return self.bucket.wait(self.now, min(used, self.capacity) - 1)
 
     def change(self):
-        """Does to the bucket what the operation does to a charged level."""
+        """Applies the operation to the bucket, as to a charged level."""
         if self.cost == 0:
             return False
         if self.operation == "refund":
@@ -492,7 +491,7 @@ def worked_example(rules):
 
 
 def exact_wait(rules, cost):
-    """What is denied for a time is denied until the last nanosecond of it."""
+    """A denied cost stays denied until the last nanosecond of its wait."""
     limit = {"count": 5, "period": "10s", **rules}
     reference = Reference(one_limit(limit))
     steps, now = [], 1_234_567_891
@@ -567,7 +566,7 @@ def random_case(seed, choose):
 
 
 def fallen_ceiling(name, rules):
-    """A bucket that was filled while the process was idle, which is over."""
+    """A bucket that was filled while the process was idle; now it is busy."""
     limit = {"count": 10, "period": "10s", **rules,
              "overrun": {"percent": 50, "when": "idle"}}
     start, steps = 5 * SECOND, []
@@ -611,7 +610,7 @@ def calendar_cases():
     # Clocks go from 23:59:59 to 01:00:00.
     yield calendar_case("beirut-midnight", "Asia/Beirut", "1d",
                         "2026-03-28T12:00:00+00:00", hours)
-    # By the rule at the end of the file of the zone.
+    # By the rule at the end of the zone file.
     yield calendar_case("berlin-2071", "Europe/Berlin", "1d",
                         "2071-03-28T21:00:00+00:00", hours)
     yield calendar_case("utc-month", "UTC", "month",

@@ -33,7 +33,7 @@ class MemoryBackend : public Backend {
     return static_cast<MemoryBackend*>(self)->now_ns();
   }
 
-  // The stored TAT less now, through the interface: peek leaves it unclamped.
+  // The stored TAT minus now, through the interface: peek does not clamp it.
   Duration debt(Plan* plan) {
     EXPECT_TRUE(store_.decide(plan).ok());
     return plan->levels[0].debt;

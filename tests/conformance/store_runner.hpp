@@ -62,7 +62,7 @@ class Backend {
   void set_now(std::int64_t now_ns) { now_ns_ = now_ns; }
   std::int64_t now_ns() const { return now_ns_; }
 
-  // The bucket is level 0 of `plan`.  To set its TAT may change the clock.
+  // The bucket is level 0 of `plan`.  Setting its TAT may change the clock.
   virtual void set_tat(Plan* plan, std::int64_t tat_ns) = 0;
   virtual void expect_no_tat(Plan* plan) = 0;
   virtual void expect_tat(Plan* plan, std::int64_t tat_ns) = 0;
@@ -163,7 +163,7 @@ class StoreRunner {
     EXPECT_EQ(as_expected(outcome_of(aggregate(plan)), expected), expected);
   }
 
-  // A plan for one bucket, whatever its limit.
+  // Uses a plan for one bucket, with any limit.
   void with_bucket(const std::string& key, Operation operation,
                    const std::function<void(Plan*)>& use) {
     Plan plan(operation);

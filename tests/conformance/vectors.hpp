@@ -1,7 +1,8 @@
 // The vectors of gcra.json, and what every runner compares.
 //
-// In the file "spend" the operation is authorize, "check" the operation is
-// peek, and "spend" the mode is shadow; times are offsets from base_ns.
+// Names in the file: the operation "spend" is authorize here, the operation
+// "check" is peek, and the mode "spend" is shadow.  Times are offsets from
+// base_ns.
 
 #ifndef LIMITREE_TESTS_CONFORMANCE_VECTORS_HPP
 #define LIMITREE_TESTS_CONFORMANCE_VECTORS_HPP

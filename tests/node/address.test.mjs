@@ -1,4 +1,5 @@
-// The address of a client: whom the package believes, and how it is written.
+// The address of a client: which headers the package trusts, and the form of an
+// address.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -120,7 +121,7 @@ describe('clientIp', () => {
   });
 
   it('frees what it has made', () => {
-    // A sanitizer finds leaks itself, and keeps for a while what was freed.
+    // A sanitizer finds leaks itself, and keeps freed memory for a while.
     const isSanitized = Boolean(process.env.LIMITREE_SANITIZED);
     const before = process.memoryUsage().rss;
     const networks = Array.from({ length: 2000 }, (_, i) =>

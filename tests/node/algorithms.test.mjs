@@ -32,7 +32,7 @@ function check(answer, expected) {
 for (const name of NAMES) {
   const text = readFileSync(
     new URL(`../conformance/${name}.json`, import.meta.url), 'utf8');
-  // Instants of that size are not exact as numbers, their digits are.
+  // As numbers, instants of that size are not exact: keep their digits.
   const file = JSON.parse(text.replace(/"(\w+_ns)": (\d{16,})/g, '"$1": "$2"'));
   const base = BigInt(file.base_ns);
   describe(name, () => {

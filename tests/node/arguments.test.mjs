@@ -13,7 +13,7 @@ const INVALID = 'LIMITREE_INVALID_ARGUMENT';
 
 const limiter = new Limiter({ limits: LIMITS });
 
-/** Both ways to ask say the same. */
+/** Checks that the sync call and all async calls fail with the same error. */
 async function refuses(path, options, code, message) {
   const check = (error) => {
     assert.ok(error instanceof LimitreeError, error);

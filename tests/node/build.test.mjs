@@ -1,5 +1,5 @@
-// The package builds its native module where it is installed: the whole library
-// once more, in a folder that has nothing of ours.
+// An installed package can build its native module: it compiles the whole
+// library again, in a folder with nothing but the package.
 
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
@@ -22,8 +22,8 @@ it('limitree-build', async (t) => {
   const program = () => run(process.execPath, ['-e', PROGRAM], { cwd });
   rmSync(join(packed.installed, 'prebuilds'), { recursive: true });
   await assert.rejects(program, /npx limitree-build/);
-  // With the flags of the other build, so that ccache, where it is, knows
-  // what comes out.
+  // With the flags of the other build, so that ccache, if installed, has the
+  // results.
   const env = { ...process.env, CCACHE_BASEDIR: packed.installed };
   await run('npx', ['--offline', 'limitree-build', '-DLIMITREE_WERROR=ON',
                     '-G', 'Ninja'], { cwd, env });

@@ -14,7 +14,7 @@ async function ask(store) {
   const answers = await Promise.all(Array.from({ length: CALLS }, () =>
     limiter.authorize(['user', 'alex'])));
   process.send(answers.filter(({ allowed }) => allowed).length);
-  process.disconnect();  // and then nothing keeps the process
+  process.disconnect();  // now nothing keeps the process alive
 }
 
 async function test(t) {

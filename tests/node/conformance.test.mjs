@@ -11,7 +11,7 @@ import { Limiter } from 'limitree';
 
 const VECTORS = JSON.parse(
   readFileSync(new URL('../conformance/gcra.json', import.meta.url)));
-// A number of that size is not exact, its digits are.
+// A number of that size is not exact: keep its digits.
 const BASE_NS = BigInt(VECTORS.base_ns);
 const MODES = { spend: 'shadow' };
 const CHARGES = { ind: 'independent', aon: 'all_or_nothing' };
@@ -27,7 +27,7 @@ function limitsOf({ rule }, levels) {
   return { schema: levels.length > 0 ? schema : { free: {} } };
 }
 
-/** Nanoseconds as the vectors write them: -1 for no wait. */
+/** Compares milliseconds with the vectors' nanoseconds, -1 for no wait. */
 function sameTime(ms, expected) {
   const ns = ms === -1 || ms === Infinity ? -1 : ms * 1e6;
   assert.ok(Math.abs(ns - expected) <= Math.abs(expected) * 1e-15,
@@ -36,7 +36,7 @@ function sameTime(ms, expected) {
 
 function checkLevel(level, expected) {
   assert.equal(level.limited, Boolean(expected.limited));
-  if ('charged' in expected) {  // not of a refund
+  if ('charged' in expected) {  // a refund has none
     assert.equal(level.charged, Boolean(expected.charged));
   }
   assert.equal(level.limit, expected.limit);
@@ -66,7 +66,7 @@ async function decide(limiter, test, { op, levels }) {
   return limiter[call]([levels[0].key], options);
 }
 
-/** Whether every step is one call of JavaScript. */
+/** Whether each step can be one call in JavaScript. */
 function isSayable({ steps }) {
   return steps.every(({ op, levels = [] }) =>
     levels.every(({ cost }) => Number.isSafeInteger(cost)) &&

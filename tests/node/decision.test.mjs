@@ -114,7 +114,7 @@ describe('headers', () => {
   });
 
   it('tell when more is left by the rule of the algorithm', () => {
-    const start = 1_700_000_040_000;  // the begin of a minute
+    const start = 1_700_000_040_000;  // the start of a minute
     const growsAfter = {
       fixed_window: 50, sliding_log: 50, sliding_window: 50, sliding_tail: 51,
       'leaky_bucket, drain: step': 2, gcra: 6 };

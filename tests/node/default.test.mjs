@@ -1,4 +1,4 @@
-// The limiter of the process, and time that stands still.
+// The default limiter of the process, and time that stands still.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ describe('the default limiter', () => {
   });
 });
 
-/** What a test of a program does: until a minute has passed, all is denied. */
+/** Acts like a test of a program: all is denied until a minute has passed. */
 async function waitAMinute(advance) {
   const limiter = new Limiter({ limits: LIMITS, clock: () => Date.now() });
   assert.equal(limiter.authorizeSync(['user', 'alex']).allowed, true);

@@ -26,7 +26,7 @@ for (const [page, prints] of Object.entries(PAGES)) {
       const given = new Set();
       for (const block of blocksOf(page)) {
         if (!follow(block, folder, given)) continue;
-        // Lines are counted as in the page.
+        // So that line numbers in errors are those of the page.
         const missing = block.line - program.split('\n').length;
         program += '\n'.repeat(missing) + block.text;
       }

@@ -1,6 +1,6 @@
-// The code blocks of the documents, as a reader who starts with nothing meets
-// them: from the top of a page to its end, in an empty folder.  A block whose
-// first line is a comment with a file's name (`# limits.yaml`) is that file.
+// The code blocks of the documents, followed as a new reader does: from the top
+// of a page to its end, in an empty folder.  A block whose first line is a
+// comment with a file's name (`# limits.yaml`) is that file.
 // tests/docs_blocks.py is the same for Python.
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** An empty folder, in the package, or its own name would mean nothing. */
+/** An empty folder inside the package, so that its name can be imported. */
 export function emptyFolder() {
   mkdirSync(join(ROOT, 'build'), { recursive: true });
   return mkdtempSync(join(ROOT, 'build', 'docs-'));
@@ -32,7 +32,7 @@ export function* blocksOf(page) {
   }
 }
 
-/** Does with a block what a reader does; returns whether it is a program. */
+/** Follows a block as a reader does; returns whether it is a program. */
 export function follow(block, folder, given) {
   if (block.file !== undefined) {
     writeFileSync(join(folder, block.file), block.text);

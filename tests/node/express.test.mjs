@@ -13,7 +13,7 @@ import defaultExport, { RateLimitInfo, rateLimit } from 'limitree/express';
 
 import { warningsOf } from './web_apps.mjs';
 
-/** Runs `use(get)` while the app that `build` fills answers. */
+/** Runs `use(get)` while an app that `build` has set up serves requests. */
 async function withServer(build, use, express = express5) {
   const app = express();
   app.set('env', 'test');
@@ -242,7 +242,7 @@ describe('warnings', () => {
     assert.deepEqual(await warnings(build({ validate: false })), []);
     assert.deepEqual(
       await warnings(build({ validate: { trustProxy: false } })), []);
-    // A client that is not counted by its address cannot invent one.
+    // If the key is not the address, a made-up address does not help.
     assert.deepEqual(
       await warnings(build({ keyGenerator: () => 'all' })), []);
     assert.deepEqual(

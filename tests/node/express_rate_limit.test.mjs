@@ -23,7 +23,7 @@ function clockAt(ms) {
   return clock;
 }
 
-/** Waits for what a store answers, at once or later. */
+/** Waits for the answer of a store, whether it comes at once or later. */
 async function hits(store, key) {
   const { totalHits, resetTime } = await store.increment(key);
   assert.ok(Number.isInteger(totalHits) && totalHits >= 1);
@@ -67,7 +67,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
       assert.ok(first >= before + 59_990 && first <= Date.now() + 60_010);
       await sleep(30);
       const { resetTime: second } = await store.increment('a');
-      // The window is that of the first hit.
+      // The window began with the first hit.
       assert.ok(Math.abs(second.getTime() - first) < 15);
     }));
 
@@ -160,7 +160,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
         const answer = await fetch(
           `http://127.0.0.1:${server.address().port}${path}`);
         await answer.text();
-        await sleep(30);  // for what is taken back
+        await sleep(30);  // until hits are taken back
         return answer;
       };
       const first = await get('/');
@@ -175,7 +175,7 @@ for (const [kind, make] of Object.entries(KINDS)) {
       assert.equal((await limiter.getKey('127.0.0.1')).totalHits, 2);
       await limiter.resetKey('127.0.0.1');
       assert.equal((await get('/')).status, 200);
-      // No validation of express-rate-limit has found fault with the store.
+      // The validations of express-rate-limit found no mistake in the store.
       assert.deepEqual(logged, []);
       server.closeAllConnections();
       server.close();

@@ -13,7 +13,7 @@ import { warningsOf } from './web_apps.mjs';
 
 const HOUR = 3_600_000;
 
-/** Runs `use(get)` while the app that `build` fills answers. */
+/** Runs `use(get)` while an app that `build` has set up serves requests. */
 async function withApp(build, use, options = {}) {
   const app = fastify(options);
   try {
@@ -59,7 +59,7 @@ describe('the plugin', () => {
     const post = await get('/few', { method: 'POST' });
     assert.equal(policyOf(post), '"posts:*";q=2;w=60');
     assert.equal(policyOf(await get('/free')), null);
-    // The cost is of the limit that all routes share.
+    // The cost counts in the limit that all routes share.
     assert.equal((await get('/dear')).headers.get('ratelimit'),
                  '"10/1h:*";r=5;t=360');
     assert.deepEqual(await statuses(get, '/dear', 2), [200, 429]);
@@ -164,7 +164,7 @@ describe('the plugin', () => {
       }, async (get) => {
         const init = { method: 'POST', body: '{"to": "bob"}',
                        headers: { 'Content-Type': 'application/json' } };
-        // After every hook of its kind, whenever that was added.
+        // It runs after all other hooks of its kind, whenever they were added.
         const expected = { onRequest: 'early undefined',
                            preParsing: 'early undefined',
                            preValidation: 'early bob',

@@ -1,5 +1,5 @@
 // Headers and problems are written in JavaScript, because a call of the core
-// takes longer.  They say what the core says.
+// takes longer.  They must be the same as those of the core.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import * as at from '../../node/dist/layout.js';
 import { Name } from '../../node/dist/names.js';
 import { native } from '../../node/dist/native.js';
 
-/** Repeats itself: every run tests the same. */
+/** Random numbers that are the same in every run. */
 function random(seed) {
   let state = seed;
   return (below) => {
@@ -27,7 +27,7 @@ const POLICIES = [
   'user:*', 'user:*/trade', 'a"b\\c', 'caf\u00e9#real', '\u{1f355}', 'a\nb',
   'a%b', '~cb1fa315'];
 
-/** Nanoseconds: none, near whole seconds, some, very many. */
+/** Nanoseconds: zero, near whole seconds, a few, or very many. */
 function time() {
   const whole = below(1e6) * 1e9;
   return one([0, 1, whole, whole + 1, Math.max(0, whole - 1), below(1e9),
@@ -36,8 +36,8 @@ function time() {
 
 const count = () => one([0, 1, below(100), below(2 ** 53), 2 ** 53 - 1]);
 
-// As the core has them: limited 1, unlimited 2, shadowed 4, degraded 8, soft
-// 32, and who decided from 16 on: 2 is this process while a store fails.
+// The bits of the core: limited 1, unlimited 2, shadowed 4, degraded 8, soft
+// 32.  Bits from 16 on are the source: 2 is this process while a store fails.
 function bits() {
   return below(2) + (below(8) === 0 ? 2 : 0) + 4 * below(4) + 32 * below(2) +
     2 ** 16 * below(5);
@@ -53,7 +53,7 @@ function write(levels) {
     ? -1 : one([time(), 2 ** 63]);
   numbers[from + at.RESET_AFTER_NS] = time();
   numbers[from + at.NEXT_AFTER_NS] = time();
-  // In whole microseconds: dates are no more exact.
+  // In whole microseconds, because dates are not more exact.
   numbers[from + at.BINDING_RESET_AFTER_NS] = Math.floor(time() / 1e3) * 1e3;
   numbers[from + at.LEVEL_COUNT] = levels.length;
   levels.forEach((_, i) => {
@@ -75,7 +75,7 @@ function made(policies, withLevels) {
                       { at: (number) => names[number], warnFull() {} });
 }
 
-/** What the core says of the decision that made() has written. */
+/** The headers that the core writes for the decision of made(). */
 function headersOfCore(style, nowMs, policies) {
   const fields = native.httpHeaders(style, nowMs, policies);
   return Object.fromEntries(
@@ -134,7 +134,7 @@ describe('styles', () => {
   it('without a writer here are written by the core', (test) => {
     const decision = made(POLICIES.slice(0, 2), true);
     const expected = decision.headers();
-    // As a style is that only the core knows.
+    // Like a style that only the core knows.
     const { httpHeaders } = native;
     const asked = [];
     test.mock.method(native, 'httpHeaders', (style, ...rest) => {

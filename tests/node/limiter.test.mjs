@@ -292,7 +292,7 @@ describe('limits', () => {
     await limiter.put('report', { limits: '9/hour' }, { replace: 'added' });
     await limiter.put('job', { limits: '9/hour' }, { replace: true });
     assert.equal(limiter.authorizeSync(['job']).limit, 9);
-    // What was added stays; what was replaced is the limits' again.
+    // An added name stays; a replaced name is again as in the limits.
     await limiter.reload();
     assert.equal(limiter.authorizeSync(['report']).limit, 9);
     assert.equal(limiter.authorizeSync(['job'], { cost: 0 }).limit, 3);

@@ -26,7 +26,7 @@ async function used() {
   return { heap: heapUsed + external, rss };
 }
 
-/** Runs `round` again and again; what the first ones took is warming up. */
+/** Runs `round` repeatedly; memory of the first rounds does not count. */
 async function leaks(most, round) {
   const rounds = IS_SANITIZED ? 2 : most;
   for (let i = 0; i < 2; ++i) await round();
@@ -35,7 +35,7 @@ async function leaks(most, round) {
   const after = await used();
   assert.ok(after.heap - before.heap < MOST,
             `the heap grew by ${after.heap - before.heap} bytes`);
-  if (IS_SANITIZED) return;  // it keeps for a while what was freed
+  if (IS_SANITIZED) return;  // it keeps freed memory for a while
   assert.ok(after.rss - before.rss < 4 * MOST,
             `the process grew by ${after.rss - before.rss} bytes`);
 }

@@ -79,7 +79,7 @@ describe('the tarball', () => {
                               ['cts', REQUIRE + BODY]]) {
     it(`works in TypeScript, .${kind}`, async () => {
       writeFileSync(join(app, `c.${kind}`), text);
-      // Strict with our types too, and without those of Node.js.
+      // Checks our types strictly, too, and without the types of Node.js.
       writeFileSync(join(app, 'tsconfig.json'), JSON.stringify({
         files: [`c.${kind}`], compilerOptions: {
           strict: true, module: 'node16', target: 'es2022', types: [],
@@ -104,7 +104,7 @@ describe('the tarball', () => {
     for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) {
       assert.equal(manifest.scripts[name], undefined);
     }
-    // npm would run node-gyp for it.
+    // npm would run node-gyp if this file existed.
     assert.ok(!existsSync(join(installed, 'binding.gyp')));
     assert.deepEqual(readdirSync(join(app, 'node_modules')).filter((name) =>
       !name.startsWith('.')), ['limitree']);

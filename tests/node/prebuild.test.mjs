@@ -1,5 +1,5 @@
-// Several native modules in one tarball: the script that compiles them, with
-// programs that only take notes in place of compilers, packing and loading.
+// Several native modules in one tarball: compiling them, with fake compilers
+// that only record their arguments, packing them, and loading them.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { ROOT } from './packed.mjs';
 
 const OWN = platform();
 const OTHER = 'linux-arm64';
-// There it is compiled as every machine's own.
+// Such a machine compiles that module as its own.
 const skip = OWN === OTHER && 'needs a machine of another kind';
 
 const folder = mkdtempSync(join(tmpdir(), 'limitree-'));
@@ -32,7 +32,7 @@ for (const name of ['package.json', '.npmrc']) {
 symlinkSync(join(ROOT, 'node_modules'), at('node_modules'));
 mkdirSync(at('programs'));
 
-/** Puts `program` into PATH: it notes its arguments and then runs `code`. */
+/** Puts `program` into PATH: it records its arguments, then runs `code`. */
 function putProgram(program, code = '') {
   const file = at('programs', program);
   writeFileSync(file, `#!/bin/sh

@@ -32,7 +32,7 @@ beforeEach(async () => {
   await limiter.close();
 });
 
-/** Runs `function` while the server answers nothing. */
+/** Runs `action` while the server answers nothing. */
 async function whileItHangs(action) {
   server.signal('SIGSTOP');
   try {
@@ -67,7 +67,7 @@ describe('answers', () => {
     await limiter.close();
   });
 
-  // So many at once go out several to a call.
+  // This many requests at once share calls.
   it('are those of each caller, many at once', async () => {
     const limiter = made();
     const users = Array.from({ length: 400 }, (_, i) =>
@@ -279,7 +279,7 @@ function block(ms) {
 }
 
 describe('an event loop that is busy', () => {
-  // Longer than the timeout, and the server is well.
+  // The pauses are longer than the timeout, but the server is healthy.
   for (const [count, ms] of [[10, 60], [1000, 60], [10, 200], [1000, 200],
                              [10, 500], [1000, 500]]) {
     it(`${count} calls survive pauses of ${ms} ms`, async () => {
@@ -288,7 +288,7 @@ describe('an event loop that is busy', () => {
       for (let i = 0; i < 3; ++i) {
         const asked = Array.from({ length: count }, () =>
           limiter.authorize(['user', 'alex']));
-        // In the second round they are on their way by then.
+        // In the second round the requests are already on their way.
         if (i === 1) await new Promise(setImmediate);
         block(ms);
         for (const { source } of await Promise.all(asked)) {
@@ -313,7 +313,7 @@ describe('an event loop that is busy', () => {
       let asked;
       await new Promise((next) => turn(() => {
         asked = limiter.authorize(['user', 'alex']);
-        // The next callback of the loop, before which it has not waited.
+        // The loop runs this callback next, before it waits.
         (turn === setTimeout ? setImmediate : setTimeout)(next);
       }));
       assert.equal(scripts(), before + 1);
@@ -397,7 +397,7 @@ describe('the end', () => {
       const other = made();
       const late = other.peek(['job']);
       const drained = other.close({ drain: 60_000 });
-      await other.close();  // nor if it is told to hurry
+      await other.close();  // a second close ends the first one at once
       await drained;
       assert.deepEqual(codes(await Promise.allSettled([late])),
                        ['LIMITREE_CANCELLED']);

@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process';
 
-/** Resolves to what it printed; rejects with that if it fails. */
+/** Resolves to the program's output; rejects with that if it fails. */
 export function run(program, args, options = {}) {
   return new Promise((resolve, reject) => {
     execFile(program, args, { maxBuffer: 2 ** 26, ...options },

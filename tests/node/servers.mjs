@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What a limiter in these tests may wait: the machine may be busy. */
+/** The timeout of limiters in these tests: long, for a busy machine. */
 export const PATIENT = '5s';
 
 async function answers(path) {
@@ -37,15 +37,15 @@ export class RedisServer {
     return `redis+unix://${this.path}`;
   }
 
-  /** Starts it, again after kill() too, and waits until it answers. */
+  /** Starts the server, also after kill(), and waits until it answers. */
   async start(...options) {
-    // Without the sanitizer that this process may have.
+    // The server must not load the sanitizer of this process.
     const { LD_PRELOAD, ...env } = process.env;
     this.#process = spawn('redis-server', [
       '--port', '0', '--unixsocket', this.path, '--save', '',
       '--dir', this.#folder, ...options],
-      // Detached, in its own session: without a terminal the kernel may hang up
-      // a process group with a stopped process.
+      // Detached, in its own session: without a terminal, the kernel may hang
+      // up a process group that has a stopped process.
       { stdio: 'ignore', env, detached: true });
     for (let i = 0; i < 1000; ++i) {
       if (await answers(this.path)) return this;
@@ -54,7 +54,7 @@ export class RedisServer {
     throw new Error('redis-server does not answer');
   }
 
-  /** Has it carry out a command with a short reply, which is returned. */
+  /** Sends a command, and returns its reply, which must be short. */
   async command(...words) {
     const socket = createConnection(this.path);
     const text = words.map((word) =>
@@ -81,7 +81,7 @@ export class RedisServer {
   }
 }
 
-/** A server that runs as long as `test`. */
+/** Starts a server that runs as long as `test`. */
 export async function serverFor(test) {
   const server = await new RedisServer().start();
   test.after(() => server.stop());

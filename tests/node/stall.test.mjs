@@ -1,5 +1,5 @@
-// A busy process is not a dead store: pauses of the event loop with calls under
-// way, and a server whose machine has no processor to spare.
+// A busy process must not look like a dead store: the event loop pauses while
+// calls are pending, and a server runs on a machine without a free processor.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -27,7 +27,7 @@ function pause(ms) {
   while (performance.now() < end);
 }
 
-/** What became of promises, and how often. */
+/** Counts the outcomes of promises: "ok", or the message of the error. */
 async function outcomes(promises) {
   const found = {};
   for (const { status, reason } of await Promise.allSettled(promises)) {
@@ -38,9 +38,9 @@ async function outcomes(promises) {
 }
 
 /**
- * Runs a round that must fail nothing.  Another one is run if the store may in
- * truth have been silent for so long, on a machine that is this busy: what is
- * wrong here is so in every round.
+ * Runs a round in which no call may fail.  Repeats a round that failed, because
+ * on a busy machine the store may really have been silent for that long.  A
+ * mistake in limitree fails every round.
  */
 async function failsNone(round) {
   let found;
@@ -51,7 +51,7 @@ async function failsNone(round) {
   assert.deepEqual(found, { ok: found.ok });
 }
 
-// Each is longer than the deadline, which for the first is the usual one.
+// Each pause is longer than its deadline; the first has the default deadline.
 describe('a pause of the event loop', () => {
   for (const ms of [60, 200, 500]) {
     for (const calls of [10, 1000]) {
@@ -65,7 +65,7 @@ describe('a pause of the event loop', () => {
             const promises = Array.from({ length: calls }, (_, i) => ask(i));
             for (let i = 0; i < turns; ++i) await turn();
             pause(ms);
-            // And one after them: nothing is held against the store.
+            // One more call after them must succeed: the store is not blamed.
             await Promise.allSettled(promises);
             return outcomes([...promises, ask(0)]);
           });
@@ -118,7 +118,7 @@ const SERVERS = {
   },
 };
 
-/** The statuses of that many requests over 50 connections. */
+/** The statuses of `count` requests over 50 connections. */
 async function load(port, count) {
   const agent = new Agent({ keepAlive: true, maxSockets: 50 });
   const found = {};
@@ -136,7 +136,7 @@ async function load(port, count) {
 }
 
 for (const [name, start] of Object.entries(SERVERS)) {
-  /** The statuses that a server with those options answers. */
+  /** The statuses that a server with these options answers. */
   async function serve(options, count) {
     const [server, stop] = await start({
       limit: 1_000_000, store: redis.url, name, ...options });

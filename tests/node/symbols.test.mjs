@@ -1,5 +1,5 @@
-// The native module keeps to itself: it shows Node.js nothing but its entry
-// points, and takes nothing of the OpenSSL that Node.js shows to it.
+// The native module is self-contained: it exports only its entry points, and
+// uses nothing of the OpenSSL that Node.js exports.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -48,8 +48,8 @@ function checkModule(file) {
     assert.ok(napi.length > 20);
   });
 
-  // Where the rest of it would run, these would not be found: arc4random() came
-  // with glibc 2.36, what libgcc's own copy calls with 2.35.
+  // These need a newer glibc than the rest of the module: arc4random() came
+  // with 2.36, and _dl_find_object(), which a copy of libgcc calls, with 2.35.
   it('asks for no newer C library than it needs', async () => {
     const listing = await run(NM, ['-D', '--undefined-only', file]);
     const names = new Set(namesOf(listing));

@@ -1,7 +1,7 @@
 // The same small app in each framework, on a port of this machine.
 //
-// Routes: /hello answers with a text, /stream with a stream, /fail throws,
-// /status/<n> answers with that status, and there is no other.
+// Routes: /hello answers with a text, /stream with a stream, /fail throws, and
+// /status/<n> answers with that status.  There are no others.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -26,7 +26,7 @@ async function listening(server) {
   return `http://127.0.0.1:${server.address().port}`;
 }
 
-/** The app of a test: where it is, and how often a route of it was run. */
+/** The app of a test: its URL, and how often one of its routes ran. */
 class App {
   ran = 0;
 
@@ -38,7 +38,7 @@ class App {
              get json() { return JSON.parse(text); } };
   }
 
-  /** The statuses of so many requests, one after the other. */
+  /** The statuses of `count` requests, one after the other. */
   async statuses(count, path = '/hello', options) {
     const found = [];
     for (let i = 0; i < count; ++i) {
@@ -194,19 +194,19 @@ async function startFastify(options) {
   return running;
 }
 
-/** How each of them is started with the options of its middleware. */
+/** Starts the app of each framework with the options of its middleware. */
 export const STARTS = {
   express: startExpress, http: startHttp, koa: startKoa, hono: startHono,
   fastify: startFastify,
 };
 
-/** The header of a request, whatever the framework has handed over. */
+/** A header of a request, from the argument that any framework passes. */
 export function headerOf(a, name) {
   return a.req?.header instanceof Function ? a.req.header(name)
     : a.headers[name];
 }
 
-/** The warnings of limitree that `run` brings about, by their codes. */
+/** The codes of the warnings that limitree gives during `run`. */
 export async function warningsOf(run) {
   const codes = [];
   const note = (warning) => {

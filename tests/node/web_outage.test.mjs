@@ -16,20 +16,20 @@ import limitree from 'limitree/fastify';
 import { PATIENT, RedisServer } from './servers.mjs';
 import { warningsOf } from './web_apps.mjs';
 
-/** Waits for the line that is told some seconds later. */
+/** Waits for a line that is logged some seconds later. */
 async function lineOf(lines, count) {
   for (let i = 0; i < 3000 && lines.length < count; ++i) await sleep(10);
   assert.equal(lines.length, count, lines.join('\n'));
   return lines[count - 1];
 }
 
-/** How the servers are made: each resolves to [statusOf, stop]. */
+/** Functions that start the servers: each resolves to [statusOf, stop]. */
 const SERVERS = {
   async express(options) {
     const app = express();
     const limit = rateLimit({ limit: 100, ...options });
     app.use(limit);
-    // A second one with the same limiter, and so the same outage.
+    // A second middleware with the same limiter, and so the same outage.
     app.use(rateLimit({ limiter: limit.limiter, logger: options.logger,
                         path: () => ['100/1m', '127.0.0.1'] }));
     return served(app, () => limit.close());
@@ -87,7 +87,7 @@ for (const [name, start] of Object.entries(SERVERS)) {
       assert.doesNotMatch(lines[0], /\.sock|\//);
 
       await redis.start();
-      // It is asked again after a time, and has to go on answering.
+      // The limiter asks it again after some time, and it must keep answering.
       const until = Date.now() + 60_000;
       while (lines.length === 1 && Date.now() < until) {
         assert.equal(await status(), 200);

@@ -1,5 +1,5 @@
-// The programs of docs/node-web.md, for Express and Fastify, with the installed
-// package: the frameworks are next to it, and nothing else.
+// The programs of docs/node-web.md for Express and Fastify, with the installed
+// package: only the frameworks are installed next to it.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const page = readFileSync(join(ROOT, 'docs', 'node-web.md'), 'utf8');
 const [, EXPRESS] = /^```js\n(import express.*?)^```$/ms.exec(page);
 const [, FASTIFY] = /^```js\n(import fastify.*?)^```$/ms.exec(page);
 
-/** The same for CommonJS, where nothing can be awaited outside. */
+/** The same for CommonJS, which has no top-level await. */
 function common(program) {
   const required = program
     .replace(/import (\w+) from ('limitree[^']*');/g,

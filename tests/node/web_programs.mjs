@@ -15,7 +15,7 @@ async function freePort() {
   return port;
 }
 
-/** Runs `use(get)` while the program of that file, in `cwd`, answers. */
+/** Runs `use(get)` while the program `file`, in `cwd`, serves requests. */
 export async function withProgram(file, use, cwd = '.') {
   const port = await freePort();
   const program = spawn(process.execPath, [file], {

@@ -1,4 +1,4 @@
-// What TypeScript makes of the options, as a module and as CommonJS.
+// TypeScript checks programs with all options, in a module and in CommonJS.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
-// In the package, or the names of packages would mean nothing.
+// Inside the package, so that the names of packages can be imported.
 mkdirSync('build', { recursive: true });
 const folder = mkdtempSync(join('build', 'web-types-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -1,5 +1,4 @@
-"""ASGI servers of their own for a test: uvicorn and hypercorn, on free ports.
-"""
+"""ASGI servers for one test: uvicorn and hypercorn, on free ports."""
 
 import contextlib
 import os
@@ -14,7 +13,7 @@ import time
 HERE = pathlib.Path(__file__).parent
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:([1-9]\d*)")
 
-#: As arguments for `serve`.
+#: The values of `server` for `serve`, with the command of each server.
 SERVERS = {
     "uvicorn": ["uvicorn", "--port", "0", "--loop", "asyncio",
                 "--no-proxy-headers"],

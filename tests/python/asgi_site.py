@@ -1,6 +1,6 @@
-"""An ASGI application in the raw, behind limitree: for test_asgi.py.
+"""A plain ASGI application behind limitree, for test_asgi_servers.py.
 
-LIMITS and STORE come from the environment, as do proxies to trust and options.
+The environment gives the store and its options.
 """
 
 import asyncio

@@ -6,11 +6,12 @@ import pytest
 import limitree
 from limitree.testing import ManualClock
 
-# The machine may be busy: how long an example takes says nothing.
+# No deadline: on a busy machine, the time of an example means nothing.
 hypothesis.settings.register_profile("limitree", deadline=None)
 hypothesis.settings.load_profile("limitree")
 
-# Six trades at once, one more every 1.5 s; sixteen requests, one every 2 s.
+# Each user may trade six times at once, then once every 1.5 s; all requests of
+# a user: sixteen at once, then one every 2 s.
 USERS = """
 schema:
   user:

@@ -1,7 +1,6 @@
 """A Django project for the tests: settings, views and URLs in one module.
 
-Servers import it too; what they are to limit is then told by the environment,
-in JSON.
+Servers import it, too; the environment then has their settings, in JSON.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ if not settings.configured:
         SECRET_KEY="of the tests", ALLOWED_HOSTS=["*"], DEBUG=False,
         ROOT_URLCONF="django_site", USE_TZ=True,
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3",
-                               # Of all threads of this process.
+                               # One for all threads of this process.
                                "NAME": "file:limitree?mode=memory"
                                        "&cache=shared"}},
         SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies",
@@ -139,7 +138,7 @@ def by_size(request):
 
 
 def by_service(request):
-    """A limit below the views."""
+    """A view that calls a function with a limit."""
     act = limiter().limit("user", lambda name: name, "trade")(len)
     return HttpResponse(str(act(request.GET["user"])))
 

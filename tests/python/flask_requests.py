@@ -1,4 +1,4 @@
-"""What the tests of the Flask extension share."""
+"""Helpers for the tests of the Flask extension."""
 
 import flask
 
@@ -14,5 +14,5 @@ def who():
 
 
 def as_(name):
-    """The options of a request that `name` makes."""
+    """Returns the options of a request by the caller `name`."""
     return {"headers": {"X-Who": name}}

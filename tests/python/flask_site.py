@@ -46,7 +46,7 @@ def create_app():
 
 
 def create_wsgi():
-    """The same for the middleware, with an application that knows nothing."""
+    """Makes a plain WSGI application behind the middleware."""
     def application(environ, start_response):
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [str(os.getpid()).encode()]
@@ -58,7 +58,8 @@ def create_wsgi():
 
 
 def create_busy():
-    """A view whose limit nobody reaches, and one without limits."""
+    """Makes an application with a view whose limit is never reached, and a view
+    without limits."""
     app = flask.Flask("busy")
     app.config.update(LIMITREE_STORE=os.environ["STORE"],
                       LIMITREE_ON_STORE_ERROR=os.environ.get("ON_ERROR"))

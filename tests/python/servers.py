@@ -1,4 +1,4 @@
-"""A redis-server for one test, on a socket in a folder of its own."""
+"""A redis-server for one test, on a socket in its own folder."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-#: What a limiter in these tests may wait: the machine may be busy.
+#: The timeout of limiters in these tests: long, for a busy machine.
 PATIENT = "5s"
 
 
@@ -16,14 +16,14 @@ def redis_server():
     """Yield the URL of a server and its process."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/redis.sock"
-        # Without the sanitizer that this process may have.
+        # The server must not load the sanitizer of this process.
         environment = {name: value for name, value in os.environ.items()
                        if name != "LD_PRELOAD"}
         process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
              "--dir", folder], stdout=subprocess.DEVNULL, env=environment,
-            # Without a terminal the kernel may hang up a process group in
-            # which a process is stopped.
+            # In its own session: without a terminal, the kernel may hang up
+            # a process group that has a stopped process.
             start_new_session=True)
         try:
             wait_for(path, process)

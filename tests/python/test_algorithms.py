@@ -38,10 +38,10 @@ def check(answer, expected):
 
 @pytest.mark.parametrize("rule", limitree.ALGORITHMS)
 def test_each_algorithm_has_vectors(rule):
-    """A new one without vectors, or without a page, is not done."""
+    """A new algorithm needs vectors and a page."""
     name, _, drain = rule.partition(", ")
     texts = [json.dumps(file) for file in FILES.values()]
-    # Those of gcra are in test_conformance.py.
+    # test_conformance.py has the vectors of gcra.
     assert name == "gcra" or any(
         f'"algorithm": "{name}"' in text
         and drain.removeprefix("drain: ") in text for text in texts)

@@ -1,4 +1,4 @@
-"""Arguments that are wrong are refused by name, and charge nothing."""
+"""Wrong arguments are refused by their names, and charge nothing."""
 
 import itertools
 
@@ -83,7 +83,7 @@ def test_no_paths(limiter):
         limiter.authorize_all([])
 
 
-# Refused before any of them is looked at.
+# Too many paths are refused before any of them is read.
 def test_too_many_paths(limiter):
     most = [("job",)] * 4096
     assert limiter.peek_all(most).allowed

@@ -273,7 +273,7 @@ def test_other_connections_pass(clock):
 
 def test_its_own_limiter_ends_with_the_application(clock):
     app = LimitreeMiddleware(polite, LIMITS, clock=clock)
-    for _ in range(2):  # as tests start an application again and again
+    for _ in range(2):  # tests may start an application several times
         limiter = app.limiter
         asyncio.run(limiter.authorize("user", "ann"))
         asyncio.run(run_lifespan(app, ["startup", "shutdown"]))

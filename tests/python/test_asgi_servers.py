@@ -48,7 +48,8 @@ def test_four_requests(site):
         assert client.post("/", content=b"x" * 100_000).status_code == 429
         assert client.get("/events").json() == ["lifespan.startup"]
         assert "ratelimit" not in client.get("/static/a.css").headers
-        # What the client says of itself has no say.
+        # Only the proxy's entry counts: 1.1.1.1, which the client may have made
+        # up, is the same as before.
         assert client.get("/", headers=from_address("203.0.113.99")
                           ).status_code == 200
 
@@ -101,7 +102,7 @@ def test_two_processes_share_a_redis(server, tmp_path):
             statuses = sorted(answer.status_code for answer in answers)
             assert statuses == [200] * 3 + [429] * 27
 
-            # It dies: no worker hangs, and each says so.
+            # When Redis dies, no worker hangs, and each answers 503.
             redis.kill()
             redis.wait()
             for address in one, other:
@@ -111,7 +112,7 @@ def test_two_processes_share_a_redis(server, tmp_path):
                 assert answer.headers["content-type"] == (
                     "application/problem+json")
                 assert httpx.get(f"{address}/events").status_code == 200
-    # The server ended, and so did the application's own lifespan.
+    # When the server ended, the application's own lifespan ended, too.
     assert json.loads(ended.read_text()) == ["lifespan.startup",
                                              "lifespan.shutdown"]
 
@@ -139,7 +140,7 @@ def test_the_loop_goes_on_while_redis_hangs():
                    TIMEOUT="2s") as (address, _):
             answers, slowest = asyncio.run(ask(address, redis))
     assert {answer.status_code for answer in answers} == {503}
-    assert slowest < 1.5  # of the 2 s for which the others had to wait
+    assert slowest < 1.5  # the others had to wait for 2 s
 
 
 def test_a_server_starts_without_its_store():

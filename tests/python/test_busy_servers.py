@@ -1,5 +1,5 @@
-"""gunicorn under load: on a machine with more work than processors, while it is
-stopped for a moment, and with a Redis that hangs or dies."""
+"""gunicorn under load: on a machine with more work than processors, while
+gunicorn is stopped for a moment, and with a Redis that hangs or dies."""
 
 import asyncio
 import collections
@@ -28,7 +28,7 @@ KINDS = {"gthread": ("-k", "gthread", "--threads", "8"),
 
 @contextlib.contextmanager
 def served(kind, store, **environment):
-    """A server that has answered, so that its start is no part of a test."""
+    """Yields a server that has answered, so that tests do not see its start."""
     with gunicorn("flask_site:create_busy()", *KINDS[kind], STORE=store,
                   **environment) as url:
         answer = httpx.get(url + "/free", timeout=60)
@@ -38,7 +38,7 @@ def served(kind, store, **environment):
 
 @contextlib.contextmanager
 def busy_processes(count=2):
-    """Runs processes that never sleep next to the test."""
+    """Runs processes that never sleep while the test runs."""
     spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
                 for _ in range(count)]
     try:
@@ -50,7 +50,7 @@ def busy_processes(count=2):
 
 
 async def ask(host, port, path, until, codes):
-    """Sends one request after the other, on one connection while it lasts."""
+    """Sends one request after the other, on one connection while it is open."""
     request = (f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").encode()
     while not until():
         reader, writer = await asyncio.open_connection(host, port)
@@ -60,7 +60,7 @@ async def ask(host, port, path, until, codes):
                 try:
                     head = await reader.readuntil(b"\r\n\r\n")
                 except asyncio.IncompleteReadError:
-                    break  # kept no longer
+                    break  # the server closed the connection
                 head = head.decode("latin-1").lower()
                 codes[int(head.split()[1])] += 1
                 size = head.partition("content-length:")[2].split("\r\n")[0]
@@ -85,7 +85,7 @@ def for_a_while(seconds):
 
 
 class ProcessorMeter:
-    """Measures the longest time that a process could run and had no processor.
+    """Measures the longest time that a process waited for a processor.
 
     ``longest`` is in seconds.
     """
@@ -120,14 +120,13 @@ class ProcessorMeter:
                          ids=["local", "raise"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_busy_machine_is_no_dead_store(kind, environment):
-    """With the deadline of 50 ms; where the server says `raise` each call that
-    fails is a 503."""
+    """The deadline is 50 ms.  With `raise`, each failed call would be a 503."""
     with redis_server() as (store, redis), served(
             kind, store, **environment) as (url, _), busy_processes():
         for _ in range(8):
             with ProcessorMeter(redis) as meter:
                 codes = asyncio.run(load(url, "/", for_a_while(SECONDS)))
-            # A Redis that was itself kept waiting may have been too late.
+            # Redis may be too late if it had to wait for a processor itself.
             if set(codes) == {200} or meter.longest < DEADLINE / 2:
                 break
     assert set(codes) == {200}, (codes, meter.longest)
@@ -147,8 +146,8 @@ async def pause_often(pid, pause):
 @pytest.mark.parametrize("pause", [0.06, 0.2, 0.5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_pauses_of_the_server_are_not_those_of_redis(kind, pause):
-    """Pauses longer than the deadline, while answers of Redis are on the way.
-    Each call that fails is a 503."""
+    """The server pauses for longer than the deadline while Redis answers.  Each
+    failed call would be a 503."""
     async def main(url, pid):
         pausing = asyncio.ensure_future(pause_often(pid, pause))
         codes = await load(url, "/", pausing.done)
@@ -160,7 +159,7 @@ def test_pauses_of_the_server_are_not_those_of_redis(kind, pause):
         for _ in range(5):
             with ProcessorMeter(redis) as meter:
                 codes = asyncio.run(main(url, pid))
-            # A Redis that was itself kept waiting may have been too late.
+            # Redis may be too late if it had to wait for a processor itself.
             if set(codes) == {200} or meter.longest < DEADLINE / 2:
                 break
     assert set(codes) == {200}, (codes, meter.longest)
@@ -169,7 +168,7 @@ def test_pauses_of_the_server_are_not_those_of_redis(kind, pause):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_store_that_hangs_and_dies_under_load(kind):
-    """Nobody is refused, and what asks no store goes on meanwhile."""
+    """No request is refused, and requests without a limit are not held up."""
     with redis_server() as (store, process), served(kind, store) as (url, _):
         answered = collections.Counter()
 

@@ -1,4 +1,4 @@
-"""Addresses of clients; the walk itself is tested with the core."""
+"""Addresses of clients; the tests of the core cover the walk past proxies."""
 
 import math
 
@@ -87,7 +87,7 @@ def test_a_unix_socket_has_no_address():
     b"x-forwarded-for-foo", b"x-forwarded-fo", b"-x-forwarded-for",
     b"x-forwarded-for ", b"x_forwarded_for"])
 def test_a_header_of_a_like_name_is_not_believed(name):
-    """For any client can send one, and proxies pass it on."""
+    """Any client can send such a header, and proxies pass it on."""
     client = client_ip(trusted_hops=1)
     assert client.of_scope(scope("10.0.0.1", (name, b"203.0.113.5"))
                            ) == "10.0.0.1"

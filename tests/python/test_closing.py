@@ -1,4 +1,4 @@
-"""close(drain=...): new calls are refused, those under way may end."""
+"""close(drain=...): new calls are refused, running calls may finish."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ TREE = "schema: {job: {limits: 1000000/s}}"
 
 @pytest.fixture
 def stopped():
-    """A server that hangs until a test lets it go on."""
+    """A server that hangs until a test resumes it."""
     with redis_server() as (url, process):
         def stop():
             process.send_signal(signal.SIGSTOP)

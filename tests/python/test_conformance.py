@@ -45,7 +45,7 @@ def same_time(seconds, expected):
 
 def check_level(level, expected):
     assert level.limited is bool(expected["limited"])
-    if "charged" in expected:  # not of a refund
+    if "charged" in expected:  # a refund has none
         assert level.charged is bool(expected["charged"])
     assert (level.limit, level.remaining) == (expected["limit"],
                                               expected["remaining"])
@@ -77,7 +77,7 @@ def decide(limiter, case, step):
 
 
 def is_sayable(case):
-    """Whether every step is one call of Python: with one cost for all."""
+    """Whether each step can be one Python call, with one cost for all."""
     for step in case["steps"]:
         levels = step.get("levels", [])
         if len({level["cost"] for level in levels}) > 1:

@@ -57,7 +57,7 @@ def test_neither_true_nor_false(limiter):
 
 
 def test_a_denial_is_true(limiter):
-    """Of authorize_action_for_user, whose other answer is None."""
+    """A denial by authorize_action_for_user, which returns None otherwise."""
     call = limiter.authorize_action_for_user
     assert not call("alex", "trade", 6) and not call("a", "trade", levels=True)
     assert call("alex", "trade")
@@ -119,7 +119,7 @@ def test_shadow():
 
 
 def test_many_levels():
-    """More levels than a decision keeps: the first ones are there."""
+    """If there are more levels than a decision keeps, it has the first ones."""
     limits = [{"name": f"l{i}", "burst": 1000 - i, "count": 1, "period": 1}
               for i in range(70)]
     limiter = limitree.Limiter({"schema": {"job": {"limits": limits}}})
@@ -130,7 +130,7 @@ def test_many_levels():
 
 
 def test_used_again_after_it_was_freed(limiter):
-    """Freed decisions are used again, those that are held are not."""
+    """Freed decisions are reused; decisions that are still held are not."""
     held = [limiter.peek("user", str(cost), cost=cost, levels=cost % 2 == 0)
             for cost in range(200)]
     for kept in (held[::3], held):

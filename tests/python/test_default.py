@@ -1,4 +1,4 @@
-"""The limiter of the process, and what pytest and frozen time see of it."""
+"""The default limiter of the process, under pytest and with frozen time."""
 
 import datetime
 import pathlib

@@ -38,7 +38,7 @@ def limits(**changed):
 
 @pytest.fixture(autouse=True)
 def clock(limitree_clock):
-    """Every test has a limiter of its own, and time that stands."""
+    """Every test has its own limiter, and a clock that stands still."""
     with limits():
         yield limitree_clock
 
@@ -300,11 +300,11 @@ def test_none_is_never_no_limit():
         view(RequestFactory().get("/"))
 
 
-# ---- Rates as django-ratelimit has them -------------------------------------
+# ---- Rates as in django-ratelimit -------------------------------------------
 
 
 def many(rate, times=20, **arguments):
-    """Returns how many of so many requests a rate allows."""
+    """Returns how many of `times` requests a rate allows."""
     @ratelimit(key="ip", rate=rate, **arguments)
     def view(request):
         return HttpResponse("done")
@@ -412,7 +412,7 @@ def test_usage(clock):
 
 
 def test_rates_for_methods_count_apart(client):
-    """As django-ratelimit has it: methods are part of a bucket's name."""
+    """As in django-ratelimit, methods are part of a bucket's name."""
     factory = RequestFactory()
 
     def made(method, group=None):
@@ -432,7 +432,7 @@ def test_rates_for_methods_count_apart(client):
     assert [unsafe(factory.put("/")), unsafe(factory.post("/"))] == [
         False, True]
     assert [every(factory.get("/")) for _ in range(2)] == [False, True]
-    # The order in which methods are written is none of the name.
+    # The order of the methods is not part of the name.
     same = made(["get", "POST"], "pool")(lambda request: request.limited)
     assert same(factory.post("/")) is True
     usage = get_usage(factory.get("/"), "pool", key="ip", rate="1/m",
@@ -457,7 +457,7 @@ def test_limitree_alone_imports_no_django():
 
 
 def test_nothing_is_read_while_settings_are_made():
-    """`from limitree.django import keys` stands in a settings.py."""
+    """A settings.py may contain `from limitree.django import keys`."""
     program = ("import limitree.django; from django.conf import settings; "
                "assert not settings.configured")
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -165,6 +165,6 @@ def test_example():
             found = [client.post("/login").status_code for _ in range(6)]
             assert found == [200] * 5 + [429]
     finally:
-        server.kill()  # runserver may take its time over anything else
+        server.kill()  # runserver may take long after other signals
         server.wait()
         server.stdout.close()

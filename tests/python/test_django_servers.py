@@ -90,7 +90,7 @@ def test_streams(kind, url):
 def test_the_store_is_gone(kind, policy, expected):
     url = "/async/hard?user=a" if kind == "asgi" else "/hard?user=a"
     with redis_server() as (store, process):
-        # One worker, or "local" would count for each of them.
+        # One worker: with "local", each worker would count by itself.
         environment = settings(STORE=store, ON_STORE_ERROR=policy,
                                TIMEOUT="2s")
         server = (uvicorn("django_site:asgi", **environment) if kind == "asgi"
@@ -111,9 +111,9 @@ def test_the_store_is_gone(kind, policy, expected):
 
 
 def hops_of(url, **changed):
-    """Returns how many threads a request through ASGI takes, and its status.
+    """Returns how often an ASGI request goes to a thread, and its status.
 
-    Django itself takes some, for signals.
+    Django itself does so for signals.
     """
     found = []
     before = SyncToAsync.__call__
@@ -146,10 +146,10 @@ def test_no_thread_for_a_request(store):
         for _ in range(6):
             assert hops_of("/async/trade?user=a", **more) == (alone, 200)
             assert hops_of("/async/class?user=b", **more) == (alone, 200)
-            if store == "memory":  # made anew each time
+            if store == "memory":  # its buckets are new each time
                 break
         if store == "redis":
-            # In the one more Django logs what is 400 or above.
+            # Django logs statuses of 400 and above in one more thread.
             denied = hops_of("/async/trade?user=a", **more)
             assert denied == (alone + 1, 429)
 
@@ -180,4 +180,4 @@ def test_other_requests_go_on_while_redis_hangs():
             steps = asyncio.run(main())
         finally:
             process.send_signal(signal.SIGCONT)
-        assert steps > 20  # of 200, had the machine nothing else to do
+        assert steps > 20  # about 200 on an idle machine

@@ -1,4 +1,4 @@
-"""limitree.django: what each setting does, and what checks say of them."""
+"""limitree.django: the effect of each setting, and the system checks."""
 
 import asyncio
 import gc
@@ -135,7 +135,7 @@ def test_a_clock(clock):
         assert allowed() == 0
 
 
-# ---- Who asks ---------------------------------------------------------------
+# ---- Callers ----------------------------------------------------------------
 
 
 class User:
@@ -219,7 +219,7 @@ def users():
 
 @both
 def test_users_of_the_database(is_async, users):
-    """They are loaded by the thread that Django keeps for its database."""
+    """The thread that Django keeps for its database loads them."""
     url = "/async/mine" if is_async else "/mine"
     with limits(DEFAULT="20/h", KEY="user"):
         for user in users:
@@ -236,7 +236,7 @@ def test_users_of_the_database(is_async, users):
             assert '"view:default/*/20/1h";r=2;' in ask()["RateLimit"]
 
 
-# ---- What is answered -------------------------------------------------------
+# ---- Answers ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("style, reset, names", [
@@ -251,7 +251,7 @@ def test_headers(style, reset, names):
         response = get("/trade?user=alex")
     found = [name for name in response.headers if "RateLimit" in name]
     assert found == names
-    if style == "legacy":  # of both decisions the tighter one
+    if style == "legacy":  # the tighter one of both decisions
         assert response["X-RateLimit-Limit"] == "6"
 
 
@@ -343,7 +343,7 @@ def test_fallbacks():
         assert found.options == {"prefix": "mine:", "on_store_error": "allow"}
         assert (found.ipv6_prefix, found.client_ip) == (56, "HTTP_X_REAL_IP")
         assert found.exception_class is Busy
-        with limits(ENABLED=True):  # what LIMITREE says goes first
+        with limits(ENABLED=True):  # LIMITREE takes precedence
             assert current().conf.enabled
 
 
@@ -360,7 +360,7 @@ def test_store_of_a_cache(alias, store):
 
 
 def errors(**settings):
-    """Returns {id: text} of what the checks say."""
+    """Returns {id: text} of the messages of the checks."""
     with override_settings(**settings):
         return {one.id: one.msg for one in run_checks(tags=["limitree"])}
 
@@ -444,7 +444,7 @@ def test_what_the_limiter_refuses(value, text):
 
 
 def test_the_name_of_our_own_tree():
-    """It is told before the first request for a rate."""
+    """The mistake is reported before the first request for a rate."""
     mine = {"LIMITS": {"schema": {"view": {}}}}
     assert "view" in errors(LIMITREE=mine)["limitree.E001"]
     with override_settings(LIMITREE=mine):

@@ -27,13 +27,13 @@ PAGES = {"README.md": 0, "docs/boulder.md": 0, "docs/client-ip.md": 0,
 def test_page(page, tmp_path, monkeypatch, limitree_clock):
     monkeypatch.setattr("limitree.limiter.default_clock", None)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)  # as for who starts Python there
+    monkeypatch.syspath_prepend(tmp_path)  # as if Python was started there
     names, run = {"__name__": page}, 0
     for block in docs_blocks.blocks_of(ROOT, page):
         if block.file:
             docs_blocks.save(block, tmp_path)
         elif block.language == "python":
-            # Lines are counted as in the page.
+            # So that line numbers in errors are those of the page.
             text = "\n" * block.line + block.text
             exec(compile(text, page, "exec"), names)
             run += 1

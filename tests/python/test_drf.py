@@ -36,7 +36,7 @@ class Scoped(drf.ScopedRateThrottle):
 
 
 class Odd(drf.SimpleRateThrottle):
-    """A format of its own, and a key that may be None."""
+    """Has its own format of rates, and a key that may be None."""
 
     rate = "2 every 90"
 
@@ -82,7 +82,7 @@ def function(request):
 
 
 class Decorated(Plain):
-    @keys.needs_user  # as any other decorator in between
+    @keys.needs_user  # stands for any decorator in between
     def get(self, request):
         return decorated(request)
 
@@ -147,7 +147,7 @@ def test_anon(client, clock):
 @pytest.mark.parametrize("proxies", [None, 1])
 def test_requests_without_an_address_are_one_client(client, caplog, address,
                                                     proxies):
-    """As under REST framework, where they have the key None."""
+    """REST framework gives all of them the key None, too."""
     drf._told.clear()
     with override_settings(REST_FRAMEWORK={"NUM_PROXIES": proxies}):
         assert allowed(client, "/anon", REMOTE_ADDR=address) == 3
@@ -221,7 +221,7 @@ def test_no_wait_helps():
 
 
 def test_a_decorated_method(client):
-    """REST framework takes a PermissionDenied for a 403."""
+    """REST framework itself answers a PermissionDenied with 403."""
     assert allowed(client, "/decorated") == 6
     response = client.get("/decorated")
     assert response.status_code == 429

@@ -1,4 +1,4 @@
-"""limitree.fastapi, spoken to through Starlette's TestClient."""
+"""limitree.fastapi, called through Starlette's TestClient."""
 
 import threading
 from typing import Annotated
@@ -278,7 +278,7 @@ def test_several_limits_are_one_step(app, clock):
 
     client = client_of(app)
     assert [client.get("/a").status_code for _ in range(5)] == [200] + [429] * 4
-    clock.advance(1)  # nobody was charged for what was denied
+    clock.advance(1)  # denied requests charged nothing
     told = client.get("/a").headers["ratelimit"]
     assert told == '"route:GET/a/*/1/1s";r=0;t=1, "route:GET/a/*/3/1m";r=1;t=19'
 
@@ -370,7 +370,7 @@ def test_each_start_of_an_application_has_a_limiter(app):
 
 
 def test_the_loop_goes_on_while_a_route_is_added(app, monkeypatch):
-    """With many limits that takes a while."""
+    """Adding a route takes a while if there are many limits."""
     adding, pinged = threading.Event(), threading.Event()
     put = limitree.AsyncLimiter.put
 
@@ -436,7 +436,7 @@ def test_the_tree_may_not_use_the_name_of_routes():
         Limiter(limits="schema: {route: {}}")
 
 
-# In the manner of slowapi.
+# Decorators, as in slowapi.
 
 
 def test_decorators(app):
@@ -533,7 +533,7 @@ def test_the_exception_is_an_http_exception(clock):
     assert "429" in str(error)
 
 
-# ---- As slowapi has it ------------------------------------------------------
+# ---- As in slowapi ----------------------------------------------------------
 
 
 def test_a_function_of_the_key(app):
@@ -606,7 +606,7 @@ def test_methods_of_one_route(app):
     assert codes("/named") == [200, 200, 200, 200, 429]
 
 
-# ---- What is told at once ---------------------------------------------------
+# ---- Mistakes that are reported at once -------------------------------------
 
 
 def test_a_limit_without_its_text(app):

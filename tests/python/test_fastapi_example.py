@@ -39,7 +39,7 @@ def test_two_processes_admit_exactly_the_limit():
             other_user = httpx.post(f"{one}/trade", headers={"x-user": "bob"})
             assert other_user.status_code == 200
 
-            # Nobody is named: the address counts, as the proxy tells it.
+            # Without a user the address counts, as the proxy reports it.
             headers = {"x-forwarded-for": "1.1.1.1, 203.0.113.7"}
             prices = [httpx.get(f"{one}/prices", headers=headers)
                       for _ in range(4)]

@@ -1,4 +1,4 @@
-"""Limits of Flask views, by a test client and a clock that stands."""
+"""Limits of Flask views, with a test client and a clock that stands still."""
 
 import flask
 import pytest
@@ -30,7 +30,7 @@ def test_a_decorated_view(app, limitree_clock):
     assert codes(client, "/trade", 3, **as_("alex")) == [200, 200, 429]
     assert codes(client, "/trade", 1, **as_("bob")) == [200]
     limitree_clock.advance(1)
-    # What was denied has charged nothing, so one of the hour's is left.
+    # Denied requests charged nothing, so the hour has one request left.
     assert codes(client, "/trade", 2, **as_("alex")) == [200, 429]
     answer = client.get("/trade", **as_("alex"))
     assert answer.headers["RateLimit-Policy"] == (
@@ -71,7 +71,7 @@ def test_several_decorators_are_one_step(app):
     client = app.test_client()
     assert codes(client, "/", 4, **as_("alex")) == [200, 200, 429, 429]
     assert codes(client, "/", 4, **as_("bob")) == [200, 200, 429, 429]
-    # The denials of alex and bob have charged nobody.
+    # The denials of alex and bob charged nothing.
     assert codes(client, "/", 2, **as_("carol")) == [200, 429]
 
 
@@ -201,14 +201,14 @@ def test_scopes_of_a_view(app):
     assert codes(client, "/a", 2) == [200, 429]
     assert codes(client, "/b", 2) == [200, 429]
     assert codes(client, "/a", 1, **as_("alex")) == [200]
-    # However many there are, the tree has one node for them.
+    # The tree has one node for all shops.
     tree = app.extensions["limitree"][limiter].plain
     for shop in range(20):
         assert client.get(f"/{shop}").status_code == 200
     assert len(tree) == 1
 
 
-# ---- What is told at once ---------------------------------------------------
+# ---- Mistakes that are reported at once -------------------------------------
 
 
 def test_a_limit_without_its_text(app):

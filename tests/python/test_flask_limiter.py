@@ -1,5 +1,5 @@
-"""The same applications under Flask-Limiter and under limitree: who changes the
-import sees the same."""
+"""The same applications under Flask-Limiter and under limitree: after a change
+of the import alone, they behave the same."""
 
 import importlib
 
@@ -13,7 +13,7 @@ LIBRARIES = ("flask_limiter", "limitree.flask")
 
 
 def view(name):
-    """Returns a view; Flask-Limiter knows functions by their names."""
+    """Returns a view; Flask-Limiter identifies functions by their names."""
     def function():
         return ""
     function.__name__ = function.__qualname__ = name

@@ -81,7 +81,8 @@ def test_deduct_when(app):
     assert codes(client, "/login?code=200", 4) == [200] * 4
     answers = [client.get("/login?code=401") for _ in range(4)]
     assert [answer.status_code for answer in answers] == [401] * 3 + [429]
-    # The first four have charged only one of the two, the denied one none.
+    # The four requests with code 200 charged only the limit of 9, and the
+    # denied request charged nothing.
     assert [answer.headers["RateLimit"] for answer in answers] == [
         f'"view:login/*/9/1h";r={left};t=400, '
         f'"view:login/*/3/1h";r={left_to_fail};t=1200'

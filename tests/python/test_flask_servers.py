@@ -1,4 +1,4 @@
-"""Flask and WSGI applications under gunicorn, spoken to over HTTP."""
+"""Flask and WSGI applications under gunicorn, called over HTTP."""
 
 import concurrent.futures
 import contextlib
@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 def running(factory, store, *options, **environment):
     with gunicorn(f"flask_site:{factory}()", *options, STORE=store,
                   **environment) as url:
-        # A connection for each request, or one worker might get them all.
+        # On one connection, a single worker might get all requests.
         limits = httpx.Limits(max_keepalive_connections=0)
         with httpx.Client(base_url=url, limits=limits) as client:
             yield client
@@ -32,7 +32,7 @@ def running(factory, store, *options, **environment):
 
 @contextlib.contextmanager
 def running_again(process):
-    """The server that `process` was, on the same socket, with nothing kept."""
+    """Starts the server of `process` again, on its socket, without its data."""
     again = subprocess.Popen(process.args, stdout=subprocess.DEVNULL)
     try:
         path = process.args[process.args.index("--unixsocket") + 1]
@@ -106,14 +106,14 @@ def test_the_store_is_killed_and_comes_back(on_error, code):
             if code in (429, 503):
                 assert {answer.headers["Retry-After"]
                         for answer in answers} == {"1"}
-            # A view without limits does not care.
+            # A view without limits still works.
             assert client.get("/pid").status_code == 200
-            if on_error is None:  # by the limit itself, in each worker
+            if on_error is None:  # each worker enforces the limit itself
                 answers = ask(client, "/plain", 100)
                 assert [answer.status_code for answer in answers].count(
                     429) >= 100 - 2 * 40
             with running_again(process):
-                # Its buckets are full, and of it alone 38 are left at a time.
+                # Its buckets are full: only there can 38 still be left.
                 deadline, left = time.monotonic() + 30, ""
                 while '/40/1h";r=38' not in left:
                     assert time.monotonic() < deadline, left
@@ -135,7 +135,7 @@ def test_after_the_response_without_a_store(caplog):
             return "done"
 
         answer = app.test_client().get("/")
-        # What the view has done is done.
+        # The view has run already.
         assert (answer.status_code, answer.text) == (200, "done")
         assert "calls raise StoreError until it is back" in caplog.text
 

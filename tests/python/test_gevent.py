@@ -16,7 +16,7 @@ schema:
   job: {limits: 1000000/s}
 """
 
-# `steps` counts what another greenlet does meanwhile.
+# `steps` counts how often another greenlet runs meanwhile.
 BEGIN = """
 from gevent import monkey
 monkey.patch_all()
@@ -60,8 +60,8 @@ def run(program, timeout=PATIENT, begin=BEGIN):
 
 
 def test_the_hub_goes_on_while_redis_hangs():
-    """All calls end together: they wait at the same time, and step by step the
-    other greenlet goes on."""
+    """All calls end together, because they wait at the same time, and the other
+    greenlet keeps running."""
     run("""
     limiter.authorize("job")
     os.kill(pid, signal.SIGSTOP)
@@ -129,7 +129,7 @@ def test_a_greenlet_that_is_killed_while_it_waits():
     killed = [gevent.spawn(limiter.authorize, "job") for _ in range(5)]
     with gevent.Timeout(0.05, False):
         limiter.authorize("job")
-        raise AssertionError("an answer, by nobody")
+        raise AssertionError("a stopped server has answered")
     gevent.killall(killed)
     os.kill(pid, signal.SIGCONT)
     assert all(one.allowed for one in together(20, limiter.authorize, "job"))
@@ -167,7 +167,7 @@ def test_a_store_that_dies_and_a_limiter_that_is_closed():
 
 
 def test_threads_beside_the_hub():
-    """A real thread waits in the library, or on a hub of its own."""
+    """A real thread waits in the library, or on its own hub."""
     run("""
     pool = gevent.get_hub().threadpool
 
@@ -181,7 +181,8 @@ def test_threads_beside_the_hub():
 
 
 def test_a_hub_stops_its_own_watch_only():
-    """Between its last look and the stop another thread may begin to wait."""
+    """Another thread may begin to wait between the hub's last look and its
+    stop."""
     run("""
     from limitree.greenlets import Watch
     watch = Watch()
@@ -223,7 +224,7 @@ def test_a_hub_stops_its_own_watch_only():
 
 
 def test_a_program_ends_by_itself():
-    """Nothing of ours keeps the hub running."""
+    """limitree does not keep the hub running."""
     assert run("""
     limiter.authorize("job")
     stepping.kill()

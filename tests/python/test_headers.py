@@ -16,7 +16,8 @@ IETF = [("RateLimit-Policy", '"user:*";q=16;w=32, "user:*/trade";q=6;w=9')]
 
 @pytest.fixture
 def asked(clock):
-    """Returns a function that trades so often and returns the last decision."""
+    """Returns a function that trades `times` times and returns the last
+    decision."""
     limiter = limitree.Limiter(USERS, clock=clock, levels=True)
 
     def trade(times, **keywords):
@@ -57,9 +58,9 @@ GROWS_AFTER = {
 
 @pytest.mark.parametrize("rules", limitree.ALGORITHMS)
 def test_ietf_tells_when_more_is_left_by_the_algorithm(rules):
-    """What a window lost comes back when it ends, not at an even pace."""
+    """Tokens of a window come back when it ends, not at an even pace."""
     expected = GROWS_AFTER[rules]
-    clock = ManualClock(1_700_000_040 * 10**9)  # the begin of a minute
+    clock = ManualClock(1_700_000_040 * 10**9)  # the start of a minute
     limiter = limitree.Limiter(
         "schema: {a: {limits: {count: 10, period: 60s, algorithm: "
         f"{rules}}}}}}}", clock=clock, levels=True)
@@ -268,7 +269,8 @@ schema:
 
 @pytest.fixture
 def after(clock):
-    """Returns a function: the last of so many decisions about a root."""
+    """Returns a function that returns the last of `times` decisions about a
+    root."""
     limiter = limitree.Limiter(PAIRS, clock=clock, levels=True)
 
     def decision(root, times):
@@ -277,11 +279,11 @@ def after(clock):
 
 
 @pytest.mark.parametrize("tightest, other", [
-    (("many", 10), ("few", 1)),    # a denial, of which more is left elsewhere
-    (("many", 10), ("slow", 1)),   # also where one waits longer, but may pass
-    (("slow", 2), ("many", 10)),   # of denials the longer wait
-    (("slow", 1), ("few", 4)),     # of what passes likewise
-    (("few", 1), ("many", 1)),     # then the fewest left
+    (("many", 10), ("few", 1)),    # a denial goes before an allowed request,
+    (("many", 10), ("slow", 1)),   # even if that would have to wait longer
+    (("slow", 2), ("many", 10)),   # of two denials, the longer wait
+    (("slow", 1), ("few", 4)),     # of two allowed requests, likewise
+    (("few", 1), ("many", 1)),     # then the one with the fewest left
     (("many", 7), ("few", 1))])
 def test_one_limit_is_told_of_several_decisions(after, tightest, other):
     tightest, other = after(*tightest), after(*other)

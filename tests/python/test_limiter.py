@@ -87,7 +87,7 @@ def test_a_clock_that_fails(clock, error, message):
 
 
 def test_a_clock_may_ask_its_limiter():
-    """It is read before the call, so nothing is locked meanwhile."""
+    """The clock is read before the call, so no lock is held meanwhile."""
     def clock():
         if not asked and limiter:
             asked.append(1)
@@ -125,7 +125,7 @@ def test_from_a_file_that_is_not_there(tmp_path):
 
 @pytest.mark.parametrize("text", ["5/minute", "30 per minute; 1/s"])
 def test_from_one_limit(text, tmp_path, monkeypatch):
-    """It would be the name of a file, which nobody means."""
+    """Otherwise it would be the name of a file, which is never intended."""
     with pytest.raises(limitree.ConfigError) as found:
         limitree.Limiter(text)
     assert str(found.value).startswith(f"limits are a tree, {text!r} is one")
@@ -209,7 +209,7 @@ def test_costs_of_several_paths(limiter):
     limiter.refund_all(iter(paths), [2, 1])
     assert limiter.peek("user", "alex", "trade", cost=0).remaining == 2
     assert limiter.authorize("job").allowed
-    # The same bucket is charged once, the larger of the costs.
+    # The same bucket is charged once, with the larger of the costs.
     limiter.authorize_all([["user", "bob"], ["user", "bob"]], [2, 5])
     assert limiter.peek("user", "bob", cost=0).remaining == 11
 
@@ -343,7 +343,7 @@ def test_put(limiter):
     assert limiter.authorize("report", "x").remaining == 4
     limiter.put("task", "limits: 3/day\n")
     assert limiter.authorize("task").limit == 3
-    # What there was is as it was.
+    # The other limits keep their buckets.
     assert limiter.peek("user", "alex", cost=0).remaining == 15
     assert [one.policy for one in limiter.limit_stats()][-2:] == [
         "report:*", "task"]
@@ -362,7 +362,7 @@ def test_put_replaces_only_if_asked(limiter):
     assert limiter.peek("task", cost=0).limit == 9
     limiter.put("user", {"limits": "9/day"}, replace=True)
     assert limiter.peek("user", cost=0).limit == 9
-    # A name that was added stays; one that was replaced is the limits' again.
+    # An added name stays; a replaced name is again as in the limits.
     limiter.reload(USERS)
     assert limiter.peek("task", cost=0).limit == 9
     assert limiter.peek("user", "alex", cost=0).limit == 16
@@ -404,7 +404,7 @@ def test_forgotten_callers_are_counted_and_told_of(caplog):
         limiter.authorize("a", str(caller))
     stats = limiter.stats()
     assert (stats.evictions, stats.forgotten_limited) == (6, 0)
-    assert not caplog.records  # nobody among them was at the limit
+    assert not caplog.records  # none of them was at the limit
     for caller in range(10):
         limiter.spend("a", str(caller), cost=2)
     stats = limiter.stats()
@@ -443,7 +443,7 @@ def test_every_kind_of_bucket_is_told_of(algorithm, caplog):
 
 
 def test_a_log_that_cannot_be_written(monkeypatch):
-    """The decision counts; what the log raises goes where nobody waits."""
+    """The decision is returned; the log's error goes to sys.unraisablehook."""
     def fail(*args):
         raise OSError("the disk is full")
 

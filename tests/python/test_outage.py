@@ -45,7 +45,7 @@ def lines(caplog):
 
 @pytest.fixture
 def no_quiet(monkeypatch):
-    """A store is back with its first answer."""
+    """Makes a store count as back after its first answer."""
     monkeypatch.setattr(outage, "QUIET", 0.0)
 
 
@@ -141,7 +141,7 @@ def wait_for_store(asking):
 
 
 def test_a_store_that_fails_now_and_then():
-    """It is logged once, until the store has answered for a while."""
+    """One line is logged until the store has answered for a while."""
     with limitree.Limiter(TREE, NOBODY, on_store_error="local") as limiter:
         trouble = outage.Outage(limiter, "x", "local")
         now = [0.0]
@@ -160,7 +160,7 @@ def test_a_store_that_fails_now_and_then():
                 assert say(True) is True
                 now[0] += 3.0
                 assert say(False) is True
-                assert trouble.note(False, False, True)  # of the deny cache
+                assert trouble.note(False, False, True)  # from the deny cache
             assert len(told) == 1
             now[0] += outage.QUIET - 0.1
             assert say(False) is True
@@ -173,7 +173,7 @@ def test_a_store_that_fails_now_and_then():
 
 
 def test_a_log_that_asks_the_limiter_or_closes_it(lines):
-    """What listens to a log may be limited, too."""
+    """A log handler may ask the limiter itself."""
     limiter = limitree.Limiter(TREE, NOBODY, on_store_error="local",
                                levels=True)
     asked = []
@@ -279,7 +279,7 @@ WEB = [flask_codes, django_codes, drf_codes, asgi_codes, fastapi_codes,
 
 @pytest.mark.parametrize("codes_of", WEB)
 def test_web_servers_decide_without_their_store(codes_of, lines):
-    """By the limit itself, and with one line for all requests."""
+    """They enforce the limit themselves, and log one line for all requests."""
     assert codes_of(6) == [200] * 3 + [429] * 3
     told = lines()
     assert len(told) == 1 and "decided in this process" in told[0]

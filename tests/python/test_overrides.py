@@ -1,4 +1,4 @@
-"""Ids of every kind, and files of ids with limits of their own."""
+"""Ids of every kind, and files of ids that have their own limits."""
 
 import pytest
 

@@ -65,7 +65,7 @@ def test_equal_are_those_that_say_the_same():
     limiter = limitree.Limiter(TREE, clock=ManualClock())
     one, other = (limiter.peek("job", cost=cost) for cost in (1, 2))
     assert one != other and not one == other
-    assert one != limiter.peek("job", levels=True)  # which says more
+    assert one != limiter.peek("job", levels=True)  # which has levels
     assert one != "job" and not one == one.levels
     named = [limitree.Limiter({"schema": {name: {"limits": "1/h"}}},
                               clock=ManualClock()).peek(name, levels=True)
@@ -90,7 +90,7 @@ def test_an_error(way):
 
 
 def test_an_error_that_went_through_json():
-    """Celery hands the text on of what JSON does not know."""
+    """Celery passes on the text of objects that JSON cannot encode."""
     decision = denied()
     error = limitree.LimitExceeded(repr(decision))
     assert str(error) == f"limit exceeded: {decision!r}"

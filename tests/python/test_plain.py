@@ -105,7 +105,7 @@ def test_one_tree_with_the_limits_of_the_user(limiter):
         ("view:trade/*/2/1s", 2), ("view:trade/*/3/1h", 3),
         ("user:*", 16), ("user:*/trade", 6)]
     assert limiter.authorize_all(paths).allowed
-    # Denied by one, so nothing is charged anywhere.
+    # One limit denies, so none is charged.
     assert limiter.authorize_all(paths).limited
     assert limiter.peek("user", "alex", "trade", cost=0).remaining == 4
     assert limiter.peek_all(rule.paths("bob")).remaining == 1
@@ -134,7 +134,7 @@ def test_rules_that_come_later(limiter):
     plain_limits.update(limiter)
     assert limiter.stats().reloads == reloads, "nothing is new"
     assert limiter.authorize_all(later.paths("a")).limit == 3
-    # Buckets keep their state, and are those of the limit, not of the rule.
+    # Buckets keep their state: they belong to the limit, not to the rule.
     assert limiter.authorize_all(with_more.paths("a")).limited
     assert plain_limits.rule("2/hour", "first") is first
 
@@ -152,7 +152,7 @@ def test_the_limits_of_the_user_may_be_swapped(limiter, tmp_path):
         limiter.reload("schema: {view: {limits: 7/s}}")
     assert limiter.peek("job").limit == 7
 
-    # The file is not read again because a rule is new.
+    # A new rule does not read the file again.
     path = tmp_path / "limits.yaml"
     path.write_text("schema: {job: {limits: 8/s}}")
     limiter.reload(path)
@@ -165,7 +165,7 @@ def test_the_limits_of_the_user_may_be_swapped(limiter, tmp_path):
 def test_a_name_that_the_limits_have_already(limiter):
     plain_limits = PlainLimits(root="user")
     plain_limits.rule("2/hour", "first")
-    for _ in range(2):  # it is not taken for done
+    for _ in range(2):  # a failed update is tried again
         with pytest.raises(limitree.ConfigError, match='"user" is a top-level'):
             plain_limits.update(limiter)
     assert limiter.authorize("user", "alex").limit == 16

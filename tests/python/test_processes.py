@@ -109,7 +109,8 @@ def test_forks_while_threads_decide():
 
 
 def ends_well(program, *arguments):
-    """Whether a program ends by itself, without a word on stderr."""
+    """Returns whether a program ends by itself with nothing on stderr, and its
+    result."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program), *arguments],
         capture_output=True, text=True, timeout=60)

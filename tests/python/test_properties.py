@@ -1,4 +1,4 @@
-"""What must hold whatever is asked: paths, costs, headers, dicts."""
+"""Properties that hold for all paths, costs, headers and dicts."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from limitree.testing import ManualClock
 
 segments = st.one_of(st.text(max_size=30), st.binary(max_size=30))
-# Neither a pattern nor a network.
+# Names that are neither a pattern nor a network.
 plain = st.text(st.characters(exclude_categories=["Cs"],
                               exclude_characters="*/"), min_size=1, max_size=30)
 STRING = r'"(?:[ !#-\[\]-~]|\\["\\])*"'
@@ -35,7 +35,7 @@ def test_paths_are_kept_apart(paths):
         seen.add(key)
 
 
-# Up to 57 days: beyond 104 a float of seconds has no nanoseconds.
+# Up to 57 days: beyond 104 days, a float of seconds is not exact to 1 ns.
 @given(st.integers(1, 1000), st.integers(1, 1000), st.integers(1, 5000),
        st.lists(st.tuples(st.integers(0, 1500), st.integers(0, 10**10)),
                 max_size=20))
@@ -74,7 +74,7 @@ def test_any_cost(cost):
                 max_size=4, unique_by=lambda one: one[0]),
        st.integers(0, 12))
 def test_headers_can_be_parsed(names, cost):
-    """Whatever a policy is called, and however many there are."""
+    """Any names of policies, and any number of them, give valid headers."""
     limits = {name: {"limits": {"burst": burst, "count": 7, "period": 60}}
               for name, burst in names}
     limiter = limitree.Limiter({"schema": limits}, levels=True,
@@ -92,7 +92,7 @@ def test_headers_can_be_parsed(names, cost):
 
 @given(st.dictionaries(plain, st.integers(1, 99), min_size=1, max_size=5))
 def test_a_dict_means_what_it_says(counts):
-    """Names go through JSON and YAML and come out as they were."""
+    """Names come unchanged through JSON and YAML."""
     limits = {"schema": {"a": {"children": {
         name: {"limits": {"count": count, "period": 60}}
         for name, count in counts.items()}}}}

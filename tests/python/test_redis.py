@@ -39,7 +39,7 @@ def made(url, **options):
 
 
 def made_async(url, **options):
-    """Without the deny cache, or a second question would not be asked."""
+    """Makes a limiter without the deny cache, so that it asks every time."""
     return limitree.AsyncLimiter(
         LIMITS, url, **{"timeout": PATIENT, "deny_cache": False, **options})
 
@@ -75,7 +75,7 @@ def test_threads_admit_the_limit(url):
 
 
 def test_other_threads_run_meanwhile(server):
-    """The interpreter's lock is given up while the server does not answer."""
+    """The interpreter's lock is released while the server does not answer."""
     url, process = server
     with made(url, timeout="500ms") as limiter:
         limiter.ping()
@@ -162,7 +162,7 @@ def test_tasks_admit_the_limit(url):
     asyncio.run(main())
 
 
-# Longer than the timeout, and the server is well.
+# The pauses are longer than the timeout, but the server is healthy.
 @pytest.mark.parametrize("count", [10, 1000])
 @pytest.mark.parametrize("pause", [0.06, 0.2, 0.5])
 def test_a_busy_event_loop_costs_nobody_an_answer(url, count, pause):
@@ -263,7 +263,7 @@ def test_the_loop_runs_while_the_server_hangs(server):
 
 
 def test_cancelled(server):
-    """The answer for a task that is gone is dropped, others get theirs."""
+    """The answer for a cancelled task is dropped; other tasks get theirs."""
     url, process = server
 
     async def main():
@@ -308,7 +308,7 @@ def test_closed_while_tasks_wait(server):
 
 
 def test_one_loop_after_the_other(server):
-    """Also when the first one was closed with a request under way."""
+    """It works even if the first loop was closed with a pending request."""
     url, process = server
     limiter = made_async(url)
 

@@ -1,4 +1,4 @@
-"""The module shows nothing but its entry point."""
+"""The module exports only its entry point."""
 
 import os
 import subprocess
@@ -14,13 +14,13 @@ def test_exports():
     listing = subprocess.run(
         [NM, "-D", "--defined-only", limitree._native.__file__], check=True,
         capture_output=True, text=True).stdout
-    # The linker's own marks aside.
+    # Except for the symbols that the linker adds.
     names = {line.split()[-1] for line in listing.splitlines()}
     assert names - {"_init", "_fini"} == {"PyInit__native"}
 
 
 def test_two_copies_in_one_process(tmp_path):
-    """Types are local to the module: another copy of it can be loaded."""
+    """Types are local to the module, so another copy of it can be loaded."""
     import importlib.util
     import shutil
 

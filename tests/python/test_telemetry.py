@@ -47,7 +47,7 @@ def series_of(*args, **more):
 
 
 def plain(limiter):
-    """The same, of the text that the core writes itself."""
+    """The same for the text that the core writes."""
     return {(sample.name, *sorted(sample.labels.items())): sample.value
             for family in text_string_to_metric_families(limiter.prometheus())
             for sample in family.samples}
@@ -104,7 +104,7 @@ def test_many_limits_are_summed_up(clock):
         assert sum(counts.values()) == 1000
         assert counts["limitree_limit_requests_total", ("answer", "limited"),
                       ("policy", "(other)")] == 490
-        # The series that are there stay the same ones.
+        # The set of series does not change.
         assert series_of(limiter, max_policies=10).keys() == found.keys()
         assert len(series_of(limiter, max_policies=0)) < len(found)
 
@@ -147,7 +147,7 @@ def test_otel_observes_what_the_core_says(used):
                  ("policy", "user:*/trade")] == 2
     assert first["limitree.limits",] == 3
     assert first["limitree.buckets",] == used.stats().buckets
-    used.authorize("user", "bob")  # each export is anew
+    used.authorize("user", "bob")  # each export reads the counters again
     assert observed(reader, provider)["limitree.decisions",
                                       ("answer", "allowed"),
                                       ("source", "store")] == 3
@@ -164,7 +164,7 @@ def test_otel_has_every_counter_of_the_core(used):
                 if line.startswith("# TYPE")}
     told = {one.family for one in otel._INSTRUMENTS}
     assert told == families
-    # Those of stores have no series before there is a reason.
+    # Failures of the store have no series before the first one.
     assert {one.name for one in otel._INSTRUMENTS} - names == {
         "limitree.store.errors", "limitree.store.troubles"}
     assert all(metric.description and metric.unit for metric in scope.metrics)

@@ -1,4 +1,4 @@
-"""A store that dies under requests, and programs that end with some."""
+"""A store that dies, and programs that end, while requests are pending."""
 
 import asyncio
 import signal
@@ -15,12 +15,12 @@ from servers import PATIENT, redis_server
 
 JOBS = "schema: {job: {children: {'*': {limits: [0, 1, 60]}}}, free: {}}"
 
-# Whichever comes first: the end of the connection, or of patience.
+# Depends on what comes first: the end of the connection, or the timeout.
 LOST = (limitree.StoreError, limitree.StoreTimeout)
 
 
 def test_threads_whose_store_dies():
-    """Each of them gets an error, none hangs; the limiter goes on."""
+    """Each thread gets an error, none hangs, and the limiter still works."""
     ends = []
 
     def ask(limiter):
@@ -72,9 +72,9 @@ def test_tasks_whose_store_dies():
 @pytest.mark.parametrize("keeper", ["asyncio", "builtins"])
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_programs_that_end_with_tasks_under_way(goes_on, keeper):
-    """Also with the answers of some never read, and without a close.
+    """Some answers may never be read, and the limiter is not closed.
 
-    What `builtins` holds is freed when nothing can be imported any more.
+    A limiter in `builtins` is freed when nothing can be imported any more.
     """
     program = """
         import asyncio, builtins, limitree, os, signal, sys
@@ -103,7 +103,7 @@ def test_programs_that_end_with_tasks_under_way(goes_on, keeper):
 
 @pytest.mark.parametrize("store", ["memory", "redis"])
 def test_segments_are_bytes(store):
-    """Whatever they are: no two names meet, none is refused."""
+    """Any bytes are a name: each has its own bucket, and none is refused."""
     names = [b"", b"\xff", b"\xff\xfe", b"a\x00b", b"a:b", b"*", b"\xc3\xa4",
              b"x" * 300, b"{a}", b"%", b"\r\nDEL x"]
 

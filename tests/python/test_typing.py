@@ -1,4 +1,4 @@
-"""Types: the package is strict, its stubs are true, users see them."""
+"""Types: the package is strictly typed, its stubs are right, users see them."""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ def run(*command, cwd):
     return subprocess.run([sys.executable, *command], cwd=cwd, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**os.environ, "MYPYPATH": str(PACKAGE.parent),
-                               # REST framework asks for it when imported.
+                               # REST framework needs it when imported.
                                "DJANGO_SETTINGS_MODULE":
                                    "django.conf.global_settings"})
 

@@ -137,7 +137,7 @@ def test_async_limit_is_for_async_functions():
 
 
 def test_memory_answers_without_the_loop():
-    """A coroutine that never gives way is over at its first step."""
+    """A coroutine that never yields ends at its first step."""
     limiter = limitree.AsyncLimiter(USERS, levels=True)
     calls = [limiter.authorize("job"), limiter.peek("job"),
              limiter.spend("job"), limiter.refund("job"),
@@ -157,7 +157,7 @@ def test_memory_answers_without_the_loop():
     assert limiter.closed
 
 
-# ---- What is told at once ---------------------------------------------------
+# ---- Mistakes that are reported at once -------------------------------------
 
 
 @pytest.mark.parametrize("kind", [limitree.Limiter, limitree.AsyncLimiter])
@@ -182,7 +182,7 @@ def test_timeouts(either, clock, timeout):
 @pytest.mark.parametrize("timeout, error", [
     (float("nan"), ValueError), (True, TypeError), (b"1s", TypeError)])
 def test_timeouts_that_are_none(either, timeout, error):
-    """Also where nobody has to wait."""
+    """They are refused even if no wait is needed."""
     with pytest.raises(error, match="timeout must be seconds or a text"):
         either.acquire("free", timeout=timeout)
 

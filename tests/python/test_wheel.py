@@ -1,4 +1,4 @@
-"""What pip makes of the sources: an archive, and from it a wheel that works."""
+"""pip makes an archive of the sources, and from it a wheel that works."""
 
 import os
 import pathlib
@@ -67,8 +67,8 @@ def wheel(sdist, tmp_path_factory):
     with tarfile.open(sdist) as archive:
         archive.extractall(folder)
     sources = next(folder.iterdir())
-    # As deep as the other build, with its flags and its compiler, so that
-    # ccache, where it is, knows what comes out.
+    # In a folder as deep as that of the other build, with the same flags and
+    # compiler, so that ccache, if installed, has the results.
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
         "--no-deps", "--no-index", "--wheel-dir", folder,
         "--config-settings=build-dir=build/wheel",

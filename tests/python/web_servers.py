@@ -1,4 +1,4 @@
-"""Web servers of their own for a test: gunicorn and uvicorn, on a free port."""
+"""Web servers for one test: gunicorn and uvicorn, on a free port."""
 
 import contextlib
 import os

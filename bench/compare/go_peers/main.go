@@ -1,5 +1,5 @@
-// Goroutines that decide through Redis, one after the other, by the libraries
-// of others: for callers_bench.py, which runs it beside limitree.
+// Goroutines that make one decision after the other through Redis, with the
+// peers of limitree.  callers_bench.py runs this program beside limitree.
 //
 //	go_peers redis_rate|redis-cell ADDRESS GOROUTINES SECONDS
 //
@@ -24,7 +24,7 @@ import (
 
 const callers = 1000 // as many as redis_callers.cpp has
 
-// caller returns a function that decides for the caller of a name.
+// caller returns a function that decides for the caller with a given name.
 func caller(library string, client *redis.Client) func(string) error {
 	ctx := context.Background()
 	switch library {

@@ -100,9 +100,9 @@ export const UNAVAILABLE: Body = {
 };
 
 /**
- * What frameworks are told of an error of the store, in the words that they
- * understand: a 503 whose text says nothing of ours, not even where it shows
- * stacks.  `cause` is the error itself.  Others stay as they are.
+ * Returns what a framework gets for an error of the store: a 503 with a text
+ * that reveals nothing about the store, even if the framework shows stacks.
+ * `cause` is the error itself.  Other errors are returned as they are.
  */
 export function forFramework(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;

@@ -21,7 +21,7 @@ function areSeveral(paths: Paths): paths is readonly (Path | Costly)[] {
   return typeof paths[0] === 'object' && paths[0] !== null;
 }
 
-/** Who has counted a request, and who before that. */
+/** The last gate that counted a request, and those that did so before. */
 export interface Counted {
   readonly identity: object;
   readonly before: Counted | undefined;
@@ -36,7 +36,7 @@ export class RateLimitInfo {
   readonly cost: number;
   /** @internal What a plain limit is called. */
   readonly known: KnownLimit | undefined;
-  /** @internal Who has counted the request. */
+  /** @internal The gates that have counted the request. */
   counted: Counted | undefined = undefined;
   #resetTime: Date | undefined;
 
@@ -121,7 +121,7 @@ export class Gate<A extends object, B> {
     this.#call = { cost, levels: true };
   }
 
-  /** Once the limiter is there: what need not be asked for again. */
+  /** Asks a new limiter for data that stays the same for all requests. */
   #learn(limiter: Limiter): void {
     const path = this.#subject.plain?.fixedPath;
     if (path === undefined || limiter.isRemote) return;
@@ -243,7 +243,7 @@ export class Gate<A extends object, B> {
     }
   }
 
-  /** Whether a request that came to its end is to be given back its cost. */
+  /** Gives back the cost of a request that has ended, if options say so. */
   async settle(info: RateLimitInfo, a: A, b: B, status: number | undefined
   ): Promise<void> {
     const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } =
@@ -283,7 +283,7 @@ export class Gate<A extends object, B> {
   }
 }
 
-/** Whether the store failed: which is nobody's mistake, and may pass. */
+/** Whether the store failed, which is no mistake of a program and may pass. */
 export function isStoreTrouble(error: unknown): error is StoreError {
   return error instanceof StoreError;
 }

@@ -13,7 +13,7 @@ export class KnownLimit {
   readonly #limit: number;
   readonly #windowNs: number;
 
-  /** Of a decision with its levels, of which there is one. */
+  /** `decision` must carry its levels, and have one. */
   constructor(decision: Decision) {
     const level = decision.levels![0]!;
     this.#policy = level.policy;

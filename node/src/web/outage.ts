@@ -25,7 +25,7 @@ const UNTIL_THEN = {
 
 type How = keyof typeof SINCE_THEN;
 
-/** What became of requests while the store failed. */
+/** The requests while the store failed. */
 interface Away {
   readonly since: number;
   readonly how: How;
@@ -43,7 +43,7 @@ export class Outage {
   #away: Away | undefined;
   #reasons: ReadonlyMap<string, number> = new Map();
 
-  /** One for each limiter, however many middlewares ask that. */
+  /** One for each limiter, however many middlewares ask it. */
   static of(limiter: Limiter, logger: Logger | undefined): Outage {
     const there = Outage.#all.get(limiter);
     if (there !== undefined) return there;
@@ -114,7 +114,7 @@ export class Outage {
   }
 }
 
-/** ` (refused 3, timeout 1)`: what has come between two looks. */
+/** ` (refused 3, timeout 1)`: the failures between two counts. */
 function text(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,

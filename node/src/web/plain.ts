@@ -47,13 +47,13 @@ function prefixOf(ipv6Subnet: unknown): number {
     shown(ipv6Subnet));
 }
 
-/** What a plain limit has to know of the framework. */
+/** What a plain limit needs to know about the framework. */
 interface Ways<A> {
   ipOf(a: A): string | undefined;
   readonly limitTakesKey: boolean;
 }
 
-/** A function for the limit, of a request and what the framework says. */
+/** A function that returns the limit; `more` depends on the framework. */
 type LimitOf<A> = (a: A, more: unknown) => Maybe<number>;
 
 /** The plain limit of a middleware. */
@@ -67,7 +67,7 @@ export class Plain<A, B> {
   readonly #limitOf: LimitOf<A> | undefined;
   readonly #limitTakesKey: boolean;
   readonly #keyOf: (a: A, b: B) => Maybe<Segment>;
-  /** Those that a function has returned, once the limiter knows them. */
+  /** Limits that a function has returned; true: the limiter knows them. */
   readonly #limits = new Map<number, Promise<void> | true>();
 
   /** `name` is for a limit that `options` give none. */
@@ -123,13 +123,13 @@ export class Plain<A, B> {
     return this.#pathOf(key, limit);
   }
 
-  /** A path with the one limit that every client has, if it is one. */
+  /** A path of some client, if all clients have the same limit. */
   get fixedPath(): Path | undefined {
     if (this.#limitOf !== undefined) return undefined;
     return [this.#name, this.#prefix === undefined ? '-' : '::'];
   }
 
-  /** The paths to all that is known of the client with this key. */
+  /** The paths to all buckets of the client with this key. */
   pathsOfKey(key: Segment): Path[] {
     if (this.#limitOf === undefined) return [[this.#name, key]];
     return [...this.#limits.keys()].map(
@@ -183,8 +183,9 @@ export class Plain<A, B> {
   }
 
   /**
-   * Called when the core has refused a path: that with the address without what
-   * some servers put around it, or undefined if that makes no difference.
+   * Called when the core has refused a path.  Returns the path with only the
+   * address, because some servers put more around it; undefined if that makes
+   * no difference.
    */
   repaired(path: Path, error: unknown): Path | undefined {
     if (this.#prefix === undefined || typeof path[1] !== 'string') {

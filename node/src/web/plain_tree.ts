@@ -32,8 +32,8 @@ export class PlainTree {
   }
 
   /**
-   * Adds a name before the first request, and returns what is the same for all
-   * who do; refuses one that is there with another node.
+   * Adds a name before the first request.  Returns an object that is the same
+   * for all calls with that name; refuses a name that has another node.
    */
   add(name: string, node: Node): object {
     const before = this.#nodes.get(name);
@@ -69,7 +69,7 @@ export class PlainTree {
   }
 }
 
-/** Lets the core say what it does not take, and where. */
+/** Throws the error of the core, with its place, if the node is not valid. */
 function check(name: string, node: Node): void {
   void new Limiter({ limits: { schema: { [name]: node } } }).close();
 }

@@ -31,7 +31,7 @@ export function send(
   response.end(body.text);
 }
 
-/** Calls once the answer has ended, with whether all of it was sent. */
+/** Calls `over` when the answer has ended, with whether all of it was sent. */
 export function whenOver(
   response: ServerResponse,
   over: (isComplete: boolean) => void,

@@ -11,10 +11,10 @@ import { Plain } from './plain.js';
 import { PlainTree } from './plain_tree.js';
 import type { Trust } from './warnings.js';
 
-/** One path, or several of which each may have a cost of its own. */
+/** One path, or several, each of which may have its own cost. */
 export type Paths = Path | readonly (Path | Costly)[];
 
-/** What has to be known of a framework. */
+/** What a middleware needs to know about its framework. */
 export interface Framework<A> {
   /** Names of options that only this framework has. */
   readonly options: readonly string[];

@@ -47,10 +47,10 @@ export function warn(
   }
 }
 
-/** After so many requests nothing new is expected to turn up. */
+/** The checks end after this many requests, as nothing new is expected. */
 const REQUESTS = 100;
 
-/** What is looked for in the first requests of one middleware. */
+/** The checks of the first requests of one middleware. */
 export class Checks {
   readonly #off: ReadonlySet<string>;
   readonly #said = new Set<Check>();
@@ -65,17 +65,17 @@ export class Checks {
     this.#left = validate === false ? 0 : REQUESTS;
   }
 
-  /** Whether there is still something to look for; false once it was. */
+  /** Whether enough requests were checked. */
   get isOver(): boolean {
     return this.#left === 0;
   }
 
-  /** A request was looked at. */
+  /** Counts a request that was checked. */
   countRequest(): void {
     --this.#left;
   }
 
-  /** Says it, unless that was done or is not wanted. */
+  /** Warns, unless it has warned before or the check is turned off. */
   warn(check: Check, code: WarningCode, message: string): void {
     if (this.#said.has(check) || this.#off.has(check)) return;
     this.#said.add(check);
@@ -89,13 +89,13 @@ export interface Trust {
   readonly headers: Readonly<Record<string, unknown>>;
   /** Whether the address may come from a header. */
   readonly believes: boolean;
-  /** Whether it does whoever has written that. */
+  /** Whether it may do so no matter who wrote that header. */
   readonly believesAll: boolean;
-  /** How to set it right. */
+  /** How to correct the configuration. */
   readonly advice: string;
 }
 
-/** Looks at a request whose limits are those of its address. */
+/** Checks a request that is limited by its address. */
 export function checkTrust(checks: Checks, trust: Trust): void {
   const { headers, believes, believesAll, advice } = trust;
   if (believesAll) {

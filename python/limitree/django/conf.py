@@ -1,4 +1,4 @@
-"""The settings: LIMITREE, and those of django-ratelimit for what it lacks."""
+"""The settings: LIMITREE, and django-ratelimit's for what LIMITREE lacks."""
 
 from __future__ import annotations
 
@@ -160,10 +160,10 @@ def _wrong_with_option(name: object) -> Iterator[Mistake]:
         return
     some_value: dict[str, Any] = {name.lower(): "on"}
     try:
-        if name != "LEVELS":  # of Limiter, and not for the settings to say
+        if name != "LEVELS":  # an argument of Limiter, not a setting
             Limiter(NO_LIMITS, **some_value).close()
             return
-    except ValueError:  # it is one, and has other values
+    except ValueError:  # it is an option, with other values
         return
     except TypeError:
         pass

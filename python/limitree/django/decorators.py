@@ -58,7 +58,7 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
     ``request.limited``.
     """
     if rate is not None and len(path) == 1 and group is None:
-        group, path = _only_text(path[0]), ()  # as django-ratelimit has it
+        group, path = _only_text(path[0]), ()  # as in django-ratelimit
     if rate is None and len(path) == 1 and callable(path[0]):
         raise TypeError("ratelimit needs a path that begins with a name, or a "
                         "rate: @ratelimit(key=\"ip\", rate=\"5/m\")")
@@ -89,7 +89,7 @@ def _limited(bound: Bound, view: View) -> View:
     if mark is not None and mark.limited is view:
         rules += mark.rules
         view = mark.view  # type: ignore[assignment]
-    if not isinstance(view, functools.partial):  # those come with each request
+    if not isinstance(view, functools.partial):  # each request makes one
         known.setdefault(bound.rule, set()).add(bound.group)
     steps = steps_of(rules)
     limited = (_limited_awaited if iscoroutinefunction(view)
@@ -133,7 +133,7 @@ async def _finish_awaited(site: Site, view: Callable[..., Any],
         denial = await step.decide_awaited(site, record, request, args, kwargs)
         if denial is not None:
             error = site.exception(denial)
-            # An exception would cost a thread: Django handles them in one.
+            # An exception would take a thread, in which Django handles it.
             if record.has_middleware and type(error) is Ratelimited:
                 return await too_many_awaited(site, request, error)
             raise error

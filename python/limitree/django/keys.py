@@ -13,7 +13,8 @@ from django.http import HttpRequest
 KeyFunction = Callable[..., str]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# The settings name keys, so what a key needs of the settings comes from there.
+# The settings import this module, so it cannot import them: tell_address() sets
+# what a key needs from them.
 _address: Callable[[HttpRequest], str]
 
 
@@ -34,7 +35,7 @@ def needs_user(key: Function) -> Function:
 
 
 def _of_request(key: Function) -> Function:
-    """Mark what takes no group, as functions for ``key=`` else do."""
+    """Mark a key that takes no group, unlike other functions for ``key=``."""
     setattr(key, "of_request", True)
     return key
 

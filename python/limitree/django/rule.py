@@ -26,7 +26,7 @@ Part = Union[Segment, Callable[..., Any]]
 #: A text, or (count, seconds) as django-ratelimit takes it.
 RateText = Union[str, tuple[int, int]]
 PathOf = Union[Sequence[Part], Callable[..., Union[Sequence[Any], None]]]
-#: As keys.ip, a function of the group and the request, or its dotted path.
+#: Like keys.ip, a function of the group and the request, or its dotted path.
 Key = Union[str, Callable[..., Any]]
 RateOf = Union[RateText, Callable[..., Union[RateText, None]]]
 CostOf = Union[int, Callable[..., int]]
@@ -125,7 +125,7 @@ class Rule:
 
     def _caller(self, site: Site, group: str, request: HttpRequest) -> Any:
         key = self.key or site.key
-        if key is keys.ip:  # most often it is
+        if key is keys.ip:  # the most frequent key
             return site.client_ip(request)
         if getattr(key, "of_request", False):
             return text_of(key(request))

@@ -54,7 +54,7 @@ class Site:
         else:
             self._clients, self._address = conf.clients(found), source
         self._clients_by_hops: dict[int, ClientIp] = {}
-        #: Whether who a request comes from cannot be told without its user.
+        #: Whether the rules for every request depend on its user.
         self.requests_need_user = any(rule.needs_user(self)
                                       for rule in self._rules)
 

@@ -52,8 +52,8 @@ class Limiter(Site):
         for one in self._default:
             one.is_default = True
         self._told: tuple[Style, Reset] = (headers, reset)
-        # What decorators were put on: none of it is a route's, or that stands
-        # below the limit.
+        # The functions inside the limits.  A route that has one of them, not
+        # the limited function, stands below its limit.
         self._inner: weakref.WeakSet[Any] = weakref.WeakSet()
         self._apps: weakref.WeakSet[FastAPI] = weakref.WeakSet()
         if app is not None:
@@ -118,8 +118,7 @@ class Limiter(Site):
 
 
 class _Middleware(Telling):
-    """Tells in every response what was decided, and lets requests know whom to
-    ask."""
+    """Reports decisions in every response, and gives requests a limiter."""
 
     def __init__(self, app: Any, limiter: Limiter) -> None:
         super().__init__(app, limiter._keeper, *limiter._told)

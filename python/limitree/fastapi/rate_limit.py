@@ -27,7 +27,7 @@ By = Literal["route", "path", "app"]
 #: What decorators write on the function of a route.
 EXEMPT, OVERRIDES = "_limitree_exempt", "_limitree_overrides"
 
-_UNKNOWN = object()  # a key that no dependency has told
+_UNKNOWN = object()  # no dependency has given a key
 
 
 class RateLimit:
@@ -79,7 +79,7 @@ class RateLimit:
         self._per_method = per_method
         self._methods = methods and {name.upper() for name in methods}
         self._exempt_when = exempt_when and of_request(exempt_when)
-        self.is_default = False  #: and so gives way to others
+        self.is_default = False  #: a default limit gives way to others
         self.__signature__ = _signature(key)
 
     async def __call__(self, connection: HTTPConnection, key: Any = _UNKNOWN

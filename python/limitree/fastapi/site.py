@@ -18,7 +18,7 @@ from limitree.keeper import Keeper
 from limitree.limits import Limits
 from limitree.plain import PlainLimits
 
-# "-" is asked by nobody: for a limiter whose limits all stand at the routes.
+# For a limiter whose limits are all at the routes: no request asks for "-".
 _NO_LIMITS: dict[str, object] = {"schema": {"-": {}}}
 _ROOT = "route"
 
@@ -45,8 +45,8 @@ class Site:
                         cost: Any) -> Decision:
         """Return the Decision on `paths`; raise RateLimitExceeded if denied."""
         if self.plain.has_news:
-            # A route is asked for the first time.  With many limits of other
-            # routes, which are read with its own, that may take long.
+            # The first request of a route.  Its limits are read together with
+            # those of other routes, which may take long if there are many.
             await asyncio.to_thread(self.plain.update, self._keeper)
         decision = await decide(self.limiter, paths, cost)
         record: Record = connection.scope["limitree"]

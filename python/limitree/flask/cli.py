@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 commands = AppGroup("limitree", help="Limits of this application.")
 
-_METHODS = ("HEAD", "OPTIONS")  # that come with others
+_METHODS = ("HEAD", "OPTIONS")  # that Flask adds to others
 
 
 @commands.command("limits")
@@ -105,7 +105,7 @@ def _paths(site: Site, segments: tuple[str, ...], path: bool
     site.plain.update(site.core)
     seen = set()
     for rule in site.plain:
-        if TOLD in rule.scope:  # which one, a request tells
+        if TOLD in rule.scope:  # only a request tells its scope
             continue
         for one in rule.paths(segments[0]):
             if one not in seen:
@@ -118,7 +118,7 @@ def _ask(site: Site, path: Path) -> Decision:
         decision = site.core.peek(*path, cost=0, levels=True)
         if not decision.degraded:
             return decision
-        site.core.ping()  # which tells why, unless it is back by now
+        site.core.ping()  # raises the reason, unless the store is back
         return site.core.peek(*path, cost=0, levels=True)
     except (StoreError, ValueError) as error:
         raise click.ClickException(str(error)) from None

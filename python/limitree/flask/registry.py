@@ -11,8 +11,8 @@ import flask
 
 from limitree.flask.rules import ExemptionScope, Rule
 
-# Where a view keeps it: functools.wraps() hands it on to the functions that
-# others wrap around the view.
+# Attributes of a view: functools.wraps() copies them to functions that are
+# wrapped around the view.
 _RULES = "_limitree_rules"
 _EXEMPT = "_limitree_exempt"
 
@@ -25,12 +25,12 @@ class Registry:
         self._filters: list[Callable[[], bool]] = []
         self._exempt_blueprints: dict[str, ExemptionScope] = {}
         self._blueprints: dict[str, list[Rule]] = {}
-        # What decorators were put on: none of it is a view, or it had its route
-        # before the limit.
+        # The functions inside the limits.  A view that is one of them, not the
+        # limited function, had its route before the limit.
         self._inner: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
         self._apps: weakref.WeakSet[flask.Flask] = weakref.WeakSet()
 
-    # ---- What is said -------------------------------------------------------
+    # ---- Registration -------------------------------------------------------
 
     def add_app(self, app: flask.Flask) -> None:
         """Watch the routes of `app`, present and future."""
@@ -46,7 +46,7 @@ class Registry:
                     limited: Callable[..., Any], rule: Rule) -> None:
         """Put a rule on `limited`, which wraps `view`."""
         setattr(limited, _RULES, [*getattr(view, _RULES, ()), (self, rule)])
-        with contextlib.suppress(TypeError):  # of what cannot be kept so
+        with contextlib.suppress(TypeError):  # if it allows no weak reference
             self._inner.add(view)
         for app in self._apps:
             self._check_views(app)
@@ -66,7 +66,7 @@ class Registry:
         """Exempt the requests for which `function` returns true."""
         self._filters.append(function)
 
-    # ---- What applies -------------------------------------------------------
+    # ---- The rules that apply -----------------------------------------------
 
     def is_filtered(self) -> bool:
         """Return whether a filter exempts the current request."""
@@ -92,7 +92,7 @@ class Registry:
     def rules_of_blueprint(self, blueprint: str) -> list[Rule]:
         """Return the rules of a blueprint, and of those it is nested in.
 
-        Its own rules override those above, unless all of them say otherwise.
+        Its own rules replace those above if one has `override_defaults`.
         """
         *above, last = blueprint.split(".")
         flags = self._exempt_blueprints.get(last, ExemptionScope.NONE)

@@ -30,8 +30,8 @@ SegmentOf = Segment | Callable[[], Segment]
 PathsOf = Callable[[], Paths]
 Breach = Callable[["RequestLimit"], Response | None]
 
-#: Stands in the names of buckets whose scope a function tells: the scope is
-#: then a part of the key, or each one would be another node of the tree.
+#: Marks the names of buckets whose scope a function returns.  That scope is a
+#: part of the key: otherwise each one would be another node of the tree.
 TOLD = "@()"
 
 
@@ -56,7 +56,7 @@ class Rule:
 
     text: TextOf | None = None
     path: tuple[SegmentOf, ...] = ()
-    paths: PathsOf | None = None  # instead of `path`: tells one, some or none
+    paths: PathsOf | None = None  # instead of `path`: one, some or none
     key: Key | None = None  # of plain limits; None: the extension's own
     scope: ScopeOf | None = None
     shared: bool = False
@@ -71,7 +71,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str):
-            parse(self.text)  # what is wrong is said where it is written
+            parse(self.text)  # reports a mistake where it is written
         elif self.text is not None and _needs_arguments(self.text):
             raise TypeError("limits are a text, or a function without "
                             "arguments that returns one: "
@@ -98,7 +98,7 @@ def _needs_arguments(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind()
     except TypeError:
         return True
-    except ValueError:  # nobody knows
+    except ValueError:  # it has no known signature
         pass
     return False
 

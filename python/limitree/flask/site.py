@@ -65,9 +65,9 @@ class State:
     __slots__ = ("later", "rules", "steps")
 
     def __init__(self) -> None:
-        # One, unless the view asks for more, or what is not its own.
+        # One decision, unless the view asks for more.
         self.steps: list[tuple[Decision, Asked]] = []
-        self.later: list[tuple[int, Asked]] = []  # to be charged: of which step
+        self.later: list[tuple[int, Asked]] = []  # to be charged, by step
         self.rules: set[Rule] = set()  # that have been asked
 
     def limits(self) -> list[RequestLimit]:
@@ -95,7 +95,7 @@ class Site:
         settings = self.settings
         limits = _NO_LIMITS if settings.limits is None else settings.limits
         core = Core(limits, settings.store, levels=True, **settings.options)
-        self.plain.update(core)  # which fails at once, if ever
+        self.plain.update(core)  # it fails now, if ever
         return core
 
     def _rules_of_settings(self) -> tuple[list[Rule], list[Rule]]:
@@ -176,7 +176,7 @@ class Site:
         self._decide(state, [self.bind(rule, endpoint, request.method)])
 
     def _is_exempt(self, endpoint: str, rule: Rule) -> bool:
-        """Whether `rule` is that of a view, which is exempt."""
+        """Whether `rule` is a rule of the view, and the view is exempt."""
         view = self.app.view_functions.get(endpoint)
         return (bool(self._registry.exemption_of(view)) and rule in
                 self._registry.rules_of(view, flask.request.method))
@@ -208,7 +208,7 @@ class Site:
                 self._deny(decision, now)
 
     def _look(self, state: State, now: Asked, later: Asked) -> None:
-        """Decide where some of it is charged only after the response."""
+        """Decide a request with costs that are charged after the response."""
         asked = now.join(later)
         decision = self.core.peek_all(asked.paths, asked.costs)
         state.steps.append((decision, asked))
@@ -269,8 +269,8 @@ class Site:
                 asked = state.steps[step][1]
                 state.steps[step] = self.core.peek_all(asked.paths, 0), asked
         except StoreError:
-            # The view has done its work, which a 503 would deny.  The limiter
-            # has told the log that its store fails.
+            # The view has done its work, so a 503 would be wrong.  The limiter
+            # has logged that its store fails.
             pass
 
     def close(self) -> None:

@@ -87,12 +87,11 @@ def _require_shared(site: Site) -> None:
     if not site.is_remote:
         raise CommandError("the store is memory://: what other processes have "
                            "counted cannot be seen from here")
-    site.limiter.ping()  # it would be decided here if the store is not there
+    site.limiter.ping()  # without a store, this process would decide
 
 
 def _duration(seconds: float | None) -> str:
-    """Return a time rounded up, so that who waits so long has waited enough.
-    """
+    """Return a time, rounded up so that waiting this long is enough."""
     if not seconds:
         return "-"
     if math.isinf(seconds):
