@@ -53,6 +53,15 @@ def run(*command, env=(), **keywords):
     return done.stdout
 
 
+def environment_with(folder, *packages):
+    """Returns the Python of a new environment with these, by this one's pip."""
+    venv.create(folder / "venv")
+    python = folder / "venv/bin/python"
+    run(sys.executable, "-m", "pip", "--python", python, "install", "--quiet",
+        *packages)
+    return python
+
+
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sdist")
@@ -100,9 +109,7 @@ def test_wheel_has_what_it_needs(wheel):
 
 
 def test_wheel_works_in_an_empty_environment(wheel, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv/bin/python"
-    run(python, "-m", "pip", "install", "--no-index", wheel)
+    python = environment_with(tmp_path, "--no-index", wheel)
     file, version = run(python, "-c", PROGRAM, cwd=tmp_path).split()
     assert file.startswith(str(tmp_path))
     assert version in wheel.name
@@ -112,10 +119,8 @@ def test_wheel_works_in_an_empty_environment(wheel, tmp_path):
 
 
 def test_the_first_application_of_fastapi_md_is_served(wheel, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv/bin/python"
-    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[fastapi]",
-        "uvicorn", "httpx", "uvloop")
+    python = environment_with(tmp_path, f"{wheel}[fastapi]", "uvicorn", "httpx",
+                              "uvloop")
     (tmp_path / "main.py").write_text(first_program("docs/fastapi.md"))
     (tmp_path / "asgi_servers.py").write_bytes(
         (ROOT / "tests/python/asgi_servers.py").read_bytes())
@@ -136,9 +141,7 @@ assert found[-1].status_code == 429, found
 
 
 def test_the_first_application_of_flask_md_works(wheel, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv/bin/python"
-    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[flask]")
+    python = environment_with(tmp_path, f"{wheel}[flask]")
     (tmp_path / "main.py").write_text(first_program("docs/flask.md"))
     run(python, "-c", FLASK, cwd=tmp_path)
 
@@ -176,9 +179,7 @@ call_command("limitree", "check")
 
 
 def test_limits_of_django_work(wheel, tmp_path):
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv/bin/python"
-    run(python, "-m", "pip", "install", "--quiet", f"{wheel}[drf]")
+    python = environment_with(tmp_path, f"{wheel}[drf]")
     (tmp_path / "main.py").write_text(DJANGO)
     shown = run(python, "-c", "import main", cwd=tmp_path)
     assert "view:main.login/*/100/1h" in shown
