@@ -3,11 +3,17 @@
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_LATENESS_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_LATENESS_HPP
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <fstream>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "base/time.hpp"
 
@@ -42,15 +48,60 @@ class Lateness {
   std::thread thread_{[this] { measure(); }};
 };
 
-// How long this thread has waited for a processor since it began.  Zero on
-// systems that do not measure it.
-inline Duration waited_for_processor() {
-  std::ifstream file("/proc/thread-self/schedstat");
-  std::int64_t ran = 0;
-  std::int64_t waited = 0;
-  file >> ran >> waited;
-  return Duration(file ? waited : 0);
+// The time that a thread has waited for a processor since it began, from its
+// schedstat file.  Zero on systems that have none, and after its end.
+inline Duration waited_for_processor(int schedstat) {
+  char text[64] = {};  // "<ran> <waited> <times>", in nanoseconds
+  if (pread(schedstat, text, sizeof text - 1, 0) <= 0) return {};
+  return Duration(std::atoll(std::strchr(text, ' ')));
 }
+
+inline int open_schedstat() {
+  return open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+}
+
+// The same of this thread.
+inline Duration waited_for_processor() {
+  const int file = open_schedstat();
+  const Duration waited = waited_for_processor(file);
+  close(file);
+  return waited;
+}
+
+// The same of several threads, summed up.
+class ProcessorWaits {
+ public:
+  ProcessorWaits() = default;
+  ~ProcessorWaits() {
+    for (const Entry& entry : entries_) close(entry.file);
+  }
+  ProcessorWaits(const ProcessorWaits&) = delete;
+  ProcessorWaits& operator=(const ProcessorWaits&) = delete;
+
+  void add_this_thread() {
+    const std::lock_guard lock(mutex_);
+    entries_.push_back({open_schedstat(), Duration::zero()});
+  }
+
+  Duration sum() {
+    const std::lock_guard lock(mutex_);
+    Duration sum = Duration::zero();
+    for (Entry& entry : entries_) {
+      entry.waited = std::max(entry.waited, waited_for_processor(entry.file));
+      sum += entry.waited;
+    }
+    return sum;
+  }
+
+ private:
+  struct Entry {
+    int file;
+    Duration waited;  // kept after the end of the thread
+  };
+
+  std::mutex mutex_;
+  std::vector<Entry> entries_;  // guarded by mutex_
+};
 
 }  // namespace limitree::redis
 

@@ -74,9 +74,9 @@ class Load {
   }
 
   // How much longer than its deadline the slowest call took; negative if none
-  // took longer.  Time in which the caller had no processor does not count, nor
-  // how late the machine wakes two threads: the caller, and one that read for
-  // it.
+  // took longer.  Time in which the caller, or another thread that may read for
+  // it, had no processor does not count, nor how late the machine wakes these
+  // two.
   Duration overrun() const {
     return Duration(longest_.load()) - calls_->settings().timeout -
            2 * lateness_.worst();
@@ -100,13 +100,14 @@ class Load {
 
  private:
   void work(const std::string& key) {
+    waits_.add_this_thread();
     while (!done_) {
       CountTask task(key);
-      const Duration waited = waited_for_processor();
+      const Duration waited = waits_.sum();
       const auto start = std::chrono::steady_clock::now();
       calls_->run(&task);
       const Duration took = std::chrono::steady_clock::now() - start;
-      note(task.outcome, took - (waited_for_processor() - waited));
+      note(task.outcome, took - (waits_.sum() - waited));
       // Leaves processor time to the servers.
       std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
@@ -129,6 +130,7 @@ class Load {
   Calls* const calls_;
   const std::vector<std::string> keys_;
   const Lateness lateness_;
+  ProcessorWaits waits_;  // of all threads
   std::atomic<bool> done_{false};
   std::atomic<int> counted_{0};
   std::atomic<int> unknown_{0};
