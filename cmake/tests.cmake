@@ -11,6 +11,7 @@
 #   python                        the Python package, in a build that has it
 #   node                          the Node.js package, likewise
 #   lint                          clang-tidy, which takes the flags of clang
+#   slow                          beside another label: only by ./dev test all
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(python)
