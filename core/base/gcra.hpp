@@ -39,7 +39,8 @@ struct Probe {
 // without state has debt zero.
 //
 // REQUIRES: cost >= 0.
-constexpr Probe probe(const Rate& rate, Duration debt, std::int64_t cost) {
+[[gnu::always_inline]] constexpr Probe probe(const Rate& rate, Duration debt,
+                                             std::int64_t cost) {
   // A TAT in the past is a full bucket, never a fuller one.  A TAT too far in
   // the future (the clock stepped back, the limit shrank) is an empty one: see
   // is_held().
