@@ -24,11 +24,13 @@ namespace limitree::redis {
 class Patience {
  public:
   static constexpr Duration kBeat = ReadEnd::kBeat;
+  // recv() counts in ticks of the kernel, of 4 or 10 ms, and may take one more.
+  static constexpr Duration kLateTimer = std::chrono::milliseconds(15);
 
   // How much of the time between two looks the thread did not run: what goes
-  // beyond a beat, unless it is no more than a timer may be late.
+  // beyond a beat, unless that is no more than a timer may be late.
   static Duration lost(Duration between) {
-    return between > 2 * kBeat ? between - kBeat : Duration::zero();
+    return between > kBeat + kLateTimer ? between - kBeat : Duration::zero();
   }
 
   Patience(Monotonic now, Monotonic deadline)

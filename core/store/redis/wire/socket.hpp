@@ -74,7 +74,7 @@ class ReadEnd {
 
  private:
   int fd_;
-  bool blocks_ = false;  // recv() waits, for kBeat
+  bool blocks_ = false;  // recv() waits, for about kBeat
 };
 
 }  // namespace limitree::redis
