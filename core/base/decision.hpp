@@ -28,7 +28,8 @@ struct Decision {
   std::int32_t level_count = 0;       // levels of the plan, counted or not
 };
 
-// Joins the verdicts that judge() has set in `plan`.
+// Joins the verdicts that judge() has set in `plan`.  A level that counts
+// limits the request if it denies, whether or not its charge depends on others.
 //
 // The binding level, which gives limit, remaining and binding_reset_after, is
 // the one with the longest wait: among the limited levels if there are any,

@@ -29,9 +29,19 @@ struct Demand {
   std::int64_t capacity;
   Instant now;
   bool wants_growth;  // of the plan
+  Charge charge = Charge::kAllOrNothing;
 
   // The request fits if at most this much is in use.
   constexpr std::int64_t room() const { return ceiling - cost; }
+
+  // Whether it fits whatever is in use: the ceiling may have fallen below that.
+  constexpr bool always_fits() const {
+    return cost == 0 && !counts_denied(charge);
+  }
+  // The most that a spent cost may fill the bucket to.
+  constexpr std::int64_t spent_up_to() const {
+    return counts_denied(charge) ? kMaxUnits : ceiling;
+  }
 };
 
 constexpr Duration wait_until(Instant at, Instant now) {
@@ -43,8 +53,7 @@ constexpr Duration wait_until(Instant at, Instant now) {
 template <typename Wait>
 Duration fits_after(const Demand& demand, Wait wait) {
   if (demand.cost > demand.ceiling) return kNever;
-  // Cost 0 always fits: the ceiling may have fallen below what is in use.
-  return demand.cost == 0 ? Duration::zero() : wait(demand.room());
+  return demand.always_fits() ? Duration::zero() : wait(demand.room());
 }
 
 // The time until one more unit is left than now, if the caller wants to know.
@@ -56,15 +65,14 @@ Duration grows_after(const Demand& demand, std::int64_t used, Wait wait) {
 
 // How much of a spent cost there is room for.
 constexpr std::int64_t room_to_spend(const Demand& demand, std::int64_t used) {
-  return std::clamp(demand.ceiling - used, std::int64_t{0}, demand.cost);
+  return std::clamp(demand.spent_up_to() - used, std::int64_t{0}, demand.cost);
 }
 
 // The part of a Usage that `used` alone decides.
 constexpr Usage usage_of(const Demand& demand, std::int64_t used) {
   Usage usage{};
   usage.never = demand.cost > demand.ceiling;
-  // A request of cost 0 is never limited.
-  usage.fits = demand.cost == 0 || used <= demand.room();
+  usage.fits = demand.always_fits() || used <= demand.room();
   return usage;
 }
 
@@ -95,6 +103,16 @@ inline bool apply(const Demand& demand, Overdraft* bucket) {
   return bucket->charge(demand.cost, demand.ceiling);
 }
 
+// When nothing is in use any more.  Where every hit counts, that is the end of
+// the window, also of an empty one: callers are told when it begins anew.
+template <typename Bucket>
+Instant empty_at(const Demand& demand, const Bucket& bucket) {
+  if constexpr (requires { bucket.over(); }) {
+    if (counts_denied(demand.charge)) return bucket.over();
+  }
+  return bucket.until(0);
+}
+
 // Compares `demand` with *bucket.  Leaves *bucket as it is after a charge.
 template <typename Bucket>
 Usage evaluate(const Demand& demand, Bucket* bucket) {
@@ -105,13 +123,14 @@ Usage evaluate(const Demand& demand, Bucket* bucket) {
     const auto wait = [&](std::int64_t most) {
       return wait_until(bucket->until(most), demand.now);
     };
-    return {used, wait(0), fits_after(demand, wait),
-            grows_after(demand, used, wait)};
+    return {used, wait_until(empty_at(demand, *bucket), demand.now),
+            fits_after(demand, wait), grows_after(demand, used, wait)};
   };
   usage.left = side();
   const bool charges = demand.operation != Operation::kAuthorize &&
                        demand.operation != Operation::kPeek;
-  if (demand.cost > 0 && (charges || usage.fits)) {
+  const bool counts = usage.fits || counts_denied(demand.charge);
+  if (demand.cost > 0 && (charges || counts)) {
     usage.changes = apply(demand, bucket);
   }
   usage.charged = usage.changes ? side() : usage.left;

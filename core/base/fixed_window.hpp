@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/limit.hpp"
 #include "base/micros.hpp"
 #include "base/time.hpp"
 
@@ -70,7 +71,10 @@ class FixedWindow {
   Instant until(std::int64_t most) const {
     return state_.units <= most ? kLongAgo : end_;
   }
-  void add(std::int64_t units) { state_.units += units; }
+  // Never holds more than kMaxUnits: see Charge.
+  void add(std::int64_t units) {
+    state_.units += std::min(units, kMaxUnits - state_.units);
+  }
   bool remove(std::int64_t units) {
     const std::int64_t before = state_.units;
     state_.units = std::max(before - units, std::int64_t{0});

@@ -16,7 +16,7 @@ void judge_unlimited(Operation operation, bool charged, Level* level) {
     verdict = limitree::verdict(rate, found, charged ? debt : found.debt);
   } else {
     verdict = usage_verdict(*level, charged);
-    level->growth = side_of(*level, charged).grows_after;
+    note_usage(charged, level);
   }
   verdict.limited = false;
   verdict.soft = false;

@@ -68,6 +68,12 @@ inline Verdict usage_verdict(const Level& level, bool charged) {
   };
 }
 
+// Sets what such a level tells beside its verdict.
+inline void note_usage(bool charged, Level* level) {
+  level->growth = side_of(*level, charged).grows_after;
+  level->before = level->usage->left.used;
+}
+
 // The verdict of a plain level.
 inline Verdict plain_verdict(const Level& level, const Probe& found,
                              bool charged) {
@@ -96,18 +102,19 @@ template <bool kAllPlain>
   for (std::size_t i = 0; i < count; ++i) {
     Level& level = levels[i];
     const Limit& limit = *level.limit;
-    const bool may = allowed || limit.charge == Charge::kIndependent;
+    const bool may = allowed || !is_joint(limit.charge);
     const Probe found = is_plain(level)
                             ? probe(limit.rate, level.debt, level.cost)
                             : Probe{.fits = level.usage->fits};
     // Assumes that every level that fits is charged: peek() and levels in check
     // mode report the same, but nothing is written.
-    const bool applied = found.fits && may;
+    const bool applied =
+        found.fits ? may : !is_plain(level) && counts_denied(limit.charge);
     Verdict verdict = is_plain(level) ? plain_verdict(level, found, applied)
                                       : usage_verdict(level, applied);
     verdict.charged &=
         operation == Operation::kAuthorize && is_charged(level.mode);
-    if (!is_plain(level)) level.growth = side_of(level, applied).grows_after;
+    if (!is_plain(level)) note_usage(applied, &level);
     level.applied = applied;
     level.verdict = verdict;
   }

@@ -1,5 +1,9 @@
 #include "base/limit.hpp"
 
+#include <algorithm>
+
+#include "base/micros.hpp"
+
 namespace limitree {
 
 namespace {
@@ -59,8 +63,44 @@ const char* charge_name(Charge charge) {
       return "all_or_nothing";
     case Charge::kIndependent:
       return "independent";
+    case Charge::kAllOrDenying:
+      return "all_or_denying";
+    case Charge::kEveryHit:
+      return "every_hit";
   }
   return "unknown";
+}
+
+Status check_charge(Charge charge, Algorithm algorithm) {
+  if (!counts_denied(charge) || algorithm == Algorithm::kFixedWindow) return {};
+  return refused(std::string("charge ") + charge_name(charge) +
+                 " needs algorithm fixed_window, is " +
+                 traits_of(algorithm).name);
+}
+
+Result<Limit> make_counter(std::int64_t count, Duration period) {
+  if (count < 0 || count > kMaxUnits) {
+    return refused("count must be from 0 to " + std::to_string(kMaxUnits) +
+                   ", is " + std::to_string(count));
+  }
+  if (period < kMicrosecond || period > kMaxBurstOffset ||
+      period % kMicrosecond != Duration::zero()) {
+    return refused(
+        "period must be whole microseconds, and at most 100 years, is " +
+        std::to_string(period.count()) + "ns");
+  }
+  static const auto kRules = std::make_shared<const Rules>();
+  Limit limit;
+  // Windows do not use the interval, but it must not be 0.
+  limit.rate = {
+      std::max(period / std::max(count, std::int64_t{1}), Duration(1)), count};
+  limit.period = period;
+  limit.count = count;
+  limit.charge = Charge::kEveryHit;
+  limit.algorithm = Algorithm::kFixedWindow;
+  limit.rules = kRules;
+  limit.suffix = traits_of(limit.algorithm).suffix;
+  return limit;
 }
 
 std::int64_t ceiling_of(const Limit& limit, std::int32_t pressure) {

@@ -67,10 +67,24 @@ constexpr Mode join(Mode a, Mode b) {
   return static_cast<Mode>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
 
+// When a request charges a level.  Bit 0: whatever other levels say.  Bit 1:
+// what does not fit is charged, too, so that a bucket may owe more than it
+// holds; a cost of 0 is limited there if more is in use than the bucket holds.
+// check_charge() says where that is possible.
 enum class Charge : std::uint8_t {
-  kAllOrNothing,  // charged only if the whole request is allowed
-  kIndependent,   // charged whenever this level fits
+  kAllOrNothing = 0,  // if the whole request is allowed
+  kIndependent = 1,   // if this level fits
+  kAllOrDenying = 2,  // if the request is allowed, or if this level denies it
+  kEveryHit = 3,      // always
 };
+
+// Whether a level that fits is charged only if the whole request is allowed.
+constexpr bool is_joint(Charge charge) {
+  return (static_cast<unsigned>(charge) & 1u) == 0;
+}
+constexpr bool counts_denied(Charge charge) {
+  return (static_cast<unsigned>(charge) & 2u) != 0;
+}
 
 enum class Algorithm : std::uint8_t {
   kGcra,
@@ -194,6 +208,16 @@ std::int64_t highest_ceiling_of(const Limit& limit);
 
 // The length of a window of `limit`, or the time an empty bucket takes to fill.
 Duration window_of(const Limit& limit);
+
+// OK if limits of that algorithm can be charged in that way; kInvalidConfig
+// otherwise.  What does not fit has no place but in the counter of a
+// fixed_window: as a debt it would deny ever longer.
+Status check_charge(Charge charge, Algorithm algorithm);
+
+// Returns a limit of `count` units in each window of `period`, from the epoch,
+// that counts every hit: Charge::kEveryHit.  A count of 0 denies every hit.
+// kInvalidConfig with the rule that is broken.
+Result<Limit> make_counter(std::int64_t count, Duration period);
 
 // Whether the algorithm counts units in windows instead of refilling a bucket.
 constexpr bool is_window(Algorithm algorithm) {

@@ -10,6 +10,11 @@ namespace {
 // cost of a large request does not grow with the square of its levels.
 constexpr std::size_t kFew = 24;
 
+std::int64_t joint_cost(const Level& a, const Level& b) {
+  return counts_denied(a.limit->charge) ? saturating_sum(a.cost, b.cost)
+                                        : std::max(a.cost, b.cost);
+}
+
 // Orders levels by the names of their buckets; 0: they have the same bucket.
 int compare_buckets(const Plan& plan, const Level& a, const Level& b) {
   if (a.depth != b.depth) return a.depth < b.depth ? -1 : 1;
@@ -23,7 +28,7 @@ int compare_buckets(const Plan& plan, const Level& a, const Level& b) {
 }
 
 // For each level, the first level with the same bucket; often itself.
-using FirstOf = InlineVector<std::uint32_t, kFew>;
+using FirstOf = JoinedInto;
 
 void compare_each(const Plan& plan, FirstOf* first_of) {
   for (std::uint32_t i = 0; i < plan.levels.size(); ++i) {
@@ -87,9 +92,11 @@ int compare_names(std::span<const Segment> a, std::span<const Segment> b) {
   return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
 }
 
-Status join_same_buckets(Plan* plan) {
+Status join_same_buckets(Plan* plan, JoinedInto* into) {
+  FirstOf here;
+  FirstOf& first_of = into != nullptr ? *into : here;
+  first_of.clear();
   if (plan->levels.empty()) return {};
-  FirstOf first_of;
   if (plan->levels.size() <= kFew) {
     compare_each(*plan, &first_of);
   } else {
@@ -103,14 +110,15 @@ Status join_same_buckets(Plan* plan) {
       plan->levels[kept++] = level;
       continue;
     }
-    Level& first = plan->levels[first_of[first_of[i]]];
+    first_of[i] = first_of[first_of[i]];
+    Level& first = plan->levels[first_of[i]];
     if (first.limit != level.limit) {
       return Status(Code::kInvalidArgument,
                     "two paths reach the same bucket by different limits, " +
                         first.limit->policy.str() + " and " +
                         level.limit->policy.str());
     }
-    first.cost = std::max(first.cost, level.cost);
+    first.cost = joint_cost(first, level);
     first.mode = join(first.mode, level.mode);
   }
   plan->levels.resize(kept);

@@ -64,9 +64,10 @@ struct Level {
   const Usage* usage;   // the store's, until judge() has seen it; if not plain
   Mode mode;            // of the limit, and of the path's part
   bool applied;         // verdict counts this level's charge; set by judge()
+  std::uint32_t path;   // which of a request's paths met it first; from 0
   Verdict verdict;      // set by judge()
   Duration growth;      // likewise, if not plain; see grows_after()
-  std::uint32_t path;   // which of a request's paths met it first; from 0
+  std::int64_t before;  // likewise: units in use before the request
 };
 
 struct Plan {
@@ -88,9 +89,9 @@ struct Plan {
   Source source =
       Source::kStore;  // set by whatever decides in place of the store
 
-  // Whether levels that another call decided deny the request.  Then only
-  // independent levels are charged.  Set by a store that decides in several
-  // calls.
+  // Whether levels that another call decided deny the request.  Then no level
+  // is charged that waits for all to allow it: see is_joint().  Set by a store
+  // that decides in several calls.
   bool denied = false;
 
   // Whether a caller at a limit was forgotten to make room for this request.
@@ -139,13 +140,23 @@ constexpr std::int64_t saturating_cost(std::int64_t cost, std::int64_t factor) {
   return __builtin_mul_overflow(cost, factor, &product) ? INT64_MAX : product;
 }
 
+// Returns a + b, or INT64_MAX on overflow.  REQUIRES: both >= 0.
+constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
+  return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
 // Orders the names of buckets arbitrarily; 0: the names are equal.
 int compare_names(std::span<const Segment> a, std::span<const Segment> b);
 
+// For each level of a plan before its levels were joined, the level that it is
+// a part of now.
+using JoinedInto = InlineVector<std::uint32_t, 24>;
+
 // Joins the levels of *plan that share a bucket into the first of them, with
-// the largest cost and the union of their modes. kInvalidArgument if they
-// belong to different limits.
-Status join_same_buckets(Plan* plan);
+// the largest cost and the union of their modes; where what does not fit counts
+// too, with the sum of their costs.  *into, unless null, is set to where they
+// are. kInvalidArgument if they belong to different limits.
+Status join_same_buckets(Plan* plan, JoinedInto* into = nullptr);
 
 }  // namespace limitree
 

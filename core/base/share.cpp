@@ -22,6 +22,7 @@ std::int64_t divide(std::int64_t number, Share share, std::int64_t most) {
 }  // namespace
 
 Rate share_of(const Rate& rate, Share share) {
+  if (rate.capacity == 0) return rate;  // see make_counter()
   const std::int64_t capacity =
       std::max(share_of(rate.capacity, share), std::int64_t{1});
   // A rate below one token in 100 years makes no difference.

@@ -73,6 +73,20 @@ std::string rules_in_words(const Limit& limit) {
   return words;
 }
 
+std::string charge_in_words(Charge charge) {
+  switch (charge) {
+    case Charge::kAllOrNothing:
+      break;
+    case Charge::kIndependent:
+      return ", charged independently";
+    case Charge::kAllOrDenying:
+      return ", also charged if it denies";
+    case Charge::kEveryHit:
+      return ", counts every hit";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string period_in_words(const Limit& limit) {
@@ -90,8 +104,7 @@ std::string limit_in_words(const Limit& limit) {
   if (limit.mode != Mode::kEnforce) {
     words += std::string(", ") + mode_name(limit.mode);
   }
-  if (limit.charge == Charge::kIndependent) words += ", charged independently";
-  return words;
+  return words + charge_in_words(limit.charge);
 }
 
 }  // namespace limitree

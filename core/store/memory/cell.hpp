@@ -118,9 +118,13 @@ struct Cell {
   // Notes a charge: `used` of `ceiling` units; a request of cost 1 takes
   // `cost`.
   void set_used(std::int64_t used, std::int64_t cost, std::int64_t ceiling) {
-    const std::int64_t share = 126 * used / ceiling;
-    part = used + cost > ceiling ? kDenies
-                                 : static_cast<std::uint64_t>(share) & 127;
+    if (used + cost > ceiling) {
+      part = kDenies;
+      return;
+    }
+    // A counter may admit nothing, and be asked how much is left.
+    const std::int64_t share = 126 * used / std::max(ceiling, std::int64_t{1});
+    part = static_cast<std::uint64_t>(share) & 127;
   }
 
   // The used share, from 0 to 1.  Constant until units begin to leave, then

@@ -42,7 +42,8 @@ Status MixedLevel::evaluate(const Plan& plan, Level* level, std::uint64_t tag,
   highest_ = highest_ceiling_of(limit);
   ceiling_ = ceiling_of(limit, plan.pressure);
   const Demand demand{plan.operation,      level->cost, ceiling_,
-                      limit.rate.capacity, now,         plan.wants_growth};
+                      limit.rate.capacity, now,         plan.wants_growth,
+                      limit.charge};
   level->usage = &usage_;
   switch (limit.algorithm) {
     case Algorithm::kGcra:

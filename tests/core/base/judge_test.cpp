@@ -5,7 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "base/decision.hpp"
+#include "base/demand.hpp"
+#include "base/fixed_window.hpp"
+#include "base/hits.hpp"
 
 namespace limitree {
 namespace {
@@ -113,6 +119,206 @@ TEST(Judge, SpendOfAnEmptyBucketWritesNothing) {
   add(&plan, kEnforce, 10, 5);
   judged(&plan);
   EXPECT_FALSE(plan.levels[0].verdict.charged);
+}
+
+// Counters whose `used` units are known, with the answers of the algorithm.
+class Counters {
+ public:
+  explicit Counters(Operation operation) : plan(operation) {
+    usages_.resize(4);
+  }
+
+  void add(const Limit& limit, std::int64_t used, std::int64_t cost) {
+    const Duration half = limit.period / 2;
+    FixedWindow bucket({Instant(), used}, {Instant(), Instant(limit.period)});
+    Usage& usage = usages_[plan.levels.size()];
+    usage = evaluate({plan.operation, cost, limit.rate.capacity,
+                      limit.rate.capacity, Instant(half), true, limit.charge},
+                     &bucket);
+    plan.add_level(&limit, 0, 0, cost);
+    plan.levels.back().usage = &usage;
+  }
+  Decision judged() { return limitree::judged(&plan); }
+  const Level& level(std::size_t i) const { return plan.levels[i]; }
+  const Verdict& verdict(std::size_t i) const { return level(i).verdict; }
+
+  Plan plan;
+
+ private:
+  InlineVector<Usage, 4> usages_;
+};
+
+Limit counter_of(Charge charge, std::int64_t count = 10) {
+  Limit limit = make_counter(count, std::chrono::minutes(1)).value();
+  limit.charge = charge;
+  return limit;
+}
+
+// Each row: units in use and cost, and what the level says.
+TEST(JudgeHits, CountsEveryHitAndDeniesByWhatItLeaves) {
+  struct Row {
+    std::int64_t used;
+    std::int64_t cost;
+    bool limited;
+    std::int64_t remaining;
+  };
+  constexpr Row kRows[] = {
+      {0, 1, false, 9},  {0, 10, false, 0},       {0, 11, true, 0},
+      {9, 1, false, 0},  {9, 2, true, 0},         {10, 1, true, 0},
+      {500, 7, true, 0}, {0, 0, false, 10},       {10, 0, false, 0},
+      {11, 0, true, 0},  {0, INT64_MAX, true, 0}, {kMaxUnits, 1, true, 0},
+      {500, 0, true, 0},
+  };
+  const Limit limit = counter_of(Charge::kEveryHit);
+  for (const Row& row : kRows) {
+    Counters counters(Operation::kAuthorize);
+    counters.add(limit, row.used, row.cost);
+    const Decision decision = counters.judged();
+    const Verdict& verdict = counters.verdict(0);
+    SCOPED_TRACE(std::to_string(row.used) + " and " + std::to_string(row.cost));
+    EXPECT_EQ(verdict.limited, row.limited);
+    EXPECT_EQ(decision.limited, row.limited);
+    EXPECT_EQ(verdict.remaining, row.remaining);
+    EXPECT_EQ(verdict.charged, row.cost > 0);
+    EXPECT_EQ(counters.level(0).before, row.used);
+    EXPECT_EQ(verdict.reset_after, std::chrono::seconds(30));
+    EXPECT_EQ(verdict.retry_after, !row.limited    ? kNotLimited
+                                   : row.cost > 10 ? kNever
+                                                   : std::chrono::seconds(30));
+    const Hits hits = hits_of(counters.level(0));
+    EXPECT_EQ(hits.before, row.used);
+    EXPECT_EQ(hits.after, saturating_sum(row.used, row.cost));
+    EXPECT_EQ(hits.exceeds(10), row.limited);
+    EXPECT_EQ(hits.remaining(10), row.remaining);
+  }
+}
+
+// A limit of nothing denies what costs something.
+TEST(JudgeHits, AdmitsNothingIfTheCountIsZero) {
+  const Limit limit = counter_of(Charge::kEveryHit, 0);
+  for (const std::int64_t cost : {0, 1}) {
+    Counters counters(Operation::kAuthorize);
+    counters.add(limit, 0, cost);
+    EXPECT_EQ(counters.judged().limited, cost > 0);
+    EXPECT_EQ(counters.verdict(0).remaining, 0);
+    EXPECT_EQ(counters.verdict(0).charged, cost > 0);
+  }
+}
+
+// Two counters, one of which is over: what each charge makes of both.
+TEST(JudgeHits, ChargesAsTheLimitSays) {
+  struct Row {
+    Charge charge;
+    bool fitting;
+    bool denying;
+  };
+  for (const Row& row : {Row{Charge::kAllOrNothing, false, false},
+                         Row{Charge::kIndependent, true, false},
+                         Row{Charge::kAllOrDenying, false, true},
+                         Row{Charge::kEveryHit, true, true}}) {
+    const Limit limit = counter_of(row.charge);
+    SCOPED_TRACE(charge_name(row.charge));
+    Counters counters(Operation::kAuthorize);
+    counters.add(limit, 3, 1);
+    counters.add(limit, 10, 1);
+    EXPECT_TRUE(counters.judged().limited);
+    EXPECT_FALSE(counters.verdict(0).limited);
+    EXPECT_TRUE(counters.verdict(1).limited);
+    EXPECT_EQ(counters.verdict(0).charged, row.fitting);
+    EXPECT_EQ(counters.verdict(0).remaining, row.fitting ? 6 : 7);
+    EXPECT_EQ(counters.verdict(1).charged, row.denying);
+    EXPECT_EQ(counters.verdict(1).remaining, 0);
+
+    Counters allowed(Operation::kAuthorize);
+    allowed.add(limit, 3, 1);
+    allowed.add(limit, 9, 1);
+    EXPECT_FALSE(allowed.judged().limited);
+    EXPECT_TRUE(allowed.verdict(0).charged);
+    EXPECT_TRUE(allowed.verdict(1).charged);
+  }
+}
+
+// A counter that denies still denies the request of others.
+TEST(JudgeHits, DeniesLevelsThatAreChargedTogether) {
+  const Limit hits = counter_of(Charge::kEveryHit);
+  Counters counters(Operation::kAuthorize);
+  counters.add(hits, 10, 1);
+  counters.add(counter_of(Charge::kAllOrNothing), 0, 1);
+  add(&counters.plan, kEnforce, 0);
+  EXPECT_TRUE(counters.judged().limited);
+  EXPECT_TRUE(counters.verdict(0).charged);
+  EXPECT_FALSE(counters.verdict(1).charged);
+  EXPECT_FALSE(counters.verdict(2).charged);
+}
+
+TEST(JudgeHits, ShadowCountsAndNeverDenies) {
+  Limit limit = counter_of(Charge::kEveryHit);
+  limit.mode = Mode::kShadow;
+  Counters counters(Operation::kAuthorize);
+  counters.add(limit, 10, 3);
+  EXPECT_FALSE(counters.judged().limited);
+  EXPECT_TRUE(counters.verdict(0).limited);
+  EXPECT_TRUE(counters.verdict(0).charged);
+  EXPECT_EQ(counters.level(0).before, 10);
+}
+
+TEST(JudgeHits, PeekAndCheckSayTheSameAndChargeNothing) {
+  const Limit limit = counter_of(Charge::kEveryHit);
+  Limit check = limit;
+  check.mode = Mode::kCheck;
+  for (const std::int64_t used : {8, 9, 10}) {
+    Counters counters(Operation::kPeek);
+    counters.add(limit, used, 1);
+    counters.judged();
+    Counters checked(Operation::kAuthorize);
+    checked.add(check, used, 1);
+    checked.judged();
+    for (const Counters* one : {&counters, &checked}) {
+      EXPECT_EQ(one->verdict(0).limited, used == 10);
+      EXPECT_FALSE(one->verdict(0).charged);
+      EXPECT_EQ(one->verdict(0).remaining, std::max(9 - used, int64_t{0}));
+    }
+  }
+}
+
+TEST(JudgeHits, SpendCountsAllOfItAndNeverDenies) {
+  const Limit limit = counter_of(Charge::kEveryHit);
+  Counters counters(Operation::kSpend);
+  counters.add(limit, 9, 500);
+  counters.add(limit, kMaxUnits, 1);
+  EXPECT_FALSE(counters.judged().limited);
+  EXPECT_TRUE(counters.verdict(0).charged);
+  EXPECT_EQ(side_of(counters.level(0), true).used, 509);
+  EXPECT_FALSE(counters.verdict(1).charged) << "it cannot hold more";
+}
+
+TEST(JudgeHits, RefundStopsAtNothing) {
+  const Limit limit = counter_of(Charge::kEveryHit);
+  Counters counters(Operation::kRefund);
+  counters.add(limit, 25, 5);
+  counters.add(limit, 25, 100);
+  counters.add(limit, 0, 1);
+  EXPECT_FALSE(counters.judged().limited);
+  EXPECT_EQ(counters.verdict(0).remaining, 0) << "20 are in use";
+  EXPECT_EQ(counters.verdict(1).remaining, 10);
+  EXPECT_TRUE(counters.verdict(1).charged);
+  EXPECT_FALSE(counters.verdict(2).charged) << "no bucket is made";
+  EXPECT_EQ(counters.verdict(2).reset_after, std::chrono::seconds(30));
+}
+
+TEST(JudgeHits, OfOneBucketAreTakenApart) {
+  const Limit limit = counter_of(Charge::kEveryHit);
+  Counters counters(Operation::kAuthorize);
+  counters.add(limit, 7, 5);  // of hits that cost 3 and 2
+  counters.judged();
+  const Hits first = hits_of(counters.level(0), 0, 3);
+  const Hits second = hits_of(counters.level(0), 3, 2);
+  EXPECT_EQ(first.before, 7);
+  EXPECT_EQ(first.after, 10);
+  EXPECT_FALSE(first.exceeds(10));
+  EXPECT_EQ(second.before, 10);
+  EXPECT_EQ(second.after, 12);
+  EXPECT_TRUE(second.exceeds(10));
 }
 
 TEST(Judge, RefundNeverReachesCheckLevels) {

@@ -32,6 +32,34 @@ TEST(SaturatingCost, IsTheProductOrTheLargestNumber) {
   EXPECT_EQ(saturating_cost(INT64_MAX, 2), INT64_MAX);
 }
 
+TEST(SaturatingSum, IsTheSumOrTheLargestNumber) {
+  EXPECT_EQ(saturating_sum(3, 4), 7);
+  EXPECT_EQ(saturating_sum(INT64_MAX, 0), INT64_MAX);
+  EXPECT_EQ(saturating_sum(1, INT64_MAX), INT64_MAX);
+}
+
+// Of levels that count every hit, both hits count.
+TEST(JoinSameBuckets, AddsTheCostsOfHits) {
+  const Limit limit = make_counter(5, std::chrono::minutes(1)).value();
+  const Limit other;
+  Plan plan(Operation::kAuthorize);
+  plan.segments.emplace_back("ip", Kind::kExact);
+  plan.add_level(&other, 0u, 1u, 1);
+  fill(&plan, limit, limit, {"alex", Kind::kExact}, 3);
+  for (Level& level : plan.levels) level.first += level.limit == &limit;
+  fill(&plan, limit, other, {"kate", Kind::kExact}, INT64_MAX);
+  plan.levels[3].first = 1;
+  plan.levels[4].first = 7;
+  JoinedInto into;
+  ASSERT_TRUE(join_same_buckets(&plan, &into).ok());
+  ASSERT_EQ(plan.levels.size(), 3u);
+  EXPECT_EQ(plan.levels[0].cost, 1);
+  EXPECT_EQ(plan.levels[1].cost, 5);
+  EXPECT_EQ(plan.levels[2].cost, INT64_MAX);
+  EXPECT_EQ(std::vector<std::uint32_t>(into.begin(), into.end()),
+            (std::vector<std::uint32_t>{0, 1, 1, 1, 2}));
+}
+
 TEST(JoinSameBuckets, KeepsOneLevelWithTheLargerCost) {
   const Limit limit;
   Plan plan(Operation::kAuthorize);
@@ -110,8 +138,16 @@ TEST(JoinSameBuckets, JoinsManyAsItJoinsFew) {
         same->second.cost = level.cost;  // which grows
       }
     }
-    ASSERT_TRUE(join_same_buckets(&plan).ok());
+    Plan before(plan.operation);
+    for (const Level& level : plan.levels) before.levels.push_back(level);
+    JoinedInto into;
+    ASSERT_TRUE(join_same_buckets(&plan, &into).ok());
     ASSERT_EQ(plan.levels.size(), expected.size());
+    ASSERT_EQ(into.size(), count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      EXPECT_EQ(bucket_name(plan, plan.levels[into[i]]),
+                bucket_name(plan, before.levels[i]));
+    }
     for (std::size_t i = 0; i < expected.size(); ++i) {
       EXPECT_EQ(plan.levels[i].path, expected[i].second.path);
       EXPECT_EQ(plan.levels[i].cost, expected[i].second.cost);

@@ -38,6 +38,11 @@ TEST(Share, OfASmallBucketHoldsOneToken) {
   EXPECT_EQ(share_of(rate, kEighth), (Rate{std::chrono::seconds(8), 1}));
 }
 
+TEST(Share, OfNothingIsNothing) {
+  const Rate none{std::chrono::seconds(1), 0};
+  EXPECT_EQ(share_of(none, kEighth), none);
+}
+
 // Eight processes with an eighth each admit no more than one with all of it.
 TEST(Share, PartsAreNoMoreThanTheWhole) {
   for (std::int64_t capacity = 8; capacity < 100; ++capacity) {

@@ -11,10 +11,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/decision.hpp"
+#include "base/hits.hpp"
 #include "base/judge.hpp"
 #include "base/plan.hpp"
 #include "store/store.hpp"
@@ -273,6 +278,250 @@ TYPED_TEST_P(StoreCases, WhoOwesTooMuchIsHeldByWhatWrites) {
   EXPECT_EQ(left_after_a_second("h", small, Operation::kPeek, 1), 0);
 }
 
+// One request to counters of different callers, which may be on different
+// servers.
+class HitRequest {
+ public:
+  explicit HitRequest(Operation operation = Operation::kAuthorize)
+      : plan_(operation) {}
+
+  HitRequest& hit(const Limit& limit, const std::string& name,
+                  std::int64_t cost = 1) {
+    names_.push_back(name);
+    const auto first = static_cast<std::uint32_t>(plan_.segments.size());
+    plan_.segments.emplace_back(names_.back(), Segment::Kind::kCaller);
+    plan_.add_level(&limit, first, 1u, cost);
+    return *this;
+  }
+  Decision decide(Store* store) {
+    EXPECT_TRUE(store->decide(&plan_).ok());
+    return aggregate(plan_);
+  }
+  const Level& level(std::size_t i) const { return plan_.levels[i]; }
+  Hits hits(std::size_t i) const { return hits_of(level(i)); }
+
+ private:
+  std::deque<std::string> names_;
+  Plan plan_;
+};
+
+inline Limit hour_counter(std::int64_t count,
+                          Charge charge = Charge::kEveryHit) {
+  Limit limit = make_counter(count, std::chrono::hours(1)).value();
+  limit.charge = charge;
+  return limit;
+}
+
+TYPED_TEST_P(StoreCases, CountsEveryHitAndDeniesByWhatItLeaves) {
+  const Limit limit = hour_counter(3);
+  std::int64_t before = 0;
+  for (const std::int64_t cost : {2, 0, 1, 0, 4, 0, 1}) {
+    HitRequest request;
+    request.hit(limit, "a", cost);
+    const Decision decision = request.decide(this->fixture.store());
+    EXPECT_EQ(decision.limited, before + cost > 3);
+    EXPECT_EQ(decision.limit, 3);
+    EXPECT_EQ(decision.remaining, std::max<std::int64_t>(3 - before - cost, 0));
+    EXPECT_EQ(request.level(0).verdict.charged, cost > 0);
+    EXPECT_EQ(request.hits(0).before, before);
+    before += cost;
+    EXPECT_EQ(request.hits(0).after, before);
+  }
+  EXPECT_EQ(before, 8);
+}
+
+// Callers are told when the window ends, also if they only look.
+TYPED_TEST_P(StoreCases, CountersTellWhenTheirWindowEnds) {
+  const Limit limit = hour_counter(1);
+  this->fixture.advance(std::chrono::minutes(10));
+  HitRequest empty;
+  empty.hit(limit, "a", 0);
+  const Duration left = empty.decide(this->fixture.store()).reset_after;
+  EXPECT_GT(left, Duration(0));
+  EXPECT_LE(left, std::chrono::hours(1));
+  HitRequest full;
+  full.hit(limit, "a", 2);
+  const Decision denied = full.decide(this->fixture.store());
+  EXPECT_EQ(denied.reset_after, left);
+  EXPECT_EQ(denied.retry_after, kNever) << "2 of 1";
+  HitRequest again;
+  again.hit(limit, "a");
+  EXPECT_EQ(again.decide(this->fixture.store()).retry_after, left);
+  this->fixture.advance(left - Duration(1));
+  EXPECT_TRUE(
+      HitRequest().hit(limit, "a").decide(this->fixture.store()).limited);
+  this->fixture.advance(Duration(1));
+  HitRequest next;
+  EXPECT_FALSE(next.hit(limit, "a").decide(this->fixture.store()).limited);
+  EXPECT_EQ(next.hits(0).before, 0);
+}
+
+// Whatever hits come in a window, each finds the sum of those before it.
+TYPED_TEST_P(StoreCases, CountersAddUpExactly) {
+  const Limit limits[] = {hour_counter(20), hour_counter(0),
+                          hour_counter(1000)};
+  constexpr std::string_view kNames[] = {"a", "b", "c"};
+  std::int64_t used[3] = {};
+  std::mt19937 random(1);
+  const auto up_to = [&random](std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(0, most)(random);
+  };
+  Duration left{};  // of the window, once known
+  for (int i = 0; i < 400; ++i) {
+    const auto operation = up_to(5) == 0   ? Operation::kRefund
+                           : up_to(9) == 0 ? Operation::kSpend
+                           : up_to(9) == 0 ? Operation::kPeek
+                                           : Operation::kAuthorize;
+    HitRequest request(operation);
+    std::vector<std::pair<std::size_t, std::int64_t>> asked;
+    for (std::size_t k = 0; k < 3; ++k) {
+      if (up_to(2) == 0) continue;
+      const std::int64_t cost = up_to(4) == 0 ? up_to(50) : up_to(2);
+      asked.emplace_back(k, cost);
+      request.hit(limits[k], std::string(kNames[k]), cost);
+    }
+    if (asked.empty()) continue;
+    request.decide(this->fixture.store());
+    for (std::size_t at = 0; at < asked.size(); ++at) {
+      const auto [k, cost] = asked[at];
+      const Verdict& verdict = request.level(at).verdict;
+      ASSERT_EQ(request.level(at).before, used[k]) << i;
+      const bool decides =
+          operation == Operation::kAuthorize || operation == Operation::kPeek;
+      ASSERT_EQ(verdict.limited,
+                decides && used[k] + cost > limits[k].rate.capacity)
+          << i;
+      const std::int64_t after = operation == Operation::kRefund
+                                     ? std::max<std::int64_t>(used[k] - cost, 0)
+                                     : used[k] + cost;
+      ASSERT_EQ(verdict.remaining,
+                std::max<std::int64_t>(limits[k].rate.capacity - after, 0))
+          << i;
+      if (operation != Operation::kPeek) used[k] = after;
+    }
+    left = request.level(0).verdict.reset_after;
+    const Duration step = std::chrono::seconds(up_to(60));
+    if (step >= left) std::ranges::fill(used, 0);
+    this->fixture.advance(step);
+  }
+}
+
+// A denial elsewhere takes nothing back.
+TYPED_TEST_P(StoreCases, CountersCountWhateverOthersSay) {
+  const Limit tight = hour_counter(1);
+  const Limit wide = hour_counter(100);
+  for (int i = 0; i < 4; ++i) {
+    HitRequest request;
+    for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+      request.hit(name[0] == 'c' ? tight : wide, name);
+    }
+    EXPECT_EQ(request.decide(this->fixture.store()).limited, i > 0);
+    for (std::size_t k = 0; k < 6; ++k) {
+      EXPECT_EQ(request.hits(k).before, i) << k;
+      EXPECT_TRUE(request.level(k).verdict.charged);
+      EXPECT_EQ(request.level(k).verdict.limited, k == 2 && i > 0);
+      EXPECT_EQ(request.level(k).verdict.remaining, k == 2 ? 0 : 99 - i);
+    }
+  }
+}
+
+// Only the counter that denies goes on counting.
+TYPED_TEST_P(StoreCases, CountersThatDenyCountAlone) {
+  const Limit tight = hour_counter(1, Charge::kAllOrDenying);
+  const Limit wide = hour_counter(100, Charge::kAllOrDenying);
+  const Limit every = hour_counter(100);
+  for (int i = 0; i < 4; ++i) {
+    HitRequest request;
+    for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+      request.hit(name[0] == 'c' ? tight : name[0] == 'e' ? every : wide, name);
+    }
+    EXPECT_EQ(request.decide(this->fixture.store()).limited, i > 0);
+    for (std::size_t k = 0; k < 6; ++k) {
+      const bool counts = k == 2 || k == 4;
+      EXPECT_EQ(request.level(k).before, counts ? i : std::min(i, 1)) << k;
+      EXPECT_EQ(request.level(k).verdict.charged, counts || i == 0) << k;
+    }
+    HitRequest look;
+    look.hit(wide, "a", 0).hit(wide, "f", 0).decide(this->fixture.store());
+    EXPECT_EQ(look.level(0).before, 1);
+    EXPECT_EQ(look.level(1).before, 1);
+  }
+}
+
+// The other rules of a mixed request stay: all or nothing is denied by a
+// counter, and gets back what it was charged in another slot.
+TYPED_TEST_P(StoreCases, CountersDenyLevelsOfOtherCharges) {
+  const Limit tight = hour_counter(1);
+  const Limit bucket = simple_limit(std::chrono::seconds(1), 10);
+  for (int i = 0; i < 3; ++i) {
+    HitRequest request;
+    request.hit(bucket, "a").hit(tight, "b").hit(bucket, "c");
+    EXPECT_EQ(request.decide(this->fixture.store()).limited, i > 0);
+    EXPECT_EQ(request.hits(1).before, i);
+    for (const std::size_t k : {0u, 2u}) {
+      EXPECT_EQ(request.level(k).verdict.charged, i == 0);
+      EXPECT_EQ(request.level(k).verdict.remaining, 9);
+    }
+  }
+  EXPECT_EQ(this->once(Operation::kPeek, bucket, "a", 0).remaining, 9);
+}
+
+TYPED_TEST_P(StoreCases, RefundsOfHitsStopAtNothing) {
+  const Limit limit = hour_counter(3);
+  HitRequest absent(Operation::kRefund);
+  absent.hit(limit, "a", 5).decide(this->fixture.store());
+  EXPECT_FALSE(absent.level(0).verdict.charged);
+  EXPECT_EQ(this->fixture.store()->stats().buckets, 0);
+
+  HitRequest().hit(limit, "a", 9).decide(this->fixture.store());
+  HitRequest some(Operation::kRefund);
+  EXPECT_FALSE(some.hit(limit, "a", 4).decide(this->fixture.store()).limited);
+  EXPECT_EQ(some.level(0).before, 9);
+  HitRequest look;
+  EXPECT_TRUE(look.hit(limit, "a", 0).decide(this->fixture.store()).limited);
+  EXPECT_EQ(look.level(0).before, 5);
+  HitRequest(Operation::kRefund)
+      .hit(limit, "a", 100)
+      .decide(this->fixture.store());
+  HitRequest after;
+  EXPECT_EQ(after.hit(limit, "a").decide(this->fixture.store()).remaining, 2);
+  EXPECT_EQ(after.level(0).before, 0);
+}
+
+TYPED_TEST_P(StoreCases, CountersHoldAsMuchAsTheyCan) {
+  const Limit limit = hour_counter(kMaxUnits);
+  const auto hit = [&](std::int64_t cost) {
+    HitRequest request;
+    request.hit(limit, "a", cost).decide(this->fixture.store());
+    return request.level(0);
+  };
+  EXPECT_FALSE(hit(kMaxUnits - 1).verdict.limited);
+  EXPECT_FALSE(hit(1).verdict.limited);
+  const Level full = hit(1);
+  EXPECT_EQ(full.before, kMaxUnits);
+  EXPECT_TRUE(full.verdict.limited);
+  EXPECT_TRUE(hit(INT64_MAX).verdict.limited);
+  EXPECT_EQ(hit(0).before, kMaxUnits);
+  EXPECT_FALSE(hit(0).verdict.limited) << "as much as the limit admits";
+}
+
+// The clock stepped back: the hits of a later window count in this one.
+TYPED_TEST_P(StoreCases, CountersSurviveAClockThatStepsBack) {
+  const Limit limit = hour_counter(3);
+  HitRequest().hit(limit, "a", 5).decide(this->fixture.store());
+  this->fixture.advance(-std::chrono::hours(3));
+  HitRequest denied;
+  const Decision decision =
+      denied.hit(limit, "a").decide(this->fixture.store());
+  EXPECT_TRUE(decision.limited);
+  EXPECT_EQ(denied.hits(0).after, 6);
+  EXPECT_LE(decision.retry_after, std::chrono::hours(1));
+  this->fixture.advance(decision.retry_after);
+  HitRequest next;
+  EXPECT_FALSE(next.hit(limit, "a").decide(this->fixture.store()).limited);
+  EXPECT_EQ(next.level(0).before, 0);
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     StoreCases, AdmitsTheCapacityAndThenOnePerInterval, KeepsBucketsApart,
     TellsSegmentsFromTheirConcatenation, TellsAPatternFromACallerOfThatName,
@@ -280,7 +529,11 @@ REGISTER_TYPED_TEST_SUITE_P(
     PeekAndCostZeroStoreNothing, SpendNeverDeniesAndSaturates,
     RefundGivesBackUpToTheCapacity, RefundInFullForgetsTheBucket, ResetForgets,
     SurvivesAClockThatStepsBack, ARelaxedLimitLocksNobodyOut,
-    WhoOwesTooMuchIsHeldByWhatWrites);
+    WhoOwesTooMuchIsHeldByWhatWrites, CountsEveryHitAndDeniesByWhatItLeaves,
+    CountersTellWhenTheirWindowEnds, CountersAddUpExactly,
+    CountersCountWhateverOthersSay, CountersThatDenyCountAlone,
+    CountersDenyLevelsOfOtherCharges, RefundsOfHitsStopAtNothing,
+    CountersHoldAsMuchAsTheyCan, CountersSurviveAClockThatStepsBack);
 
 }  // namespace limitree
 

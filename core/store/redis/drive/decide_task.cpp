@@ -61,7 +61,7 @@ Task::Step DecideTask::decide_group() {
 Task::Step DecideTask::send(Operation operation, LevelSet levels,
                             std::int32_t slot) {
   plan_->operation = operation;
-  plan_->denied = denied_;
+  plan_->denied = denied_ && any_joint(levels);
   Status status = call_.encode(*plan_, levels, settings_.prefix, now_);
   plan_->operation = operation_;
   if (!status.ok()) return fail(std::move(status), true);
@@ -103,6 +103,13 @@ bool DecideTask::denies(const Group& group) const {
   return false;
 }
 
+// Whether what other slots say matters to these levels.
+bool DecideTask::any_joint(LevelSet levels) const {
+  return std::ranges::any_of(levels, [this](std::uint32_t i) {
+    return is_joint(plan_->levels[i].limit->charge);
+  });
+}
+
 Task::Step DecideTask::decided() {
   Group& group = groups_[group_++];
   if (operation_ == Operation::kAuthorize) {
@@ -121,8 +128,7 @@ Task::Step DecideTask::give_back() {
     refunded_.clear();
     for (const std::uint32_t i : levels_of(group)) {
       const Level& level = plan_->levels[i];
-      if (group.charged && level.limit->charge == Charge::kAllOrNothing &&
-          fits(level)) {
+      if (group.charged && is_joint(level.limit->charge) && fits(level)) {
         refunded_.push_back(i);
       }
     }

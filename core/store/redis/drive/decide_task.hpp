@@ -3,9 +3,9 @@
 // In a cluster the levels of a plan may lie in several slots.  Then each slot
 // is charged by a call of its own, one after the other; when one of them
 // denies, those after it are not charged and those before it get back what they
-// were charged, levels with `charge: independent` excepted.  So the admitted
-// total never exceeds a limit: what was charged for a moment can deny another
-// request, but not admit one.
+// were charged, except levels that are charged whatever others say: see Charge.
+// So the admitted total never exceeds a limit: what was charged for a moment
+// can deny another request, but not admit one.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVE_DECIDE_TASK_HPP
 #define LIMITREE_STORE_REDIS_DRIVE_DECIDE_TASK_HPP
@@ -54,6 +54,7 @@ class DecideTask final : public Task {
   void group_levels();
   LevelSet levels_of(const Group& group) const;
   bool denies(const Group& group) const;
+  bool any_joint(LevelSet levels) const;
   Step decide_group();
   Step decided();
   Step give_back();

@@ -93,13 +93,23 @@ char when_charged(const Plan& plan, const Level& level) {
     return '0';
   }
   if (plan.operation != Operation::kAuthorize) return '1';
-  if (level.limit->charge == Charge::kIndependent) return '2';
+  switch (level.limit->charge) {
+    case Charge::kAllOrNothing:
+      break;
+    case Charge::kIndependent:
+      return '2';
+    case Charge::kAllOrDenying:
+      return plan.denied ? '6' : '5';
+    case Charge::kEveryHit:
+      return '4';
+  }
   return plan.denied ? '3' : '1';
 }
 
-// Cost 0 fits whatever is owed.
+// Elsewhere cost 0 fits whatever is owed.
 bool may_deny(const Plan& plan, const Level& level) {
-  return charges(plan.operation) && counts(level.mode) && level.cost > 0;
+  return charges(plan.operation) && counts(level.mode) &&
+         (level.cost > 0 || counts_denied(level.limit->charge));
 }
 
 std::uint32_t passed_numbers(const Level& level, Layout layout) {

@@ -277,6 +277,7 @@ constexpr Fragments fixed(std::string_view read) {
           .hold = "",
           .spend = kSpendUnits,
           .refund = kRefundUnits,
+          .hits = "min(<cost>, 4e9 - $used)",  // kMaxUnits
           .text = kFixedText,
           .life = "$z - now",
           .refunded = "format('%d:%d', $x, $used)"};

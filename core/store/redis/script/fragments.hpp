@@ -33,6 +33,10 @@ struct Fragments {
   std::string_view spend;
   std::string_view refund;
 
+  // The units to add where what does not fit counts, too; empty: no limit of
+  // that kind is charged so.
+  std::string_view hits;
+
   // The state with <more> units more, and how long it counts from now on.
   std::string_view text;
   std::string_view life;

@@ -105,12 +105,16 @@ Demand demand_of(const Plan& plan, const Level& level, Instant now) {
           ceiling_of(*level.limit, plan.pressure),
           level.limit->rate.capacity,
           now,
-          plan.wants_growth};
+          plan.wants_growth,
+          level.limit->charge};
 }
 
 LevelNumbers numbers_of(const Plan& plan, const Level& level, Instant now) {
   const Limit& limit = *level.limit;
   const Demand demand = demand_of(plan, level, now);
+  const std::int64_t ceiling = demand.operation == Operation::kSpend
+                                   ? demand.spent_up_to()
+                                   : demand.ceiling;
   // A double holds every cost that fits, and what exceeds one that does not.
   const std::int64_t cost = std::min(demand.cost, 2 * kMaxUnits);
   switch (kind_of(limit)) {
@@ -120,14 +124,14 @@ LevelNumbers numbers_of(const Plan& plan, const Level& level, Instant now) {
     case Kind::kFirst:
     case Kind::kTail:
     case Kind::kTailUp:
-      return {cost, demand.ceiling, micros_of(limit.period)};
+      return {cost, ceiling, micros_of(limit.period)};
     case Kind::kCalendar: {
       const Calendar& calendar = *limit.rules->calendar;
       const Window window = calendar.window_at(now);
       const Window before =
           calendar.window_at(saturating_add(window.start, Duration(-1)));
       return {cost,
-              demand.ceiling,
+              ceiling,
               micros_of(before.start),
               micros_of(window.start),
               micros_of(window.end),

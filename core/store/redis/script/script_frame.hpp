@@ -7,7 +7,10 @@
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP
 
+#include <string>
 #include <string_view>
+
+#include "store/redis/script/lua_text.hpp"
 
 namespace limitree::redis::frame {
 
@@ -86,13 +89,28 @@ inline constexpr std::string_view kHold = R"(
   end
 )";
 
+// The condition that when_charged() stands for, unless it is '0'.
+constexpr std::string_view charged_if(char when) {
+  return when == '4'   ? "true"
+         : when == '5' ? "allowed or <denies>"
+         : when == '2' ? "not (<denies>)"
+                       : "allowed and not (<denies>)";
+}
+// The same in Layout::kLoop; where what does not fit may count, and elsewhere.
+inline constexpr std::string_view kChargedIf =
+    "(when == '2' or when == '1' and allowed) and not (<denies>)";
+inline constexpr std::string_view kHitChargedIf =
+    "when == '4' or when == '5' and allowed or\n"
+    "  ((<denies>) and (when == '5' or when == '6') or\n"
+    "  not (<denies>) and (when == '2' or when == '1' and allowed))";
+
 // What becomes of a level if that is not known of all of them at once.
 inline constexpr std::string_view kPut = R"(
   set[#set + 1], set[#set + 2] = <field>, <text>
   latest = max(latest, <life>)
 )";
 inline constexpr std::string_view kChangeIfCharged = R"(
-if <when>not (<denies>) then
+if <charged> then
   flag = '+'
 <put>elseif <ahead> then
 <hold><put_held>end
@@ -208,6 +226,15 @@ inline constexpr Definition kLibrary[] = {
     {"max", "math.max"},         {"min", "math.min"},
     {"pack", "struct.pack"},     {"unpack_bytes", "struct.unpack"},
 };
+inline std::string library_of(std::string_view text) {
+  std::string library;
+  for (const auto& [name, function] : kLibrary) {
+    if (!calls_function(text, name)) continue;
+    library.append("local ").append(name).append(" = ");
+    library.append(function).append("\n");
+  }
+  return library;
+}
 
 }  // namespace limitree::redis::frame
 

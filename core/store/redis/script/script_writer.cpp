@@ -22,7 +22,8 @@ class ScriptWriter {
         callers_clock_(callers_clock),
         layout_(layout),
         several_(several),
-        at_once_(is_all_or_nothing()),
+        all_hits_(all_are(Charge::kEveryHit)),
+        at_once_(all_hits_ || all_are(Charge::kAllOrNothing)),
         argument_(callers_clock ? 3 : 0) {}
 
   std::string write() {
@@ -50,13 +51,13 @@ class ScriptWriter {
   bool refunds() const { return plan_.operation == Operation::kRefund; }
   bool spends() const { return plan_.operation == Operation::kSpend; }
 
-  // All levels are charged, or none: so it is known what a log is to tell.
-  bool is_all_or_nothing() const {
+  // Whether all levels are charged in that way, and may deny unless all count.
+  bool all_are(Charge charge) const {
     bool all = !loops() && charges(plan_.operation);
     for (const std::uint32_t i : families_.levels()) {
       const Level& level = plan_.levels[i];
-      all = all && redis::may_deny(plan_, level) &&
-            level.limit->charge == Charge::kAllOrNothing;
+      all = all && level.limit->charge == charge &&
+            (charge == Charge::kEveryHit || redis::may_deny(plan_, level));
     }
     return all;
   }
@@ -102,7 +103,6 @@ class ScriptWriter {
     set("found", "r[j + 1]");
     set("field", "field");
     set("asks", "ARGV[at + 1] == '1' and ");
-    set("when", "(when == '2' or when == '1' and allowed) and ");
   }
   void name_family() {
     const std::string k = std::to_string(family_ + 1);
@@ -133,7 +133,8 @@ class ScriptWriter {
     set("field", quoted_lua(field));
     set("found", "<r>[" + std::to_string(place_ + 2) + "]");
     set("asks", "");
-    set("when", when() == '2' ? "" : "allowed and ");
+    set("charged", frame::charged_if(when()));
+    set("added", counts_denied(limit.charge) ? fragments().hits : "<cost>");
   }
   void name_kind(Kind kind) {
     static_assert(kNumbers == 6, "frame::kEachLevel has c_a ... c_f");
@@ -144,6 +145,9 @@ class ScriptWriter {
           std::string("c_") + static_cast<char>('a' + static_cast<char>(n)));
     }
     name_fragments(false, "[i]");
+    const bool hits = !fragments().hits.empty();
+    set("charged", hits ? frame::kHitChargedIf : frame::kChargedIf);
+    set("added", hits ? fragments().hits : "<cost>");
   }
   void name_fragments(bool small, std::string_view suffix) {
     names_.suffix = suffix;
@@ -266,7 +270,7 @@ class ScriptWriter {
     return std::string("'") + c + (several_ ? "'" : " '");
   }
 
-  void decide_at_once() {
+  void reply_if_denied() {
     std::string denied;
     each_level_of_all([&] {
       denied += (denied.empty() ? "" : "\n  or ") + expand("<denies>");
@@ -284,6 +288,10 @@ class ScriptWriter {
     });
     reply(flag('-'));
     body_ += "end\n";
+  }
+
+  void decide_at_once() {
+    if (!all_hits_) reply_if_denied();
     each_level_of_all([this] {
       if (knows_side()) append(fragments().word_charged);
     });
@@ -301,7 +309,7 @@ class ScriptWriter {
       if (whole_ && !callers_clock_) set("tat", "format('%d', now + $p) .. $q");
       set("text", fragments().text);
       set("life", fragments().life);
-      set("more", "<cost>");
+      set("more", "<added>");
       values += ",\n    " + expand("<field>, <text>");
       latest += expand(latest.empty()
                            ? "latest, horizon = <life>, <horizon>\n"
@@ -342,9 +350,8 @@ class ScriptWriter {
       set("more", more);
       return expand(frame::kPut);
     };
-    set("put", refunds()  ? put(of.refunded, "0")
-               : spends() ? put(of.text, "more")
-                          : put(of.text, "<cost>"));
+    set("put", refunds() ? put(of.refunded, "0")
+                         : put(of.text, spends() ? "more" : "<added>"));
     set("put_held", put(of.text, "0"));
     set("hold", of.hold);
     set("spend", of.spend.substr(of.spend.starts_with('\n')));
@@ -362,13 +369,7 @@ class ScriptWriter {
     }
     if (several_) text += expand("local stamp = ' ' .. <stamp>\n");
     text += body_;
-    std::string library;
-    for (const auto& [name, function] : frame::kLibrary) {
-      if (!calls_function(text, name)) continue;
-      library.append("local ").append(name).append(" = ");
-      library.append(function).append("\n");
-    }
-    return library + text;
+    return frame::library_of(text) + text;
   }
 
   const Plan& plan_;
@@ -376,7 +377,8 @@ class ScriptWriter {
   const bool callers_clock_;
   const Layout layout_;
   const bool several_;
-  const bool at_once_;
+  const bool all_hits_;  // all levels are charged, whatever is found
+  const bool at_once_;   // or none, if one of them denies
   LuaNames names_;
   std::string body_;
   std::size_t argument_;    // the last one that is taken

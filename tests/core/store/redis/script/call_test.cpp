@@ -296,6 +296,50 @@ TEST(Call, TellsWhatModesAndOperationsMean) {
   }
 }
 
+TEST(Call, TellsWhenHitsAreCharged) {
+  struct Row {
+    Operation operation;
+    Charge charge;
+    std::int64_t cost;
+    bool denied;  // by another slot
+    const char* denies;
+    const char* when;
+    const char* ceiling;
+  };
+  constexpr auto kAll = Charge::kAllOrDenying;
+  constexpr auto kEach = Charge::kEveryHit;
+  constexpr Row kRows[] = {
+      {Operation::kAuthorize, kEach, 2, false, "1", "4", "9"},
+      {Operation::kAuthorize, kEach, 2, true, "1", "4", "9"},
+      {Operation::kAuthorize, kEach, 0, false, "1", "0", "9"},
+      {Operation::kAuthorize, kAll, 2, false, "1", "5", "9"},
+      {Operation::kAuthorize, kAll, 2, true, "1", "6", "9"},
+      {Operation::kAuthorize, kAll, 0, true, "1", "0", "9"},
+      {Operation::kPeek, kEach, 2, false, "1", "0", "9"},
+      {Operation::kPeek, kAll, 0, false, "1", "0", "9"},
+      {Operation::kSpend, kEach, 2, false, "0", "1", "4000000000"},
+      {Operation::kSpend, kAll, 2, false, "0", "1", "4000000000"},
+      {Operation::kRefund, kEach, 2, false, "0", "1", "9"},
+      {Operation::kRefund, kAll, 0, false, "0", "0", "9"},
+  };
+  for (const Row& row : kRows) {
+    Limit limit = make_counter(9, std::chrono::minutes(1)).value();
+    limit.charge = row.charge;
+    Path path({{"user", Kind::kExact}}, limit, row.operation, row.cost);
+    path.plan.denied = row.denied;
+    Call call;
+    ASSERT_TRUE(
+        call.encode(path.plan, all_levels(path.plan), kPrefix, {}, loops())
+            .ok());
+    const std::vector<std::string> words = arguments(call);
+    EXPECT_EQ(words[3], "!fw");
+    EXPECT_EQ(words[5], row.denies) << &row - kRows;
+    EXPECT_EQ(words[6], row.when) << &row - kRows;
+    EXPECT_EQ(words[7], std::to_string(row.cost)) << &row - kRows;
+    EXPECT_EQ(words[8], row.ceiling) << &row - kRows;
+  }
+}
+
 // Levels of one key stand together, whatever lies between them in the plan.
 TEST(Call, GathersWhatSharesAKey) {
   Plan plan(Operation::kPeek);

@@ -159,6 +159,19 @@ TEST(CompiledScript, RunsWithItsMostLevels) {
   }
 }
 
+// Counters in shadow mode are charged with the others: nothing is decided
+// before they are written, and requests can be joined.
+TEST(CompiledScript, CountsHitsWithoutAskingWhetherTheyFit) {
+  Limit hits = make_counter(5, std::chrono::minutes(1)).value();
+  hits.mode = Mode::kShadow;
+  const Script* const script = script_of(hits);
+  EXPECT_EQ(script->text.find("allowed"), std::string::npos) << script->text;
+  EXPECT_NE(script->several, nullptr);
+  Limit joint = hits;
+  joint.charge = Charge::kAllOrDenying;
+  EXPECT_NE(script_of(joint)->text.find("allowed"), std::string::npos);
+}
+
 // Whatever name limits.yaml gives a node, Lua sees only a string.
 TEST(CompiledScript, QuotesNames) {
   const RedisServer server;

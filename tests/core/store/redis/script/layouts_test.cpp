@@ -92,6 +92,8 @@ std::string text_of(const Plan& plan) {
           grows_after(level).count()}) {
       text += " " + std::to_string(number);
     }
+    if (level.limit->is_plain()) continue;
+    text += " after " + std::to_string(level.before);
   }
   return text;
 }
@@ -238,9 +240,15 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
     }
   }
 
-  // Makes three limits of each kind, which all charge in the same way.
-  void make_limits(Charge charge) {
+  enum class Others : std::uint8_t { kNone, kAllOrNothing };
+
+  // Makes three limits of each kind.  Those that can be charged in that way
+  // are, the others all or nothing, if they are wanted.
+  void make_limits(Charge charge, Others others = Others::kAllOrNothing) {
     for (std::size_t k = 0; k < kKinds; ++k) {
+      const Limit any = limit_of(static_cast<Kind>(k), 1, milliseconds(40));
+      const bool able = check_charge(charge, any.algorithm).ok();
+      if (!able && others == Others::kNone) continue;
       for (const int count : {1, 3, 10}) {
         Limit limit = limit_of(
             static_cast<Kind>(k), count,
@@ -250,7 +258,7 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
         }
         if (count == 10) change_rules(&limit, 50, k % 2 == 0);
         limit.cost = count == 3 ? 2 : 1;
-        limit.charge = charge;
+        limit.charge = able ? charge : Charge::kAllOrNothing;
         limit.index = static_cast<std::uint32_t>(limits_.size());
         limit.mode = count == 1 && k % 3 == 0   ? Mode::kShadow
                      : count == 1 && k % 3 == 1 ? Mode::kCheck
@@ -270,7 +278,9 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
     std::vector<std::size_t> chosen(limits_.size());
     std::iota(chosen.begin(), chosen.end(), std::size_t{0});
     std::ranges::shuffle(chosen, random_);
-    chosen.resize(static_cast<std::size_t>(up_to(29) == 0 ? 14 : 1 + up_to(2)));
+    const auto count =
+        static_cast<std::size_t>(up_to(29) == 0 ? 14 : 1 + up_to(2));
+    chosen.resize(std::min(count, chosen.size()));
     const std::int64_t cost = kCosts[up_to(7)];
     for (const std::size_t at : chosen) {
       asked.add(limits_[at], saturating_cost(cost, limits_[at].cost));
@@ -278,8 +288,9 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
     return asked;
   }
 
-  void agrees_with_the_memory_store(Charge charge) {
-    make_limits(charge);
+  void agrees_with_the_memory_store(Charge charge,
+                                    Others others = Others::kAllOrNothing) {
+    make_limits(charge, others);
     MemoryStore memory{100'000, clock_.clock()};
     int limited = 0;
     int charged = 0;
@@ -301,6 +312,8 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
     EXPECT_GT(limited, 100);
     EXPECT_GT(charged, 100);
   }
+
+  void agree_on_any_state(Charge charge);
 
   std::mt19937 random_{1};
   std::deque<Limit> limits_;
@@ -365,12 +378,27 @@ TEST_P(Layouts, AgreeWithTheMemoryStoreWhereLevelsAreIndependent) {
   agrees_with_the_memory_store(Charge::kIndependent);
 }
 
+TEST_P(Layouts, AgreeWithTheMemoryStoreWhereEveryHitCounts) {
+  agrees_with_the_memory_store(Charge::kEveryHit);
+}
+
+TEST_P(Layouts, AgreeWithTheMemoryStoreWhereOnlyHitsCount) {
+  agrees_with_the_memory_store(Charge::kEveryHit, Others::kNone);
+}
+
+TEST_P(Layouts, AgreeWithTheMemoryStoreWhereDenialsCount) {
+  agrees_with_the_memory_store(Charge::kAllOrDenying);
+}
+
 // A Lua function can have 200 local variables at most.  Twelve levels fit, even
 // if each has its own key and as many arguments as there may be.
 TEST_P(Layouts, TakeTwelveLevelsOfAnyKind) {
   MemoryStore memory{100'000, clock_.clock()};
   for (std::size_t k = 0; k < kKinds; ++k) {
-    for (const Charge charge : {Charge::kAllOrNothing, Charge::kIndependent}) {
+    for (const Charge charge : {Charge::kAllOrNothing, Charge::kIndependent,
+                                Charge::kAllOrDenying, Charge::kEveryHit}) {
+      const Limit any = limit_of(static_cast<Kind>(k), 1, milliseconds(500));
+      if (!check_charge(charge, any.algorithm).ok()) continue;
       std::deque<Limit> limits;
       for (std::uint32_t i = 0; i < 12; ++i) {
         limits.push_back(
@@ -433,10 +461,10 @@ std::string state_of(Kind kind, std::int64_t at, std::int64_t units,
 // The states that they find are of the past and the future, as if a server's
 // clock had been put back.  Requests have one or several limits of any kind.
 // In some plans, another part has denied.
-TEST_P(Layouts, AgreeOnAnyState) {
+void Layouts::agree_on_any_state(Charge charge) {
   const Layout other =
       layout() == Layout::kWritten ? Layout::kLoop : Layout::kWritten;
-  make_limits(Charge::kAllOrNothing);
+  make_limits(charge);
   int held = 0;
   for (int i = 0; i < 800; ++i) {
     advance(milliseconds(3));
@@ -474,6 +502,16 @@ TEST_P(Layouts, AgreeOnAnyState) {
     }
   }
   EXPECT_GT(held, 25);
+}
+
+TEST_P(Layouts, AgreeOnAnyState) { agree_on_any_state(Charge::kAllOrNothing); }
+
+TEST_P(Layouts, AgreeOnAnyStateWhereDenialsCount) {
+  agree_on_any_state(Charge::kAllOrDenying);
+}
+
+TEST_P(Layouts, AgreeOnAnyStateWhereEveryHitCounts) {
+  agree_on_any_state(Charge::kEveryHit);
 }
 
 // However far a clock was put back, the next request brings the stored state

@@ -16,10 +16,10 @@
 
 #include "base/key.hpp"
 #include "core/store/manual_clock.hpp"
+#include "core/store/redis/frozen_script.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
 #include "store/memory/memory_store.hpp"
-#include "store/redis/script/script_writer.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -318,36 +318,6 @@ class Differential : public testing::Test {
     }
   }
 
-  // The command that runs `text`, the script for several requests, at the time
-  // of clock_.  Its keys do not expire.
-  std::string frozen(std::string text, const Plan& plan,
-                     const Families& families, std::size_t requests) const {
-    const auto replace = [&text](std::string_view from, std::string_view to) {
-      for (std::size_t at; (at = text.find(from)) != text.npos;) {
-        text.replace(at, from.size(), to);
-      }
-    };
-    replace("call('TIME')", "ARGV");
-    replace("call('EXPIRE',", "redis.log(redis.LOG_DEBUG,");
-    std::string command;
-    const std::size_t keys = requests * families.members().size();
-    append_array(5 + keys, &command);
-    append_word("EVAL", &command);
-    append_word(text, &command);
-    append_word(static_cast<std::int64_t>(keys), &command);
-    for (std::size_t i = 0; i < requests; ++i) {
-      for (const Families::Member& member : families.members()) {
-        std::string key;
-        append_key(plan, member.family, ScriptStore::kPrefix, &key);
-        append_word(key, &command);
-      }
-    }
-    const std::int64_t us = clock_.now().time_since_epoch().count() / 1000;
-    append_word(us / 1'000'000, &command);
-    append_word(us % 1'000'000, &command);
-    return command;
-  }
-
   // A key lives at least until the latest TAT that it holds.  Both its field
   // ":" and the TTL that was set along with that field must say so.
   void expect_lifetime(const std::string& key) {
@@ -438,11 +408,10 @@ TEST_F(Differential, ScriptsForSeveralAgreeWithTheMemoryStore) {
     const std::vector<std::uint32_t> levels = ScriptStore::all_levels(plan);
     const Families families(plan, levels);
     if (levels.size() > 12) continue;
-    const std::string text =
-        write_script(plan, families, false, Layout::kWritten, true);
     ++rounds;
     const auto count = static_cast<std::size_t>(1 + random_.up_to(3));
-    const Reply reply = script_.send(frozen(text, plan, families, count));
+    const Reply reply =
+        script_.send(frozen_script(plan, families, count, clock_.now()));
     ASSERT_EQ(reply->type, REDIS_REPLY_ARRAY) << reply->str;
     ASSERT_EQ(reply->elements, count);
     for (std::size_t i = 0; i < count; ++i) {

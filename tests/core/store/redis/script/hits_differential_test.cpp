@@ -1,0 +1,211 @@
+// Random hits on counters: the scripts and the memory store count them as a map
+// of sums does, in every layout and in the scripts for several requests.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hits.hpp"
+#include "base/micros.hpp"
+#include "core/store/manual_clock.hpp"
+#include "core/store/redis/frozen_script.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "core/store/redis/script_store.hpp"
+#include "store/memory/memory_store.hpp"
+
+namespace limitree::redis {
+namespace {
+
+constexpr std::string_view kNames[] = {"a", "b", "c", "d"};
+
+// The counters as sums.
+class Sums {
+ public:
+  std::int64_t used(const std::string& name, Instant window) const {
+    const auto found = sums_.find(name);
+    if (found == sums_.end() || found->second.first != window) return 0;
+    return found->second.second;
+  }
+  void set(const std::string& name, Instant window, std::int64_t units) {
+    sums_[name] = {window, units};
+  }
+
+ private:
+  std::map<std::string, std::pair<Instant, std::int64_t>> sums_;
+};
+
+class HitsDifferential : public testing::Test {
+ protected:
+  HitsDifferential() {
+    for (const std::int64_t count : {0, 1, 5, 40}) {
+      limits_.push_back(make_counter(count, kPeriod).value());
+      limits_.back().suffix = SharedText("#" + std::to_string(count) + "!fw");
+    }
+    limits_[3].mode = Mode::kShadow;
+  }
+
+  std::int64_t up_to(std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(0, most)(random_);
+  }
+
+  static std::string name_of(const Plan& plan, const Level& level) {
+    return std::string(plan.segments[level.first].text) +
+           level.limit->suffix.str();
+  }
+
+  // One to five counters, no bucket twice.
+  void fill(std::int64_t usual_cost, Plan* plan) {
+    const std::int64_t count = 1 + up_to(4);
+    std::map<std::pair<std::int64_t, std::int64_t>, bool> taken;
+    while (static_cast<std::int64_t>(plan->levels.size()) < count) {
+      const std::int64_t name = up_to(3);
+      const std::int64_t limit = up_to(3);
+      if (std::exchange(taken[{name, limit}], true)) continue;
+      const auto first = static_cast<std::uint32_t>(plan->segments.size());
+      plan->segments.emplace_back(kNames[name], Segment::Kind::kCaller);
+      const std::int64_t cost = usual_cost >= 0  ? usual_cost
+                                : up_to(30) == 0 ? kMaxUnits
+                                                 : up_to(3);
+      plan->add_level(&limits_[static_cast<std::size_t>(limit)], first, 1u,
+                      cost);
+    }
+  }
+
+  static void copy(const Plan& from, Plan* to) {
+    for (const Segment& one : from.segments) to->segments.push_back(one);
+    for (const Level& level : from.levels) {
+      to->add_level(level.limit, level.first, level.depth, level.cost);
+    }
+  }
+
+  // Expects the verdicts of a plan to be those of the sums, before they count
+  // it.
+  void expect(const Plan& plan) const {
+    const Instant window = floor_to(clock_.now(), kPeriod);
+    const bool decides = plan.operation == Operation::kAuthorize ||
+                         plan.operation == Operation::kPeek;
+    for (const Level& level : plan.levels) {
+      const std::int64_t used = sums_.used(name_of(plan, level), window);
+      const std::int64_t count = level.limit->rate.capacity;
+      SCOPED_TRACE(name_of(plan, level));
+      ASSERT_EQ(level.before, used);
+      ASSERT_EQ(level.verdict.limited, decides && used + level.cost > count);
+      ASSERT_EQ(level.verdict.reset_after, window + kPeriod - clock_.now());
+      if (!decides) continue;
+      const Hits hits = hits_of(level);
+      ASSERT_EQ(hits.exceeds(count), level.verdict.limited);
+      ASSERT_EQ(hits.remaining(count), level.verdict.remaining);
+    }
+  }
+  void count(const Plan& plan) {
+    if (plan.operation == Operation::kPeek) return;
+    const Instant window = floor_to(clock_.now(), kPeriod);
+    for (const Level& level : plan.levels) {
+      const std::string name = name_of(plan, level);
+      const std::int64_t used = sums_.used(name, window);
+      const std::int64_t after =
+          plan.operation == Operation::kRefund
+              ? std::max(used - level.cost, std::int64_t{0})
+              : std::min(used + level.cost, kMaxUnits);
+      if (level.cost > 0) sums_.set(name, window, after);
+    }
+  }
+
+  static constexpr Duration kPeriod = std::chrono::milliseconds(100);
+
+  std::mt19937 random_{3};
+  std::vector<Limit> limits_;
+  ManualClock clock_;
+  MemoryStore memory_{1000, clock_.clock()};
+  const RedisServer server_;
+  ScriptStore script_{server_, [this]() -> Now { return clock_.now(); }};
+  Sums sums_;
+};
+
+TEST_F(HitsDifferential, CountsAsSumsDo) {
+  constexpr Operation kOperations[] = {
+      Operation::kAuthorize, Operation::kAuthorize, Operation::kAuthorize,
+      Operation::kPeek,      Operation::kSpend,     Operation::kRefund};
+  int limited = 0;
+  for (int i = 0; i < 3000; ++i) {
+    clock_.advance(Duration(up_to(4'000'000)));
+    Plan one(kOperations[up_to(5)]);
+    fill(-1, &one);
+    Plan two(one.operation);
+    copy(one, &two);
+    ASSERT_TRUE(memory_.decide(&one).ok());
+    ASSERT_TRUE(script_.decide(&two).ok());
+    SCOPED_TRACE("request " + std::to_string(i));
+    expect(one);
+    expect(two);
+    if (HasFatalFailure()) return;
+    bool any = false;
+    for (std::size_t k = 0; k < one.levels.size(); ++k) {
+      const Verdict& verdict = two.levels[k].verdict;
+      ASSERT_EQ(one.levels[k].verdict.charged, verdict.charged);
+      any |= verdict.charged;
+      limited += verdict.limited;
+    }
+    ASSERT_EQ(script_.charged(), any);
+    count(one);
+    for (const Level& level : two.levels) {
+      const std::int64_t left =
+          sums_.used(name_of(two, level), floor_to(clock_.now(), kPeriod));
+      const Address address = address_of(two, level, ScriptStore::kPrefix);
+      const Reply stored =
+          script_.send_words({"HGET", address.key, address.field});
+      const std::string text =
+          stored->type == REDIS_REPLY_STRING ? stored->str : "0:0";
+      const std::string units = text.substr(text.find(':') + 1);
+      if (level.verdict.charged) {
+        ASSERT_EQ(units, std::to_string(left)) << text;
+      }
+    }
+  }
+  EXPECT_GT(limited, 1000);
+}
+
+// Several requests in one call are counted as if each had its own call.
+TEST_F(HitsDifferential, ScriptsForSeveralCountAsSumsDo) {
+  int limited = 0;
+  for (int round = 0; round < 500; ++round) {
+    clock_.advance(std::chrono::microseconds(up_to(4000)));
+    Plan plan(Operation::kAuthorize);
+    fill(1, &plan);
+    const std::vector<std::uint32_t> levels = ScriptStore::all_levels(plan);
+    const Families families(plan, levels);
+    const auto requests = static_cast<std::size_t>(1 + up_to(3));
+    const Reply reply =
+        script_.send(frozen_script(plan, families, requests, clock_.now()));
+    ASSERT_EQ(reply->type, REDIS_REPLY_ARRAY) << reply->str;
+    ASSERT_EQ(reply->elements, requests);
+    for (std::size_t i = 0; i < requests; ++i) {
+      Plan two(Operation::kAuthorize);
+      copy(plan, &two);
+      Usages usages;
+      usages.resize(levels.size());
+      bool charged = false;
+      ASSERT_TRUE(
+          Call::read_reply(*reply->element[i], &two, levels, &charged, &usages)
+              .ok())
+          << reply->element[i]->str;
+      judge(two.operation, two.levels.data(), two.levels.size());
+      ASSERT_TRUE(charged);
+      expect(two);
+      if (HasFatalFailure()) return;
+      count(two);
+      limited += two.levels[0].verdict.limited;
+    }
+  }
+  EXPECT_GT(limited, 100);
+}
+
+}  // namespace
+}  // namespace limitree::redis
