@@ -44,7 +44,7 @@ void decide_assuming(Buckets buckets, Plan* plan) {
     if (level.limit->is_plain()) continue;
     Overdraft bucket(kNow + level.debt, rate.emission_interval, ceiling, kNow);
     usages[i] = evaluate({plan->operation, level.cost, ceiling, rate.capacity,
-                          kNow, plan->wants_growth},
+                          kNow, plan->wants_growth, level.limit->charge},
                          &bucket);
     level.usage = &usages[i];
   }

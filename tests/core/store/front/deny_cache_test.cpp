@@ -142,6 +142,20 @@ TEST_F(DenyCacheTest, IsOffForIndependentLevels) {
   EXPECT_EQ(store->asked, 6);
 }
 
+// A denied hit must be counted.
+TEST_F(DenyCacheTest, IsOffForCounters) {
+  limit = hour_counter(2);
+  for (int i = 0; i < 6; ++i) {
+    HitRequest request;
+    request.hit(limit, "a");
+    const Decision decision = request.decide(&cache);
+    EXPECT_EQ(decision.limited, i >= 2);
+    EXPECT_EQ(decision.source, Source::kStore);
+    EXPECT_EQ(request.hits(0).before, i);
+  }
+  EXPECT_EQ(store->asked, 6);
+}
+
 TEST_F(DenyCacheTest, SpendTeachesWhatItEmptied) {
   decide("a", 2, Operation::kSpend);
   EXPECT_EQ(decide("a").source, Source::kStore);

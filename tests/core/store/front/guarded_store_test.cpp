@@ -163,6 +163,46 @@ TEST_F(GuardedStoreTest, AssumesBucketsOfOtherAlgorithms) {
   EXPECT_FALSE(charged);
 }
 
+// For counters too, including one that admits nothing.
+TEST_F(GuardedStoreTest, AssumesCounters) {
+  const Limit counter = hour_counter(3);
+  const Limit none = hour_counter(0);
+  guarded(OnStoreError::kAllow);
+  store->fail(Code::kStoreUnavailable);
+  HitRequest allowed;
+  allowed.hit(counter, "a", 2).hit(none, "b", 0).hit(counter, "c", 4);
+  allowed.decide(guarded_.get());
+  EXPECT_EQ(allowed.hits(0).before, 0);
+  EXPECT_EQ(allowed.level(0).verdict.remaining, 1);
+  EXPECT_FALSE(allowed.level(0).verdict.charged);
+  EXPECT_FALSE(allowed.level(1).verdict.limited);
+  EXPECT_EQ(allowed.level(2).verdict.retry_after, kNever);
+
+  guarded(OnStoreError::kDeny);
+  store->fail(Code::kStoreUnavailable);
+  HitRequest denied;
+  denied.hit(counter, "a").hit(none, "b").hit(counter, "c", 0);
+  denied.decide(guarded_.get());
+  EXPECT_EQ(denied.hits(0).before, 3);
+  EXPECT_EQ(denied.level(0).verdict.retry_after, seconds(1));
+  EXPECT_TRUE(denied.level(1).verdict.limited);
+  EXPECT_FALSE(denied.level(2).verdict.limited);
+}
+
+TEST_F(GuardedStoreTest, LocalCountsEveryHit) {
+  const Limit counter = hour_counter(3);
+  guarded(OnStoreError::kLocal);
+  store->fail(Code::kStoreUnavailable);
+  for (int i = 0; i < 5; ++i) {
+    HitRequest request;
+    request.hit(counter, "a");
+    const Decision decision = request.decide(guarded_.get());
+    EXPECT_EQ(decision.limited, i >= 3);
+    EXPECT_EQ(decision.source, Source::kLocal);
+    EXPECT_EQ(request.hits(0).before, i);
+  }
+}
+
 TEST_F(GuardedStoreTest, LocalDecidesInMemoryUntilTheStoreIsBack) {
   guarded(OnStoreError::kLocal);
   EXPECT_EQ(decide().source, Source::kStore);
