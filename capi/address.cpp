@@ -9,8 +9,8 @@
 
 #include "base/inline_vector.hpp"
 #include "handles.hpp"
+#include "text/problems.hpp"
 #include "tree/forwarded.hpp"
-#include "tree/problems.hpp"
 #include "tree/proxies.hpp"
 
 using limitree::Address;

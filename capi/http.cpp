@@ -10,7 +10,7 @@
 
 #include "base/inline_vector.hpp"
 #include "handles.hpp"
-#include "tree/words.hpp"
+#include "text/words.hpp"
 
 using limitree::Code;
 using limitree::Decision;

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "handles.hpp"
+#include "text/number.hpp"
 #include "tree/limit_text.hpp"
-#include "tree/number.hpp"
 
 using limitree::Code;
 using limitree::Duration;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tree/number.hpp"
+#include "text/number.hpp"
 
 namespace limitree {
 

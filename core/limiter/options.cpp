@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "limiter/option_values.hpp"
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 

@@ -8,7 +8,7 @@
 
 #include "base/share.hpp"
 #include "limiter/limiter.hpp"
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 

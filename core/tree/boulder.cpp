@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "base/limit.hpp"
+#include "text/number.hpp"
+#include "text/problems.hpp"
+#include "text/words.hpp"
+#include "text/yaml.hpp"
 #include "tree/boulder_yaml.hpp"
 #include "tree/go_duration.hpp"
 #include "tree/key_kind.hpp"
-#include "tree/number.hpp"
-#include "tree/problems.hpp"
 #include "tree/read_limits.hpp"
-#include "tree/words.hpp"
-#include "tree/yaml.hpp"
 
 namespace limitree {
 

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <span>
 
+#include "text/problems.hpp"
 #include "tree/draft.hpp"
 #include "tree/override_files.hpp"
-#include "tree/problems.hpp"
 
 namespace limitree {
 

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "text/problems.hpp"
+#include "text/text_table.hpp"
 #include "tree/nodes.hpp"
-#include "tree/problems.hpp"
-#include "tree/text_table.hpp"
 #include "tree/tree.hpp"
 
 namespace limitree {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/limit.hpp"
+#include "text/problems.hpp"
 #include "tree/key_kind.hpp"
 #include "tree/nodes.hpp"
 #include "tree/pattern.hpp"
-#include "tree/problems.hpp"
 
 namespace limitree {
 

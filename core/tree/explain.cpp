@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/key.hpp"
+#include "text/number.hpp"
+#include "text/problems.hpp"
+#include "text/text_table.hpp"
 #include "tree/nodes.hpp"
-#include "tree/number.hpp"
-#include "tree/problems.hpp"
-#include "tree/text_table.hpp"
 #include "tree/tree.hpp"
 
 namespace limitree {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "text/number.hpp"
+#include "text/problems.hpp"
+#include "text/words.hpp"
 #include "tree/address.hpp"
 #include "tree/host_name.hpp"
-#include "tree/number.hpp"
 #include "tree/pattern.hpp"
-#include "tree/problems.hpp"
-#include "tree/words.hpp"
 
 namespace limitree {
 

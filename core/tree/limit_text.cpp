@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/limit.hpp"
-#include "tree/number.hpp"
-#include "tree/problems.hpp"
+#include "text/number.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/key.hpp"
+#include "text/glob.hpp"
 
 namespace limitree {
 

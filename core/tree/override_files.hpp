@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "text/problems.hpp"
+#include "text/text_file.hpp"
 #include "tree/draft.hpp"
 #include "tree/key_kind.hpp"
 #include "tree/nodes.hpp"
-#include "tree/problems.hpp"
-#include "tree/text_file.hpp"
 
 namespace limitree {
 

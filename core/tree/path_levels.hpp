@@ -3,8 +3,8 @@
 #ifndef LIMITREE_TREE_PATH_LEVELS_HPP
 #define LIMITREE_TREE_PATH_LEVELS_HPP
 
+#include "text/problems.hpp"
 #include "tree/draft.hpp"
-#include "tree/problems.hpp"
 
 namespace limitree {
 

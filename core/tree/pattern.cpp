@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 
@@ -56,30 +56,6 @@ Result<Network> parse_network(std::string_view text) {
                    quote(AddressText(network).view()) + "?");
   }
   return network;
-}
-
-bool glob_matches(std::string_view glob, std::string_view segment) {
-  // After a mismatch only the last * takes one byte more: taking more with an
-  // earlier * leaves less for the rest.
-  constexpr std::size_t kNone = std::string_view::npos;
-  std::size_t g = 0;
-  std::size_t star = kNone;  // the last * met ...
-  std::size_t taken_to = 0;  // ... and the end of what it has taken
-  for (std::size_t s = 0; s < segment.size();) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      taken_to = s;
-    } else if (g < glob.size() && glob[g] == segment[s]) {
-      ++g;
-      ++s;
-    } else if (star != kNone) {
-      g = star + 1;
-      s = ++taken_to;
-    } else {
-      return false;
-    }
-  }
-  return glob.find_first_not_of('*', g) == kNone;
 }
 
 std::size_t literal_size(std::string_view glob) {

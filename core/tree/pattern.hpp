@@ -27,9 +27,6 @@ PatternKind pattern_kind(std::string_view name);
 // after it.  REQUIRES: pattern_kind(text) == kNetwork.
 Result<Network> parse_network(std::string_view text);
 
-// Whether `glob` matches all of `segment`.
-bool glob_matches(std::string_view glob, std::string_view segment);
-
 // The number of bytes of `glob` that are not *.
 std::size_t literal_size(std::string_view glob);
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "text/problems.hpp"
 #include "tree/pattern.hpp"
-#include "tree/problems.hpp"
 
 namespace limitree {
 

@@ -5,9 +5,9 @@
 #include <unordered_set>
 
 #include "base/plan.hpp"
-#include "tree/number.hpp"
-#include "tree/text_table.hpp"
-#include "tree/words.hpp"
+#include "text/number.hpp"
+#include "text/text_table.hpp"
+#include "text/words.hpp"
 
 namespace limitree {
 
@@ -29,18 +29,6 @@ bool looks_like_number(std::string_view text) {
 }
 
 }  // namespace
-
-std::optional<Value> read_scalar(const YamlDocument& document,
-                                 const YamlNode& node, std::string_view must,
-                                 Problems* problems) {
-  if (node.kind == Kind::kRefused) return std::nullopt;
-  if (node.kind == Kind::kScalar && !document.is_null(node)) {
-    return Value{document.text(node), node.mark};
-  }
-  problems->add(node.mark,
-                std::string(must) + ", is " + document.describe(node));
-  return std::nullopt;
-}
 
 std::optional<Charge> read_charge(const YamlDocument& document,
                                   const YamlNode& node, Problems* problems) {

@@ -3,6 +3,7 @@
 #ifndef LIMITREE_TREE_READ_LIMITS_HPP
 #define LIMITREE_TREE_READ_LIMITS_HPP
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,18 +11,21 @@
 #include <vector>
 
 #include "base/limit.hpp"
-#include "tree/limit_rules.hpp"
+#include "text/limit_rules.hpp"
+#include "text/problems.hpp"
+#include "text/yaml.hpp"
 #include "tree/limit_text.hpp"
-#include "tree/problems.hpp"
-#include "tree/yaml.hpp"
 
 namespace limitree {
 
-// The scalar `node`; what else it is goes to *problems, as in "mode must be a
-// word, is a list".
-std::optional<Value> read_scalar(const YamlDocument& document,
-                                 const YamlNode& node, std::string_view must,
-                                 Problems* problems);
+// The keys of a node and of a limit in map form.
+inline constexpr std::array<std::string_view, 8> kNodeKeys = {
+    "limits",      "children", "overrides", "key",
+    "ipv6_prefix", "inherit",  "share",     "charge"};
+inline constexpr std::array<std::string_view, 15> kLimitKeys = {
+    "name",      "count",    "period",  "burst",  "max_burst",
+    "algorithm", "mode",     "cost",    "charge", "overrun",
+    "align",     "timezone", "buckets", "round",  "drain"};
 
 // Reads `charge: independent | all_or_nothing`, of a limit or a whole tree.
 std::optional<Charge> read_charge(const YamlDocument& document,

@@ -4,11 +4,11 @@
 #include <array>
 #include <utility>
 
-#include "tree/number.hpp"
+#include "text/number.hpp"
+#include "text/text_file.hpp"
+#include "text/words.hpp"
 #include "tree/pattern.hpp"
 #include "tree/read_limits.hpp"
-#include "tree/text_file.hpp"
-#include "tree/words.hpp"
 
 namespace limitree {
 

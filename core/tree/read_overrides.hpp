@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "base/limit.hpp"
-#include "tree/csv.hpp"
+#include "text/csv.hpp"
+#include "text/problems.hpp"
+#include "text/yaml.hpp"
 #include "tree/id_table.hpp"
 #include "tree/key_kind.hpp"
 #include "tree/nodes.hpp"
-#include "tree/problems.hpp"
-#include "tree/yaml.hpp"
 
 namespace limitree {
 

@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "text/number.hpp"
+#include "text/problems.hpp"
+#include "text/words.hpp"
+#include "text/yaml.hpp"
 #include "tree/compile.hpp"
 #include "tree/draft.hpp"
 #include "tree/nodes.hpp"
-#include "tree/number.hpp"
 #include "tree/override_files.hpp"
 #include "tree/path_levels.hpp"
-#include "tree/problems.hpp"
 #include "tree/read_limits.hpp"
-#include "tree/words.hpp"
-#include "tree/yaml.hpp"
 
 namespace limitree {
 

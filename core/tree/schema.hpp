@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/status.hpp"
-#include "tree/text_file.hpp"
+#include "text/text_file.hpp"
 #include "tree/tree.hpp"
 
 namespace limitree {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/problems.hpp"
 #include "tree/arrange.hpp"
 #include "tree/nodes.hpp"
-#include "tree/problems.hpp"
 
 namespace limitree {
 

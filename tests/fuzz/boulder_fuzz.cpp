@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "base/utf8.hpp"
+#include "text/number.hpp"
 #include "tree/boulder.hpp"
 #include "tree/go_duration.hpp"
-#include "tree/number.hpp"
 
 namespace {
 

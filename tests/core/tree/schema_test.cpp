@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/tree/loaded.hpp"
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 namespace {

@@ -1,4 +1,4 @@
-#include "tree/csv.hpp"
+#include "text/csv.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // CSV for tables of limits: RFC 4180 without line ends inside cells.
 
-#ifndef LIMITREE_TREE_CSV_HPP
-#define LIMITREE_TREE_CSV_HPP
+#ifndef LIMITREE_TEXT_CSV_HPP
+#define LIMITREE_TEXT_CSV_HPP
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 
@@ -45,4 +45,4 @@ class CsvReader {
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_CSV_HPP
+#endif  // LIMITREE_TEXT_CSV_HPP

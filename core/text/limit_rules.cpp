@@ -1,4 +1,4 @@
-#include "tree/limit_rules.hpp"
+#include "text/limit_rules.hpp"
 
 #include <array>
 #include <string>
@@ -6,10 +6,9 @@
 
 #include "base/calendar.hpp"
 #include "base/micros.hpp"
-#include "tree/number.hpp"
-#include "tree/read_limits.hpp"
-#include "tree/time_zone.hpp"
-#include "tree/words.hpp"
+#include "text/number.hpp"
+#include "text/time_zone.hpp"
+#include "text/words.hpp"
 
 namespace limitree {
 

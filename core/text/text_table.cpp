@@ -1,10 +1,10 @@
-#include "tree/text_table.hpp"
+#include "text/text_table.hpp"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/calendar.hpp"
-#include "tree/number.hpp"
+#include "text/number.hpp"
 
 namespace limitree {
 

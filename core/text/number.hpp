@@ -1,7 +1,7 @@
 // Numbers and durations in text.  Accepts only forms that cannot be misread.
 
-#ifndef LIMITREE_TREE_NUMBER_HPP
-#define LIMITREE_TREE_NUMBER_HPP
+#ifndef LIMITREE_TEXT_NUMBER_HPP
+#define LIMITREE_TEXT_NUMBER_HPP
 
 #include <cstdint>
 #include <string>
@@ -50,4 +50,4 @@ std::string_view trim(std::string_view text);
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_NUMBER_HPP
+#endif  // LIMITREE_TEXT_NUMBER_HPP

@@ -1,7 +1,7 @@
 // Time zones from the database of the system.
 
-#ifndef LIMITREE_TREE_TIME_ZONE_HPP
-#define LIMITREE_TREE_TIME_ZONE_HPP
+#ifndef LIMITREE_TEXT_TIME_ZONE_HPP
+#define LIMITREE_TEXT_TIME_ZONE_HPP
 
 #include <string_view>
 #include <vector>
@@ -24,4 +24,4 @@ Result<std::vector<ZoneOffset>> parse_time_zone(std::string_view bytes);
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_TIME_ZONE_HPP
+#endif  // LIMITREE_TEXT_TIME_ZONE_HPP

@@ -1,8 +1,8 @@
 // The rules of a limit in map form: its algorithm, the keys that belong to one
 // algorithm, and its overrun.
 
-#ifndef LIMITREE_TREE_LIMIT_RULES_HPP
-#define LIMITREE_TREE_LIMIT_RULES_HPP
+#ifndef LIMITREE_TEXT_LIMIT_RULES_HPP
+#define LIMITREE_TEXT_LIMIT_RULES_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +10,10 @@
 #include <string_view>
 
 #include "base/limit.hpp"
-#include "tree/problems.hpp"
-#include "tree/yaml.hpp"
+#include "text/problems.hpp"
+#include "text/yaml.hpp"
 
 namespace limitree {
-
-// A scalar and its position.
-struct Value {
-  std::string_view text;
-  Mark mark;
-};
 
 // As written, not checked yet.
 struct RuleFields {
@@ -47,4 +41,4 @@ void apply_rules(const RuleFields& fields, Mark mark, Limit* limit,
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_LIMIT_RULES_HPP
+#endif  // LIMITREE_TEXT_LIMIT_RULES_HPP

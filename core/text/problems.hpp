@@ -1,7 +1,7 @@
-// The mistakes in a limits.yaml: one line for each.
+// The mistakes in files of limits: one line for each.
 
-#ifndef LIMITREE_TREE_PROBLEMS_HPP
-#define LIMITREE_TREE_PROBLEMS_HPP
+#ifndef LIMITREE_TEXT_PROBLEMS_HPP
+#define LIMITREE_TEXT_PROBLEMS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -92,4 +92,4 @@ std::string join(std::span<const std::string_view> words);
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_PROBLEMS_HPP
+#endif  // LIMITREE_TEXT_PROBLEMS_HPP

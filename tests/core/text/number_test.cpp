@@ -1,4 +1,4 @@
-#include "tree/number.hpp"
+#include "text/number.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tree/time_zone.hpp"
+#include "text/time_zone.hpp"
 
 #include <gtest/gtest.h>
 

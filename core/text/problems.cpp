@@ -1,4 +1,4 @@
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,13 +1,15 @@
-#include "tree/yaml.hpp"
+#include "text/yaml.hpp"
 
 #include <yaml.h>
 
 #include <algorithm>
 #include <new>
+#include <optional>
+#include <string>
 #include <unordered_set>
 
 #include "base/utf8.hpp"
-#include "tree/text_file.hpp"
+#include "text/text_file.hpp"
 
 namespace limitree {
 
@@ -361,6 +363,18 @@ std::string YamlDocument::describe(const YamlNode& node) const {
   if (node.kind == Kind::kSequence) return "a list";
   if (node.kind == Kind::kMapping) return "a mapping";
   return is_null(node) ? "empty" : quote(text(node));
+}
+
+std::optional<Value> read_scalar(const YamlDocument& document,
+                                 const YamlNode& node, std::string_view must,
+                                 Problems* problems) {
+  if (node.kind == Kind::kRefused) return std::nullopt;
+  if (node.kind == Kind::kScalar && !document.is_null(node)) {
+    return Value{document.text(node), node.mark};
+  }
+  problems->add(node.mark,
+                std::string(must) + ", is " + document.describe(node));
+  return std::nullopt;
 }
 
 }  // namespace limitree

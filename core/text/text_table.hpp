@@ -1,8 +1,8 @@
 // Lines of two columns with the second one aligned, for describe() and
 // explain().
 
-#ifndef LIMITREE_TREE_TEXT_TABLE_HPP
-#define LIMITREE_TREE_TEXT_TABLE_HPP
+#ifndef LIMITREE_TEXT_TEXT_TABLE_HPP
+#define LIMITREE_TEXT_TEXT_TABLE_HPP
 
 #include <cstddef>
 #include <string>
@@ -37,4 +37,4 @@ std::string period_in_words(const Limit& limit);
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_TEXT_TABLE_HPP
+#endif  // LIMITREE_TEXT_TEXT_TABLE_HPP

@@ -1,7 +1,7 @@
-// The words of limits.yaml, and the messages about unknown words.
+// Known words, and the messages about unknown ones.
 
-#ifndef LIMITREE_TREE_WORDS_HPP
-#define LIMITREE_TREE_WORDS_HPP
+#ifndef LIMITREE_TEXT_WORDS_HPP
+#define LIMITREE_TEXT_WORDS_HPP
 
 #include <algorithm>
 #include <array>
@@ -14,15 +14,6 @@
 namespace limitree {
 
 using Words = std::span<const std::string_view>;
-
-// The keys of a node and of a limit in map form.
-inline constexpr std::array<std::string_view, 8> kNodeKeys = {
-    "limits",      "children", "overrides", "key",
-    "ipv6_prefix", "inherit",  "share",     "charge"};
-inline constexpr std::array<std::string_view, 15> kLimitKeys = {
-    "name",      "count",    "period",  "burst",  "max_burst",
-    "algorithm", "mode",     "cost",    "charge", "overrun",
-    "align",     "timezone", "buckets", "round",  "drain"};
 
 // The algorithms, and another name for GCRA: leaky_bucket, unless it drains in
 // steps.
@@ -46,4 +37,4 @@ std::string unknown_word(std::string_view what, std::string_view word,
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_WORDS_HPP
+#endif  // LIMITREE_TEXT_WORDS_HPP

@@ -1,7 +1,7 @@
 // What is read and what stops the reader; each refusal's text is in
 // tests/data/limits/.
 
-#include "tree/yaml.hpp"
+#include "text/yaml.hpp"
 
 #include <gtest/gtest.h>
 

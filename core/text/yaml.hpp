@@ -3,20 +3,21 @@
 // The only file that knows the YAML parser (libyaml, by its events).  It
 // refuses everything in YAML that is more than data, or that is easily misread:
 // anchors, aliases, merge keys, tags, a second document, duplicate keys.
-// schema.hpp knows the meaning of the data.
+// Floors above know the meaning of the data.
 
-#ifndef LIMITREE_TREE_YAML_HPP
-#define LIMITREE_TREE_YAML_HPP
+#ifndef LIMITREE_TEXT_YAML_HPP
+#define LIMITREE_TEXT_YAML_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 
@@ -82,6 +83,18 @@ class YamlDocument {
   std::string text_;  // of all scalars, one after the other
 };
 
+// A scalar and its position.
+struct Value {
+  std::string_view text;
+  Mark mark;
+};
+
+// The scalar `node`; what else it is goes to *problems, as in "mode must be a
+// word, is a list".
+std::optional<Value> read_scalar(const YamlDocument& document,
+                                 const YamlNode& node, std::string_view must,
+                                 Problems* problems);
+
 // Receives one entry of the outermost mapping at a time: node 1 is its key, a
 // scalar, and node 2 its value.
 using TakeEntry = std::function<void(const YamlDocument& document)>;
@@ -93,4 +106,4 @@ bool read_yaml_entries(std::string_view yaml, Problems* problems,
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_YAML_HPP
+#endif  // LIMITREE_TEXT_YAML_HPP

@@ -1,7 +1,7 @@
-// Files that a limits.yaml names, and checks of all text.
+// Reading files, and checks of all text.
 
-#ifndef LIMITREE_TREE_TEXT_FILE_HPP
-#define LIMITREE_TREE_TEXT_FILE_HPP
+#ifndef LIMITREE_TEXT_TEXT_FILE_HPP
+#define LIMITREE_TEXT_TEXT_FILE_HPP
 
 #include <cstddef>
 #include <functional>
@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/status.hpp"
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 
@@ -34,4 +34,4 @@ std::string_view without_mark(std::string_view text);
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_TEXT_FILE_HPP
+#endif  // LIMITREE_TEXT_TEXT_FILE_HPP

@@ -1,4 +1,4 @@
-#include "tree/time_zone.hpp"
+#include "text/time_zone.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 

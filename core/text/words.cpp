@@ -1,6 +1,6 @@
-#include "tree/words.hpp"
+#include "text/words.hpp"
 
-#include "tree/problems.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 

@@ -1,4 +1,4 @@
-#include "tree/text_file.hpp"
+#include "text/text_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

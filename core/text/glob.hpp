@@ -1,0 +1,15 @@
+// Names with a * that match many texts.
+
+#ifndef LIMITREE_TEXT_GLOB_HPP
+#define LIMITREE_TEXT_GLOB_HPP
+
+#include <string_view>
+
+namespace limitree {
+
+// Whether `glob` matches all of `text`: each * is any bytes, or none.
+bool glob_matches(std::string_view glob, std::string_view text);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TEXT_GLOB_HPP
