@@ -11,6 +11,7 @@ namespace limitree {
 namespace {
 
 constexpr std::size_t kMaxPrinted = 64;
+constexpr std::size_t kMaxLegible = 1000;
 constexpr std::size_t kMaxWord = 24;  // longer words are not misspelled keys
 
 // The number of letters to add, drop, replace or swap with a neighbor to turn
@@ -110,6 +111,11 @@ bool is_printable(std::string_view text) {
     i += size;
   }
   return true;
+}
+
+std::string legible(std::string_view text) {
+  const bool safe = text.size() <= kMaxLegible && is_printable(text);
+  return safe ? std::string(text) : printable(text);
 }
 
 std::string quote(std::string_view text) { return '"' + printable(text) + '"'; }

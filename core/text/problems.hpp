@@ -79,6 +79,10 @@ std::string printable(std::string_view text);
 // Whether `text` is safe to print: UTF-8 without control characters.
 bool is_printable(std::string_view text);
 
+// `text` as it is if that is safe to print and not too long for a message, else
+// printable(text).
+std::string legible(std::string_view text);
+
 // printable() in double quotes.
 std::string quote(std::string_view text);
 

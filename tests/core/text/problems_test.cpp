@@ -69,5 +69,13 @@ TEST(Nearest, FindsWhatWasMeant) {
   EXPECT_EQ(nearest(std::string(1 << 20, 'x'), kKnown), "");
 }
 
+TEST(Legible, KeepsWhatIsSafeAndShort) {
+  EXPECT_EQ(legible("a\"b\\c"), "a\"b\\c");
+  EXPECT_EQ(legible(std::string(1000, 'x')), std::string(1000, 'x'));
+  EXPECT_EQ(legible(std::string(1001, 'x')), std::string(64, 'x') + "...");
+  EXPECT_EQ(legible("a\nb"), "a\\x0Ab");
+  EXPECT_EQ(legible("a\xff"), "a\\xFF");
+}
+
 }  // namespace
 }  // namespace limitree

@@ -1,0 +1,80 @@
+// From descriptors as they are read, one after the other, to Descriptors.
+
+#ifndef LIMITREE_DESCRIPTORS_BUILDER_HPP
+#define LIMITREE_DESCRIPTORS_BUILDER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "descriptors/descriptors.hpp"
+#include "text/problems.hpp"
+#include "text/yaml.hpp"
+
+namespace limitree {
+
+// The most descriptors of all files together, and the most bytes of their
+// places, such as "domain.key_value.key".
+inline constexpr std::size_t kMaxDescriptors = 1'000'000;
+inline constexpr std::size_t kMaxPlaces = std::size_t{256} << 20;
+
+// What the root of one file says.
+struct DomainDraft {
+  Value name;
+  std::optional<bool> all_or_nothing;
+  std::optional<bool> parents;
+};
+
+// What one descriptor says, without what is below it.
+struct DescriptorDraft {
+  Value key;
+  Value value;  // no text: any value
+  bool share_threshold = false;
+  bool value_to_metric = false;
+  std::optional<Rule> rule;
+};
+
+class DescriptorBuilder {
+ public:
+  // Mistakes go to *problems.
+  explicit DescriptorBuilder(Problems* problems) : problems_(*problems) {}
+
+  // Descriptors added from now on are in this file, counted from 0 as by
+  // Problems::set_text.  If it `merges`, it may add to a domain that exists.
+  void begin_file(std::string_view name, bool merges);
+
+  // Each returns the node that descriptors below it name as their parent.
+  // nullopt: the descriptors are too many, or too large.
+  std::uint32_t add_domain(const DomainDraft& draft);
+  std::optional<std::uint32_t> add(std::uint32_t parent, DescriptorDraft draft);
+
+  // Reports duplicates.  The result is complete if there are no problems.
+  Descriptors finish();
+
+ private:
+  std::uint32_t add_node(std::uint32_t parent, const Value& key,
+                         std::string_view value);
+  void join(const DomainDraft& draft, std::size_t domain);
+  bool has_room(std::uint32_t parent, const DescriptorDraft& draft);
+  void add_name(std::uint32_t node);
+  void list_patterns();
+  void finish_rules();
+
+  Problems& problems_;
+  bool merges_ = false;  // the file
+  Descriptors made_;
+  struct Flags {
+    std::optional<bool> all_or_nothing;
+    std::optional<bool> parents;
+  };
+  std::vector<Flags> flags_;  // what the files of each domain have said
+  std::vector<std::size_t> place_sizes_;  // of each node
+  std::size_t places_ = 0;                // all of them
+  bool full_ = false;                     // which has been reported
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_DESCRIPTORS_BUILDER_HPP

@@ -1,0 +1,161 @@
+// The configuration of envoyproxy/ratelimit, ready to ask: domains, and below
+// each of them a tree of descriptors with rules.  load.hpp makes it.
+//
+// Immutable, so any number of threads may ask.  It knows which rule a
+// descriptor of a request meets, but nothing about buckets or time.
+
+#ifndef LIMITREE_DESCRIPTORS_DESCRIPTORS_HPP
+#define LIMITREE_DESCRIPTORS_DESCRIPTORS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/inline_vector.hpp"
+#include "descriptors/rule.hpp"
+#include "text/problems.hpp"
+
+namespace limitree {
+
+// A key and its value, in the descriptor of a request.
+struct Entry {
+  std::string_view key;
+  std::string_view value;
+};
+
+using Entries = std::span<const Entry>;
+
+// Appends the key and, if there is one, "_" and the value: the entry in names
+// of metrics.
+void append_entry(const Entry& entry, std::string* out);
+
+// "key=value", or the key alone, for people.
+std::string entry_text(const Entry& entry);
+
+// The name of a domain, and what its files say about all its rules.
+struct Domain {
+  std::string name;
+  std::uint32_t node = 0;
+  bool all_or_nothing = false;  // no rule is charged unless all fit
+  bool parents = false;         // rules on the way to the last entry count, too
+};
+
+// When the rules of `domain` with that algorithm are charged: unless it says
+// otherwise as in envoyproxy/ratelimit, which counts what it denies, too, where
+// the algorithm has a place for that.
+Charge charge_of(const Domain& domain, Algorithm algorithm);
+
+// One descriptor of the configuration.  It is called by its composite name: its
+// key and, if it states a value, "_" and the value.
+struct DescriptorNode {
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  std::uint32_t parent = kNone;  // kNone: a domain
+  std::uint32_t rule = kNone;    // of a domain: its index
+  std::size_t name = 0;          // the composite name, in Descriptors::text_
+  std::uint32_t name_size = 0;
+  std::uint32_t key_size = 0;
+  std::uint32_t first_pattern = 0;  // of its children, in declaration order
+  std::uint32_t pattern_count = 0;
+  std::uint32_t file = 0;  // where it was written
+  Mark mark;
+  bool share_threshold = false;  // all that match share one bucket
+  bool value_to_metric = false;
+};
+
+// Where one entry led.
+struct DescriptorStep {
+  enum class How : std::uint8_t {
+    kExact,     // to the composite name of the entry
+    kWildcard,  // to the first pattern that matches this
+    kDefault,   // to the key alone
+  };
+  std::uint32_t node;
+  How how;
+};
+
+using DescriptorSteps = InlineVector<DescriptorStep, 16>;
+
+class Descriptors {
+ public:
+  // No domains.
+  Descriptors() = default;
+
+  std::span<const Domain> domains() const { return domains_; }
+  std::span<const Rule> rules() const { return rules_; }
+
+  // nullptr if there is no such domain.
+  const Domain* find(std::string_view domain) const;
+
+  // Appends to *steps where each of `entries` leads, to the first that leads
+  // nowhere.  Never tries a second branch.
+  void walk(const Domain& domain, Entries entries,
+            DescriptorSteps* steps) const;
+
+  // nullptr if that node has none.
+  const Rule* rule_at(const DescriptorStep& step) const {
+    const std::uint32_t rule = nodes_[step.node].rule;
+    return rule == DescriptorNode::kNone ? nullptr : &rules_[rule];
+  }
+
+  // The pattern that takes the place of the entry's value in names of buckets;
+  // empty: none does.  Part of the composite name that the entry led to.
+  std::string_view shared_pattern(const DescriptorStep& step,
+                                  std::string_view key) const;
+
+  // The name of the rule in metrics, if `steps` led to it.  The text is the
+  // rule's or, if it depends on the request, in *room.
+  std::string_view metric_key(const Domain& domain, Entries entries,
+                              std::span<const DescriptorStep> steps,
+                              std::string* room) const;
+
+  // All rules as text for people, one line for each descriptor.
+  std::string describe() const;
+
+  // The walk of one descriptor of a request as text for people: where each
+  // entry leads and why, and the rules that it meets.
+  std::string explain(std::string_view domain, Entries entries) const;
+
+ private:
+  friend class DescriptorBuilder;
+
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::uint32_t node = DescriptorNode::kNone;
+  };
+
+  static std::uint32_t hash(std::uint32_t parent, std::string_view name);
+  std::string_view name(const DescriptorNode& node) const {
+    return {text_.data() + node.name, node.name_size};
+  }
+  // "domain.key_value.key"
+  std::string place(const DescriptorNode& node) const;
+  std::string described(const DescriptorNode& node) const;
+  std::string reason(const DescriptorStep& step, const Entry& entry) const;
+  std::string explain_steps(const Domain& domain, Entries entries,
+                            std::span<const DescriptorStep> steps) const;
+  std::uint32_t find(std::uint32_t parent, std::string_view name) const;
+  DescriptorStep step(std::uint32_t parent, const Entry& entry,
+                      InlineVector<char, 256>* room) const;
+  void append_metric(const Entry& entry, const DescriptorStep& step,
+                     std::string* out) const;
+
+  std::vector<Domain> domains_;
+  // Parents before their children, and children in the order of the files.
+  std::vector<DescriptorNode> nodes_;
+  std::vector<Rule> rules_;
+  std::vector<std::uint32_t> patterns_;
+  // From a parent and a composite name to a node: open addressing, at most half
+  // full.  Empty, or of a power of two.
+  std::vector<Slot> slots_;
+  std::size_t longest_ = 0;  // bytes of the longest composite name
+  std::string text_;
+  std::vector<std::string> files_;  // their names
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_DESCRIPTORS_DESCRIPTORS_HPP

@@ -1,0 +1,189 @@
+#include "descriptors/request.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace limitree {
+
+namespace {
+
+// The hits of a descriptor: its own, or those of the request.
+std::int64_t hits_of(const DescriptorRequest& request,
+                     const AskedDescriptor& asked) {
+  const std::uint64_t hits =
+      asked.hits_addend.value_or(std::max(request.hits_addend, 1U));
+  return static_cast<std::int64_t>(
+      std::min(hits, static_cast<std::uint64_t>(INT64_MAX)));
+}
+
+Status refused(std::string what) {
+  return Status(Code::kInvalidArgument, std::move(what));
+}
+
+}  // namespace
+
+Status MatchedRequest::match(const Descriptors& descriptors,
+                             const DescriptorRequest& request) {
+  if (request.domain.empty()) {
+    return refused("rate limit domain must not be empty");
+  }
+  if (request.descriptors.empty()) {
+    return refused("rate limit descriptor list must not be empty");
+  }
+  if (request.descriptors.size() > kMaxPaths) {
+    return refused("there are " + std::to_string(request.descriptors.size()) +
+                   " descriptors, the most is " + std::to_string(kMaxPaths));
+  }
+  descriptors_ = &descriptors;
+  request_ = &request;
+  domain_ = descriptors.find(request.domain);
+  for (const AskedDescriptor& asked : request.descriptors) {
+    MatchedDescriptor matched;
+    matched.hits = hits_of(request, asked);
+    matched.refund = asked.is_negative_hits;
+    if (domain_ != nullptr) {
+      if (Status status = match_one(asked, &matched); !status.ok()) {
+        return status;
+      }
+    }
+    matched_.push_back(matched);
+    if (rules_.size() > kMaxLevels) {
+      return refused("the first " + std::to_string(matched_.size()) +
+                     " descriptors meet " + std::to_string(rules_.size()) +
+                     " limits, the most is " + std::to_string(kMaxLevels));
+    }
+  }
+  settle();
+  return {};
+}
+
+Status MatchedRequest::match_one(const AskedDescriptor& asked,
+                                 MatchedDescriptor* matched) {
+  matched->first_rule = static_cast<std::uint32_t>(rules_.size());
+  matched->first_step = static_cast<std::uint32_t>(steps_.size());
+  if (!asked.limit) {
+    walk(asked, matched);
+    return {};
+  }
+  const std::optional<LimitUnit> unit = unit_of(asked.limit->unit);
+  if (!unit) {
+    return refused("descriptor " + std::to_string(matched_.size()) +
+                   " states a limit with the unknown unit " +
+                   std::to_string(asked.limit->unit));
+  }
+  state(asked, *unit, matched);
+  return {};
+}
+
+void MatchedRequest::state(const AskedDescriptor& asked, LimitUnit unit,
+                           MatchedDescriptor* matched) {
+  Rule& rule =
+      stated_.emplace_front(window_rule(asked.limit->requests_per_unit, unit));
+  rule.limit.index = DescriptorNode::kNone;
+  rule.limit.charge = charge_of(*domain_, rule.limit.algorithm);
+  rules_.push_back({&rule, static_cast<std::uint32_t>(asked.entries.size())});
+  matched->rule_count = 1;
+}
+
+void MatchedRequest::walk(const AskedDescriptor& asked,
+                          MatchedDescriptor* matched) {
+  descriptors_->walk(*domain_, asked.entries, &steps_);
+  const auto first = matched->first_step;
+  const auto reached = static_cast<std::uint32_t>(steps_.size()) - first;
+  const auto last = static_cast<std::uint32_t>(asked.entries.size());
+  for (std::uint32_t depth = 1; depth <= reached; ++depth) {
+    if (depth != last && !domain_->parents) continue;
+    const Rule* const rule = descriptors_->rule_at(steps_[first + depth - 1]);
+    if (rule == nullptr) continue;
+    for (const SharedText& name : rule->replaces) {
+      replaced_.push_back(name.view());
+    }
+    rules_.push_back({rule, depth});
+    ++matched->rule_count;
+  }
+}
+
+// Whether some rule of the request replaces `rule`.
+bool MatchedRequest::is_replaced(const Rule& rule) const {
+  return std::binary_search(replaced_.begin(), replaced_.end(),
+                            rule.limit.name.view());
+}
+
+// Now that all rules are known: removes those that do not count.
+void MatchedRequest::settle() {
+  std::sort(replaced_.begin(), replaced_.end());
+  for (MatchedDescriptor& matched : matched_) {
+    if (matched.rule_count == 0) continue;
+    Counted* const first = rules_.data() + matched.first_rule;
+    const Counted deepest = first[matched.rule_count - 1];
+    Counted* const end = std::remove_if(
+        first, first + matched.rule_count, [this](const Counted& counted) {
+          return counted.rule->unlimited || is_replaced(*counted.rule);
+        });
+    matched.rule_count = static_cast<std::uint32_t>(end - first);
+    matched.rule = (matched.rule_count == 0 ? deepest : end[-1]).rule;
+    matched.fate = matched.rule_count > 0    ? Fate::kLimited
+                   : matched.rule->unlimited ? Fate::kUnlimited
+                                             : Fate::kReplaced;
+  }
+}
+
+void MatchedRequest::add_levels(bool refunds, Plan* plan) const {
+  for (std::uint32_t i = 0; i < matched_.size(); ++i) {
+    const MatchedDescriptor& matched = matched_[i];
+    if (matched.fate != Fate::kLimited || matched.refund != refunds) continue;
+    const auto first = static_cast<std::uint32_t>(plan->segments.size());
+    add_segments(request_->descriptors[i], matched, plan);
+    for (std::uint32_t k = 0; k < matched.rule_count; ++k) {
+      const Counted& counted = rules_[matched.first_rule + k];
+      plan->add_level(&counted.rule->limit, first, 1 + 2 * counted.depth,
+                      matched.hits);
+      plan->levels.back().path = i;
+    }
+  }
+}
+
+// Appends the domain, and the key and value of each entry.
+void MatchedRequest::add_segments(const AskedDescriptor& asked,
+                                  const MatchedDescriptor& matched,
+                                  Plan* plan) const {
+  using Kind = Segment::Kind;
+  const std::uint32_t depth =
+      rules_[matched.first_rule + matched.rule_count - 1].depth;
+  plan->segments.emplace_back(domain_->name, Kind::kExact);
+  for (std::uint32_t i = 0; i < depth; ++i) {
+    const Entry& entry = asked.entries[i];
+    plan->segments.emplace_back(entry.key, Kind::kExact);
+    const std::string_view pattern =
+        asked.limit ? std::string_view()
+                    : descriptors_->shared_pattern(
+                          steps_[matched.first_step + i], entry.key);
+    if (pattern.empty()) {
+      plan->segments.emplace_back(entry.value, Kind::kCaller);
+    } else {
+      plan->segments.emplace_back(pattern, Kind::kPattern);
+    }
+  }
+}
+
+std::string_view MatchedRequest::metric_key(std::size_t descriptor,
+                                            std::size_t index,
+                                            std::string* room) const {
+  const MatchedDescriptor& matched = matched_[descriptor];
+  const AskedDescriptor& asked = request_->descriptors[descriptor];
+  if (asked.limit) {
+    *room = domain_->name + '.';
+    for (const Entry& entry : asked.entries) {
+      if (&entry != asked.entries.data()) *room += '.';
+      append_entry(entry, room);
+    }
+    return *room;
+  }
+  const std::uint32_t depth = rules_[matched.first_rule + index].depth;
+  return descriptors_->metric_key(*domain_, asked.entries,
+                                  {steps_.data() + matched.first_step, depth},
+                                  room);
+}
+
+}  // namespace limitree

@@ -1,0 +1,128 @@
+// A request of Envoy, to the rules that decide about it.
+//
+//   domain, descriptors -> Descriptors::walk -> MatchedRequest -> Plan
+
+#ifndef LIMITREE_DESCRIPTORS_REQUEST_HPP
+#define LIMITREE_DESCRIPTORS_REQUEST_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <forward_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/inline_vector.hpp"
+#include "base/plan.hpp"
+#include "base/status.hpp"
+#include "descriptors/descriptors.hpp"
+
+namespace limitree {
+
+// A limit that the request itself states, in the place of all rules.
+struct AskedLimit {
+  std::uint32_t requests_per_unit = 0;
+  std::int32_t unit = 0;  // the number of a LimitUnit
+};
+
+// One descriptor of a request.
+struct AskedDescriptor {
+  Entries entries;
+  std::optional<AskedLimit> limit = std::nullopt;
+  std::optional<std::uint64_t> hits_addend = std::nullopt;  // 0: only look
+  bool is_negative_hits = false;  // give the hits back
+};
+
+struct DescriptorRequest {
+  std::string_view domain;
+  std::span<const AskedDescriptor> descriptors;
+  std::uint32_t hits_addend = 0;  // for descriptors without one; 0 is 1
+};
+
+// What becomes of one descriptor.
+enum class Fate : std::uint8_t {
+  kUnmatched,  // no rule: OK
+  kUnlimited,  // a rule says so: OK
+  kReplaced,   // a rule of another descriptor replaces this one: OK
+  kLimited,    // buckets decide
+};
+
+struct MatchedDescriptor {
+  Fate fate = Fate::kUnmatched;
+  bool refund = false;    // the hits are given back
+  std::int64_t hits = 0;  // 0: only looks
+  // Of the deepest node that counts, else of the deepest; null if unmatched.
+  const Rule* rule = nullptr;
+  std::uint32_t rule_count = 0;  // those that count
+  std::uint32_t first_rule = 0;  // in MatchedRequest::rules_
+  std::uint32_t first_step = 0;  // in MatchedRequest::steps_
+};
+
+// The rules of each descriptor of a request.  Borrows the request and the
+// Descriptors.
+class MatchedRequest {
+ public:
+  MatchedRequest() = default;
+  MatchedRequest(const MatchedRequest&) = delete;
+  MatchedRequest& operator=(const MatchedRequest&) = delete;
+
+  // kInvalidArgument if the domain or the list of descriptors is empty, if a
+  // descriptor states a limit with an unknown unit, or if there are more than
+  // kMaxPaths descriptors or kMaxLevels rules.  Called once.
+  Status match(const Descriptors& descriptors,
+               const DescriptorRequest& request);
+
+  // nullptr if it is unknown: then no descriptor has a rule.
+  const Domain* domain() const { return domain_; }
+
+  // In the order of the request.
+  std::span<const MatchedDescriptor> descriptors() const {
+    return {matched_.data(), matched_.size()};
+  }
+
+  // One of the rules of a descriptor that count, from the shallowest on.
+  const Rule& rule(std::size_t descriptor, std::size_t index) const {
+    return *rules_[matched_[descriptor].first_rule + index].rule;
+  }
+
+  // Appends a level for each rule that counts, of the descriptors that are
+  // refunds or of the others.  Level::path is the index of the descriptor.
+  // With `parents`, a descriptor may have several levels, the deepest last.
+  void add_levels(bool refunds, Plan* plan) const;
+
+  // The name in metrics of rule(descriptor, index).  The text is the rule's or,
+  // if it depends on the request, in *room.
+  std::string_view metric_key(std::size_t descriptor, std::size_t index,
+                              std::string* room) const;
+
+ private:
+  // A rule, and of how many entries its buckets are named.
+  struct Counted {
+    const Rule* rule;
+    std::uint32_t depth;
+  };
+
+  Status match_one(const AskedDescriptor& asked, MatchedDescriptor* matched);
+  void state(const AskedDescriptor& asked, LimitUnit unit,
+             MatchedDescriptor* matched);
+  void walk(const AskedDescriptor& asked, MatchedDescriptor* matched);
+  bool is_replaced(const Rule& rule) const;
+  void settle();
+  void add_segments(const AskedDescriptor& asked,
+                    const MatchedDescriptor& matched, Plan* plan) const;
+
+  const Descriptors* descriptors_ = nullptr;
+  const DescriptorRequest* request_ = nullptr;
+  const Domain* domain_ = nullptr;
+  InlineVector<MatchedDescriptor, 4> matched_;
+  InlineVector<Counted, 6> rules_;
+  DescriptorSteps steps_;
+  std::forward_list<Rule> stated_;  // by the request
+  // Names that rules of the request replace; sorted once all are known.
+  InlineVector<std::string_view, 4> replaced_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_DESCRIPTORS_REQUEST_HPP

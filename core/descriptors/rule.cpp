@@ -1,0 +1,117 @@
+#include "descriptors/rule.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "text/number.hpp"
+#include "text/problems.hpp"
+#include "text/text_table.hpp"
+
+namespace limitree {
+
+namespace {
+
+const UnitTraits* traits_of(LimitUnit unit) {
+  for (const UnitTraits& traits : kLimitUnits) {
+    if (traits.unit == unit) return &traits;
+  }
+  return nullptr;
+}
+
+Rule make_window_rule(const UnitTraits& traits) {
+  Rule rule;
+  rule.unit = traits.unit;
+  rule.limit = std::move(make_counter(1, traits.length).value());
+  rule.limit.suffix = bucket_suffix(rule);
+  return rule;
+}
+
+// A rule of each unit, whose copies share what is on the heap.
+const Rule& pattern_of(LimitUnit unit) {
+  static const std::array<Rule, kLimitUnits.size()> kRules = [] {
+    std::array<Rule, kLimitUnits.size()> rules;
+    std::ranges::transform(kLimitUnits, rules.begin(), make_window_rule);
+    return rules;
+  }();
+  return kRules[static_cast<std::size_t>(traits_of(unit) - kLimitUnits.data())];
+}
+
+bool is_only_window(const Limit& limit) {
+  return limit.algorithm == Algorithm::kFixedWindow &&
+         limit.rules->overrun == 0;
+}
+
+}  // namespace
+
+const char* unit_name(LimitUnit unit) {
+  const UnitTraits* const traits = traits_of(unit);
+  return traits == nullptr ? "UNKNOWN" : traits->name;
+}
+
+Duration unit_length(LimitUnit unit) { return traits_of(unit)->length; }
+
+LimitUnit unit_of(std::string_view name) {
+  const std::string lower = lower_case(name);
+  for (const UnitTraits& traits : kLimitUnits) {
+    if (lower == lower_case(traits.name)) return traits.unit;
+  }
+  return LimitUnit::kUnknown;
+}
+
+std::optional<LimitUnit> unit_of(std::int32_t number) {
+  for (const UnitTraits& traits : kLimitUnits) {
+    if (static_cast<std::int32_t>(traits.unit) == number) return traits.unit;
+  }
+  return std::nullopt;
+}
+
+Rule window_rule(std::uint32_t requests, LimitUnit unit) {
+  Rule rule = pattern_of(unit);
+  rule.requests_per_unit = requests;
+  Limit& limit = rule.limit;
+  const std::int64_t most = std::min(kMaxUnits, limit.period.count());
+  limit.count = std::clamp(std::int64_t{requests}, std::int64_t{1}, most);
+  limit.rate = {limit.period / limit.count, limit.count};
+  return rule;
+}
+
+std::string bucket_suffix(const Rule& rule) {
+  std::string suffix = "#";
+  suffix += rule.unit == LimitUnit::kUnknown
+                ? format_duration(rule.limit.period)
+                : lower_case(unit_name(rule.unit));
+  if (!rule.limit.is_plain()) suffix += traits_of(rule.limit.algorithm).suffix;
+  return suffix;
+}
+
+std::string rule_in_words(const Rule& rule) {
+  std::string words;
+  if (rule.unlimited) {
+    words = "unlimited";
+  } else if (rule.denies_all() || is_only_window(rule.limit)) {
+    words = std::to_string(rule.requests_per_unit) + " per ";
+    words += rule.unit == LimitUnit::kUnknown
+                 ? format_duration(rule.limit.period)
+                 : unit_name(rule.unit);
+  } else {
+    Limit limit = rule.limit;
+    // Follow from what is said elsewhere.
+    limit.mode = Mode::kEnforce;
+    limit.charge = Charge::kAllOrNothing;
+    words = limit_in_words(limit);
+  }
+  if (rule.denies_all()) words += ": denies everything";
+  if (!rule.limit.name.empty()) {
+    words += ", name " + quote(rule.limit.name.view());
+  }
+  for (const SharedText& name : rule.replaces) {
+    words += ", replaces " + quote(name.view());
+  }
+  if (rule.shadow_mode) words += ", shadow_mode";
+  if (rule.quota_mode) words += ", quota_mode";
+  if (rule.detailed_metric) words += ", detailed_metric";
+  if (rule.metadata != nullptr) words += ", metadata";
+  return words;
+}
+
+}  // namespace limitree

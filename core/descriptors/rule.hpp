@@ -1,0 +1,94 @@
+// One rate_limit of a descriptor, as the files of envoyproxy/ratelimit say it.
+
+#ifndef LIMITREE_DESCRIPTORS_RULE_HPP
+#define LIMITREE_DESCRIPTORS_RULE_HPP
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limit.hpp"
+#include "base/shared_text.hpp"
+#include "base/time.hpp"
+#include "descriptors/metadata.hpp"
+
+namespace limitree {
+
+// Numbered as in Envoy's messages.
+enum class LimitUnit : std::uint8_t {
+  kUnknown = 0,
+  kSecond = 1,
+  kMinute = 2,
+  kHour = 3,
+  kDay = 4,
+  kMonth = 5,
+  kYear = 6,
+  kWeek = 7,
+};
+
+// All units but kUnknown.  A month has 30 days, a year 365.
+struct UnitTraits {
+  LimitUnit unit;
+  const char* name;  // "MINUTE"
+  std::chrono::seconds length;
+};
+inline constexpr std::array<UnitTraits, 7> kLimitUnits = {{
+    {LimitUnit::kSecond, "SECOND", std::chrono::seconds(1)},
+    {LimitUnit::kMinute, "MINUTE", std::chrono::seconds(60)},
+    {LimitUnit::kHour, "HOUR", std::chrono::seconds(3'600)},
+    {LimitUnit::kDay, "DAY", std::chrono::seconds(86'400)},
+    {LimitUnit::kMonth, "MONTH", std::chrono::seconds(2'592'000)},
+    {LimitUnit::kYear, "YEAR", std::chrono::seconds(31'536'000)},
+    {LimitUnit::kWeek, "WEEK", std::chrono::seconds(604'800)},
+}};
+
+// "UNKNOWN" for kUnknown.
+const char* unit_name(LimitUnit unit);
+
+// REQUIRES: unit is not kUnknown.
+Duration unit_length(LimitUnit unit);
+
+// The unit of that name, in any case; kUnknown if there is none.
+LimitUnit unit_of(std::string_view name);
+
+// The unit of that number; nothing for 0, and for numbers without a unit.
+std::optional<LimitUnit> unit_of(std::int32_t number);
+
+struct Rule {
+  // Without meaning if `unlimited`.  A bucket holds at least one token, so
+  // whoever decides has to look at denies_all().  The policy is the metric key,
+  // unless that depends on the request; the index is that of the rule.
+  Limit limit;
+  std::uint32_t requests_per_unit = 0;   // as written
+  LimitUnit unit = LimitUnit::kUnknown;  // kUnknown: has a period of its own
+  bool unlimited = false;
+  bool shadow_mode = false;      // over the limit is answered as OK
+  bool quota_mode = false;       // denies only together with all other quotas
+  bool detailed_metric = false;  // the metric key has the values of all entries
+  bool metric_varies = false;    // the metric key depends on the request
+  std::vector<SharedText> replaces;          // names of other rules
+  std::shared_ptr<const Metadata> metadata;  // null: none
+
+  bool denies_all() const { return !unlimited && requests_per_unit == 0; }
+};
+
+// The rule of `requests` per `unit` in windows from the epoch on.  A bucket
+// counts to kMaxUnits, or to one per nanosecond, if `requests` is more.
+// REQUIRES: unit is not kUnknown.
+Rule window_rule(std::uint32_t requests, LimitUnit unit);
+
+// What follows the segments in the names of a rule's buckets: its unit or
+// period, so that rules of different lengths never share a bucket, and the mark
+// of its algorithm.
+std::string bucket_suffix(const Rule& rule);
+
+// "30 per MINUTE, shadow_mode", for people.
+std::string rule_in_words(const Rule& rule);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_DESCRIPTORS_RULE_HPP
