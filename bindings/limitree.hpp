@@ -290,6 +290,16 @@ class Config {
     return *this;
   }
 
+  // Adds the descriptors in `files`: see limitree_config_add_descriptors.
+  Config& add_descriptors(std::span<const limitree_file> files,
+                          bool merge = false) {
+    check([&](limitree_error** error) {
+      return limitree_config_add_descriptors(get(), files.data(), files.size(),
+                                             merge ? 1 : 0, error);
+    });
+    return *this;
+  }
+
   // `user_data` must outlive every limiter made from this config.
   Config& set_clock(limitree_clock_fn now_ns, void* user_data) {
     check([&](limitree_error** error) {
@@ -457,6 +467,26 @@ class Limiter {
     check([&](limitree_error** error) {
       return limitree_limiter_explain(get(), path.data(), path.size(), &text,
                                       error);
+    });
+    return Text(text);
+  }
+
+  // All descriptors as text for people.
+  Text describe_descriptors() const {
+    limitree_text* text = nullptr;
+    check([&](limitree_error** error) {
+      return limitree_limiter_describe_descriptors(get(), &text, error);
+    });
+    return Text(text);
+  }
+
+  // What a descriptor of a request meets, as text for people.
+  Text explain_descriptor(std::string_view domain,
+                          std::span<const limitree_entry> entries) const {
+    limitree_text* text = nullptr;
+    check([&](limitree_error** error) {
+      return limitree_limiter_explain_descriptor(
+          get(), to_str(domain), entries.data(), entries.size(), &text, error);
     });
     return Text(text);
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "descriptors/load.hpp"
 #include "limiter/limiter.hpp"
 #include "limiter/options.hpp"
 #include "limitree.h"
@@ -36,6 +37,13 @@ struct OwnedLimits {
   std::string origin;
 };
 
+// One of the files of a config's descriptors.
+struct OwnedFile {
+  std::string text;
+  std::string name;
+  bool merges;
+};
+
 }  // namespace limitree::capi
 
 struct limitree_config {
@@ -43,6 +51,9 @@ struct limitree_config {
   std::vector<limitree::capi::OwnedLimits> limits;  // texts of `tree`
   std::shared_ptr<const limitree::Tree> tree =
       std::make_shared<const limitree::Tree>();
+  std::vector<limitree::capi::OwnedFile> files;  // of `descriptors`
+  std::shared_ptr<const limitree::Descriptors> descriptors =
+      std::make_shared<const limitree::Descriptors>();
   limitree_completion_fn on_completion = nullptr;
   std::shared_ptr<void> completion_data;
 };
@@ -56,12 +67,14 @@ struct limitree_limiter {
                    std::unique_ptr<limitree::Store> store)
       : on_completion(config.on_completion),
         completion_data(config.completion_data),
+        descriptors(config.descriptors),
         owner(std::in_place, config.tree, config.options, std::move(store)),
         limiter(*owner) {}
   ~limitree_limiter();
 
   const limitree_completion_fn on_completion;
   const std::shared_ptr<void> completion_data;
+  const std::shared_ptr<const limitree::Descriptors> descriptors;
   // Calls answered since the last delivery, newest first.  Only the thread that
   // runs the loop uses it.
   limitree::capi::AsyncCall* answered = nullptr;

@@ -259,6 +259,24 @@ LIMITREE_API limitree_status limitree_config_add_limits(limitree_config *config,
                                                         limitree_str origin,
                                                         limitree_error **error);
 
+/* The text of a file, and its name for messages. */
+typedef struct limitree_file {
+  limitree_str text;
+  limitree_str name;
+} limitree_file;
+
+/*
+ * Adds the descriptors in `files`, which are configuration files of
+ * envoyproxy/ratelimit: see docs/descriptors.md.  None are added if there is a
+ * mistake: LIMITREE_INVALID_CONFIG with a message for each mistake of each
+ * file, in their order.  If `merge` is not 0, these files may add top-level
+ * descriptors to a domain that is known.  A limiter keeps the descriptors of
+ * the config that it was made from.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_config_add_descriptors(
+    limitree_config *config, const limitree_file *files, size_t file_count,
+    int32_t merge, limitree_error **error);
+
 /*
  * Converts the two files in which Boulder keeps its rate limits, `defaults` and
  * `overrides`, to the text of an equivalent limits.yaml: see docs/boulder.md.
@@ -650,6 +668,26 @@ LIMITREE_API limitree_status limitree_limiter_explain(limitree_limiter *limiter,
                                                       size_t path_size,
                                                       limitree_text **text,
                                                       limitree_error **error);
+
+/* All descriptors as the library understands them, for people: one line for
+ * each.  The wording may change.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_describe_descriptors(
+    limitree_limiter *limiter, limitree_text **text, limitree_error **error);
+
+/* One entry of a descriptor that Envoy asks about. */
+typedef struct limitree_entry {
+  limitree_str key;
+  limitree_str value;
+} limitree_entry;
+
+/* What a descriptor of a request meets, for people: where each of its entries
+ * leads and why, and the rules and buckets that decide about it.  A domain that
+ * is not known, and a descriptor without a rule, are no errors: they are
+ * allowed.  The wording may change.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_explain_descriptor(
+    limitree_limiter *limiter, limitree_str domain,
+    const limitree_entry *entries, size_t entry_count, limitree_text **text,
+    limitree_error **error);
 
 /* ---- Texts that mean numbers --------------------------------------------- */
 

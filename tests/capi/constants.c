@@ -69,6 +69,9 @@ LIES(limitree_rate, burst, 16);
 LIES(limitree_rate, size, 24);
 LIES(limitree_rate, name, 32);
 
+SIZE(limitree_file, 2 * sizeof(limitree_str));
+SIZE(limitree_entry, 2 * sizeof(limitree_str));
+
 SIZE(limitree_ip, 64);
 LIES(limitree_ip, text, 0);
 LIES(limitree_ip, size, 48);

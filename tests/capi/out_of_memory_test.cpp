@@ -112,6 +112,14 @@ int main() {
   starve("add_limits", [&](limitree_error** error) {
     return limitree_config_add_limits(config, str(more), str(origin), error);
   });
+  const std::string descriptors =
+      "domain: d\ndescriptors: [{key: a, value: '1*', descriptors: [{key: b, "
+      "rate_limit: {unit: day, requests_per_unit: 3, name: n, replaces: "
+      "[{name: m}]}, metadata: {x: [1, y]}}]}]";
+  const limitree_file file = {str(descriptors), str(origin)};
+  starve("add_descriptors", [&](limitree_error** error) {
+    return limitree_config_add_descriptors(config, &file, 1, 0, error);
+  });
   limitree_limiter* limiter = nullptr;
   starve("limiter_new", [&](limitree_error** error) {
     return limitree_limiter_new(config, &limiter, error);
@@ -128,6 +136,7 @@ int main() {
   limitree_str segments[40][2];
   limitree_path paths[40];
   const std::string user = "user";
+  const std::string d = "d", a = "a", b = "b", value = "1";
   for (std::size_t i = 0; i < 40; ++i) {
     names[i] = "caller" + std::to_string(i);
     segments[i][0] = str(user);
@@ -154,6 +163,16 @@ int main() {
   limitree_text_free(text);
   starve("explain", [&](limitree_error** error) {
     return limitree_limiter_explain(limiter, segments[0], 2, &text, error);
+  });
+  limitree_text_free(text);
+  starve("describe_descriptors", [&](limitree_error** error) {
+    return limitree_limiter_describe_descriptors(limiter, &text, error);
+  });
+  limitree_text_free(text);
+  const limitree_entry entries[] = {{str(a), str(value)}, {str(b), str(value)}};
+  starve("explain_descriptor", [&](limitree_error** error) {
+    return limitree_limiter_explain_descriptor(limiter, str(d), entries, 2,
+                                               &text, error);
   });
   limitree_text_free(text);
   limitree_stats stats;

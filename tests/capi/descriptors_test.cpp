@@ -1,0 +1,139 @@
+// Descriptors through the C interface.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limitree.hpp"
+
+namespace {
+
+using limitree::Config;
+using limitree::Error;
+using limitree::Limiter;
+
+limitree_str str(std::string_view text) { return {text.data(), text.size()}; }
+
+// Returns the message of an error, and frees the error.
+std::string take(limitree_error* error) {
+  const std::string message =
+      error == nullptr ? "" : limitree_error_message(error);
+  limitree_error_free(error);
+  return message;
+}
+
+limitree_file file(std::string_view text, std::string_view name = "d.yaml") {
+  return {str(text), str(name)};
+}
+
+constexpr std::string_view kA =
+    "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day, "
+    "requests_per_unit: 3}}]";
+constexpr std::string_view kB = "domain: d\ndescriptors: [{key: b}]";
+constexpr std::string_view kE = "domain: e\ndescriptors: [{key: c}]";
+
+TEST(Descriptors, AreAddedToAConfig) {
+  Config config;
+  const std::vector<limitree_file> first = {file(kA), file(kE)};
+  config.add_descriptors(first);
+  const Limiter limiter(config);
+  EXPECT_EQ(limiter.describe_descriptors().view(),
+            "d\n  a   3 per DAY\ne\n  c\n");
+
+  const std::vector<limitree_file> more = {file(kB)};
+  config.add_descriptors(more, true);
+  EXPECT_EQ(Limiter(config).describe_descriptors().view(),
+            "d\n  a   3 per DAY\n  b\ne\n  c\n");
+  EXPECT_EQ(limiter.describe_descriptors().view(),
+            "d\n  a   3 per DAY\ne\n  c\n");
+}
+
+TEST(Descriptors, AllOrNoneAreAdded) {
+  Config config;
+  const std::vector<limitree_file> first = {file(kA)};
+  config.add_descriptors(first);
+  const std::vector<limitree_file> bad = {file(kE), file(kB, "b.yaml"),
+                                          file("domain: f\nfoo: 1", "c.yaml")};
+  try {
+    config.add_descriptors(bad);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), LIMITREE_INVALID_CONFIG);
+    EXPECT_EQ(error.messages(),
+              (std::vector<std::string>{
+                  "b.yaml:1:9: duplicate domain 'd' in config file",
+                  "c.yaml:2:1: config error, unknown key 'foo'"}));
+  }
+  EXPECT_EQ(Limiter(config).describe_descriptors().view(),
+            "d\n  a   3 per DAY\n");
+  config.add_descriptors({});
+  EXPECT_EQ(Limiter(Config()).describe_descriptors().view(), "");
+}
+
+TEST(Descriptors, Explain) {
+  Config config;
+  const std::vector<limitree_file> files = {file(kA)};
+  config.add_descriptors(files);
+  const Limiter limiter(config);
+  const std::vector<limitree_entry> entries = {{str("a"), str("1")}};
+  const std::string text(limiter.explain_descriptor("d", entries).view());
+  EXPECT_NE(text.find("bucket   d:a:1#day!fw\n"), text.npos) << text;
+  EXPECT_EQ(limiter.explain_descriptor("x", {}).view(),
+            "descriptor\n  there is no domain \"x\": everything is allowed\n");
+}
+
+TEST(Descriptors, RefuseNull) {
+  Config config;
+  const Limiter limiter(config);
+  limitree_error* error = nullptr;
+  const limitree_str null = {nullptr, 1};
+  const auto added = [&](limitree_config* to, const limitree_file* files) {
+    EXPECT_EQ(limitree_config_add_descriptors(to, files, 1, 0, &error),
+              LIMITREE_INVALID_ARGUMENT);
+    return take(error);
+  };
+  const limitree_file good = file(kA);
+  const limitree_file no_text = {null, str("d")};
+  const limitree_file no_name = {str("d"), null};
+  EXPECT_EQ(added(nullptr, &good), "config must not be null");
+  EXPECT_EQ(added(config.get(), nullptr), "files must not be null");
+  EXPECT_EQ(added(config.get(), &no_text), "text.data must not be null");
+  EXPECT_EQ(added(config.get(), &no_name), "name.data must not be null");
+
+  limitree_text* text = nullptr;
+  const auto described = [&](limitree_limiter* of, limitree_text** out) {
+    EXPECT_EQ(limitree_limiter_describe_descriptors(of, out, &error),
+              LIMITREE_INVALID_ARGUMENT);
+    return take(error);
+  };
+  EXPECT_EQ(described(nullptr, &text), "limiter must not be null");
+  EXPECT_EQ(described(limiter.get(), nullptr), "text must not be null");
+
+  const auto explained = [&](limitree_limiter* of, limitree_str domain,
+                             const limitree_entry* entries,
+                             limitree_text** out) {
+    EXPECT_EQ(limitree_limiter_explain_descriptor(of, domain, entries, 1, out,
+                                                  &error),
+              LIMITREE_INVALID_ARGUMENT);
+    return take(error);
+  };
+  const limitree_entry entry = {str("a"), str("1")};
+  const limitree_entry no_key = {null, str("1")};
+  const limitree_entry no_value = {str("a"), null};
+  limitree_limiter* const of = limiter.get();
+  EXPECT_EQ(explained(nullptr, str("d"), &entry, &text),
+            "limiter must not be null");
+  EXPECT_EQ(explained(of, null, &entry, &text), "domain.data must not be null");
+  EXPECT_EQ(explained(of, str("d"), nullptr, &text),
+            "entries must not be null");
+  EXPECT_EQ(explained(of, str("d"), &entry, nullptr), "text must not be null");
+  EXPECT_EQ(explained(of, str("d"), &no_key, &text),
+            "key.data must not be null");
+  EXPECT_EQ(explained(of, str("d"), &no_value, &text),
+            "value.data must not be null");
+  EXPECT_EQ(text, nullptr);
+}
+
+}  // namespace
