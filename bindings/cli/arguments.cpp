@@ -11,6 +11,7 @@
 #include "failure.hpp"
 #include "limitree.hpp"
 #include "simulate_arguments.hpp"
+#include "source_arguments.hpp"
 #include "terminal.hpp"
 
 namespace limitree::cli {
@@ -24,11 +25,18 @@ constexpr const char* kFooter =
 
 constexpr const char* kCheckFooter =
     "With --from boulder there are two files, Boulder's defaults and its "
-    "overrides;\n--yaml then prints them as one limits.yaml.\n\n"
+    "overrides;\n--yaml then prints them as one limits.yaml.  With --from "
+    "envoy there are\nconfiguration files of envoyproxy/ratelimit, or folders "
+    "of them.\n\n"
     "Example:\n  limitree check examples/limits.yaml";
 
 constexpr const char* kExplainFooter =
-    "Example:\n  limitree explain examples/limits.yaml user alex trade";
+    "With --from envoy the path is a domain, and the entries of a descriptor "
+    "as\nkey=value,key=value.  A backslash takes the character after it "
+    "literally.\n\n"
+    "Examples:\n  limitree explain examples/limits.yaml user alex trade\n"
+    "  limitree explain --from envoy examples/descriptors apis "
+    "path=/search,user=7";
 
 constexpr const char* kTryFooter =
     "After --then comes another path with its own options; all steps share "
@@ -77,40 +85,6 @@ constexpr const char* kReplayFooter =
     "Example:\n"
     "  limitree replay examples/web/limits.yaml examples/access.log.gz \\\n"
     "    --path 'ip,{remote_addr}' --path 'route,{method},{path}'";
-
-void add_limits(CLI::App* app, std::string* limits) {
-  app->add_option("limits", *limits, "a limits.yaml, or -")
-      ->required()
-      ->type_name("FILE");
-}
-
-// Adds limits in any form.  If a path follows, its first word is the second
-// file: see take_overrides().
-void add_source(CLI::App* app, LimitsSource* source) {
-  add_limits(app, &source->limits);
-  app->add_option("--from", source->format,
-                  "limits in the form of another program: boulder")
-      ->check(CLI::IsMember({"boulder"}))
-      ->type_name("FORMAT");
-}
-
-// Checks that there are as many files as the form has.
-void check_files(const LimitsSource& source) {
-  if (source.format.empty() == source.overrides.empty()) return;
-  throw UsageError(source.format.empty()
-                       ? "a second file needs --from; see --help"
-                       : "--from boulder needs two files; see --help");
-}
-
-// Takes the second file off the front of the words after the first.
-void take_overrides(LimitsSource* source, std::vector<std::string>* words) {
-  if (source->format.empty()) return;
-  if (words->size() < 2) {
-    throw UsageError("--from boulder needs two files and a path; see --help");
-  }
-  source->overrides = std::move(words->front());
-  words->erase(words->begin());
-}
 
 struct Range {
   std::int64_t least;
@@ -167,10 +141,10 @@ void add_step(CLI::App* app, TryStep* step) {
 CLI::App* add_check(CLI::App* app, CheckOptions* options) {
   CLI::App* const check =
       app->add_subcommand("check", "Validate limits and print their tree");
-  add_source(check, &options->source);
+  add_any_source(check, &options->source);
   check
-      ->add_option("overrides", options->source.overrides,
-                   "the second file of --from")
+      ->add_option("others", options->source.others,
+                   "the other files of --from")
       ->type_name("FILE");
   check->add_flag("-q,--quiet", options->quiet, "print mistakes only");
   check->add_flag("--yaml", options->yaml, "print them as a limits.yaml");
@@ -181,7 +155,7 @@ CLI::App* add_check(CLI::App* app, CheckOptions* options) {
 CLI::App* add_explain(CLI::App* app, ExplainOptions* options) {
   CLI::App* const explain = app->add_subcommand(
       "explain", "Show the limits that a path meets, and why");
-  add_source(explain, &options->source);
+  add_any_source(explain, &options->source);
   add_path(explain, &options->path);
   explain->footer(kExplainFooter);
   return explain;
@@ -190,7 +164,7 @@ CLI::App* add_explain(CLI::App* app, ExplainOptions* options) {
 CLI::App* add_try(CLI::App* app, TryOptions* options) {
   CLI::App* const attempt =
       app->add_subcommand("try", "Show the responses to a series of attempts");
-  add_source(attempt, &options->source);
+  add_source(attempt, {"boulder"}, &options->source);
   add_step(attempt, &options->steps.front());
   attempt
       ->add_option("-u,--store", options->remote.store,
@@ -355,7 +329,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
     return std::nullopt;
   }
   if (check->parsed()) {
-    check_files(check_options.source);
+    check_files(check_options);
     return check_options;
   }
   if (explain->parsed()) {

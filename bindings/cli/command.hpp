@@ -26,8 +26,11 @@ enum ExitCode : int {
 // In other structs "limits" is the name of a limits.yaml, or "-".
 struct LimitsSource {
   std::string limits;
-  std::string format;     // "boulder", or empty for a limits.yaml
-  std::string overrides;  // the second file, if the format has two
+  std::string format;  // "boulder", "envoy", or empty for a limits.yaml
+  std::vector<std::string> others;  // files after the first, as the format has
+  bool merge_domains = false;       // of envoy
+
+  bool is_envoy() const { return format == "envoy"; }
 };
 
 struct CheckOptions {
@@ -38,7 +41,7 @@ struct CheckOptions {
 
 struct ExplainOptions {
   LimitsSource source;
-  std::vector<std::string> path;
+  std::vector<std::string> path;  // of envoy: a domain, and entries
 };
 
 // The same action, several times in a row.

@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kMaxLimits = 64 * 1024 * 1024;
 constexpr std::size_t kBlock = 64 * 1024;
 
+}  // namespace
+
 std::string read_all(const std::string& name) {
   InputFile file(name);
   std::string text;
@@ -28,8 +30,6 @@ std::string shown_name(const std::string& name) {
   return name == "-" ? "standard input" : name;
 }
 
-}  // namespace
-
 void read_limits(const std::string& name, Config* config) {
   config->set_limits(read_all(name), shown_name(name));
 }
@@ -40,9 +40,10 @@ std::string read_limits(const LimitsSource& source, Config* config) {
     config->set_limits(yaml, shown_name(source.limits));
     return yaml;
   }
-  const std::string overrides = read_all(source.overrides);
-  const Text text = limits_from_boulder(
-      yaml, shown_name(source.limits), overrides, shown_name(source.overrides));
+  const std::string& second = source.others.front();
+  const std::string overrides = read_all(second);
+  const Text text = limits_from_boulder(yaml, shown_name(source.limits),
+                                        overrides, shown_name(second));
   for (const std::string& warning : text.warnings()) {
     write_error_line("warning: " + warning);
   }

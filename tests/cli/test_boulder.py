@@ -71,4 +71,5 @@ def test_usage():
     assert "needs two files and a path" in bad(
         2, "explain", "--from", "boulder", DEFAULTS, OVERRIDES)
     assert "a second file needs --from" in bad(2, "check", DEFAULTS, OVERRIDES)
-    assert "--from" in bad(2, "check", "--from", "envoy", DEFAULTS, OVERRIDES)
+    assert "--from" in bad(2, "check", "--from", "nginx", DEFAULTS, OVERRIDES)
+    assert "needs two files" in bad(2, "check", *FROM, OVERRIDES)

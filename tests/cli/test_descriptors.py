@@ -1,0 +1,109 @@
+"""limitree check and explain --from envoy."""
+
+import pytest
+
+from command import ROOT, bad, good
+
+EXAMPLE = ROOT / "examples" / "descriptors"
+A = "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day}}]\n"
+B = "domain: d\ndescriptors: [{key: b}]\n"
+
+
+def folder_with(folder, files):
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="ascii")
+    return folder
+
+
+def check(*words):
+    return ("check", "--from", "envoy", *words)
+
+
+def explain(*words):
+    return ("explain", "--from", "envoy", *words)
+
+
+def test_check_prints_the_rules():
+    out = good(*check(EXAMPLE))
+    assert out.startswith("apis\n  path=/search\n")
+    assert "    user=bot-*        10 per MINUTE, one bucket for all" in out
+    assert good(*check(EXAMPLE / "apis.yaml")) == out
+    assert good(*check("--quiet", EXAMPLE)) == ""
+
+
+def test_check_reads_standard_input():
+    assert good(*check("-"), text=B) == "d\n  b\n"
+    assert bad(1, *check("-"), text="domain: ''") == (
+        "standard input:1:9: config file cannot have empty domain\n")
+
+
+def test_files_of_a_folder_in_order(tmp_path):
+    folder_with(tmp_path, {"2.yaml": A.replace("domain: d", "domain: e"),
+                           "1": B, ".hidden": "nonsense"})
+    (tmp_path / "below").mkdir()
+    assert good(*check(tmp_path)) == (
+        "d\n  b\ne\n  a   0 per DAY: denies everything\n")
+    assert good(*check(tmp_path / "2.yaml", tmp_path / "1")).startswith("e\n")
+
+
+def test_every_mistake_of_every_file(tmp_path):
+    folder_with(tmp_path, {"a.yaml": A.replace("day", "dya"),
+                           "b.yaml": B + "foo: 1\n"})
+    assert bad(1, *check(tmp_path)) == (
+        f"{tmp_path}/a.yaml:2:43: invalid rate limit unit 'dya'\n"
+        f"{tmp_path}/b.yaml:1:9: duplicate domain 'd' in config file\n"
+        f"{tmp_path}/b.yaml:3:1: config error, unknown key 'foo'\n")
+
+
+def test_domains_are_merged_if_asked(tmp_path):
+    folder_with(tmp_path, {"a.yaml": A, "b.yaml": B})
+    assert "duplicate domain 'd'" in bad(1, *check(tmp_path))
+    assert good(*check("--merge-domains", tmp_path)) == (
+        "d\n  a   0 per DAY: denies everything\n  b\n")
+    assert "b=1" in good(*explain("--merge-domains", tmp_path, "d", "b=1"))
+
+
+def test_no_files(tmp_path):
+    assert bad(1, *check(tmp_path)) == (
+        f"limitree: {tmp_path}: no file in this folder\n")
+    assert "no such file" in bad(1, *check(tmp_path / "missing"))
+
+
+def test_a_folder_that_cannot_be_read(tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0)
+    try:
+        next(locked.iterdir(), None)
+        pytest.skip("this user may read everything")
+    except PermissionError:
+        assert "permission denied" in bad(1, *check(locked))
+
+
+def test_explain():
+    out = good(*explain(EXAMPLE, "apis", "path=/search,user=bot-7"))
+    assert "the first pattern that matches, user=bot-*" in out
+    assert out.split()[-3:] == [
+        "apis:path:/search:user:bot-*#minute!fw", "metric",
+        "apis.path_/search.user_bot-*"]
+    assert good(*explain(EXAMPLE, "other", "a=1")) == (
+        'descriptor\n  there is no domain "other": everything is allowed\n')
+
+
+@pytest.mark.parametrize("text, bucket", [
+    ("a=1", "d:a:1"), ("a", "d:a:%"), ("a=", "d:a:%"), ("a=b=c", "d:a:b=c"),
+    (r"a=1\,2", "d:a:1,2"), (r"a=\\", "d:a:\\"), ("a=\\", "d:a:\\")])
+def test_entries(text, bucket):
+    out = good(*explain("-", "d", text), text=A)
+    assert f"bucket   {bucket}#day!fw\n" in out
+
+
+def test_usage():
+    assert "a domain and entries" in bad(2, *explain(EXAMPLE, "apis"))
+    assert "a domain and entries" in bad(2, *explain(EXAMPLE, "a", "b", "c"))
+    for entries in ("=1", "a=1,", ",a=1", ""):
+        assert "is not key=value" in bad(2, *explain(EXAMPLE, "apis", entries))
+    assert "--yaml cannot print" in bad(2, *check("--yaml", EXAMPLE))
+    assert "--from" in bad(2, "try", "--from", "envoy", EXAMPLE, "a", "b")
+    for command in (("check", EXAMPLE), ("explain", EXAMPLE, "a")):
+        assert "--merge-domains needs --from envoy" in bad(
+            2, *command, "--merge-domains")
