@@ -389,7 +389,7 @@ class Limiter {
     });
   }
 
-  // Takes the limit tree of `config`.
+  // Takes the limit tree and the descriptors of `config`, in one step.
   void reload(const Config& config) {
     check([&](limitree_error** error) {
       return limitree_limiter_reload_config(get(), config.get(), error);

@@ -72,7 +72,7 @@ limitree_status limitree_limiter_describe_descriptors(limitree_limiter* limiter,
   return guarded(error, [&]() -> Status {
     if (limiter == nullptr) return null_argument("limiter");
     if (text == nullptr) return null_argument("text");
-    *text = new limitree_text{limiter->descriptors->describe()};
+    *text = new limitree_text{limiter->limiter.descriptors()->describe()};
     return {};
   });
 }
@@ -97,8 +97,8 @@ limitree_status limitree_limiter_explain_descriptor(
       if (!value) return null_argument("value.data");
       all.push_back({*key, *value});
     }
-    *text = new limitree_text{
-        limiter->descriptors->explain(*name, {all.data(), all.size()})};
+    *text = new limitree_text{limiter->limiter.descriptors()->explain(
+        *name, {all.data(), all.size()})};
     return {};
   });
 }

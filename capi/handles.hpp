@@ -67,14 +67,13 @@ struct limitree_limiter {
                    std::unique_ptr<limitree::Store> store)
       : on_completion(config.on_completion),
         completion_data(config.completion_data),
-        descriptors(config.descriptors),
-        owner(std::in_place, config.tree, config.options, std::move(store)),
+        owner(std::in_place, config.tree, config.options, std::move(store),
+              config.descriptors),
         limiter(*owner) {}
   ~limitree_limiter();
 
   const limitree_completion_fn on_completion;
   const std::shared_ptr<void> completion_data;
-  const std::shared_ptr<const limitree::Descriptors> descriptors;
   // Calls answered since the last delivery, newest first.  Only the thread that
   // runs the loop uses it.
   limitree::capi::AsyncCall* answered = nullptr;

@@ -105,7 +105,7 @@ limitree_status limitree_limiter_reload_config(limitree_limiter* limiter,
   return guarded(error, [&]() -> Status {
     if (limiter == nullptr) return null_argument("limiter");
     if (config == nullptr) return null_argument("config");
-    return limiter->limiter.reload(*config->tree);
+    return limiter->limiter.reload(*config->tree, config->descriptors);
   });
 }
 

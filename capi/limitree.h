@@ -271,7 +271,8 @@ typedef struct limitree_file {
  * mistake: LIMITREE_INVALID_CONFIG with a message for each mistake of each
  * file, in their order.  If `merge` is not 0, these files may add top-level
  * descriptors to a domain that is known.  A limiter keeps the descriptors of
- * the config that it was made from.  Since 0.1.
+ * the config that it was made from until limitree_limiter_reload_config.
+ * Since 0.1.
  */
 LIMITREE_API limitree_status limitree_config_add_descriptors(
     limitree_config *config, const limitree_file *files, size_t file_count,
@@ -346,15 +347,18 @@ limitree_limiter_is_remote(const limitree_limiter *limiter);
 /* Replaces the limit tree, all or nothing: if there is a mistake in `yaml` or
  * in a file of overrides, which are read again, the old tree stays.  Running
  * requests finish on the old tree.  Buckets keep their state.  `origin` as
- * above.  Names that limitree_limiter_put has added stay.  Must not be called
- * from the clock function.  Since 0.1. */
+ * above.  Names that limitree_limiter_put has added stay, and so do the
+ * descriptors.  Must not be called from the clock function.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_reload(limitree_limiter *limiter,
                                                      limitree_str yaml,
                                                      limitree_str origin,
                                                      limitree_error **error);
 
-/* The same for limits in several texts: replaces the limit tree by that of
- * `config`, whose options have no effect.  Since 0.1. */
+/* The same for limits in several texts and for descriptors: replaces the limit
+ * tree and the descriptors by those of `config`, whose options have no effect.
+ * Both are replaced in one step: no request meets the new ones of the one and
+ * the old ones of the other.  A config without descriptors removes them.
+ * Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_reload_config(
     limitree_limiter *limiter, const limitree_config *config,
     limitree_error **error);

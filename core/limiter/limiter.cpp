@@ -53,7 +53,7 @@ Status check_path_count(std::size_t paths) {
                                             std::to_string(kMaxPaths));
 }
 
-// Holds a lane, and so the tree that is current now.
+// Holds a lane, and so the snapshot that is current now.
 class Limiter::Reader {
  public:
   explicit Reader(Limiter* limiter)
@@ -168,12 +168,13 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
 };
 
 Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
-                 std::unique_ptr<Store> store)
+                 std::unique_ptr<Store> store,
+                 std::shared_ptr<const Descriptors> descriptors)
     : store_(std::move(store)),
       remote_(store_->is_remote()),
       local_share_(options.local_share),
       lanes_(options.near_limit),
-      owner_(snapshot_of(std::move(tree))),
+      owner_(snapshot_of(std::move(tree), std::move(descriptors))),
       snapshot_(owner_.get()) {
   watch_forks();
 }
@@ -316,6 +317,10 @@ Result<std::string> Limiter::explain(Path path) {
   const Ask ask{path, 0};
   if (!acceptable(ask)) return refuse(ask);
   return current()->tree->explain(path);
+}
+
+std::shared_ptr<const Descriptors> Limiter::descriptors() {
+  return current()->descriptors;
 }
 
 LimiterStats Limiter::stats() {

@@ -19,6 +19,7 @@
 #include "base/decision.hpp"
 #include "base/inline_vector.hpp"
 #include "base/status.hpp"
+#include "descriptors/descriptors.hpp"
 #include "limiter/metrics.hpp"
 #include "limiter/options.hpp"
 #include "store/fork_guard.hpp"
@@ -91,9 +92,11 @@ class Listener {
 
 class Limiter final : private ForkGuard {
  public:
-  // `store` usually comes from make_store() with the same options.
+  // `store` usually comes from make_store() with the same options.  Without
+  // `descriptors` there are no domains.
   Limiter(std::shared_ptr<const Tree> tree, const Options& options,
-          std::unique_ptr<Store> store);
+          std::unique_ptr<Store> store,
+          std::shared_ptr<const Descriptors> descriptors = nullptr);
   ~Limiter();
 
   // Carries out `operation` on the union of the levels of all asks, as one
@@ -125,9 +128,14 @@ class Limiter final : private ForkGuard {
   Status reset(Path path, bool leaf_only);
 
   // Replaces the tree, except for names that put() has added: they stay.
-  // Running requests finish on the old tree.  kInvalidConfig, with nothing
-  // changed, if `tree` has one of these names.
-  Status reload(const Tree& tree);
+  // Replaces the descriptors in the same step, unless `descriptors` is null.
+  // Running requests finish on what they have begun with.  kInvalidConfig, with
+  // nothing changed, if `tree` has one of these names.
+  Status reload(const Tree& tree,
+                std::shared_ptr<const Descriptors> descriptors = nullptr);
+
+  // The descriptors of now, which a later reload leaves as they are.
+  std::shared_ptr<const Descriptors> descriptors();
 
   // Adds a top-level name from load_root(), or replaces the one of that name;
   // kInvalidConfig if that may not be.  The other names are not read again.
@@ -148,8 +156,9 @@ class Limiter final : private ForkGuard {
   std::vector<PolicyStats> policy_stats();
 
  private:
-  // A tree and, by Limit::index, the policies of its limits and their
-  // replacements under on_store_error local, if those differ.
+  // All that a reload replaces.  A tree and, by Limit::index, the policies of
+  // its limits and their replacements under on_store_error local, if those
+  // differ; and the descriptors.
   struct Snapshot : std::enable_shared_from_this<Snapshot> {
     Policy* policy(const Level& level) const {
       return policies[level.limit->index];
@@ -159,6 +168,7 @@ class Limiter final : private ForkGuard {
     std::vector<Policy*> policies;
     std::vector<Limit> local_limits;
     bool has_rules = false;  // some limits are not plain
+    std::shared_ptr<const Descriptors> descriptors;  // never null
   };
   class Reader;
   class Request;
@@ -175,7 +185,9 @@ class Limiter final : private ForkGuard {
   void count_error();
   static void report(const Snapshot& snapshot, const Plan& plan,
                      LevelReports* reports);
-  std::shared_ptr<Snapshot> snapshot_of(std::shared_ptr<const Tree> tree);
+  std::shared_ptr<Snapshot> snapshot_of(
+      std::shared_ptr<const Tree> tree,
+      std::shared_ptr<const Descriptors> descriptors);
   void add_limits(std::span<const Limit> limits, Snapshot* snapshot);
   void replace(std::shared_ptr<const Snapshot> snapshot);
   void before_fork() override;

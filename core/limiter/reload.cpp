@@ -13,9 +13,13 @@
 namespace limitree {
 
 std::shared_ptr<Limiter::Snapshot> Limiter::snapshot_of(
-    std::shared_ptr<const Tree> tree) {
+    std::shared_ptr<const Tree> tree,
+    std::shared_ptr<const Descriptors> descriptors) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->tree = std::move(tree);
+  snapshot->descriptors = descriptors != nullptr
+                              ? std::move(descriptors)
+                              : std::make_shared<const Descriptors>();
   for (const std::span<const Limit> limits : snapshot->tree->limits()) {
     add_limits(limits, snapshot.get());
   }
@@ -38,11 +42,14 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
   }
 }
 
-Status Limiter::reload(const Tree& tree) {
+Status Limiter::reload(const Tree& tree,
+                       std::shared_ptr<const Descriptors> descriptors) {
   const std::lock_guard lock(reload_mutex_);
   Result<Tree> merged = tree.with_added_of(*owner_->tree);
   if (!merged.ok()) return std::move(merged.status());
-  replace(snapshot_of(std::make_shared<const Tree>(std::move(merged.value()))));
+  if (descriptors == nullptr) descriptors = owner_->descriptors;
+  replace(snapshot_of(std::make_shared<const Tree>(std::move(merged.value())),
+                      std::move(descriptors)));
   return {};
 }
 

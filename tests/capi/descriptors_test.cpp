@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "limitree.hpp"
@@ -82,6 +85,84 @@ TEST(Descriptors, Explain) {
   EXPECT_NE(text.find("bucket   d:a:1#day!fw\n"), text.npos) << text;
   EXPECT_EQ(limiter.explain_descriptor("x", {}).view(),
             "descriptor\n  there is no domain \"x\": everything is allowed\n");
+}
+
+// A config with one file of descriptors, and one top-level name.
+Config config_of(std::string_view descriptors, std::string_view root) {
+  const std::string yaml = "schema: {" + std::string(root) + ": {limits: 1/s}}";
+  Config config;
+  config.add_limits(yaml, "limits.yaml");
+  const std::vector<limitree_file> files = {file(descriptors)};
+  config.add_descriptors(files);
+  return config;
+}
+
+// The descriptors of a limiter, and its tree up to its limits.
+std::string shown(const Limiter& limiter) {
+  std::string text(limiter.describe_descriptors().view());
+  const std::string tree(limiter.describe().view());
+  return text + tree.substr(0, tree.find(' '));
+}
+
+TEST(Descriptors, AreReloadedWithTheTree) {
+  Limiter limiter(config_of(kA, "x"));
+  EXPECT_EQ(shown(limiter), "d\n  a   3 per DAY\nx");
+  limiter.reload(config_of(kE, "y"));
+  EXPECT_EQ(shown(limiter), "e\n  c\ny");
+
+  // A tree alone leaves them as they are.
+  limiter.reload("schema: {z: {limits: 1/s}}", "limits.yaml");
+  EXPECT_EQ(shown(limiter), "e\n  c\nz");
+  limiter.put("p", "{limits: 1/s}", "p");
+  EXPECT_EQ(limiter.describe_descriptors().view(), "e\n  c\n");
+
+  limiter.reload(Config());
+  EXPECT_EQ(limiter.describe_descriptors().view(), "");
+}
+
+TEST(Descriptors, StayIfTheTreeIsRefused) {
+  Limiter limiter(config_of(kA, "x"));
+  limiter.put("p", "{limits: 1/s}", "p");
+  EXPECT_THROW(limiter.reload(config_of(kE, "p")), Error);
+  EXPECT_EQ(limiter.describe_descriptors().view(), "d\n  a   3 per DAY\n");
+}
+
+TEST(Descriptors, AreReloadedWhileOthersAsk) {
+  const Config first = config_of(kA, "x");
+  const Config second = config_of(kE, "y");
+  Limiter limiter(first);
+  const std::vector<limitree_entry> entries = {{str("a"), str("1")}};
+  const auto explained = [&] {
+    return std::string(limiter.explain_descriptor("d", entries).view());
+  };
+  const std::string with_rule = explained();
+  limiter.reload(second);
+  const std::string without = explained();
+  ASSERT_NE(with_rule, without);
+
+  std::atomic<bool> done = false;
+  std::array<std::atomic<int>, 2> seen = {};
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 3; ++i) {
+    askers.emplace_back([&] {
+      while (!done) {
+        const std::string text = explained();
+        if (text != with_rule && text != without) ++wrong;
+        ++seen[text == with_rule ? 0 : 1];
+      }
+    });
+  }
+  while (seen[0] < 20 || seen[1] < 20) {
+    limiter.reload(first);
+    limiter.reload(second);
+    limiter.reload(first);
+    std::this_thread::yield();
+    limiter.reload(second);
+  }
+  done = true;
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST(Descriptors, RefuseNull) {
