@@ -28,7 +28,10 @@ namespace limitree::capi {
 class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
  public:
   AsyncCall(limitree_limiter* limiter, void* request, Levels levels)
-      : limiter_(limiter), request_(request), levels_(levels) {}
+      : Listener(limiter->loop.get()),
+        limiter_(limiter),
+        request_(request),
+        levels_(levels) {}
 
   void decided(Status status, const Decision& decision,
                const LevelReports& reports) noexcept override {
@@ -77,7 +80,7 @@ class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
 namespace {
 
 // Calls on_completion for all answered calls.  It may start new calls, which a
-// later loop_run answers.
+// later limitree_loop_run answers.
 void deliver(limitree_limiter* limiter) {
   AsyncCall* list =
       AsyncCall::reversed(std::exchange(limiter->answered, nullptr));
@@ -115,6 +118,9 @@ limitree_status start(const Call& call, limitree_decision* decision,
       return Status(Code::kInvalidArgument,
                     "this store needs limitree_config_set_completion");
     }
+    if (call.limiter->loop == nullptr) {
+      return Status(Code::kCancelled, "the limiter is being freed");
+    }
     LevelReports reports;
     Answer answer;
     if (call.levels.wanted()) answer.reports = &reports;
@@ -139,7 +145,7 @@ limitree_status start(const Call& call, limitree_decision* decision,
 }  // namespace
 
 limitree_limiter::~limitree_limiter() {
-  owner.reset();
+  loop.reset();  // cancels what is pending
   deliver(this);
 }
 
@@ -186,27 +192,27 @@ limitree_status limitree_decide_parts_async(
 }
 
 int limitree_loop_fd(limitree_limiter* limiter) {
-  if (limiter == nullptr) return -1;
+  if (limiter == nullptr || limiter->loop == nullptr) return -1;
   try {
-    return limiter->limiter.loop_fd();
+    return limiter->loop->fd();
   } catch (...) {
     return -1;
   }
 }
 
 void limitree_loop_set_wakeups(limitree_limiter* limiter, int on) {
-  if (limiter == nullptr) return;
+  if (limiter == nullptr || limiter->loop == nullptr) return;
   try {
-    limiter->limiter.set_loop_wakeups(on != 0);
+    limiter->loop->set_wakeups(on != 0);
   } catch (...) {
     // If the lock is not available, the loop is woken once too often.
   }
 }
 
 void limitree_loop_run(limitree_limiter* limiter) {
-  if (limiter == nullptr) return;
+  if (limiter == nullptr || limiter->loop == nullptr) return;
   try {
-    limiter->limiter.loop_run();
+    limiter->loop->run();
   } catch (...) {
     // Out of memory: the next run does the rest.
   }

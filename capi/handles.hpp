@@ -67,9 +67,9 @@ struct limitree_limiter {
                    std::unique_ptr<limitree::Store> store)
       : on_completion(config.on_completion),
         completion_data(config.completion_data),
-        owner(std::in_place, config.tree, config.options, std::move(store),
-              config.descriptors),
-        limiter(*owner) {}
+        limiter(config.tree, config.options, std::move(store),
+                config.descriptors),
+        loop(limiter.new_loop()) {}
   ~limitree_limiter();
 
   const limitree_completion_fn on_completion;
@@ -77,9 +77,9 @@ struct limitree_limiter {
   // Calls answered since the last delivery, newest first.  Only the thread that
   // runs the loop uses it.
   limitree::capi::AsyncCall* answered = nullptr;
-  // Destroyed first, by the destructor: that completes pending calls.
-  std::optional<limitree::Limiter> owner;
-  limitree::Limiter& limiter;
+  limitree::Limiter limiter;
+  // Null if nothing is ever pending, and from the destructor on.
+  std::unique_ptr<limitree::StoreLoop> loop;
 };
 
 namespace limitree::capi {

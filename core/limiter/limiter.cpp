@@ -104,7 +104,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
  public:
   Request(Limiter* limiter, Operation operation, bool wants_reports,
           Listener* listener)
-      : Pending(operation),
+      : Pending(operation, listener->loop()),
         limiter_(*limiter),
         listener_(*listener),
         snapshot_(limiter->current()),
@@ -177,11 +177,6 @@ Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
       owner_(snapshot_of(std::move(tree), std::move(descriptors))),
       snapshot_(owner_.get()) {
   watch_forks();
-}
-
-Limiter::~Limiter() {
-  unwatch_forks();
-  store_.reset();  // completes pending requests, which are counted
 }
 
 // Fills the reports for which there is room.

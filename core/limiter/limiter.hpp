@@ -81,13 +81,20 @@ enum class Replace : std::uint8_t {
 // Gets the outcome of a pending request.
 class Listener {
  public:
-  // Called exactly once, from Limiter::loop_run() or ~Limiter().  Unless
+  // The loop that tells the outcome, of Limiter::new_loop().
+  StoreLoop* loop() const { return loop_; }
+
+  // Called exactly once, from run() or the destructor of loop().  Unless
   // `status` is ok, decision and reports are empty.
   virtual void decided(Status status, const Decision& decision,
                        const LevelReports& reports) noexcept = 0;
 
  protected:
+  explicit Listener(StoreLoop* loop) : loop_(loop) {}
   ~Listener() = default;
+
+ private:
+  StoreLoop* const loop_;
 };
 
 class Limiter final : private ForkGuard {
@@ -97,7 +104,7 @@ class Limiter final : private ForkGuard {
   Limiter(std::shared_ptr<const Tree> tree, const Options& options,
           std::unique_ptr<Store> store,
           std::shared_ptr<const Descriptors> descriptors = nullptr);
-  ~Limiter();
+  ~Limiter() { unwatch_forks(); }
 
   // Carries out `operation` on the union of the levels of all asks, as one
   // indivisible step.  A bucket that is reached twice is one level, with the
@@ -106,6 +113,10 @@ class Limiter final : private ForkGuard {
   // kInvalidArgument for more than kMaxPaths asks or kMaxLevels levels.
   Status decide(Operation operation, std::span<const Ask> asks,
                 LevelReports* reports, Decision* decision);
+
+  // A loop for requests of decide_async(), which must go before the limiter;
+  // null if nothing is ever pending.
+  std::unique_ptr<StoreLoop> new_loop() { return store_->new_loop(); }
 
   // decide() without waiting.  Returns true if it is done, with the outcome in
   // *status.  Returns false if it is pending: `asks` has been copied, `answer`
@@ -116,12 +127,6 @@ class Limiter final : private ForkGuard {
 
   // Whether a decision may need more than memory.
   bool is_remote() const { return remote_; }
-
-  // The descriptor that an event loop watches for reading, and the function
-  // that it then calls, on one thread at a time; -1 if nothing is ever pending.
-  int loop_fd() { return store_->loop_fd(); }
-  void loop_run() { store_->loop_run(); }
-  void set_loop_wakeups(bool on) { store_->set_loop_wakeups(on); }
 
   // Forgets the buckets of every level on the path, or only of the deepest node
   // that has any.
@@ -193,7 +198,7 @@ class Limiter final : private ForkGuard {
   void before_fork() override;
   void after_fork() override;
 
-  std::unique_ptr<Store> store_;
+  const std::unique_ptr<Store> store_;
   const bool remote_;
   const Share local_share_;
   std::atomic<std::int32_t> pressure_{kFullPressure};

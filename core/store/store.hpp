@@ -11,11 +11,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
 #include "base/status.hpp"
+#include "store/store_loop.hpp"
 
 namespace limitree {
 
@@ -62,6 +64,9 @@ class Pending {
 
   Plan& plan() { return plan_; }
 
+  // From where the answer comes; null if the request never waits.
+  StoreLoop* loop() const { return loop_; }
+
   // A store that wraps another sees the answer before it goes out, in
   // Store::answered().  The wrapper pushed last is called first.
   void push(Store* wrapper, Asked asked) {
@@ -73,7 +78,8 @@ class Pending {
   void complete(Status status);
 
  protected:
-  explicit Pending(Operation operation) : plan_(operation) {}
+  Pending(Operation operation, StoreLoop* loop)
+      : loop_(loop), plan_(operation) {}
 
  private:
   struct Wrapper {
@@ -84,6 +90,7 @@ class Pending {
   // On failure no verdict of the plan is set.  May delete this.
   virtual void finished(Status status) = 0;
 
+  StoreLoop* const loop_;
   Plan plan_;
   InlineVector<Wrapper, 2> wrappers_;
 };
@@ -103,9 +110,13 @@ class Store {
   // REQUIRES: plan->levels is not empty, and no bucket is in it twice.
   virtual Status decide(Plan* plan) = 0;
 
+  // A loop for requests of decide_async(); null if those never wait.
+  virtual std::unique_ptr<StoreLoop> new_loop() { return nullptr; }
+
   // As decide(&pending->plan()), but never waits.  Returns true if the plan is
   // decided; *status is the outcome.  Otherwise pending->complete() follows
-  // exactly once, from loop_run() or from the store's destructor.
+  // exactly once, from run() or the destructor of pending->loop(), which is a
+  // loop of this store.
   virtual bool decide_async(Pending* pending, Status* status) {
     *status = decide(&pending->plan());
     return true;
@@ -117,14 +128,6 @@ class Store {
                           const Asked& /*asked*/) {
     return status;
   }
-
-  // The descriptor that an event loop watches for reading, and the function
-  // that it then calls, on one thread at a time; -1 if nothing is ever pending.
-  // Without wake-ups, starting a request does not make the descriptor readable:
-  // the caller then has to call loop_run() before the loop waits again.
-  virtual int loop_fd() { return -1; }
-  virtual void loop_run() {}
-  virtual void set_loop_wakeups(bool /*on*/) {}
 
   // Forgets the buckets of every level: they are full again.
   virtual Status reset(const Plan& plan) = 0;

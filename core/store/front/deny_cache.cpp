@@ -44,10 +44,6 @@ bool knows_too_much(const Plan& plan) {
 
 }  // namespace
 
-DenyCache::~DenyCache() {
-  store_.reset();  // answers its pending requests while the rest exists
-}
-
 Status DenyCache::decide(Plan* plan) {
   Asked asked;
   if (denies(plan, &asked)) return {};

@@ -37,15 +37,11 @@ class DenyCache final : public Store {
   DenyCache(std::unique_ptr<Store> store, std::int64_t max_buckets, Clock clock)
       : store_(std::move(store)), clock_(clock), known_(max_buckets, clock) {}
 
-  ~DenyCache() override;
-
   bool is_remote() const override { return store_->is_remote(); }
   Status decide(Plan* plan) override;
   bool decide_async(Pending* pending, Status* status) override;
   Status answered(Plan* plan, Status status, const Asked& asked) override;
-  int loop_fd() override { return store_->loop_fd(); }
-  void loop_run() override { store_->loop_run(); }
-  void set_loop_wakeups(bool on) override { store_->set_loop_wakeups(on); }
+  std::unique_ptr<StoreLoop> new_loop() override { return store_->new_loop(); }
   Status reset(const Plan& plan) override;
   Status ping() override { return store_->ping(); }
   void limits_changed() override;
@@ -56,7 +52,7 @@ class DenyCache final : public Store {
   // the store has to be asked, and *asked is for answered().
   bool denies(Plan* plan, Asked* asked);
 
-  std::unique_ptr<Store> store_;
+  const std::unique_ptr<Store> store_;
   const Clock clock_;
   MemoryStore known_;
   std::atomic<bool> may_deny_{false};  // no bucket was empty before

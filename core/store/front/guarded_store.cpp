@@ -96,10 +96,6 @@ std::vector<ReasonCount> ErrorCounts::all() const {
   return counts;
 }
 
-GuardedStore::~GuardedStore() {
-  store_.reset();  // answers its pending requests while the rest exists
-}
-
 bool GuardedStore::decide_async(Pending* pending, Status* status) {
   pending->push(this, {});
   if (!store_->decide_async(pending, status)) return false;

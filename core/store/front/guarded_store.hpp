@@ -54,8 +54,6 @@ class GuardedStore final : public Store {
         local_(std::move(local)),
         on_error_(on_error) {}
 
-  ~GuardedStore() override;
-
   bool is_remote() const override { return store_->is_remote(); }
 
   // Fails only under OnStoreError::kRaise, or if the store is not the cause.
@@ -68,9 +66,7 @@ class GuardedStore final : public Store {
       return status;
     return failed(plan, std::move(status));
   }
-  int loop_fd() override { return store_->loop_fd(); }
-  void loop_run() override { store_->loop_run(); }
-  void set_loop_wakeups(bool on) override { store_->set_loop_wakeups(on); }
+  std::unique_ptr<StoreLoop> new_loop() override { return store_->new_loop(); }
 
   // Nothing can replace a reset or a ping: they report every failure.
   Status reset(const Plan& plan) override;
@@ -83,7 +79,7 @@ class GuardedStore final : public Store {
   Status failed(Plan* plan, Status status);
   void count(const Status& status);
 
-  std::unique_ptr<Store> store_;
+  const std::unique_ptr<Store> store_;
   const std::unique_ptr<Store> local_;
   const OnStoreError on_error_;
   ErrorCounts errors_;

@@ -5,6 +5,7 @@
 
 #include "base/recycled.hpp"
 #include "store/redis/drive/decide_task.hpp"
+#include "store/redis/drive/loop.hpp"
 #include "store/redis/drive/plain_task.hpp"
 
 namespace limitree::redis {
@@ -32,15 +33,11 @@ RedisStore::RedisStore(Settings settings, std::optional<Clock> clock)
     : settings_(std::move(settings)),
       clock_(clock),
       router_(make_router(settings_, &traffic_)),
-      driver_(router_.get(), settings_),
-      loop_(router_.get(), settings_, complete) {
+      driver_(router_.get(), settings_) {
   watch_forks();
 }
 
-RedisStore::~RedisStore() {
-  unwatch_forks();
-  loop_.close();
-}
+RedisStore::~RedisStore() { unwatch_forks(); }
 
 Now RedisStore::now() const {
   if (!clock_) return std::nullopt;
@@ -59,14 +56,19 @@ void RedisStore::complete(std::span<std::unique_ptr<AsyncTask>> tasks) {
   }
 }
 
+std::unique_ptr<StoreLoop> RedisStore::new_loop() {
+  return std::make_unique<Loop>(router_.get(), settings_, complete);
+}
+
 bool RedisStore::decide_async(Pending* pending, Status* status) {
-  if (loop_.fd() < 0) {
+  auto& loop = static_cast<Loop&>(*pending->loop());
+  if (loop.fd() < 0) {
     *status = to_status(Failure::kRefused, "limitree",
                         "no descriptor for an event loop to watch");
     return true;
   }
-  loop_.start(std::make_unique<Ticket>(pending, settings_, *router_, now()),
-              settings_.timeout);
+  loop.start(std::make_unique<Ticket>(pending, settings_, *router_, now()),
+             settings_.timeout);
   return false;
 }
 
@@ -112,7 +114,6 @@ StoreStats RedisStore::stats() {
 }
 
 void RedisStore::before_fork() {
-  loop_.before_fork();
   router_->before_fork();
   driver_.before_fork();
 }
@@ -120,13 +121,11 @@ void RedisStore::before_fork() {
 void RedisStore::after_fork() {
   driver_.after_fork_in_parent();
   router_->after_fork();
-  loop_.after_fork_in_parent();
 }
 
 void RedisStore::after_fork_in_child() {
   driver_.after_fork_in_child();
   router_->after_fork();
-  loop_.after_fork_in_child();
 }
 
 }  // namespace limitree::redis

@@ -14,7 +14,6 @@
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
 #include "store/redis/drive/blocking_driver.hpp"
-#include "store/redis/drive/loop.hpp"
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/facts/traffic.hpp"
 #include "store/redis/route/router.hpp"
@@ -22,6 +21,8 @@
 #include "store/store.hpp"
 
 namespace limitree::redis {
+
+class AsyncTask;  // drive/loop.hpp
 
 class RedisStore final : public Store, private ForkGuard {
  public:
@@ -31,13 +32,11 @@ class RedisStore final : public Store, private ForkGuard {
 
   bool is_remote() const override { return true; }
   Status decide(Plan* plan) override;
+  std::unique_ptr<StoreLoop> new_loop() override;
   bool decide_async(Pending* pending, Status* status) override;
   Status reset(const Plan& plan) override;
   Status ping() override;
   StoreStats stats() override;
-  int loop_fd() override { return loop_.fd(); }
-  void loop_run() override { loop_.run(); }
-  void set_loop_wakeups(bool on) override { loop_.set_wakeups(on); }
 
  private:
   class Ticket;
@@ -53,7 +52,6 @@ class RedisStore final : public Store, private ForkGuard {
   Traffic traffic_;
   const std::unique_ptr<Router> router_;
   BlockingDriver driver_;
-  Loop loop_;
 };
 
 }  // namespace limitree::redis

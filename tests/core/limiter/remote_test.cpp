@@ -33,12 +33,35 @@ std::shared_ptr<const Tree> tree_of(std::string_view yaml) {
   return std::make_shared<const Tree>(std::move(tree.value()));
 }
 
-// Memory that takes a request at once and answers it in loop_run().
+// Memory that takes a request at once and answers it in the run of a loop.
 class SlowStore final : public Store {
  public:
-  ~SlowStore() override {
-    while (!queue.empty()) take()->complete(Status(Code::kCancelled, "gone"));
-  }
+  class Loop final : public StoreLoop {
+   public:
+    explicit Loop(SlowStore* store) : store_(*store) {}
+    ~Loop() override {
+      while (!queue.empty()) take()->complete(Status(Code::kCancelled, "gone"));
+    }
+    int fd() override { return 7; }
+    void run() override {
+      while (!queue.empty()) {
+        Pending* const pending = take();
+        pending->complete(store_.decide(&pending->plan()));
+      }
+    }
+    void set_wakeups(bool /*on*/) override {}
+
+    Pending* take() {
+      Pending* const pending = queue.front();
+      queue.pop_front();
+      return pending;
+    }
+
+    std::deque<Pending*> queue;
+
+   private:
+    SlowStore& store_;
+  };
 
   bool is_remote() const override { return true; }
   Status decide(Plan* plan) override {
@@ -50,34 +73,25 @@ class SlowStore final : public Store {
       *status = decide(&pending->plan());
       return true;
     }
-    queue.push_back(pending);
+    static_cast<Loop*>(pending->loop())->queue.push_back(pending);
     return false;
   }
   Status reset(const Plan& plan) override { return memory.reset(plan); }
   StoreStats stats() override { return memory.stats(); }
-  int loop_fd() override { return 7; }
-  void loop_run() override {
-    while (!queue.empty()) {
-      Pending* const pending = take();
-      pending->complete(decide(&pending->plan()));
-    }
-  }
-
-  Pending* take() {
-    Pending* const pending = queue.front();
-    queue.pop_front();
-    return pending;
+  std::unique_ptr<StoreLoop> new_loop() override {
+    return std::make_unique<Loop>(this);
   }
 
   ManualClock clock;
   MemoryStore memory{1000, clock.clock()};
-  std::deque<Pending*> queue;
   std::function<void()> while_deciding;
   Status failure;
   bool inline_answers = false;
 };
 
 struct Ear final : Listener {
+  explicit Ear(StoreLoop* loop) : Listener(loop) {}
+
   void decided(Status status, const Decision& said,
                const LevelReports& reports) noexcept override {
     ++calls;
@@ -113,18 +127,18 @@ class RemoteTest : public testing::Test {
   SlowStore* store = new SlowStore;
   std::optional<Limiter> limiter{std::in_place, tree_of(kYaml), Options(),
                                  std::unique_ptr<Store>(store)};
+  std::unique_ptr<StoreLoop> loop = limiter->new_loop();
   Answer answer;
   Status status;
 };
 
 TEST_F(RemoteTest, AnswersWhatWasAskedBeforeTheStringsWereGone) {
-  EXPECT_EQ(limiter->loop_fd(), 7);
-  Ear first;
-  Ear second;
+  Ear first(loop.get());
+  Ear second(loop.get());
   EXPECT_FALSE(start(&first, &status));
   EXPECT_FALSE(start(&second, &status, false));
   EXPECT_EQ(first.calls, 0);
-  limiter->loop_run();
+  loop->run();
   EXPECT_EQ(first.calls, 1);
   EXPECT_EQ(first.code, Code::kOk);
   EXPECT_FALSE(first.decision.limited);
@@ -139,7 +153,7 @@ TEST_F(RemoteTest, AnswersWhatWasAskedBeforeTheStringsWereGone) {
 
 TEST_F(RemoteTest, AnswersAtOnceWhereTheStoreDoes) {
   store->inline_answers = true;
-  Ear ear;
+  Ear ear(loop.get());
   EXPECT_TRUE(start(&ear, &status));
   EXPECT_TRUE(status.ok());
   EXPECT_FALSE(answer.decision.limited);
@@ -150,7 +164,7 @@ TEST_F(RemoteTest, AnswersAtOnceWhereTheStoreDoes) {
 TEST_F(RemoteTest, RefusesAtOnceWhatIsNotInTheTree) {
   const Strings path = {"usr"};
   const Ask ask{path, 1};
-  Ear ear;
+  Ear ear(loop.get());
   EXPECT_TRUE(limiter->decide_async(Operation::kAuthorize, {&ask, 1}, &answer,
                                     &ear, &status));
   EXPECT_EQ(status.code(), Code::kUnknownRoot);
@@ -159,10 +173,10 @@ TEST_F(RemoteTest, RefusesAtOnceWhatIsNotInTheTree) {
 }
 
 TEST_F(RemoteTest, TellsFailures) {
-  Ear ear;
+  Ear ear(loop.get());
   EXPECT_FALSE(start(&ear, &status));
   store->failure = Status(Code::kStoreTimeout, "slow");
-  limiter->loop_run();
+  loop->run();
   EXPECT_EQ(ear.calls, 1);
   EXPECT_EQ(ear.code, Code::kStoreTimeout);
   EXPECT_EQ(ear.levels, 0U);
@@ -170,19 +184,36 @@ TEST_F(RemoteTest, TellsFailures) {
 }
 
 TEST_F(RemoteTest, CancelsWhatIsPendingWhenItGoes) {
-  Ear ear;
+  Ear ear(loop.get());
   EXPECT_FALSE(start(&ear, &status));
-  limiter.reset();
+  loop.reset();
   EXPECT_EQ(ear.calls, 1);
   EXPECT_EQ(ear.code, Code::kCancelled);
+  EXPECT_EQ(limiter->stats().totals.errors, 1);
+}
+
+TEST_F(RemoteTest, EachLoopAnswersItsOwn) {
+  const std::unique_ptr<StoreLoop> other_loop = limiter->new_loop();
+  Ear ear(loop.get());
+  Ear other(other_loop.get());
+  EXPECT_FALSE(start(&ear, &status));
+  EXPECT_FALSE(start(&other, &status));
+  other_loop->run();
+  EXPECT_EQ(ear.calls, 0);
+  EXPECT_EQ(other.calls, 1);
+  loop->run();
+  EXPECT_EQ(ear.calls, 1);
+  EXPECT_TRUE(ear.decision.limited) << "the other was first";
+  EXPECT_EQ(limiter->stats().totals.allowed(), 1);
+  EXPECT_EQ(limiter->stats().totals.limited(), 1);
 }
 
 TEST_F(RemoteTest, FinishesOnTheTreeItBeganWith) {
-  Ear ear;
+  Ear ear(loop.get());
   EXPECT_FALSE(start(&ear, &status));
   const auto other = tree_of("schema: {user: {limits: 9/day}}");
   ASSERT_TRUE(limiter->reload(*other).ok());
-  limiter->loop_run();
+  loop->run();
   EXPECT_EQ(ear.levels, 2U);
   EXPECT_EQ(ear.policy, "user:*/trade");
 }

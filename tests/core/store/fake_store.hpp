@@ -1,11 +1,12 @@
 // A store over memory that counts calls, and fails or answers later if the test
-// wants.
+// wants, in a loop.
 
 #ifndef LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
 #define LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
 
 #include <deque>
 #include <functional>
+#include <memory>
 
 #include "core/store/manual_clock.hpp"
 #include "store/memory/memory_store.hpp"
@@ -16,9 +17,28 @@ namespace limitree {
 class FakeStore final : public Store {
  public:
   explicit FakeStore(ManualClock* clock) : memory(1000, clock->clock()) {}
-  ~FakeStore() override {
-    while (!queue.empty()) take()->complete(Status(Code::kCancelled, "gone"));
-  }
+
+  // Answers what is in the queue of its store.
+  class Loop final : public StoreLoop {
+   public:
+    explicit Loop(FakeStore* store) : store_(*store) {}
+    ~Loop() override {
+      while (!store_.queue.empty()) {
+        store_.take()->complete(Status(Code::kCancelled, "gone"));
+      }
+    }
+    int fd() override { return 7; }
+    void run() override {
+      while (!store_.queue.empty()) {
+        Pending* const pending = store_.take();
+        pending->complete(store_.decide(&pending->plan()));
+      }
+    }
+    void set_wakeups(bool /*on*/) override {}
+
+   private:
+    FakeStore& store_;
+  };
 
   bool is_remote() const override { return true; }
   Status decide(Plan* plan) override {
@@ -34,13 +54,9 @@ class FakeStore final : public Store {
     *status = decide(&pending->plan());
     return true;
   }
-  void loop_run() override {
-    while (!queue.empty()) {
-      Pending* const pending = take();
-      pending->complete(decide(&pending->plan()));
-    }
+  std::unique_ptr<StoreLoop> new_loop() override {
+    return std::make_unique<Loop>(this);
   }
-  int loop_fd() override { return 7; }
   Status reset(const Plan& plan) override {
     return failure.ok() ? memory.reset(plan) : Status(failure.error());
   }
@@ -73,7 +89,7 @@ class PendingRequest final : public Pending {
  public:
   PendingRequest(Operation operation, const Limit& limit,
                  const std::string& name)
-      : Pending(operation), name_(name) {
+      : Pending(operation, nullptr), name_(name) {
     plan().segments.emplace_back(name_, Segment::Kind::kCaller);
     plan().add_level(&limit, 0u, 1u, 1);
   }

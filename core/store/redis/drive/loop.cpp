@@ -5,9 +5,14 @@
 namespace limitree::redis {
 
 Loop::Loop(Router* router, const Settings& settings, Finished finished)
-    : router_(router), settings_(settings), finished_(std::move(finished)) {}
+    : router_(router), settings_(settings), finished_(std::move(finished)) {
+  watch_forks();
+}
 
-Loop::~Loop() { close(); }
+Loop::~Loop() {
+  unwatch_forks();
+  close();
+}
 
 int Loop::fd() {
   const std::lock_guard lock(start_mutex_);
@@ -121,7 +126,7 @@ void Loop::before_fork() {
   start_mutex_.lock();
 }
 
-void Loop::after_fork_in_parent() {
+void Loop::after_fork() {
   start_mutex_.unlock();
   run_mutex_.unlock();
 }

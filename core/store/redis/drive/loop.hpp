@@ -1,5 +1,6 @@
 // Drives tasks for callers that do not block: inside the host's event loop, by
-// way of one descriptor to watch.
+// way of one descriptor to watch.  Several loops may share a router: what one
+// of them learns of the servers, all know.
 //
 // It has one connection for each node.  What is started during one turn of the
 // host's loop goes out in one write, with the next run(); a host that calls it
@@ -17,10 +18,12 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "store/fork_guard.hpp"
 #include "store/redis/drive/poller.hpp"
 #include "store/redis/facts/settings.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/task.hpp"
+#include "store/store_loop.hpp"
 
 namespace limitree::redis {
 
@@ -41,7 +44,7 @@ class AsyncTask {
   void* job_ = nullptr;
 };
 
-class Loop {
+class Loop final : public StoreLoop, private ForkGuard {
  public:
   // Called with each task exactly once, from within run() or close(), or from
   // within start() if nothing can be started any more.  May take the tasks, and
@@ -50,13 +53,11 @@ class Loop {
 
   // Opens nothing yet.  Everything must outlive it.
   Loop(Router* router, const Settings& settings, Finished finished);
-  ~Loop();  // close()
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
+  ~Loop() override;  // close()
 
   // Readable when run() should be called; made on first use, -1 if it could not
   // be made.  Another one after fork().  From any thread.
-  int fd();
+  int fd() override;
 
   // Carries the task through to its end, within `time` from the next run() on;
   // what a later run() comes late is added to that.  From any thread.
@@ -64,7 +65,7 @@ class Loop {
 
   // Whether start() makes the descriptor readable, as it does at first.  If
   // not, the caller of start() calls run() before the host waits again.
-  void set_wakeups(bool on);
+  void set_wakeups(bool on) override;
 
   // Nobody wants the answer any more: it is dropped when it comes, and the
   // task handed back as kCancelled.
@@ -74,16 +75,10 @@ class Loop {
 
   // Does what is to be done; never waits for a server.  From any thread, but
   // one at a time.
-  void run();
+  void run() override;
 
   // Hands back everything as kCancelled and closes the connections.
   void close();
-
-  // Around fork(): takes and releases the locks.  The child forgets what is
-  // under way, without telling: that is the parent's.
-  void before_fork();
-  void after_fork_in_parent();
-  void after_fork_in_child();
 
  private:
   struct Started {
@@ -96,6 +91,12 @@ class Loop {
   void wake_locked();
   void turn(std::vector<std::unique_ptr<AsyncTask>>* finished);
   void hand_back(std::span<std::unique_ptr<AsyncTask>> tasks);
+
+  // The child forgets what is under way, without telling: that is the
+  // parent's.
+  void before_fork() override;
+  void after_fork() override;
+  void after_fork_in_child() override;
 
   Router* const router_;
   const Settings& settings_;

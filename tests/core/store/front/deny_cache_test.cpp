@@ -232,7 +232,7 @@ TEST_F(DenyCacheTest, LearnsAndAnswersWithoutWaiting) {
   PendingRequest first(Operation::kAuthorize, limit, "a");
   Status status;
   ASSERT_FALSE(cache.decide_async(&first, &status));
-  cache.loop_run();
+  cache.new_loop()->run();
   EXPECT_EQ(first.answers, 1);
   EXPECT_EQ(first.plan().source, Source::kStore);
   PendingRequest second(Operation::kAuthorize, limit, "a");
@@ -267,14 +267,12 @@ TEST_F(DenyCacheTest, LearnsNothingFromWhatIsNoAnswerOfTheStore) {
 }
 
 TEST_F(DenyCacheTest, TellsThePendingThatTheyAreCancelled) {
-  auto* const inner = new FakeStore(&clock);
-  inner->answers_later = true;
-  auto short_lived = std::make_unique<DenyCache>(std::unique_ptr<Store>(inner),
-                                                 1000, clock.clock());
+  store->answers_later = true;
+  std::unique_ptr<StoreLoop> loop = cache.new_loop();
   PendingRequest pending(Operation::kRefund, limit, "a");
   Status status;
-  ASSERT_FALSE(short_lived->decide_async(&pending, &status));
-  short_lived.reset();
+  ASSERT_FALSE(cache.decide_async(&pending, &status));
+  loop.reset();
   EXPECT_EQ(pending.answers, 1);
   EXPECT_EQ(pending.status.code(), Code::kCancelled);
 }

@@ -277,7 +277,7 @@ TEST_F(GuardedStoreTest, DecidesForThoseWhoDoNotWait) {
   Status status;
   ASSERT_FALSE(guarded_->decide_async(&request, &status));
   store->fail(Code::kStoreTimeout);
-  guarded_->loop_run();
+  guarded_->new_loop()->run();
   EXPECT_EQ(request.answers, 1);
   EXPECT_TRUE(request.status.ok());
   EXPECT_EQ(request.plan().source, Source::kAllow);
@@ -296,7 +296,7 @@ TEST_F(GuardedStoreTest, CancelledIsNoFailureOfTheStore) {
   PendingRequest request(Operation::kAuthorize, outer, "alex");
   Status status;
   ASSERT_FALSE(guarded_->decide_async(&request, &status));
-  guarded_.reset();
+  guarded_->new_loop().reset();
   EXPECT_EQ(request.answers, 1);
   EXPECT_EQ(request.status.code(), Code::kCancelled);
 }

@@ -135,7 +135,8 @@ TEST(RedisStore, DescriptorsDoNotSurviveExec) {
   RedisStore store(settings, std::nullopt);
   const Limit limit = simple_limit(std::chrono::hours(1), 100);
   EXPECT_TRUE(allowed(&store, limit, "alex"));
-  EXPECT_GE(store.loop_fd(), 0);
+  const std::unique_ptr<StoreLoop> loop = store.new_loop();
+  EXPECT_GE(loop->fd(), 0);
   EXPECT_EQ(without_cloexec(), before);
 }
 
