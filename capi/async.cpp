@@ -23,7 +23,7 @@ using limitree::capi::Question;
 namespace limitree::capi {
 
 // One call, from its start to its completion.  After its answer it waits in a
-// list of its limiter until the whole batch is delivered.  Delivery does not
+// list of its handle until the whole batch is delivered.  Delivery does not
 // allocate, so no completion can get lost.
 class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
  public:
@@ -94,7 +94,8 @@ void deliver(limitree_limiter* limiter) {
       batch[count] = list->completion(&errors[count]);
       list = list->next();
     }
-    limiter->on_completion(batch.data(), count, limiter->completion_data.get());
+    limiter->shared->on_completion(batch.data(), count,
+                                   limiter->completion_data);
   }
 }
 
@@ -114,12 +115,12 @@ limitree_status start(const Call& call, limitree_decision* decision,
     if (Status bad = check_operation(call.operation); !bad.ok()) return bad;
     Question question;
     if (Status bad = question.read(call.paths); !bad.ok()) return bad;
-    if (call.limiter->on_completion == nullptr) {
+    if (call.limiter->shared->on_completion == nullptr) {
       return Status(Code::kInvalidArgument,
                     "this store needs limitree_config_set_completion");
     }
     if (call.limiter->loop == nullptr) {
-      return Status(Code::kCancelled, "the limiter is being freed");
+      return Status(Code::kCancelled, "the handle is being freed");
     }
     LevelReports reports;
     Answer answer;
@@ -145,6 +146,7 @@ limitree_status start(const Call& call, limitree_decision* decision,
 }  // namespace
 
 limitree_limiter::~limitree_limiter() {
+  unwatch_forks();
   loop.reset();  // cancels what is pending
   deliver(this);
 }

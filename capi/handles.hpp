@@ -18,6 +18,8 @@
 #include "limiter/limiter.hpp"
 #include "limiter/options.hpp"
 #include "limitree.h"
+#include "store/fork_guard.hpp"
+#include "store/store_loop.hpp"
 #include "tree/schema.hpp"
 #include "tree/tree.hpp"
 
@@ -59,27 +61,52 @@ struct limitree_config {
 };
 
 namespace limitree::capi {
-class AsyncCall;
-}
 
-struct limitree_limiter {
-  limitree_limiter(const limitree_config& config,
-                   std::unique_ptr<limitree::Store> store)
+class AsyncCall;
+
+// What all handles of one limiter have in common.
+struct SharedLimiter {
+  SharedLimiter(const limitree_config& config,
+                std::unique_ptr<limitree::Store> store)
       : on_completion(config.on_completion),
         completion_data(config.completion_data),
         limiter(config.tree, config.options, std::move(store),
-                config.descriptors),
-        loop(limiter.new_loop()) {}
-  ~limitree_limiter();
+                config.descriptors) {}
 
   const limitree_completion_fn on_completion;
   const std::shared_ptr<void> completion_data;
+  Limiter limiter;
+};
+
+}  // namespace limitree::capi
+
+// A handle of a limiter, with a loop of its own.
+struct limitree_limiter final : private limitree::ForkGuard {
+  // `user_data` is for its completions.
+  limitree_limiter(std::shared_ptr<limitree::capi::SharedLimiter> of,
+                   void* user_data)
+      : shared(std::move(of)),
+        limiter(shared->limiter),
+        completion_data(user_data),
+        loop(limiter.new_loop()) {
+    watch_forks();
+  }
+  ~limitree_limiter() override;
+
+  const std::shared_ptr<limitree::capi::SharedLimiter> shared;
+  limitree::Limiter& limiter;
+  void* const completion_data;
   // Calls answered since the last delivery, newest first.  Only the thread that
   // runs the loop uses it.
   limitree::capi::AsyncCall* answered = nullptr;
-  limitree::Limiter limiter;
   // Null if nothing is ever pending, and from the destructor on.
   std::unique_ptr<limitree::StoreLoop> loop;
+
+ private:
+  void before_fork() override {}
+  void after_fork() override {}
+  // The parent delivers what is answered.
+  void after_fork_in_child() override { answered = nullptr; }
 };
 
 namespace limitree::capi {

@@ -27,6 +27,7 @@ using limitree::capi::null_argument;
 using limitree::capi::Paths;
 using limitree::capi::Question;
 using limitree::capi::Segments;
+using limitree::capi::SharedLimiter;
 using limitree::capi::view;
 
 namespace {
@@ -77,7 +78,22 @@ limitree_status limitree_limiter_new(const limitree_config* config,
     Result<std::unique_ptr<Store>> store =
         limitree::make_store(config->options);
     if (!store.ok()) return std::move(store.status());
-    *limiter = new limitree_limiter(*config, std::move(store.value()));
+    auto shared =
+        std::make_shared<SharedLimiter>(*config, std::move(store.value()));
+    void* const user_data = shared->completion_data.get();
+    *limiter = new limitree_limiter(std::move(shared), user_data);
+    return {};
+  });
+}
+
+limitree_status limitree_limiter_new_loop(limitree_limiter* limiter,
+                                          void* user_data,
+                                          limitree_limiter** other,
+                                          limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (limiter == nullptr) return null_argument("limiter");
+    if (other == nullptr) return null_argument("other");
+    *other = new limitree_limiter(limiter->shared, user_data);
     return {};
   });
 }

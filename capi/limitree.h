@@ -90,7 +90,7 @@ enum {
   LIMITREE_STORE_UNAVAILABLE = -4, /* store down or refused; may be retried */
   LIMITREE_STORE_TIMEOUT = -5,     /* no answer in time; may be charged */
   LIMITREE_STORE_PROTOCOL = -6,    /* the store's answer makes no sense */
-  LIMITREE_CANCELLED = -7,         /* the limiter was freed first */
+  LIMITREE_CANCELLED = -7,         /* the handle was freed first */
   LIMITREE_UNKNOWN_ROOT = -8,      /* no such top-level name in the tree */
   LIMITREE_INTERNAL = -9           /* a bug in limitree; please report */
 };
@@ -301,7 +301,7 @@ typedef struct limitree_completion {
 
 /*
  * Called from limitree_loop_run, with all calls that one read from the store
- * answered.  It must not block, throw, or call limitree_limiter_free.
+ * answered.  It must not block, throw, or free the handle whose calls they are.
  */
 typedef void (*limitree_completion_fn)(const limitree_completion *completions,
                                        size_t count, void *user_data);
@@ -335,8 +335,22 @@ LIMITREE_API limitree_status limitree_limiter_new(const limitree_config *config,
                                                   limitree_limiter **limiter,
                                                   limitree_error **error);
 
-/* Completes pending calls with LIMITREE_CANCELLED, then releases the limiter.
- * No other call on this limiter may be running.  Since 0.1. */
+/*
+ * Makes another handle of the same limiter, with an event loop of its own, for
+ * a program that runs a loop on each of several threads.  The handles have the
+ * limits, options, buckets, statistics and all else in common; any of them may
+ * be passed to any function.  But a call that does not block belongs to the
+ * handle that it was started with: it goes over connections of that handle's
+ * loop, and completes on the thread that runs that loop, with `user_data`,
+ * which may be NULL, instead of the config's.  Since 0.1.
+ */
+LIMITREE_API limitree_status
+limitree_limiter_new_loop(limitree_limiter *limiter, void *user_data,
+                          limitree_limiter **other, limitree_error **error);
+
+/* Completes the pending calls of this handle with LIMITREE_CANCELLED, then
+ * releases it; no other call on this handle may be running.  The limiter lives
+ * until its last handle is freed, in any order.  Since 0.1. */
 LIMITREE_API void limitree_limiter_free(limitree_limiter *limiter);
 
 /* 1 if a decision may have to wait for another machine, else 0.  Never changes
@@ -553,8 +567,10 @@ LIMITREE_API limitree_status limitree_decide_parts_async(
  * caller's event loop drives asynchronous calls.  Watch the descriptor for
  * reading (it covers connections, deadlines and reconnects; epoll, kqueue,
  * libuv and asyncio can watch it), and call limitree_loop_run when it is
- * readable, always on the same thread.  -1: with this store nothing is ever
- * pending, so there is nothing to watch.  Since 0.1.
+ * readable, on one thread at a time.  -1: with this store nothing is ever
+ * pending, so there is nothing to watch.
+ *
+ * Each handle has a loop; limitree_limiter_new_loop makes more.  Since 0.1.
  */
 LIMITREE_API int limitree_loop_fd(limitree_limiter *limiter);
 LIMITREE_API void limitree_loop_run(limitree_limiter *limiter);

@@ -197,6 +197,30 @@ static void test_levels(void) {
   limitree_limiter_free(limiter);
 }
 
+static void test_handles(void) {
+  limitree_limiter *first = make_limiter();
+  limitree_limiter *second = NULL;
+  limitree_limiter *third = NULL;
+  limitree_error *error = NULL;
+  limitree_decision decision;
+  const limitree_str path[] = {{"user", 4}, {"alex", 4}, {"trade", 5}};
+
+  CHECK(limitree_limiter_new_loop(first, NULL, &second, NULL) == LIMITREE_OK);
+  CHECK(limitree_limiter_new_loop(second, NULL, &third, &error) == LIMITREE_OK);
+  CHECK(error == NULL);
+  CHECK(limitree_loop_fd(third) == -1); /* in memory nothing is pending */
+  CHECK(limitree_authorize_async(first, path, 3, 1, NULL, &decision, NULL) ==
+        LIMITREE_OK);
+  limitree_limiter_free(first);
+  CHECK(limitree_authorize_async(third, path, 3, 1, NULL, &decision, NULL) ==
+        LIMITREE_OK);
+  limitree_limiter_free(third);
+  CHECK(limitree_authorize(second, path, 3, 1, &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.limit - decision.remaining == 3);
+
+  limitree_limiter_free(second);
+}
+
 static void test_parts(void) {
   limitree_limiter *limiter = make_limiter();
   const limitree_str alex[] = {str("user"), str("alex")};
@@ -614,6 +638,8 @@ static void test_null_handles(void) {
   REFUSED(limitree_config_set_completion(config, NULL, NULL, NULL, NULL));
   REFUSED(limitree_limiter_new(NULL, &limiter, NULL));
   REFUSED(limitree_limiter_new(config, NULL, NULL));
+  REFUSED(limitree_limiter_new_loop(NULL, NULL, &limiter, NULL));
+  REFUSED(limitree_limiter_new_loop(limiter, NULL, NULL, NULL));
   REFUSED(limitree_limiter_reload(NULL, nothing, nothing, NULL));
   REFUSED(limitree_limiter_reload(limiter, broken, nothing, NULL));
   REFUSED(limitree_limiter_reload_config(NULL, config, NULL));
@@ -814,6 +840,7 @@ int main(void) {
   test_operations();
   test_unlimited();
   test_levels();
+  test_handles();
   test_parts();
   test_too_many_paths();
   test_stats();

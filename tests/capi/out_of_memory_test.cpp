@@ -124,6 +124,11 @@ int main() {
   starve("limiter_new", [&](limitree_error** error) {
     return limitree_limiter_new(config, &limiter, error);
   });
+  limitree_limiter* other = nullptr;
+  starve("new_loop", [&](limitree_error** error) {
+    return limitree_limiter_new_loop(limiter, nullptr, &other, error);
+  });
+  limitree_limiter_free(other);
   starve("reload", [&](limitree_error** error) {
     return limitree_limiter_reload(limiter, str(yaml), str(origin), error);
   });
