@@ -1,6 +1,7 @@
 // The functions that do not block, and the delivery of their answers.
 
 #include <array>
+#include <memory>
 #include <utility>
 
 #include "base/recycled.hpp"
@@ -10,7 +11,9 @@ using limitree::Answer;
 using limitree::Code;
 using limitree::LevelReports;
 using limitree::Operation;
+using limitree::Path;
 using limitree::Status;
+using limitree::capi::append;
 using limitree::capi::AsyncCall;
 using limitree::capi::check;
 using limitree::capi::check_operation;
@@ -19,6 +22,7 @@ using limitree::capi::guarded;
 using limitree::capi::Levels;
 using limitree::capi::Paths;
 using limitree::capi::Question;
+using limitree::capi::Segments;
 
 namespace limitree::capi {
 
@@ -99,6 +103,18 @@ void deliver(limitree_limiter* limiter) {
   }
 }
 
+// Whether calls of that handle can complete later.
+Status check_loop(const limitree_limiter& limiter) {
+  if (limiter.shared->on_completion == nullptr) {
+    return Status(Code::kInvalidArgument,
+                  "this store needs limitree_config_set_completion");
+  }
+  if (limiter.loop == nullptr) {
+    return Status(Code::kCancelled, "the handle is being freed");
+  }
+  return {};
+}
+
 struct Call {
   limitree_limiter* limiter;
   std::int32_t operation;
@@ -115,13 +131,7 @@ limitree_status start(const Call& call, limitree_decision* decision,
     if (Status bad = check_operation(call.operation); !bad.ok()) return bad;
     Question question;
     if (Status bad = question.read(call.paths); !bad.ok()) return bad;
-    if (call.limiter->shared->on_completion == nullptr) {
-      return Status(Code::kInvalidArgument,
-                    "this store needs limitree_config_set_completion");
-    }
-    if (call.limiter->loop == nullptr) {
-      return Status(Code::kCancelled, "the handle is being freed");
-    }
+    if (Status bad = check_loop(*call.limiter); !bad.ok()) return bad;
     LevelReports reports;
     Answer answer;
     if (call.levels.wanted()) answer.reports = &reports;
@@ -191,6 +201,29 @@ limitree_status limitree_decide_parts_async(
                 request,
                 {levels, level_capacity}},
                decision, error);
+}
+
+limitree_status limitree_reset_async(limitree_limiter* limiter,
+                                     const limitree_str* path, size_t path_size,
+                                     int32_t leaf_only, void* request,
+                                     limitree_error** error) {
+  if (limiter == nullptr || !limiter->limiter.is_remote()) {
+    return limitree_reset(limiter, path, path_size, leaf_only, error);
+  }
+  bool pending = false;
+  const limitree_status status = guarded(error, [&]() -> Status {
+    Segments segments;
+    if (Status bad = append(path, path_size, &segments); !bad.ok()) return bad;
+    if (Status bad = check_loop(*limiter); !bad.ok()) return bad;
+    auto listener = std::make_unique<AsyncCall>(limiter, request, Levels{});
+    Status outcome;
+    pending =
+        !limiter->limiter.reset_async(Path(segments.data(), path_size),
+                                      leaf_only != 0, listener.get(), &outcome);
+    if (pending) listener.release();  // deletes itself after its delivery
+    return outcome;
+  });
+  return pending ? LIMITREE_PENDING : status;
 }
 
 int limitree_loop_fd(limitree_limiter* limiter) {

@@ -290,9 +290,9 @@ LIMITREE_API limitree_status limitree_limits_from_boulder(
     limitree_str overrides_origin, limitree_text **yaml,
     limitree_error **error);
 
-/* One finished limitree_authorize_async. */
+/* One finished call that was LIMITREE_PENDING. */
 typedef struct limitree_completion {
-  void *request;               /* as given to limitree_authorize_async */
+  void *request;               /* as given to that call */
   const limitree_error *error; /* NULL if OK; borrowed until the call returns */
   limitree_decision decision;  /* valid if status is LIMITREE_OK */
   limitree_status status;      /* LIMITREE_OK or an error, never PENDING */
@@ -561,6 +561,12 @@ LIMITREE_API limitree_status limitree_decide_parts_async(
     const int32_t *parts, size_t path_count, void *request,
     limitree_level *levels, size_t level_capacity, limitree_decision *decision,
     limitree_error **error);
+
+/* limitree_reset without blocking: LIMITREE_OK, or LIMITREE_PENDING and exactly
+ * one completion, whose decision means nothing.  Since 0.1. */
+LIMITREE_API limitree_status limitree_reset_async(
+    limitree_limiter *limiter, const limitree_str *path, size_t path_size,
+    int32_t leaf_only, void *request, limitree_error **error);
 
 /*
  * The library starts no threads: blocking calls do their own I/O, and the

@@ -104,7 +104,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
  public:
   Request(Limiter* limiter, Operation operation, bool wants_reports,
           Listener* listener)
-      : Pending(operation, listener->loop()),
+      : Pending(Kind::kDecide, operation, listener->loop()),
         limiter_(*limiter),
         listener_(*listener),
         snapshot_(limiter->current()),
@@ -280,25 +280,6 @@ void Limiter::record(const Snapshot& snapshot, const Plan& plan,
 }
 
 void Limiter::count_error() { Reader(this).lane().count_error(); }
-
-Status Limiter::reset(Path path, bool leaf_only) {
-  const std::shared_ptr<const Snapshot> snapshot = current();
-  Plan plan(Operation::kRefund);
-  const Ask ask{path, 0};
-  Status status = match(*snapshot, {&ask, 1}, &plan);
-  if (!status.ok()) return status;
-  if (plan.levels.empty()) return {};
-  if (leaf_only) {
-    const std::uint32_t leaf = plan.levels.back().depth;
-    const auto outer = [leaf](const Level& level) {
-      return level.depth != leaf;
-    };
-    Level* const begin = plan.levels.begin();
-    Level* const end = std::remove_if(begin, plan.levels.end(), outer);
-    while (plan.levels.end() != end) plan.levels.pop_back();
-  }
-  return store_->reset(plan);
-}
 
 Status Limiter::ping() { return store_->ping(); }
 

@@ -114,8 +114,8 @@ class Limiter final : private ForkGuard {
   Status decide(Operation operation, std::span<const Ask> asks,
                 LevelReports* reports, Decision* decision);
 
-  // A loop for requests of decide_async(), which must go before the limiter;
-  // null if nothing is ever pending.
+  // A loop for pending requests, which must go before the limiter; null if
+  // nothing is ever pending.
   std::unique_ptr<StoreLoop> new_loop() { return store_->new_loop(); }
 
   // decide() without waiting.  Returns true if it is done, with the outcome in
@@ -131,6 +131,11 @@ class Limiter final : private ForkGuard {
   // Forgets the buckets of every level on the path, or only of the deepest node
   // that has any.
   Status reset(Path path, bool leaf_only);
+
+  // reset() without waiting, as decide_async().  The decision that `listener`
+  // gets is empty.
+  bool reset_async(Path path, bool leaf_only, Listener* listener,
+                   Status* status);
 
   // Replaces the tree, except for names that put() has added: they stay.
   // Replaces the descriptors in the same step, unless `descriptors` is null.
@@ -177,9 +182,12 @@ class Limiter final : private ForkGuard {
   };
   class Reader;
   class Request;
+  class ResetRequest;
 
   Status match(const Snapshot& snapshot, std::span<const Ask> asks,
                Plan* plan) const;
+  Status match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
+                     Plan* plan) const;
   Status decide_remotely(Operation operation, std::span<const Ask> asks,
                          LevelReports* reports, Decision* decision);
   std::shared_ptr<const Snapshot> current();

@@ -55,9 +55,11 @@ struct Asked {
   std::uint64_t mark = 0;  // for the wrapper's own use
 };
 
-// A decision that may be answered later, and the code that waits for it.
+// A request that may be answered later, and the code that waits for it.
 class Pending {
  public:
+  enum class Kind : std::uint8_t { kDecide, kReset };
+
   virtual ~Pending() = default;
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
@@ -68,7 +70,8 @@ class Pending {
   StoreLoop* loop() const { return loop_; }
 
   // A store that wraps another sees the answer before it goes out, in
-  // Store::answered().  The wrapper pushed last is called first.
+  // Store::answered() or reset_answered().  The wrapper pushed last is called
+  // first.
   void push(Store* wrapper, Asked asked) {
     wrappers_.push_back({wrapper, asked});
   }
@@ -78,8 +81,8 @@ class Pending {
   void complete(Status status);
 
  protected:
-  Pending(Operation operation, StoreLoop* loop)
-      : loop_(loop), plan_(operation) {}
+  Pending(Kind kind, Operation operation, StoreLoop* loop)
+      : kind_(kind), loop_(loop), plan_(operation) {}
 
  private:
   struct Wrapper {
@@ -90,6 +93,7 @@ class Pending {
   // On failure no verdict of the plan is set.  May delete this.
   virtual void finished(Status status) = 0;
 
+  const Kind kind_;
   StoreLoop* const loop_;
   Plan plan_;
   InlineVector<Wrapper, 2> wrappers_;
@@ -110,7 +114,7 @@ class Store {
   // REQUIRES: plan->levels is not empty, and no bucket is in it twice.
   virtual Status decide(Plan* plan) = 0;
 
-  // A loop for requests of decide_async(); null if those never wait.
+  // A loop for requests that are pending; null if none ever is.
   virtual std::unique_ptr<StoreLoop> new_loop() { return nullptr; }
 
   // As decide(&pending->plan()), but never waits.  Returns true if the plan is
@@ -132,6 +136,18 @@ class Store {
   // Forgets the buckets of every level: they are full again.
   virtual Status reset(const Plan& plan) = 0;
 
+  // As reset(pending->plan()), in the way of decide_async().
+  virtual bool reset_async(Pending* pending, Status* status) {
+    *status = reset(pending->plan());
+    return true;
+  }
+
+  // Called in a store that wraps another, with the answer to a reset that it
+  // passed on.
+  virtual Status reset_answered(const Plan& /*plan*/, Status status) {
+    return status;
+  }
+
   // Whether the store answers now.
   virtual Status ping() { return {}; }
 
@@ -145,7 +161,10 @@ inline void Pending::complete(Status status) {
   while (!wrappers_.empty()) {
     const Wrapper wrapper = wrappers_.back();
     wrappers_.pop_back();
-    status = wrapper.store->answered(&plan_, std::move(status), wrapper.asked);
+    Store& store = *wrapper.store;
+    status = kind_ == Kind::kDecide
+                 ? store.answered(&plan_, std::move(status), wrapper.asked)
+                 : store.reset_answered(plan_, std::move(status));
   }
   finished(std::move(status));
 }

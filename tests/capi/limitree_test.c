@@ -217,6 +217,9 @@ static void test_handles(void) {
   limitree_limiter_free(third);
   CHECK(limitree_authorize(second, path, 3, 1, &decision, NULL) == LIMITREE_OK);
   CHECK(decision.limit - decision.remaining == 3);
+  CHECK(limitree_reset_async(second, path, 3, 1, NULL, NULL) == LIMITREE_OK);
+  CHECK(limitree_peek(second, path, 3, 0, &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.remaining == 6 && decision.limit == 6);
 
   limitree_limiter_free(second);
 }
@@ -652,6 +655,8 @@ static void test_null_handles(void) {
   REFUSED(limitree_limiter_put(limiter, nothing, nothing, nothing, 3, NULL));
   REFUSED(limitree_reset(NULL, NULL, 0, 0, NULL));
   REFUSED(limitree_reset(limiter, NULL, 0, 0, NULL));
+  REFUSED(limitree_reset_async(NULL, NULL, 0, 0, NULL, NULL));
+  REFUSED(limitree_reset_async(limiter, NULL, 0, 0, NULL, NULL));
   REFUSED(limitree_limiter_stats(NULL, &stats, NULL));
   REFUSED(limitree_limiter_stats(limiter, NULL, NULL));
   REFUSED(limitree_limiter_limit_stats(NULL, NULL, 0, &count, NULL));

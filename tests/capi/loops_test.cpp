@@ -62,6 +62,55 @@ TEST_F(CapiLoops, ShareAllElse) {
   EXPECT_EQ(stats_of(other).reloads, 1);
 }
 
+TEST_F(CapiLoops, ResetWithoutBlocking) {
+  Inbox inbox;
+  const Limiter limiter = limiter_on(url(), &inbox);
+  const Limiter other = new_loop(limiter, &inbox);
+  const limitree_str path[] = {{"user", 4}, {"carol", 5}, {"trade", 5}};
+  limitree_decision decision;
+  ASSERT_EQ(limitree_spend(limiter.get(), path, 3, 9, &decision, nullptr), 0);
+  void* const id = reinterpret_cast<void*>(std::uintptr_t{1});
+  ASSERT_EQ(limitree_reset_async(other.get(), path, 3, 1, id, nullptr),
+            LIMITREE_PENDING);
+  run(other.get(), inbox, 1);
+  EXPECT_EQ(inbox.status[1], LIMITREE_OK);
+  ASSERT_EQ(limitree_peek(limiter.get(), path, 3, 0, &decision, nullptr), 0);
+  EXPECT_EQ(decision.remaining, 6) << "the trades";
+  ASSERT_EQ(limitree_reset_async(other.get(), path, 3, 0, nullptr, nullptr),
+            LIMITREE_PENDING);
+  run(other.get(), inbox, 2);
+  EXPECT_EQ(inbox.status[0], LIMITREE_OK);
+  limitree_level levels[2] = {};
+  const limitree_path paths[] = {{path, 3, 0}};
+  ASSERT_EQ(limitree_decide(limiter.get(), LIMITREE_PEEK, paths, 1, levels, 2,
+                            &decision, nullptr),
+            0);
+  EXPECT_EQ(levels[0].remaining, 16);
+  EXPECT_EQ(levels[1].remaining, 6);
+}
+
+TEST_F(CapiLoops, ResetTellsAtOnceWhatIsWrong) {
+  Inbox inbox;
+  Limiter limiter = limiter_on(url(), &inbox);
+  const limitree_str path[] = {{"nobody", 6}};
+  const limitree_str broken[] = {{nullptr, 1}};
+  EXPECT_EQ(limitree_reset_async(limiter.get(), path, 1, 0, nullptr, nullptr),
+            LIMITREE_UNKNOWN_ROOT);
+  EXPECT_EQ(limitree_reset_async(limiter.get(), broken, 1, 0, nullptr, nullptr),
+            LIMITREE_INVALID_ARGUMENT);
+  EXPECT_TRUE(inbox.calls.empty());
+  const Limiter deaf = limiter_on(url(), nullptr);
+  const limitree_str good[] = {{"user", 4}, {"carol", 5}};
+  EXPECT_EQ(limitree_reset_async(deaf.get(), good, 2, 0, nullptr, nullptr),
+            LIMITREE_INVALID_ARGUMENT);
+  // Freed while it is pending.
+  void* const id = reinterpret_cast<void*>(std::uintptr_t{1});
+  ASSERT_EQ(limitree_reset_async(limiter.get(), good, 2, 0, id, nullptr),
+            LIMITREE_PENDING);
+  limiter.reset();
+  EXPECT_EQ(inbox.status[1], LIMITREE_CANCELLED);
+}
+
 TEST_F(CapiLoops, WakeOnlyTheirOwnHost) {
   Inbox inbox;
   const Limiter limiter = limiter_on(url(), &inbox);

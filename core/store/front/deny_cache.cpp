@@ -94,10 +94,12 @@ Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
   return status;
 }
 
-Status DenyCache::reset(const Plan& plan) {
-  Status status = store_->reset(plan);
-  known_.forget(plan);
-  return status;
+bool DenyCache::reset_async(Pending* pending, Status* status) {
+  pending->push(this, {});
+  if (!store_->reset_async(pending, status)) return false;
+  pending->pop();
+  *status = reset_answered(pending->plan(), std::move(*status));
+  return true;
 }
 
 void DenyCache::limits_changed() {

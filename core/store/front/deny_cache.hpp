@@ -42,7 +42,14 @@ class DenyCache final : public Store {
   bool decide_async(Pending* pending, Status* status) override;
   Status answered(Plan* plan, Status status, const Asked& asked) override;
   std::unique_ptr<StoreLoop> new_loop() override { return store_->new_loop(); }
-  Status reset(const Plan& plan) override;
+  Status reset(const Plan& plan) override {
+    return reset_answered(plan, store_->reset(plan));
+  }
+  bool reset_async(Pending* pending, Status* status) override;
+  Status reset_answered(const Plan& plan, Status status) override {
+    known_.forget(plan);
+    return status;
+  }
   Status ping() override { return store_->ping(); }
   void limits_changed() override;
   StoreStats stats() override { return store_->stats(); }

@@ -133,16 +133,26 @@ void GuardedStore::count(const Status& status) {
   }
 }
 
+// Forgets the debt in memory whatever the store answers: it only counts while
+// the store fails.
+Status GuardedStore::reset_local(const Plan& plan) {
+  return local_ != nullptr ? local_->reset(plan) : Status();
+}
+
 Status GuardedStore::reset(const Plan& plan) {
-  // Forgets the debt in memory whatever the store answers: it only counts while
-  // the store fails.
-  if (local_ != nullptr) {
-    Status status = local_->reset(plan);
-    if (!status.ok()) return status;
-  }
-  Status status = store_->reset(plan);
-  count(status);
-  return status;
+  Status status = reset_local(plan);
+  if (!status.ok()) return status;
+  return reset_answered(plan, store_->reset(plan));
+}
+
+bool GuardedStore::reset_async(Pending* pending, Status* status) {
+  *status = reset_local(pending->plan());
+  if (!status->ok()) return true;
+  pending->push(this, {});
+  if (!store_->reset_async(pending, status)) return false;
+  pending->pop();
+  *status = reset_answered(pending->plan(), std::move(*status));
+  return true;
 }
 
 Status GuardedStore::ping() {

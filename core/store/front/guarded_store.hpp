@@ -70,6 +70,11 @@ class GuardedStore final : public Store {
 
   // Nothing can replace a reset or a ping: they report every failure.
   Status reset(const Plan& plan) override;
+  bool reset_async(Pending* pending, Status* status) override;
+  Status reset_answered(const Plan& /*plan*/, Status status) override {
+    count(status);
+    return status;
+  }
   Status ping() override;
 
   void limits_changed() override { store_->limits_changed(); }
@@ -77,6 +82,7 @@ class GuardedStore final : public Store {
 
  private:
   Status failed(Plan* plan, Status status);
+  Status reset_local(const Plan& plan);
   void count(const Status& status);
 
   const std::unique_ptr<Store> store_;

@@ -10,23 +10,50 @@
 
 namespace limitree::redis {
 
-// A decision on its way: the limiter's request, and the commands it takes.
-class RedisStore::Ticket final : public AsyncTask,
-                                 public Recycled<Ticket, 512> {
+// The limiter's request, and the commands it takes.
+class RedisStore::Ticket : public AsyncTask {
  public:
-  Ticket(Pending* pending, const Settings& settings, const Router& router,
-         const Now& now)
-      : pending_(pending), task_(&pending->plan(), settings, router, now) {}
+  void complete() {
+    pending_->complete(status.ok() ? take_status() : std::move(status));
+  }
+
+ protected:
+  explicit Ticket(Pending* pending) : pending_(pending) {}
+
+ private:
+  virtual Status take_status() = 0;
+
+  Pending* const pending_;
+};
+
+class RedisStore::DecideTicket final : public Ticket,
+                                       public Recycled<DecideTicket, 512> {
+ public:
+  DecideTicket(Pending* pending, const RedisStore& store)
+      : Ticket(pending),
+        task_(&pending->plan(), store.settings_, *store.router_, store.now()) {}
 
   Task* task() override { return &task_; }
 
-  void complete() {
-    pending_->complete(status.ok() ? task_.take_status() : std::move(status));
+ private:
+  Status take_status() override { return task_.take_status(); }
+
+  DecideTask task_;
+};
+
+class RedisStore::ResetTicket final : public Ticket {
+ public:
+  ResetTicket(Pending* pending, const RedisStore& store)
+      : Ticket(pending), task_(store.settings_) {
+    store.add_resets(pending->plan(), &task_);
   }
 
+  Task* task() override { return &task_; }
+
  private:
-  Pending* const pending_;
-  DecideTask task_;
+  Status take_status() override { return task_.take_status(); }
+
+  PlainTask task_;
 };
 
 RedisStore::RedisStore(Settings settings, std::optional<Clock> clock)
@@ -60,30 +87,46 @@ std::unique_ptr<StoreLoop> RedisStore::new_loop() {
   return std::make_unique<Loop>(router_.get(), settings_, complete);
 }
 
+// Null if its host could never be woken; *status says so.
+Loop* RedisStore::loop_of(Pending* pending, Status* status) {
+  auto* const loop = static_cast<Loop*>(pending->loop());
+  if (loop->fd() >= 0) return loop;
+  *status = to_status(Failure::kRefused, "limitree",
+                      "no descriptor for an event loop to watch");
+  return nullptr;
+}
+
 bool RedisStore::decide_async(Pending* pending, Status* status) {
-  auto& loop = static_cast<Loop&>(*pending->loop());
-  if (loop.fd() < 0) {
-    *status = to_status(Failure::kRefused, "limitree",
-                        "no descriptor for an event loop to watch");
-    return true;
-  }
-  loop.start(std::make_unique<Ticket>(pending, settings_, *router_, now()),
-             settings_.timeout);
+  Loop* const loop = loop_of(pending, status);
+  if (loop == nullptr) return true;
+  loop->start(std::make_unique<DecideTicket>(pending, *this),
+              settings_.timeout);
   return false;
 }
 
-Status RedisStore::reset(const Plan& plan) {
-  // One command for each key: there is nothing to be decided in one step.
-  PlainTask task(settings_);
+// One command for each key: there is nothing to be decided in one step.
+void RedisStore::add_resets(const Plan& plan, PlainTask* task) const {
   for (std::uint32_t i = 0; i < plan.levels.size(); ++i) {
     std::string bytes;
     append_reset(plan, {&i, 1}, settings_.prefix, &bytes);
     const std::string key =
         address_of(plan, plan.levels[i], settings_.prefix).key;
-    task.add(router_->slot_of(key), std::move(bytes));
+    task->add(router_->slot_of(key), std::move(bytes));
   }
+}
+
+Status RedisStore::reset(const Plan& plan) {
+  PlainTask task(settings_);
+  add_resets(plan, &task);
   driver_.run(&task, settings_.timeout);
   return task.take_status();
+}
+
+bool RedisStore::reset_async(Pending* pending, Status* status) {
+  Loop* const loop = loop_of(pending, status);
+  if (loop == nullptr) return true;
+  loop->start(std::make_unique<ResetTicket>(pending, *this), settings_.timeout);
+  return false;
 }
 
 Status RedisStore::ping() {

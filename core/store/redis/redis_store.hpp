@@ -23,6 +23,8 @@
 namespace limitree::redis {
 
 class AsyncTask;  // drive/loop.hpp
+class Loop;
+class PlainTask;
 
 class RedisStore final : public Store, private ForkGuard {
  public:
@@ -35,13 +37,18 @@ class RedisStore final : public Store, private ForkGuard {
   std::unique_ptr<StoreLoop> new_loop() override;
   bool decide_async(Pending* pending, Status* status) override;
   Status reset(const Plan& plan) override;
+  bool reset_async(Pending* pending, Status* status) override;
   Status ping() override;
   StoreStats stats() override;
 
  private:
   class Ticket;
+  class DecideTicket;
+  class ResetTicket;
 
   static void complete(std::span<std::unique_ptr<AsyncTask>> tasks);
+  static Loop* loop_of(Pending* pending, Status* status);
+  void add_resets(const Plan& plan, PlainTask* task) const;
   Now now() const;
   void before_fork() override;
   void after_fork() override;

@@ -48,6 +48,10 @@ class SlowStore final : public Store {
         Pending* const pending = take();
         pending->complete(store_.decide(&pending->plan()));
       }
+      while (!resets.empty()) {
+        resets.front()->complete(store_.reset(resets.front()->plan()));
+        resets.pop_front();
+      }
     }
     void set_wakeups(bool /*on*/) override {}
 
@@ -58,6 +62,7 @@ class SlowStore final : public Store {
     }
 
     std::deque<Pending*> queue;
+    std::deque<Pending*> resets;
 
    private:
     SlowStore& store_;
@@ -76,7 +81,13 @@ class SlowStore final : public Store {
     static_cast<Loop*>(pending->loop())->queue.push_back(pending);
     return false;
   }
-  Status reset(const Plan& plan) override { return memory.reset(plan); }
+  Status reset(const Plan& plan) override {
+    return failure.ok() ? memory.reset(plan) : Status(failure.error());
+  }
+  bool reset_async(Pending* pending, Status* /*status*/) override {
+    static_cast<Loop*>(pending->loop())->resets.push_back(pending);
+    return false;
+  }
   StoreStats stats() override { return memory.stats(); }
   std::unique_ptr<StoreLoop> new_loop() override {
     return std::make_unique<Loop>(this);
@@ -190,6 +201,45 @@ TEST_F(RemoteTest, CancelsWhatIsPendingWhenItGoes) {
   EXPECT_EQ(ear.calls, 1);
   EXPECT_EQ(ear.code, Code::kCancelled);
   EXPECT_EQ(limiter->stats().totals.errors, 1);
+}
+
+TEST_F(RemoteTest, ResetsWithoutWaiting) {
+  Ear ears[] = {Ear(loop.get()), Ear(loop.get())};
+  for (Ear& ear : ears) EXPECT_FALSE(start(&ear, &status));
+  loop->run();
+  EXPECT_TRUE(ears[1].decision.limited);
+  const auto reset = [&](bool leaf_only, Ear* ear) {
+    const std::string user = "alexander the great, of Macedon";
+    const Strings path = {"user", user, "trade"};
+    return limiter->reset_async(path, leaf_only, ear, &status);
+  };
+  Ear ear(loop.get());
+  EXPECT_FALSE(reset(true, &ear));
+  EXPECT_EQ(ear.calls, 0);
+  loop->run();
+  EXPECT_EQ(ear.calls, 1);
+  EXPECT_EQ(ear.code, Code::kOk);
+  for (Ear& again : ears) EXPECT_FALSE(start(&again, &status));
+  loop->run();
+  EXPECT_FALSE(ears[0].decision.limited) << "the trades of an hour";
+  EXPECT_EQ(ears[0].decision.remaining, 0) << "two of two in this minute";
+  store->failure = Status(Code::kStoreTimeout, "slow");
+  EXPECT_FALSE(reset(false, &ear));
+  loop->run();
+  EXPECT_EQ(ear.calls, 2);
+  EXPECT_EQ(ear.code, Code::kStoreTimeout);
+}
+
+TEST_F(RemoteTest, ResetsNothingWhereThereIsNothing) {
+  Ear ear(loop.get());
+  EXPECT_TRUE(limiter->reset_async(Strings{"nobody"}, false, &ear, &status));
+  EXPECT_EQ(status.code(), Code::kUnknownRoot);
+  const auto free = tree_of("schema: {user: {children: {'*': {}}}}");
+  ASSERT_TRUE(limiter->reload(*free).ok());
+  EXPECT_TRUE(
+      limiter->reset_async(Strings{"user", "alex"}, false, &ear, &status));
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(ear.calls, 0);
 }
 
 TEST_F(RemoteTest, EachLoopAnswersItsOwn) {

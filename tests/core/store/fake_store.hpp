@@ -30,8 +30,10 @@ class FakeStore final : public Store {
     int fd() override { return 7; }
     void run() override {
       while (!store_.queue.empty()) {
+        const bool resets = store_.queue.front().resets;
         Pending* const pending = store_.take();
-        pending->complete(store_.decide(&pending->plan()));
+        pending->complete(resets ? store_.reset(pending->plan())
+                                 : store_.decide(&pending->plan()));
       }
     }
     void set_wakeups(bool /*on*/) override {}
@@ -48,7 +50,7 @@ class FakeStore final : public Store {
   }
   bool decide_async(Pending* pending, Status* status) override {
     if (answers_later) {
-      queue.push_back(pending);
+      queue.push_back({pending, false});
       return false;
     }
     *status = decide(&pending->plan());
@@ -60,13 +62,21 @@ class FakeStore final : public Store {
   Status reset(const Plan& plan) override {
     return failure.ok() ? memory.reset(plan) : Status(failure.error());
   }
+  bool reset_async(Pending* pending, Status* status) override {
+    if (answers_later) {
+      queue.push_back({pending, true});
+      return false;
+    }
+    *status = reset(pending->plan());
+    return true;
+  }
   Status ping() override {
     return failure.ok() ? Status() : Status(failure.error());
   }
   StoreStats stats() override { return memory.stats(); }
 
   Pending* take() {
-    Pending* const pending = queue.front();
+    Pending* const pending = queue.front().pending;
     queue.pop_front();
     return pending;
   }
@@ -81,15 +91,19 @@ class FakeStore final : public Store {
   Status failure;
   std::function<void()> while_asked;
   bool answers_later = false;
-  std::deque<Pending*> queue;
+  struct Queued {
+    Pending* pending;
+    bool resets;
+  };
+  std::deque<Queued> queue;
 };
 
 // A request that receives its answer itself.
 class PendingRequest final : public Pending {
  public:
   PendingRequest(Operation operation, const Limit& limit,
-                 const std::string& name)
-      : Pending(operation, nullptr), name_(name) {
+                 const std::string& name, Kind kind = Kind::kDecide)
+      : Pending(kind, operation, nullptr), name_(name) {
     plan().segments.emplace_back(name_, Segment::Kind::kCaller);
     plan().add_level(&limit, 0u, 1u, 1);
   }

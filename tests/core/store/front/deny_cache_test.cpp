@@ -242,6 +242,27 @@ TEST_F(DenyCacheTest, LearnsAndAnswersWithoutWaiting) {
   EXPECT_EQ(second.plan().source, Source::kDenyCache);
 }
 
+TEST_F(DenyCacheTest, ForgetsWhenAPendingResetIsAnswered) {
+  exhaust("a");
+  EXPECT_EQ(decide("a").source, Source::kDenyCache);
+  store->answers_later = true;
+  PendingRequest reset(Operation::kRefund, limit, "a", Pending::Kind::kReset);
+  Status status;
+  ASSERT_FALSE(cache.reset_async(&reset, &status));
+  EXPECT_EQ(decide("a").source, Source::kDenyCache);
+  cache.new_loop()->run();
+  EXPECT_EQ(reset.answers, 1);
+  EXPECT_TRUE(reset.status.ok());
+  store->answers_later = false;
+  EXPECT_FALSE(decide("a").limited);
+
+  exhaust("a");
+  PendingRequest at_once(Operation::kRefund, limit, "a", Pending::Kind::kReset);
+  ASSERT_TRUE(cache.reset_async(&at_once, &status));
+  EXPECT_TRUE(status.ok());
+  EXPECT_FALSE(decide("a").limited);
+}
+
 TEST_F(DenyCacheTest, CountsFromBeforeTheStoreWasAsked) {
   exhaust("a");
   cache.limits_changed();

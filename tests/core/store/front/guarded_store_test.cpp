@@ -270,6 +270,30 @@ TEST_F(GuardedStoreTest, ResetForgetsWhatIsOwedInMemory) {
   EXPECT_EQ(decide().remaining, 7);
 }
 
+TEST_F(GuardedStoreTest, ResetsForThoseWhoDoNotWait) {
+  guarded(OnStoreError::kLocal);
+  store->fail(Code::kStoreUnavailable, "loading");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(status_of(Code::kStoreUnavailable, "loading").ok());
+  }
+  constexpr auto kReset = Pending::Kind::kReset;
+  PendingRequest at_once(Operation::kRefund, outer, "alex", kReset);
+  Status status;
+  ASSERT_TRUE(guarded_->reset_async(&at_once, &status));
+  EXPECT_EQ(status.code(), Code::kStoreUnavailable);
+  EXPECT_EQ(at_once.answers, 0);
+  EXPECT_EQ(errors()["loading"], 4) << "nothing can replace a reset";
+  EXPECT_EQ(guarded_->stats().buckets, 0) << "but memory has forgotten";
+
+  store->answers_later = true;
+  PendingRequest later(Operation::kRefund, outer, "alex", kReset);
+  ASSERT_FALSE(guarded_->reset_async(&later, &status));
+  guarded_->new_loop()->run();
+  EXPECT_EQ(later.answers, 1);
+  EXPECT_EQ(later.status.code(), Code::kStoreUnavailable);
+  EXPECT_EQ(errors()["loading"], 5);
+}
+
 TEST_F(GuardedStoreTest, DecidesForThoseWhoDoNotWait) {
   guarded(OnStoreError::kAllow);
   store->answers_later = true;
