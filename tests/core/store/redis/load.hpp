@@ -28,9 +28,12 @@ class Calls {
         router_(make_router(settings_, &traffic_)),
         driver_(router_.get(), settings_) {}
 
+  virtual ~Calls() = default;
+
   const Settings& settings() const { return settings_; }
 
-  void run(Task* task) { driver_.run(task, settings_.timeout); }
+  // Returns when it is done.
+  virtual void run(Task* task) { driver_.run(task, settings_.timeout); }
 
   // Returns "" if the count succeeded, else why it failed.
   std::string count(std::string_view key) {
@@ -38,6 +41,9 @@ class Calls {
     run(&task);
     return task.outcome.failure == Failure::kNone ? "" : task.outcome.detail;
   }
+
+ protected:
+  Router* router() const { return router_.get(); }
 
  private:
   const Settings settings_;
