@@ -305,6 +305,12 @@ bool EventDriver::cancel(AsyncTask* task) {
 }
 
 EventDriver::Tasks EventDriver::cancel_all() {
+  const Monotonic real_now = std::chrono::steady_clock::now();
+  for (const auto& [node, link] : links_) {
+    // It may be the one that was let through to a server in failure: another
+    // loop need not wait for its report.
+    if (link->connection.in_flight() > 0) node->health().let_try(real_now);
+  }
   if (discovery_ != nullptr) {
     give_up(discovery_);
     free_job(std::exchange(discovery_, nullptr));

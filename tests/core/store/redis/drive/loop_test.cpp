@@ -641,6 +641,40 @@ TEST(Loop, TellsThatNoDescriptorIsLeft) {
   EXPECT_TRUE(host.answers("b"));
 }
 
+// ---- several loops ----------------------------------------------------------
+
+TEST(Loop, SharesWhatItKnowsOfServers) {
+  RedisServer server;
+  Host host(server.port());
+  std::vector<std::unique_ptr<AsyncTask>> finished;
+  const auto take = [&](std::span<std::unique_ptr<AsyncTask>> batch) {
+    for (auto& task : batch) finished.push_back(std::move(task));
+  };
+  auto other = std::make_unique<Loop>(&host.router, host.settings, take);
+  Health& health = host.router.node()->health();
+  const Monotonic past = now() - 10s;
+  for (int i = 0; i < Health::kFailuresToOpen; ++i) health.failed(past);
+  server.suspend();
+  // The wait has passed: one loop is let through, the other is not.
+  other->start(std::make_unique<Call>("a"), host.settings.timeout);
+  other->run();
+  host.start("b");
+  ASSERT_TRUE(host.run_until(1));
+  EXPECT_EQ(host.finished[0]->echo.outcome.failure, Failure::kBackoff);
+  EXPECT_TRUE(finished.empty());
+  // It goes without a report.  The other may try at once.
+  other.reset();
+  ASSERT_EQ(finished.size(), 1u);
+  EXPECT_EQ(finished[0]->status.code(), Code::kCancelled);
+  host.start("c");
+  host.loop->run();
+  EXPECT_EQ(host.finished.size(), 1u) << "not refused";
+  server.resume();
+  ASSERT_TRUE(host.run_until(2));
+  EXPECT_EQ(host.right(), 1);
+  EXPECT_FALSE(health.open());
+}
+
 // ---- fork -------------------------------------------------------------------
 
 TEST(Loop, AChildStartsAnew) {
