@@ -73,6 +73,20 @@ void Health::failed(Monotonic now) {
   next_try_.store((ns + wait) & ~kTrying, std::memory_order_relaxed);
 }
 
+void Health::broke(Monotonic ready, Monotonic now) {
+  std::int64_t before = broke_.load(std::memory_order_relaxed);
+  do {
+    if (ns_of(ready) <= before) {
+      // Nothing new, also if it was the one that was let through.
+      const std::int64_t due = next_try_.load(std::memory_order_relaxed);
+      if ((due & kTrying) != 0) let_try(now);
+      return;
+    }
+  } while (!broke_.compare_exchange_weak(before, ns_of(now),
+                                         std::memory_order_relaxed));
+  failed(now);
+}
+
 void Health::silent(Monotonic now) {
   std::int32_t failures = failures_.load(std::memory_order_relaxed);
   while (failures < kFailuresToOpen - 1 &&

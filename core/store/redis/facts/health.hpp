@@ -41,6 +41,10 @@ class Health {
   void succeeded();
   void failed(Monotonic now);
 
+  // A connection that was ready since `ready` has broken.  One server's end
+  // breaks all its connections: that is one failure.
+  void broke(Monotonic ready, Monotonic now);
+
   // Nothing has come for too long: opens the circuit at once.
   void silent(Monotonic now);
 
@@ -55,6 +59,7 @@ class Health {
  private:
   std::atomic<std::int32_t> failures_{0};
   std::atomic<std::int64_t> next_try_{0};  // ns of Monotonic
+  std::atomic<std::int64_t> broke_{0};     // likewise: what failed() counted
 };
 
 }  // namespace limitree::redis

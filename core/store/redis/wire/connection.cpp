@@ -218,6 +218,7 @@ void Connection::run(Monotonic now) {
   if (std::exchange(stepped_, false)) note_progress(now);
   if (!ready()) return;
   was_ready_ = true;
+  ready_at_ = real_now();
   heard_ = now;
   node_.traffic().connects.fetch_add(1, std::memory_order_relaxed);
 }
@@ -303,7 +304,11 @@ void Connection::end(Failure failure, std::string detail) {
   if (!open()) return;
   const bool idle =
       was_ready_ && failure == Failure::kLost && !pipeline_.has_sent();
-  if (is_outage(failure) && !idle) node_.health().failed(real_now());
+  if (is_outage(failure) && !idle) {
+    was_ready_&& failure == Failure::kLost
+        ? node_.health().broke(ready_at_, real_now())
+        : node_.health().failed(real_now());
+  }
   state_ = State::kClosed;
   failure_ = failure;
   detail_ = std::move(detail);

@@ -153,6 +153,7 @@ class Connection {
   std::string detail_;
   std::uint64_t generation_ = 0;
   bool was_ready_ = false;  // since the last connect()
+  Monotonic ready_at_{};    // if so; real
   bool stepped_ = false;    // towards ready, since the last run()
   Monotonic heard_{};       // the last answer or step, or the first wait began
 

@@ -675,6 +675,47 @@ TEST(Loop, SharesWhatItKnowsOfServers) {
   EXPECT_FALSE(health.open());
 }
 
+TEST(Loop, ManyThatLoseOneServerAreOneFailure) {
+  RedisServer server;
+  Host host(server.port());
+  int answered = 0;
+  int broken = 0;
+  const auto take = [&](std::span<std::unique_ptr<AsyncTask>> batch) {
+    for (auto& task : batch) {
+      const EchoTask& echo = static_cast<Call&>(*task).echo;
+      ++(echo.right() ? answered : broken);
+    }
+  };
+  std::vector<std::unique_ptr<Loop>> loops;
+  for (int i = 0; i < 8; ++i) {
+    loops.push_back(std::make_unique<Loop>(&host.router, host.settings, take));
+  }
+  const auto start = [&] {
+    for (auto& loop : loops) {
+      loop->start(std::make_unique<Call>("a"), host.settings.timeout);
+      loop->run();
+    }
+  };
+  const auto run_until = [&](const int* count) {
+    return soon([&] {
+      for (auto& loop : loops) loop->run();
+      return *count == 8;
+    });
+  };
+  start();
+  ASSERT_TRUE(run_until(&answered));
+  server.suspend();
+  start();
+  server.kill();
+  server.start();
+  ASSERT_TRUE(run_until(&broken));
+  EXPECT_FALSE(host.router.node()->health().open());
+  answered = 0;
+  start();
+  EXPECT_TRUE(run_until(&answered));
+  EXPECT_EQ(broken, 8) << "none of the later calls was refused";
+}
+
 // ---- fork -------------------------------------------------------------------
 
 TEST(Loop, AChildStartsAnew) {

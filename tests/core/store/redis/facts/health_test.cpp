@@ -57,6 +57,38 @@ TEST(Health, SilenceOpensAtOnce) {
   EXPECT_FALSE(health.open());
 }
 
+TEST(Health, ConnectionsThatBreakTogetherAreOneFailure) {
+  Health health;
+  for (int i = 0; i < 100; ++i) {
+    health.broke(kStart, kStart + seconds(1) + milliseconds(i));
+    EXPECT_FALSE(health.open());
+  }
+  // Each later one that breaks counts.
+  health.broke(kStart + seconds(2), kStart + seconds(3));
+  EXPECT_FALSE(health.open());
+  health.broke(kStart + seconds(2), kStart + seconds(3));
+  EXPECT_FALSE(health.open());
+  health.broke(kStart + seconds(4), kStart + seconds(5));
+  EXPECT_TRUE(health.open());
+}
+
+TEST(Health, OneThatWasLetThroughAndBreaksWithOthersKeepsNobodyWaiting) {
+  Health health;
+  health.broke(kStart, kStart + seconds(1));
+  open_at(kStart + seconds(1), &health);
+  const Monotonic later = kStart + seconds(9);
+  ASSERT_TRUE(health.may_try(later));
+  ASSERT_FALSE(health.may_try(later));
+  health.broke(kStart, later);
+  EXPECT_TRUE(health.open());
+  EXPECT_TRUE(health.may_try(later));
+  // While nobody tries, the wait goes on.
+  health.failed(later);
+  const Monotonic next = health.next_try();
+  health.broke(kStart, later);
+  EXPECT_EQ(health.next_try(), next);
+}
+
 // Silence counts once, however many callers report it.
 TEST(Health, SilenceIsOneFailure) {
   for (int run = 0; run < 10; ++run) {
