@@ -136,7 +136,8 @@ constexpr Option kOptions[] = {
                         &options->redis_settings.connect_timeout);
      }},
     {"connections", "4",
-     "connections to each server, shared by all threads; 1 to 64",
+     "connections to each server, shared by all threads that block; each event "
+     "loop has one of its own; 1 to 64",
      set_connections},
     {"prefix", "limitree:",
      "the prefix of every key in Redis; no braces, at most 100 bytes",
