@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "capi/capi_redis.hpp"
+#include "core/sanitizers.hpp"
 
 namespace {
 
@@ -194,7 +195,6 @@ TEST_F(CapiLoopThreads, OutlastAServerThatIsKilled) {
   std::vector<std::thread> threads =
       on_threads([&](Worker& worker) { worker.work([&] { return !stop; }); });
   EXPECT_TRUE(all_grow(&Worker::allowed));
-  EXPECT_EQ(sum(&Worker::failed), 0);
   for (int round = 0; round < 3; ++round) {
     mortal.kill();
     EXPECT_TRUE(all_grow(&Worker::failed));
@@ -290,6 +290,9 @@ TEST_F(CapiLoopThreads, ComeAndGoWhileOthersWork) {
 
 // The child may use every loop, and gets none of the parent's answers.
 TEST_F(CapiLoopThreads, GoOnInBothProcessesAfterFork) {
+  if (limitree::kAddressSanitized) {
+    GTEST_SKIP() << "its allocator may hold a lock when another thread forks";
+  }
   use(url(), "1000000/day", {});
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads =

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "capi/capi_redis.hpp"
 
@@ -162,6 +164,40 @@ TEST_F(CapiLoops, FreeingOneCancelsItsCallsOnly) {
     EXPECT_EQ(status, LIMITREE_OK) << id;
   }
   EXPECT_EQ(stats_of(limiter).errors, 50);
+}
+
+TEST_F(CapiLoops, GoOnInBothProcessesAfterFork) {
+  Inbox inboxes[2];
+  const Limiter limiter = limiter_on(url(), &inboxes[0]);
+  const Limiter other = new_loop(limiter, &inboxes[1]);
+  limitree_limiter* const handles[] = {limiter.get(), other.get()};
+  limitree_decision decision;
+  for (limitree_limiter* const handle : handles) {
+    ASSERT_EQ(start(handle, "sent", 1, &decision), LIMITREE_PENDING);
+    limitree_loop_run(handle);
+    ASSERT_EQ(start(handle, "started", 2, &decision), LIMITREE_PENDING);
+  }
+  const pid_t child = fork();
+  ASSERT_NE(child, -1);
+  if (child == 0) {
+    alarm(20);
+    bool good = true;
+    for (int i = 0; i < 2; ++i) {
+      start(handles[i], "child", 3, &decision);
+      run(handles[i], inboxes[i], 1);
+      good = good && inboxes[i].calls.size() == 1 &&
+             inboxes[i].status[3] == LIMITREE_OK;
+    }
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (int i = 0; i < 2; ++i) {
+    run(handles[i], inboxes[i], 2);
+    EXPECT_EQ(inboxes[i].status[1], LIMITREE_OK);
+    EXPECT_EQ(inboxes[i].status[2], LIMITREE_OK);
+  }
 }
 
 // The handle that came first is a handle like the others.
