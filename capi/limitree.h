@@ -271,8 +271,8 @@ typedef struct limitree_file {
  * mistake: LIMITREE_INVALID_CONFIG with a message for each mistake of each
  * file, in their order.  If `merge` is not 0, these files may add top-level
  * descriptors to a domain that is known.  A limiter keeps the descriptors of
- * the config that it was made from until limitree_limiter_reload_config.
- * Since 0.1.
+ * the config that it was made from until limitree_limiter_reload_config or
+ * limitree_limiter_reload_descriptors.  Since 0.1.
  */
 LIMITREE_API limitree_status limitree_config_add_descriptors(
     limitree_config *config, const limitree_file *files, size_t file_count,
@@ -590,6 +590,153 @@ LIMITREE_API void limitree_loop_run(limitree_limiter *limiter);
  */
 LIMITREE_API void limitree_loop_set_wakeups(limitree_limiter *limiter, int on);
 
+/* ---- Rate limits of Envoy ------------------------------------------------ */
+
+/* One entry of a descriptor that Envoy asks about. */
+typedef struct limitree_entry {
+  limitree_str key;
+  limitree_str value;
+} limitree_entry;
+
+/* Units of limits, numbered as in Envoy's messages. */
+enum {
+  LIMITREE_UNIT_UNKNOWN = 0, /* the rule has a period of its own */
+  LIMITREE_UNIT_SECOND = 1,
+  LIMITREE_UNIT_MINUTE = 2,
+  LIMITREE_UNIT_HOUR = 3,
+  LIMITREE_UNIT_DAY = 4,
+  LIMITREE_UNIT_MONTH = 5, /* 30 days */
+  LIMITREE_UNIT_YEAR = 6,  /* 365 days */
+  LIMITREE_UNIT_WEEK = 7
+};
+
+/* Bits of limitree_descriptor.flags. */
+enum {
+  LIMITREE_HAS_HITS_ADDEND = 1u << 0, /* its own, in place of the request's */
+  LIMITREE_HAS_LIMIT = 1u << 1,       /* its own, in place of every rule's */
+  LIMITREE_NEGATIVE_HITS = 1u << 2    /* gives hits back; always OK */
+};
+
+/*
+ * One descriptor of a request.  Filled by the caller, best from zero, because
+ * new fields are taken from `reserved`.  Always 64 bytes if pointers take 8.
+ */
+typedef struct limitree_descriptor {
+  const limitree_entry *entries;
+  size_t entry_count;
+  uint32_t flags;             /* LIMITREE_HAS_HITS_ADDEND | ... */
+  uint32_t requests_per_unit; /* with LIMITREE_HAS_LIMIT */
+  int32_t unit;               /* likewise: LIMITREE_UNIT_SECOND ... */
+  int32_t reserved_32;
+  uint64_t hits_addend; /* with LIMITREE_HAS_HITS_ADDEND; 0 only looks */
+  int64_t reserved[3];
+} limitree_descriptor;
+
+/* Bits of limitree_rate_limit_request.flags. */
+enum {
+  LIMITREE_WANTS_METADATA = 1u << 0 /* limitree_rate_limit_response.metadata */
+};
+
+/* A request of Envoy.  Always 64 bytes if pointers take 8, as above. */
+typedef struct limitree_rate_limit_request {
+  limitree_str domain;
+  const limitree_descriptor *descriptors;
+  size_t descriptor_count;
+  uint32_t hits_addend; /* of each descriptor without its own; 0 means 1 */
+  uint32_t flags;       /* LIMITREE_WANTS_METADATA */
+  int64_t reserved[3];
+} limitree_rate_limit_request;
+
+/* Answers, numbered as in Envoy's messages. */
+enum { LIMITREE_CODE_OK = 1, LIMITREE_CODE_OVER_LIMIT = 2 };
+
+/* What a descriptor has met: limitree_descriptor_status.match. */
+enum {
+  LIMITREE_MATCH_NONE = 0,      /* no rule, or the domain is not known: OK */
+  LIMITREE_MATCH_UNLIMITED = 1, /* a rule says `unlimited`: OK */
+  LIMITREE_MATCH_REPLACED = 2,  /* another rule replaces this one: OK */
+  LIMITREE_MATCH_LIMIT = 3      /* a limit, which the fields below describe */
+};
+
+/*
+ * The answer for one descriptor.  Filled by the library; plain data, nothing to
+ * free.  Always 128 bytes if pointers take 8, as above.  Fields from `name` on
+ * are zero unless `match` is LIMITREE_MATCH_LIMIT, except for limit_remaining.
+ */
+typedef struct limitree_descriptor_status {
+  int32_t code;  /* LIMITREE_CODE_OK or LIMITREE_CODE_OVER_LIMIT */
+  int32_t match; /* LIMITREE_MATCH_NONE ... */
+  limitree_str
+      name; /* of the rule, often empty; lives as long as the limiter */
+  uint32_t requests_per_unit;
+  int32_t unit;            /* LIMITREE_UNIT_UNKNOWN ... */
+  int64_t period_ns;       /* the length of that unit, or the rule's period */
+  int64_t limit_remaining; /* hits left; 4294967295 if unlimited */
+  /* The wait if over the limit, else the time until all hits are back; whole
+   * seconds, rounded up, as Envoy's message and headers have them. */
+  int64_t duration_until_reset_ns;
+  int64_t retry_after_ns; /* the same, exactly: -1 if these hits fit, else the
+                             wait or LIMITREE_NEVER */
+  int64_t reset_after_ns; /* exactly until all hits are back, >= 0 */
+  uint32_t flags;         /* LIMITREE_SHADOWED: over the limit, in shadow_mode.
+                             LIMITREE_CACHED: from the option over_cache_size.
+                             LIMITREE_SOFT: fits thanks to an overrun */
+  int32_t quota;          /* 1 if it counts as quota_mode says */
+  int64_t reserved[6];
+} limitree_descriptor_status;
+
+/* The answer to a request.  Always 64 bytes if pointers take 8, as above. */
+typedef struct limitree_rate_limit_response {
+  int32_t overall_code;    /* LIMITREE_CODE_OK or LIMITREE_CODE_OVER_LIMIT */
+  int32_t header_status;   /* index of the status that RateLimit-* headers show;
+                              -1: no status has a limit */
+  size_t status_count;     /* as many as descriptors */
+  int32_t source;          /* LIMITREE_SOURCE_STORE ... */
+  uint32_t flags;          /* LIMITREE_DEGRADED: the store failed.
+                              LIMITREE_SHADOWED: OK thanks to the option
+                              shadow_mode.  LIMITREE_UNLIMITED: no limit met */
+  limitree_text *metadata; /* NULL without LIMITREE_WANTS_METADATA.  Else the
+                              dynamic metadata, as one line of JSON; the caller
+                              frees it */
+  int64_t reserved[4];
+} limitree_rate_limit_response;
+
+/*
+ * Answers a request of Envoy by the descriptors of the config, as
+ * docs/descriptors.md says: each descriptor is charged by itself, and the store
+ * is asked once for all of them (once more if some give hits back).  Blocks
+ * while the store answers.  Returns LIMITREE_OK whether the answer is OK or
+ * OVER_LIMIT.  LIMITREE_INVALID_ARGUMENT if the domain or the list of
+ * descriptors is empty, or a limit in the request has an unknown unit.
+ *
+ * `statuses` takes those of the first `status_capacity` descriptors; it may be
+ * NULL if that is 0.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_should_rate_limit(
+    limitree_limiter *limiter, const limitree_rate_limit_request *request,
+    limitree_descriptor_status *statuses, size_t status_capacity,
+    limitree_rate_limit_response *response, limitree_error **error);
+
+/* The same without blocking, as limitree_decide_async: `user_request` is
+ * limitree_completion.request, and the decision of that completion is zero.
+ * `statuses` and `response` must live until the completion, and are filled
+ * before it; `request` need not live on.  Since 0.1. */
+LIMITREE_API limitree_status limitree_should_rate_limit_async(
+    limitree_limiter *limiter, const limitree_rate_limit_request *request,
+    void *user_request, limitree_descriptor_status *statuses,
+    size_t status_capacity, limitree_rate_limit_response *response,
+    limitree_error **error);
+
+/* Replaces the descriptors alone by those of `config`; its limits and options
+ * have no effect.  Otherwise as limitree_limiter_reload_config.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_reload_descriptors(
+    limitree_limiter *limiter, const limitree_config *config,
+    limitree_error **error);
+
+/* The name of a unit as Envoy writes it, "MINUTE"; "UNKNOWN" for all other
+ * numbers.  Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_unit_name(int32_t unit);
+
 /* ---- Looking inside ------------------------------------------------------ */
 
 /* Counters since the limiter was made.  Always 256 bytes, as above. */
@@ -657,6 +804,53 @@ LIMITREE_API limitree_status limitree_limiter_reason_stats(
     limitree_limiter *limiter, limitree_reason_stats *stats, size_t capacity,
     size_t *count, limitree_error **error);
 
+/*
+ * Hits by the names that rules have in metrics, "domain.key_value.key".  They
+ * survive a reload.  Always 128 bytes if pointers take 8, as above.
+ */
+typedef struct limitree_descriptor_stats {
+  limitree_str key;   /* lives as long as the limiter */
+  int64_t total_hits; /* of descriptors that met the rule, without those that
+                         give back */
+  int64_t over_limit; /* above the limit */
+  int64_t near_limit; /* below it and above the option near_limit */
+  int64_t over_limit_with_local_cache; /* of over_limit: known without asking */
+  int64_t within_limit;
+  int64_t shadow_mode;         /* of over_limit: answered as OK */
+  int64_t total_negative_hits; /* given back */
+  int64_t domain_not_found;    /* descriptors of the domain `key`, not known */
+  int64_t reserved[6];
+} limitree_descriptor_stats;
+
+/*
+ * Writes the counters of the first `capacity` names, in the order in which they
+ * were first met, and sets *count to the number of all.  `stats` may be NULL if
+ * `capacity` is 0.  There are at most as many names as the option
+ * max_metric_keys says; the rest is counted as "other".  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_limiter_descriptor_stats(
+    limitree_limiter *limiter, limitree_descriptor_stats *stats,
+    size_t capacity, size_t *count, limitree_error **error);
+
+/* Requests of Envoy since the limiter was made.  Always 128 bytes, as above. */
+typedef struct limitree_rate_limit_stats {
+  int64_t ok;                 /* answered as OK ... */
+  int64_t over_limit;         /* ... or OVER_LIMIT */
+  int64_t global_shadow_mode; /* of `ok`: thanks to the option shadow_mode */
+  int64_t service_errors;     /* requests that break a rule */
+  int64_t store_errors;       /* requests that the store failed for */
+  int64_t metric_keys;        /* names of limitree_limiter_descriptor_stats */
+  int64_t over_cache_lookups; /* in the cache of the option over_cache_size */
+  int64_t over_cache_hits;
+  int64_t over_cache_entries;
+  int64_t over_cache_evictions;
+  int64_t reserved[6];
+} limitree_rate_limit_stats;
+
+LIMITREE_API limitree_status limitree_limiter_rate_limit_stats(
+    limitree_limiter *limiter, limitree_rate_limit_stats *stats,
+    limitree_error **error);
+
 #define LIMITREE_ROUND_TRIP_BUCKETS 16
 
 /* Answers of servers by the time they took. */
@@ -699,12 +893,6 @@ LIMITREE_API limitree_status limitree_limiter_explain(limitree_limiter *limiter,
  * each.  The wording may change.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_describe_descriptors(
     limitree_limiter *limiter, limitree_text **text, limitree_error **error);
-
-/* One entry of a descriptor that Envoy asks about. */
-typedef struct limitree_entry {
-  limitree_str key;
-  limitree_str value;
-} limitree_entry;
 
 /* What a descriptor of a request meets, for people: where each of its entries
  * leads and why, and the rules and buckets that decide about it.  A domain that
