@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/utf8.hpp"
+#include "base/json.hpp"
 
 namespace limitree {
 
@@ -149,30 +149,6 @@ constexpr std::array kStyles = {
 };
 
 // ---- JSON ------------------------------------------------------------------
-
-// Appends `value` as a string of JSON; bytes that are not UTF-8 become U+FFFD.
-void append_json(std::string_view value, HttpText* text) {
-  text->append('"');
-  while (!value.empty()) {
-    const std::size_t size = utf8_size(value);
-    const char byte = value[0];
-    if (size == 0) {
-      text->append("\\ufffd");
-    } else if (byte == '"' || byte == '\\') {
-      text->append('\\');
-      text->append(byte);
-    } else if (byte >= '\0' && byte < ' ') {
-      constexpr std::string_view kDigits = "0123456789abcdef";
-      text->append("\\u00");
-      text->append(kDigits[static_cast<std::size_t>(byte >> 4)]);
-      text->append(kDigits[static_cast<std::size_t>(byte & 15)]);
-    } else {
-      text->append(value.substr(0, size));
-    }
-    value.remove_prefix(std::max<std::size_t>(size, 1));
-  }
-  text->append('"');
-}
 
 void append_violated(std::span<const HttpLevel> levels, HttpText* text) {
   text->append(",\"violated-policies\":[");

@@ -173,6 +173,9 @@ inline constexpr std::int64_t kMaxOverrun = 1000;
 inline constexpr std::int64_t kMaxWindowBuckets = 1000;
 
 struct Limit {
+  // The index of a limit that a request states itself.
+  static constexpr std::uint32_t kNoIndex = UINT32_MAX;
+
   Rate rate;
   Duration period{};       // as configured; the rate is what decides
   std::int64_t count = 0;  // tokens per period

@@ -15,6 +15,15 @@ std::int64_t joint_cost(const Level& a, const Level& b) {
                                         : std::max(a.cost, b.cost);
 }
 
+// Whether one level can stand for both limits of a bucket.  Where every hit
+// counts, a counter of hits serves any limit of the same window: the caller
+// compares each of them with hits_of().
+bool may_share(const Limit& a, const Limit& b) {
+  if (&a == &b) return true;
+  return counts_denied(a.charge) && a.charge == b.charge &&
+         a.period == b.period;
+}
+
 // Orders levels by the names of their buckets; 0: they have the same bucket.
 int compare_buckets(const Plan& plan, const Level& a, const Level& b) {
   if (a.depth != b.depth) return a.depth < b.depth ? -1 : 1;
@@ -112,7 +121,7 @@ Status join_same_buckets(Plan* plan, JoinedInto* into) {
     }
     first_of[i] = first_of[first_of[i]];
     Level& first = plan->levels[first_of[i]];
-    if (first.limit != level.limit) {
+    if (!may_share(*first.limit, *level.limit)) {
       return Status(Code::kInvalidArgument,
                     "two paths reach the same bucket by different limits, " +
                         first.limit->policy.str() + " and " +

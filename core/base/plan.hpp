@@ -155,7 +155,8 @@ using JoinedInto = InlineVector<std::uint32_t, 24>;
 // Joins the levels of *plan that share a bucket into the first of them, with
 // the largest cost and the union of their modes; where what does not fit counts
 // too, with the sum of their costs.  *into, unless null, is set to where they
-// are. kInvalidArgument if they belong to different limits.
+// are. kInvalidArgument if they belong to different limits, unless what does
+// not fit counts: then the first limit stands for all.
 Status join_same_buckets(Plan* plan, JoinedInto* into = nullptr);
 
 }  // namespace limitree

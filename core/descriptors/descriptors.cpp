@@ -113,6 +113,25 @@ void Descriptors::walk(const Domain& domain, Entries entries,
   }
 }
 
+Charge Descriptors::charge_of(const Domain& domain, Algorithm algorithm) const {
+  const Charge charge = limitree::charge_of(domain, algorithm);
+  if (!stops_) return charge;
+  return counts_denied(charge) ? Charge::kAllOrDenying : Charge::kAllOrNothing;
+}
+
+Descriptors Descriptors::stopping() const {
+  Descriptors copy = *this;
+  copy.stops_ = true;
+  for (const DescriptorNode& node : copy.nodes_) {
+    if (node.parent == kNone || node.rule == kNone) continue;
+    std::uint32_t top = node.parent;
+    while (nodes_[top].parent != kNone) top = nodes_[top].parent;
+    Limit& limit = copy.rules_[node.rule].limit;
+    limit.charge = copy.charge_of(domains_[nodes_[top].rule], limit.algorithm);
+  }
+  return copy;
+}
+
 std::string_view Descriptors::shared_pattern(const DescriptorStep& step,
                                              std::string_view key) const {
   const DescriptorNode& node = nodes_[step.node];

@@ -101,6 +101,13 @@ class Descriptors {
     return rule == DescriptorNode::kNone ? nullptr : &rules_[rule];
   }
 
+  // The same here, where a rule that denies may stop the others: stopping().
+  Charge charge_of(const Domain& domain, Algorithm algorithm) const;
+
+  // A copy of which a rule that is over its limit stops the others of a request
+  // from being charged: the option stop_increment.
+  Descriptors stopping() const;
+
   // The pattern that takes the place of the entry's value in names of buckets;
   // empty: none does.  Part of the composite name that the entry led to.
   std::string_view shared_pattern(const DescriptorStep& step,
@@ -151,6 +158,7 @@ class Descriptors {
   // From a parent and a composite name to a node: open addressing, at most half
   // full.  Empty, or of a power of two.
   std::vector<Slot> slots_;
+  bool stops_ = false;       // see stopping()
   std::size_t longest_ = 0;  // bytes of the longest composite name
   std::string text_;
   std::vector<std::string> files_;  // their names

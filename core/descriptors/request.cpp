@@ -78,11 +78,19 @@ Status MatchedRequest::match_one(const AskedDescriptor& asked,
 
 void MatchedRequest::state(const AskedDescriptor& asked, LimitUnit unit,
                            MatchedDescriptor* matched) {
-  Rule& rule =
-      stated_.emplace_front(window_rule(asked.limit->requests_per_unit, unit));
-  rule.limit.index = DescriptorNode::kNone;
-  rule.limit.charge = charge_of(*domain_, rule.limit.algorithm);
-  rules_.push_back({&rule, static_cast<std::uint32_t>(asked.entries.size())});
+  const std::uint32_t requests = asked.limit->requests_per_unit;
+  // Equal limits are one, because they may share a bucket.
+  auto rule = std::ranges::find_if(stated_, [&](const Rule& stated) {
+    return stated.requests_per_unit == requests && stated.unit == unit;
+  });
+  if (rule == stated_.end()) {
+    stated_.push_front(window_rule(requests, unit));
+    rule = stated_.begin();
+    rule->limit.index = Limit::kNoIndex;
+    rule->limit.charge =
+        descriptors_->charge_of(*domain_, rule->limit.algorithm);
+  }
+  rules_.push_back({&*rule, static_cast<std::uint32_t>(asked.entries.size())});
   matched->rule_count = 1;
 }
 

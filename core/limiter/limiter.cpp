@@ -5,6 +5,7 @@
 
 #include "base/judge.hpp"
 #include "base/recycled.hpp"
+#include "limiter/reader.hpp"
 
 namespace limitree {
 
@@ -52,24 +53,6 @@ Status check_path_count(std::size_t paths) {
                                             " paths, the most is " +
                                             std::to_string(kMaxPaths));
 }
-
-// Holds a lane, and so the snapshot that is current now.
-class Limiter::Reader {
- public:
-  explicit Reader(Limiter* limiter)
-      : lane_(limiter->lanes_.acquire()),
-        snapshot_(*limiter->snapshot_.load(std::memory_order_acquire)) {}
-  ~Reader() { lane_.unlock(); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-
-  Lane& lane() { return lane_; }
-  const Snapshot& snapshot() const { return snapshot_; }
-
- private:
-  Lane& lane_;
-  const Snapshot& snapshot_;
-};
 
 // Walks all paths down the tree, and joins their common levels.
 Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
@@ -173,8 +156,21 @@ Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
     : store_(std::move(store)),
       remote_(store_->is_remote()),
       local_share_(options.local_share),
+      near_limit_(options.near_limit),
+      answer_modes_(options.answer_modes),
+      stop_increment_(options.stop_increment),
+      clock_(options.clock),
+      over_cache_(options.over_cache_size == 0
+                      ? nullptr
+                      : std::make_unique<OverCache>(options.over_cache_size,
+                                                    options.clock)),
       lanes_(options.near_limit),
-      owner_(snapshot_of(std::move(tree), std::move(descriptors))),
+      metrics_(static_cast<std::size_t>(options.max_metric_keys)),
+      owner_(snapshot_of(
+          std::move(tree),
+          rules_of(descriptors != nullptr
+                       ? std::move(descriptors)
+                       : std::make_shared<const Descriptors>()))),
       snapshot_(owner_.get()) {
   watch_forks();
 }
@@ -296,7 +292,7 @@ Result<std::string> Limiter::explain(Path path) {
 }
 
 std::shared_ptr<const Descriptors> Limiter::descriptors() {
-  return current()->descriptors;
+  return current()->rules->descriptors;
 }
 
 LimiterStats Limiter::stats() {
@@ -321,6 +317,31 @@ std::vector<PolicyStats> Limiter::policy_stats() {
   std::vector<PolicyStats> stats;
   for (const Policy& policy : policies_.all()) {
     stats.push_back({policy.name(), policy.tally()});
+  }
+  return stats;
+}
+
+std::vector<MetricStats> Limiter::metric_stats() {
+  const std::lock_guard lock(reload_mutex_);
+  for (Lane& lane : lanes_) {
+    const std::lock_guard hold(lane);
+    lane.flush();
+  }
+  std::vector<MetricStats> stats;
+  for (const HitMetric* const metric : metrics_.all()) {
+    stats.push_back({metric->name(), metric->tally()});
+  }
+  return stats;
+}
+
+RateLimitStats Limiter::rate_limit_stats() {
+  const std::lock_guard lock(reload_mutex_);
+  RateLimitStats stats;
+  if (over_cache_ != nullptr) stats.over_cache = over_cache_->stats();
+  stats.metric_keys = static_cast<std::int64_t>(metrics_.all().size());
+  for (Lane& lane : lanes_) {
+    const std::lock_guard hold(lane);
+    stats.totals += lane.hits().totals;
   }
   return stats;
 }

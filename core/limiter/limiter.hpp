@@ -9,8 +9,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,10 +21,14 @@
 #include "base/decision.hpp"
 #include "base/inline_vector.hpp"
 #include "base/status.hpp"
+#include "descriptors/answer.hpp"
 #include "descriptors/descriptors.hpp"
+#include "descriptors/request.hpp"
+#include "limiter/hit_metrics.hpp"
 #include "limiter/metrics.hpp"
 #include "limiter/options.hpp"
 #include "store/fork_guard.hpp"
+#include "store/front/over_cache.hpp"
 #include "store/store.hpp"
 #include "tree/tree.hpp"
 
@@ -65,6 +71,17 @@ struct PolicyStats {
   Tally tally;
 };
 
+struct MetricStats {
+  std::string_view key;  // lives as long as the limiter
+  HitTally tally;
+};
+
+struct RateLimitStats {
+  RateLimitTotals totals;
+  OverCache::Stats over_cache;
+  std::int64_t metric_keys = 0;
+};
+
 // Where the answer to a request is written.
 struct Answer {
   LevelReports* reports = nullptr;  // null: not wanted
@@ -88,6 +105,10 @@ class Listener {
   // `status` is ok, decision and reports are empty.
   virtual void decided(Status status, const Decision& decision,
                        const LevelReports& reports) noexcept = 0;
+
+  // The same for a request of Envoy.  May take the metadata of *answer.
+  virtual void answered(Status /*status*/,
+                        RateLimitAnswer* /*answer*/) noexcept {}
 
  protected:
   explicit Listener(StoreLoop* loop) : loop_(loop) {}
@@ -125,6 +146,16 @@ class Limiter final : private ForkGuard {
   bool decide_async(Operation operation, std::span<const Ask> asks,
                     Answer* answer, Listener* listener, Status* status);
 
+  // Answers a request of Envoy: see RuleHits and Answer.  Fails as
+  // MatchedRequest::match() and Store::decide() do.
+  Status should_rate_limit(const DescriptorRequest& request,
+                           RateLimitAnswer* answer);
+
+  // The same without waiting, as decide_async().
+  bool should_rate_limit_async(const DescriptorRequest& request,
+                               RateLimitAnswer* answer, Listener* listener,
+                               Status* status);
+
   // Whether a decision may need more than memory.
   bool is_remote() const { return remote_; }
 
@@ -143,6 +174,9 @@ class Limiter final : private ForkGuard {
   // nothing changed, if `tree` has one of these names.
   Status reload(const Tree& tree,
                 std::shared_ptr<const Descriptors> descriptors = nullptr);
+
+  // The same for the descriptors alone.
+  void reload(std::shared_ptr<const Descriptors> descriptors);
 
   // The descriptors of now, which a later reload leaves as they are.
   std::shared_ptr<const Descriptors> descriptors();
@@ -164,8 +198,20 @@ class Limiter final : private ForkGuard {
   Result<std::string> explain(Path path);
   LimiterStats stats();
   std::vector<PolicyStats> policy_stats();
+  std::vector<MetricStats> metric_stats();
+  RateLimitStats rate_limit_stats();
 
  private:
+  // Descriptors and, by the index of a rule: its metric, or null if that
+  // depends on the request; its name, which lives as long as the limiter; and
+  // its limit under on_store_error local, if that differs.
+  struct LoadedRules {
+    std::shared_ptr<const Descriptors> descriptors;
+    std::vector<HitMetric*> metrics;
+    std::vector<std::string_view> names;
+    std::vector<Limit> local_limits;
+  };
+
   // All that a reload replaces.  A tree and, by Limit::index, the policies of
   // its limits and their replacements under on_store_error local, if those
   // differ; and the descriptors.
@@ -178,11 +224,13 @@ class Limiter final : private ForkGuard {
     std::vector<Policy*> policies;
     std::vector<Limit> local_limits;
     bool has_rules = false;  // some limits are not plain
-    std::shared_ptr<const Descriptors> descriptors;  // never null
+    std::shared_ptr<const LoadedRules> rules;  // never null
   };
   class Reader;
   class Request;
   class ResetRequest;
+  class RateLimit;         // in rate_limit.hpp
+  class PendingRateLimit;  // in rate_limit_async.cpp
 
   Status match(const Snapshot& snapshot, std::span<const Ask> asks,
                Plan* plan) const;
@@ -200,8 +248,10 @@ class Limiter final : private ForkGuard {
                      LevelReports* reports);
   std::shared_ptr<Snapshot> snapshot_of(
       std::shared_ptr<const Tree> tree,
-      std::shared_ptr<const Descriptors> descriptors);
+      std::shared_ptr<const LoadedRules> rules);
   void add_limits(std::span<const Limit> limits, Snapshot* snapshot);
+  std::shared_ptr<const LoadedRules> rules_of(
+      std::shared_ptr<const Descriptors> descriptors);
   void replace(std::shared_ptr<const Snapshot> snapshot);
   void before_fork() override;
   void after_fork() override;
@@ -209,13 +259,20 @@ class Limiter final : private ForkGuard {
   const std::unique_ptr<Store> store_;
   const bool remote_;
   const Share local_share_;
+  const Share near_limit_;
+  const AnswerModes answer_modes_;
+  const Stop stop_increment_;
+  const Clock clock_;
+  const std::unique_ptr<OverCache> over_cache_;  // may be null
   std::atomic<std::int32_t> pressure_{kFullPressure};
   Lanes lanes_;
-  std::mutex reload_mutex_;                // taken before any lane
-  Policies policies_;                      // guarded by reload_mutex_
-  std::int64_t reloads_ = 0;               // guarded by reload_mutex_
-  std::shared_ptr<const Snapshot> owner_;  // of *snapshot_; likewise
-  std::atomic<const Snapshot*> snapshot_;  // read while a lane is held
+  std::mutex reload_mutex_;  // taken before any lane
+  Policies policies_;        // guarded by reload_mutex_
+  HitMetrics metrics_;
+  std::set<std::string, std::less<>> rule_names_;  // guarded by reload_mutex_
+  std::int64_t reloads_ = 0;                       // guarded by reload_mutex_
+  std::shared_ptr<const Snapshot> owner_;          // of *snapshot_; likewise
+  std::atomic<const Snapshot*> snapshot_;          // read while a lane is held
 };
 
 }  // namespace limitree

@@ -60,6 +60,7 @@ void Lane::flush() {
     if (entry.policy != nullptr) entry.policy->add(entry.tally);
     entry = {};
   }
+  hits_.flush();
 }
 
 namespace {

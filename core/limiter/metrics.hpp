@@ -23,6 +23,7 @@
 #include "base/decision.hpp"
 #include "base/plan.hpp"
 #include "base/share.hpp"
+#include "limiter/hit_metrics.hpp"
 #include "store/spin_lock.hpp"
 
 namespace limitree {
@@ -125,7 +126,8 @@ class alignas(64) Lane {
   void count(Policy* policy, const Level& level, bool allowed);
 
   const Totals& totals() const { return totals_; }
-  void flush();  // writes the cache to the policies
+  HitCounts& hits() { return hits_; }
+  void flush();  // writes the caches to the policies and the metrics
 
  private:
   struct Entry {
@@ -138,6 +140,7 @@ class alignas(64) Lane {
   std::atomic<std::int32_t> claims_{0};  // number of threads waiting in lock()
   Totals totals_;
   std::array<Entry, 32> cache_;
+  HitCounts hits_;
 };
 
 class Lanes {

@@ -77,6 +77,16 @@ Status set_on_store_error(const Setting& setting, Options* options) {
   return {};
 }
 
+Status set_stop_increment(const Setting& setting, Options* options) {
+  constexpr std::string_view kWords[] = {"off", "on", "enforced"};
+  const auto* const word = std::ranges::find(kWords, setting.value);
+  if (word == std::end(kWords)) {
+    return refuse(setting, "must be off, on or enforced");
+  }
+  options->stop_increment = static_cast<Stop>(word - kWords);
+  return {};
+}
+
 Status set_low_latency(const Setting& setting, Options* options) {
   constexpr std::string_view kWords[] = {"off", "on", "auto"};
   const auto* const word = std::ranges::find(kWords, setting.value);
@@ -179,6 +189,36 @@ constexpr Option kOptions[] = {
      "the limit",
      [](const Setting& setting, Options* options) {
        return read_share(setting, &options->near_limit);
+     }},
+    {"shadow_mode", "off",
+     "for [descriptors](descriptors.md): `on` answers requests that are over a "
+     "limit as OK, and counts them",
+     [](const Setting& setting, Options* options) {
+       return read_switch(setting, &options->answer_modes.shadow_mode);
+     }},
+    {"quota_mode", "off",
+     "for descriptors: `on` treats each of them as if it had `quota_mode`",
+     [](const Setting& setting, Options* options) {
+       return read_switch(setting, &options->answer_modes.quota_mode);
+     }},
+    {"stop_increment", "off",
+     "for descriptors: whether those of a request are still counted if one is "
+     "over its limit; `on`: they are not; `enforced`: they are not, unless "
+     "that one is in shadow mode",
+     set_stop_increment},
+    {"over_cache_size", "0",
+     "for descriptors: the most counters that are remembered to be over their "
+     "limits, at 16 bytes each; until their windows end the store is not asked "
+     "about them",
+     [](const Setting& setting, Options* options) {
+       return read_number(setting, 0, MemoryStore::kMaxMaxBuckets,
+                          &options->over_cache_size);
+     }},
+    {"max_metric_keys", "10000",
+     "for descriptors: the most names in metrics that depend on requests; the "
+     "rest is counted as `other`",
+     [](const Setting& setting, Options* options) {
+       return read_number(setting, 0, 1'000'000, &options->max_metric_keys);
      }},
     {"tls_ca_file", "",
      "PEM file of the authorities to trust; empty: the system's",

@@ -13,6 +13,8 @@
 
 #include "base/share.hpp"
 #include "base/status.hpp"
+#include "descriptors/answer.hpp"
+#include "descriptors/rule_hits.hpp"
 #include "store/clock.hpp"
 #include "store/front/deny_cache.hpp"
 #include "store/front/guarded_store.hpp"
@@ -34,6 +36,10 @@ struct Options {
   bool deny_cache = true;
   std::int64_t deny_cache_size = DenyCache::kDefaultMaxBuckets;
   Share near_limit{8, 10};
+  AnswerModes answer_modes;
+  Stop stop_increment = Stop::kOff;
+  std::int64_t over_cache_size = 0;  // 0: no OverCache
+  std::int64_t max_metric_keys = 10'000;
   Clock clock;
 };
 

@@ -14,12 +14,10 @@ namespace limitree {
 
 std::shared_ptr<Limiter::Snapshot> Limiter::snapshot_of(
     std::shared_ptr<const Tree> tree,
-    std::shared_ptr<const Descriptors> descriptors) {
+    std::shared_ptr<const LoadedRules> rules) {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->tree = std::move(tree);
-  snapshot->descriptors = descriptors != nullptr
-                              ? std::move(descriptors)
-                              : std::make_shared<const Descriptors>();
+  snapshot->rules = std::move(rules);
   for (const std::span<const Limit> limits : snapshot->tree->limits()) {
     add_limits(limits, snapshot.get());
   }
@@ -42,14 +40,41 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
   }
 }
 
+std::shared_ptr<const Limiter::LoadedRules> Limiter::rules_of(
+    std::shared_ptr<const Descriptors> descriptors) {
+  auto loaded = std::make_shared<LoadedRules>();
+  if (stop_increment_ != Stop::kOff) {
+    descriptors = std::make_shared<const Descriptors>(descriptors->stopping());
+  }
+  for (const Rule& rule : descriptors->rules()) {
+    loaded->metrics.push_back(rule.metric_varies
+                                  ? nullptr
+                                  : metrics_.intern(rule.limit.policy.view()));
+    loaded->names.push_back(*rule_names_.emplace(rule.limit.name.view()).first);
+    if (local_share_.is_all()) continue;
+    Limit& local = loaded->local_limits.emplace_back(rule.limit);
+    if (!rule.unlimited) local.rate = share_of(rule.limit.rate, local_share_);
+  }
+  loaded->descriptors = std::move(descriptors);
+  return loaded;
+}
+
+void Limiter::reload(std::shared_ptr<const Descriptors> descriptors) {
+  const std::lock_guard lock(reload_mutex_);
+  auto snapshot = std::make_shared<Snapshot>(*owner_);
+  snapshot->rules = rules_of(std::move(descriptors));
+  replace(std::move(snapshot));
+}
+
 Status Limiter::reload(const Tree& tree,
                        std::shared_ptr<const Descriptors> descriptors) {
   const std::lock_guard lock(reload_mutex_);
   Result<Tree> merged = tree.with_added_of(*owner_->tree);
   if (!merged.ok()) return std::move(merged.status());
-  if (descriptors == nullptr) descriptors = owner_->descriptors;
-  replace(snapshot_of(std::make_shared<const Tree>(std::move(merged.value())),
-                      std::move(descriptors)));
+  replace(snapshot_of(
+      std::make_shared<const Tree>(std::move(merged.value())),
+      descriptors != nullptr ? rules_of(std::move(descriptors))
+                             : owner_->rules));
   return {};
 }
 

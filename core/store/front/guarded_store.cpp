@@ -66,7 +66,8 @@ void deny(Duration wait, Plan* plan) {
 void take_local_limits(Plan* plan) {
   if (plan->local_limits == nullptr) return;
   for (Level& level : plan->levels) {
-    level.limit = &plan->local_limits[level.limit->index];
+    const std::uint32_t index = level.limit->index;
+    if (index != Limit::kNoIndex) level.limit = &plan->local_limits[index];
   }
 }
 

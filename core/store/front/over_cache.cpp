@@ -1,5 +1,6 @@
 #include "store/front/over_cache.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <string_view>
 
@@ -105,7 +106,9 @@ Asked OverCache::take_known(Plan* plan, Known* known) {
     }
   }
   plan->levels.resize(kept);
-  if (known->empty()) return asked;
+  const bool denied = std::ranges::any_of(
+      *known, [](const Level& level) { return counts(level.mode); });
+  if (!denied) return asked;
   for (Level& level : plan->levels) {
     if (level.limit->charge == Charge::kAllOrDenying) level.cost = 0;
   }

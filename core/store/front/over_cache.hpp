@@ -48,9 +48,9 @@ class OverCache final : private ForkGuard {
 
   // Moves the levels of an authorize or a peek that are known to be over their
   // limits from *plan to *known, in their order and with their verdicts; their
-  // `before` is not known, and set to the least that it can be.  If there are
-  // any, other levels under Charge::kAllOrDenying get cost 0: the request is
-  // denied.  Returns what learn() has to know.
+  // `before` is not known, and set to the least that it can be.  If any
+  // of them counts, other levels under Charge::kAllOrDenying get cost 0: the
+  // request is denied.  Returns what learn() has to know.
   Asked take_known(Plan* plan, Known* known);
 
   // Sees `plan` as a store has decided it since take_known().  A refund makes

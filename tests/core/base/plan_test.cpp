@@ -105,6 +105,23 @@ TEST(JoinSameBuckets, RefusesOneBucketWithTwoLimits) {
             "and ip:*");
 }
 
+// A counter of hits serves both limits, if their windows are the same.
+TEST(JoinSameBuckets, JoinsCountersOfTwoLimits) {
+  Limit three = make_counter(3, std::chrono::seconds(60)).value();
+  Limit nine = make_counter(9, std::chrono::seconds(60)).value();
+  Plan plan(Operation::kAuthorize);
+  fill(&plan, three, nine, {"alex", Kind::kCaller}, 1);
+  ASSERT_TRUE(join_same_buckets(&plan).ok());
+  ASSERT_EQ(plan.levels.size(), 1U);
+  EXPECT_EQ(plan.levels[0].limit, &three);
+  EXPECT_EQ(plan.levels[0].cost, 2);
+
+  nine.period = std::chrono::seconds(61);
+  Plan other(Operation::kAuthorize);
+  fill(&other, three, nine, {"alex", Kind::kCaller}, 1);
+  EXPECT_EQ(join_same_buckets(&other).code(), Code::kInvalidArgument);
+}
+
 // So many that they are sorted: levels stay in the order of the paths, each
 // where it was first met, as with few levels.
 TEST(JoinSameBuckets, JoinsManyAsItJoinsFew) {

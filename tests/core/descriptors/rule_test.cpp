@@ -120,6 +120,31 @@ TEST(Rule, ModesAndCharge) {
   EXPECT_EQ(all.rules()[0].limit.charge, Charge::kAllOrNothing);
 }
 
+// Only a window has a place for what does not fit.
+TEST(Rule, ChargeByAlgorithm) {
+  const Descriptors made = loaded(
+      "domain: d\n"
+      "descriptors:\n"
+      "- {key: a, rate_limit: {unit: day}}\n"
+      "- {key: b, rate_limit: {unit: day, algorithm: gcra}}\n"
+      "- {key: c, descriptors: [{key: d, rate_limit: {unit: day}}]}\n");
+  const auto charge = [](const Descriptors& of, std::size_t rule) {
+    return of.rules()[rule].limit.charge;
+  };
+  EXPECT_EQ(charge(made, 0), Charge::kEveryHit);
+  EXPECT_EQ(charge(made, 1), Charge::kIndependent);
+  EXPECT_EQ(charge(made, 2), Charge::kEveryHit);
+  const Descriptors stopping = made.stopping();
+  EXPECT_EQ(charge(stopping, 0), Charge::kAllOrDenying);
+  EXPECT_EQ(charge(stopping, 1), Charge::kAllOrNothing);
+  EXPECT_EQ(charge(stopping, 2), Charge::kAllOrDenying);
+  EXPECT_EQ(charge(made, 0), Charge::kEveryHit);
+  const Descriptors all = loaded(
+      "domain: d\nall_or_nothing: true\n"
+      "descriptors: [{key: a, rate_limit: {unit: day}}]\n");
+  EXPECT_EQ(charge(all.stopping(), 0), Charge::kAllOrNothing);
+}
+
 TEST(Rule, InWords) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"unlimited: true", "unlimited"},

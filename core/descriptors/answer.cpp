@@ -1,0 +1,96 @@
+#include "descriptors/answer.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace limitree {
+
+namespace {
+
+// Which rule of a descriptor its status shows: one that denies, whether or not
+// other descriptors do; then a quota that is exceeded; then any.
+int rank(const RuleHit& hit) {
+  if (!hit.outcome.over || hit.rule->shadow_mode) return 0;
+  return hit.rule->quota_mode ? 1 : 2;
+}
+
+// Whether the status shows `a` rather than `b`, which is not as deep.
+bool binds_more(const RuleHit& a, const RuleHit& b) {
+  const int rank_a = rank(a);
+  const int rank_b = rank(b);
+  if (rank_a != rank_b) return rank_a > rank_b;
+  return rank_a > 0 ? a.outcome.until_reset >= b.outcome.until_reset
+                    : a.outcome.remaining <= b.outcome.remaining;
+}
+
+DescriptorStatus status_of(const RuleHit& hit) {
+  DescriptorStatus status;
+  status.fate = Fate::kLimited;
+  status.requests_per_unit = hit.rule->requests_per_unit;
+  status.unit = hit.rule->unit;
+  status.period = hit.rule->limit.period;
+  status.name = hit.rule->limit.name.view();
+  status.outcome = hit.outcome;
+  status.remaining = std::min(hit.outcome.remaining, kUnlimitedRemaining);
+  status.quota = hit.rule->quota_mode;
+  status.shadowed = hit.outcome.over && hit.rule->shadow_mode;
+  if (hit.outcome.over && !hit.rule->shadow_mode) {
+    status.code = LimitCode::kOverLimit;
+  }
+  return status;
+}
+
+void fill_statuses(const MatchedRequest& matched, const RuleHits& hits,
+                   RateLimitAnswer* answer) {
+  answer->statuses.clear();
+  for (const MatchedDescriptor& found : matched.descriptors()) {
+    DescriptorStatus status;
+    status.fate = found.fate;
+    if (found.fate == Fate::kUnlimited) status.remaining = kUnlimitedRemaining;
+    answer->statuses.push_back(status);
+  }
+  const std::span<const RuleHit> all = hits.all();
+  for (std::size_t i = 0; i < all.size();) {
+    const RuleHit* shown = &all[i];
+    const std::uint32_t descriptor = shown->descriptor;
+    while (++i < all.size() && all[i].descriptor == descriptor) {
+      if (binds_more(all[i], *shown)) shown = &all[i];
+    }
+    answer->statuses[descriptor] = status_of(*shown);
+    answer->statuses[descriptor].hit =
+        static_cast<std::uint32_t>(shown - all.data());
+  }
+}
+
+}  // namespace
+
+void answer(const MatchedRequest& matched, const RuleHits& hits,
+            const AnswerModes& modes, RateLimitAnswer* answer) {
+  fill_statuses(matched, hits, answer);
+  bool denied = false;
+  std::size_t quotas = 0;
+  std::size_t quotas_over = 0;
+  std::int64_t fewest = INT64_MAX;
+  answer->header_status = -1;
+  for (std::size_t i = 0; i < answer->statuses.size(); ++i) {
+    DescriptorStatus& status = answer->statuses[i];
+    if (modes.quota_mode) status.quota = status.fate != Fate::kUnlimited;
+    const bool over = status.code == LimitCode::kOverLimit;
+    quotas += status.quota ? 1 : 0;
+    quotas_over += status.quota && over ? 1 : 0;
+    // The status with the fewest hits left; a later one that denies wins.
+    const bool denies = over && !status.quota;
+    const bool fewer =
+        status.fate == Fate::kLimited && status.remaining < fewest;
+    denied |= denies;
+    if (!denies && !fewer) continue;
+    fewest = denies ? 0 : status.remaining;
+    answer->header_status = static_cast<std::int32_t>(i);
+  }
+  denied |= quotas > 0 && quotas_over == quotas;
+  answer->shadowed = denied && modes.shadow_mode;
+  answer->overall =
+      denied && !modes.shadow_mode ? LimitCode::kOverLimit : LimitCode::kOk;
+}
+
+}  // namespace limitree

@@ -1,0 +1,86 @@
+// The rules that a request has met, and which level of which plan answers each.
+//
+//   MatchedRequest -> RuleHits -> Plan -> a store -> outcome_of() -> Answer
+//
+// A rule that denies everything has no level: nothing is counted for it.  The
+// hits of a request and what it gives back are two plans, because a plan has
+// one operation.
+
+#ifndef LIMITREE_DESCRIPTORS_RULE_HITS_HPP
+#define LIMITREE_DESCRIPTORS_RULE_HITS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/inline_vector.hpp"
+#include "base/plan.hpp"
+#include "base/status.hpp"
+#include "descriptors/outcome.hpp"
+#include "descriptors/request.hpp"
+
+namespace limitree {
+
+// What happens to the other rules of a request if one is over its limit: the
+// option stop_increment.
+enum class Stop : std::uint8_t {
+  kOff,       // they are charged
+  kOn,        // they are not, even if that one is in shadow mode
+  kEnforced,  // they are not, unless that one is in shadow mode
+};
+
+// One rule of one descriptor.
+struct RuleHit {
+  static constexpr std::uint32_t kNoLevel = UINT32_MAX;
+
+  const Rule* rule;
+  std::uint32_t descriptor;
+  std::uint32_t index;   // among the rules of the descriptor that count
+  std::uint32_t level;   // of its plan, before any is taken out; or kNoLevel
+  bool refund;           // of the other plan
+  std::int64_t hits;     // as asked
+  std::int64_t earlier;  // that the same request adds to its bucket before
+  RuleOutcome outcome;   // once its plan was decided
+};
+
+class RuleHits {
+ public:
+  explicit RuleHits(Stop stop = Stop::kOff) : stop_(stop) {}
+
+  // Appends the levels of `matched` to *plan: those of refunds if that is its
+  // operation, else the others.  Level::path is set to the number of the level,
+  // so that it can be found when others are taken out.  Fails as
+  // join_same_buckets() does.
+  Status add(const MatchedRequest& matched, Plan* plan);
+
+  // The request is denied before the store is asked: so nothing is charged that
+  // waits for all to fit.
+  void stop_all(Plan* plan);
+
+  // Sets the outcomes of the rules of a plan that was decided.  `known` are the
+  // levels that an OverCache has taken out of it.
+  void judge(const Plan& plan, std::span<const Level> known);
+
+  // Sets the outcomes of rules that deny everything, if there are any.
+  bool has_denying() const { return denying_ > 0; }
+  void judge_denying(Instant now);
+
+  // In the order in which they were added.
+  std::span<const RuleHit> all() const { return {hits_.data(), hits_.size()}; }
+
+ private:
+  void add_hits(const MatchedRequest& matched, bool refunds);
+  bool drop_denying(std::size_t first, Plan* plan);
+  Mode mode_of(const Rule& rule, const Limit& limit) const;
+  Status join(std::size_t first, Plan* plan);
+
+  const Stop stop_;
+  bool all_or_nothing_ = false;  // says the domain
+  std::uint32_t quotas_ = 0;     // rules in quota mode, of hits
+  std::uint32_t denying_ = 0;    // rules that deny everything
+  InlineVector<RuleHit, 6> hits_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_DESCRIPTORS_RULE_HITS_HPP

@@ -1,0 +1,108 @@
+// Counters of hits, by the names that rules have in metrics.
+//
+// A rule of a file has one name, or one for each value that clients send.  The
+// latter, and names of domains that are not known, are bounded in number: what
+// comes later is counted together.  As in metrics.hpp, each thread counts in
+// its lane, and reading adds the lanes up.
+
+#ifndef LIMITREE_LIMITER_HIT_METRICS_HPP
+#define LIMITREE_LIMITER_HIT_METRICS_HPP
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "descriptors/outcome.hpp"
+
+namespace limitree {
+
+// A name and its counters, known as long as the limiter lives.
+class HitMetric {
+ public:
+  explicit HitMetric(std::string_view name) : name_(name) {}
+
+  std::string_view name() const { return name_; }
+  void add(const HitTally& tally);
+  HitTally tally() const;
+
+ private:
+  const std::string name_;
+  std::array<std::atomic<std::int64_t>, kHitFields.size()> counts_{};
+};
+
+// Every name that a limiter has ever counted under.  Threads may use it at
+// once, each of them while it holds a lane, or the lock of reloads.
+class HitMetrics {
+ public:
+  // What is counted together.  No name of a rule: these have a dot.
+  static constexpr std::string_view kOther = "other";
+  // Longer names of requests are counted together, too.
+  static constexpr std::size_t kMaxName = 1024;
+
+  // Counts under at most `most` names that requests bring.
+  explicit HitMetrics(std::size_t most) : most_(most) {}
+
+  // The metric of a rule of a file.
+  HitMetric* intern(std::string_view name);
+
+  // The metric of a name that a request brings.
+  HitMetric* find(std::string_view name) noexcept;
+
+  std::vector<const HitMetric*> all();
+
+ private:
+  HitMetric* make(std::string_view name);
+
+  const std::size_t most_;
+  std::mutex mutex_;  // guards everything below
+  std::size_t brought_ = 0;
+  std::deque<HitMetric> metrics_;  // never moves its elements
+  std::unordered_map<std::string_view, HitMetric*> by_name_;
+  // Counts what there is no memory for, too; listed once it is used.
+  HitMetric other_{kOther};
+  std::atomic<bool> uses_other_{false};
+};
+
+// Requests of Envoy, regardless of the rules they met.
+struct RateLimitTotals {
+  std::int64_t ok = 0;
+  std::int64_t over_limit = 0;
+  std::int64_t global_shadow_mode = 0;  // of `ok`
+  std::int64_t service_errors = 0;
+  std::int64_t store_errors = 0;
+
+  RateLimitTotals& operator+=(const RateLimitTotals& other);
+};
+
+// The part of a lane that counts hits: a small write-back cache.
+class HitCounts {
+ public:
+  RateLimitTotals totals;
+
+  void add(HitMetric* metric, const HitTally& tally);
+
+  // HitMetrics::find(), mostly without its lock.
+  HitMetric* find(std::string_view name, HitMetrics* metrics) noexcept;
+
+  void flush();  // writes the cache to the metrics
+
+ private:
+  struct Entry {
+    HitMetric* metric = nullptr;
+    HitTally tally;
+  };
+
+  std::array<Entry, 16> cache_;
+  std::array<HitMetric*, 32> found_{};
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_LIMITER_HIT_METRICS_HPP

@@ -1,0 +1,160 @@
+// Requests of Envoy that do not wait for their store.
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/recycled.hpp"
+#include "limiter/rate_limit.hpp"
+#include "limiter/reader.hpp"
+
+namespace limitree {
+
+// A request, everything that it borrows, and its two plans.  They are asked for
+// at the same time, and may be answered by another thread at once.
+class Limiter::PendingRateLimit final : public Recycled<PendingRateLimit, 256> {
+ public:
+  PendingRateLimit(Limiter* limiter, Listener* listener)
+      : limiter_(*limiter),
+        listener_(*listener),
+        snapshot_(limiter->current()),
+        one_(limiter, *snapshot_),
+        hits_(Operation::kAuthorize, this),
+        refunds_(Operation::kRefund, this) {}
+
+  void copy(const DescriptorRequest& request);
+
+  Status prepare(bool wants_metadata) {
+    answer_.wants_metadata = wants_metadata;
+    return one_.prepare(request_, &hits_.plan(), &refunds_.plan(), &answer_);
+  }
+
+  // Asks the store.  Returns whether both plans are decided.
+  bool ask() {
+    ask(&hits_);
+    ask(&refunds_);
+    return close();
+  }
+
+  // Once both are decided.
+  Status finish(RateLimitAnswer* answer) {
+    Status status = hits_.status.ok() ? std::move(refunds_.status)
+                                      : std::move(hits_.status);
+    if (status.ok()) {
+      one_.finish(hits_.plan(), refunds_.plan(), answer);
+    } else {
+      one_.failed(refunds_.plan());
+    }
+    count(status, *answer);
+    return status;
+  }
+
+  void count(const Status& status, const RateLimitAnswer& answer) {
+    Reader reader(&limiter_);
+    one_.count(status, answer, &reader.lane());
+  }
+
+ private:
+  class Part final : public Pending {
+   public:
+    Part(Operation operation, PendingRateLimit* owner)
+        : Pending(operation), owner_(*owner) {}
+
+    Status status;
+
+   private:
+    void finished(Status outcome) override {
+      status = std::move(outcome);
+      if (owner_.close()) owner_.deliver();
+    }
+
+    PendingRateLimit& owner_;
+  };
+
+  void ask(Part* part) {
+    if (part->plan().levels.empty()) return;
+    open_.fetch_add(1, std::memory_order_relaxed);
+    if (limiter_.store_->decide_async(part, &part->status)) close();
+  }
+
+  // Returns whether nothing is open any more.
+  bool close() { return open_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+  void deliver() {
+    const std::unique_ptr<PendingRateLimit> self(this);
+    Status status = finish(&answer_);
+    listener_.answered(std::move(status), &answer_);
+  }
+
+  Limiter& limiter_;
+  Listener& listener_;
+  const std::shared_ptr<const Snapshot> snapshot_;
+  InlineVector<char, 256> text_;
+  InlineVector<Entry, 8> entries_;
+  std::vector<AskedDescriptor> descriptors_;
+  DescriptorRequest request_;
+  RateLimitAnswer answer_;
+  RateLimit one_;
+  Part hits_;
+  Part refunds_;
+  // Plans without an answer, and whoever asks about them.
+  std::atomic<int> open_{1};
+};
+
+void Limiter::PendingRateLimit::copy(const DescriptorRequest& request) {
+  std::size_t bytes = request.domain.size();
+  std::size_t count = 0;
+  for (const AskedDescriptor& asked : request.descriptors) {
+    count += asked.entries.size();
+    for (const Entry& entry : asked.entries) {
+      bytes += entry.key.size() + entry.value.size();
+    }
+  }
+  text_.resize(bytes);
+  entries_.resize(count);
+  char* end = text_.data();
+  const auto kept = [&end](std::string_view text) {
+    const char* const begin = end;
+    end = std::copy(text.begin(), text.end(), end);
+    return std::string_view(begin, text.size());
+  };
+  request_.domain = kept(request.domain);
+  request_.hits_addend = request.hits_addend;
+  descriptors_.assign(request.descriptors.begin(), request.descriptors.end());
+  Entry* entry = entries_.data();
+  for (AskedDescriptor& asked : descriptors_) {
+    const Entries from = asked.entries;
+    asked.entries = {entry, from.size()};
+    for (const Entry& one : from) *entry++ = {kept(one.key), kept(one.value)};
+  }
+  request_.descriptors = descriptors_;
+}
+
+bool Limiter::should_rate_limit_async(const DescriptorRequest& request,
+                                      RateLimitAnswer* answer,
+                                      Listener* listener, Status* status) {
+  if (!remote_) {
+    *status = should_rate_limit(request, answer);
+    return true;
+  }
+  auto pending = std::make_unique<PendingRateLimit>(this, listener);
+  pending->copy(request);
+  *status = pending->prepare(answer->wants_metadata);
+  if (!status->ok()) {
+    pending->count(*status, *answer);
+    return true;
+  }
+  if (!pending->ask()) {
+    pending.release();  // deletes itself when it is answered
+    return false;
+  }
+  answer->statuses.resize(request.descriptors.size());
+  *status = pending->finish(answer);
+  return true;
+}
+
+}  // namespace limitree

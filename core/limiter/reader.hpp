@@ -1,0 +1,30 @@
+// How a request reads what reload() replaces.
+
+#ifndef LIMITREE_LIMITER_READER_HPP
+#define LIMITREE_LIMITER_READER_HPP
+
+#include "limiter/limiter.hpp"
+
+namespace limitree {
+
+// Holds a lane, and so the snapshot that is current now.
+class Limiter::Reader {
+ public:
+  explicit Reader(Limiter* limiter)
+      : lane_(limiter->lanes_.acquire()),
+        snapshot_(*limiter->snapshot_.load(std::memory_order_acquire)) {}
+  ~Reader() { lane_.unlock(); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  Lane& lane() { return lane_; }
+  const Snapshot& snapshot() const { return snapshot_; }
+
+ private:
+  Lane& lane_;
+  const Snapshot& snapshot_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_LIMITER_READER_HPP
