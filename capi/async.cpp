@@ -6,12 +6,14 @@
 
 #include "base/recycled.hpp"
 #include "convert.hpp"
+#include "rate_limit.hpp"
 
 using limitree::Answer;
 using limitree::Code;
 using limitree::LevelReports;
 using limitree::Operation;
 using limitree::Path;
+using limitree::RateLimitAnswer;
 using limitree::Status;
 using limitree::capi::append;
 using limitree::capi::AsyncCall;
@@ -22,7 +24,9 @@ using limitree::capi::guarded;
 using limitree::capi::Levels;
 using limitree::capi::Paths;
 using limitree::capi::Question;
+using limitree::capi::RateLimitQuestion;
 using limitree::capi::Segments;
+using limitree::capi::Statuses;
 
 namespace limitree::capi {
 
@@ -37,16 +41,24 @@ class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
         request_(request),
         levels_(levels) {}
 
+  AsyncCall(limitree_limiter* limiter, void* request, const Statuses& statuses)
+      : Listener(limiter->loop.get()),
+        limiter_(limiter),
+        request_(request),
+        statuses_(statuses) {}
+
   void decided(Status status, const Decision& decision,
                const LevelReports& reports) noexcept override {
     if (status.ok()) {
       fill(decision, &completion_.decision);
       levels_.fill(reports);
     }
-    completion_.request = request_;
-    completion_.status = static_cast<limitree_status>(status.code());
-    status_ = std::move(status);
-    older_ = std::exchange(limiter_->answered, this);
+    complete(std::move(status));
+  }
+
+  void answered(Status status, RateLimitAnswer* answer) noexcept override {
+    if (status.ok()) statuses_.fill(answer);
+    complete(std::move(status));
   }
 
   // The completion, which refers to *error.
@@ -71,9 +83,17 @@ class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
   AsyncCall* next() const { return older_; }
 
  private:
+  void complete(Status status) {
+    completion_.request = request_;
+    completion_.status = static_cast<limitree_status>(status.code());
+    status_ = std::move(status);
+    older_ = std::exchange(limiter_->answered, this);
+  }
+
   limitree_limiter* const limiter_;
   void* const request_;
   const Levels levels_;
+  const Statuses statuses_;
   limitree_completion completion_{};
   Status status_;
   AsyncCall* older_ = nullptr;
@@ -153,6 +173,33 @@ limitree_status start(const Call& call, limitree_decision* decision,
   return pending ? LIMITREE_PENDING : status;
 }
 
+limitree_status start(limitree_limiter* limiter,
+                      const limitree_rate_limit_request* request,
+                      void* user_request, const Statuses& statuses,
+                      limitree_error** error) noexcept {
+  bool pending = false;
+  const limitree_status status = guarded(error, [&]() -> Status {
+    if (Status bad = check(limiter, request, statuses); !bad.ok()) return bad;
+    if (Status bad = check_loop(*limiter); !bad.ok()) return bad;
+    RateLimitQuestion question;
+    if (Status bad = question.read(*request); !bad.ok()) return bad;
+    RateLimitAnswer answer;
+    answer.wants_metadata = question.wants_metadata();
+    Status outcome;
+    auto listener =
+        std::make_unique<AsyncCall>(limiter, user_request, statuses);
+    if (!limiter->limiter.should_rate_limit_async(question.request(), &answer,
+                                                  listener.get(), &outcome)) {
+      listener.release();  // deletes itself after its delivery
+      pending = true;
+      return {};
+    }
+    if (outcome.ok()) statuses.fill(&answer);
+    return outcome;
+  });
+  return pending ? LIMITREE_PENDING : status;
+}
+
 }  // namespace
 
 limitree_limiter::~limitree_limiter() {
@@ -224,6 +271,19 @@ limitree_status limitree_reset_async(limitree_limiter* limiter,
     return outcome;
   });
   return pending ? LIMITREE_PENDING : status;
+}
+
+limitree_status limitree_should_rate_limit_async(
+    limitree_limiter* limiter, const limitree_rate_limit_request* request,
+    void* user_request, limitree_descriptor_status* statuses,
+    size_t status_capacity, limitree_rate_limit_response* response,
+    limitree_error** error) {
+  if (limiter == nullptr || !limiter->limiter.is_remote()) {
+    return limitree_should_rate_limit(limiter, request, statuses,
+                                      status_capacity, response, error);
+  }
+  return start(limiter, request, user_request,
+               {statuses, status_capacity, response}, error);
 }
 
 int limitree_loop_fd(limitree_limiter* limiter) {

@@ -20,6 +20,8 @@ using limitree::capi::Question;
 static_assert(sizeof(limitree_stats) == 256);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_limit_stats) == 128);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_reason_stats) == 64);
+static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor_stats) == 128);
+static_assert(sizeof(limitree_rate_limit_stats) == 128);
 static_assert(sizeof(limitree_round_trips) == 256);
 static_assert(LIMITREE_ROUND_TRIP_BUCKETS == StoreStats::kRoundTripBuckets);
 
@@ -195,6 +197,54 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
         limiter->limiter.explain(question.asks()[0].path);
     if (!explained.ok()) return std::move(explained.status());
     *text = text_of(std::move(explained.value()));
+    return {};
+  });
+}
+
+limitree_status limitree_limiter_descriptor_stats(
+    limitree_limiter* limiter, limitree_descriptor_stats* stats,
+    size_t capacity, size_t* count, limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (limiter == nullptr) return null_argument("limiter");
+    if (stats == nullptr && capacity != 0) return null_argument("stats");
+    if (count == nullptr) return null_argument("count");
+    const auto all = limiter->limiter.metric_stats();
+    *count = all.size();
+    for (std::size_t i = 0; i < std::min(all.size(), capacity); ++i) {
+      const limitree::HitTally& tally = all[i].tally;
+      stats[i] = {};
+      stats[i].key = {all[i].key.data(), all[i].key.size()};
+      stats[i].total_hits = tally.total_hits;
+      stats[i].over_limit = tally.over_limit;
+      stats[i].near_limit = tally.near_limit;
+      stats[i].over_limit_with_local_cache = tally.over_limit_with_local_cache;
+      stats[i].within_limit = tally.within_limit;
+      stats[i].shadow_mode = tally.shadow_mode;
+      stats[i].total_negative_hits = tally.total_negative_hits;
+      stats[i].domain_not_found = tally.domain_not_found;
+    }
+    return {};
+  });
+}
+
+limitree_status limitree_limiter_rate_limit_stats(
+    limitree_limiter* limiter, limitree_rate_limit_stats* stats,
+    limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (limiter == nullptr) return null_argument("limiter");
+    if (stats == nullptr) return null_argument("stats");
+    const limitree::RateLimitStats core = limiter->limiter.rate_limit_stats();
+    *stats = {};
+    stats->ok = core.totals.ok;
+    stats->over_limit = core.totals.over_limit;
+    stats->global_shadow_mode = core.totals.global_shadow_mode;
+    stats->service_errors = core.totals.service_errors;
+    stats->store_errors = core.totals.store_errors;
+    stats->metric_keys = core.metric_keys;
+    stats->over_cache_lookups = core.over_cache.lookups;
+    stats->over_cache_hits = core.over_cache.hits;
+    stats->over_cache_entries = core.over_cache.counters;
+    stats->over_cache_evictions = core.over_cache.evictions;
     return {};
   });
 }

@@ -166,11 +166,11 @@ Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
                                                     options.clock)),
       lanes_(options.near_limit),
       metrics_(static_cast<std::size_t>(options.max_metric_keys)),
-      owner_(snapshot_of(
-          std::move(tree),
-          rules_of(descriptors != nullptr
-                       ? std::move(descriptors)
-                       : std::make_shared<const Descriptors>()))),
+      owner_(
+          snapshot_of(std::move(tree),
+                      rules_of(descriptors != nullptr
+                                   ? std::move(descriptors)
+                                   : std::make_shared<const Descriptors>()))),
       snapshot_(owner_.get()) {
   watch_forks();
 }

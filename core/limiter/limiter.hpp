@@ -223,7 +223,7 @@ class Limiter final : private ForkGuard {
     std::shared_ptr<const Tree> tree;
     std::vector<Policy*> policies;
     std::vector<Limit> local_limits;
-    bool has_rules = false;  // some limits are not plain
+    bool has_rules = false;                    // some limits are not plain
     std::shared_ptr<const LoadedRules> rules;  // never null
   };
   class Reader;

@@ -62,7 +62,8 @@ class Limiter::PendingRateLimit final : public Recycled<PendingRateLimit, 256> {
   class Part final : public Pending {
    public:
     Part(Operation operation, PendingRateLimit* owner)
-        : Pending(operation), owner_(*owner) {}
+        : Pending(Kind::kDecide, operation, owner->listener_.loop()),
+          owner_(*owner) {}
 
     Status status;
 

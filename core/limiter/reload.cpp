@@ -71,10 +71,9 @@ Status Limiter::reload(const Tree& tree,
   const std::lock_guard lock(reload_mutex_);
   Result<Tree> merged = tree.with_added_of(*owner_->tree);
   if (!merged.ok()) return std::move(merged.status());
-  replace(snapshot_of(
-      std::make_shared<const Tree>(std::move(merged.value())),
-      descriptors != nullptr ? rules_of(std::move(descriptors))
-                             : owner_->rules));
+  replace(snapshot_of(std::make_shared<const Tree>(std::move(merged.value())),
+                      descriptors != nullptr ? rules_of(std::move(descriptors))
+                                             : owner_->rules));
   return {};
 }
 
