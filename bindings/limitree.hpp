@@ -414,6 +414,19 @@ class Limiter {
     return list<limitree_limit_stats>(limitree_limiter_limit_stats);
   }
 
+  // Hits by the names of rules, which live as long as the limiter.
+  std::vector<limitree_descriptor_stats> descriptor_stats() const {
+    return list<limitree_descriptor_stats>(limitree_limiter_descriptor_stats);
+  }
+
+  limitree_rate_limit_stats rate_limit_stats() const {
+    limitree_rate_limit_stats stats;
+    check([&](limitree_error** error) {
+      return limitree_limiter_rate_limit_stats(get(), &stats, error);
+    });
+    return stats;
+  }
+
   // How often the store failed, by reason.
   std::vector<limitree_reason_stats> reason_stats() const {
     return list<limitree_reason_stats>(limitree_limiter_reason_stats);
@@ -469,6 +482,26 @@ class Limiter {
                                       error);
     });
     return Text(text);
+  }
+
+  // Answers a request of Envoy; `statuses` has room for one of each descriptor,
+  // or for fewer.  See limitree_should_rate_limit.
+  limitree_rate_limit_response should_rate_limit(
+      const limitree_rate_limit_request& request,
+      std::span<limitree_descriptor_status> statuses) const {
+    limitree_rate_limit_response response;
+    check([&](limitree_error** error) {
+      return limitree_should_rate_limit(get(), &request, statuses.data(),
+                                        statuses.size(), &response, error);
+    });
+    return response;
+  }
+
+  // Replaces the descriptors by those of `config`.
+  void reload_descriptors(const Config& config) const {
+    check([&](limitree_error** error) {
+      return limitree_limiter_reload_descriptors(get(), config.get(), error);
+    });
   }
 
   // All descriptors as text for people.

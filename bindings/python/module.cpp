@@ -20,6 +20,7 @@
 #include "native.hpp"
 #include "parse.hpp"
 #include "pending.hpp"
+#include "rate_limit.hpp"
 
 namespace py = pybind11;
 
@@ -133,9 +134,10 @@ bool read(const py::object& self) {
 void bind_limiter(py::module_& module) {
   py::class_<Native> limiter(module, "Limiter", py::module_local());
   limiter
-      .def(py::init<const py::list&, const py::dict&, py::object, bool>(),
+      .def(py::init<const py::list&, const py::dict&, py::object, bool,
+                    const std::pair<py::list, bool>&>(),
            py::arg("texts"), py::arg("options"), py::arg("clock"),
-           py::arg("levels"))
+           py::arg("levels"), py::arg("descriptors"))
       .def("close", &Native::close,
            "Release the store; every call after that raises RuntimeError.")
       .def_property_readonly("closed", read<&Native::closed>)
@@ -175,6 +177,7 @@ void bind_limiter(py::module_& module) {
       .def("_reasons", reasons)
       .def("_stats", stats)
       .def("_limit_stats", limit_stats);
+  bind_rate_limits(&limiter);
   require(add_methods(reinterpret_cast<PyTypeObject*>(limiter.ptr())));
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "pending.hpp"
 
@@ -69,10 +70,26 @@ void add_limits(limitree_config* config, const py::list& texts) {
   }
 }
 
+// All files at once, so that each mistake is told.
+void add_descriptors(limitree_config* config, const py::list& texts,
+                     bool merge) {
+  std::vector<limitree_file> files;
+  for (const py::handle text : texts) {
+    const auto [yaml, name] =
+        text.cast<std::pair<std::string_view, std::string_view>>();
+    files.push_back({to_str(yaml), to_str(name)});
+  }
+  check([&](limitree_error** error) {
+    const py::gil_scoped_release unlocked;
+    return limitree_config_add_descriptors(config, files.data(), files.size(),
+                                           merge ? 1 : 0, error);
+  });
+}
+
 }  // namespace
 
 Native::Native(const py::list& texts, const py::dict& options, py::object clock,
-               bool with_levels)
+               bool with_levels, const std::pair<py::list, bool>& descriptors)
     : with_levels_(with_levels) {
   const auto config = new_config();
   for (const auto& [name, value] : options) {
@@ -92,6 +109,7 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
                                           error);
   });
   add_limits(config.get(), texts);
+  add_descriptors(config.get(), descriptors.first, descriptors.second);
   check([&](limitree_error** error) {
     return limitree_limiter_new(config.get(), &limiter_, error);
   });
@@ -117,6 +135,16 @@ void Native::reload(const py::list& texts) {
       call_long([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_limiter_reload_config(limiter, config.get(), error);
       });
+  if (!done) throw py::error_already_set();
+}
+
+void Native::reload_descriptors(const py::list& files, bool merge) {
+  const auto config = new_config();
+  add_descriptors(config.get(), files, merge);
+  const bool done = call_long([&](limitree_limiter* limiter,
+                                  limitree_error** error) {
+    return limitree_limiter_reload_descriptors(limiter, config.get(), error);
+  });
   if (!done) throw py::error_already_set();
 }
 

@@ -25,9 +25,12 @@ class Native {
  public:
   // `texts` is a list of pairs of bytes, a YAML text and its name; `options`
   // are pairs of texts; `clock` is None or a callable that returns the time in
-  // nanoseconds.  Throws error_already_set.
+  // nanoseconds; `descriptors` are more pairs of bytes, files of
+  // envoyproxy/ratelimit, and whether they may add to each other's domains.
+  // Throws error_already_set.
   Native(const pybind11::list& texts, const pybind11::dict& options,
-         pybind11::object clock, bool with_levels);
+         pybind11::object clock, bool with_levels,
+         const std::pair<pybind11::list, bool>& descriptors);
   ~Native();
   Native(const Native&) = delete;
   Native& operator=(const Native&) = delete;
@@ -97,6 +100,8 @@ class Native {
 
   // Replaces the limits by those of `texts`.  Throws error_already_set.
   void reload(const pybind11::list& texts);
+  // Replaces the descriptors by those of `files`.  Throws error_already_set.
+  void reload_descriptors(const pybind11::list& files, bool merge);
   // As limitree_limiter_put.  Throws error_already_set.
   void put(std::string_view name, std::string_view yaml, std::int32_t replace);
 

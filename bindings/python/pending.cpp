@@ -8,6 +8,7 @@
 #include "errors.hpp"
 #include "level.hpp"
 #include "path_list.hpp"
+#include "rate_limit.hpp"
 
 namespace py = pybind11;
 
@@ -18,7 +19,8 @@ namespace {
 // A pending request.  The library owns it from PENDING to its completion.
 struct Pending {
   py::object future;
-  std::unique_ptr<limitree_level[]> levels;  // null: not wanted
+  std::unique_ptr<limitree_level[]> levels;   // null: not wanted
+  std::unique_ptr<RateLimitCall> rate_limit;  // null: a Decision is wanted
 };
 
 void require(bool done) {
@@ -37,14 +39,16 @@ py::object decision_of(const limitree_decision& decision,
   return made;
 }
 
-// The result for a future: (future, Decision or None, exception or None).
+// The result for a future: (future, answer or None, exception or None).
 py::tuple answer_of(const limitree_completion& completion) {
   const std::unique_ptr<Pending> pending(
       static_cast<Pending*>(completion.request));
   py::object decision = py::none();
   py::object failure = py::none();
   if (completion.status == LIMITREE_OK) {
-    decision = decision_of(completion.decision, *pending);
+    decision = pending->rate_limit != nullptr
+                   ? pending->rate_limit->answer()
+                   : decision_of(completion.decision, *pending);
   } else {
     failure = exception_of(completion.status, completion.error);
   }
@@ -75,6 +79,30 @@ void deliver(const limitree_completion* completions, std::size_t count) {
 
 }  // namespace
 
+namespace {
+
+// Runs `call(limiter, error)`, which starts *pending.  Returns whether the
+// answer comes later.
+template <typename Call>
+bool start(Native& native, std::unique_ptr<Pending>* pending, Call&& call) {
+  limitree_status status = LIMITREE_OK;
+  native.begin_pending();  // it may complete before the call returns
+  const bool done = native.decide_at_once(
+      [&](limitree_limiter* limiter, limitree_error** error) {
+        status = call(limiter, error);
+        return status;
+      });
+  if (done && status == LIMITREE_PENDING) {
+    (void)pending->release();  // the completion frees it
+    return true;
+  }
+  native.end_pending();
+  require(done);
+  return false;
+}
+
+}  // namespace
+
 py::object start(Native& native, const Request& request,
                  const py::object& make_future) {
   PathList paths;
@@ -98,24 +126,36 @@ py::object start(Native& native, const Request& request,
   pending->future = future;
 
   limitree_decision decision;
-  limitree_status status = LIMITREE_OK;
-  native.begin_pending();  // it may complete before the call returns
-  const bool done = native.decide_at_once([&](limitree_limiter* limiter,
-                                              limitree_error** error) {
-    status = limitree_decide_parts_async(
+  const auto call = [&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_decide_parts_async(
         limiter, request.operation, paths.data(), paths.parts(), paths.size(),
         pending.get(), pending->levels.get(), capacity, &decision, error);
-    return status;
-  });
-  if (done && status == LIMITREE_PENDING) {
-    (void)pending.release();  // the completion frees it
-    return future;
-  }
-  native.end_pending();
-  require(done);
+  };
+  if (start(native, &pending, call)) return future;
   py::object made = decision_of(decision, *pending);
   native.note(decision);
   return made;
+}
+
+py::object start_rate_limit(Native& native, const py::object& domain,
+                            const py::list& descriptors,
+                            std::uint32_t hits_addend, bool metadata,
+                            const py::object& make_future) {
+  auto pending = std::make_unique<Pending>();
+  pending->rate_limit = std::make_unique<RateLimitCall>(domain, descriptors,
+                                                        hits_addend, metadata);
+  py::object future = make_future();
+  pending->future = future;
+  RateLimitCall& one = *pending->rate_limit;
+  const auto call = [&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_should_rate_limit_async(limiter, one.request(),
+                                            pending.get(), one.statuses(),
+                                            one.count(), one.response(), error);
+  };
+  if (start(native, &pending, call)) return future;
+  py::tuple answer = one.answer();
+  native.note(RateLimitCall::decision_of(answer));
+  return answer;
 }
 
 void complete(const limitree_completion* completions, std::size_t count,

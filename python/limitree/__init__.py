@@ -23,6 +23,14 @@ from limitree.errors import (
     UnknownRoot,
 )
 from limitree.limiter import Limiter
+from limitree.rate_limit import (
+    CurrentLimit,
+    Descriptor,
+    DescriptorStats,
+    DescriptorStatus,
+    RateLimitResponse,
+    RateLimitStats,
+)
 from limitree.stats import LimitStats, Stats
 
 __all__ = [
@@ -30,11 +38,17 @@ __all__ = [
     "AsyncLimiter",
     "ClientIp",
     "ConfigError",
+    "CurrentLimit",
     "Decision",
+    "Descriptor",
+    "DescriptorStats",
+    "DescriptorStatus",
     "Level",
     "LimitExceeded",
     "LimitStats",
     "Limiter",
+    "RateLimitResponse",
+    "RateLimitStats",
     "Stats",
     "StoreError",
     "StoreTimeout",

@@ -9,13 +9,20 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
+from limitree import rate_limit
 from limitree._native import denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
 from limitree.demand import CostOf, Costs, Demand, Parts, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
-from limitree.limits import Limits, Replace
+from limitree.limits import NO_LIMITS, Limits, Replace
+from limitree.rate_limit import (
+    Descriptors,
+    DescriptorStats,
+    RateLimitResponse,
+    RateLimitStats,
+)
 from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Duration, Waiting, seconds_of
 
@@ -36,11 +43,13 @@ class AsyncLimiter:
     it waits may have charged.
     """
 
-    def __init__(self, limits: Limits, store: str = "memory://", *,
-                 clock: Clock | None = None, levels: bool = False,
-                 **options: object) -> None:
+    def __init__(self, limits: Limits = NO_LIMITS, store: str = "memory://",
+                 *, clock: Clock | None = None, levels: bool = False,
+                 descriptors: Limits | None = None,
+                 merge_domains: bool = False, **options: object) -> None:
         self._limiter = Limiter(limits, store, clock=clock, levels=levels,
-                                **options)
+                                descriptors=descriptors,
+                                merge_domains=merge_domains, **options)
         # Memory answers at once: there is nothing to watch.
         self._watch = Watch(self._limiter) if self._limiter.is_remote else None
 
@@ -130,6 +139,17 @@ class AsyncLimiter:
             return self._limiter.refund(*path, cost=cost, levels=levels)
         return await self._watch.ask(_REFUND, path, False, cost, levels)
 
+    async def should_rate_limit(self, domain: Segment, descriptors: Descriptors,
+                                hits_addend: int = 1, *, metadata: bool = False
+                                ) -> RateLimitResponse:
+        """Answer a request of Envoy, as Limiter.should_rate_limit."""
+        if self._watch is None:
+            return self._limiter.should_rate_limit(
+                domain, descriptors, hits_addend, metadata=metadata)
+        request = (domain, rate_limit.read(descriptors),
+                   rate_limit.hits_of(hits_addend), metadata)
+        return rate_limit.response(await self._watch.ask_rate_limit(request))
+
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets along `path`, or only those of its last node.
 
@@ -196,6 +216,18 @@ class AsyncLimiter:
     def reload(self, limits: Limits | None = None) -> None:
         """Replace the limits, as Limiter.reload."""
         self._limiter.reload(limits)
+
+    def reload_descriptors(self, descriptors: Limits | None = None) -> None:
+        """Replace the descriptors, as Limiter.reload_descriptors."""
+        self._limiter.reload_descriptors(descriptors)
+
+    def descriptor_stats(self) -> list[DescriptorStats]:
+        """Return the hits of rules, by their names in metrics."""
+        return self._limiter.descriptor_stats()
+
+    def rate_limit_stats(self) -> RateLimitStats:
+        """Return the counters of requests of Envoy."""
+        return self._limiter.rate_limit_stats()
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from limitree.decision import Decision
 from limitree.demand import Segment
@@ -18,7 +19,7 @@ _lock = ForkLock()
 
 def configure(limits: Limits, store: str = "memory://", *,
               clock: Clock | None = None, levels: bool = False,
-              **options: object) -> Limiter:
+              **options: Any) -> Limiter:
     """Make the limiter that the functions of this module use, and return it.
 
     The arguments and errors are those of Limiter.  An earlier default limiter

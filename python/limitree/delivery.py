@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Protocol, Union
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, Union, cast
 
 from limitree.demand import Costs, Parts
 from limitree.errors import StoreError
 
 if TYPE_CHECKING:
     from limitree._native import Decision, Limiter
+    from limitree.rate_limit import Request
 
 class Waiter(Protocol):
     """Waits for an answer, but not on a loop of asyncio."""
 
-    def settle(self, decision: Decision | None, error: Exception | None
-               ) -> None:
+    def settle(self, decision: Any, error: Exception | None) -> None:
         """Take the answer or the error."""
 
 
-Answer = tuple[Union["asyncio.Future[Decision]", Waiter], "Decision | None",
+Answer = tuple[Union["asyncio.Future[Any]", Waiter], Any,
                "Exception | None"]
 
 
@@ -49,7 +50,7 @@ class Watch:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd = -1
         self._pid = 0
-        self._waiting: set[asyncio.Future[Decision]] = set()
+        self._waiting: set[asyncio.Future[Any]] = set()
         self._due = False
 
     async def ask(self, operation: int, paths: object, several: bool,
@@ -59,9 +60,21 @@ class Watch:
 
         Raises RuntimeError while another event loop waits for answers.
         """
+        answer = await self._answer(lambda make: self._limiter._start(
+            operation, paths, several, cost, levels, make, part),
+            self._limiter._note)
+        return cast("Decision", answer)
+
+    async def ask_rate_limit(self, request: Request) -> Any:
+        """The same for Limiter._start_rate_limit."""
+        return await self._answer(
+            lambda make: self._limiter._start_rate_limit(*request, make),
+            self._limiter._note_rate_limit)
+
+    async def _answer(self, start: Callable[[Callable[[], Any]], Any],
+                      note: Callable[[Any], None]) -> Any:
         loop = self._attach()
-        answer = self._limiter._start(operation, paths, several, cost, levels,
-                                      loop.create_future, part)
+        answer = start(loop.create_future)
         if not isinstance(answer, asyncio.Future):
             return answer
         if not self._due:
@@ -69,14 +82,14 @@ class Watch:
             loop.call_soon(self._run)
         self._waiting.add(answer)
         try:
-            decision: Decision = await answer
+            decided = await answer
         except StoreError:
             self._limiter._note_failure()
             raise
         finally:
             self._waiting.discard(answer)
-        self._limiter._note(decision)
-        return decision
+        note(decided)
+        return decided
 
     def _run(self) -> None:
         # Sends all requests of this turn of the loop at once.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from limitree._native import Decision
     from limitree.limiter import Limiter
+    from limitree.rate_limit import Request
 
     _Result = AsyncResult[Any]
 else:
@@ -31,8 +32,7 @@ Result = TypeVar("Result")
 class _Answer(_Result):
     """The answer for which a greenlet waits."""
 
-    def settle(self, decision: Decision | None, error: Exception | None
-               ) -> None:
+    def settle(self, decision: Any, error: Exception | None) -> None:
         """Wake the greenlet; called by limitree.delivery."""
         if error is None:
             self.set(decision)
@@ -107,9 +107,12 @@ def _hub() -> Any:
     return None if getcurrent() is hub else hub
 
 
-def ask(limiter: Limiter, operation: int, paths: object, several: bool,
-        cost: Any, levels: bool, part: Any = None) -> Decision | None:
-    """Return the Decision of the store, or None if the thread may block."""
+def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any],
+         note: Callable[[Any], None]) -> Any:
+    """Return the answer of the store, or None if the thread may block.
+
+    `start` starts the call, with the type of what waits for its answer.
+    """
     hub = _hub()
     if hub is None:
         return None
@@ -121,18 +124,32 @@ def ask(limiter: Limiter, operation: int, paths: object, several: bool,
             return None
         if not limiter._pending:
             limiter._run_loop()  # no hub watched since the last answer
-        answer = limiter._start(operation, paths, several, cost, levels,
-                                _Answer, part)
+        answer = start(_Answer)
         if not isinstance(answer, _Answer):
             return answer
         watch.watch(limiter)
     try:
-        decision: Any = answer.get()
+        decided: Any = answer.get()
     except StoreError:
         limiter._note_failure()
         raise
-    limiter._note(decision)
-    return cast("Decision", decision)
+    note(decided)
+    return decided
+
+
+def ask(limiter: Limiter, operation: int, paths: object, several: bool,
+        cost: Any, levels: bool, part: Any = None) -> Decision | None:
+    """Return the Decision of the store, or None if the thread may block."""
+    decision = _ask(limiter, lambda make: limiter._start(
+        operation, paths, several, cost, levels, make, part), limiter._note)
+    return cast("Decision | None", decision)
+
+
+def ask_rate_limit(limiter: Limiter, request: Request) -> Any:
+    """The same for Limiter._start_rate_limit."""
+    return _ask(limiter,
+                lambda make: limiter._start_rate_limit(*request, make),
+                limiter._note_rate_limit)
 
 
 def aside(function: Callable[[], Result]) -> Result:

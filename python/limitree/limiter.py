@@ -10,19 +10,27 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from limitree import _native
+from limitree import _native, rate_limit
 from limitree.decision import Decision
 from limitree.demand import CostOf, Demand, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limits import (
+    NO_LIMITS,
     Limits,
     Replace,
     read,
+    read_descriptors,
     read_node,
     text_of_options,
 )
 from limitree.locks import ForkLock
 from limitree.outage import Outage
+from limitree.rate_limit import (
+    Descriptors,
+    DescriptorStats,
+    RateLimitResponse,
+    RateLimitStats,
+)
 from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Duration, Waiting, seconds_of
 
@@ -51,19 +59,31 @@ class Limiter(_native.Limiter):
     ``levels`` decisions carry the verdict of each limit, which
     ``Decision.headers()`` needs.
 
+    ``descriptors`` are files of envoyproxy/ratelimit, for should_rate_limit, in
+    the same forms; a path may be that of a folder.  Several may have the same
+    domain if ``merge_domains``.  ``limits`` may then be left out.
+
     Raises ConfigError if limits or options are not valid, OSError if a file
     cannot be read.  May be used from any number of threads, and after a fork;
     with ``memory://`` each process then counts for itself.
     """
 
-    def __init__(self, limits: Limits, store: str = "memory://", *,
-                 clock: Clock | None = None, levels: bool = False,
-                 **options: object) -> None:
+    def __init__(self, limits: Limits = NO_LIMITS, store: str = "memory://",
+                 *, clock: Clock | None = None, levels: bool = False,
+                 descriptors: Limits | None = None,
+                 merge_domains: bool = False, **options: object) -> None:
         if clock is None:
             clock = default_clock
+        if limits is NO_LIMITS and descriptors is None:
+            raise TypeError("a limiter needs limits, descriptors, or both")
         named = text_of_options({"store": store, **options})
-        super().__init__(read(limits), named, clock, levels)
+        super().__init__(
+            read(limits), named, clock, levels,
+            ([] if descriptors is None else read_descriptors(descriptors),
+             merge_domains))
         self._limits = limits
+        self._descriptors = descriptors
+        self._merge_domains = merge_domains
         self._swapping = ForkLock()
         self._store = named["store"]
         self._greenlets: Watch | None = None
@@ -86,6 +106,47 @@ class Limiter(_native.Limiter):
         with self._swapping:
             self._reload(texts)
             self._limits = limits
+
+    def reload_descriptors(self, descriptors: Limits | None = None) -> None:
+        """Replace the descriptors; None reads their files again.
+
+        Raises ConfigError and OSError as the constructor does; the old ones
+        then stay.
+        """
+        if descriptors is None:
+            descriptors = self._descriptors
+        files = [] if descriptors is None else read_descriptors(descriptors)
+        with self._swapping:
+            self._reload_descriptors(files, self._merge_domains)
+            self._descriptors = descriptors
+
+    def should_rate_limit(self, domain: Segment, descriptors: Descriptors,
+                          hits_addend: int = 1, *, metadata: bool = False
+                          ) -> RateLimitResponse:
+        """Answer a request of Envoy by the descriptors of this limiter.
+
+        Each of `descriptors` is a dict of entries, a list of pairs, or a
+        Descriptor.  `hits_addend` is for those without their own; 0 means 1, as
+        in Envoy's message.  With `metadata` the response has the dynamic
+        metadata.  Raises ValueError for an empty domain or list, TypeError,
+        StoreError and StoreTimeout.
+        """
+        request = (domain, rate_limit.read(descriptors),
+                   rate_limit.hits_of(hits_addend), metadata)
+        if "gevent.monkey" in sys.modules and self.is_remote:
+            from limitree.greenlets import ask_rate_limit
+            answer = ask_rate_limit(self, request)
+            if answer is not None:
+                return rate_limit.response(answer)
+        return rate_limit.response(self._should_rate_limit(*request))
+
+    def descriptor_stats(self) -> list[DescriptorStats]:
+        """Return the hits of rules, by their names in metrics."""
+        return [DescriptorStats(*one) for one in self._descriptor_stats()]
+
+    def rate_limit_stats(self) -> RateLimitStats:
+        """Return the counters of requests of Envoy."""
+        return RateLimitStats(*self._rate_limit_stats())
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:

@@ -15,6 +15,9 @@ Replace = Union[bool, Literal["added"]]
 OneText = Union[str, "os.PathLike[str]", Mapping[str, object]]
 Limits = Union[OneText, Sequence[OneText]]
 
+#: The limits of a limiter that has descriptors only.
+NO_LIMITS: Limits = {"schema": {}}
+
 # Valid in JSON as they are; in YAML they are line breaks, or not allowed.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -28,6 +31,8 @@ def read(limits: Limits) -> list[tuple[bytes, bytes]]:
     names, which make up one tree.  Raises OSError if a file cannot be read,
     ConfigError for a text that is one limit, TypeError for anything else.
     """
+    if limits is NO_LIMITS:
+        return []
     if isinstance(limits, (list, tuple)):
         if not limits:
             raise TypeError("limits must not be an empty list")
@@ -49,6 +54,35 @@ def _read_one(limits: object) -> tuple[bytes, bytes]:
     except FileNotFoundError:
         _refuse_plain(limits)
         raise
+
+
+def read_descriptors(sources: Limits) -> list[tuple[bytes, bytes]]:
+    """Return the texts of files of envoyproxy/ratelimit, and their names.
+
+    As `read`; a folder stands for all files in it, without its folders.
+    """
+    if isinstance(sources, (list, tuple)):
+        return [file for one in sources for file in _read_folder(one)]
+    return _read_folder(sources)  # type: ignore[arg-type]
+
+
+def _read_folder(source: OneText) -> list[tuple[bytes, bytes]]:
+    if isinstance(source, Mapping) or (
+            isinstance(source, str) and ("\n" in source or ":" in source)):
+        return [(_read_one(source)[0], b"descriptors")]
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError("descriptors must be a path, YAML text, a dict or a "
+                        f"list of those, not {type(source).__name__}")
+    path = os.fspath(source)
+    if not os.path.isdir(path):
+        return [_read_file(path)]
+    files = [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    return [_read_file(file) for file in files if os.path.isfile(file)]
+
+
+def _read_file(path: str) -> tuple[bytes, bytes]:
+    with open(path, "rb") as file:
+        return file.read(), os.fsencode(path)
 
 
 def read_node(node: str | Mapping[str, object]) -> bytes:
