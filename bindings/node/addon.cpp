@@ -15,6 +15,7 @@
 #include "http.hpp"
 #include "native.hpp"
 #include "pool_call.hpp"
+#include "rate_limit.hpp"
 #include "requests.hpp"
 
 namespace limitree::node {
@@ -99,6 +100,17 @@ Napi::Value reload(const Napi::CallbackInfo& info) {
   });
 }
 
+// reloadDescriptors(files): a promise.
+Napi::Value reload_descriptors(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    return run_in_pool(native,
+                       [files = texts_of(info[0])](Engine& engine, double*,
+                                                   limitree_error** error) {
+                         return engine.reload_descriptors(files, error);
+                       });
+  });
+}
+
 // put(name, yaml, replace): a promise.
 Napi::Value put(const Napi::CallbackInfo& info) {
   return told_of_open(info, [&](Native& native) -> Napi::Value {
@@ -164,6 +176,17 @@ Napi::Value limit_stats(const Napi::CallbackInfo& info) {
     }
     return rows;
   });
+}
+
+template <Napi::Value kFunction(Native&, Napi::Env)>
+Napi::Value stats_of(const Napi::CallbackInfo& info) {
+  return told_of_open(
+      info, [&](Native& native) { return kFunction(native, info.Env()); });
+}
+
+Napi::Value rate_limit(const Napi::CallbackInfo& info) {
+  return told_of_open(
+      info, [&](Native& native) { return should_rate_limit(native, info); });
 }
 
 // reasonStats(): an array of [reason, errors, troubles].
@@ -251,6 +274,10 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add_raw("start", start);
   add_raw("reset", reset);
   add("reload", reload);
+  add("reloadDescriptors", reload_descriptors);
+  add("shouldRateLimit", rate_limit);
+  add("descriptorStats", stats_of<descriptor_stats>);
+  add("rateLimitStats", stats_of<rate_limit_stats>);
   add("put", put);
   add("ping", ping);
   add("stats", stats);
@@ -265,8 +292,9 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   return functions;
 }
 
-// open(limits, options, share, hasClock): the functions of a limiter.
-// `options` has names and values in turn.  The clock's time is in the array.
+// open(limits, options, share, hasClock, descriptors, mergeDomains): the
+// functions of a limiter.  `options` has names and values in turn.  The clock's
+// time is in the array.
 Napi::Value open(const Napi::CallbackInfo& info) {
   return told(info, [&]() -> Napi::Value {
     Environment& environment = Environment::of(info.Env());
@@ -277,6 +305,8 @@ Napi::Value open(const Napi::CallbackInfo& info) {
     if (info[3].As<Napi::Boolean>().Value()) {
       settings.now_ns = environment.now_ns();
     }
+    settings.descriptors = texts_of(info[4]);
+    settings.merge_domains = info[5].As<Napi::Boolean>().Value();
     const auto native =
         std::make_shared<Native>(environment, Engine::open(settings));
     return functions_of(info.Env(), native);

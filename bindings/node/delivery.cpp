@@ -59,8 +59,13 @@ void deliver(Native& native, Outgoing* answers) {
     Napi::Array errors = Napi::Array::New(environment.env());
     double* to = first;
     std::size_t count = 0;
-    for (; !answers->is_empty() && to <= last; ++count) {
+    while (!answers->is_empty() && to <= last) {
       const Answer& answer = answers->front();
+      if (static_cast<Pending*>(answer.request)->rate_limit != nullptr) {
+        answers->take()->rate_limit->settle(environment, answer);
+        continue;
+      }
+      ++count;
       if (answer.status < 0) {
         errors.Set(errors.Length(),
                    environment.error_value(answer.status, answer.reason,

@@ -9,6 +9,7 @@
 
 #include "engine.hpp"
 #include "native.hpp"
+#include "rate_limit.hpp"
 
 namespace limitree::node {
 
@@ -16,6 +17,8 @@ namespace limitree::node {
 struct Pending {
   double slot;                               // its name in JavaScript
   std::unique_ptr<limitree_level[]> levels;  // null: not wanted
+  // Null: a decision is wanted.  Else its own promise takes the answer.
+  std::unique_ptr<RateLimitCall> rate_limit;
 };
 
 // Delivers `answers` inside a call from JavaScript: waiting code continues

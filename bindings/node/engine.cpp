@@ -53,6 +53,17 @@ limitree_status add_limits(limitree_config* config,
   return LIMITREE_OK;
 }
 
+limitree_status add_descriptors(limitree_config* config,
+                                const std::vector<Text>& descriptors,
+                                bool merge, limitree_error** error) {
+  std::vector<limitree_file> files;
+  for (const Text& text : descriptors) {
+    files.push_back({to_str(text.yaml), to_str(text.origin)});
+  }
+  return limitree_config_add_descriptors(config, files.data(), files.size(),
+                                         merge ? 1 : 0, error);
+}
+
 std::unique_ptr<Limiter> make_limiter(const Settings& settings,
                                       std::atomic<std::int64_t>* now_ns,
                                       const Answers& answers) {
@@ -68,6 +79,10 @@ std::unique_ptr<Limiter> make_limiter(const Settings& settings,
   check([&](limitree_error** error) {
     return add_limits(config.get(), settings.limits, error);
   });
+  check([&](limitree_error** error) {
+    return add_descriptors(config.get(), settings.descriptors,
+                           settings.merge_domains, error);
+  });
   return std::make_unique<Limiter>(config);
 }
 
@@ -76,6 +91,8 @@ std::unique_ptr<Limiter> make_limiter(const Settings& settings,
 Engine::Engine(const Settings& settings)
     : options_(settings.options),
       limits_(settings.limits),
+      descriptors_(settings.descriptors),
+      merge_domains_(settings.merge_domains),
       now_ns_(settings.now_ns.value_or(0)),
       answers_(std::make_shared<std::vector<Answer>>()),
       limiter_(make_limiter(settings, &now_ns_, answers_)) {}
@@ -115,6 +132,19 @@ limitree_status Engine::reload(const std::vector<Text>& limits,
   return status;
 }
 
+limitree_status Engine::reload_descriptors(const std::vector<Text>& descriptors,
+                                           limitree_error** error) {
+  const ConfigHandle config(limitree_config_new());
+  if (config == nullptr) return LIMITREE_OUT_OF_MEMORY;
+  limitree_status status =
+      add_descriptors(config.get(), descriptors, merge_domains_, error);
+  if (status < 0) return status;
+  const std::lock_guard lock(shared().mutex);
+  status = limitree_limiter_reload_descriptors(get(), config.get(), error);
+  if (status >= 0) descriptors_ = descriptors;
+  return status;
+}
+
 limitree_status Engine::put(const std::string& name, const std::string& yaml,
                             std::int32_t replace, limitree_error** error) {
   return limitree_limiter_put(get(), to_str(name), to_str(yaml),
@@ -122,7 +152,9 @@ limitree_status Engine::put(const std::string& name, const std::string& yaml,
 }
 
 bool Engine::is_made_of(const Settings& settings) const {
-  return limits_ == settings.limits && options_ == settings.options;
+  return limits_ == settings.limits && options_ == settings.options &&
+         descriptors_ == settings.descriptors &&
+         merge_domains_ == settings.merge_domains;
 }
 
 }  // namespace limitree::node

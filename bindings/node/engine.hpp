@@ -29,7 +29,9 @@ struct Text {
 };
 
 struct Settings {
-  std::vector<Text> limits;  // the texts of one tree
+  std::vector<Text> limits;       // the texts of one tree
+  std::vector<Text> descriptors;  // files of envoyproxy/ratelimit
+  bool merge_domains = false;     // which may add to each other's domains
   std::vector<std::pair<std::string, std::string>> options;
   std::string share;  // the name to share under; empty: not shared
   std::optional<std::int64_t> now_ns;  // the time, if JavaScript has a clock
@@ -66,6 +68,10 @@ class Engine {
   limitree_status reload(const std::vector<Text>& limits,
                          limitree_error** error);
 
+  // The same for the descriptors.
+  limitree_status reload_descriptors(const std::vector<Text>& descriptors,
+                                     limitree_error** error);
+
   // Adds or replaces one top-level name for all who share the limiter, as
   // limitree_limiter_put does.
   limitree_status put(const std::string& name, const std::string& yaml,
@@ -86,6 +92,8 @@ class Engine {
  private:
   const std::vector<std::pair<std::string, std::string>> options_;
   std::vector<Text> limits_;
+  std::vector<Text> descriptors_;
+  const bool merge_domains_;
   std::atomic<std::int64_t> now_ns_{0};
   const Answers answers_;
   std::unique_ptr<Limiter> limiter_;

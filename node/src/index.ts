@@ -14,6 +14,7 @@ export {
   authorizeActionForUser, configure, defaultLimiter } from './default.js';
 export { Decision } from './decision.js';
 export type { Level, Mode, Source } from './decision.js';
+export type { Clock } from './clock.js';
 export type { Signal } from './delivery.js';
 export { ConfigError, LimitreeError, StoreError } from './errors.js';
 export type { ErrorCode } from './errors.js';
@@ -23,9 +24,14 @@ export { Limiter } from './limiter.js';
 export type {
   CloseOptions, LimiterOptions, PutOptions, ResetOptions } from './limiter.js';
 export type {
-  FileUrl, LimitTree, Limits, OneLimits, StoreOptions } from './limits.js';
+  DescriptorFiles, DescriptorOptions, FileUrl, LimitTree, Limits,
+  OneDescriptors, OneLimits, StoreOptions } from './limits.js';
 export type {
-  AsyncCallOptions, CallOptions, Clock, Costly, Part, Path, Segment,
+  Code, CurrentLimit, Descriptor, DescriptorStats, DescriptorStatus, Entries,
+  FullDescriptor, RateLimitOptions, RateLimitResponse, RateLimitStats, Unit,
+} from './rate-limit.js';
+export type {
+  AsyncCallOptions, CallOptions, Costly, Part, Path, Segment,
 } from './requests.js';
 export type { LimitStats, ReasonStats, Stats } from './stats.js';
 

@@ -2,29 +2,39 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { writeFirstTime } from './clock.js';
+import type { Clock } from './clock.js';
 import type { Decision } from './decision.js';
 import { ConfigError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import {
-  ReadLimits, checkLimiterNames, fileUrl, msOf, read, readSync, textOfNode,
-  textOfOptions,
+  ReadLimits, checkLimiterNames, fileUrl, msOf, read, readDescriptors, readSync,
+  textOfNode, textOfOptions,
 } from './limits.js';
-import type { FileUrl, Limits, StoreOptions } from './limits.js';
+import type {
+  DescriptorFiles, DescriptorOptions, FileUrl, Limits, StoreOptions,
+} from './limits.js';
 import { Names } from './names.js';
+import {
+  descriptorStatsOf, rateLimitStatsOf, readRequest, responseOf,
+} from './rate-limit.js';
+import type {
+  Descriptor, DescriptorStats, RateLimitOptions, RateLimitResponse,
+  RateLimitStats,
+} from './rate-limit.js';
 import { CLOSED, native } from './native.js';
 import type { Functions } from './native.js';
-import {
-  NONE, Requests, checkFlag, checkOptions, writeFirstTime,
-} from './requests.js';
+import { NONE, Requests, checkFlag, checkOptions } from './requests.js';
 import type {
-  AsyncCallOptions, CallOptions, Clock, Costly, Path, Segment,
+  AsyncCallOptions, CallOptions, Costly, Path, Segment,
 } from './requests.js';
 import { statsOf } from './stats.js';
 import type { LimitStats, ReasonStats, Stats } from './stats.js';
 import { checkNames, shown } from './words.js';
 
-export interface LimiterOptions extends StoreOptions {
-  readonly limits: Limits;
+export interface LimiterOptions extends StoreOptions, DescriptorOptions {
+  /** May be left out if there are descriptors. */
+  readonly limits?: Limits | undefined;
   /** For tests; without it the store's own clock is used. */
   readonly clock?: Clock | undefined;
   /** Whether decisions carry their levels by default. */
@@ -90,7 +100,8 @@ export class Limiter {
   #native: Functions;
   readonly #requests: Requests;
   readonly #isRemote: boolean;
-  #limits: Limits;
+  #limits: Limits | undefined;
+  #descriptors: DescriptorFiles | undefined;
   #isClosed = false;
 
   /**
@@ -101,18 +112,27 @@ export class Limiter {
    */
   constructor(options: LimiterOptions) {
     checkLimiterNames(options);
-    const { limits, clock, levels, share, ...others } = options;
+    const {
+      limits, clock, levels, share, descriptors, mergeDomains = false, ...others
+    } = options;
+    if (limits === undefined && descriptors === undefined) {
+      throw invalidArgument('a limiter needs limits, descriptors, or both');
+    }
+    checkFlag(mergeDomains, 'mergeDomains');
     if (levels !== undefined) checkFlag(levels, 'levels');
     checkShare(options);
-    const text = readSync(limits);
+    const text = limits === undefined ? [] : readSync(limits);
+    const files = readDescriptors(descriptors);
     const texts = textOfOptions(others);
     writeFirstTime(clock);
-    this.#native = native.open(text, texts, share ?? '', clock !== undefined);
+    this.#native = native.open(text, texts, share ?? '', clock !== undefined,
+                               files, mergeDomains);
     checkRuntime(this.#native);
     this.#isRemote = this.#native.isRemote;
     this.#requests = new Requests(this.#native, new Names(this.#native),
                                   this.#isRemote, levels === true, clock);
     this.#limits = limits instanceof ReadLimits ? limits.from : limits;
+    this.#descriptors = descriptors;
     for (const name of METHODS) bind(this, name);
   }
 
@@ -227,10 +247,45 @@ export class Limiter {
    * `limits` the file is read again.  Rejects with the errors of the
    * constructor; the old limits then stay.
    */
-  async reload(limits: Limits = this.#limits): Promise<void> {
-    const texts = await read(limits);
+  async reload(limits: Limits | undefined = this.#limits): Promise<void> {
+    const texts = limits === undefined ? [] : await read(limits);
     await this.#requests.wait(this.#native.reload(texts));
     this.#limits = limits;
+  }
+
+  /** The same for the descriptors. */
+  async reloadDescriptors(
+    descriptors: DescriptorFiles | undefined = this.#descriptors,
+  ): Promise<void> {
+    const files = readDescriptors(descriptors);
+    await this.#requests.wait(this.#native.reloadDescriptors(files));
+    this.#descriptors = descriptors;
+  }
+
+  /**
+   * Answers a request of Envoy by the descriptors of this limiter: resolves to
+   * a code and a status for each of `descriptors`, `{ key: 'value' }`,
+   * `[['key', 'value']]` or `{ entries, hitsAddend: 2 }`.
+   *
+   * Rejects with `LIMITREE_INVALID_ARGUMENT` for an empty domain or array, and
+   * with a StoreError as `authorize` does.
+   */
+  async shouldRateLimit(
+    domain: string, descriptors: readonly Descriptor[],
+    options: RateLimitOptions = {},
+  ): Promise<RateLimitResponse> {
+    return responseOf(await this.#requests.shouldRateLimit(
+      ...readRequest(domain, descriptors, options)));
+  }
+
+  /** The hits of rules, by their names in metrics. */
+  descriptorStats(): DescriptorStats[] {
+    return descriptorStatsOf(this.#native.descriptorStats());
+  }
+
+  /** The counters of requests of Envoy. */
+  rateLimitStats(): RateLimitStats {
+    return rateLimitStatsOf(this.#native.rateLimitStats());
   }
 
   /**

@@ -1,6 +1,6 @@
 // The sources of limits and options, and their form for the core: text.
 
-import { fs, fsPromises, url } from './builtins.js';
+import { fs, fsPromises, path, url } from './builtins.js';
 import { ConfigError, invalidArgument } from './errors.js';
 import { native } from './native.js';
 import { checkNames, shown } from './words.js';
@@ -21,6 +21,13 @@ export type OneLimits = string | FileUrl | LimitTree;
 export interface LimitTree {
   readonly schema: object;
 }
+
+/** Files of envoyproxy/ratelimit: as Limits, and folders of files. */
+export type DescriptorFiles = OneDescriptors | readonly OneDescriptors[];
+export type OneDescriptors = string | FileUrl | {
+  readonly domain: string;
+  readonly descriptors?: readonly object[];
+};
 
 /** YAML and the name it has in messages, in turn. */
 export type Texts = string[];
@@ -103,6 +110,31 @@ async function readFileSoon(file: string): Promise<Uint8Array> {
   } catch (error) {
     throw unreadable(file, error);
   }
+}
+
+/** The files of a folder, without its folders; undefined if it is none. */
+function filesIn(folder: string): string[] | undefined {
+  if (!fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    return undefined;
+  }
+  return fs.readdirSync(folder).sort()
+    .map((name) => path.join(folder, name))
+    .filter((file) => fs.statSync(file).isFile());
+}
+
+/** Reads files of envoyproxy/ratelimit, as readSync; folders, too. */
+export function readDescriptors(
+  sources: DescriptorFiles | undefined,
+): Texts {
+  if (sources === undefined) return [];
+  return listOf(sources as Limits).flatMap((one) => {
+    const file = fileOf(one);
+    if (file === undefined) {
+      return [textOf(one as string | LimitTree)[0]!, 'descriptors'];
+    }
+    return (filesIn(file) ?? [file]).flatMap((each) =>
+      textOfFile(each, readFileNow(each)));
+  });
 }
 
 /** Limits that have been read. */
@@ -202,6 +234,24 @@ export interface StoreOptions {
   readonly sentinelPassword?: string | undefined;
 }
 
+/** Options for `shouldRateLimit` alone. */
+export interface DescriptorOptions {
+  /** Files of envoyproxy/ratelimit, for `shouldRateLimit`. */
+  readonly descriptors?: DescriptorFiles | undefined;
+  /** Whether several of these files may have one domain. */
+  readonly mergeDomains?: boolean | undefined;
+  /** For descriptors: whether to answer what is over a limit as OK. */
+  readonly shadowMode?: boolean | undefined;
+  /** For descriptors: whether to treat all as if they had `quota_mode`. */
+  readonly quotaMode?: boolean | undefined;
+  /** For descriptors: whether one that is over keeps others from counting. */
+  readonly stopIncrement?: boolean | 'enforced' | undefined;
+  /** For descriptors: how many counters known to be over are remembered. */
+  readonly overCacheSize?: number | undefined;
+  /** For descriptors: the most names in metrics that requests bring. */
+  readonly maxMetricKeys?: number | undefined;
+}
+
 /** `maxBuckets`, as JavaScript spells the name of an option. */
 function spelledName(name: string): string {
   return name.replace(/_[a-z]/g, (part) => part[1]!.toUpperCase());
@@ -234,7 +284,8 @@ export function spelled(message: string): string {
 
 /** Refuses names that no limiter takes. */
 export function checkLimiterNames(options: object): void {
-  checkNames(options, [...OPTIONS, 'limits', 'clock', 'levels', 'share'],
+  checkNames(options, [...OPTIONS, 'limits', 'clock', 'levels', 'share',
+                       'descriptors', 'mergeDomains'],
              "{limits: 'limits.yaml'}");
 }
 

@@ -3,6 +3,7 @@
 import { fs, path } from './builtins.js';
 import { LimitreeError } from './errors.js';
 import { places, platform } from './platform.js';
+import type { NativeAnswer, NativeDescriptor } from './rate-limit.js';
 
 /** The module must have the same version: both use one array of numbers. */
 const { version: VERSION } = require('../../package.json') as
@@ -16,6 +17,13 @@ export interface Functions {
   start(...segments: unknown[]): void;
   reset(...segments: unknown[]): Promise<number> | undefined;
   reload(limits: string[]): Promise<number>;
+  reloadDescriptors(files: string[]): Promise<number>;
+  shouldRateLimit(
+    domain: string, descriptors: NativeDescriptor[], hitsAddend: number,
+    metadata: boolean,
+  ): NativeAnswer | Promise<NativeAnswer>;
+  descriptorStats(): [string, number[]][];
+  rateLimitStats(): number[];
   /** `replace` is one of LIMITREE_REPLACE_* of limitree.h. */
   put(name: string, yaml: string, replace: number): Promise<number>;
   ping(): Promise<number>;
@@ -37,7 +45,8 @@ function refuse(): never {
 export const CLOSED: Functions = {
   isRemote: false,
   decide: refuse, start: refuse, reset: refuse, reload: refuse, put: refuse,
-  ping: refuse,
+  ping: refuse, reloadDescriptors: refuse, shouldRateLimit: refuse,
+  descriptorStats: refuse, rateLimitStats: refuse,
   stats: refuse, limitStats: refuse, reasonStats: refuse, prometheus: refuse,
   setPressure: refuse, policy: refuse, root: refuse, close() {},
 };
@@ -61,6 +70,8 @@ export interface Native {
     options: string[],
     share: string,
     hasClock: boolean,
+    descriptors: string[],
+    mergeDomains: boolean,
   ): Functions;
   canonicalIp(address: string, ipv6Prefix: number): string;
   /** Milliseconds of `"1m30s"`. */

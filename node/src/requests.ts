@@ -4,6 +4,8 @@
 // Between writing and calling no code of the caller may run, because it could
 // make a request, too.  So everything is read before, even clock and segments.
 
+import { timeOf, writeTime } from './clock.js';
+import type { Clock } from './clock.js';
 import { Decision, FORGOT, LIMITED } from './decision.js';
 import { Asked, ask } from './delivery.js';
 import type { Signal } from './delivery.js';
@@ -12,6 +14,7 @@ import * as at from './layout.js';
 import type { Names } from './names.js';
 import { CLOSED, native } from './native.js';
 import type { Functions } from './native.js';
+import type { NativeAnswer } from './rate-limit.js';
 import { checkNames, noOption, shown } from './words.js';
 
 /** A part of a path.  A whole number stands for its decimal digits. */
@@ -34,9 +37,6 @@ export interface Costly {
   /** Default: `charge`. */
   readonly part?: Part | undefined;
 }
-
-/** The time: milliseconds since 1970 as a number, nanoseconds as a bigint. */
-export type Clock = () => number | bigint;
 
 export interface CallOptions {
   /** Tokens asked for, a whole number; 0 only looks.  Default 1. */
@@ -113,28 +113,6 @@ function partOf(one: Costly): number {
   if (number >= 0) return number;
   throw invalidArgument(
     `part must be charge, check or spend_if_fits, is ${shown(part)}`);
-}
-
-/** Reads the clock of the caller, for write(). */
-function timeOf(clock: Clock): number | bigint {
-  const now: unknown = clock();
-  if (typeof now !== 'bigint' && !Number.isFinite(now)) {
-    throw invalidArgument('clock must return milliseconds as a number or ' +
-      `nanoseconds as a bigint, not ${shown(now)}`);
-  }
-  return now as number | bigint;
-}
-
-function writeTime(now: number | bigint): void {
-  if (typeof now === 'bigint') {
-    const seconds = now / 1_000_000_000n;
-    numbers[at.NOW_SECONDS] = Number(seconds);
-    numbers[at.NOW_REST] = Number(now - seconds * 1_000_000_000n);
-  } else {
-    const seconds = Math.floor(now / 1000);
-    numbers[at.NOW_SECONDS] = seconds;
-    numbers[at.NOW_REST] = Math.round((now - seconds * 1000) * 1e6);
-  }
 }
 
 /** Appends the segments of `paths`; returns at.PATH_SIZE numbers of each. */
@@ -330,6 +308,14 @@ export class Requests {
     await this.wait(this.#native.reset(...segments));
   }
 
+  /** Answers a request of Envoy. */
+  async shouldRateLimit(
+    ...request: Parameters<Functions['shouldRateLimit']>
+  ): Promise<NativeAnswer> {
+    if (this.#clock !== undefined) writeTime(timeOf(this.#clock));
+    return await this.wait(this.#native.shouldRateLimit(...request));
+  }
+
   /** Makes drained() wait for a call on a thread of libuv's pool, too. */
   async wait<T>(answer: T | Promise<T>): Promise<T> {
     this.#asked.begin();
@@ -385,13 +371,4 @@ export class Requests {
 
 function denialOnly(decision: Decision): Decision | undefined {
   return decision.limited ? decision : undefined;
-}
-
-/** Writes the time of `clock`, for the limiter that is about to be made. */
-export function writeFirstTime(clock: Clock | undefined): void {
-  if (clock === undefined) return;
-  if (typeof clock !== 'function') {
-    throw invalidArgument(`clock must be a function, is ${shown(clock)}`);
-  }
-  writeTime(timeOf(clock));
 }

@@ -3,7 +3,7 @@
 import { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter.js';
 import type { LimitTree, StoreOptions } from '../limits.js';
-import type { Clock } from '../requests.js';
+import type { Clock } from '../clock.js';
 import { refuse } from './options.js';
 
 /** What stands below a top-level name. */
