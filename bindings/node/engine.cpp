@@ -127,6 +127,8 @@ limitree_status Engine::reload(const std::vector<Text>& limits,
   limitree_status status = add_limits(config.get(), limits, error);
   if (status < 0) return status;
   const std::lock_guard lock(shared().mutex);
+  status = add_descriptors(config.get(), descriptors_, merge_domains_, error);
+  if (status < 0) return status;
   status = limitree_limiter_reload_config(get(), config.get(), error);
   if (status >= 0) limits_ = limits;
   return status;

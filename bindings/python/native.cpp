@@ -90,7 +90,9 @@ void add_descriptors(limitree_config* config, const py::list& texts,
 
 Native::Native(const py::list& texts, const py::dict& options, py::object clock,
                bool with_levels, const std::pair<py::list, bool>& descriptors)
-    : with_levels_(with_levels) {
+    : with_levels_(with_levels),
+      descriptors_(descriptors.first),
+      merge_domains_(descriptors.second) {
   const auto config = new_config();
   for (const auto& [name, value] : options) {
     set_option(config.get(), name.cast<std::string>(),
@@ -109,7 +111,7 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
                                           error);
   });
   add_limits(config.get(), texts);
-  add_descriptors(config.get(), descriptors.first, descriptors.second);
+  add_descriptors(config.get(), descriptors_, merge_domains_);
   check([&](limitree_error** error) {
     return limitree_limiter_new(config.get(), &limiter_, error);
   });
@@ -131,6 +133,7 @@ void Native::release() noexcept {
 void Native::reload(const py::list& texts) {
   const auto config = new_config();
   add_limits(config.get(), texts);
+  add_descriptors(config.get(), descriptors_, merge_domains_);
   const bool done =
       call_long([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_limiter_reload_config(limiter, config.get(), error);
@@ -138,14 +141,15 @@ void Native::reload(const py::list& texts) {
   if (!done) throw py::error_already_set();
 }
 
-void Native::reload_descriptors(const py::list& files, bool merge) {
+void Native::reload_descriptors(const py::list& files) {
   const auto config = new_config();
-  add_descriptors(config.get(), files, merge);
+  add_descriptors(config.get(), files, merge_domains_);
   const bool done = call_long([&](limitree_limiter* limiter,
                                   limitree_error** error) {
     return limitree_limiter_reload_descriptors(limiter, config.get(), error);
   });
   if (!done) throw py::error_already_set();
+  descriptors_ = files;
 }
 
 void Native::put(std::string_view name, std::string_view yaml,

@@ -101,7 +101,7 @@ class Native {
   // Replaces the limits by those of `texts`.  Throws error_already_set.
   void reload(const pybind11::list& texts);
   // Replaces the descriptors by those of `files`.  Throws error_already_set.
-  void reload_descriptors(const pybind11::list& files, bool merge);
+  void reload_descriptors(const pybind11::list& files);
   // As limitree_limiter_put.  Throws error_already_set.
   void put(std::string_view name, std::string_view yaml, std::int32_t replace);
 
@@ -152,6 +152,8 @@ class Native {
   bool warned_full_ = false;
   bool is_remote_ = false;
   const bool with_levels_;
+  pybind11::list descriptors_;  // as given; a reload of the limits keeps them
+  const bool merge_domains_;
   pybind11::object clock_;  // null: the system's clock
   // The time before the call: the library must not run Python code, which could
   // fail, or call the limiter.

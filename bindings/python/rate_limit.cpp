@@ -165,8 +165,7 @@ void bind_rate_limits(py::class_<Native>* limiter) {
             native.note(RateLimitCall::decision_of(answer));
           },
           py::arg("answer"))
-      .def("_reload_descriptors", &Native::reload_descriptors, py::arg("files"),
-           py::arg("merge"))
+      .def("_reload_descriptors", &Native::reload_descriptors, py::arg("files"))
       .def("_descriptor_stats", descriptor_stats)
       .def("_rate_limit_stats", rate_limit_stats);
 }

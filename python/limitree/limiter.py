@@ -83,7 +83,6 @@ class Limiter(_native.Limiter):
              merge_domains))
         self._limits = limits
         self._descriptors = descriptors
-        self._merge_domains = merge_domains
         self._swapping = ForkLock()
         self._store = named["store"]
         self._greenlets: Watch | None = None
@@ -117,7 +116,7 @@ class Limiter(_native.Limiter):
             descriptors = self._descriptors
         files = [] if descriptors is None else read_descriptors(descriptors)
         with self._swapping:
-            self._reload_descriptors(files, self._merge_domains)
+            self._reload_descriptors(files)
             self._descriptors = descriptors
 
     def should_rate_limit(self, domain: Segment, descriptors: Descriptors,

@@ -206,9 +206,11 @@ describe('shouldRateLimit', () => {
     writeFileSync(file, LIMITS.replace('3', '9'));
     await limiter.reloadDescriptors();
     assert.equal(await left(limiter), 7);
+    await limiter.reload({ schema: { job: {} } });
+    assert.equal(await left(limiter), 6);
     writeFileSync(file, 'domain: [');
     await assert.rejects(limiter.reloadDescriptors(), /d\.yaml:2:/);
-    assert.equal(await left(limiter), 6);
+    assert.equal(await left(limiter), 5);
     await limiter.reloadDescriptors('domain: none');
     assert.equal(await left(limiter), 0);
     await limiter.close();

@@ -238,6 +238,9 @@ def test_files(tmp_path, clock):
         limiter.reload_descriptors()
         answer = limiter.should_rate_limit("d", [{"a": "1"}])
         assert answer.statuses[0].limit_remaining == 7
+        limiter.reload({"schema": {"job": {}}})
+        answer = limiter.should_rate_limit("d", [Descriptor({"a": "1"}, 0)])
+        assert answer.statuses[0].limit_remaining == 7
         file.write_text("domain: [")
         with pytest.raises(limitree.ConfigError, match=r"d\.yaml:2:"):
             limiter.reload_descriptors()
