@@ -15,6 +15,7 @@ import { run } from './run.mjs';
 const PAGES = {
   'README.md': /^$/,
   'docs/client-ip.md': /^203\.0\.113\.5\n198\.51\.100\.9\n2001:db8::7\n$/,
+  'docs/descriptors.md': /^false 19999\n$/,
   'docs/node.md': /^try again in \d/,
 };
 
