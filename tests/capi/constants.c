@@ -56,6 +56,28 @@ SAME(LIMITREE_PART_CHECK, 2);
 SAME(LIMITREE_MAX_PATHS, 4096);
 SAME(LIMITREE_MAX_LEVELS, 4096);
 
+SAME(LIMITREE_UNIT_UNKNOWN, 0);
+SAME(LIMITREE_UNIT_SECOND, 1);
+SAME(LIMITREE_UNIT_MINUTE, 2);
+SAME(LIMITREE_UNIT_HOUR, 3);
+SAME(LIMITREE_UNIT_DAY, 4);
+SAME(LIMITREE_UNIT_MONTH, 5);
+SAME(LIMITREE_UNIT_YEAR, 6);
+SAME(LIMITREE_UNIT_WEEK, 7);
+
+SAME(LIMITREE_HAS_HITS_ADDEND, 1u << 0);
+SAME(LIMITREE_HAS_LIMIT, 1u << 1);
+SAME(LIMITREE_NEGATIVE_HITS, 1u << 2);
+SAME(LIMITREE_WANTS_METADATA, 1u << 0);
+
+SAME(LIMITREE_CODE_OK, 1);
+SAME(LIMITREE_CODE_OVER_LIMIT, 2);
+
+SAME(LIMITREE_MATCH_NONE, 0);
+SAME(LIMITREE_MATCH_UNLIMITED, 1);
+SAME(LIMITREE_MATCH_REPLACED, 2);
+SAME(LIMITREE_MATCH_LIMIT, 3);
+
 SAME(LIMITREE_X_FORWARDED_FOR, 0);
 SAME(LIMITREE_FORWARDED, 1);
 
@@ -114,6 +136,73 @@ LIES(limitree_level, path, 84);
 LIES(limitree_level, soft, 88);
 LIES(limitree_level, grows_after_ns, 96);
 LIES(limitree_level, reserved, 104);
+
+SIZE(limitree_descriptor, 64);
+LIES(limitree_descriptor, entries, 0);
+LIES(limitree_descriptor, entry_count, 8);
+LIES(limitree_descriptor, flags, 16);
+LIES(limitree_descriptor, requests_per_unit, 20);
+LIES(limitree_descriptor, unit, 24);
+LIES(limitree_descriptor, reserved_32, 28);
+LIES(limitree_descriptor, hits_addend, 32);
+LIES(limitree_descriptor, reserved, 40);
+
+SIZE(limitree_rate_limit_request, 64);
+LIES(limitree_rate_limit_request, domain, 0);
+LIES(limitree_rate_limit_request, descriptors, 16);
+LIES(limitree_rate_limit_request, descriptor_count, 24);
+LIES(limitree_rate_limit_request, hits_addend, 32);
+LIES(limitree_rate_limit_request, flags, 36);
+LIES(limitree_rate_limit_request, reserved, 40);
+
+SIZE(limitree_descriptor_status, 128);
+LIES(limitree_descriptor_status, code, 0);
+LIES(limitree_descriptor_status, match, 4);
+LIES(limitree_descriptor_status, name, 8);
+LIES(limitree_descriptor_status, requests_per_unit, 24);
+LIES(limitree_descriptor_status, unit, 28);
+LIES(limitree_descriptor_status, period_ns, 32);
+LIES(limitree_descriptor_status, limit_remaining, 40);
+LIES(limitree_descriptor_status, duration_until_reset_ns, 48);
+LIES(limitree_descriptor_status, retry_after_ns, 56);
+LIES(limitree_descriptor_status, reset_after_ns, 64);
+LIES(limitree_descriptor_status, flags, 72);
+LIES(limitree_descriptor_status, quota, 76);
+LIES(limitree_descriptor_status, reserved, 80);
+
+SIZE(limitree_rate_limit_response, 64);
+LIES(limitree_rate_limit_response, overall_code, 0);
+LIES(limitree_rate_limit_response, header_status, 4);
+LIES(limitree_rate_limit_response, status_count, 8);
+LIES(limitree_rate_limit_response, source, 16);
+LIES(limitree_rate_limit_response, flags, 20);
+LIES(limitree_rate_limit_response, metadata, 24);
+LIES(limitree_rate_limit_response, reserved, 32);
+
+SIZE(limitree_descriptor_stats, 128);
+LIES(limitree_descriptor_stats, key, 0);
+LIES(limitree_descriptor_stats, total_hits, 16);
+LIES(limitree_descriptor_stats, over_limit, 24);
+LIES(limitree_descriptor_stats, near_limit, 32);
+LIES(limitree_descriptor_stats, over_limit_with_local_cache, 40);
+LIES(limitree_descriptor_stats, within_limit, 48);
+LIES(limitree_descriptor_stats, shadow_mode, 56);
+LIES(limitree_descriptor_stats, total_negative_hits, 64);
+LIES(limitree_descriptor_stats, domain_not_found, 72);
+LIES(limitree_descriptor_stats, reserved, 80);
+
+SIZE(limitree_rate_limit_stats, 128);
+LIES(limitree_rate_limit_stats, ok, 0);
+LIES(limitree_rate_limit_stats, over_limit, 8);
+LIES(limitree_rate_limit_stats, global_shadow_mode, 16);
+LIES(limitree_rate_limit_stats, service_errors, 24);
+LIES(limitree_rate_limit_stats, store_errors, 32);
+LIES(limitree_rate_limit_stats, metric_keys, 40);
+LIES(limitree_rate_limit_stats, over_cache_lookups, 48);
+LIES(limitree_rate_limit_stats, over_cache_hits, 56);
+LIES(limitree_rate_limit_stats, over_cache_entries, 64);
+LIES(limitree_rate_limit_stats, over_cache_evictions, 72);
+LIES(limitree_rate_limit_stats, reserved, 80);
 
 SIZE(limitree_completion, 104);
 LIES(limitree_completion, request, 0);

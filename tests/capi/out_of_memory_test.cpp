@@ -180,6 +180,34 @@ int main() {
                                                &text, error);
   });
   limitree_text_free(text);
+  // Many descriptors, so that there is something to allocate.
+  limitree_descriptor asked[40] = {};
+  for (limitree_descriptor& one : asked) one.entries = entries;
+  for (limitree_descriptor& one : asked) one.entry_count = 2;
+  limitree_rate_limit_request request{};
+  request.domain = str(d);
+  request.descriptors = asked;
+  request.descriptor_count = 40;
+  limitree_descriptor_status statuses[40];
+  limitree_rate_limit_response response;
+  starve("should_rate_limit", [&](limitree_error** error) {
+    return limitree_should_rate_limit(limiter, &request, statuses, 40,
+                                      &response, error);
+  });
+  // The starved attempts counted nothing.
+  expect(statuses[0].limit_remaining == 2 && statuses[2].limit_remaining == 0,
+         "counted by an attempt that failed", 0);
+  // An ordinary request allocates nothing.
+  request.descriptor_count = 2;
+  g_allocations_left = 0;
+  const limitree_status ordinary = limitree_should_rate_limit(
+      limiter, &request, statuses, 2, &response, nullptr);
+  g_allocations_left = std::numeric_limits<long>::max();
+  expect(ordinary == LIMITREE_OK, "an ordinary request allocates", 0);
+  starve("descriptor_stats", [&](limitree_error** error) {
+    std::size_t keys = 0;
+    return limitree_limiter_descriptor_stats(limiter, nullptr, 0, &keys, error);
+  });
   limitree_stats stats;
   starve("stats", [&](limitree_error** error) {
     return limitree_limiter_stats(limiter, &stats, error);

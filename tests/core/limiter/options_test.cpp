@@ -42,6 +42,11 @@ TEST(SetOption, SetsWhatItNames) {
                                 {"deny_cache", "off"},
                                 {"deny_cache_size", "5000"},
                                 {"near_limit", "0.95"},
+                                {"shadow_mode", "on"},
+                                {"quota_mode", "on"},
+                                {"stop_increment", "enforced"},
+                                {"over_cache_size", "100"},
+                                {"max_metric_keys", "7"},
                                 {"tls_ca_file", "/etc/ca.pem"},
                                 {"tls_cert_file", "/etc/us.pem"},
                                 {"tls_key_file", "/etc/us.key"},
@@ -66,6 +71,11 @@ TEST(SetOption, SetsWhatItNames) {
   EXPECT_FALSE(options.deny_cache);
   EXPECT_EQ(options.deny_cache_size, 5000);
   EXPECT_EQ(options.near_limit, (Share{95, 100}));
+  EXPECT_TRUE(options.answer_modes.shadow_mode);
+  EXPECT_TRUE(options.answer_modes.quota_mode);
+  EXPECT_EQ(options.stop_increment, Stop::kEnforced);
+  EXPECT_EQ(options.over_cache_size, 100);
+  EXPECT_EQ(options.max_metric_keys, 7);
   EXPECT_EQ(redis.tls.ca_file, "/etc/ca.pem");
   EXPECT_EQ(redis.tls.cert_file, "/etc/us.pem");
   EXPECT_EQ(redis.tls.key_file, "/etc/us.key");
@@ -173,6 +183,8 @@ TEST(SetOption, RefusesWordsThatMeanNothing) {
   for (const char* value : {"auto", "on", "off"}) {
     EXPECT_EQ(refusal("low_latency", value), "accepted");
   }
+  EXPECT_EQ(refusal("stop_increment", "true"),
+            "stop_increment: must be off, on or enforced");
 }
 
 TEST(SetOption, RefusesTextsThatRedisWould) {
