@@ -115,13 +115,11 @@ export class Limiter {
     const {
       limits, clock, levels, share, descriptors, mergeDomains = false, ...others
     } = options;
-    if (limits === undefined && descriptors === undefined) {
-      throw invalidArgument('a limiter needs limits, descriptors, or both');
-    }
     checkFlag(mergeDomains, 'mergeDomains');
     if (levels !== undefined) checkFlag(levels, 'levels');
     checkShare(options);
-    const text = limits === undefined ? [] : readSync(limits);
+    const text = limits === undefined && descriptors !== undefined ? []
+      : readSync(limits as Limits);
     const files = readDescriptors(descriptors);
     const texts = textOfOptions(others);
     writeFirstTime(clock);

@@ -285,13 +285,16 @@ describe('a new limiter', () => {
     assert.ok(names.length >= 19);
     assert.throws(() => new Limiter({ limits: LIMITS, no: 1 }), {
       message: `there is no option no, there are: ${
-        [...names, 'limits', 'clock', 'levels', 'share'].join(', ')}` });
+        [...names, 'limits', 'clock', 'levels', 'share', 'descriptors',
+         'mergeDomains'].join(', ')}` });
 
     const types = new URL('../../node/src/limits.ts', import.meta.url);
-    const [, options] = /interface StoreOptions \{(.*?)\n\}/s.exec(
-      readFileSync(types, 'utf8'));
-    assert.deepEqual([...options.matchAll(/^  readonly (\w+)\?/gm)]
-      .map(([, name]) => name).sort(), names.sort());
+    const options = [...readFileSync(types, 'utf8').matchAll(
+      /interface (?:Store|Descriptor)Options \{(.*?)\n\}/gs)]
+      .map(([, one]) => one).join('\n');
+    assert.deepEqual(
+      [...options.matchAll(/^  readonly (\w+)\?/gm)].map(([, name]) => name)
+        .sort(), [...names, 'descriptors', 'mergeDomains'].sort());
   });
 
   it('knows from the core whether its store is remote', async () => {
