@@ -693,6 +693,7 @@ typedef struct limitree_rate_limit_response {
   size_t status_count;     /* as many as descriptors */
   int32_t source;          /* LIMITREE_SOURCE_STORE ... */
   uint32_t flags;          /* LIMITREE_DEGRADED: the store failed.
+                              LIMITREE_CACHED: by the deny cache.
                               LIMITREE_SHADOWED: OK thanks to the option
                               shadow_mode.  LIMITREE_UNLIMITED: no limit met */
   limitree_text *metadata; /* NULL without LIMITREE_WANTS_METADATA.  Else the
@@ -739,7 +740,8 @@ LIMITREE_API const char *limitree_unit_name(int32_t unit);
 
 /* ---- Looking inside ------------------------------------------------------ */
 
-/* Counters since the limiter was made.  Always 256 bytes, as above. */
+/* Counters since the limiter was made; a request of Envoy counts as one that
+ * authorize allowed or denied.  Always 256 bytes, as above. */
 typedef struct limitree_stats {
   int64_t allowed;         /* requests that authorize allowed */
   int64_t limited;         /* requests that authorize denied */
