@@ -380,20 +380,31 @@ TEST(ConnectionPool, DropsLateAnswers) {
   Client client(proxy.port(), settings);
   ASSERT_TRUE(soon([&] { return client.answers("a"); }));
   int late = 0;
+  bool stalled = false;
   for (int i = 0; late < 5; ++i) {
     ASSERT_LT(i, 50);
     proxy.delay_us = settings.timeout / 1000ns * 5 / 4;
     const Outcome outcome = client.ask("late" + std::to_string(i));
     proxy.delay_us = 0;
-    // If this thread stalled for a quarter of the timeout, its deadline moved,
-    // and the answer came in time.
-    if (outcome.fate == Fate::kAnswered) continue;
-    ++late;
-    EXPECT_EQ(outcome.fate, Fate::kUnknown);
-    EXPECT_EQ(outcome.failure, Failure::kTimeout);
-    EXPECT_TRUE(client.answers("after" + std::to_string(i)));
+    // A busy machine may stop the proxy until the server is taken for dead.
+    if (outcome.failure == Failure::kBackoff) {
+      stalled = true;
+    } else if (outcome.fate != Fate::kAnswered) {
+      ++late;
+      EXPECT_EQ(outcome.fate, Fate::kUnknown);
+      EXPECT_EQ(outcome.failure, Failure::kTimeout);
+    }  // else this thread stalled: its deadline moved, the answer was in time
+    const std::string after = "after" + std::to_string(i);
+    EXPECT_TRUE(soon([&] {
+      const Outcome next = client.ask(after);
+      if (next.fate != Fate::kAnswered) return false;
+      EXPECT_EQ(text_of(next), after);
+      return true;
+    }));
   }
-  EXPECT_EQ(client.traffic.connects, 1);
+  if (!stalled) {
+    EXPECT_EQ(client.traffic.connects, 1);
+  }
 }
 
 TEST(ConnectionPool, RefusesToJoinAQueueThatDoesNotMove) {
