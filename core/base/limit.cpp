@@ -89,7 +89,7 @@ Result<Limit> make_counter(std::int64_t count, Duration period) {
         "period must be whole microseconds, and at most 100 years, is " +
         std::to_string(period.count()) + "ns");
   }
-  static const auto kRules = std::make_shared<const Rules>();
+  static const auto rules = std::make_shared<const Rules>();
   Limit limit;
   // Windows do not use the interval, but it must not be 0.
   limit.rate = {
@@ -98,7 +98,7 @@ Result<Limit> make_counter(std::int64_t count, Duration period) {
   limit.count = count;
   limit.charge = Charge::kEveryHit;
   limit.algorithm = Algorithm::kFixedWindow;
-  limit.rules = kRules;
+  limit.rules = rules;
   limit.suffix = traits_of(limit.algorithm).suffix;
   return limit;
 }

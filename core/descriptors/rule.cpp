@@ -28,12 +28,12 @@ Rule make_window_rule(const UnitTraits& traits) {
 
 // A rule of each unit, whose copies share what is on the heap.
 const Rule& pattern_of(LimitUnit unit) {
-  static const std::array<Rule, kLimitUnits.size()> kRules = [] {
-    std::array<Rule, kLimitUnits.size()> rules;
-    std::ranges::transform(kLimitUnits, rules.begin(), make_window_rule);
-    return rules;
+  static const std::array<Rule, kLimitUnits.size()> rules = [] {
+    std::array<Rule, kLimitUnits.size()> made;
+    std::ranges::transform(kLimitUnits, made.begin(), make_window_rule);
+    return made;
   }();
-  return kRules[static_cast<std::size_t>(traits_of(unit) - kLimitUnits.data())];
+  return rules[static_cast<std::size_t>(traits_of(unit) - kLimitUnits.data())];
 }
 
 bool is_only_window(const Limit& limit) {
