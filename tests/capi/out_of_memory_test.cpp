@@ -14,13 +14,20 @@ namespace {
 
 long g_allocations_left = std::numeric_limits<long>::max();
 
-void* allocate(std::size_t size, std::size_t alignment) {
-  if (g_allocations_left <= 0) throw std::bad_alloc();
+// Null if there is none left.
+void* try_allocate(std::size_t size, std::size_t alignment) {
+  if (g_allocations_left <= 0) return nullptr;
   --g_allocations_left;
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, size == 0 ? 1 : size) != 0) {
-    throw std::bad_alloc();
+    return nullptr;
   }
+  return memory;
+}
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  void* const memory = try_allocate(size, alignment);
+  if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
@@ -38,7 +45,14 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 void* operator new[](std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
+// std::stable_sort asks for a buffer in this way.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return try_allocate(size, alignof(std::max_align_t));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept {

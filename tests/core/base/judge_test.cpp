@@ -241,9 +241,10 @@ TEST(JudgeHits, ChargesAsTheLimitSays) {
 // A counter that denies still denies the request of others.
 TEST(JudgeHits, DeniesLevelsThatAreChargedTogether) {
   const Limit hits = counter_of(Charge::kEveryHit);
+  const Limit joint = counter_of(Charge::kAllOrNothing);
   Counters counters(Operation::kAuthorize);
   counters.add(hits, 10, 1);
-  counters.add(counter_of(Charge::kAllOrNothing), 0, 1);
+  counters.add(joint, 0, 1);
   add(&counters.plan, kEnforce, 0);
   EXPECT_TRUE(counters.judged().limited);
   EXPECT_TRUE(counters.verdict(0).charged);
