@@ -15,6 +15,7 @@ namespace {
 int explain_descriptor(const ExplainOptions& options) {
   const std::vector<EntryText> texts = parse_entries(options.path[1]);
   std::vector<limitree_entry> entries;
+  entries.reserve(texts.size());
   for (const EntryText& text : texts) {
     entries.push_back({to_str(text.key), to_str(text.value)});
   }

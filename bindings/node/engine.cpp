@@ -57,6 +57,7 @@ limitree_status add_descriptors(limitree_config* config,
                                 const std::vector<Text>& descriptors,
                                 bool merge, limitree_error** error) {
   std::vector<limitree_file> files;
+  files.reserve(descriptors.size());
   for (const Text& text : descriptors) {
     files.push_back({to_str(text.yaml), to_str(text.origin)});
   }
