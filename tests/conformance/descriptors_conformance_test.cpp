@@ -177,7 +177,7 @@ TEST_P(EnvoyVector, IsMatched) {
     const json& expected = step.at("expect");
     if (expected.contains("error")) {
       ASSERT_FALSE(status.ok());
-      EXPECT_EQ(status.error().messages.front(), expected.at("error"));
+      EXPECT_EQ(json(status.error().messages.front()), expected.at("error"));
       continue;
     }
     ASSERT_TRUE(status.ok());

@@ -195,7 +195,7 @@ class HitRunner {
 };
 
 void run_vector(const HitVector& vector, Store* store, ManualClock* clock) {
-  const json& test = vector_of(vector.name);
+  const json test = vector_of(vector.name);
   HitRunner runner(vector, store, clock);
   for (const json& step : test.at("steps")) {
     SCOPED_TRACE(step.dump());

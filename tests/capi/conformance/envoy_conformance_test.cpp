@@ -200,11 +200,12 @@ class EnvoyRunner {
     const json& expected = step.at("expect");
     if (expected.contains("error")) {
       EXPECT_EQ(given.status, LIMITREE_INVALID_ARGUMENT);
-      EXPECT_EQ(given.error, expected.at("error"));
+      EXPECT_EQ(json(given.error), expected.at("error"));
       return;
     }
     ASSERT_EQ(given.status, LIMITREE_OK) << given.error;
-    EXPECT_EQ(code_name(given.response.overall_code), expected.at("overall"));
+    EXPECT_EQ(json(code_name(given.response.overall_code)),
+              expected.at("overall"));
     EXPECT_EQ(given.response.status_count, given.statuses.size());
     json statuses = json::array();
     for (const auto& status : given.statuses) {
