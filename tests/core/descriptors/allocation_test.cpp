@@ -3,38 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "core/counted_allocations.hpp"
 #include "core/descriptors/loaded.hpp"
 #include "descriptors/request.hpp"
-
-namespace {
-
-std::size_t allocations = 0;
-
-}  // namespace
-
-// Inlined, new and delete look mismatched to gcc.
-__attribute__((noinline)) void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* const place = std::malloc(size)) return place;
-  throw std::bad_alloc();
-}
-__attribute__((noinline)) void* operator new(std::size_t size,
-                                             const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size);
-}
-__attribute__((noinline)) void operator delete(void* place) noexcept {
-  std::free(place);
-}
-__attribute__((noinline)) void operator delete(void* place,
-                                               std::size_t) noexcept {
-  std::free(place);
-}
 
 namespace limitree {
 namespace {
