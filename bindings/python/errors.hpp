@@ -19,6 +19,11 @@ pybind11::object exception_of(limitree_status status,
 // be null.  Returns null, for callers that return an object.
 PyObject* raise(limitree_status status, limitree_error* error);
 
+// Throws the Python error that is set, unless `done`.
+inline void require(bool done) {
+  if (!done) throw pybind11::error_already_set();
+}
+
 }  // namespace limitree::python
 
 #endif  // LIMITREE_PYTHON_ERRORS_HPP

@@ -13,6 +13,7 @@
 
 #include "address.hpp"
 #include "decision.hpp"
+#include "errors.hpp"
 #include "http.hpp"
 #include "level.hpp"
 #include "limitree.h"
@@ -27,15 +28,6 @@ namespace py = pybind11;
 namespace limitree::python {
 
 namespace {
-
-void require(bool done) {
-  if (!done) throw py::error_already_set();
-}
-
-py::str to_python(limitree_str text) {
-  return py::bytes(text.data, text.size)
-      .attr("decode")("utf-8", "backslashreplace");
-}
 
 // In the order of limitree.Stats.
 py::tuple stats(Native& native) {
@@ -67,8 +59,9 @@ py::list limit_stats(Native& native) {
   py::list list;
   for (std::size_t i = 0; i < count; ++i) {
     const limitree_limit_stats& one = stats[i];
-    list.append(py::make_tuple(to_python(one.policy), one.allowed, one.limited,
-                               one.shadow_limited, one.near_limit, one.soft));
+    list.append(py::make_tuple(python_text(one.policy), one.allowed,
+                               one.limited, one.shadow_limited, one.near_limit,
+                               one.soft));
   }
   return list;
 }
@@ -109,7 +102,7 @@ py::str prometheus(Native& native) {
   }));
   const std::unique_ptr<limitree_text, decltype(&limitree_text_free)> owner(
       text, limitree_text_free);
-  return to_python(limitree_text_str(text));
+  return python_text(limitree_text_str(text));
 }
 
 py::object start_request(Native& native, std::int32_t operation,

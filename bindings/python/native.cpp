@@ -138,7 +138,7 @@ void Native::reload(const py::list& texts) {
       call_long([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_limiter_reload_config(limiter, config.get(), error);
       });
-  if (!done) throw py::error_already_set();
+  require(done);
 }
 
 void Native::reload_descriptors(const py::list& files) {
@@ -148,7 +148,7 @@ void Native::reload_descriptors(const py::list& files) {
                                   limitree_error** error) {
     return limitree_limiter_reload_descriptors(limiter, config.get(), error);
   });
-  if (!done) throw py::error_already_set();
+  require(done);
   descriptors_ = files;
 }
 
@@ -159,7 +159,7 @@ void Native::put(std::string_view name, std::string_view yaml,
         return limitree_limiter_put(limiter, to_str(name), to_str(yaml),
                                     to_str("limits"), replace, error);
       });
-  if (!done) throw py::error_already_set();
+  require(done);
 }
 
 void Native::tell(const limitree_decision* decision) {

@@ -21,6 +21,12 @@
 
 namespace limitree::python {
 
+// A text of the library, whose bytes may come from a client.
+inline pybind11::str python_text(limitree_str text) {
+  return pybind11::bytes(text.data, text.size)
+      .attr("decode")("utf-8", "backslashreplace");
+}
+
 class Native {
  public:
   // `texts` is a list of pairs of bytes, a YAML text and its name; `options`

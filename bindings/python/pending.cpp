@@ -23,10 +23,6 @@ struct Pending {
   std::unique_ptr<RateLimitCall> rate_limit;  // null: a Decision is wanted
 };
 
-void require(bool done) {
-  if (!done) throw py::error_already_set();
-}
-
 py::object decision_of(const limitree_decision& decision,
                        const Pending& pending) {
   PyObject* levels = nullptr;

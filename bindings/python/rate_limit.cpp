@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "errors.hpp"
 #include "pending.hpp"
 
 namespace py = pybind11;
@@ -12,15 +13,6 @@ namespace py = pybind11;
 namespace limitree::python {
 
 namespace {
-
-void require(bool done) {
-  if (!done) throw py::error_already_set();
-}
-
-py::str to_python(limitree_str text) {
-  return py::bytes(text.data, text.size)
-      .attr("decode")("utf-8", "backslashreplace");
-}
 
 py::object seconds_or_none(std::int64_t ns) {
   if (ns < 0) return py::none();
@@ -31,7 +23,7 @@ py::object seconds_or_none(std::int64_t ns) {
 // In the order of limitree.rate_limit.
 py::tuple to_python(const limitree_descriptor_status& status) {
   return py::make_tuple(status.code == LIMITREE_CODE_OVER_LIMIT, status.match,
-                        to_python(status.name), status.requests_per_unit,
+                        python_text(status.name), status.requests_per_unit,
                         limitree_unit_name(status.unit),
                         static_cast<double>(status.period_ns) / 1e9,
                         status.limit_remaining,
@@ -69,7 +61,7 @@ py::list descriptor_stats(Native& native) {
   for (std::size_t i = 0; i < count; ++i) {
     const limitree_descriptor_stats& one = stats[i];
     list.append(py::make_tuple(
-        to_python(one.key), one.total_hits, one.over_limit, one.near_limit,
+        python_text(one.key), one.total_hits, one.over_limit, one.near_limit,
         one.over_limit_with_local_cache, one.within_limit, one.shadow_mode,
         one.total_negative_hits, one.domain_not_found));
   }
@@ -137,7 +129,7 @@ py::tuple RateLimitCall::answer() const {
   }
   py::object metadata = py::none();
   if (response_.metadata != nullptr) {
-    metadata = to_python(limitree_text_str(response_.metadata));
+    metadata = python_text(limitree_text_str(response_.metadata));
   }
   return py::make_tuple(response_.overall_code == LIMITREE_CODE_OVER_LIMIT,
                         response_.flags, response_.source,
