@@ -128,6 +128,7 @@ class Descriptors {
 
  private:
   friend class DescriptorBuilder;
+  friend class LimitsWriter;
 
   struct Slot {
     std::uint32_t hash = 0;

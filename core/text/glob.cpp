@@ -1,6 +1,7 @@
 #include "text/glob.hpp"
 
 #include <cstddef>
+#include <vector>
 
 namespace limitree {
 
@@ -26,6 +27,25 @@ bool glob_matches(std::string_view glob, std::string_view text) {
     }
   }
   return glob.find_first_not_of('*', g) == kNone;
+}
+
+bool globs_overlap(std::string_view a, std::string_view b) {
+  // row[j]: whether some text matches both the rest of `a` and the rest of `b`
+  // from j on; from the ends to the beginnings.
+  std::vector<bool> row(b.size() + 1);
+  for (std::size_t i = a.size() + 1; i-- > 0;) {
+    const std::vector<bool> below = row;  // of the rest of `a` from i + 1 on
+    for (std::size_t j = b.size() + 1; j-- > 0;) {
+      const bool any_a = i < a.size() && a[i] == '*';
+      const bool any_b = j < b.size() && b[j] == '*';
+      const bool same = i < a.size() && j < b.size() && a[i] == b[j];
+      row[j] = (i == a.size() && j == b.size()) ||
+               (any_a && (below[j] || (j < b.size() && row[j + 1]))) ||
+               (any_b && (row[j + 1] || (i < a.size() && below[j]))) ||
+               (same && below[j + 1]);
+    }
+  }
+  return row[0];
 }
 
 }  // namespace limitree

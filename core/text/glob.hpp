@@ -10,6 +10,9 @@ namespace limitree {
 // Whether `glob` matches all of `text`: each * is any bytes, or none.
 bool glob_matches(std::string_view glob, std::string_view text);
 
+// Whether some text matches both globs.
+bool globs_overlap(std::string_view a, std::string_view b);
+
 }  // namespace limitree
 
 #endif  // LIMITREE_TEXT_GLOB_HPP

@@ -1,26 +1,15 @@
 #include "tree/boulder_yaml.hpp"
 
-#include <cstddef>
+#include "text/yaml_text.hpp"
 
 namespace limitree {
 
 namespace {
 
-constexpr std::size_t kMaxSimpleKey = 1000;  // YAML's own is 1024 characters
-
-std::string quoted(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
-  }
-  return quoted += '"';
-}
-
 void append_key(std::string_view id, std::string* yaml) {
   const bool simple = id.size() <= kMaxSimpleKey;
   *yaml += simple ? "      " : "      ? ";
-  *yaml += quoted(id);
+  *yaml += yaml_quoted(id);
   *yaml += simple ? ": " : "\n      : ";
 }
 
@@ -31,7 +20,7 @@ std::string below_text(const BoulderName& name, const BoulderBelow& below) {
   text += "children: {";
   for (const auto& [id, limits] : below) {
     if (!text.ends_with('{')) text += ", ";
-    text += "? " + quoted(id) + " : " + limits;
+    text += "? " + yaml_quoted(id) + " : " + limits;
   }
   return text + "}}";
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <random>
 #include <string>
@@ -62,6 +63,37 @@ TEST(GlobMatches, LongTextIsNoTrouble) {
   const std::string text(1 << 20, 'a');
   EXPECT_FALSE(glob_matches("a*a*a*a*a*b", text));
   EXPECT_TRUE(glob_matches("a*a*a*a*a*a", text));
+}
+
+// All texts of at most `size` of the bytes a, b and c.
+std::vector<std::string> texts(std::size_t size) {
+  std::vector<std::string> all = {""};
+  for (std::size_t i = 0; i < all.size() && all[i].size() < size; ++i) {
+    for (const char c : {'a', 'b', 'c'}) all.push_back(all[i] + c);
+  }
+  return all;
+}
+
+TEST(GlobsOverlap, IfATextMatchesBoth) {
+  const std::vector<std::string> short_texts = texts(4);
+  std::mt19937 random(2);
+  int found = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string globs[2];
+    for (std::string& glob : globs) {
+      for (std::size_t n = random() % 4; n > 0; --n)
+        glob += "abc*"[random() % 4];
+    }
+    const bool expected = std::any_of(
+        short_texts.begin(), short_texts.end(), [&](const std::string& text) {
+          return matches(globs[0], text) && matches(globs[1], text);
+        });
+    found += expected ? 1 : 0;
+    ASSERT_EQ(globs_overlap(globs[0], globs[1]), expected)
+        << globs[0] << " " << globs[1];
+  }
+  EXPECT_GT(found, 200);
+  EXPECT_LT(found, 1800);
 }
 
 }  // namespace
