@@ -300,6 +300,16 @@ class Config {
     return *this;
   }
 
+  // A limits.yaml that is equivalent to the descriptors, with a warning for
+  // each rule and setting that has no equivalent.
+  Text limits_from_descriptors() const {
+    limitree_text* yaml = nullptr;
+    check([&](limitree_error** error) {
+      return limitree_limits_from_descriptors(get(), &yaml, error);
+    });
+    return Text(yaml);
+  }
+
   // `user_data` must outlive every limiter made from this config.
   Config& set_clock(limitree_clock_fn now_ns, void* user_data) {
     check([&](limitree_error** error) {

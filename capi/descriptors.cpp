@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "base/inline_vector.hpp"
+#include "descriptors/to_limits.hpp"
 #include "handles.hpp"
 
+using limitree::Code;
 using limitree::DescriptorFile;
 using limitree::Descriptors;
 using limitree::Entry;
@@ -62,6 +64,23 @@ limitree_status limitree_config_add_descriptors(limitree_config* config,
     config->descriptors =
         std::make_shared<const Descriptors>(std::move(descriptors.value()));
     config->files = std::move(all);
+    return {};
+  });
+}
+
+limitree_status limitree_limits_from_descriptors(const limitree_config* config,
+                                                 limitree_text** yaml,
+                                                 limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (config == nullptr) return null_argument("config");
+    if (yaml == nullptr) return null_argument("yaml");
+    if (config->descriptors->domains().empty()) {
+      return Status(Code::kInvalidArgument, "config has no descriptors");
+    }
+    std::vector<std::string> lost;
+    std::string text =
+        limitree::limits_from_descriptors(*config->descriptors, &lost);
+    *yaml = new limitree_text{std::move(text), std::move(lost)};
     return {};
   });
 }

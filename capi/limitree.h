@@ -279,6 +279,16 @@ LIMITREE_API limitree_status limitree_config_add_descriptors(
     int32_t merge, limitree_error **error);
 
 /*
+ * Converts the descriptors of `config` to the text of an equivalent
+ * limits.yaml: see docs/descriptors.md.  The text has a warning for each rule,
+ * and for each setting of a rule, that has no equivalent and is left out.
+ * LIMITREE_INVALID_ARGUMENT if there are no descriptors.  Since 0.1.
+ */
+LIMITREE_API limitree_status
+limitree_limits_from_descriptors(const limitree_config *config,
+                                 limitree_text **yaml, limitree_error **error);
+
+/*
  * Converts the two files in which Boulder keeps its rate limits, `defaults` and
  * `overrides`, to the text of an equivalent limits.yaml: see docs/boulder.md.
  * LIMITREE_INVALID_CONFIG with a message for each mistake; messages name the

@@ -30,6 +30,13 @@ constexpr const char* kCheckFooter =
     "of them.\n\n"
     "Example:\n  limitree check examples/limits.yaml";
 
+constexpr const char* kConvertFooter =
+    "With --from boulder there are two files, Boulder's defaults and its "
+    "overrides.\nWith --from envoy there are configuration files of "
+    "envoyproxy/ratelimit, or\nfolders of them.  Rules without an equivalent "
+    "are named on standard error; the\nexit code is then 1.\n\n"
+    "Example:\n  limitree convert examples/descriptors --from envoy";
+
 constexpr const char* kExplainFooter =
     "With --from envoy the path is a domain, and the entries of a descriptor "
     "as\nkey=value,key=value.  A backslash takes the character after it "
@@ -142,14 +149,20 @@ CLI::App* add_check(CLI::App* app, CheckOptions* options) {
   CLI::App* const check =
       app->add_subcommand("check", "Validate limits and print their tree");
   add_any_source(check, &options->source);
-  check
-      ->add_option("others", options->source.others,
-                   "the other files of --from")
-      ->type_name("FILE");
+  add_other_files(check, &options->source);
   check->add_flag("-q,--quiet", options->quiet, "print mistakes only");
   check->add_flag("--yaml", options->yaml, "print them as a limits.yaml");
   check->footer(kCheckFooter);
   return check;
+}
+
+CLI::App* add_convert(CLI::App* app, ConvertOptions* options) {
+  CLI::App* const convert = app->add_subcommand(
+      "convert", "Print limits of another program as a limits.yaml");
+  add_any_source(convert, &options->source);
+  add_other_files(convert, &options->source);
+  convert->footer(kConvertFooter);
+  return convert;
 }
 
 CLI::App* add_explain(CLI::App* app, ExplainOptions* options) {
@@ -293,6 +306,7 @@ TryStep parse_step(const std::vector<std::string>& words) {
 
 std::optional<Command> parse_arguments(std::vector<std::string> words) {
   CheckOptions check_options;
+  ConvertOptions convert_options;
   ExplainOptions explain_options;
   TryOptions try_options{.source = {}, .steps = {TryStep()}};
   ReplayOptions replay_options;
@@ -308,6 +322,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   // With a maximum of one, a segment called "check" is not a second command.
   app.require_subcommand(1);
   const CLI::App* const check = add_check(&app, &check_options);
+  const CLI::App* const convert = add_convert(&app, &convert_options);
   const CLI::App* const explain = add_explain(&app, &explain_options);
   const CLI::App* const attempt = add_try(&app, &try_options);
   add_replay(&app, &replay_options);
@@ -331,6 +346,10 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   if (check->parsed()) {
     check_files(check_options);
     return check_options;
+  }
+  if (convert->parsed()) {
+    check_files(convert_options);
+    return convert_options;
   }
   if (explain->parsed()) {
     take_overrides(&explain_options.source, &explain_options.path);

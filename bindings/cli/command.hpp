@@ -39,6 +39,10 @@ struct CheckOptions {
   bool yaml = false;  // print the limits as a limits.yaml
 };
 
+struct ConvertOptions {
+  LimitsSource source;
+};
+
 struct ExplainOptions {
   LimitsSource source;
   std::vector<std::string> path;  // of envoy: a domain, and entries
@@ -93,11 +97,12 @@ struct ResetOptions : CallerOptions {
   bool leaf = false;  // only those of the deepest node
 };
 
-using Command =
-    std::variant<CheckOptions, ExplainOptions, TryOptions, ReplayOptions,
-                 SimulateOptions, PingOptions, ShowOptions, ResetOptions>;
+using Command = std::variant<CheckOptions, ConvertOptions, ExplainOptions,
+                             TryOptions, ReplayOptions, SimulateOptions,
+                             PingOptions, ShowOptions, ResetOptions>;
 
 int run(const CheckOptions& options);
+int run(const ConvertOptions& options);
 int run(const ExplainOptions& options);
 int run(const TryOptions& options);
 int run(const ReplayOptions& options);

@@ -32,6 +32,11 @@ void add_any_source(CLI::App* app, LimitsSource* source) {
                 "of envoy: several files may have the same domain");
 }
 
+void add_other_files(CLI::App* app, LimitsSource* source) {
+  app->add_option("others", source->others, "the other files of --from")
+      ->type_name("FILE");
+}
+
 namespace {
 
 void check_merge(const LimitsSource& source) {
@@ -39,19 +44,27 @@ void check_merge(const LimitsSource& source) {
   throw UsageError("--merge-domains needs --from envoy; see --help");
 }
 
-}  // namespace
-
-void check_files(const CheckOptions& options) {
-  const LimitsSource& source = options.source;
+void check_count(const LimitsSource& source) {
   check_merge(source);
-  if (source.is_envoy()) {
-    if (!options.yaml) return;
-    throw UsageError("--yaml cannot print descriptors; see --help");
-  }
+  if (source.is_envoy()) return;
   const std::size_t files = source.format.empty() ? 0 : 1;
   if (source.others.size() == files) return;
   throw UsageError(files == 0 ? "a second file needs --from; see --help"
                               : "--from boulder needs two files; see --help");
+}
+
+}  // namespace
+
+void check_files(const CheckOptions& options) {
+  check_count(options.source);
+  if (!options.yaml || !options.source.is_envoy()) return;
+  throw UsageError("--yaml cannot print descriptors; see convert --help");
+}
+
+void check_files(const ConvertOptions& options) {
+  check_count(options.source);
+  if (!options.source.format.empty()) return;
+  throw UsageError("convert needs --from; see --help");
 }
 
 void take_overrides(LimitsSource* source, std::vector<std::string>* words) {

@@ -22,8 +22,12 @@ void add_source(CLI::App* app, const std::vector<std::string>& formats,
 // The same in every format.
 void add_any_source(CLI::App* app, LimitsSource* source);
 
+// Adds the files after the first.
+void add_other_files(CLI::App* app, LimitsSource* source);
+
 // Checks that there are as many files as the format has.  Throws UsageError.
 void check_files(const CheckOptions& options);
+void check_files(const ConvertOptions& options);
 
 // Takes the second file, if the format has one, off the front of the words
 // after the first.  Throws UsageError if what is left is no path.

@@ -165,6 +165,35 @@ TEST(Descriptors, AreReloadedWhileOthersAsk) {
   EXPECT_EQ(wrong, 0);
 }
 
+TEST(Descriptors, ComeToALimitsYaml) {
+  Config config;
+  const limitree_file both[] = {
+      file("domain: d\ndescriptors: [{key: a, rate_limit: {unit: day}}]"),
+      file("domain: e\ndescriptors: [{key: a*}]")};
+  config.add_descriptors(both);
+  const limitree::Text yaml = config.limits_from_descriptors();
+  EXPECT_EQ(yaml.view().substr(0, 15), "schema:\n  d:\n  ");
+  EXPECT_EQ(yaml.warnings(),
+            std::vector<std::string>(
+                {"d.yaml:2:21: a key with a * has no equivalent"}));
+  Config converted;
+  converted.set_limits(yaml.view(), "limits.yaml");
+  Limiter limiter(converted);
+  const std::array<limitree_str, 3> path = {str("d"), str("a"), str("x")};
+  EXPECT_EQ(limiter.authorize(path).limited, 1);
+
+  limitree_error* error = nullptr;
+  limitree_text* text = nullptr;
+  const auto refused = [&](const limitree_config* from, limitree_text** out) {
+    EXPECT_EQ(limitree_limits_from_descriptors(from, out, &error),
+              LIMITREE_INVALID_ARGUMENT);
+    return take(error);
+  };
+  EXPECT_EQ(refused(nullptr, &text), "config must not be null");
+  EXPECT_EQ(refused(config.get(), nullptr), "yaml must not be null");
+  EXPECT_EQ(refused(converted.get(), &text), "config has no descriptors");
+}
+
 TEST(Descriptors, RefuseNull) {
   Config config;
   const Limiter limiter(config);

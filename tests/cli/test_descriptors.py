@@ -1,8 +1,8 @@
-"""limitree check and explain --from envoy."""
+"""limitree check, convert and explain --from envoy."""
 
 import pytest
 
-from command import ROOT, bad, good
+from command import ROOT, bad, good, run
 
 EXAMPLE = ROOT / "examples" / "descriptors"
 A = "domain: d\ndescriptors: [{key: a, rate_limit: {unit: day}}]\n"
@@ -89,6 +89,40 @@ def test_explain():
         'descriptor\n  there is no domain "other": everything is allowed\n')
 
 
+def test_convert(tmp_path):
+    done = run("convert", "--from", "envoy", EXAMPLE)
+    assert done.code == 1
+    assert done.err.endswith("replaces has no equivalent: all limits of a "
+                             "request count\n")
+    limits = tmp_path / "limits.yaml"
+    limits.write_text(done.out, encoding="ascii")
+    assert "user:bot-*" in good("explain", limits, "apis", "path", "/search",
+                                "user", "bot-7")
+    assert good("convert", "--from", "envoy", "-", text=A) == (
+        "schema:\n  d:\n    charge: independent\n    children:\n      a:\n"
+        "        children:\n          \"*\": {limits: {algorithm: "
+        "fixed_window, count: 1, period: 1d, cost: 2}}\n")
+
+
+def test_convert_names_what_has_no_equivalent(tmp_path):
+    folder_with(tmp_path, {"a.yaml": A.replace("key: a", "key: a*")})
+    done = run("convert", "--from", "envoy", tmp_path)
+    assert (done.code, done.out) == (1, "schema:\n  d:\n    charge: "
+                                        "independent\n")
+    assert done.err == (
+        f"{tmp_path}/a.yaml:2:21: a key with a * has no equivalent\n")
+    assert "unknown key 'foo'" in bad(1, "convert", "--from", "envoy", "-",
+                                      text=B + "foo: 1\n")
+
+
+def test_convert_of_boulder(tmp_path):
+    folder_with(tmp_path, {
+        "d": "NewOrdersPerAccount: {burst: 3, count: 3, period: 1h}",
+        "o": "[]"})
+    files = ("--from", "boulder", tmp_path / "d", tmp_path / "o")
+    assert good("convert", *files) == good("check", "--yaml", *files)
+
+
 @pytest.mark.parametrize("text, bucket", [
     ("a=1", "d:a:1"), ("a", "d:a:%"), ("a=", "d:a:%"), ("a=b=c", "d:a:b=c"),
     (r"a=1\,2", "d:a:1,2"), (r"a=\\", "d:a:\\"), ("a=\\", "d:a:\\")])
@@ -104,6 +138,8 @@ def test_usage():
         assert "is not key=value" in bad(2, *explain(EXAMPLE, "apis", entries))
     assert "--yaml cannot print" in bad(2, *check("--yaml", EXAMPLE))
     assert "--from" in bad(2, "try", "--from", "envoy", EXAMPLE, "a", "b")
-    for command in (("check", EXAMPLE), ("explain", EXAMPLE, "a")):
+    assert "convert needs --from" in bad(2, "convert", EXAMPLE)
+    for command in (("check", EXAMPLE), ("convert", EXAMPLE),
+                    ("explain", EXAMPLE, "a")):
         assert "--merge-domains needs --from envoy" in bad(
             2, *command, "--merge-domains")

@@ -10,8 +10,8 @@ def test_version():
     assert out.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["check", "explain", "try", "replay",
-                                     "show", "reset"])
+@pytest.mark.parametrize("command", ["check", "convert", "explain", "try",
+                                     "replay", "show", "reset"])
 def test_help_of_each_command_has_an_example(command):
     out = good(command, "--help")
     assert f"limitree {command} examples/" in out
@@ -20,8 +20,8 @@ def test_help_of_each_command_has_an_example(command):
 
 def test_help_lists_the_commands_and_exit_codes():
     out = good("--help")
-    for word in ("check", "explain", "try", "replay", "ping", "show", "reset",
-                 "Exit codes"):
+    for word in ("check", "convert", "explain", "try", "replay", "ping",
+                 "show", "reset", "Exit codes"):
         assert word in out
 
 
@@ -31,6 +31,9 @@ def test_help_lists_the_commands_and_exit_codes():
     ["check"],
     ["check", EXAMPLE, "more"],
     ["check", "--loud", EXAMPLE],
+    ["convert", EXAMPLE],
+    ["convert", "--from", "boulder", EXAMPLE],
+    ["convert", "--merge-domains", EXAMPLE],
     ["explain", EXAMPLE],
     ["try", EXAMPLE],
     ["try", EXAMPLE, "user", "alex", "--times", "0"],
