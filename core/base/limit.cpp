@@ -8,13 +8,9 @@ namespace limitree {
 
 namespace {
 
-Status refused(std::string message) {
-  return Status(Code::kInvalidConfig, std::move(message));
-}
-
 Status too_small(const char* what, std::int64_t value) {
-  return refused(std::string(what) + " must be greater than 0, is " +
-                 std::to_string(value));
+  return invalid_config(std::string(what) + " must be greater than 0, is " +
+                        std::to_string(value));
 }
 
 }  // namespace
@@ -23,22 +19,22 @@ Result<Rate> make_rate(std::int64_t count, Duration period,
                        std::int64_t capacity) {
   if (count < 1) return too_small("count", count);
   if (period < Duration(1)) {
-    return refused("period must be greater than 0, is " +
-                   std::to_string(period.count()) + "ns");
+    return invalid_config("period must be greater than 0, is " +
+                          std::to_string(period.count()) + "ns");
   }
   if (capacity < 1) return too_small("capacity", capacity);
 
   const Rate rate{period / count, capacity};
   if (rate.emission_interval < Duration(1)) {
-    return refused("count " + std::to_string(count) + " in " +
-                   std::to_string(period.count()) +
-                   "ns is more than one per nanosecond");
+    return invalid_config("count " + std::to_string(count) + " in " +
+                          std::to_string(period.count()) +
+                          "ns is more than one per nanosecond");
   }
   if (capacity > kMaxBurstOffset / rate.emission_interval) {
-    return refused("a bucket of " + std::to_string(capacity) +
-                   " tokens, one per " +
-                   std::to_string(rate.emission_interval.count()) +
-                   "ns, takes more than 100 years to fill");
+    return invalid_config("a bucket of " + std::to_string(capacity) +
+                          " tokens, one per " +
+                          std::to_string(rate.emission_interval.count()) +
+                          "ns, takes more than 100 years to fill");
   }
   return rate;
 }
@@ -73,19 +69,20 @@ const char* charge_name(Charge charge) {
 
 Status check_charge(Charge charge, Algorithm algorithm) {
   if (!counts_denied(charge) || algorithm == Algorithm::kFixedWindow) return {};
-  return refused(std::string("charge ") + charge_name(charge) +
-                 " needs algorithm fixed_window, is " +
-                 traits_of(algorithm).name);
+  return invalid_config(std::string("charge ") + charge_name(charge) +
+                        " needs algorithm fixed_window, is " +
+                        traits_of(algorithm).name);
 }
 
 Result<Limit> make_counter(std::int64_t count, Duration period) {
   if (count < 0 || count > kMaxUnits) {
-    return refused("count must be from 0 to " + std::to_string(kMaxUnits) +
-                   ", is " + std::to_string(count));
+    return invalid_config("count must be from 0 to " +
+                          std::to_string(kMaxUnits) + ", is " +
+                          std::to_string(count));
   }
   if (period < kMicrosecond || period > kMaxBurstOffset ||
       period % kMicrosecond != Duration::zero()) {
-    return refused(
+    return invalid_config(
         "period must be whole microseconds, and at most 100 years, is " +
         std::to_string(period.count()) + "ns");
   }

@@ -57,6 +57,11 @@ class [[nodiscard]] Status {
   std::unique_ptr<Error> error_;
 };
 
+// A mistake in what somebody configured.
+inline Status invalid_config(std::string what) {
+  return Status(Code::kInvalidConfig, std::move(what));
+}
+
 // A T, or the reason why there is no T.
 template <typename T>
 class [[nodiscard]] Result {

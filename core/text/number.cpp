@@ -49,10 +49,6 @@ constexpr std::array<Unit, 9> kWords = {{
     {"year", 360 * kDay},
 }};
 
-Status refused(std::string what) {
-  return Status(Code::kInvalidConfig, std::move(what));
-}
-
 bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of(kDigits) == text.npos;
 }
@@ -80,8 +76,6 @@ bool is_integer(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   return all_digits(text) && text[0] != '0';
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -217,13 +211,13 @@ std::string decimal(std::int64_t count, const Unit& unit) {
 
 Result<std::int64_t> parse_integer(std::string_view text) {
   if (!is_integer(text)) {
-    return refused("must be a whole number in plain digits, is " + quote(text) +
-                   std::string(form(text)));
+    return invalid_config("must be a whole number in plain digits, is " +
+                          quote(text) + std::string(form(text)));
   }
   std::int64_t value = 0;
   if (std::from_chars(text.begin(), text.end(), value).ec != std::errc()) {
-    return refused((text[0] == '-' ? "is too small: " : "is too large: ") +
-                   quote(text));
+    return invalid_config(
+        (text[0] == '-' ? "is too small: " : "is too large: ") + quote(text));
   }
   return value;
 }
@@ -231,9 +225,9 @@ Result<std::int64_t> parse_integer(std::string_view text) {
 Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least) {
   Result<std::int64_t> number = parse_integer(text);
   if (!number.ok() || number.value() >= least) return number;
-  return refused((least == 0 ? "must not be negative, is "
-                             : "must be greater than 0, is ") +
-                 std::to_string(number.value()));
+  return invalid_config((least == 0 ? "must not be negative, is "
+                                    : "must be greater than 0, is ") +
+                        std::to_string(number.value()));
 }
 
 Result<Duration> parse_duration(std::string_view text) {
@@ -248,12 +242,13 @@ Result<Duration> parse_duration(std::string_view text) {
     case Outcome::kRead:
       break;
     case Outcome::kRefused:
-      return refused("must be a duration such as 500ms, 15s, 3m, 2h, 1d, is " +
-                     quote(text) + std::string(form(text)));
+      return invalid_config(
+          "must be a duration such as 500ms, 15s, 3m, 2h, 1d, is " +
+          quote(text) + std::string(form(text)));
     case Outcome::kTooLong:
-      return refused("is too long: " + quote(text));
+      return invalid_config("is too long: " + quote(text));
     case Outcome::kTooFine:
-      return refused("must be in whole nanoseconds, is " + quote(text));
+      return invalid_config("must be in whole nanoseconds, is " + quote(text));
   }
   const std::int64_t sum = reader.nanoseconds();
   return Duration(is_negative ? -sum : sum);
@@ -262,8 +257,8 @@ Result<Duration> parse_duration(std::string_view text) {
 Result<Duration> parse_period(std::string_view text) {
   Result<Duration> period = parse_duration(text);
   if (!period.ok() || period.value() > Duration::zero()) return period;
-  return refused("must be greater than 0, is " +
-                 format_duration(period.value()));
+  return invalid_config("must be greater than 0, is " +
+                        format_duration(period.value()));
 }
 
 bool is_one_month(std::string_view text) {

@@ -42,6 +42,9 @@ constexpr bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+// Whether `c` is one of 0 ... 9.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // `text` with A ... Z as a ... z.
 std::string lower_case(std::string_view text);
 

@@ -14,15 +14,11 @@ namespace limitree {
 
 namespace {
 
-Status refused(std::string what) {
-  return Status(Code::kInvalidConfig, std::move(what));
-}
-
 // The system's message for errno, as part of a sentence.
 Status refused_by_system() {
   std::string why = std::generic_category().message(errno);
   if (why[0] >= 'A' && why[0] <= 'Z') why[0] = static_cast<char>(why[0] | 0x20);
-  return refused(std::move(why));
+  return invalid_config(std::move(why));
 }
 
 class Descriptor {
@@ -58,16 +54,16 @@ bool is_control(unsigned char byte) {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t most) {
-  if (path.find('\0') != path.npos) return refused("has a zero byte");
+  if (path.find('\0') != path.npos) return invalid_config("has a zero byte");
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) return refused_by_system();
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0) return refused_by_system();
-  if (!S_ISREG(facts.st_mode)) return refused("not a regular file");
+  if (!S_ISREG(facts.st_mode)) return invalid_config("not a regular file");
   const auto size = static_cast<std::size_t>(facts.st_size);
   if (size > most) {
-    return refused("has " + std::to_string(size) + " bytes, more than " +
-                   std::to_string(most));
+    return invalid_config("has " + std::to_string(size) + " bytes, more than " +
+                          std::to_string(most));
   }
   std::string text(size, '\0');
   std::size_t done = 0;

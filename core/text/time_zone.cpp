@@ -23,11 +23,9 @@ constexpr std::int64_t kDay = 86'400;
 constexpr int kLastYear = 2200;
 constexpr std::size_t kMaxFile = std::size_t{1} << 20;
 
-Status refused(std::string what) {
-  return Status(Code::kInvalidConfig, std::move(what));
+Status broken() {
+  return invalid_config("is not a file in the format of RFC 8536");
 }
-
-Status broken() { return refused("is not a file in the format of RFC 8536"); }
 
 // Takes numbers off the front of bytes; ok() is false after the end.
 class Bytes {
@@ -279,7 +277,8 @@ Result<std::vector<ZoneOffset>> parse_time_zone(std::string_view text) {
 Result<std::vector<ZoneOffset>> load_time_zone(std::string_view name) {
   if (name == "UTC") return std::vector<ZoneOffset>{{INT64_MIN / 2, 0}};
   if (!is_name(name)) {
-    return refused("must be a name such as Europe/Berlin, is " + quote(name));
+    return invalid_config("must be a name such as Europe/Berlin, is " +
+                          quote(name));
   }
   const char* const folder = std::getenv("TZDIR");
   std::string path = folder != nullptr ? folder : "/usr/share/zoneinfo";
@@ -289,11 +288,11 @@ Result<std::vector<ZoneOffset>> load_time_zone(std::string_view name) {
   std::string bytes(kMaxFile, '\0');
   if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) &&
       file.gcount() == 0) {
-    return refused("is not in the system's database: " + quote(name));
+    return invalid_config("is not in the system's database: " + quote(name));
   }
   bytes.resize(static_cast<std::size_t>(file.gcount()));
   Result<std::vector<ZoneOffset>> offsets = parse_time_zone(bytes);
-  if (!offsets.ok()) return refused("cannot be read: " + quote(path));
+  if (!offsets.ok()) return invalid_config("cannot be read: " + quote(path));
   return offsets;
 }
 

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "text/number.hpp"
+
 namespace limitree {
 
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 constexpr std::size_t kLongestPort = 5;
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == kNone) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= kLongestPort &&

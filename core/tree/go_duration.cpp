@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "text/number.hpp"
+
 namespace limitree {
 
 namespace {
@@ -21,8 +23,6 @@ constexpr std::array<Unit, 8> kUnits = {{{"ns", 1},
                                          {"s", 1'000'000'000},
                                          {"m", 60'000'000'000},
                                          {"h", 3'600'000'000'000}}};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Takes digits off the front of *text; false if there are too many.
 bool take_digits(std::string_view* text, std::int64_t* number) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/number.hpp"
+
 #ifdef LIMITREE_HAS_PSL
 #include <libpsl.h>
 #endif
@@ -15,8 +17,6 @@ constexpr std::size_t kMaxLabel = 63;
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_allowed(char c) {
   return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';

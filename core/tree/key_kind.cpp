@@ -20,10 +20,6 @@ constexpr int kHostPrefix6 = 64;  // mostly one site
 constexpr std::size_t kMaxDigits = 20;
 constexpr std::size_t kMaxSet = 65536;  // bytes
 
-Status refused(std::string what) {
-  return Status(Code::kInvalidConfig, std::move(what));
-}
-
 // Reads the N of "cidr4/N".
 Result<Key> parse_cidr(std::string_view text) {
   const bool v6 = text.starts_with("cidr6");
@@ -33,14 +29,13 @@ Result<Key> parse_cidr(std::string_view text) {
   if (text.size() == 5) return key;
   Result<std::int64_t> prefix = parse_integer(text.substr(6));
   if (!prefix.ok() || prefix.value() < 1 || prefix.value() > bits) {
-    return refused("key " + printable(text) + " must have a prefix of 1 to " +
-                   std::to_string(bits));
+    return invalid_config("key " + printable(text) +
+                          " must have a prefix of 1 to " +
+                          std::to_string(bits));
   }
   key.prefix = static_cast<std::uint8_t>(prefix.value());
   return key;
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -82,12 +77,12 @@ Result<Key> parse_key(std::string_view text) {
   if (text == "hex") return Key{KeyKind::kHex, 0};
   if (text == "domain") {
     if (knows_public_suffixes()) return Key{KeyKind::kDomain, 0};
-    return refused(
+    return invalid_config(
         "key domain needs libpsl, and this build of limitree has none");
   }
   const std::string_view head = text.substr(0, text.find('/'));
   if (head == "cidr4" || head == "cidr6") return parse_cidr(text);
-  return refused(unknown_word("key", text, kKinds));
+  return invalid_config(unknown_word("key", text, kKinds));
 }
 
 std::string key_text(Key key) {

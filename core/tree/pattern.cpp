@@ -20,10 +20,6 @@ bool is_network(std::string_view name) {
          parse_address(name.substr(0, slash)).has_value();
 }
 
-Status refused(std::string what) {
-  return Status(Code::kInvalidConfig, std::move(what));
-}
-
 }  // namespace
 
 PatternKind pattern_kind(std::string_view name) {
@@ -46,14 +42,15 @@ Result<Network> parse_network(std::string_view text) {
   const int offset = mapped ? kMappedPrefix : 0;
   const int longest = address.bits() + offset;
   if (prefix < offset || prefix > longest) {
-    return refused("the prefix of " + quote(text) + " must be " +
-                   std::to_string(offset) + " to " + std::to_string(longest));
+    return invalid_config("the prefix of " + quote(text) + " must be " +
+                          std::to_string(offset) + " to " +
+                          std::to_string(longest));
   }
   const Network network{masked(address, prefix - offset), prefix - offset};
   if (network.address != address) {
-    return refused(quote(text) +
-                   " has bits set after the prefix, did you mean " +
-                   quote(AddressText(network).view()) + "?");
+    return invalid_config(quote(text) +
+                          " has bits set after the prefix, did you mean " +
+                          quote(AddressText(network).view()) + "?");
   }
   return network;
 }

@@ -14,15 +14,12 @@ namespace {
 constexpr std::int32_t kMostHops = 100;
 constexpr std::string_view kUnix = "unix";
 
-Status refused(std::string what) {
-  return Status(Code::kInvalidConfig, std::move(what));
-}
-
 Result<Network> read_network(std::string_view text) {
   if (pattern_kind(text) == PatternKind::kNetwork) return parse_network(text);
   const std::optional<Address> address = parse_address(text);
   if (!address) {
-    return refused(quote(text) + " is neither an IP address nor a network");
+    return invalid_config(quote(text) +
+                          " is neither an IP address nor a network");
   }
   return Network{*address, address->bits()};
 }
@@ -35,8 +32,8 @@ Address grouped(const Address& address, int ipv6_prefix) {
 
 Status check_ipv6_prefix(std::int32_t ipv6_prefix) {
   if (ipv6_prefix >= 1 && ipv6_prefix <= 128) return {};
-  return refused("ipv6_prefix must be 1 to 128, is " +
-                 std::to_string(ipv6_prefix));
+  return invalid_config("ipv6_prefix must be 1 to 128, is " +
+                        std::to_string(ipv6_prefix));
 }
 
 Result<Proxies> Proxies::make(std::int32_t hops,
@@ -44,11 +41,13 @@ Result<Proxies> Proxies::make(std::int32_t hops,
                               ForwardedSyntax syntax,
                               std::int32_t ipv6_prefix) {
   if (hops < 0 || hops > kMostHops) {
-    return refused("trusted_hops must be 0 to " + std::to_string(kMostHops) +
-                   ", is " + std::to_string(hops));
+    return invalid_config("trusted_hops must be 0 to " +
+                          std::to_string(kMostHops) + ", is " +
+                          std::to_string(hops));
   }
   if (hops > 0 && !networks.empty()) {
-    return refused("trusted_hops and trusted_proxies exclude each other");
+    return invalid_config(
+        "trusted_hops and trusted_proxies exclude each other");
   }
   Status prefix_status = check_ipv6_prefix(ipv6_prefix);
   if (!prefix_status.ok()) return prefix_status;
@@ -64,8 +63,8 @@ Result<Proxies> Proxies::make(std::int32_t hops,
     }
     Result<Network> network = read_network(networks[i]);
     if (!network.ok()) {
-      return refused("trusted_proxies[" + std::to_string(i) +
-                     "]: " + network.status().error().messages.front());
+      return invalid_config("trusted_proxies[" + std::to_string(i) +
+                            "]: " + network.status().error().messages.front());
     }
     proxies.networks_.push_back(network.value());
   }

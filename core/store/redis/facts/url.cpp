@@ -58,7 +58,7 @@ const Scheme* scheme_of(std::string_view text) {
 // Messages show text of the URL only where it can be no part of a password that
 // was not encoded as it should be: see shown().
 Status bad(std::string_view problem) {
-  return Status(Code::kInvalidConfig, "store: " + std::string(problem));
+  return invalid_config("store: " + std::string(problem));
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
