@@ -115,7 +115,7 @@ void limitree_decision_cell(const limitree_decision* decision,
   core.remaining = decision->remaining;
   core.retry_after = limitree::Duration(decision->retry_after_ns);
   core.reset_after = limitree::Duration(decision->reset_after_ns);
-  std::ranges::copy(limitree::to_cell(core), cell);
+  std::ranges::copy(limitree::to_throttle_reply(core), cell);
 }
 
 limitree_str limitree_text_str(const limitree_text* text) {

@@ -78,7 +78,7 @@ void aggregate(const Plan& plan, Decision* out) {
   out->level_count = static_cast<std::int32_t>(plan.levels.size());
 }
 
-Cell to_cell(const Decision& decision) {
+ThrottleReply to_throttle_reply(const Decision& decision) {
   const bool wait = decision.limited && decision.retry_after != kNever;
   return {decision.limited ? 1 : 0, decision.limit, decision.remaining,
           wait ? ceil_seconds(decision.retry_after) : -1,

@@ -41,8 +41,8 @@ void aggregate(const Plan& plan, Decision* decision);  // in place
 // The response of CL.THROTTLE (redis-cell): limited, limit, remaining,
 // retry_after, reset_after.  Times are seconds, rounded up; -1 stands for "not
 // limited" and for kNever.
-using Cell = std::array<std::int64_t, 5>;
-Cell to_cell(const Decision& decision);
+using ThrottleReply = std::array<std::int64_t, 5>;
+ThrottleReply to_throttle_reply(const Decision& decision);
 
 }  // namespace limitree
 

@@ -34,7 +34,7 @@ json to_json(const LevelReport& report) {
 }
 
 json to_json(const Decision& decision) {
-  const Cell cell = to_cell(decision);
+  const ThrottleReply cell = to_throttle_reply(decision);
   return {{"limited", decision.limited},
           {"limit", decision.limit},
           {"remaining", decision.remaining},

@@ -31,7 +31,7 @@ inline Outcome outcome_of(const Verdict& verdict, std::int64_t capacity) {
   alone.remaining = verdict.remaining;
   alone.retry_after = verdict.retry_after;
   alone.reset_after = verdict.reset_after;
-  const Cell cell = to_cell(alone);
+  const ThrottleReply cell = to_throttle_reply(alone);
   return {.limited = verdict.limited,
           .limit = capacity,
           .remaining = verdict.remaining,
@@ -43,7 +43,7 @@ inline Outcome outcome_of(const Verdict& verdict, std::int64_t capacity) {
 }
 
 inline Outcome outcome_of(const Decision& decision) {
-  const Cell cell = to_cell(decision);
+  const ThrottleReply cell = to_throttle_reply(decision);
   return {.limited = decision.limited,
           .limit = decision.limit,
           .remaining = decision.remaining,

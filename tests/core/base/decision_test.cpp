@@ -10,7 +10,7 @@ namespace {
 TEST(Aggregate, OfNoLevelIsUnlimited) {
   const Decision decision = aggregate(Plan(Operation::kAuthorize));
   EXPECT_TRUE(decision.unlimited);
-  EXPECT_EQ(to_cell(decision), (Cell{0, -1, -1, -1, 0}));
+  EXPECT_EQ(to_throttle_reply(decision), (ThrottleReply{0, -1, -1, -1, 0}));
 }
 
 TEST(Aggregate, OfShadowLevelsAloneIsUnlimited) {
@@ -33,17 +33,17 @@ TEST(ToCell, RoundsUpFromOneNanosecond) {
   decision.remaining = 0;
   decision.retry_after = Duration(1);
   decision.reset_after = std::chrono::seconds(7) + Duration(1);
-  EXPECT_EQ(to_cell(decision), (Cell{1, 5, 0, 1, 8}));
+  EXPECT_EQ(to_throttle_reply(decision), (ThrottleReply{1, 5, 0, 1, 8}));
   decision.reset_after = std::chrono::seconds(7);
-  EXPECT_EQ(to_cell(decision)[4], 7);
+  EXPECT_EQ(to_throttle_reply(decision)[4], 7);
 }
 
 TEST(ToCell, TellsNeverByMinusOne) {
   Decision decision;
   decision.limited = true;
   decision.retry_after = kNever;
-  EXPECT_EQ(to_cell(decision)[0], 1);
-  EXPECT_EQ(to_cell(decision)[3], -1);
+  EXPECT_EQ(to_throttle_reply(decision)[0], 1);
+  EXPECT_EQ(to_throttle_reply(decision)[3], -1);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST_F(LimiterTest, DecidesTheWalkThrough) {
     EXPECT_FALSE(decide({"user", "alex", "trade"}).limited);
   }
   const Decision denied = decide({"user", "alex", "trade"});
-  EXPECT_EQ(to_cell(denied), (Cell{1, 6, 0, 2, 12}));
+  EXPECT_EQ(to_throttle_reply(denied), (ThrottleReply{1, 6, 0, 2, 12}));
   // The denied one took nothing from the outer level.
   EXPECT_EQ(decide({"user", "alex"}, 0).remaining, 10);
   EXPECT_FALSE(decide({"user", "alex", "withdrawal"}).limited);
