@@ -7,11 +7,12 @@ namespace limitree::cli {
 
 namespace {
 
-constexpr std::int64_t kDay = 86'400;
+constexpr std::int64_t kDayS = 86'400;
 
 // Each width is a multiple of the one before, so that bins can be joined.
 constexpr std::array<std::int64_t, 14> kWidths = {
-    1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 21600, 43200, kDay, 7 * kDay};
+    1,    5,    10,   30,    60,    300,   600,
+    1800, 3600, 7200, 21600, 43200, kDayS, 7 * kDayS};
 
 std::int64_t wider(std::int64_t width_s) {
   const auto* const next =

@@ -21,17 +21,13 @@
 #include "limits_file.hpp"
 #include "line_reader.hpp"
 #include "path_template.hpp"
+#include "virtual_clock.hpp"
 
 namespace limitree::cli {
 
 namespace {
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kLinesPerUpdate = 1024;
-
-std::int64_t read_clock(void* now_ns) {
-  return *static_cast<const std::int64_t*>(now_ns);
-}
 
 void note(std::vector<LineNote>* notes, LineNote line) {
   if (notes->size() < ReplayResult::kMaxNotes) {

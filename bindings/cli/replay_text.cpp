@@ -9,14 +9,14 @@
 #include "limitree.hpp"
 #include "replay.hpp"
 #include "table.hpp"
+#include "virtual_clock.hpp"
 
 namespace limitree::cli {
 
 namespace {
 
 constexpr std::int64_t kMinute = 60;
-constexpr std::int64_t kDay = 86'400;
-constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kDayS = 86'400;
 
 std::string heading(std::string_view text, const Terminal& terminal) {
   return '\n' + terminal.paint(Colour::kBold, text) + '\n';
@@ -148,7 +148,7 @@ std::string callers_text(const ReplayResult& result, std::size_t top,
 
 // The label of a bin, next to the labels around it.
 std::string bin_label(CivilTime time, std::int64_t width_s, bool one_day) {
-  if (width_s >= kDay) return date_text(time);
+  if (width_s >= kDayS) return date_text(time);
   std::string clock = clock_text(time);
   if (width_s >= kMinute) clock.resize(5);
   return one_day ? clock : date_text(time).substr(5) + ' ' + clock;

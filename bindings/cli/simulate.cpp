@@ -22,12 +22,12 @@
 #include "limitree.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
+#include "virtual_clock.hpp"
 
 namespace limitree::cli {
 
 namespace {
 
-constexpr std::int64_t kStartNs = 1'767'571'200'000'000'000;  // a Monday, UTC
 constexpr std::int64_t kPeriods = 6;
 
 // An algorithm.
@@ -75,10 +75,6 @@ std::vector<std::int64_t> traffic(const SimulateOptions& options) {
     }
   }
   return at_ns;
-}
-
-std::int64_t read_clock(void* now_ns) {
-  return *static_cast<const std::int64_t*>(now_ns);
 }
 
 Simulated simulate(const Kind& kind, const Simulation& simulation) {

@@ -16,13 +16,11 @@
 #include "limits_file.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
+#include "virtual_clock.hpp"
 
 namespace limitree::cli {
 
 namespace {
-
-// Any start is possible; at this one, windows of every common length begin.
-constexpr std::int64_t kStartNs = 1'767'571'200'000'000'000;  // a Monday, UTC
 
 constexpr std::size_t kMaxLevels = 64;
 
@@ -31,10 +29,6 @@ struct Attempt {
   Decision decision;
   std::vector<limitree_level> levels;
 };
-
-std::int64_t read_clock(void* now_ns) {
-  return *static_cast<const std::int64_t*>(now_ns);
-}
 
 class Trial {
  public:
