@@ -29,7 +29,7 @@ using limitree::capi::view;
 namespace {
 
 // A decision as a C caller passes it, and where the text goes.
-struct Question {
+struct HttpQuestion {
   const limitree_decision* decision;
   const limitree_level* levels;
   std::size_t level_count;
@@ -39,7 +39,7 @@ struct Question {
   std::size_t* size;
 };
 
-Status check(const Question& question) {
+Status check(const HttpQuestion& question) {
   if (question.decision == nullptr) return null_argument("decision");
   if (question.text == nullptr && question.capacity != 0) {
     return null_argument("text");
@@ -75,7 +75,7 @@ HttpLevel to_core(const limitree_level& level) {
 
 // Calls `append(answer, text)` with the core's values.  REQUIRES: checked.
 template <typename Append>
-void write(const Question& question, Append&& append) {
+void write(const HttpQuestion& question, Append&& append) {
   const Decision decision = to_core(*question.decision);
   InlineVector<HttpLevel, 8> levels;
   HttpAnswer answer{decision, std::nullopt, Duration(question.now_ns)};
@@ -117,8 +117,8 @@ limitree_status limitree_http_headers(limitree_str style,
   return guarded(error, [&]() -> Status {
     const auto name = view(style);
     if (!name) return null_argument("style.data");
-    const Question question{decision, levels,   level_count, now_ns,
-                            text,     capacity, size};
+    const HttpQuestion question{decision, levels,   level_count, now_ns,
+                                text,     capacity, size};
     if (Status status = check(question); !status.ok()) return status;
     const auto found =
         std::ranges::find(http_styles(), *name, &HttpStyle::name);
@@ -145,8 +145,8 @@ limitree_status limitree_http_problem(int32_t status,
                                       size_t capacity, size_t* size,
                                       limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    const Question question{decision, levels,   level_count, 0,
-                            text,     capacity, size};
+    const HttpQuestion question{decision, levels,   level_count, 0,
+                                text,     capacity, size};
     if (Status wrong = check(question); !wrong.ok()) return wrong;
     if (status < 400 || status > 599) {
       return Status(Code::kInvalidArgument,

@@ -9,8 +9,6 @@ namespace limitree {
 
 namespace {
 
-constexpr std::uint32_t kNone = DescriptorNode::kNone;
-
 // Joins what a file says about a domain with what files before it say.
 // Returns false if they differ.
 bool join_flags(std::optional<bool> said, std::optional<bool>* all) {
@@ -43,7 +41,7 @@ std::uint32_t DescriptorBuilder::add_node(std::uint32_t parent,
   // A YAML text has at most kMaxYamlSize bytes.
   node.name_size = static_cast<std::uint32_t>(made_.text_.size() - node.name);
   made_.nodes_.push_back(node);
-  const std::size_t above = parent == kNone ? 0 : place_sizes_[parent] + 1;
+  const std::size_t above = parent == kNoNode ? 0 : place_sizes_[parent] + 1;
   place_sizes_.push_back(above + node.name_size);
   places_ += place_sizes_.back();
   return static_cast<std::uint32_t>(made_.nodes_.size() - 1);
@@ -63,7 +61,7 @@ std::uint32_t DescriptorBuilder::add_domain(const DomainDraft& draft) {
     problems_.add(draft.name.mark,
                   "duplicate domain '" + legible(name) + "' in config file");
   }
-  const std::uint32_t node = add_node(kNone, draft.name, "");
+  const std::uint32_t node = add_node(kNoNode, draft.name, "");
   made_.nodes_[node].rule = static_cast<std::uint32_t>(made_.domains_.size());
   made_.domains_.push_back({std::string(name), node});
   flags_.push_back({draft.all_or_nothing, draft.parents});
@@ -121,8 +119,8 @@ void DescriptorBuilder::add_name(std::uint32_t index) {
   const DescriptorNode& node = made_.nodes_[index];
   const std::string_view name = made_.name(node);
   if (node.key_size == 0) return;  // the mistake has been reported
-  if (made_.find(node.parent, name) != kNone) {
-    if (node.parent == kNone) return;  // reported when it was added
+  if (made_.find(node.parent, name) != kNoNode) {
+    if (node.parent == kNoNode) return;  // reported when it was added
     problems_.set_text(node.file);
     problems_.add(node.mark, "duplicate descriptor composite key '" +
                                  legible(made_.place(node)) + "'");
@@ -131,7 +129,7 @@ void DescriptorBuilder::add_name(std::uint32_t index) {
   const std::uint32_t hash = Descriptors::hash(node.parent, name);
   const std::size_t mask = made_.slots_.size() - 1;
   std::size_t i = hash & mask;
-  while (made_.slots_[i].node != kNone) i = (i + 1) & mask;
+  while (made_.slots_[i].node != kNoNode) i = (i + 1) & mask;
   made_.slots_[i] = {hash, index};
 }
 
@@ -141,7 +139,7 @@ void DescriptorBuilder::list_patterns() {
   std::vector<std::uint32_t> patterns;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     const bool pattern = made_.name(nodes[i]).find('*') != std::string::npos;
-    if (pattern && nodes[i].parent != kNone) patterns.push_back(i);
+    if (pattern && nodes[i].parent != kNoNode) patterns.push_back(i);
   }
   std::ranges::stable_sort(patterns, {}, [&](std::uint32_t pattern) {
     return nodes[pattern].parent;
@@ -160,7 +158,7 @@ void DescriptorBuilder::finish_rules() {
   std::vector<bool> varies(nodes.size());  // the metric key, by some node
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const DescriptorNode& node = nodes[i];
-    if (node.parent == kNone) {
+    if (node.parent == kNoNode) {
       domain_of[i] = &made_.domains_[node.rule];
       continue;
     }
@@ -171,7 +169,7 @@ void DescriptorBuilder::finish_rules() {
     varies[i] = varies[node.parent] || node.value_to_metric ||
                 name.substr(0, node.key_size).find('*') != name.npos ||
                 name.ends_with('_');
-    if (node.rule == kNone) continue;
+    if (node.rule == kNoNode) continue;
     Rule& rule = made_.rules_[node.rule];
     rule.metric_varies = varies[i] || rule.detailed_metric;
     rule.limit.index = node.rule;

@@ -14,8 +14,6 @@ namespace limitree {
 
 namespace {
 
-constexpr std::uint32_t kNone = DescriptorNode::kNone;
-
 void add_word(const char* word, std::string* words) {
   if (!words->empty()) *words += ", ";
   *words += word;
@@ -50,10 +48,10 @@ std::string Descriptors::described(const DescriptorNode& node) const {
 std::string Descriptors::describe() const {
   // Files may add to domains of files before them, so children are not always
   // next to each other.
-  std::vector<std::uint32_t> first(nodes_.size(), kNone);
-  std::vector<std::uint32_t> next(nodes_.size(), kNone);
+  std::vector<std::uint32_t> first(nodes_.size(), kNoNode);
+  std::vector<std::uint32_t> next(nodes_.size(), kNoNode);
   for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;) {
-    if (nodes_[i].parent == kNone) continue;
+    if (nodes_[i].parent == kNoNode) continue;
     next[i] = std::exchange(first[nodes_[i].parent], i);
   }
   TextTable table;
@@ -62,13 +60,13 @@ std::string Descriptors::describe() const {
     std::vector<std::uint32_t> open = {first[domain.node]};
     while (!open.empty()) {
       const std::uint32_t index = open.back();
-      if (index == kNone) {
+      if (index == kNoNode) {
         open.pop_back();
         continue;
       }
       const DescriptorNode& node = nodes_[index];
       const Rule* const rule =
-          node.rule == kNone ? nullptr : &rules_[node.rule];
+          node.rule == kNoNode ? nullptr : &rules_[node.rule];
       table.add(open.size(), described(node), remarks(node, rule));
       open.back() = next[index];
       open.push_back(first[index]);

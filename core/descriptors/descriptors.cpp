@@ -11,8 +11,6 @@ namespace {
 
 using How = DescriptorStep::How;
 
-constexpr std::uint32_t kNone = DescriptorNode::kNone;
-
 // Sets *room to the composite name of `entry`.
 std::string_view compose(const Entry& entry, InlineVector<char, 256>* room) {
   room->resize(entry.key.size() + 1 + entry.value.size());
@@ -53,7 +51,7 @@ Charge charge_of(const Domain& domain, Algorithm algorithm) {
 
 std::string Descriptors::place(const DescriptorNode& node) const {
   std::string place;
-  if (node.parent != kNone) place = this->place(nodes_[node.parent]) + '.';
+  if (node.parent != kNoNode) place = this->place(nodes_[node.parent]) + '.';
   return place.append(name(node));
 }
 
@@ -65,12 +63,12 @@ std::uint32_t Descriptors::hash(std::uint32_t parent, std::string_view name) {
 
 std::uint32_t Descriptors::find(std::uint32_t parent,
                                 std::string_view name) const {
-  if (name.size() > longest_ || slots_.empty()) return kNone;
+  if (name.size() > longest_ || slots_.empty()) return kNoNode;
   const std::uint32_t hash = this->hash(parent, name);
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
     const Slot& slot = slots_[i];
-    if (slot.node == kNone) return kNone;
+    if (slot.node == kNoNode) return kNoNode;
     if (slot.hash != hash) continue;
     const DescriptorNode& node = nodes_[slot.node];
     if (node.parent == parent && this->name(node) == name) return slot.node;
@@ -78,8 +76,8 @@ std::uint32_t Descriptors::find(std::uint32_t parent,
 }
 
 const Domain* Descriptors::find(std::string_view domain) const {
-  const std::uint32_t node = find(kNone, domain);
-  return node == kNone ? nullptr : &domains_[nodes_[node].rule];
+  const std::uint32_t node = find(kNoNode, domain);
+  return node == kNoNode ? nullptr : &domains_[nodes_[node].rule];
 }
 
 DescriptorStep Descriptors::step(std::uint32_t parent, const Entry& entry,
@@ -90,7 +88,7 @@ DescriptorStep Descriptors::step(std::uint32_t parent, const Entry& entry,
   if (size <= longest_ || from.pattern_count > 0) {
     const std::string_view composite = compose(entry, room);
     const std::uint32_t exact = find(parent, composite);
-    if (exact != kNone) return {exact, How::kExact};
+    if (exact != kNoNode) return {exact, How::kExact};
     for (std::uint32_t i = 0; i < from.pattern_count; ++i) {
       const std::uint32_t pattern = patterns_[from.first_pattern + i];
       if (glob_matches(name(nodes_[pattern]), composite)) {
@@ -107,7 +105,7 @@ void Descriptors::walk(const Domain& domain, Entries entries,
   std::uint32_t node = domain.node;
   for (const Entry& entry : entries) {
     const DescriptorStep step = this->step(node, entry, &room);
-    if (step.node == kNone) return;
+    if (step.node == kNoNode) return;
     steps->push_back(step);
     node = step.node;
   }
@@ -123,9 +121,9 @@ Descriptors Descriptors::stopping() const {
   Descriptors copy = *this;
   copy.stops_ = true;
   for (const DescriptorNode& node : copy.nodes_) {
-    if (node.parent == kNone || node.rule == kNone) continue;
+    if (node.parent == kNoNode || node.rule == kNoNode) continue;
     std::uint32_t top = node.parent;
-    while (nodes_[top].parent != kNone) top = nodes_[top].parent;
+    while (nodes_[top].parent != kNoNode) top = nodes_[top].parent;
     Limit& limit = copy.rules_[node.rule].limit;
     limit.charge = copy.charge_of(domains_[nodes_[top].rule], limit.algorithm);
   }

@@ -48,14 +48,15 @@ struct Domain {
 // the algorithm has a place for that.
 Charge charge_of(const Domain& domain, Algorithm algorithm);
 
+// In place of the index of a node or of its rule: there is none.
+constexpr std::uint32_t kNoNode = UINT32_MAX;
+
 // One descriptor of the configuration.  It is called by its composite name: its
 // key and, if it states a value, "_" and the value.
 struct DescriptorNode {
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-
-  std::uint32_t parent = kNone;  // kNone: a domain
-  std::uint32_t rule = kNone;    // of a domain: its index
-  std::size_t name = 0;          // the composite name, in Descriptors::text_
+  std::uint32_t parent = kNoNode;  // kNoNode: a domain
+  std::uint32_t rule = kNoNode;    // of a domain: its index
+  std::size_t name = 0;            // the composite name, in Descriptors::text_
   std::uint32_t name_size = 0;
   std::uint32_t key_size = 0;
   std::uint32_t first_pattern = 0;  // of its children, in declaration order
@@ -98,7 +99,7 @@ class Descriptors {
   // nullptr if that node has none.
   const Rule* rule_at(const DescriptorStep& step) const {
     const std::uint32_t rule = nodes_[step.node].rule;
-    return rule == DescriptorNode::kNone ? nullptr : &rules_[rule];
+    return rule == kNoNode ? nullptr : &rules_[rule];
   }
 
   // The same here, where a rule that denies may stop the others: stopping().
@@ -132,7 +133,7 @@ class Descriptors {
 
   struct Slot {
     std::uint32_t hash = 0;
-    std::uint32_t node = DescriptorNode::kNone;
+    std::uint32_t node = kNoNode;
   };
 
   static std::uint32_t hash(std::uint32_t parent, std::string_view name);

@@ -66,7 +66,7 @@ std::string Descriptors::reason(const DescriptorStep& step,
   if (!shared_pattern(step, entry.key).empty()) {
     why += ", one bucket for all that match";
   }
-  if (node.rule == DescriptorNode::kNone) why += ", no rate_limit here";
+  if (node.rule == kNoNode) why += ", no rate_limit here";
   return why;
 }
 
@@ -87,7 +87,7 @@ std::string Descriptors::explain_steps(
     std::string why = reason(steps[i], entries[i]);
     at = &nodes_[steps[i].node];
     const bool passed = i + 1 < entries.size() && !domain.parents;
-    if (passed && at->rule != DescriptorNode::kNone) {
+    if (passed && at->rule != kNoNode) {
       why += ", its rule does not count: entries follow";
     }
     why += " (" + printable(files_[at->file]) + ':' +

@@ -156,21 +156,20 @@ void MatchedRequest::add_levels(bool refunds, Plan* plan) const {
 void MatchedRequest::add_segments(const AskedDescriptor& asked,
                                   const MatchedDescriptor& matched,
                                   Plan* plan) const {
-  using Kind = Segment::Kind;
   const std::uint32_t depth =
       rules_[matched.first_rule + matched.rule_count - 1].depth;
-  plan->segments.emplace_back(domain_->name, Kind::kExact);
+  plan->segments.emplace_back(domain_->name, Segment::Kind::kExact);
   for (std::uint32_t i = 0; i < depth; ++i) {
     const Entry& entry = asked.entries[i];
-    plan->segments.emplace_back(entry.key, Kind::kExact);
+    plan->segments.emplace_back(entry.key, Segment::Kind::kExact);
     const std::string_view pattern =
         asked.limit ? std::string_view()
                     : descriptors_->shared_pattern(
                           steps_[matched.first_step + i], entry.key);
     if (pattern.empty()) {
-      plan->segments.emplace_back(entry.value, Kind::kCaller);
+      plan->segments.emplace_back(entry.value, Segment::Kind::kCaller);
     } else {
-      plan->segments.emplace_back(pattern, Kind::kPattern);
+      plan->segments.emplace_back(pattern, Segment::Kind::kPattern);
     }
   }
 }

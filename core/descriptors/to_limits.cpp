@@ -18,8 +18,6 @@ namespace limitree {
 
 namespace {
 
-constexpr std::uint32_t kNone = DescriptorNode::kNone;
-
 // Each level of descriptors takes four of YAML, of which there may be 64.
 constexpr std::size_t kMaxDepth = 14;
 
@@ -76,7 +74,7 @@ class LimitsWriter {
     std::string_view key;
     std::vector<std::uint32_t> exact;
     std::vector<std::uint32_t> patterns;  // with other bytes than *
-    std::uint32_t any = kNone;            // takes what the others leave
+    std::uint32_t any = kNoNode;          // takes what the others leave
   };
 
   const DescriptorNode& node(std::uint32_t i) const { return from_.nodes_[i]; }
@@ -104,10 +102,10 @@ class LimitsWriter {
 
 LimitsWriter::LimitsWriter(const Descriptors& from)
     : from_(from),
-      first_(from.nodes_.size(), kNone),
-      next_(from.nodes_.size(), kNone) {
+      first_(from.nodes_.size(), kNoNode),
+      next_(from.nodes_.size(), kNoNode) {
   for (auto i = static_cast<std::uint32_t>(from.nodes_.size()); i-- > 0;) {
-    if (node(i).parent == kNone) continue;
+    if (node(i).parent == kNoNode) continue;
     next_[i] = std::exchange(first_[node(i).parent], i);
   }
 }
@@ -119,7 +117,7 @@ std::string_view LimitsWriter::value(std::uint32_t i) const {
 }
 
 const Rule* LimitsWriter::rule(std::uint32_t i) const {
-  return node(i).rule == kNone ? nullptr : &from_.rules_[node(i).rule];
+  return node(i).rule == kNoNode ? nullptr : &from_.rules_[node(i).rule];
 }
 
 void LimitsWriter::lose(std::uint32_t i, std::string what) {
@@ -130,7 +128,8 @@ void LimitsWriter::lose(std::uint32_t i, std::string what) {
 // For a descriptor that is left out with all that is below it.
 void LimitsWriter::lose_below(std::uint32_t i, const char* why) {
   lose(i, why);
-  for (std::uint32_t child = first_[i]; child != kNone; child = next_[child]) {
+  for (std::uint32_t child = first_[i]; child != kNoNode;
+       child = next_[child]) {
     lose_below(child, "what is above it has no equivalent");
   }
 }
@@ -159,14 +158,14 @@ void LimitsWriter::add(std::uint32_t i, Group* group) {
   const bool is_pattern = text.find('*') != text.npos;
   if (literals(text) == 0) {
     // The key alone comes after all patterns, "*" in its turn.
-    if (group->any == kNone || (is_pattern && value(group->any).empty())) {
+    if (group->any == kNoNode || (is_pattern && value(group->any).empty())) {
       group->any = i;
     }
   } else if (looks_like_network(text)) {
     lose_below(i, "limits.yaml takes this value for a network");
   } else if (!is_pattern) {
     group->exact.push_back(i);
-  } else if ((group->any == kNone || value(group->any).empty()) &&
+  } else if ((group->any == kNoNode || value(group->any).empty()) &&
              can_follow(i, *group)) {
     group->patterns.push_back(i);
   }
@@ -175,7 +174,7 @@ void LimitsWriter::add(std::uint32_t i, Group* group) {
 std::vector<LimitsWriter::Group> LimitsWriter::groups(std::uint32_t parent) {
   std::vector<Group> groups;
   std::map<std::string_view, std::size_t> of_key;
-  for (std::uint32_t i = first_[parent]; i != kNone; i = next_[i]) {
+  for (std::uint32_t i = first_[parent]; i != kNoNode; i = next_[i]) {
     const std::string_view key =
         from_.name(node(i)).substr(0, node(i).key_size);
     if (key.find('*') != key.npos) {
@@ -197,7 +196,7 @@ std::vector<LimitsWriter::Group> LimitsWriter::groups(std::uint32_t parent) {
 std::string LimitsWriter::limits(std::uint32_t i) {
   const Rule* const rule = this->rule(i);
   if (rule == nullptr || rule->unlimited) return "[]";
-  if (!domain_->parents && first_[i] != kNone) {
+  if (!domain_->parents && first_[i] != kNoNode) {
     lose(i,
          "this limit is for descriptors that end here, and there are others "
          "below: limits.yaml would count those, too");
@@ -228,10 +227,10 @@ void LimitsWriter::write_node(std::uint32_t i, const Group& group,
   begin_line(indent, any ? "*" : value(i));
   const std::string margin = '\n' + std::string(indent + 2, ' ');
   // Here nothing is inherited from a sibling.
-  const bool alone = !any && group.any != kNone;
+  const bool alone = !any && group.any != kNoNode;
   const bool shares = node(i).share_threshold;
   const std::string limits = this->limits(i);
-  if (first_[i] == kNone) {
+  if (first_[i] == kNoNode) {
     yaml_ += std::string(" {") + (alone ? "inherit: false, " : "") +
              (shares ? "share: true, " : "") + "limits: " + limits + "}\n";
     return;
@@ -248,19 +247,19 @@ void LimitsWriter::write_group(const Group& group, std::size_t depth) {
   yaml_ += '\n' + std::string(indent + 2, ' ') + "children:\n";
   for (const std::uint32_t i : group.exact) write_node(i, group, depth);
   for (const std::uint32_t i : group.patterns) write_node(i, group, depth);
-  if (group.any != kNone) write_node(group.any, group, depth);
+  if (group.any != kNoNode) write_node(group.any, group, depth);
 }
 
 void LimitsWriter::write_below(std::uint32_t parent, std::size_t depth) {
   if (depth > kMaxDepth) {
-    for (std::uint32_t i = first_[parent]; i != kNone; i = next_[i]) {
+    for (std::uint32_t i = first_[parent]; i != kNoNode; i = next_[i]) {
       lose_below(i, "limits.yaml cannot be as deep as this");
     }
     return;
   }
   bool begun = false;
   for (const Group& group : groups(parent)) {
-    if (group.exact.empty() && group.patterns.empty() && group.any == kNone) {
+    if (group.exact.empty() && group.patterns.empty() && group.any == kNoNode) {
       continue;
     }
     if (!begun) yaml_ += std::string(depth * 8 - 4, ' ') + "children:\n";

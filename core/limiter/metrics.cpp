@@ -30,21 +30,19 @@ Totals& Totals::operator+=(const Totals& other) {
 }
 
 void Policy::add(const Tally& tally) {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  allowed_.fetch_add(tally.allowed, kRelaxed);
-  limited_.fetch_add(tally.limited, kRelaxed);
-  shadow_limited_.fetch_add(tally.shadow_limited, kRelaxed);
-  near_limit_.fetch_add(tally.near_limit, kRelaxed);
-  if (tally.soft != 0) soft_.fetch_add(tally.soft, kRelaxed);
+  allowed_.fetch_add(tally.allowed, std::memory_order_relaxed);
+  limited_.fetch_add(tally.limited, std::memory_order_relaxed);
+  shadow_limited_.fetch_add(tally.shadow_limited, std::memory_order_relaxed);
+  near_limit_.fetch_add(tally.near_limit, std::memory_order_relaxed);
+  if (tally.soft != 0) soft_.fetch_add(tally.soft, std::memory_order_relaxed);
 }
 
 Tally Policy::tally() const {
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  return {.allowed = allowed_.load(kRelaxed),
-          .limited = limited_.load(kRelaxed),
-          .shadow_limited = shadow_limited_.load(kRelaxed),
-          .near_limit = near_limit_.load(kRelaxed),
-          .soft = soft_.load(kRelaxed)};
+  return {.allowed = allowed_.load(std::memory_order_relaxed),
+          .limited = limited_.load(std::memory_order_relaxed),
+          .shadow_limited = shadow_limited_.load(std::memory_order_relaxed),
+          .near_limit = near_limit_.load(std::memory_order_relaxed),
+          .soft = soft_.load(std::memory_order_relaxed)};
 }
 
 Policy* Policies::intern(const std::string& name) {
