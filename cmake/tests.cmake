@@ -6,6 +6,8 @@
 #
 # ./dev test chooses tests by their labels:
 #   unit, conformance, abi, cli   run in every build
+#   server                        the parts of `limitree serve`, in every build;
+#                                 and its clients, in a build with Python
 #   house, docs, install          have the same result in every build: run once
 #   topology                      sentinels and clusters: seconds for each case
 #   python                        the Python package, in a build that has it

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 TOP=$PWD
 ROOTS=${LIMITREE_ROOTS:-/var/tmp/limitree-roots}
-DEFAULT='./dev demo && ./dev test house release python node'
+DEFAULT='./dev demo && ./dev test house release python server node'
 
 fail() {
   printf '%s\n' "bare_root: $*" >&2

@@ -5,9 +5,9 @@
 
 core/tree, core/descriptors and core/store are siblings: none may include
 another.  Nor may core/store include core/text.
-bindings/ and examples/ may include only what a user can: limitree.h and files
-beside them.  The modules of python/limitree must not import each other in a
-circle.
+bindings/, server/ and examples/ may include only what a user can: limitree.h
+and files beside them; bindings/cli/serve.cpp may start the server.  The modules
+of python/limitree must not import each other in a circle.
 
 The rooms of core/store have an order too:
 
@@ -15,6 +15,10 @@ The rooms of core/store have an order too:
 
 memory and redis may not include each other, nor may script and route.  front
 may use memory, because it keeps denials as memory keeps buckets.
+
+So do the rooms of server/:
+
+    net < tls, h2 < grpc < services < the rest of server
 
 Usage: layering.py [root of the sources]
 """
@@ -35,6 +39,7 @@ FLOORS = {
     "limiter": ["base", "text", "tree", "descriptors", "store"],
 }
 PUBLIC = {"limitree.h", "limitree.hpp"}
+STARTS_SERVER = ("bindings/cli/serve.cpp", "serve.hpp")
 
 # The rooms of core/store, and which other rooms each of them may include.
 ROOMS = {
@@ -51,6 +56,18 @@ ROOMS = {
                     "store/redis/script", "store/redis/route",
                     "store/redis/drive"],
 }
+
+# The rooms of server/, and which other rooms each of them may include.  Only
+# one room knows each of the libraries.
+SERVER_ROOMS = {
+    "net": [],
+    "tls": ["net"],
+    "h2": ["net"],
+    "grpc": ["net", "h2"],
+    "services": ["net", "h2", "grpc"],
+    "": ["net", "tls", "h2", "grpc", "services"],
+}
+SERVER_LIBRARIES = {"openssl": "tls", "nghttp2": "h2", "protozero": "services"}
 
 # The ground is values and arithmetic: no I/O, no locks, no threads.
 NOT_ON_GROUND = set(
@@ -126,7 +143,27 @@ def wrong_outside(root, path, mark, name):
         own = path.parent
     if mark == "<" or name in PUBLIC or is_beside(own, path, name):
         return None
+    if (path.relative_to(root).as_posix(), name) == STARTS_SERVER:
+        return None
     return f"may not include {name}: neither limitree.h nor its own"
+
+
+def wrong_in_server(root, path, mark, name):
+    room = path.relative_to(root / "server").parent.as_posix().strip(".")
+    if room not in SERVER_ROOMS:
+        return f"{room} is no room of server/"
+    first = name.split("/")[0]
+    knows = SERVER_LIBRARIES.get(first, room)
+    if knows != room:
+        return f"may not include <{name}>: only server/{knows} may"
+    if first in FLOORS and "/" in name:
+        return f"may not include {name}: only limitree.h"
+    if mark == "<" or name in PUBLIC or name == "descriptors.inc":
+        return None
+    other = name.rpartition("/")[0]
+    if other != room and other not in SERVER_ROOMS[room]:
+        return f"may not include {name}"
+    return None
 
 
 def is_beside(folder, path, name):
@@ -140,6 +177,7 @@ RULES = {
     "core": wrong_in_core,
     "capi": wrong_in_capi,
     "bindings": wrong_outside,
+    "server": wrong_in_server,
     "examples": wrong_outside,
 }
 

@@ -32,7 +32,8 @@ def show_modules(folder, *modules):
 def build(tools, work):
     # Compiled quickly: the result does not depend on optimization.
     options = ["-DLIMITREE_REDIS=OFF", "-DLIMITREE_PSL=OFF",
-               "-DLIMITREE_CLI=OFF", "-DLIMITREE_WERROR=ON",
+               "-DLIMITREE_CLI=OFF", "-DLIMITREE_SERVER=OFF",
+               "-DLIMITREE_WERROR=ON",
                "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",
                "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
                "-DCMAKE_UNITY_BUILD=ON"]

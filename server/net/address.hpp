@@ -1,0 +1,55 @@
+// Where a service listens.
+
+#ifndef LIMITREE_SERVER_NET_ADDRESS_HPP
+#define LIMITREE_SERVER_NET_ADDRESS_HPP
+
+#include <sys/socket.h>
+
+#include <string>
+#include <string_view>
+
+#include "net/fd.hpp"
+
+namespace limitree::server {
+
+// An address and a port, or the path of a Unix socket.
+class ListenAddress {
+ public:
+  // Reads "127.0.0.1:8081", "[::1]:8081", ":8081" (all addresses, IPv4 and
+  // IPv6) or "unix:/run/limitree.sock".  Throws Failure, which says what is
+  // wrong with the text.
+  static ListenAddress parse(std::string_view text);
+
+  bool is_unix() const { return family() == AF_UNIX; }
+  int family() const { return storage_.ss_family; }
+  const sockaddr* get() const {
+    return reinterpret_cast<const sockaddr*>(&storage_);
+  }
+  socklen_t size() const { return size_; }
+  std::string unix_path() const;
+  // As parse() reads it.
+  std::string text() const;
+
+  // Where `fd` is bound: the port is known even if the system chose it.
+  static ListenAddress of(int fd);
+
+ private:
+  static ListenAddress parse_unix(std::string_view path);
+
+  sockaddr_storage storage_{};
+  socklen_t size_ = 0;
+};
+
+// A socket that listens and does not block.  Several TCP sockets, of one
+// process or of several, may listen on one address: the system spreads the
+// connections.  A Unix socket that nobody serves any more is replaced.  Throws
+// Failure.
+Fd listen_on(const ListenAddress& address);
+
+// A connection of `listener` that does not block; none if there is no more, or
+// if errno says why not.
+Fd accept_from(int listener);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_NET_ADDRESS_HPP

@@ -1,0 +1,153 @@
+#include "net/loop.hpp"
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <new>
+#include <utility>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// Rounded up, so that no timer is looked at too early.
+int milliseconds_until(Instant at, Instant now) {
+  if (at == kNever) return -1;
+  if (at <= now) return 0;
+  const Nanoseconds wait = (at - now - 1) / kMillisecond + 1;
+  return static_cast<int>(std::min<Nanoseconds>(wait, INT_MAX));
+}
+
+}  // namespace
+
+Instant steady_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+Loop::Loop()
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      now_(steady_now()) {
+  if (!epoll_ || !wake_) throw Failure("event loop", errno);
+  add(wake_.get(), EPOLLIN, nullptr);
+}
+
+void Loop::add(int fd, std::uint32_t events, Watcher* watcher) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = watcher;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
+    throw Failure("event loop", errno);
+  }
+}
+
+void Loop::change(int fd, std::uint32_t events, Watcher* watcher) {
+  epoll_event event{};
+  event.events = events;
+  event.data.ptr = watcher;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) {
+    throw Failure("event loop", errno);
+  }
+}
+
+void Loop::remove(int fd, Watcher* watcher) {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  // Events that this turn has still to handle.
+  for (int i = 0; i < ready_count_; ++i) {
+    epoll_event& event = ready_[static_cast<std::size_t>(i)];
+    if (event.data.ptr == watcher) event.events = 0;
+  }
+}
+
+void Loop::at_turn_end(AtTurnEnd* work) {
+  if (work->queued_) return;
+  work->queued_ = true;
+  ending_.push_back(work);
+}
+
+void Loop::forget(AtTurnEnd* work) {
+  if (!work->queued_) return;
+  work->queued_ = false;
+  std::replace(ending_.begin(), ending_.end(), work,
+               static_cast<AtTurnEnd*>(nullptr));
+}
+
+void Loop::post(std::function<void()> work) {
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back(std::move(work));
+  }
+  const std::uint64_t one = 1;
+  // It fails only if the counter is full, and then the loop wakes up anyway.
+  [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
+}
+
+void Loop::stop() {
+  post([this] { stopped_ = true; });
+}
+
+void Loop::run() {
+  stopped_ = false;
+  while (!stopped_) {
+    try {
+      turn();
+    } catch (const std::bad_alloc&) {
+      // The work at hand is lost, and its callers give it up in their time.
+    }
+  }
+}
+
+void Loop::turn() {
+  wait();
+  for (int i = 0; i < ready_count_; ++i) {
+    const epoll_event& event = ready_[static_cast<std::size_t>(i)];
+    if (event.data.ptr == nullptr) {
+      run_posted();
+    } else if (event.events != 0) {
+      static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
+    }
+  }
+  ready_count_ = 0;
+  Timers::run(now_);
+  finish_turn();
+}
+
+void Loop::wait() {
+  now_ = steady_now();
+  const int wait_ms = milliseconds_until(next(), now_);
+  ready_count_ =
+      std::max(0, epoll_wait(epoll_.get(), ready_.data(),
+                             static_cast<int>(ready_.size()), wait_ms));
+  now_ = steady_now();
+}
+
+void Loop::finish_turn() {
+  // Work may ask for more work of the same turn.
+  for (std::size_t i = 0; i < ending_.size(); ++i) {
+    AtTurnEnd* const work = std::exchange(ending_[i], nullptr);
+    if (work == nullptr) continue;
+    work->queued_ = false;
+    work->on_turn_end();
+  }
+  ending_.clear();
+}
+
+void Loop::run_posted() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto got = read(wake_.get(), &count, sizeof count);
+  std::vector<std::function<void()>> posted;
+  {
+    const std::lock_guard lock(mutex_);
+    posted.swap(posted_);
+  }
+  for (const std::function<void()>& work : posted) work();
+}
+
+}  // namespace limitree::server

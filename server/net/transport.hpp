@@ -1,0 +1,62 @@
+// The bytes of one connection, encrypted or not.
+
+#ifndef LIMITREE_SERVER_NET_TRANSPORT_HPP
+#define LIMITREE_SERVER_NET_TRANSPORT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "net/fd.hpp"
+
+namespace limitree::server {
+
+// How an attempt to read or write ended.
+enum class Io {
+  kDone,    // some bytes
+  kAgain,   // when the socket is ready, see Transport::events()
+  kClosed,  // the other side has closed, or the connection is broken
+};
+
+struct IoResult {
+  Io outcome;
+  std::size_t size = 0;  // for kDone
+};
+
+// Does not block.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual IoResult read(std::span<char> buffer) = 0;
+  // May write less than all.
+  virtual IoResult write(std::string_view bytes) = 0;
+  // Whether read() has bytes that the socket no longer has.
+  virtual bool has_buffered() const = 0;
+  // Whether the last call waits for the other direction of the socket, as a
+  // handshake does: EPOLLIN, EPOLLOUT or 0.
+  virtual std::uint32_t needs() const = 0;
+  // Tells the other side that no more bytes come.
+  virtual void shut_down() = 0;
+  virtual int fd() const = 0;
+};
+
+class PlainTransport final : public Transport {
+ public:
+  explicit PlainTransport(Fd fd) : fd_(std::move(fd)) {}
+
+  IoResult read(std::span<char> buffer) override;
+  IoResult write(std::string_view bytes) override;
+  bool has_buffered() const override { return false; }
+  std::uint32_t needs() const override { return 0; }
+  void shut_down() override;
+  int fd() const override { return fd_.get(); }
+
+ private:
+  Fd fd_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_NET_TRANSPORT_HPP

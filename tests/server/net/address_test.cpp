@@ -1,0 +1,108 @@
+#include "net/address.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+namespace {
+
+std::string failure_of(const std::string& text) {
+  try {
+    ListenAddress::parse(text);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "none";
+}
+
+TEST(ListenAddress, ReadsAndWritesTheSameText) {
+  for (const char* const text :
+       {"127.0.0.1:8081", "[::1]:0", "[2001:db8::1]:65535", "0.0.0.0:1",
+        "unix:/run/a b.sock"}) {
+    EXPECT_EQ(ListenAddress::parse(text).text(), text);
+  }
+}
+
+TEST(ListenAddress, WithoutAHostItIsAllAddresses) {
+  const std::string text = ListenAddress::parse(":8081").text();
+  EXPECT_TRUE(text == "[::]:8081" || text == "0.0.0.0:8081") << text;
+}
+
+TEST(ListenAddress, SaysWhatIsWrong) {
+  for (const char* const text :
+       {"", "8081", "localhost:8081", "127.0.0.1:", "127.0.0.1:65536",
+        "127.0.0.1:+1", "127.0.0.1:80x", "::1:80", "[::1]", "[::1:80", "[]:1",
+        "256.0.0.1:80"}) {
+    EXPECT_EQ(failure_of(text),
+              "'" + std::string(text) +
+                  "' is no address such as 127.0.0.1:8081, [::1]:8081, :8081 "
+                  "or unix:/path");
+  }
+}
+
+TEST(ListenAddress, APathHasABoundedSize) {
+  EXPECT_EQ(failure_of("unix:"),
+            "the path of a Unix socket must have 1 to 107 bytes");
+  EXPECT_EQ(failure_of("unix:/" + std::string(107, 'x')),
+            "the path of a Unix socket must have 1 to 107 bytes");
+}
+
+TEST(ListenOn, SeveralSocketsShareOneAddress) {
+  const Fd first = listen_on(ListenAddress::parse("127.0.0.1:0"));
+  const ListenAddress place = ListenAddress::of(first.get());
+  EXPECT_NE(place.text(), "127.0.0.1:0");
+  const Fd second = listen_on(place);
+  EXPECT_EQ(ListenAddress::of(second.get()).text(), place.text());
+}
+
+TEST(ListenOn, SaysWhereItCannot) {
+  try {
+    listen_on(ListenAddress::parse("192.0.2.1:80"));
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_STREQ(failure.what(),
+                 "listen on 192.0.2.1:80: cannot assign requested address");
+  }
+}
+
+class UnixSocket : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/limitree-test-XXXXXX";
+    folder_ = mkdtemp(name);
+    address_ = ListenAddress::parse("unix:" + folder_ + "/s");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_;
+  ListenAddress address_ = ListenAddress::parse("127.0.0.1:0");
+};
+
+TEST_F(UnixSocket, AcceptsConnections) {
+  const Fd listener = listen_on(address_);
+  EXPECT_FALSE(accept_from(listener.get()));
+  EXPECT_EQ(errno, EAGAIN);
+  const Fd client(socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(connect(client.get(), address_.get(), address_.size()), 0);
+  EXPECT_TRUE(accept_from(listener.get()));
+}
+
+TEST_F(UnixSocket, AnAbandonedOneIsReplaced) {
+  listen_on(address_).reset();
+  EXPECT_TRUE(listen_on(address_));
+}
+
+TEST_F(UnixSocket, OneInUseIsNot) {
+  const Fd first = listen_on(address_);
+  EXPECT_THROW(listen_on(address_), Failure);
+  const Fd client(socket(AF_UNIX, SOCK_STREAM, 0));
+  EXPECT_EQ(connect(client.get(), address_.get(), address_.size()), 0);
+}
+
+}  // namespace
+}  // namespace limitree::server
