@@ -1,0 +1,43 @@
+// One connection with TLS.
+
+#ifndef LIMITREE_SERVER_TLS_STREAM_HPP
+#define LIMITREE_SERVER_TLS_STREAM_HPP
+
+#include <memory>
+
+#include "net/fd.hpp"
+#include "net/transport.hpp"
+#include "tls/context.hpp"
+
+struct ssl_st;
+
+namespace limitree::server {
+
+class TlsStream final : public Transport {
+ public:
+  // Takes `ssl`.
+  TlsStream(std::shared_ptr<const TlsContext> context, ssl_st* ssl, Fd fd);
+  ~TlsStream() override;
+
+  IoResult read(std::span<char> buffer) override;
+  IoResult write(std::string_view bytes) override;
+  bool has_buffered() const override;
+  std::uint32_t needs() const override { return needs_; }
+  void shut_down() override;
+  int fd() const override { return fd_.get(); }
+
+ private:
+  IoResult shake_hands();
+  IoResult failed(int result);
+
+  std::shared_ptr<const TlsContext> context_;
+  ssl_st* ssl_;
+  Fd fd_;
+  std::uint32_t needs_ = 0;
+  bool broken_ = false;   // OpenSSL allows no more calls
+  bool checked_ = false;  // the protocol, after the handshake
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_TLS_STREAM_HPP
