@@ -1,0 +1,244 @@
+#include "h2/session.hpp"
+
+#include <nghttp2/nghttp2.h>
+
+#include <memory>
+#include <new>
+
+namespace limitree::server {
+
+namespace {
+
+constexpr std::int32_t kConnectionWindow = 1 << 20;
+// Each is a request that may have cost work for nothing.  A proxy whose own
+// clients go away, or whose timeout is short, resets many streams for a while.
+constexpr std::uint64_t kResets = 10'000;
+constexpr std::uint64_t kResetsPerSecond = 1'000;
+
+Connection* connection_of(void* user_data) {
+  return static_cast<Connection*>(user_data);
+}
+
+// No exception may pass through nghttp2.
+template <typename Call>
+int guarded(const Call& call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+  }
+}
+
+std::string_view view_of(nghttp2_rcbuf* text) {
+  const nghttp2_vec bytes = nghttp2_rcbuf_get_buf(text);
+  return {reinterpret_cast<const char*>(bytes.base), bytes.len};
+}
+
+int on_begin_headers(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+                     void* data) {
+  if (frame->hd.type != NGHTTP2_HEADERS ||
+      frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
+    return 0;
+  }
+  return guarded([&] {
+    return Session::on_begin(connection_of(data), frame->hd.stream_id);
+  });
+}
+
+int on_header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+              nghttp2_rcbuf* name, nghttp2_rcbuf* value, std::uint8_t /*flags*/,
+              void* data) {
+  if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  return guarded([&] {
+    return Session::on_field(connection_of(data), frame->hd.stream_id,
+                             view_of(name), view_of(value));
+  });
+}
+
+int on_data_chunk(nghttp2_session* /*session*/, std::uint8_t /*flags*/,
+                  std::int32_t id, const std::uint8_t* bytes, std::size_t size,
+                  void* data) {
+  return guarded([&] {
+    return Session::on_data(connection_of(data), id,
+                            {reinterpret_cast<const char*>(bytes), size});
+  });
+}
+
+// Only its header has come.  Also called for frames that are then ignored.
+int on_begin_frame(nghttp2_session* /*session*/, const nghttp2_frame_hd* header,
+                   void* data) {
+  return guarded([&] {
+    return Session::on_frame(connection_of(data), header->type, header->length,
+                             (header->flags & NGHTTP2_FLAG_ACK) != 0);
+  });
+}
+
+// A frame that is complete.
+int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+                  void* data) {
+  Connection* const connection = connection_of(data);
+  const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  return guarded([&] {
+    if (frame->hd.type == NGHTTP2_HEADERS) {
+      if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+        return Session::on_headers(connection, frame->hd.stream_id, ends);
+      }
+      return ends ? Session::on_end(connection, frame->hd.stream_id) : 0;
+    }
+    if (frame->hd.type == NGHTTP2_DATA && ends) {
+      return Session::on_end(connection, frame->hd.stream_id);
+    }
+    if (frame->hd.type == NGHTTP2_PING &&
+        (frame->hd.flags & NGHTTP2_FLAG_ACK) != 0) {
+      return Session::on_pong(
+          connection, {reinterpret_cast<const char*>(frame->ping.opaque_data),
+                       sizeof frame->ping.opaque_data});
+    }
+    if (frame->hd.type == NGHTTP2_SETTINGS) Session::on_settings(connection);
+    return 0;
+  });
+}
+
+int on_stream_close(nghttp2_session* /*session*/, std::int32_t id,
+                    std::uint32_t /*error*/, void* data) {
+  return guarded([&] { return Session::on_close(connection_of(data), id); });
+}
+
+using Callbacks = std::unique_ptr<nghttp2_session_callbacks,
+                                  decltype(&nghttp2_session_callbacks_del)>;
+using Options = std::unique_ptr<nghttp2_option, decltype(&nghttp2_option_del)>;
+
+Callbacks make_callbacks() {
+  nghttp2_session_callbacks* made = nullptr;
+  if (nghttp2_session_callbacks_new(&made) != 0) throw std::bad_alloc();
+  nghttp2_session_callbacks_set_on_begin_headers_callback(made,
+                                                          on_begin_headers);
+  nghttp2_session_callbacks_set_on_begin_frame_callback(made, on_begin_frame);
+  nghttp2_session_callbacks_set_on_header_callback2(made, on_header);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made,
+                                                            on_data_chunk);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(made, on_frame_recv);
+  nghttp2_session_callbacks_set_on_stream_close_callback(made, on_stream_close);
+  return {made, nghttp2_session_callbacks_del};
+}
+
+Options make_options() {
+  nghttp2_option* made = nullptr;
+  if (nghttp2_option_new(&made) != 0) throw std::bad_alloc();
+  nghttp2_option_set_no_auto_window_update(made, 1);
+  nghttp2_option_set_no_closed_streams(made, 1);
+  nghttp2_option_set_max_outbound_ack(made, 1000);
+  nghttp2_option_set_stream_reset_rate_limit(made, kResets, kResetsPerSecond);
+  return {made, nghttp2_option_del};
+}
+
+void submit_settings(nghttp2_session* session,
+                     const ConnectionSettings& settings) {
+  const nghttp2_settings_entry entries[] = {
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, settings.max_streams},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE,
+       static_cast<std::uint32_t>(settings.max_header_bytes)},
+      {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1}};
+  if (nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, entries,
+                              std::size(entries)) != 0 ||
+      nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
+                                            kConnectionWindow) != 0) {
+    throw std::bad_alloc();
+  }
+}
+
+}  // namespace
+
+void SessionEnd::operator()(nghttp2_session* session) const noexcept {
+  nghttp2_session_del(session);
+}
+
+void Session::make(Connection* connection) {
+  static const Callbacks callbacks = make_callbacks();
+  static const Options options = make_options();
+  nghttp2_session* made = nullptr;
+  if (nghttp2_session_server_new2(&made, callbacks.get(), connection,
+                                  options.get()) != 0) {
+    throw std::bad_alloc();
+  }
+  connection->session_.reset(made);
+  submit_settings(made, *connection->context_.settings);
+}
+
+Stream* Session::find(Connection* connection, std::int32_t id) {
+  Stream* const latest = connection->latest_;
+  if (latest != nullptr && latest->id_ == id) return latest;
+  return static_cast<Stream*>(
+      nghttp2_session_get_stream_user_data(connection->session_.get(), id));
+}
+
+int Session::on_begin(Connection* connection, std::int32_t id) {
+  connection->opened(id);
+  return 0;
+}
+
+int Session::on_field(Connection* connection, std::int32_t id,
+                      std::string_view name, std::string_view value) {
+  Stream* const stream = find(connection, id);
+  if (stream == nullptr) return 0;
+  // As RFC 9113 counts them.
+  stream->field_bytes_ += name.size() + value.size() + 32;
+  if (stream->field_bytes_ > connection->context_.settings->max_header_bytes) {
+    return 0;
+  }
+  stream->on_field(name, value);
+  return 0;
+}
+
+int Session::on_headers(Connection* connection, std::int32_t id, bool ends) {
+  Stream* const stream = find(connection, id);
+  if (stream == nullptr) return 0;
+  stream->ended_ = ends;
+  stream->on_request();
+  if (ends) stream->on_end();
+  return 0;
+}
+
+int Session::on_data(Connection* connection, std::int32_t id,
+                     std::string_view bytes) {
+  nghttp2_session_consume_connection(connection->session_.get(), bytes.size());
+  Stream* const stream = find(connection, id);
+  if (stream != nullptr) stream->on_data(bytes);
+  return 0;
+}
+
+int Session::on_end(Connection* connection, std::int32_t id) {
+  Stream* const stream = find(connection, id);
+  if (stream == nullptr) return 0;
+  stream->ended_ = true;
+  stream->on_end();
+  return 0;
+}
+
+int Session::on_close(Connection* connection, std::int32_t id) {
+  Stream* const stream = find(connection, id);
+  if (stream != nullptr) connection->remove(stream);
+  return 0;
+}
+
+int Session::on_frame(Connection* connection, std::uint8_t type,
+                      std::size_t size, bool is_ack) {
+  // nghttp2 counts frames that reset a stream.
+  const bool brings = type == NGHTTP2_RST_STREAM || type == NGHTTP2_HEADERS ||
+                      (type == NGHTTP2_DATA && size > 0) ||
+                      (type == NGHTTP2_PING && is_ack);
+  if (!brings) connection->control_came();
+  return 0;
+}
+
+int Session::on_settings(Connection* connection) {
+  connection->settings_came();
+  return 0;
+}
+
+int Session::on_pong(Connection* connection, std::string_view content) {
+  connection->pong_came(content);
+  return 0;
+}
+
+}  // namespace limitree::server

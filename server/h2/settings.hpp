@@ -1,0 +1,35 @@
+// What one connection may cost, and how long it may last.
+
+#ifndef LIMITREE_SERVER_H2_SETTINGS_HPP
+#define LIMITREE_SERVER_H2_SETTINGS_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "net/timer.hpp"
+
+namespace limitree::server {
+
+struct ConnectionSettings {
+  std::uint32_t max_streams = 1000;          // at a time
+  std::size_t max_header_bytes = 16 * 1024;  // of one request
+  // The TLS handshake and the first frames must have come by then.
+  Nanoseconds handshake_timeout = 10 * kSecond;
+  // A request must be complete so long after its first frame.
+  Nanoseconds request_timeout = 60 * kSecond;
+  // A connection that takes no bytes for so long is closed.
+  Nanoseconds write_timeout = 30 * kSecond;
+  // A silent connection is asked for a sign of life, which must come in time.
+  Nanoseconds keepalive_time = 300 * kSecond;
+  Nanoseconds keepalive_timeout = 20 * kSecond;
+  Nanoseconds max_idle = kNever;  // without a stream
+  // Then the client is asked to make another connection, and this one is closed
+  // when its streams have ended, or at the end of the grace.  The age differs
+  // by up to 10% between connections.
+  Nanoseconds max_age = kNever;
+  Nanoseconds max_age_grace = 3600 * kSecond;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_H2_SETTINGS_HPP
