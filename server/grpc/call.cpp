@@ -1,0 +1,290 @@
+#include "grpc/call.hpp"
+
+#include <array>
+
+#include "grpc/percent.hpp"
+#include "grpc/timeout.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// A client that has so many bytes to read must read before it is answered
+// again.
+constexpr std::size_t kMaxUnsent = 64 * 1024;
+
+// Of the message of a status: some clients take no header of more than 8 KiB,
+// and a byte may become three.
+constexpr std::size_t kMaxStatusMessage = 2000;
+
+constexpr std::string_view kContentType = "application/grpc";
+
+constexpr Field kResponse[] = {{":status", "200"},
+                               {"content-type", kContentType}};
+
+// application/grpc, application/grpc+proto, but not application/grpc-web.
+bool is_grpc_type(std::string_view type) {
+  if (!type.starts_with(kContentType)) return false;
+  type.remove_prefix(kContentType.size());
+  return type.empty() || type[0] == '+' || type[0] == ';';
+}
+
+// `text`, cut between two characters if it is too long.
+std::string cut(std::string text) {
+  if (text.size() <= kMaxStatusMessage) return text;
+  std::size_t size = kMaxStatusMessage;
+  while (size > 0 && (text[size] & 0xc0) == 0x80) --size;
+  text.resize(size);
+  return text + "...";
+}
+
+// The fields that tell a status, as long as this is there.
+class StatusFields {
+ public:
+  explicit StatusFields(const GrpcStatus& status)
+      : code_(std::to_string(static_cast<int>(status.code))),
+        message_(percent_encode(status.message)),
+        fields_{Field{":status", "200"}, Field{"content-type", kContentType},
+                Field{"grpc-accept-encoding", "identity"},
+                Field{"grpc-status", code_, false},
+                Field{"grpc-message", message_, false}} {}
+
+  // A response without messages.
+  std::span<const Field> response() const { return fields_; }
+  std::span<const Field> trailers() const { return response().subspan(3); }
+
+ private:
+  std::string code_;
+  std::string message_;
+  std::array<Field, 5> fields_;
+};
+
+}  // namespace
+
+Call::Call(const MethodTable* methods, Timers* timers)
+    : methods_(methods), deadline_(timers, [this] {
+        finish({GrpcCode::kDeadlineExceeded, "the deadline has passed"});
+      }) {}
+
+// ---- The request ------------------------------------------------------------
+
+void Call::on_field(std::string_view name, std::string_view value) {
+  switch (name.size()) {
+    case 5:
+      if (name == ":path") method_ = methods_->find(value);
+      break;
+    case 7:
+      if (name == ":method") is_post_ = value == "POST";
+      break;
+    case 12:
+      if (name == "content-type") {
+        is_grpc_ = is_grpc_type(value);
+      } else if (name == "grpc-timeout") {
+        const auto timeout = parse_grpc_timeout(value);
+        bad_timeout_ = !timeout;
+        timeout_ = timeout.value_or(kNever);
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+void Call::on_request() {
+  if (over_ || refuse_request()) return;
+  if (timeout_ == kNever) return;
+  if (timeout_ == 0) {
+    fail(GrpcCode::kDeadlineExceeded, "the deadline has passed");
+    return;
+  }
+  deadline_.set(after(now(), timeout_));
+}
+
+bool Call::refuse_request() {
+  if (has_too_many_fields()) {
+    fail(GrpcCode::kResourceExhausted,
+         "the fields of the header are too large");
+  } else if (!is_post_) {
+    refuse_http("405");
+  } else if (!is_grpc_) {
+    refuse_http("415");
+  } else if (method_ == nullptr) {
+    fail(GrpcCode::kUnimplemented, "there is no such method");
+  } else if (bad_timeout_) {
+    fail(GrpcCode::kInternal, "grpc-timeout is malformed");
+  }
+  return over_;
+}
+
+// For a client that does not speak gRPC.
+void Call::refuse_http(std::string_view status) {
+  over_ = true;
+  const Field fields[] = {{":status", status}, {"content-length", "0"}};
+  respond_only(fields);
+}
+
+void Call::fail(GrpcCode code, std::string message) {
+  finish({code, std::move(message)});
+}
+
+void Call::on_data(std::string_view bytes) {
+  if (over_) {
+    consumed(bytes.size());
+    return;
+  }
+  if (waiting_.empty()) {
+    read_input(bytes);
+  } else {
+    waiting_.append(bytes);  // at most what the stream's window allows
+  }
+  account();
+}
+
+void Call::read_input(std::string_view bytes) {
+  const std::size_t size = bytes.size();
+  while (!over_ && unsent() <= kMaxUnsent && read_message(&bytes)) {
+  }
+  if (over_) bytes = {};
+  consumed(size - bytes.size());
+  waiting_.assign(bytes);
+}
+
+// Whether a message was read.
+bool Call::read_message(std::string_view* bytes) {
+  if (bytes->empty()) return false;
+  switch (reader_.next(bytes, methods_->max_message_bytes())) {
+    case FrameReader::Step::kMessage:
+      take_message(!bytes->empty());
+      return true;
+    case FrameReader::Step::kMore:
+      return false;
+    case FrameReader::Step::kCompressed:
+      fail(GrpcCode::kUnimplemented, "compressed messages are not supported");
+      return false;
+    case FrameReader::Step::kBadFlag:
+      fail(GrpcCode::kInternal, "the flag of a message must be 0 or 1");
+      return false;
+    case FrameReader::Step::kTooLarge:
+      fail(GrpcCode::kResourceExhausted,
+           "the message has " + std::to_string(reader_.size()) +
+               " bytes, more than " +
+               std::to_string(methods_->max_message_bytes()));
+      return false;
+  }
+  return false;
+}
+
+void Call::take_message(bool has_more) {
+  const bool one = method_->kind() != MethodKind::kBidirectional;
+  if (one && (has_message_ || has_more)) {
+    fail(GrpcCode::kUnimplemented, "this method takes one message");
+    return;
+  }
+  has_message_ = true;
+  if (reads_too_slowly()) {
+    fail(GrpcCode::kResourceExhausted, "too many answers are not read");
+    return;
+  }
+  method_->on_message(this, reader_.message());
+}
+
+// All calls of a connection share the memory for messages that are not
+// complete, or not read yet.
+void Call::account() {
+  const std::size_t held = over_ ? 0 : reader_.held() + waiting_.size();
+  if (held > accounted_ && !take_memory(held - accounted_)) {
+    reader_.clear();
+    waiting_.clear();
+    fail(GrpcCode::kResourceExhausted,
+         "too many messages of the connection are not complete");
+    return;
+  }
+  if (held < accounted_) give_memory(accounted_ - held);
+  accounted_ = held;
+}
+
+void Call::on_end() {
+  if (over_ || !waiting_.empty()) return;
+  if (!reader_.is_empty() && reader_.held() < kFramePrefix + reader_.size()) {
+    fail(GrpcCode::kInternal, "the message is not complete");
+  } else if (method_->kind() == MethodKind::kBidirectional) {
+    finish();
+  } else if (!has_message_) {
+    fail(GrpcCode::kUnimplemented, "this method takes one message");
+  }
+}
+
+void Call::on_late() {
+  if (over_ || has_message_) return;
+  fail(GrpcCode::kDeadlineExceeded, "the request was not complete in time");
+}
+
+void Call::on_shutdown() {
+  const bool lasts =
+      method_ != nullptr && method_->kind() != MethodKind::kUnary;
+  if (over_ || !lasts) return;
+  fail(GrpcCode::kUnavailable, "the server shuts down");
+}
+
+void Call::on_close() {
+  over_ = true;
+  account();
+  deadline_.cancel();
+  state_.reset();
+  reader_.clear();
+  waiting_.clear();
+  method_ = nullptr;
+  status_ = {};
+  timeout_ = kNever;
+  is_post_ = is_grpc_ = bad_timeout_ = has_message_ = over_ = false;
+}
+
+// ---- The response -----------------------------------------------------------
+
+void Call::start_response() {
+  if (!has_responded()) respond(kResponse);
+}
+
+std::string* Call::begin_message() {
+  frame_ = begin_frame(&body());
+  return &body();
+}
+
+void Call::end_message() {
+  end_frame(&body(), frame_);
+  start_response();
+  send_body();
+}
+
+void Call::finish(GrpcStatus status) {
+  if (over_) return;
+  over_ = true;
+  status_ = {status.code, cut(std::move(status.message))};
+  deadline_.cancel();
+  state_.reset();
+  if (has_responded() || status_.code == GrpcCode::kOk) {
+    start_response();
+    end_body();
+  } else {
+    respond_only(StatusFields(status_).response());
+  }
+}
+
+void Call::on_body_sent() {
+  if (!over_) {
+    if (waiting_.empty()) return;
+    const std::string bytes = std::exchange(waiting_, {});
+    read_input(bytes);
+    account();
+    if (has_ended()) on_end();
+    return;
+  }
+  if (status_.code == GrpcCode::kOk) {
+    static constexpr Field kOkTrailers[] = {{"grpc-status", "0"}};
+    send_trailers(kOkTrailers);
+    return;
+  }
+  send_trailers(StatusFields(status_).trailers());
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,85 @@
+// One call of gRPC.
+
+#ifndef LIMITREE_SERVER_GRPC_CALL_HPP
+#define LIMITREE_SERVER_GRPC_CALL_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "grpc/framing.hpp"
+#include "grpc/method.hpp"
+#include "grpc/status.hpp"
+#include "h2/stream.hpp"
+#include "net/timer.hpp"
+
+namespace limitree::server {
+
+// What a method keeps for a call that it has not finished.  Destroyed when the
+// call is over for any reason: answered, cancelled, too late.
+class CallState {
+ public:
+  virtual ~CallState() = default;
+};
+
+class Call final : public Stream {
+ public:
+  Call(const MethodTable* methods, Timers* timers);
+
+  // ---- For methods, on the thread of the loop ----
+
+  // Starts a message: append it to the result, then call end_message().
+  std::string* begin_message();
+  void end_message();
+  // Ends the call, once; whatever comes after it is ignored.
+  void finish(GrpcStatus status = {});
+  bool is_over() const { return over_; }
+
+  // Destroyed by finish(), so not to be kept by what calls it.
+  void keep(std::unique_ptr<CallState> state) { state_ = std::move(state); }
+  CallState* state() const { return state_.get(); }
+
+  // ---- For the connection ----
+
+  void on_field(std::string_view name, std::string_view value) override;
+  void on_request() override;
+  void on_data(std::string_view bytes) override;
+  void on_end() override;
+  void on_late() override;
+  void on_shutdown() override;
+  void on_body_sent() override;
+  void on_close() override;
+
+ private:
+  bool refuse_request();
+  void refuse_http(std::string_view status);
+  void fail(GrpcCode code, std::string message);
+  void start_response();
+  bool read_message(std::string_view* bytes);
+  void take_message(bool has_more);
+  void read_input(std::string_view bytes);
+  void account();
+
+  const MethodTable* methods_;
+  Method* method_ = nullptr;
+  FrameReader reader_;
+  std::string waiting_;  // bytes that are read when the client has read more
+  std::unique_ptr<CallState> state_;
+  GrpcStatus status_;
+  Timer deadline_;
+  Nanoseconds timeout_ = kNever;
+  std::size_t accounted_ = 0;  // of reader_.held()
+  std::size_t frame_ = 0;      // where the message that is written starts
+  bool is_post_ = false;
+  bool is_grpc_ = false;
+  bool bad_timeout_ = false;
+  bool has_message_ = false;
+  bool over_ = false;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_GRPC_CALL_HPP

@@ -1,0 +1,70 @@
+// The methods that a server offers.
+
+#ifndef LIMITREE_SERVER_GRPC_METHOD_HPP
+#define LIMITREE_SERVER_GRPC_METHOD_HPP
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace limitree::server {
+
+class Call;
+
+// How many messages each side sends.
+enum class MethodKind {
+  kUnary,          // one, one
+  kServerStream,   // one, any number
+  kBidirectional,  // any number, any number
+};
+
+// Answers the calls of one method, at once or later.  Belongs to the thread of
+// one loop, and outlives its calls.
+class Method {
+ public:
+  explicit Method(MethodKind kind) : kind_(kind) {}
+  virtual ~Method() = default;
+  Method(const Method&) = delete;
+  Method& operator=(const Method&) = delete;
+
+  // `message` is valid until this returns.
+  virtual void on_message(Call* call, std::string_view message) = 0;
+
+  MethodKind kind() const { return kind_; }
+
+ private:
+  const MethodKind kind_;
+};
+
+class MethodTable {
+ public:
+  explicit MethodTable(std::size_t max_message_bytes)
+      : max_message_bytes_(max_message_bytes) {}
+
+  // `path` is "/package.Service/Method".
+  void add(std::string path, Method* method) {
+    methods_.emplace(std::move(path), method);
+  }
+
+  // Nothing if there is no such method.
+  Method* find(std::string_view path) const {
+    const auto found = methods_.find(path);
+    return found == methods_.end() ? nullptr : found->second;
+  }
+
+  std::size_t max_message_bytes() const { return max_message_bytes_; }
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  std::unordered_map<std::string, Method*, Hash, std::equal_to<>> methods_;
+  std::size_t max_message_bytes_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_GRPC_METHOD_HPP

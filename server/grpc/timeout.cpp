@@ -1,0 +1,42 @@
+#include "grpc/timeout.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// 0 if there is no such unit.
+Nanoseconds unit_of(char letter) {
+  switch (letter) {
+    case 'H':
+      return 3600 * kSecond;
+    case 'M':
+      return 60 * kSecond;
+    case 'S':
+      return kSecond;
+    case 'm':
+      return kMillisecond;
+    case 'u':
+      return 1000;
+    case 'n':
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+std::optional<Nanoseconds> parse_grpc_timeout(std::string_view text) {
+  if (text.size() < 2 || text.size() > 9) return std::nullopt;
+  const Nanoseconds unit = unit_of(text.back());
+  if (unit == 0) return std::nullopt;
+  Nanoseconds count = 0;
+  for (const char digit : text.substr(0, text.size() - 1)) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    count = count * 10 + (digit - '0');
+  }
+  // 99,999,999 hours are more than 64 bits of nanoseconds.
+  return count > kNever / unit ? kNever : count * unit;
+}
+
+}  // namespace limitree::server
