@@ -1,0 +1,91 @@
+#include "services/health.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <protozero/pbf_writer.hpp>
+
+#include "services/messages.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+enum ServingStatus { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
+
+bool read_name(Call* call, std::string_view message, std::string* name) {
+  return read_or_refuse(call, [&] {
+    protozero::pbf_reader reader = reader_of(message);
+    while (reader.next()) {
+      if (reader.tag_and_type() ==
+          protozero::tag_and_type(1,
+                                  protozero::pbf_wire_type::length_delimited)) {
+        *name = view_of(reader.get_view());
+      } else {
+        reader.skip();
+      }
+    }
+  });
+}
+
+void send(Call* call, ServingStatus status) {
+  protozero::pbf_writer(*call->begin_message()).add_enum(1, status);
+  call->end_message();
+}
+
+}  // namespace
+
+class HealthService::Watcher final : public CallState {
+ public:
+  Watcher(HealthService* health, Call* call) : health_(health), call_(call) {
+    health_->watchers_.insert(call_);
+  }
+  ~Watcher() override { health_->watchers_.erase(call_); }
+
+ private:
+  HealthService* health_;
+  Call* call_;
+};
+
+void HealthService::add_to(MethodTable* methods) {
+  methods->add("/grpc.health.v1.Health/Check", &check_);
+  methods->add("/grpc.health.v1.Health/Watch", &watch_);
+}
+
+void HealthService::set_serving(bool serving) {
+  if (serving == serving_) return;
+  serving_ = serving;
+  for (Call* const call : watchers_) send_status(call);
+}
+
+bool HealthService::knows(const std::string& name) const {
+  return name.empty() ||
+         std::find(names_.begin(), names_.end(), name) != names_.end();
+}
+
+void HealthService::send_status(Call* call) const {
+  send(call, serving_ ? kServing : kNotServing);
+}
+
+void HealthService::Check::on_message(Call* call, std::string_view message) {
+  std::string name;
+  if (!read_name(call, message, &name)) return;
+  if (!health_->knows(name)) {
+    call->finish({GrpcCode::kNotFound, "unknown service " + name});
+    return;
+  }
+  health_->send_status(call);
+  call->finish();
+}
+
+void HealthService::Watch::on_message(Call* call, std::string_view message) {
+  std::string name;
+  if (!read_name(call, message, &name)) return;
+  if (!health_->knows(name)) {
+    send(call, kServiceUnknown);
+    return;
+  }
+  health_->send_status(call);
+  call->keep(std::make_unique<Watcher>(health_, call));
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,92 @@
+#include "services/store_loop.hpp"
+
+#include <sys/epoll.h>
+
+#include <new>
+#include <span>
+
+#include "services/decision.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// Also of those whose callers have gone.
+constexpr std::size_t kMaxWaiting = 50'000;
+
+}  // namespace
+
+// Tells the request that its call is over.
+class StoreRequest::Link final : public CallState {
+ public:
+  explicit Link(StoreRequest* request) : request_(request) {}
+  ~Link() override { request_->call_ = nullptr; }
+
+ private:
+  StoreRequest* request_;
+};
+
+StoreRequest::StoreRequest(StoreLoop* loop, Call* call)
+    : call_(call), count_(loop->count_) {
+  call->keep(std::make_unique<Link>(this));
+  ++*count_;
+}
+
+StoreRequest::~StoreRequest() {
+  if (call_ != nullptr) call_->keep(nullptr);  // without memory for the answer
+  --*count_;
+}
+
+void StoreRequest::complete(const limitree_completion& completion) {
+  if (call_ == nullptr) return;
+  if (completion.status < 0) {
+    call_->finish(status_of(completion.status, completion.error));
+  } else {
+    answer(call_, completion);
+  }
+}
+
+StoreLoop::StoreLoop(Loop* loop, limitree_limiter* limiter)
+    : loop_(loop), limiter_(limiter), fd_(limitree_loop_fd(limiter)) {
+  if (fd_ < 0) return;
+  limitree_loop_set_wakeups(limiter_, 0);
+  loop_->add(fd_, EPOLLIN, this);
+}
+
+StoreLoop::~StoreLoop() {
+  if (fd_ >= 0) loop_->remove(fd_, this);
+  loop_->forget(this);
+}
+
+bool StoreLoop::refuses(Call* call) const {
+  if (*count_ < kMaxWaiting) return false;
+  call->finish({GrpcCode::kResourceExhausted, "too many calls wait"});
+  return true;
+}
+
+void StoreLoop::started(std::unique_ptr<StoreRequest> request) {
+  static_cast<void>(request.release());  // complete_requests() takes it
+  loop_->at_turn_end(this);
+}
+
+void StoreLoop::on_ready(std::uint32_t /*events*/) {
+  limitree_loop_run(limiter_);
+}
+
+void StoreLoop::on_turn_end() { limitree_loop_run(limiter_); }
+
+void complete_requests(const limitree_completion* completions,
+                       std::size_t count, void* /*user_data*/) {
+  for (const limitree_completion& completion : std::span(completions, count)) {
+    const std::unique_ptr<StoreRequest> request(
+        static_cast<StoreRequest*>(completion.request));
+    try {
+      request->complete(completion);
+    } catch (const std::bad_alloc&) {
+      // No exception may pass through the library.  The deadline of the caller
+      // ends the call.
+    }
+  }
+}
+
+}  // namespace limitree::server

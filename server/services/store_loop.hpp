@@ -1,0 +1,75 @@
+// Requests that wait for a store on another machine.
+
+#ifndef LIMITREE_SERVER_SERVICES_STORE_LOOP_HPP
+#define LIMITREE_SERVER_SERVICES_STORE_LOOP_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "grpc/call.hpp"
+#include "limitree.h"
+#include "net/loop.hpp"
+
+namespace limitree::server {
+
+class StoreLoop;
+
+// A request as the library knows it: limitree_completion.request.  The library
+// holds it until it is complete, even if nobody wants the answer any more.
+class StoreRequest {
+ public:
+  StoreRequest(StoreLoop* loop, Call* call);
+  virtual ~StoreRequest();
+  StoreRequest(const StoreRequest&) = delete;
+  StoreRequest& operator=(const StoreRequest&) = delete;
+
+  // Answers the call, unless it is over.
+  void complete(const limitree_completion& completion);
+
+ private:
+  class Link;
+
+  // The status of the completion is not an error.
+  virtual void answer(Call* call, const limitree_completion& completion) = 0;
+
+  Call* call_;
+  std::shared_ptr<std::size_t> count_;
+};
+
+// Runs the library's own loop in ours: it carries the requests that wait.  They
+// complete on the thread of `loop` only, so a limiter has one of these.
+class StoreLoop final : public Watcher, public AtTurnEnd {
+ public:
+  // Does nothing if the store answers at once.
+  StoreLoop(Loop* loop, limitree_limiter* limiter);
+  ~StoreLoop();
+  StoreLoop(const StoreLoop&) = delete;
+  StoreLoop& operator=(const StoreLoop&) = delete;
+
+  // Ends the call and returns true if too many wait.
+  bool refuses(Call* call) const;
+  // After the library has answered LIMITREE_PENDING.  Requests of one turn are
+  // sent together.
+  void started(std::unique_ptr<StoreRequest> request);
+
+  void on_ready(std::uint32_t events) override;
+  void on_turn_end() override;
+
+ private:
+  friend class StoreRequest;
+
+  Loop* loop_;
+  limitree_limiter* limiter_;
+  int fd_;
+  // Of requests, some of which may outlive this.
+  std::shared_ptr<std::size_t> count_ = std::make_shared<std::size_t>(0);
+};
+
+// For limitree_config_set_completion.
+void complete_requests(const limitree_completion* completions,
+                       std::size_t count, void* user_data);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_SERVICES_STORE_LOOP_HPP

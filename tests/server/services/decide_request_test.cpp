@@ -1,0 +1,134 @@
+#include "services/decide_request.hpp"
+
+#include <gtest/gtest.h>
+
+#include <protozero/exception.hpp>
+#include <protozero/pbf_writer.hpp>
+#include <string>
+#include <vector>
+
+namespace limitree::server {
+namespace {
+
+std::vector<std::string> segments_of(const limitree_path& path) {
+  std::vector<std::string> segments;
+  for (std::size_t i = 0; i < path.size; ++i) {
+    segments.emplace_back(path.segments[i].data, path.segments[i].size);
+  }
+  return segments;
+}
+
+using Words = std::vector<std::string>;
+
+TEST(DecideRequest, EmptyMeansNothing) {
+  DecideRequest request;
+  request.read("");
+  EXPECT_TRUE(request.paths().empty());
+  EXPECT_FALSE(request.omits_levels());
+}
+
+TEST(DecideRequest, ReadsAllFields) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  {
+    protozero::pbf_writer path(to, 1);
+    path.add_string(1, "user");
+    path.add_string(1, "alex");
+    path.add_string(1, "");
+  }
+  {
+    protozero::pbf_writer path(to, 1);
+    path.add_int64(2, 7);
+    path.add_enum(3, LIMITREE_PART_CHECK);
+    path.add_string(1, "ip");
+  }
+  to.add_int64(2, 3);
+  to.add_bool(3, true);
+  DecideRequest request;
+  request.read(bytes);
+  ASSERT_EQ(request.paths().size(), 2u);
+  EXPECT_EQ(segments_of(request.paths()[0]), (Words{"user", "alex", ""}));
+  EXPECT_EQ(request.paths()[0].cost, 3);
+  EXPECT_EQ(segments_of(request.paths()[1]), (Words{"ip"}));
+  EXPECT_EQ(request.paths()[1].cost, 7);
+  EXPECT_EQ(request.parts(), (std::vector<std::int32_t>{LIMITREE_PART_CHARGE,
+                                                        LIMITREE_PART_CHECK}));
+  EXPECT_TRUE(request.omits_levels());
+  EXPECT_EQ(request.segment_count(), 4u);
+}
+
+TEST(DecideRequest, NothingIsLeftOfTheOneBefore) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  to.add_message(1, "\x0a\x01x", 3);
+  to.add_int64(2, 9);
+  to.add_bool(3, true);
+  DecideRequest request;
+  request.read(bytes);
+  request.read(std::string_view("\x0a\x03\x0a\x01y", 5));
+  ASSERT_EQ(request.paths().size(), 1u);
+  EXPECT_EQ(segments_of(request.paths()[0]), (Words{"y"}));
+  EXPECT_EQ(request.paths()[0].cost, 1);
+  EXPECT_FALSE(request.omits_levels());
+}
+
+TEST(DecideRequest, SkipsFieldsThatItDoesNotKnow) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  to.add_string(1000, "new");
+  to.add_fixed64(2, 1);  // of another type
+  {
+    protozero::pbf_writer path(to, 1);
+    path.add_fixed32(1, 1);
+    path.add_string(99, "new");
+    path.add_string(1, "a");
+  }
+  DecideRequest request;
+  request.read(bytes);
+  ASSERT_EQ(request.paths().size(), 1u);
+  EXPECT_EQ(segments_of(request.paths()[0]), (Words{"a"}));
+  EXPECT_EQ(request.paths()[0].cost, 1);
+}
+
+TEST(DecideRequest, ACostBelowZeroStays) {
+  for (const std::int64_t cost : {std::int64_t{-1}, INT64_MIN}) {
+    std::string bytes;
+    protozero::pbf_writer to(bytes);
+    {
+      protozero::pbf_writer path(to, 1);
+      path.add_string(1, "a");
+      path.add_int64(2, cost);
+    }
+    DecideRequest request;
+    request.read(bytes);
+    EXPECT_LT(request.paths()[0].cost, 0);
+  }
+}
+
+TEST(DecideRequest, MalformedBytesThrow) {
+  DecideRequest request;
+  for (const std::string_view bytes :
+       {std::string_view("\x0a\x05x", 3), std::string_view("\x0a", 1),
+        std::string_view("\x00\x01", 2), std::string_view("\x0b", 1),
+        std::string_view("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+                         12)}) {
+    EXPECT_THROW(request.read(bytes), protozero::exception);
+    EXPECT_THROW(read_reset(bytes), protozero::exception);
+  }
+}
+
+TEST(ResetRequest, ReadsAllFields) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  to.add_string(1, "user");
+  to.add_bool(2, true);
+  to.add_string(1, "alex");
+  to.add_string(9, "new");
+  const ResetRequest request = read_reset(bytes);
+  EXPECT_EQ(request.segments, (std::vector<std::string_view>{"user", "alex"}));
+  EXPECT_TRUE(request.leaf_only);
+  EXPECT_FALSE(read_reset("").leaf_only);
+}
+
+}  // namespace
+}  // namespace limitree::server
