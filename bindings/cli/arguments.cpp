@@ -10,6 +10,7 @@
 #include "duration_option.hpp"
 #include "failure.hpp"
 #include "limitree.hpp"
+#include "serve_arguments.hpp"
 #include "simulate_arguments.hpp"
 #include "source_arguments.hpp"
 #include "terminal.hpp"
@@ -314,6 +315,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   PingOptions ping_options;
   ShowOptions show_options;
   ResetOptions reset_options;
+  ServeOptions serve_options;
 
   CLI::App app("Rate limiting by trees of limits", "limitree");
   app.set_version_flag("--version",
@@ -330,6 +332,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   const CLI::App* const ping = add_ping(&app, &ping_options);
   const CLI::App* const show = add_show(&app, &show_options);
   const CLI::App* const reset = add_reset(&app, &reset_options);
+  const CLI::App* const serve = add_serve(&app, &serve_options);
 
   check_command(app, words);
   std::vector<std::vector<std::string>> steps;
@@ -366,6 +369,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   if (ping->parsed()) return ping_options;
   if (show->parsed()) return show_options;
   if (reset->parsed()) return reset_options;
+  if (serve->parsed()) return serve_options;
   if (replay_options.logs.empty()) replay_options.logs.emplace_back("-");
   return replay_options;
 }

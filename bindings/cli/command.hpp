@@ -6,6 +6,7 @@
 #ifndef LIMITREE_CLI_COMMAND_HPP
 #define LIMITREE_CLI_COMMAND_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -97,9 +98,31 @@ struct ResetOptions : CallerOptions {
   bool leaf = false;  // only those of the deepest node
 };
 
-using Command = std::variant<CheckOptions, ConvertOptions, ExplainOptions,
-                             TryOptions, ReplayOptions, SimulateOptions,
-                             PingOptions, ShowOptions, ResetOptions>;
+// Durations that are missing have the server's default.
+struct ServeOptions {
+  std::string limits;
+  std::vector<std::string> addresses;
+  std::size_t workers = 0;  // 0: as many as processors
+  Remote remote;            // no store: in memory
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::vector<std::string> tls_client_names;
+  std::uint32_t max_streams = 1000;
+  std::size_t max_message_bytes = 4 * 1024 * 1024;
+  std::optional<std::int64_t> keepalive_time_ns;
+  std::optional<std::int64_t> keepalive_timeout_ns;
+  std::optional<std::int64_t> max_idle_ns;
+  std::optional<std::int64_t> max_age_ns;
+  std::optional<std::int64_t> max_age_grace_ns;
+  std::optional<std::int64_t> drain_delay_ns;
+  std::optional<std::int64_t> drain_grace_ns;
+};
+
+using Command =
+    std::variant<CheckOptions, ConvertOptions, ExplainOptions, TryOptions,
+                 ReplayOptions, SimulateOptions, PingOptions, ShowOptions,
+                 ResetOptions, ServeOptions>;
 
 int run(const CheckOptions& options);
 int run(const ConvertOptions& options);
@@ -110,6 +133,7 @@ int run(const SimulateOptions& options);
 int run(const PingOptions& options);
 int run(const ShowOptions& options);
 int run(const ResetOptions& options);
+int run(const ServeOptions& options);
 
 }  // namespace limitree::cli
 

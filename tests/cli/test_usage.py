@@ -11,7 +11,7 @@ def test_version():
 
 
 @pytest.mark.parametrize("command", ["check", "convert", "explain", "try",
-                                     "replay", "show", "reset"])
+                                     "replay", "show", "reset", "serve"])
 def test_help_of_each_command_has_an_example(command):
     out = good(command, "--help")
     assert f"limitree {command} examples/" in out
@@ -21,7 +21,7 @@ def test_help_of_each_command_has_an_example(command):
 def test_help_lists_the_commands_and_exit_codes():
     out = good("--help")
     for word in ("check", "convert", "explain", "try", "replay", "ping",
-                 "show", "reset", "Exit codes"):
+                 "show", "reset", "serve", "Exit codes"):
         assert word in out
 
 

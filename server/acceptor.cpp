@@ -1,0 +1,81 @@
+#include "acceptor.hpp"
+
+#include <sys/epoll.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "log.hpp"
+#include "net/address.hpp"
+#include "net/failure.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// The connections that are there also want to be served.
+constexpr int kMaxPerTurn = 64;
+
+// Without descriptors or memory: the wait until the next attempt.
+constexpr Nanoseconds kPause = 100 * kMillisecond;
+
+// Then this is said again, if it is still so.
+constexpr Nanoseconds kQuiet = 60 * kSecond;
+
+// Only one of the workers that share a Unix socket is woken.
+constexpr std::uint32_t kEvents = EPOLLIN | EPOLLEXCLUSIVE;
+
+}  // namespace
+
+Acceptor::Acceptor(Loop* loop, Fd listener,
+                   std::function<void(Fd)> on_connection)
+    : loop_(loop),
+      listener_(std::move(listener)),
+      on_connection_(std::move(on_connection)),
+      resume_(loop, [this] { resume(); }) {
+  loop_->add(listener_.get(), kEvents, this);
+}
+
+Acceptor::~Acceptor() { loop_->remove(listener_.get(), this); }
+
+void Acceptor::on_ready(std::uint32_t /*events*/) {
+  for (int i = 0; i < kMaxPerTurn && accept_one(); ++i) {
+  }
+}
+
+void Acceptor::accept_all() {
+  while (accept_one()) {
+  }
+}
+
+bool Acceptor::accept_one() {
+  Fd fd = accept_from(listener_.get());
+  if (fd) {
+    on_connection_(std::move(fd));
+    return true;
+  }
+  // A client that has already gone is no reason to stop.
+  if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO) return true;
+  if (errno != EAGAIN && errno != EWOULDBLOCK) pause();
+  return false;
+}
+
+void Acceptor::resume() {
+  try {
+    loop_->add(listener_.get(), kEvents, this);
+  } catch (const Failure&) {
+    resume_.set(after(loop_->now(), kPause));
+  }
+}
+
+void Acceptor::pause() {
+  if (resume_.is_set()) return;
+  if (loop_->now() >= quiet_until_) {
+    log_line("no new connections for now: " + error_text(errno));
+    quiet_until_ = after(loop_->now(), kQuiet);
+  }
+  loop_->remove(listener_.get(), this);
+  resume_.set(after(loop_->now(), kPause));
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,39 @@
+// Takes the connections of one listening socket.
+
+#ifndef LIMITREE_SERVER_ACCEPTOR_HPP
+#define LIMITREE_SERVER_ACCEPTOR_HPP
+
+#include <cstdint>
+#include <functional>
+
+#include "net/fd.hpp"
+#include "net/loop.hpp"
+
+namespace limitree::server {
+
+class Acceptor final : public Watcher {
+ public:
+  Acceptor(Loop* loop, Fd listener, std::function<void(Fd)> on_connection);
+  ~Acceptor();
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  // Takes all connections that are waiting.
+  void accept_all();
+  void on_ready(std::uint32_t events) override;
+
+ private:
+  bool accept_one();
+  void pause();
+  void resume();
+
+  Loop* loop_;
+  Fd listener_;
+  std::function<void(Fd)> on_connection_;
+  Timer resume_;
+  Instant quiet_until_ = 0;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_ACCEPTOR_HPP

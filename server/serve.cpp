@@ -1,0 +1,230 @@
+#include "serve.hpp"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "limitree.hpp"
+#include "log.hpp"
+#include "net/address.hpp"
+#include "net/failure.hpp"
+#include "net/loop.hpp"
+#include "tls/files.hpp"
+#include "worker.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+constexpr Nanoseconds kTlsInterval = kSecond;
+
+// The core refuses larger texts.
+constexpr std::size_t kMaxLimits = 64 * 1024 * 1024;
+
+std::string read_file(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  std::string text;
+  char block[64 * 1024];
+  while (file.read(block, sizeof block), file.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMaxLimits) break;
+  }
+  // A folder can be opened but not read.
+  if (file.bad() || (text.empty() && !file.eof())) throw Failure(name, errno);
+  return text;
+}
+
+// Thousands of connections need as many descriptors.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Config config_of(const ServeSettings& settings) {
+  Config config;
+  for (const auto& [name, value] : settings.options) config.set(name, value);
+  check([&](limitree_error** error) {
+    return limitree_config_set_completion(config.get(), complete_requests,
+                                          nullptr, nullptr, error);
+  });
+  config.set_limits(read_file(settings.limits), settings.limits);
+  return config;
+}
+
+// SIGTERM, SIGINT and SIGHUP as bytes of a descriptor.
+Fd watch_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int one : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, one);
+  if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
+    throw Failure("signals", errno);
+  }
+  Fd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) throw Failure("signals", errno);
+  return fd;
+}
+
+// The main thread: signals, certificates and the workers.
+class Service final : public Watcher {
+ public:
+  explicit Service(const ServeSettings& settings)
+      : settings_(settings),
+        signals_(watch_signals()),
+        limiter_(config_of(settings)),
+        delay_(&loop_, [this] { drain(); }),
+        tls_check_(&loop_, [this] { check_tls(); }) {
+    if (!settings.tls.cert_file.empty() ||
+        !settings.tls.client_ca_file.empty()) {
+      tls_.emplace(settings.tls);
+    }
+    loop_.add(signals_.get(), EPOLLIN, this);
+    make_workers();
+    listen();
+  }
+
+  void run() {
+    running_ = workers_.size();
+    for (const auto& worker : workers_) {
+      worker->start([this] {
+        loop_.post([this] {
+          if (--running_ == 0) loop_.stop();
+        });
+      });
+    }
+    if (tls_) check_tls();
+    loop_.run();
+    for (const auto& worker : workers_) worker->join();
+    forget_unix_paths();
+    log_line("stopped");
+  }
+
+  void on_ready(std::uint32_t /*events*/) override {
+    signalfd_siginfo info{};
+    while (read(signals_.get(), &info, sizeof info) ==
+           static_cast<ssize_t>(sizeof info)) {
+      if (info.ssi_signo == SIGHUP) {
+        reload();
+      } else {
+        end();
+      }
+    }
+  }
+
+ private:
+  void make_workers() {
+    std::size_t count = settings_.workers;
+    // Only one loop can carry the requests of a limiter.
+    if (limiter_.is_remote()) count = 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      workers_.push_back(std::make_unique<Worker>(&settings_, limiter_.get()));
+      if (tls_) workers_.back()->set_tls(tls_->context());
+    }
+  }
+
+  void listen() {
+    std::string places;
+    for (const std::string& text : settings_.addresses) {
+      const ListenAddress place = listen_at(ListenAddress::parse(text));
+      places += (places.empty() ? "" : ", ") + place.text();
+    }
+    log_line("listening on " + places + " with " +
+             std::to_string(workers_.size()) + " " +
+             (workers_.size() == 1 ? "worker" : "workers"));
+  }
+
+  // Each worker has a TCP socket of its own; a Unix socket is shared.
+  ListenAddress listen_at(const ListenAddress& address) {
+    Fd first = listen_on(address);
+    const ListenAddress place = ListenAddress::of(first.get());
+    for (std::size_t i = 1; i < workers_.size(); ++i) {
+      workers_[i]->listen(address.is_unix() ? Fd(dup(first.get()))
+                                            : listen_on(place));
+    }
+    workers_[0]->listen(std::move(first));
+    if (address.is_unix()) unix_paths_.push_back(address.unix_path());
+    return place;
+  }
+
+  void reload() {
+    try {
+      limiter_.reload(read_file(settings_.limits), settings_.limits);
+      log_line("the limits are reloaded");
+    } catch (const Error& error) {
+      for (const std::string& message : error.messages()) log_line(message);
+      log_line("the limits are as before");
+    } catch (const std::exception& error) {
+      log_line(error.what());
+      log_line("the limits are as before");
+    }
+  }
+
+  void check_tls() {
+    try {
+      if (tls_->refresh()) {
+        for (const auto& worker : workers_) worker->change_tls(tls_->context());
+        log_line("the certificates are reloaded");
+      }
+    } catch (const Failure& failure) {
+      log_line(failure.what());
+      log_line("the certificates are as before");
+    }
+    tls_check_.set(after(loop_.now(), kTlsInterval));
+  }
+
+  // First health tells clients to go elsewhere, then connections do.
+  void end() {
+    if (ending_) {
+      forget_unix_paths();
+      for (const auto& worker : workers_) worker->stop();
+      return;
+    }
+    ending_ = true;
+    log_line("draining");
+    for (const auto& worker : workers_) worker->set_serving(false);
+    delay_.set(after(loop_.now(), settings_.drain_delay));
+  }
+
+  // While the sockets still listen: later, the names could be those of a
+  // service that has taken over.
+  void forget_unix_paths() {
+    for (const std::string& path : unix_paths_) unlink(path.c_str());
+    unix_paths_.clear();
+  }
+
+  void drain() {
+    forget_unix_paths();
+    for (const auto& worker : workers_) worker->drain();
+  }
+
+  const ServeSettings& settings_;
+  Fd signals_;
+  Limiter limiter_;
+  Loop loop_;
+  std::optional<TlsFiles> tls_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::string> unix_paths_;
+  Timer delay_;
+  Timer tls_check_;
+  std::size_t running_ = 0;
+  bool ending_ = false;
+};
+
+}  // namespace
+
+void serve(const ServeSettings& settings) {
+  raise_descriptor_limit();
+  Service(settings).run();
+}
+
+}  // namespace limitree::server

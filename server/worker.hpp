@@ -1,0 +1,73 @@
+// One thread of the service: a loop, its connections and its methods.
+
+#ifndef LIMITREE_SERVER_WORKER_HPP
+#define LIMITREE_SERVER_WORKER_HPP
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "acceptor.hpp"
+#include "grpc/grpc_server.hpp"
+#include "grpc/method.hpp"
+#include "h2/connection.hpp"
+#include "net/loop.hpp"
+#include "serve.hpp"
+#include "services/health.hpp"
+#include "services/limiter_service.hpp"
+#include "services/reflection.hpp"
+#include "services/store_loop.hpp"
+
+namespace limitree::server {
+
+class Worker final : public ConnectionOwner {
+ public:
+  // `settings` and `limiter` outlive the worker.
+  Worker(const ServeSettings* settings, limitree_limiter* limiter);
+  ~Worker();
+
+  // Before start(), or from it on only on its thread.
+  void listen(Fd listener);
+  void set_tls(std::shared_ptr<const TlsContext> tls);
+
+  // Runs `on_stopped` on the thread of the worker when that ends.
+  void start(std::function<void()> on_stopped);
+
+  // From any thread.
+  void change_tls(std::shared_ptr<const TlsContext> tls);
+  void set_serving(bool serving);
+  // Takes no more connections, and stops when all calls have ended or after
+  // the grace.
+  void drain();
+  void stop() { loop_.stop(); }
+  void join();
+
+  void closed(Connection* connection) override;
+
+ private:
+  void connect(Fd fd);
+  void drain_now();
+
+  const ServeSettings* settings_;
+  Loop loop_;
+  IoBuffers buffers_;
+  HealthService health_;
+  ReflectionService reflection_;
+  StoreLoop store_loop_;
+  LimiterService limiter_service_;
+  MethodTable methods_;
+  GrpcServer grpc_;
+  ConnectionContext context_;
+  std::shared_ptr<const TlsContext> tls_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+  Timer last_call_;  // the end of the grace
+  bool draining_ = false;
+  std::thread thread_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_WORKER_HPP
