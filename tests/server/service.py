@@ -1,0 +1,169 @@
+"""Runs `limitree serve` as a separate process, and makes clients for it."""
+
+import os
+import pathlib
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import grpc
+import grpc_tools
+from grpc_tools import protoc
+
+COMMAND = os.environ["LIMITREE_COMMAND"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROTO = ROOT / "server" / "proto"
+
+LIMITS = """\
+schema:
+  user:
+    children:
+      "*":
+        limits: 100/hour
+        children:
+          trade: {limits: 3/hour}
+  free: {}
+  huge: {children: {"*": {limits: 1000000000/second}}}
+"""
+
+#: Long, for a busy machine.
+PATIENT = 60
+
+
+def compile_protos():
+    """Makes limiter_pb2 and limiter_pb2_grpc, as a client would."""
+    folder = tempfile.mkdtemp(prefix="limitree-protos-")
+    done = protoc.main([
+        "protoc", f"-I{PROTO}", f"--python_out={folder}",
+        f"--grpc_python_out={folder}",
+        f"-I{pathlib.Path(grpc_tools.__file__).parent / '_proto'}",
+        "limitree/v1/limiter.proto"])
+    assert done == 0
+    sys.path.insert(0, folder)
+
+
+compile_protos()
+from limitree.v1 import limiter_pb2 as pb  # noqa: E402
+from limitree.v1 import limiter_pb2_grpc as pb_grpc  # noqa: E402
+
+
+def path(*segments, **fields):
+    return pb.Path(segments=segments, **fields)
+
+
+def request(*segments, **fields):
+    """A request with one path."""
+    return pb.DecideRequest(paths=[path(*segments)], **fields)
+
+
+class Service:
+    """A running service.  `lines` are its messages so far."""
+
+    def __init__(self, limits, *words, listen="127.0.0.1:0", env=None,
+                 max_descriptors=None):
+        self.lines = []
+        self.fresh = queue.Queue()
+        self.channels = []
+        environment = {**os.environ, **(env or {})}
+        if env is None:
+            environment.pop("LIMITREE_STORE", None)
+        shell = [] if max_descriptors is None else [
+            "sh", "-c", f'ulimit -n {max_descriptors} && exec "$@"', "sh"]
+        self.process = subprocess.Popen(
+            [*shell, COMMAND, "serve", str(limits), "--listen", listen,
+             *map(str, words)],
+            stderr=subprocess.PIPE, text=True, env=environment)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        line = self.wait_for("listening on ")
+        self.target = line.split("listening on ")[1].split(" with")[0]
+
+    def read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.rstrip("\n"))
+            self.fresh.put(self.lines[-1])
+        self.fresh.put(None)
+
+    def wait_for(self, text):
+        """Returns the next message with `text` in it."""
+        until = time.monotonic() + PATIENT
+        while (left := until - time.monotonic()) > 0:
+            try:
+                line = self.fresh.get(timeout=left)
+            except queue.Empty:
+                break
+            if line is None:
+                break
+            if text in line:
+                return line
+        raise AssertionError(f"no {text!r} in {self.lines}")
+
+    @property
+    def port(self):
+        return int(self.target.rpartition(":")[2])
+
+    def channel(self, *options, credentials=None):
+        """A channel with a connection of its own."""
+        options = [("grpc.use_local_subchannel_pool", 1), *options]
+        channel = (grpc.insecure_channel(self.target, options=options)
+                   if credentials is None else
+                   grpc.secure_channel(self.target, credentials,
+                                       options=options))
+        self.channels.append(channel)
+        return channel
+
+    def limiter(self, *options):
+        return pb_grpc.LimiterStub(self.channel(*options))
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def terminate(self):
+        self.signal(signal.SIGTERM)
+
+    def wait(self):
+        """Waits for the end of the process and returns its exit code."""
+        code = self.process.wait(PATIENT)
+        self.reader.join()
+        return code
+
+    def memory(self):
+        """Bytes that the process has in memory; 0 if a sanitizer keeps what is
+        freed."""
+        if os.environ.get("LIMITREE_SANITIZED"):
+            return 0
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(
+            "ascii")
+        return int(text.split("VmRSS:")[1].split()[0]) * 1024
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def kill(self):
+        for channel in self.channels:
+            channel.close()
+        self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stderr.close()
+
+
+def error_of(call):
+    """The status with which `call()` fails, and its message."""
+    try:
+        call()
+    except grpc.RpcError as error:
+        return error.code(), error.details()
+    raise AssertionError("the call has not failed")
+
+
+def eventually(fact):
+    """Waits until fact() is true."""
+    until = time.monotonic() + PATIENT
+    while not fact():
+        assert time.monotonic() < until
+        time.sleep(0.01)

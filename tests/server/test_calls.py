@@ -1,0 +1,302 @@
+"""The edges of gRPC: what calls may be like, and how they end."""
+
+import concurrent.futures
+import socket
+import threading
+import time
+
+import grpc
+import h2.events
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from raw import AUTHORIZE, REFLECTION, WATCH, Client, framed
+from service import error_of, eventually, pb, request
+
+OK = request("huge", "x").SerializeToString()
+
+
+@pytest.fixture(name="client")
+def make_client(service):
+    client = Client(service)
+    yield client
+    client.close()
+
+
+def call(client, data, path=AUTHORIZE, **options):
+    """The status of a call with these bytes of messages."""
+    stream = client.start(path, **options)
+    client.send(stream, data, end=True)
+    return client.status(stream)
+
+
+def test_ten_thousand_calls_on_one_connection(service):
+    limiter = service.limiter()
+    calls = [limiter.Authorize.future(request("huge", str(i % 100)))
+             for i in range(10_000)]
+    assert not any(call.result(60).limited for call in calls)
+
+
+def test_ten_thousand_streams_at_a_time(serve):
+    service = serve("--max-streams", 10_000)
+    health = health_pb2_grpc.HealthStub(service.channel())
+    watches = [health.Watch(health_pb2.HealthCheckRequest())
+               for _ in range(10_000)]
+    for watch in watches:
+        assert next(watch).status == 1
+    assert not service.limiter().Authorize(request("huge", "x")).limited
+    for watch in watches:
+        watch.cancel()
+
+
+def test_more_streams_than_allowed_are_refused(serve):
+    # Before it has read the settings; later it would break the rules.
+    client = Client(serve("--max-streams", 5))
+    streams = [client.start(WATCH) for _ in range(6)]
+    reset = client.wait(h2.events.StreamReset)
+    assert (reset.stream_id, reset.error_code) == (streams[5], 7)
+
+
+def test_many_clients_at_once(serve):
+    service = serve("--workers", 2)
+
+    def work(number):
+        limiter = service.limiter()
+        return sum(not limiter.Authorize(request("user", "all")).limited
+                   for _ in range(number))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        allowed = sum(pool.map(work, [50] * 8))
+    assert allowed == 100
+
+
+@pytest.mark.parametrize("name", [
+    "/limitree.v1.Limiter/Nothing", "/Nobody/Authorize", "/",
+    "/limitree.v1.Limiter/Authorize/", "/limitree.v1.limiter/Authorize"])
+def test_an_unknown_method_is_unimplemented(client, name):
+    assert call(client, framed(OK), path=name) == (
+        "12", "there is no such method")
+
+
+@pytest.mark.parametrize("content_type", [
+    "application/json", "application/grpc-web", "application/grpcx", ""])
+def test_what_is_no_grpc_gets_415(client, content_type):
+    stream = client.start(AUTHORIZE, end=True,
+                          headers={"content-type": content_type})
+    answer = client.answer(stream)
+    assert answer["header"][":status"] == "415"
+    assert not answer["body"]
+
+
+def test_no_content_type_gets_415(client):
+    stream = client.start(AUTHORIZE, end=True, without=["content-type"])
+    assert client.answer(stream)["header"][":status"] == "415"
+
+
+@pytest.mark.parametrize("content_type", [
+    "application/grpc", "application/grpc+proto", "application/grpc;x=y"])
+def test_types_of_grpc_are_known(client, content_type):
+    assert call(client, framed(OK),
+                headers={"content-type": content_type}) == ("0", "")
+
+
+def test_another_method_of_http_gets_405(client):
+    stream = client.start("/", end=True, headers={":method": "GET"})
+    assert client.answer(stream)["header"][":status"] == "405"
+
+
+def test_the_answer_is_as_the_protocol_says(client):
+    stream = client.start(AUTHORIZE)
+    client.send(stream, framed(OK), end=True)
+    answer = client.answer(stream)
+    assert answer["header"][":status"] == "200"
+    assert answer["header"]["content-type"] == "application/grpc"
+    assert answer["body"][0] == 0
+    assert int.from_bytes(answer["body"][1:5], "big") == (
+        len(answer["body"]) - 5)
+    assert answer["trailers"] == {"grpc-status": "0"}
+
+
+@pytest.mark.parametrize("message", [
+    b"\x0a\x05x", b"\x0a", b"\x00\x01", b"\x0b", b"\xff" * 20])
+def test_a_malformed_message_is_an_invalid_argument(client, message):
+    for path in (AUTHORIZE, "/limitree.v1.Limiter/Reset",
+                 "/grpc.health.v1.Health/Check", WATCH, REFLECTION):
+        assert call(client, framed(message), path=path) == (
+            "3", "the request is no valid protobuf message")
+
+
+def test_unknown_fields_are_ignored(client):
+    assert call(client, framed(OK + b"\xf8\x7f\x01")) == ("0", "")
+
+
+def test_compressed_messages_are_unimplemented(service, client):
+    assert call(client, framed(OK, flag=1)) == (
+        "12", "compressed messages are not supported")
+    limiter = service.limiter()
+    code, _ = error_of(lambda: limiter.Authorize(
+        request("user", "x" * 1000), compression=grpc.Compression.Gzip))
+    assert code == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_another_flag_is_an_error(client):
+    assert call(client, framed(OK, flag=2)) == (
+        "13", "the flag of a message must be 0 or 1")
+
+
+def test_a_huge_message_is_refused(serve):
+    service = serve("--max-message", 100_000)
+    limiter = service.limiter()
+    code, message = error_of(lambda: limiter.Authorize(
+        request("user", "x" * 200_000)))
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert message.endswith("bytes, more than 100000")
+    # It need not even be sent.
+    client = Client(service)
+    stream = client.start(AUTHORIZE)
+    client.send(stream, b"\0\xff\xff\xff\xff")
+    assert client.status(stream) == (
+        "8", "the message has 4294967295 bytes, more than 100000")
+
+
+def test_a_large_message_is_read(service):
+    limiter = service.limiter()
+    decision = limiter.Authorize(pb.DecideRequest(paths=[
+        pb.Path(segments=["user", f"{i}" * 1000]) for i in range(900)]))
+    assert decision.level_count == 900
+
+
+def test_messages_that_are_not_complete_share_their_memory(service):
+    client = Client(service)
+    begun = b"\0" + (4_000_000).to_bytes(4, "big") + b"x" * 3_900_000
+    streams = [client.start(AUTHORIZE) for _ in range(4)]
+    for stream in streams:
+        assert client.send_all(stream, begun)
+    late = client.start(AUTHORIZE)
+    assert not client.send_all(late, begun)
+    assert client.status(late) == (
+        "8", "too many messages of the connection are not complete")
+    client.close()
+
+
+def test_a_call_without_a_message_is_an_error(client):
+    stream = client.start(AUTHORIZE, end=True)
+    assert client.status(stream) == ("12", "this method takes one message")
+
+
+def test_a_call_with_two_messages_is_an_error(client):
+    assert call(client, framed(OK) * 2) == (
+        "12", "this method takes one message")
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, len(OK) + 4])
+def test_a_message_that_ends_early_is_an_error(client, size):
+    assert call(client, framed(OK)[:size]) == (
+        "13", "the message is not complete")
+
+
+def test_a_message_byte_by_byte(client):
+    stream = client.start(AUTHORIZE)
+    for byte in framed(OK):
+        client.send(stream, bytes([byte]))
+    client.send(stream, b"", end=True)
+    assert client.status(stream) == ("0", "")
+
+
+def test_a_client_that_does_not_end_its_side_is_answered(client):
+    stream = client.start(AUTHORIZE)
+    client.send(stream, framed(OK))
+    assert client.status(stream) == ("0", "")
+    # It need not go on.
+    assert client.wait(h2.events.StreamReset, stream).error_code == 0
+
+
+def test_a_client_that_closes_its_half_is_answered(client):
+    client.wait(h2.events.RemoteSettingsChanged)
+    stream = client.start(AUTHORIZE)
+    client.send(stream, framed(OK), end=True)
+    client.socket.shutdown(socket.SHUT_WR)
+    assert client.status(stream) == ("0", "")
+
+
+def test_a_message_of_a_status_is_short(service):
+    health = health_pb2_grpc.HealthStub(service.channel())
+    code, message = error_of(lambda: health.Check(
+        health_pb2.HealthCheckRequest(service="\u00e4" * 100_000)))
+    assert code == grpc.StatusCode.NOT_FOUND
+    assert message.startswith("unknown service \u00e4")
+    assert message.endswith("\u00e4...") and len(message.encode()) <= 2003
+
+
+def test_fields_that_are_too_large_are_refused(client):
+    assert call(client, framed(OK), headers={"x-large": "x" * 17_000}) == (
+        "8", "the fields of the header are too large")
+    assert call(client, framed(OK)) == ("0", "")
+
+
+def test_the_deadline_of_the_client_holds_here_too(client):
+    start = time.monotonic()
+    stream = client.start(WATCH, headers={"grpc-timeout": "200m"})
+    client.send(stream, framed(b""), end=True)
+    assert client.status(stream) == ("4", "the deadline has passed")
+    assert 0.2 <= time.monotonic() - start < 30
+    # Also while a request is not complete.
+    stream = client.start(AUTHORIZE, headers={"grpc-timeout": "1m"})
+    assert client.status(stream) == ("4", "the deadline has passed")
+    stream = client.start(AUTHORIZE, headers={"grpc-timeout": "0n"})
+    assert client.status(stream) == ("4", "the deadline has passed")
+
+
+@pytest.mark.parametrize("timeout", ["1", "S", "1x", "-1S", "123456789S"])
+def test_a_malformed_deadline_is_an_error(client, timeout):
+    assert call(client, framed(OK), headers={"grpc-timeout": timeout}) == (
+        "13", "grpc-timeout is malformed")
+
+
+def test_a_client_that_cancels_leaves_nothing(service):
+    health = health_pb2_grpc.HealthStub(service.channel())
+    before = service.memory()
+    for _ in range(20):
+        watches = [health.Watch(health_pb2.HealthCheckRequest())
+                   for _ in range(500)]
+        for watch in watches:
+            next(watch)
+            watch.cancel()
+    assert service.memory() - before < 20_000_000
+    assert health.Check(health_pb2.HealthCheckRequest()).status == 1
+
+
+def test_connections_end_with_their_clients(service):
+    before = service.descriptors()
+    for _ in range(100):
+        client = Client(service)
+        client.start(WATCH)
+        client.close()
+    eventually(lambda: service.descriptors() <= before)
+
+
+def test_calls_of_many_threads_on_one_channel(service):
+    limiter = service.limiter()
+    wrong = []
+
+    def work():
+        for _ in range(200):
+            try:
+                limiter.Authorize(request("huge", "x"))
+            except grpc.RpcError as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_unix_socket(serve, tmp_path):
+    service = serve(listen=f"unix:{tmp_path}/s")
+    assert service.target == f"unix:{tmp_path}/s"
+    assert not service.limiter().Authorize(request("huge", "x")).limited
+    service.terminate()
+    assert service.wait() == 0
+    assert not (tmp_path / "s").exists()

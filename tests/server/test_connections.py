@@ -1,0 +1,309 @@
+"""Connections that are slow, idle, old or malicious."""
+
+import random
+import socket
+import threading
+import time
+
+import grpc
+import h2.events
+import h2.settings
+import hpack
+import pytest
+from hyperframe.frame import (
+    ContinuationFrame, DataFrame, GoAwayFrame, HeadersFrame, PingFrame,
+    PriorityFrame, RstStreamFrame, SettingsFrame, WindowUpdateFrame)
+from raw import (
+    AUTHORIZE, PREFACE, REFLECTION, WATCH, Client, connect, framed,
+    frames_until_end, send_until_closed)
+from service import error_of, eventually, pb, request
+
+OK = request("huge", "x").SerializeToString()
+SETTINGS = SettingsFrame(0).serialize()
+
+ENHANCE_YOUR_CALM = 11
+
+
+def still_serves(service):
+    return not service.limiter().Authorize(request("huge", "x")).limited
+
+
+# ---- What is no HTTP/2 ------------------------------------------------------
+
+@pytest.mark.parametrize("data", [
+    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01",
+    b"\0" * 100, b"\xff" * 100_000, b"PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n"],
+    ids=["http1", "tls", "zeros", "ones", "almost"])
+def test_garbage_closes_the_connection(service, data):
+    connection = connect(service)
+    connection.sendall(data)
+    frames_until_end(connection)
+    assert still_serves(service)
+
+
+@pytest.mark.parametrize("frame", [
+    b"\x00\x00\x00\x00\x04\x00\x00\x00\x01",  # settings of a stream
+    b"\x00\x00\x05\x04\x00\x00\x00\x00\x00hello",  # settings of a wrong size
+    b"\x00\x00\x01\x06\x00\x00\x00\x00\x00x",  # a ping of a wrong size
+    b"\x00\x00\x04\x01\x04\x00\x00\x00\x01\xff\xff\xff\xff",  # no HPACK
+    b"\xff\xff\xff\x00\x00\x00\x00\x00\x01",  # a frame of 16 MiB
+    b"\x00\x00\x05\x00\x00\x00\x00\x00\x00hello",  # data without a stream
+    b"\x00\x00\x05\x00\x00\x00\x00\x00\x07hello",  # data of no stream
+    b"\x00\x00\x04\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00",  # window by 0
+    b"\x00\x00\x04\x01\x04\x00\x00\x00\x02\x82\x86\x84\x41",  # even stream
+])
+def test_a_frame_that_breaks_the_rules_ends_the_connection(service, frame):
+    connection = connect(service)
+    connection.sendall(PREFACE + SETTINGS + frame)
+    frames = frames_until_end(connection)
+    assert any(isinstance(one, GoAwayFrame) and one.error_code != 0
+               for one in frames)
+    assert still_serves(service)
+
+
+def test_random_frames_do_no_harm(service):
+    chance = random.Random(1)
+    for _ in range(300):
+        connection = connect(service)
+        data = PREFACE + SETTINGS
+        for _ in range(chance.randrange(1, 20)):
+            body = chance.randbytes(chance.randrange(0, 60))
+            data += (len(body).to_bytes(3, "big")
+                     + bytes([chance.randrange(0, 12), chance.randrange(256)])
+                     + chance.randrange(0, 9).to_bytes(4, "big") + body)
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        frames_until_end(connection)
+    assert still_serves(service)
+
+
+# ---- Floods -----------------------------------------------------------------
+
+def goaway_of(service, data):
+    """The error with which the server answers a flood."""
+    connection = connect(service)
+    connection.sendall(PREFACE + SETTINGS)
+    frames = []
+    reader = threading.Thread(
+        target=lambda: frames.extend(frames_until_end(connection, 10**9)))
+    reader.start()
+    send_until_closed(connection, data)
+    reader.join()
+    connection.close()
+    return [one.error_code for one in frames
+            if isinstance(one, GoAwayFrame)][-1:]
+
+
+def opened(stream=1):
+    """The header of a call."""
+    block = hpack.Encoder().encode([
+        (":method", "POST"), (":scheme", "http"), (":path", WATCH),
+        (":authority", "x"), ("content-type", "application/grpc")])
+    frame = HeadersFrame(stream, block)
+    frame.flags.add("END_HEADERS")
+    return frame.serialize()
+
+
+@pytest.mark.parametrize("frame", [
+    PingFrame(0, opaque_data=b"12345678"), SettingsFrame(0),
+    PriorityFrame(5, depends_on=0, stream_weight=1, exclusive=False),
+    WindowUpdateFrame(0, window_increment=1)],
+    ids=["ping", "settings", "priority", "window"])
+def test_a_flood_of_frames_ends_the_connection(service, frame):
+    assert goaway_of(service, frame.serialize() * 1000) in (
+        [], [ENHANCE_YOUR_CALM])
+    assert still_serves(service)
+
+
+def test_a_flood_of_empty_data_ends_the_connection(service):
+    connection = connect(service)
+    connection.sendall(PREFACE + SETTINGS + opened())
+    assert send_until_closed(connection, DataFrame(1, b"").serialize() * 1000)
+    assert still_serves(service)
+
+
+def test_a_flood_of_resets_ends_the_connection(service):
+    connection = connect(service)
+    connection.sendall(PREFACE + SETTINGS)
+    with pytest.raises(OSError):
+        for stream in range(1, 2**31, 2000):
+            connection.sendall(b"".join(
+                opened(one) + RstStreamFrame(one, error_code=8).serialize()
+                for one in range(stream, stream + 2000, 2)))
+            assert stream < 10_000_000
+    assert still_serves(service)
+
+
+def test_a_header_without_end_ends_the_connection(service):
+    connection = connect(service)
+    frame = HeadersFrame(1, b"")
+    connection.sendall(PREFACE + SETTINGS + frame.serialize())
+    assert send_until_closed(connection,
+                             ContinuationFrame(1, b"").serialize() * 100)
+    assert still_serves(service)
+
+
+def test_a_client_that_asks_for_many_pings_and_reads_none(service):
+    before = service.memory()
+    connection = connect(service)
+    connection.sendall(PREFACE + SETTINGS)
+    assert send_until_closed(
+        connection, PingFrame(0, opaque_data=b"12345678").serialize() * 1000)
+    assert service.memory() - before < 20_000_000
+    assert still_serves(service)
+
+
+# ---- Slow clients -----------------------------------------------------------
+
+def test_slow_readers_do_not_fill_the_memory(service):
+    """They ask for 4 MB each, and read nothing."""
+    ask = framed(b"\x1a\x19limitree/v1/limiter.proto")
+    before = service.memory()
+    clients = []
+    asked = 0
+    for _ in range(20):
+        client = Client(service)
+        stream = client.start(REFLECTION)
+        while client.h2.local_flow_control_window(stream) > len(ask) * 100:
+            client.send(stream, ask * 100)
+            asked += 100
+        clients.append(client)
+    for _ in range(100):
+        assert still_serves(service)
+    assert service.memory() - before < 20_000_000
+    # One that reads after all gets everything.
+    client, stream = clients[0], 1
+    client.h2.end_stream(stream)
+    client.flush()
+    answer = client.answer(stream)
+    assert answer["trailers"]["grpc-status"] == "0"
+    size = int.from_bytes(answer["body"][1:5], "big") + 5
+    assert len(answer["body"]) == size * (asked // len(clients))
+    assert len(answer["body"]) > 3_000_000
+    for client in clients:
+        client.close()
+    assert still_serves(service)
+
+
+def test_a_reader_without_a_window_waits_for_it(service):
+    client = Client(service)
+    client.h2.update_settings(
+        {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+    client.flush()
+    client.wait(h2.events.SettingsAcknowledged)
+    stream = client.start(AUTHORIZE)
+    client.send(stream, framed(OK), end=True)
+    client.wait(h2.events.ResponseReceived, stream)
+    assert still_serves(service)
+    for _ in range(1000):  # a byte at a time
+        if any(isinstance(event, h2.events.StreamEnded)
+               for event in client.events):
+            break
+        client.h2.increment_flow_control_window(1, stream)
+        client.flush()
+        client.read()
+    assert client.status(stream) == ("0", "")
+    client.close()
+
+
+def test_thousands_of_idle_connections(serve):
+    service = serve("--workers", 2)
+    before = service.memory()
+    idle = []
+    for _ in range(3000):
+        connection = socket.create_connection(("127.0.0.1", service.port))
+        connection.sendall(PREFACE + SETTINGS)
+        idle.append(connection)
+    eventually(lambda: service.descriptors() > 3000)
+    limiter = service.limiter()
+    for _ in range(100):
+        assert not limiter.Authorize(request("huge", "x")).limited
+    assert (service.memory() - before) / len(idle) < 30_000
+    for connection in idle:
+        connection.close()
+    eventually(lambda: service.descriptors() < 100)
+
+
+# ---- Keepalive and age ------------------------------------------------------
+
+def test_a_silent_client_must_give_a_sign_of_life(serve):
+    service = serve("--keepalive-time", "500ms", "--keepalive-timeout",
+                    "500ms")
+    silent = connect(service)
+    silent.sendall(PREFACE + SETTINGS)
+    start = time.monotonic()
+    frames = frames_until_end(silent)
+    assert any(isinstance(frame, PingFrame) for frame in frames)
+    assert 0.9 < time.monotonic() - start < 30
+    lively = Client(service)
+    lively.socket.settimeout(2)
+    with pytest.raises(TimeoutError):
+        while lively.read():  # answers pings
+            assert time.monotonic() - start < 60
+            if len([event for event in lively.events if isinstance(
+                    event, h2.events.PingReceived)]) > 3:
+                raise TimeoutError
+    stream = lively.start(AUTHORIZE)
+    lively.send(stream, framed(OK), end=True)
+    assert lively.status(stream) == ("0", "")
+
+
+def test_an_old_connection_is_drained(serve):
+    service = serve("--max-connection-age", "1s", "--max-connection-grace",
+                    "20s")
+    client = Client(service)
+    watch = client.start(WATCH)
+    client.send(watch, framed(b""), end=True)
+    start = time.monotonic()
+    first = client.wait(h2.events.ConnectionTerminated)
+    assert 0.5 < time.monotonic() - start < 30
+    assert first.error_code == 0
+    # A call that was on its way when the client learns of it is answered, and
+    # one that lasts goes on.
+    assert not any(isinstance(event, h2.events.StreamEnded)
+                   for event in client.events)
+    client.close()
+
+
+def test_calls_go_on_while_connections_come_and_go(serve):
+    service = serve("--max-connection-age", "300ms")
+    limiter = service.limiter()
+    until = time.monotonic() + 3
+    count = 0
+    while time.monotonic() < until:
+        assert not limiter.Authorize(request("huge", "x")).limited
+        count += 1
+    assert count > 100
+
+
+def test_the_grace_ends(serve):
+    service = serve("--max-connection-age", "200ms", "--max-connection-grace",
+                    "300ms")
+    client = Client(service)
+    client.start(WATCH)
+    start = time.monotonic()
+    while client.read():
+        assert time.monotonic() - start < 60
+
+
+def test_an_idle_connection_is_drained(serve):
+    service = serve("--max-connection-idle", "300ms")
+    client = Client(service)
+    assert client.wait(h2.events.ConnectionTerminated).error_code == 0
+    busy = Client(service)
+    watch = busy.start(WATCH)
+    busy.send(watch, framed(b""), end=True)
+    busy.socket.settimeout(2)
+    with pytest.raises(TimeoutError):
+        while busy.read():
+            pass
+    assert not any(isinstance(event, h2.events.ConnectionTerminated)
+                   for event in busy.events)
+
+
+def test_too_large_an_answer_is_no_problem(service):
+    limiter = service.limiter(("grpc.max_receive_message_length", 10_000))
+    code, _ = error_of(lambda: limiter.Authorize(pb.DecideRequest(
+        paths=[pb.Path(segments=["user", str(i)]) for i in range(1000)])))
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert still_serves(service)

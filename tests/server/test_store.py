@@ -1,0 +1,134 @@
+"""Buckets in Redis."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import grpc
+import pytest
+from service import error_of, pb, request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from servers import redis_server  # noqa: E402
+
+TRADE = ("user", "alex", "trade")
+
+
+@pytest.fixture(name="redis")
+def make_redis():
+    with redis_server() as (url, process):
+        yield url, process
+
+
+@contextlib.contextmanager
+def stopped(process):
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+
+
+def test_one_worker_decides_in_redis(serve, redis):
+    services = [serve("--store", redis[0], "--workers", 4) for _ in range(2)]
+    assert services[0].lines[0].endswith("with 1 worker")
+    limiters = [service.limiter() for service in services]
+    decision = limiters[0].Authorize(request(*TRADE))
+    assert (decision.remaining, decision.level_count) == (2, 2)
+    assert [level.policy for level in decision.levels] == [
+        "user:*", "user:*/trade"]
+    assert limiters[1].Authorize(request(*TRADE)).remaining == 1
+    limiters[1].Reset(pb.ResetRequest(segments=TRADE))
+    assert limiters[0].Peek(request(*TRADE, cost=0)).remaining == 3
+    code, _ = error_of(lambda: limiters[0].Authorize(request("nobody")))
+    assert code == grpc.StatusCode.NOT_FOUND
+    code, _ = error_of(lambda: limiters[0].Reset(
+        pb.ResetRequest(segments=["nobody"])))
+    assert code == grpc.StatusCode.NOT_FOUND
+
+
+def test_the_environment_names_the_store(serve, redis):
+    service = serve("--workers", 2, env={"LIMITREE_STORE": redis[0]})
+    assert service.lines[0].endswith("with 1 worker")
+
+
+def test_thousands_of_calls_at_once(serve, redis):
+    limiter = serve("--store", redis[0]).limiter()
+    calls = [limiter.Authorize.future(request("user", "alex"))
+             for _ in range(3000)]
+    assert sum(not call.result(60).limited for call in calls) == 100
+
+
+def test_a_store_that_hangs_holds_nobody_up(serve, redis):
+    url, process = redis
+    service = serve("--store", url, "--set", "timeout=10s",
+                    "--set", "on_store_error=raise")
+    limiter = service.limiter()
+    limiter.Authorize(request(*TRADE))
+    with stopped(process):
+        start = time.monotonic()
+        code, _ = error_of(
+            lambda: limiter.Authorize(request(*TRADE), timeout=0.3))
+        assert code == grpc.StatusCode.DEADLINE_EXCEEDED
+        waiting = [limiter.Authorize.future(request(*TRADE))
+                   for _ in range(10)]
+        # What needs no store is answered meanwhile, in the same thread.
+        assert limiter.Authorize(request("free"), timeout=5).unlimited
+        waiting[0].cancel()
+        resets = [limiter.Reset.future(pb.ResetRequest(segments=TRADE))
+                  for _ in range(3)]
+        assert limiter.Authorize(request("free"), timeout=5).unlimited
+        assert time.monotonic() - start < 9
+    for call in waiting[1:]:
+        assert call.result(30).level_count == 2
+    for reset in resets:
+        reset.result(30)
+
+
+def test_a_store_that_fails_is_a_status(serve, redis):
+    url, process = redis
+    service = serve("--store", url, "--set", "timeout=300ms",
+                    "--set", "on_store_error=raise")
+    limiter = service.limiter()
+    limiter.Authorize(request(*TRADE))
+    with stopped(process):
+        code, message = error_of(lambda: limiter.Authorize(request(*TRADE)))
+        assert code == grpc.StatusCode.DEADLINE_EXCEEDED, message
+        assert message != "Deadline Exceeded"
+    process.kill()
+    process.wait()
+    for call in (lambda: limiter.Authorize(request(*TRADE)),
+                 lambda: limiter.Reset(pb.ResetRequest(segments=TRADE))):
+        code, message = error_of(call)
+        assert code in (grpc.StatusCode.UNAVAILABLE,
+                        grpc.StatusCode.DEADLINE_EXCEEDED), message
+
+
+def test_the_policy_for_failures_decides(serve, redis):
+    url, process = redis
+    service = serve("--store", url, "--set", "timeout=300ms",
+                    "--set", "on_store_error=allow")
+    process.kill()
+    process.wait()
+    decision = service.limiter().Authorize(request(*TRADE))
+    assert decision.degraded and not decision.limited
+    assert decision.source == pb.SOURCE_ALLOW
+
+
+def test_the_end_with_calls_that_wait(serve, redis):
+    url, process = redis
+    service = serve("--store", url, "--set", "timeout=60s", "--drain-grace",
+                    "500ms")
+    limiter = service.limiter()
+    limiter.Authorize(request(*TRADE))
+    with stopped(process):
+        waiting = [limiter.Authorize.future(request(*TRADE))
+                   for _ in range(10)]
+        time.sleep(0.2)
+        service.terminate()
+        assert service.wait() == 0
+        for call in waiting:
+            assert call.exception(30) is not None

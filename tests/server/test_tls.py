@@ -1,0 +1,269 @@
+"""TLS, certificates of clients, and certificates that change."""
+
+import contextlib
+import os
+import ssl
+import subprocess
+import time
+
+import grpc
+import pytest
+from raw import AUTHORIZE, Client, connect, framed, tls_connect
+from service import COMMAND, error_of, request
+
+OK = request("huge", "x").SerializeToString()
+
+
+def openssl(*words):
+    subprocess.run(["openssl", *map(str, words)], check=True,
+                   capture_output=True)
+
+
+class Authority:
+    """Signs certificates, each in a file of its folder."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.folder = folder
+        self.cert, self.key = folder / "ca.pem", folder / "ca.key"
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:prime256v1", "-nodes", "-days", 1,
+                "-subj", "/CN=tests", "-keyout", self.key, "-out", self.cert)
+
+    def sign(self, name, subject):
+        """The certificate and the key for `subject`, as in DNS:localhost."""
+        cert, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
+        request_file = self.folder / f"{name}.csr"
+        extensions = self.folder / f"{name}.ext"
+        extensions.write_text(f"subjectAltName={subject}\n", "ascii")
+        openssl("req", "-newkey", "ec", "-pkeyopt",
+                "ec_paramgen_curve:prime256v1", "-nodes", "-subj",
+                f"/CN={name}", "-keyout", key, "-out", request_file)
+        openssl("x509", "-req", "-in", request_file, "-CA", self.cert,
+                "-CAkey", self.key, "-CAcreateserial", "-days", 1, "-extfile",
+                extensions, "-out", cert)
+        return cert, key
+
+
+@pytest.fixture(name="authority", scope="module")
+def make_authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("tls") / "one")
+
+
+@pytest.fixture(name="other", scope="module")
+def make_other(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("tls") / "other")
+
+
+@pytest.fixture(name="own", scope="module")
+def make_own(authority):
+    """Options for the certificate of the server."""
+    cert, key = authority.sign("server", "DNS:localhost,IP:127.0.0.1")
+    return ["--tls-cert", cert, "--tls-key", key]
+
+
+def credentials(authority, pair=None):
+    cert, key = pair or (None, None)
+    return grpc.ssl_channel_credentials(
+        authority.cert.read_bytes(), key and key.read_bytes(),
+        cert and cert.read_bytes())
+
+
+def call(service, **options):
+    """Calls the server; True if that went well, else the code."""
+    from service import pb_grpc
+    channel = service.channel(credentials=credentials(**options))
+    limiter = pb_grpc.LimiterStub(channel)
+    try:
+        return not limiter.Authorize(request("huge", "x"), timeout=30).limited
+    except grpc.RpcError as error:
+        return error.code()
+    finally:
+        channel.close()
+
+
+def context_for(authority, protocols=("h2",)):
+    context = ssl.create_default_context(cafile=authority.cert)
+    if protocols:
+        context.set_alpn_protocols(list(protocols))
+    return context
+
+
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+
+
+def test_tls(serve, own, authority, other):
+    service = serve(*own)
+    assert call(service, authority=authority) is True
+    assert call(service, authority=other) == UNAVAILABLE  # it does not trust
+    plain = service.limiter()
+    code, _ = error_of(lambda: plain.Authorize(request("huge", "x")))
+    assert code == UNAVAILABLE
+    assert call(service, authority=authority) is True
+
+
+def test_large_messages(serve, own, authority):
+    client = Client(None, tls_connect(serve(*own), context_for(authority)))
+    assert client.socket.version() == "TLSv1.3"
+    for _ in range(20):
+        stream = client.start(AUTHORIZE)
+        message = framed(OK + b"\x0a\x10\x0a\x04huge\x0a\x08xxxxxxxx" * 1000)
+        for at in range(0, len(message), 10_000):
+            client.send(stream, message[at:at + 10_000])
+        client.send(stream, b"", end=True)
+        assert client.status(stream) == ("0", "")
+    client.close()
+
+
+def test_clients_that_go_away_while_they_are_answered(serve, own, authority):
+    service = serve(*own)
+    message = framed(b"".join(
+        request("user", str(i)).SerializeToString() for i in range(2000)))
+    for _ in range(20):
+        client = Client(None, tls_connect(service, context_for(authority)))
+        for _ in range(3):
+            stream = client.start(AUTHORIZE)
+            client.send_all(stream, message)
+        client.close()
+    assert call(service, authority=authority) is True
+
+
+@pytest.mark.parametrize("protocols", [("http/1.1",), ()])
+def test_only_http2_is_negotiated(serve, own, authority, protocols):
+    service = serve(*own)
+    with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
+        connection = tls_connect(service, context_for(authority, protocols))
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert connection.recv(1)
+    assert call(service, authority=authority) is True
+
+
+def test_old_versions_of_tls_are_refused(serve, own, authority):
+    context = context_for(authority)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    service = serve(*own)
+    assert tls_connect(service, context).version() == "TLSv1.2"
+    context.minimum_version = ssl.TLSVersion.TLSv1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        tls_connect(service, context)
+
+
+def test_garbage_instead_of_a_handshake(serve, own, authority):
+    service = serve(*own)
+    for data in (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\xff",
+                 b"\0" * 1000, b""):
+        connection = connect(service)
+        connection.sendall(data)
+        if data[:1] == b"\x16" or not data:
+            connection.close()
+            continue
+        with contextlib.suppress(ConnectionResetError):
+            while connection.recv(1000):
+                pass
+    assert call(service, authority=authority) is True
+
+
+@pytest.fixture(name="clients", scope="module")
+def make_clients(authority, other):
+    return {
+        "dns": authority.sign("dns", "DNS:envoy.example"),
+        "wild": authority.sign("wild", "DNS:*.mesh.example"),
+        "uri": authority.sign("uri", "URI:spiffe://mesh/ns/a/sa/envoy"),
+        "ip": authority.sign("ip", "IP:192.0.2.1"),
+        "stranger": other.sign("stranger", "DNS:envoy.example"),
+    }
+
+
+def test_a_client_needs_a_certificate(serve, own, authority, clients):
+    service = serve(*own, "--tls-client-ca", authority.cert)
+    assert call(service, authority=authority) == UNAVAILABLE
+    assert call(service, authority=authority,
+                pair=clients["stranger"]) == UNAVAILABLE
+    for name in ("dns", "wild", "uri", "ip"):
+        assert call(service, authority=authority, pair=clients[name]) is True
+
+
+@pytest.mark.parametrize(("name", "accepted"), [
+    ("envoy.example", {"dns"}), ("a.mesh.example", {"wild"}),
+    ("spiffe://mesh/ns/a/sa/envoy", {"uri"}), ("192.0.2.1", {"ip"}),
+    ("spiffe://mesh/ns/a/sa", set()), ("dns", set())])  # no common names
+def test_the_name_of_a_client_counts(serve, own, authority, clients, name,
+                                     accepted):
+    service = serve(*own, "--tls-client-ca", authority.cert,
+                    "--tls-client-name", "nobody.example", "--tls-client-name",
+                    name)
+    for who in ("dns", "wild", "uri", "ip"):
+        expected = True if who in accepted else UNAVAILABLE
+        assert call(service, authority=authority,
+                    pair=clients[who]) == expected, who
+
+
+def test_certificates_are_read_again(serve, authority, other, tmp_path):
+    cert, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def put(pair):
+        for source, target in zip(pair, (cert, key)):
+            fresh = tmp_path / "fresh"
+            fresh.write_bytes(source.read_bytes())
+            os.replace(fresh, target)
+
+    put(authority.sign("first", "DNS:localhost,IP:127.0.0.1"))
+    service = serve("--tls-cert", cert, "--tls-key", key)
+    old = Client(None, tls_connect(service, context_for(authority)))
+    assert call(service, authority=authority) is True
+    put(other.sign("second", "DNS:localhost,IP:127.0.0.1"))
+    service.wait_for("the certificates are reloaded")
+    time.sleep(0.2)  # the workers learn of it
+    assert call(service, authority=other) is True
+    assert call(service, authority=authority) == UNAVAILABLE
+    # A connection that was there goes on.
+    stream = old.start(AUTHORIZE)
+    old.send(stream, framed(OK), end=True)
+    assert old.status(stream) == ("0", "")
+    # Files that are not valid change nothing.
+    key.write_text("no key")
+    service.wait_for("the certificates are as before")
+    assert call(service, authority=other) is True
+
+
+def start_fails(limits, *words):
+    done = subprocess.run(
+        [COMMAND, "serve", str(limits), "--listen", "127.0.0.1:0",
+         *map(str, words)], capture_output=True, text=True, check=False,
+        timeout=60)
+    assert done.returncode == 1
+    return done.stderr.removeprefix("limitree: ").rstrip("\n")
+
+
+def test_mistakes_are_named(limits, authority, tmp_path):
+    cert, key = authority.sign("good", "DNS:localhost")
+    _, wrong = authority.sign("wrong", "DNS:localhost")
+    text = tmp_path / "text"
+    text.write_text("text")
+    locked = tmp_path / "locked"
+    openssl("ec", "-in", key, "-aes128", "-passout", "pass:x", "-out", locked)
+    none = tmp_path / "none"
+    both = ("--tls-cert", cert, "--tls-key", key)
+    assert start_fails(limits, "--tls-cert", cert) == (
+        "a certificate and its key need each other")
+    assert start_fails(limits, "--tls-client-ca", cert) == (
+        "client authorities need a certificate of the server")
+    assert start_fails(limits, *both, "--tls-client-name", "x") == (
+        "names of clients need client authorities")
+    assert start_fails(limits, "--tls-cert", none, "--tls-key", key) == (
+        f"certificate {none}: no such file or directory")
+    assert start_fails(limits, "--tls-cert", text, "--tls-key", key) == (
+        f"certificate {text}: no start line")
+    assert start_fails(limits, "--tls-cert", cert, "--tls-key", none) == (
+        f"key {none}: no such file or directory")
+    assert start_fails(limits, "--tls-cert", cert, "--tls-key", wrong) == (
+        f"key {wrong}: key values mismatch")
+    assert start_fails(limits, "--tls-cert", cert, "--tls-key",
+                       locked).startswith(f"key {locked}: ")
+    assert start_fails(limits, *both, "--tls-client-ca", none) == (
+        f"client authorities {none}: no such file or directory")
+    assert start_fails(limits, *both, "--tls-client-ca", text).startswith(
+        f"client authorities {text}: ")
