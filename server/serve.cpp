@@ -51,6 +51,20 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+limitree_str view_of(const std::string& text) {
+  return {text.data(), text.size()};
+}
+
+void add_descriptors(const std::vector<std::string>& names, Config* config) {
+  std::vector<std::string> texts;
+  for (const std::string& name : names) texts.push_back(read_file(name));
+  std::vector<limitree_file> files;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    files.push_back({view_of(texts[i]), view_of(names[i])});
+  }
+  if (!files.empty()) config->add_descriptors(files, false);
+}
+
 Config config_of(const ServeSettings& settings) {
   Config config;
   for (const auto& [name, value] : settings.options) config.set(name, value);
@@ -59,6 +73,7 @@ Config config_of(const ServeSettings& settings) {
                                           nullptr, nullptr, error);
   });
   config.set_limits(read_file(settings.limits), settings.limits);
+  add_descriptors(settings.descriptors, &config);
   return config;
 }
 

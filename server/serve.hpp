@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "h2/settings.hpp"
+#include "services/answer_settings.hpp"
 #include "tls/context.hpp"
 
 namespace limitree::server {
@@ -19,6 +20,8 @@ struct ServeSettings {
   std::size_t workers = 1;
   // Options of the library, in this order.
   std::vector<std::pair<std::string, std::string>> options;
+  std::vector<std::string> descriptors;  // files of envoyproxy/ratelimit
+  AnswerSettings answers;
   TlsSettings tls;
   ConnectionSettings connection;
   std::size_t max_message_bytes = 4 * 1024 * 1024;

@@ -9,10 +9,12 @@ namespace limitree::server {
 
 Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter)
     : settings_(settings),
-      health_({"ratelimit", "limitree.v1.Limiter"}),
+      health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
+               "limitree.v1.Limiter"}),
       reflection_(&DescriptorIndex::own()),
       store_loop_(&loop_, limiter),
       limiter_service_(&loop_, &store_loop_, limiter),
+      rate_limit_service_(&store_loop_, limiter, &settings->answers),
       methods_(settings->max_message_bytes),
       grpc_(&methods_, &loop_),
       context_{&loop_, &settings->connection, &grpc_, this, &buffers_},
@@ -20,6 +22,7 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter)
   health_.add_to(&methods_);
   reflection_.add_to(&methods_);
   limiter_service_.add_to(&methods_);
+  rate_limit_service_.add_to(&methods_);
 }
 
 Worker::~Worker() { join(); }

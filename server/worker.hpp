@@ -17,6 +17,7 @@
 #include "serve.hpp"
 #include "services/health.hpp"
 #include "services/limiter_service.hpp"
+#include "services/rate_limit_service.hpp"
 #include "services/reflection.hpp"
 #include "services/store_loop.hpp"
 
@@ -57,6 +58,7 @@ class Worker final : public ConnectionOwner {
   ReflectionService reflection_;
   StoreLoop store_loop_;
   LimiterService limiter_service_;
+  RateLimitService rate_limit_service_;
   MethodTable methods_;
   GrpcServer grpc_;
   ConnectionContext context_;

@@ -67,7 +67,8 @@ SERVER_ROOMS = {
     "services": ["net", "h2", "grpc"],
     "": ["net", "tls", "h2", "grpc", "services"],
 }
-SERVER_LIBRARIES = {"openssl": "tls", "nghttp2": "h2", "protozero": "services"}
+SERVER_LIBRARIES = {"openssl": "tls", "nghttp2": "h2", "protozero": "services",
+                    "nlohmann": "services"}
 
 # The ground is values and arithmetic: no I/O, no locks, no threads.
 NOT_ON_GROUND = set(

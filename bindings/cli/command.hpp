@@ -101,6 +101,9 @@ struct ResetOptions : CallerOptions {
 // Durations that are missing have the server's default.
 struct ServeOptions {
   std::string limits;
+  std::vector<std::string> descriptors;
+  bool answer_headers = false;
+  bool dynamic_metadata = false;
   std::vector<std::string> addresses;
   std::size_t workers = 0;  // 0: as many as processors
   Remote remote;            // no store: in memory

@@ -42,6 +42,9 @@ server::ServeSettings settings_of(const ServeOptions& options) {
                          ? options.workers
                          : std::max(1u, std::thread::hardware_concurrency());
   set_options(options.remote, &settings);
+  settings.descriptors = options.descriptors;
+  settings.answers.headers = options.answer_headers;
+  settings.answers.dynamic_metadata = options.dynamic_metadata;
   settings.tls = {options.tls_cert, options.tls_key, options.tls_client_ca,
                   options.tls_client_names};
   settings.max_message_bytes = options.max_message_bytes;

@@ -7,7 +7,8 @@ namespace limitree::cli {
 namespace {
 
 constexpr const char* kServeFooter =
-    "Answers gRPC: limitree.v1.Limiter, grpc.health.v1.Health and reflection.\n"
+    "Answers gRPC: Envoy's rate limit service, limitree.v1.Limiter,\n"
+    "grpc.health.v1.Health and reflection.\n"
     "SIGHUP reads the limits again; certificates are read again when their "
     "files\nchange.  SIGTERM drains: health says NOT_SERVING, open calls are "
     "answered.\n\n"
@@ -87,6 +88,15 @@ CLI::App* add_serve(CLI::App* app, ServeOptions* options) {
                    "an option of the library; repeatable")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
+  serve
+      ->add_option("--descriptors", options->descriptors,
+                   "a configuration file of envoyproxy/ratelimit; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  serve->add_flag("--answer-headers", options->answer_headers,
+                  "RateLimit-* headers in answers to Envoy");
+  serve->add_flag("--dynamic-metadata", options->dynamic_metadata,
+                  "dynamic metadata in answers to Envoy");
   add_tls(serve, options);
   add_connections(serve, options);
   serve->footer(kServeFooter);

@@ -15,15 +15,6 @@ constexpr auto kNumber = pbf_wire_type::varint;
 // Stands for a path without a cost of its own until all is read.
 constexpr std::int64_t kNoCost = INT64_MIN;
 
-// Room for more elements is not kept for the next request.
-constexpr std::size_t kMaxKept = 64 * 1024;
-
-template <typename Element>
-void start(std::vector<Element>* elements) {
-  elements->clear();
-  if (elements->capacity() > kMaxKept) elements->shrink_to_fit();
-}
-
 }  // namespace
 
 void DecideRequest::read(std::string_view message) {

@@ -34,6 +34,11 @@ schema:
 PATIENT = 60
 
 
+ENVOY = [f"envoy/{name}.proto" for name in (
+    "service/ratelimit/v3/rls", "extensions/common/ratelimit/v3/ratelimit",
+    "config/core/v3/base", "type/v3/ratelimit_unit")]
+
+
 def compile_protos():
     """Makes limiter_pb2 and limiter_pb2_grpc, as a client would."""
     folder = tempfile.mkdtemp(prefix="limitree-protos-")
@@ -41,7 +46,7 @@ def compile_protos():
         "protoc", f"-I{PROTO}", f"--python_out={folder}",
         f"--grpc_python_out={folder}",
         f"-I{pathlib.Path(grpc_tools.__file__).parent / '_proto'}",
-        "limitree/v1/limiter.proto"])
+        "limitree/v1/limiter.proto", *ENVOY])
     assert done == 0
     sys.path.insert(0, folder)
 
@@ -49,6 +54,13 @@ def compile_protos():
 compile_protos()
 from limitree.v1 import limiter_pb2 as pb  # noqa: E402
 from limitree.v1 import limiter_pb2_grpc as pb_grpc  # noqa: E402
+from envoy.extensions.common.ratelimit.v3 import (  # noqa: E402
+    ratelimit_pb2)
+from envoy.service.ratelimit.v3 import rls_pb2 as rls  # noqa: E402
+from envoy.service.ratelimit.v3 import rls_pb2_grpc  # noqa: E402
+
+rls.Descriptor = ratelimit_pb2.RateLimitDescriptor
+rls.Stub = rls_pb2_grpc.RateLimitServiceStub
 
 
 def path(*segments, **fields):

@@ -1,0 +1,45 @@
+// envoy.service.ratelimit.v3.RateLimitService: what Envoy asks.
+
+#ifndef LIMITREE_SERVER_SERVICES_RATE_LIMIT_SERVICE_HPP
+#define LIMITREE_SERVER_SERVICES_RATE_LIMIT_SERVICE_HPP
+
+#include <string_view>
+#include <vector>
+
+#include "grpc/call.hpp"
+#include "grpc/method.hpp"
+#include "limitree.h"
+#include "services/answer_settings.hpp"
+#include "services/rate_limit_request.hpp"
+#include "services/store_loop.hpp"
+
+namespace limitree::server {
+
+class RateLimitService final : public Method {
+ public:
+  // `store_loop` is that of the limiter; it and `settings` outlive the service
+  // and its calls.
+  RateLimitService(StoreLoop* store_loop, limitree_limiter* limiter,
+                   const AnswerSettings* settings)
+      : Method(MethodKind::kUnary),
+        store_loop_(store_loop),
+        limiter_(limiter),
+        settings_(settings) {}
+
+  void add_to(MethodTable* methods);
+  void on_message(Call* call, std::string_view message) override;
+
+ private:
+  void ask_now(Call* call, const limitree_rate_limit_request& request);
+  void ask_later(Call* call, const limitree_rate_limit_request& request);
+
+  StoreLoop* store_loop_;
+  limitree_limiter* limiter_;
+  const AnswerSettings* settings_;
+  RateLimitRequest request_;
+  std::vector<limitree_descriptor_status> statuses_;  // of ask_now()
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_SERVICES_RATE_LIMIT_SERVICE_HPP
