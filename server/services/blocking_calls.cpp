@@ -10,15 +10,6 @@ constexpr std::size_t kMaxWaiting = 1000;
 
 }  // namespace
 
-class BlockingCalls::Link final : public CallState {
- public:
-  explicit Link(std::shared_ptr<Job> job) : job_(std::move(job)) {}
-  ~Link() override { job_->call = nullptr; }
-
- private:
-  std::shared_ptr<Job> job_;
-};
-
 BlockingCalls::~BlockingCalls() {
   {
     const std::lock_guard lock(mutex_);
@@ -29,21 +20,18 @@ BlockingCalls::~BlockingCalls() {
   if (thread_.joinable()) thread_.join();
 }
 
-void BlockingCalls::run(Call* call, std::function<GrpcStatus()> work) {
-  const auto job = std::make_shared<Job>(Job{std::move(work), call});
+std::unique_ptr<BlockingCalls::Ticket> BlockingCalls::run(Work work,
+                                                          Done done) {
+  const auto job = std::make_shared<Job>(Job{std::move(work), std::move(done)});
+  auto ticket = std::make_unique<Ticket>(job);
   {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() < kMaxWaiting) {
-      jobs_.push_back(job);
-      call->keep(std::make_unique<Link>(job));
-    }
+    if (jobs_.size() >= kMaxWaiting) return nullptr;
+    jobs_.push_back(job);
     if (!thread_.joinable()) thread_ = std::thread([this] { work_on(); });
   }
-  if (call->state() == nullptr) {
-    call->finish({GrpcCode::kResourceExhausted, "too many calls wait"});
-    return;
-  }
   changed_.notify_one();
+  return ticket;
 }
 
 void BlockingCalls::work_on() {
@@ -51,24 +39,17 @@ void BlockingCalls::work_on() {
   while (true) {
     changed_.wait(lock, [this] { return ends_ || !jobs_.empty(); });
     if (ends_) return;
-    const std::shared_ptr<Job> job = std::move(jobs_.front());
+    std::shared_ptr<Job> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    GrpcStatus status = job->work();
-    loop_->post(
-        [job, status = std::move(status)] { finish(job.get(), status); });
+    BlockingResult result = job->work();
+    loop_->post([job = std::move(job), result = std::move(result)] {
+      // A copy: what is called destroys the ticket.
+      const Done done = job->done;
+      if (done) done(result);
+    });
     lock.lock();
   }
-}
-
-void BlockingCalls::finish(Job* job, GrpcStatus status) {
-  Call* const call = job->call;
-  if (call == nullptr) return;
-  if (status.code == GrpcCode::kOk) {
-    call->begin_message();
-    call->end_message();
-  }
-  call->finish(std::move(status));
 }
 
 }  // namespace limitree::server

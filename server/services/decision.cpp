@@ -37,24 +37,6 @@ void write_level(const limitree_level& level, pbf_writer* parent) {
   add(&to, 14, level.mode);
 }
 
-GrpcCode code_of(limitree_status status) {
-  switch (status) {
-    case LIMITREE_INVALID_ARGUMENT:
-      return GrpcCode::kInvalidArgument;
-    case LIMITREE_UNKNOWN_ROOT:
-      return GrpcCode::kNotFound;
-    case LIMITREE_OUT_OF_MEMORY:
-      return GrpcCode::kResourceExhausted;
-    case LIMITREE_STORE_UNAVAILABLE:
-    case LIMITREE_CANCELLED:  // the server ends
-      return GrpcCode::kUnavailable;
-    case LIMITREE_STORE_TIMEOUT:
-      return GrpcCode::kDeadlineExceeded;
-    default:
-      return GrpcCode::kInternal;
-  }
-}
-
 }  // namespace
 
 void write_decision(const limitree_decision& decision,
@@ -75,6 +57,24 @@ void write_decision(const limitree_decision& decision,
   add_flag(&to, 13, (decision.flags & LIMITREE_SHADOWED) != 0);
   add_flag(&to, 14, (decision.flags & LIMITREE_SOFT) != 0);
   add_flag(&to, 15, (decision.flags & LIMITREE_DEGRADED) != 0);
+}
+
+GrpcCode code_of(limitree_status status) {
+  switch (status) {
+    case LIMITREE_INVALID_ARGUMENT:
+      return GrpcCode::kInvalidArgument;
+    case LIMITREE_UNKNOWN_ROOT:
+      return GrpcCode::kNotFound;
+    case LIMITREE_OUT_OF_MEMORY:
+      return GrpcCode::kResourceExhausted;
+    case LIMITREE_STORE_UNAVAILABLE:
+    case LIMITREE_CANCELLED:  // the server ends
+      return GrpcCode::kUnavailable;
+    case LIMITREE_STORE_TIMEOUT:
+      return GrpcCode::kDeadlineExceeded;
+    default:
+      return GrpcCode::kInternal;
+  }
 }
 
 GrpcStatus status_of(limitree_status status, const limitree_error* error) {

@@ -15,6 +15,8 @@ namespace limitree::server {
 void write_decision(const limitree_decision& decision,
                     std::span<const limitree_level> levels, std::string* out);
 
+GrpcCode code_of(limitree_status status);
+
 // `error` may be NULL.
 GrpcStatus status_of(limitree_status status, const limitree_error* error);
 

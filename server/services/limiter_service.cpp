@@ -45,6 +45,26 @@ class Waiting final : public StoreRequest {
   std::vector<limitree_level> levels_;
 };
 
+// Drops the ticket when the call is over.
+class KeptTicket final : public CallState {
+ public:
+  explicit KeptTicket(std::unique_ptr<BlockingCalls::Ticket> ticket)
+      : ticket_(std::move(ticket)) {}
+
+ private:
+  std::unique_ptr<BlockingCalls::Ticket> ticket_;
+};
+
+void finish_reset(Call* call, const BlockingResult& result) {
+  if (result.status < 0) {
+    call->finish({code_of(result.status), result.message});
+    return;
+  }
+  call->begin_message();
+  call->end_message();
+  call->finish();
+}
+
 }  // namespace
 
 LimiterService::LimiterService(Loop* loop, StoreLoop* store_loop,
@@ -102,8 +122,8 @@ void LimiterService::decide_later(Call* call, std::int32_t operation) {
   limitree_error* error = nullptr;
   done.status = limitree_decide_parts_async(
       limiter_, operation, request_.paths().data(), request_.parts().data(),
-      request_.paths().size(), waiting.get(), waiting->levels().data(), room,
-      &done.decision, &error);
+      request_.paths().size(), static_cast<PendingRequest*>(waiting.get()),
+      waiting->levels().data(), room, &done.decision, &error);
   const ErrorHandle owner(error);
   done.error = error;
   if (done.status == LIMITREE_PENDING) {
@@ -129,29 +149,30 @@ void LimiterService::reset_now(Call* call, const ResetRequest& request) {
   const limitree_status status = limitree_reset(
       limiter_, path.data(), path.size(), request.leaf_only ? 1 : 0, &error);
   const ErrorHandle owner(error);
-  if (status < 0) {
-    call->finish(status_of(status, error));
-    return;
-  }
-  call->begin_message();
-  call->end_message();
-  call->finish();
+  finish_reset(call, {status, status_of(status, error).message});
 }
 
 // limitree_reset() blocks, so another thread calls it.
 void LimiterService::reset_later(Call* call, const ResetRequest& request) {
   std::vector<std::string> segments(request.segments.begin(),
                                     request.segments.end());
-  blocking_.run(call,
-                [limiter = limiter_, segments = std::move(segments),
-                 leaf_only = request.leaf_only ? 1 : 0]() -> GrpcStatus {
-                  const std::vector<limitree_str> path = to_path(segments);
-                  limitree_error* error = nullptr;
-                  const limitree_status status = limitree_reset(
-                      limiter, path.data(), path.size(), leaf_only, &error);
-                  const ErrorHandle owner(error);
-                  return status < 0 ? status_of(status, error) : GrpcStatus{};
-                });
+  const auto work = [limiter = limiter_, segments = std::move(segments),
+                     leaf_only = request.leaf_only ? 1 : 0]() {
+    const std::vector<limitree_str> path = to_path(segments);
+    limitree_error* error = nullptr;
+    const limitree_status status =
+        limitree_reset(limiter, path.data(), path.size(), leaf_only, &error);
+    const ErrorHandle owner(error);
+    return BlockingResult{status, status_of(status, error).message};
+  };
+  auto ticket = blocking_.run(work, [call](const BlockingResult& result) {
+    finish_reset(call, result);
+  });
+  if (ticket == nullptr) {
+    call->finish({GrpcCode::kResourceExhausted, "too many calls wait"});
+  } else {
+    call->keep(std::make_unique<KeptTicket>(std::move(ticket)));
+  }
 }
 
 }  // namespace limitree::server

@@ -26,6 +26,9 @@ class LimiterService {
 
   void add_to(MethodTable* methods);
 
+  // For other protocols of the same loop.
+  BlockingCalls* blocking() { return &blocking_; }
+
  private:
   class Decide final : public Method {
    public:

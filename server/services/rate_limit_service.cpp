@@ -92,8 +92,9 @@ void RateLimitService::ask_later(Call* call,
   limitree_completion done{};
   limitree_error* error = nullptr;
   done.status = limitree_should_rate_limit_async(
-      limiter_, &request, waiting.get(), waiting->statuses().data(),
-      waiting->statuses().size(), waiting->response(), &error);
+      limiter_, &request, static_cast<PendingRequest*>(waiting.get()),
+      waiting->statuses().data(), waiting->statuses().size(),
+      waiting->response(), &error);
   const ErrorHandle owner(error);
   done.error = error;
   if (done.status == LIMITREE_PENDING) {

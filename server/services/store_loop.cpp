@@ -16,6 +16,12 @@ constexpr std::size_t kMaxWaiting = 50'000;
 
 }  // namespace
 
+PendingRequest::PendingRequest(StoreLoop* loop) : count_(loop->count_) {
+  ++*count_;
+}
+
+PendingRequest::~PendingRequest() { --*count_; }
+
 // Tells the request that its call is over.
 class StoreRequest::Link final : public CallState {
  public:
@@ -27,14 +33,12 @@ class StoreRequest::Link final : public CallState {
 };
 
 StoreRequest::StoreRequest(StoreLoop* loop, Call* call)
-    : call_(call), count_(loop->count_) {
+    : PendingRequest(loop), call_(call) {
   call->keep(std::make_unique<Link>(this));
-  ++*count_;
 }
 
 StoreRequest::~StoreRequest() {
   if (call_ != nullptr) call_->keep(nullptr);  // without memory for the answer
-  --*count_;
 }
 
 void StoreRequest::complete(const limitree_completion& completion) {
@@ -58,13 +62,15 @@ StoreLoop::~StoreLoop() {
   loop_->forget(this);
 }
 
+bool StoreLoop::is_full() const { return *count_ >= kMaxWaiting; }
+
 bool StoreLoop::refuses(Call* call) const {
-  if (*count_ < kMaxWaiting) return false;
+  if (!is_full()) return false;
   call->finish({GrpcCode::kResourceExhausted, "too many calls wait"});
   return true;
 }
 
-void StoreLoop::started(std::unique_ptr<StoreRequest> request) {
+void StoreLoop::started(std::unique_ptr<PendingRequest> request) {
   static_cast<void>(request.release());  // complete_requests() takes it
   loop_->at_turn_end(this);
 }
@@ -78,8 +84,8 @@ void StoreLoop::on_turn_end() { limitree_loop_run(limiter_); }
 void complete_requests(const limitree_completion* completions,
                        std::size_t count, void* /*user_data*/) {
   for (const limitree_completion& completion : std::span(completions, count)) {
-    const std::unique_ptr<StoreRequest> request(
-        static_cast<StoreRequest*>(completion.request));
+    const std::unique_ptr<PendingRequest> request(
+        static_cast<PendingRequest*>(completion.request));
     try {
       request->complete(completion);
     } catch (const std::bad_alloc&) {

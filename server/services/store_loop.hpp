@@ -17,15 +17,28 @@ class StoreLoop;
 
 // A request as the library knows it: limitree_completion.request.  The library
 // holds it until it is complete, even if nobody wants the answer any more.
-class StoreRequest {
+class PendingRequest {
+ public:
+  explicit PendingRequest(StoreLoop* loop);
+  virtual ~PendingRequest();
+  PendingRequest(const PendingRequest&) = delete;
+  PendingRequest& operator=(const PendingRequest&) = delete;
+
+  // Called once, on the thread of the loop.
+  virtual void complete(const limitree_completion& completion) = 0;
+
+ private:
+  std::shared_ptr<std::size_t> count_;
+};
+
+// One that a call waits for.
+class StoreRequest : public PendingRequest {
  public:
   StoreRequest(StoreLoop* loop, Call* call);
-  virtual ~StoreRequest();
-  StoreRequest(const StoreRequest&) = delete;
-  StoreRequest& operator=(const StoreRequest&) = delete;
+  ~StoreRequest() override;
 
   // Answers the call, unless it is over.
-  void complete(const limitree_completion& completion);
+  void complete(const limitree_completion& completion) override;
 
  private:
   class Link;
@@ -34,7 +47,6 @@ class StoreRequest {
   virtual void answer(Call* call, const limitree_completion& completion) = 0;
 
   Call* call_;
-  std::shared_ptr<std::size_t> count_;
 };
 
 // Runs the library's own loop in ours: it carries the requests that wait.  They
@@ -47,17 +59,19 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
   StoreLoop(const StoreLoop&) = delete;
   StoreLoop& operator=(const StoreLoop&) = delete;
 
-  // Ends the call and returns true if too many wait.
+  // Whether so many wait that no more should.
+  bool is_full() const;
+  // Ends the call and returns true if that is so.
   bool refuses(Call* call) const;
   // After the library has answered LIMITREE_PENDING.  Requests of one turn are
   // sent together.
-  void started(std::unique_ptr<StoreRequest> request);
+  void started(std::unique_ptr<PendingRequest> request);
 
   void on_ready(std::uint32_t events) override;
   void on_turn_end() override;
 
  private:
-  friend class StoreRequest;
+  friend class PendingRequest;
 
   Loop* loop_;
   limitree_limiter* limiter_;
@@ -66,7 +80,7 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
   std::shared_ptr<std::size_t> count_ = std::make_shared<std::size_t>(0);
 };
 
-// For limitree_config_set_completion.
+// For limitree_config_set_completion.  Each request is a PendingRequest*.
 void complete_requests(const limitree_completion* completions,
                        std::size_t count, void* user_data);
 
