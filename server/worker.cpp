@@ -66,7 +66,7 @@ void Worker::connect(Fd fd) {
   try {
     std::unique_ptr<Transport> transport;
     if (tls_ != nullptr) {
-      transport = tls_->accept(std::move(fd));
+      transport = tls_->accept(std::move(fd), TlsProtocol::kHttp2);
     } else {
       transport = std::make_unique<PlainTransport>(std::move(fd));
     }

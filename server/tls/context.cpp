@@ -107,13 +107,16 @@ void load_clients(const TlsSettings& settings, SSL_CTX* context) {
                      check_client);
 }
 
-// gRPC is HTTP/2 only: a client that offers something else is refused.
-int choose_protocol(SSL* /*ssl*/, const unsigned char** chosen,
+// A client that offers only something else is refused.
+int choose_protocol(SSL* ssl, const unsigned char** chosen,
                     unsigned char* chosen_size, const unsigned char* offered,
                     unsigned int offered_size, void* /*data*/) {
-  static constexpr unsigned char kH2[] = {2, 'h', '2'};
+  static constexpr unsigned char kHttp[] = "\x02h2\x08http/1.1";
+  static constexpr unsigned int kHttp2Size = 3;
+  const bool only_http2 = TlsStream::of(ssl)->needs_http2();
   unsigned char* found = nullptr;
-  if (SSL_select_next_proto(&found, chosen_size, kH2, sizeof kH2, offered,
+  if (SSL_select_next_proto(&found, chosen_size, kHttp,
+                            only_http2 ? kHttp2Size : sizeof kHttp - 1, offered,
                             offered_size) != OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   }
@@ -162,10 +165,12 @@ std::shared_ptr<const TlsContext> TlsContext::load(
   return made;
 }
 
-std::unique_ptr<Transport> TlsContext::accept(Fd fd) const {
+std::unique_ptr<Transport> TlsContext::accept(Fd fd,
+                                              TlsProtocol protocol) const {
   SSL* const ssl = SSL_new(context_);
   if (ssl == nullptr) throw std::bad_alloc();
-  return std::make_unique<TlsStream>(shared_from_this(), ssl, std::move(fd));
+  return std::make_unique<TlsStream>(shared_from_this(), ssl, std::move(fd),
+                                     protocol);
 }
 
 }  // namespace limitree::server

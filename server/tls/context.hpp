@@ -24,6 +24,12 @@ struct TlsSettings {
   std::vector<std::string> client_names;
 };
 
+// What the clients of a port speak.
+enum class TlsProtocol {
+  kHttp2,  // they must negotiate it, as gRPC does
+  kHttp,   // HTTP/2 or, if they do not negotiate it, HTTP/1.1
+};
+
 // Certificates as they were when the files were read.  Connections made from
 // it keep it alive.
 class TlsContext : public std::enable_shared_from_this<TlsContext> {
@@ -35,8 +41,8 @@ class TlsContext : public std::enable_shared_from_this<TlsContext> {
   TlsContext& operator=(const TlsContext&) = delete;
 
   // The server's side of a connection; the handshake is part of its first
-  // reads and writes.  Only HTTP/2 is negotiated.
-  std::unique_ptr<Transport> accept(Fd fd) const;
+  // reads and writes.
+  std::unique_ptr<Transport> accept(Fd fd, TlsProtocol protocol) const;
 
   // For the handshake.
   const std::vector<std::string>& client_names() const { return names_; }

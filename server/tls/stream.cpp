@@ -11,9 +11,12 @@
 namespace limitree::server {
 
 TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, ssl_st* ssl,
-                     Fd fd)
-    : context_(std::move(context)), ssl_(ssl), fd_(std::move(fd)) {
-  if (SSL_set_fd(ssl_, fd_.get()) != 1) {
+                     Fd fd, TlsProtocol protocol)
+    : context_(std::move(context)),
+      ssl_(ssl),
+      fd_(std::move(fd)),
+      protocol_(protocol) {
+  if (SSL_set_fd(ssl_, fd_.get()) != 1 || SSL_set_app_data(ssl_, this) != 1) {
     SSL_free(ssl_);
     throw std::bad_alloc();
   }
@@ -22,8 +25,12 @@ TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, ssl_st* ssl,
 
 TlsStream::~TlsStream() { SSL_free(ssl_); }
 
-// Whether the handshake is over, and the client speaks HTTP/2: one that does
-// not negotiate at all is refused, too.
+const TlsStream* TlsStream::of(const ssl_st* ssl) {
+  return static_cast<const TlsStream*>(SSL_get_app_data(ssl));
+}
+
+// Whether the handshake is over.  A client that must negotiate HTTP/2, but does
+// not negotiate at all, is refused.
 IoResult TlsStream::shake_hands() {
   if (checked_) return {Io::kDone};
   const int result = SSL_do_handshake(ssl_);
@@ -31,7 +38,7 @@ IoResult TlsStream::shake_hands() {
   const unsigned char* protocol = nullptr;
   unsigned int size = 0;
   SSL_get0_alpn_selected(ssl_, &protocol, &size);
-  broken_ = size == 0;
+  broken_ = needs_http2() && size == 0;
   checked_ = true;
   return {broken_ ? Io::kClosed : Io::kDone};
 }

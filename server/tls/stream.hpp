@@ -16,8 +16,15 @@ namespace limitree::server {
 class TlsStream final : public Transport {
  public:
   // Takes `ssl`.
-  TlsStream(std::shared_ptr<const TlsContext> context, ssl_st* ssl, Fd fd);
+  TlsStream(std::shared_ptr<const TlsContext> context, ssl_st* ssl, Fd fd,
+            TlsProtocol protocol);
   ~TlsStream() override;
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+
+  // The stream that has taken `ssl`.
+  static const TlsStream* of(const ssl_st* ssl);
+  bool needs_http2() const { return protocol_ == TlsProtocol::kHttp2; }
 
   IoResult read(std::span<char> buffer) override;
   IoResult write(std::string_view bytes) override;
@@ -33,6 +40,7 @@ class TlsStream final : public Transport {
   std::shared_ptr<const TlsContext> context_;
   ssl_st* ssl_;
   Fd fd_;
+  const TlsProtocol protocol_;
   std::uint32_t needs_ = 0;
   bool broken_ = false;   // OpenSSL allows no more calls
   bool checked_ = false;  // the protocol, after the handshake
