@@ -52,6 +52,10 @@ GOOD_INCLUDES = [
     ("server/tls/stream.cpp", "<openssl/ssl.h>"),
     ("server/grpc/call.hpp", '"h2/stream.hpp"'),
     ("server/services/decision.hpp", '"limitree.h"'),
+    ("server/http/request_reader.cpp", "<llhttp.h>"),
+    ("server/http/http_stream.hpp", '"h2/stream.hpp"'),
+    ("server/json/document.cpp", "<nlohmann/json.hpp>"),
+    ("server/web/limiter_api.hpp", '"services/limiter_service.hpp"'),
     ("examples/c/main.c", "<limitree.h>"),
 ]
 
@@ -63,6 +67,11 @@ BAD_INCLUDES = [
     ("server/grpc/call.cpp", '"services/health.hpp"'),
     ("server/grpc/call.cpp", "<protozero/pbf_reader.hpp>"),
     ("server/services/decision.cpp", '"worker.hpp"'),
+    ("server/http/handler.cpp", '"json/document.hpp"'),
+    ("server/http/handler.cpp", '"web/limiter_api.hpp"'),
+    ("server/web/limiter_api.cpp", "<llhttp.h>"),
+    ("server/web/limiter_api.cpp", "<nlohmann/json.hpp>"),
+    ("server/json/writer.cpp", '"http/exchange.hpp"'),
     ("server/worker.cpp", '"tree/tree.hpp"'),
     ("server/attic/old.cpp", "<vector>"),
     ("bindings/cli/check.cpp", '"serve.hpp"'),

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <random>
 #include <utility>
 
 #include "h2/session.hpp"
@@ -29,13 +28,6 @@ constexpr std::size_t kMaxKept = 4096;
 
 // How long a client may take to read the end of a connection.
 constexpr Nanoseconds kLinger = 2 * kSecond;
-// `age`, changed by up to 10%, so that not all clients come back at once.
-Nanoseconds with_jitter(Nanoseconds age) {
-  if (age == kNever) return age;
-  thread_local std::minstd_rand random{std::random_device{}()};
-  return age - age / 10 +
-         std::uniform_int_distribution<Nanoseconds>(0, age / 5)(random);
-}
 
 }  // namespace
 
@@ -54,6 +46,12 @@ Connection::Connection(const ConnectionContext& context,
   context_.loop->add(transport_->fd(), watched_, this);
   write_soon();
   check_times();
+}
+
+void Connection::begin(std::string_view bytes) {
+  heard_ = context_.loop->now();
+  guarded([this, bytes] { feed(bytes); });
+  write_soon();
 }
 
 Connection::~Connection() {

@@ -55,6 +55,9 @@ class Connection final : public Watcher, public AtTurnEnd {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // Takes the first bytes of the client, if they have been read already.
+  void begin(std::string_view bytes);
+
   // Asks the client to use another connection, serves what it has sent until
   // it knows, and closes when all streams have ended or after `grace`.
   void drain(Nanoseconds grace);

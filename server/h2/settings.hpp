@@ -30,6 +30,9 @@ struct ConnectionSettings {
   Nanoseconds max_age_grace = 3600 * kSecond;
 };
 
+// `age`, changed by up to 10%, so that not all clients come back at once.
+Nanoseconds with_jitter(Nanoseconds age);
+
 }  // namespace limitree::server
 
 #endif  // LIMITREE_SERVER_H2_SETTINGS_HPP

@@ -1,0 +1,70 @@
+#include "http/exchange.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// An answer may keep so much memory for the next one.
+constexpr std::size_t kMaxKept = 16 * 1024;
+
+}  // namespace
+
+void HttpAnswer::clear() {
+  status = 200;
+  content_type = HttpAnswer().content_type;
+  fields.clear();
+  body.clear();
+  if (body.capacity() > kMaxKept) body.shrink_to_fit();
+}
+
+void Exchange::finish() {
+  state_.reset();
+  send(answer_);
+}
+
+void Exchange::clear() {
+  state_.reset();
+  request_.clear();
+  answer_.clear();
+}
+
+void answer_text(Exchange* exchange, int status, std::string_view line) {
+  exchange->answer()->status = status;
+  exchange->answer()->body.assign(line).push_back('\n');
+  exchange->finish();
+}
+
+std::string_view reason_of(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "";
+  }
+}
+
+}  // namespace limitree::server

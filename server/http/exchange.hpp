@@ -1,0 +1,72 @@
+// One request and its answer, as handlers see them.
+
+#ifndef LIMITREE_SERVER_HTTP_EXCHANGE_HPP
+#define LIMITREE_SERVER_HTTP_EXCHANGE_HPP
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "http/request.hpp"
+
+namespace limitree::server {
+
+struct HttpAnswer {
+  int status = 200;
+  std::string_view content_type = "text/plain; charset=utf-8";  // static
+  // More fields, as in HTTP/1.1: "Name: value" and CR LF for each.
+  std::string fields;
+  std::string body;
+
+  void clear();
+};
+
+// What a handler keeps for an exchange that it has not finished.  Destroyed
+// when the exchange is over for any reason: answered, or the client has gone.
+class ExchangeState {
+ public:
+  virtual ~ExchangeState() = default;
+};
+
+// Belongs to the thread of one loop.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  const HttpRequest& request() const { return request_; }
+
+  // To be filled before finish().
+  HttpAnswer* answer() { return &answer_; }
+  // Sends the answer.  Nothing of the exchange may be used afterwards.
+  void finish();
+
+  // Destroyed by finish(), so not to be kept by what calls it.
+  void keep(std::unique_ptr<ExchangeState> state) { state_ = std::move(state); }
+
+ protected:
+  Exchange() = default;
+
+  HttpRequest* mutable_request() { return &request_; }
+  // Sends answer_.
+  virtual void send(const HttpAnswer& answer) = 0;
+  // For the next request, or when nobody wants the answer any more.
+  void clear();
+
+ private:
+  HttpRequest request_;
+  HttpAnswer answer_;
+  std::unique_ptr<ExchangeState> state_;
+};
+
+// Answers with one line of text.
+void answer_text(Exchange* exchange, int status, std::string_view line);
+
+// "Not Found" for 404.
+std::string_view reason_of(int status);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_HTTP_EXCHANGE_HPP

@@ -1,0 +1,61 @@
+// What answers requests, by path.
+
+#ifndef LIMITREE_SERVER_HTTP_HANDLER_HPP
+#define LIMITREE_SERVER_HTTP_HANDLER_HPP
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "http/exchange.hpp"
+
+namespace limitree::server {
+
+// Answers the requests of one path, at once or later.  Belongs to the thread of
+// one loop, and outlives its exchanges.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+
+  virtual void on_request(Exchange* exchange) = 0;
+};
+
+// The methods that a path takes.
+enum class HttpMethods {
+  kGet,  // and HEAD
+  kPost,
+  kAny,
+};
+
+class HandlerTable {
+ public:
+  explicit HandlerTable(std::size_t max_body_bytes)
+      : max_body_bytes_(max_body_bytes) {}
+
+  void add(std::string path, HttpMethods methods, Handler* handler) {
+    entries_.emplace(std::move(path), Entry{methods, handler});
+  }
+
+  // Gives the request to its handler; answers itself if there is none.
+  void serve(Exchange* exchange) const;
+
+  std::size_t max_body_bytes() const { return max_body_bytes_; }
+
+ private:
+  struct Entry {
+    HttpMethods methods;
+    Handler* handler;
+  };
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
+  std::size_t max_body_bytes_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_HTTP_HANDLER_HPP

@@ -1,0 +1,143 @@
+#include "http/http_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace limitree::server {
+
+namespace {
+
+constexpr std::size_t kMaxFields = 16;
+
+// Fields of a response, in their order.
+class FieldList {
+ public:
+  void add(std::string_view name, std::string_view value) {
+    if (size_ < fields_.size()) fields_[size_++] = {name, value, false};
+  }
+  std::span<const Field> get() const { return {fields_.data(), size_}; }
+
+ private:
+  std::array<Field, kMaxFields> fields_;
+  std::size_t size_ = 0;
+};
+
+// Adds lines of HTTP/1.1, whose names `*names` has in small letters.
+void add_lines(std::string_view lines, std::string* names, FieldList* fields) {
+  names->assign(lines);
+  std::transform(names->begin(), names->end(), names->begin(), [](char byte) {
+    return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a')
+                                      : byte;
+  });
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t colon = lines.find(": ", at);
+    const std::size_t end = lines.find("\r\n", at);
+    if (colon >= end || end == lines.npos) return;
+    fields->add(std::string_view(*names).substr(at, colon - at),
+                lines.substr(colon + 2, end - colon - 2));
+    at = end + 2;
+  }
+}
+
+struct NumberText {
+  explicit NumberText(std::size_t number) {
+    end = std::to_chars(text, text + sizeof text, number).ptr;
+  }
+  std::string_view get() const {
+    return {text, static_cast<std::size_t>(end - text)};
+  }
+
+  char text[24];
+  char* end;
+};
+
+}  // namespace
+
+// ---- The request ------------------------------------------------------------
+
+void HttpStream::on_field(std::string_view name, std::string_view value) {
+  if (name == ":method") {
+    mutable_request()->method = value;
+  } else if (name == ":path") {
+    mutable_request()->set_target(value);
+  } else if (!name.starts_with(':')) {
+    mutable_request()->add_field(name, value);
+  }
+}
+
+void HttpStream::on_request() {
+  if (has_too_many_fields()) refuse(431, "the header is too large");
+}
+
+void HttpStream::on_data(std::string_view bytes) {
+  consumed(bytes.size());
+  if (over_) return;
+  std::string* const body = &mutable_request()->body;
+  if (bytes.size() > handlers_->max_body_bytes() - body->size()) {
+    refuse(413, "the body is larger than " +
+                    std::to_string(handlers_->max_body_bytes()) + " bytes");
+  } else if (!take_memory(bytes.size())) {
+    refuse(503, "too many requests of the connection are not complete");
+  } else {
+    held_ += bytes.size();
+    body->append(bytes);
+  }
+}
+
+void HttpStream::on_end() {
+  give_memory(std::exchange(held_, 0));
+  if (over_) return;
+  if (reads_too_slowly()) {
+    refuse(503, "too many answers are not read");
+    return;
+  }
+  handlers_->serve(this);
+}
+
+void HttpStream::on_late() {
+  if (!over_) refuse(408, "the request was not complete in time");
+}
+
+void HttpStream::on_close() {
+  give_memory(std::exchange(held_, 0));
+  over_ = false;
+  clear();
+}
+
+void HttpStream::refuse(int status, std::string_view line) {
+  answer_text(this, status, line);
+}
+
+// ---- The response -----------------------------------------------------------
+
+void HttpStream::send(const HttpAnswer& answer) {
+  if (std::exchange(over_, true)) return;
+  const NumberText status(static_cast<std::size_t>(answer.status));
+  const NumberText size(answer.body.size());
+  FieldList fields;
+  fields.add(":status", status.get());
+  fields.add("content-type", answer.content_type);
+  fields.add("content-length", size.get());
+  fields.add("date", date_->now());
+  add_lines(answer.fields, &names_, &fields);
+  respond(fields.get());
+  if (request().method != "HEAD") body().append(answer.body);
+  end_body();
+}
+
+// ---- Streams of a loop ------------------------------------------------------
+
+Stream* HttpStreams::open() {
+  if (free_.empty()) return new HttpStream(handlers_, date_);
+  HttpStream* const stream = free_.back().release();
+  free_.pop_back();
+  return stream;
+}
+
+void HttpStreams::release(Stream* stream) {
+  std::unique_ptr<HttpStream> ended(static_cast<HttpStream*>(stream));
+  if (free_.size() < kMaxFree) free_.push_back(std::move(ended));
+}
+
+}  // namespace limitree::server

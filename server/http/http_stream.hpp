@@ -1,0 +1,63 @@
+// An exchange over HTTP/2.
+
+#ifndef LIMITREE_SERVER_HTTP_HTTP_STREAM_HPP
+#define LIMITREE_SERVER_HTTP_HTTP_STREAM_HPP
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "h2/stream.hpp"
+#include "http/date.hpp"
+#include "http/exchange.hpp"
+#include "http/handler.hpp"
+
+namespace limitree::server {
+
+class HttpStream final : public Stream, public Exchange {
+ public:
+  HttpStream(const HandlerTable* handlers, HttpDate* date)
+      : handlers_(handlers), date_(date) {}
+
+  void on_field(std::string_view name, std::string_view value) override;
+  void on_request() override;
+  void on_data(std::string_view bytes) override;
+  void on_end() override;
+  void on_late() override;
+  void on_shutdown() override {}
+  void on_body_sent() override {}
+  void on_close() override;
+
+ private:
+  void send(const HttpAnswer& answer) override;
+  void refuse(int status, std::string_view line);
+
+  const HandlerTable* handlers_;
+  HttpDate* date_;
+  std::string names_;  // of the fields of the answer, in small letters
+  std::size_t held_ = 0;
+  bool over_ = false;
+};
+
+// Makes exchanges for streams, and keeps those that have ended for others.
+class HttpStreams final : public Application {
+ public:
+  HttpStreams(const HandlerTable* handlers, HttpDate* date)
+      : handlers_(handlers), date_(date) {}
+
+  Stream* open() override;
+  void release(Stream* stream) override;
+
+ private:
+  static constexpr std::size_t kMaxFree = 1024;
+
+  const HandlerTable* handlers_;
+  HttpDate* date_;
+  std::vector<std::unique_ptr<HttpStream>> free_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_HTTP_HTTP_STREAM_HPP

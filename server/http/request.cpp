@@ -1,0 +1,70 @@
+#include "http/request.hpp"
+
+#include <algorithm>
+
+namespace limitree::server {
+
+namespace {
+
+// A request may keep so much memory for the next one.
+constexpr std::size_t kMaxKept = 16 * 1024;
+
+char small_letter(char byte) {
+  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a')
+                                    : byte;
+}
+
+}  // namespace
+
+void HttpRequest::set_target(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;
+    target.remove_prefix(scheme.size());
+    target.remove_prefix(std::min(target.find_first_of("/?"), target.size()));
+    break;
+  }
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  path_ = target.substr(0, mark);
+  query_ = target.substr(std::min(mark + 1, target.size()));
+  if (path_.empty()) path_ = "/";
+}
+
+void HttpRequest::add_field(std::string_view name, std::string_view value) {
+  const std::size_t begin = fields_text_.size();
+  for (const char byte : name) fields_text_.push_back(small_letter(byte));
+  fields_text_.append(value);
+  fields_.push_back({begin, begin + name.size(), fields_text_.size()});
+}
+
+std::string_view HttpRequest::name_of(const Field& field) const {
+  return std::string_view(fields_text_)
+      .substr(field.name, field.value - field.name);
+}
+
+std::string_view HttpRequest::field(std::string_view name) const {
+  for (const Field& field : fields_) {
+    if (name_of(field) == name) {
+      return std::string_view(fields_text_)
+          .substr(field.value, field.end - field.value);
+    }
+  }
+  return {};
+}
+
+std::size_t HttpRequest::count(std::string_view name) const {
+  return static_cast<std::size_t>(std::count_if(
+      fields_.begin(), fields_.end(),
+      [&](const Field& field) { return name_of(field) == name; }));
+}
+
+void HttpRequest::clear() {
+  method.clear();
+  body.clear();
+  if (body.capacity() > kMaxKept) body.shrink_to_fit();
+  path_.clear();
+  query_.clear();
+  fields_text_.clear();
+  fields_.clear();
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,51 @@
+// A request of HTTP, whatever the version.
+
+#ifndef LIMITREE_SERVER_HTTP_REQUEST_HPP
+#define LIMITREE_SERVER_HTTP_REQUEST_HPP
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace limitree::server {
+
+// Its memory serves one request after the other.
+class HttpRequest {
+ public:
+  std::string method;  // "GET"
+  std::string body;
+
+  // Takes the target of the request line, or :path: "/stats?x=1",
+  // "http://host/stats".
+  void set_target(std::string_view target);
+  std::string_view path() const { return path_; }
+  std::string_view query() const { return query_; }
+
+  // `name` may have capital letters, which become small ones.
+  void add_field(std::string_view name, std::string_view value);
+  // The value of the first field with that name, in small letters; empty if
+  // there is none.
+  std::string_view field(std::string_view name) const;
+  std::size_t count(std::string_view name) const;
+
+  void clear();
+
+ private:
+  struct Field {
+    std::size_t name;  // where it begins in fields_text_
+    std::size_t value;
+    std::size_t end;
+  };
+
+  std::string_view name_of(const Field& field) const;
+
+  std::string path_;
+  std::string query_;
+  std::string fields_text_;
+  std::vector<Field> fields_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_HTTP_REQUEST_HPP

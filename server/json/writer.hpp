@@ -1,0 +1,46 @@
+// Writes JSON.
+
+#ifndef LIMITREE_SERVER_JSON_WRITER_HPP
+#define LIMITREE_SERVER_JSON_WRITER_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace limitree::server {
+
+// Appends a text in quotes.  Bytes that are no UTF-8 become U+FFFD.
+void append_json_text(std::string_view text, std::string* out);
+
+// Appends values to a text and puts commas between them.
+class JsonWriter {
+ public:
+  explicit JsonWriter(std::string* out) : out_(out) {}
+
+  void begin_object() { open('{'); }
+  void end_object() { close('}'); }
+  void begin_list() { open('['); }
+  void end_list() { close(']'); }
+
+  // In an object: before each value.  `name` needs no escapes.
+  void key(std::string_view name);
+
+  void text(std::string_view value);
+  void number(std::int64_t value);
+  void whole(std::uint64_t value);
+  void flag(bool value);
+  void null();
+
+ private:
+  void separate();
+  void open(char bracket);
+  void close(char bracket);
+  void plain(std::string_view text);
+
+  std::string* out_;
+  bool needs_comma_ = false;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_JSON_WRITER_HPP

@@ -1,0 +1,373 @@
+#include "http/http_connection.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "http/http_stream.hpp"
+
+namespace limitree::server {
+namespace {
+
+const std::string kEnd = " HTTP/1.1\r\nHost: x\r\n\r\n";
+
+// Answers each request with its body when it is told to.
+class Later final : public Handler {
+ public:
+  class State final : public ExchangeState {
+   public:
+    explicit State(Later* later) : later_(later) {}
+    ~State() override { later_->waiting = nullptr; }
+
+   private:
+    Later* later_;
+  };
+
+  void on_request(Exchange* exchange) override {
+    waiting = exchange;
+    exchange->keep(std::make_unique<State>(this));
+  }
+
+  Exchange* waiting = nullptr;
+};
+
+class Now final : public Handler {
+ public:
+  void on_request(Exchange* exchange) override {
+    answer_text(exchange, 200, "now " + exchange->request().body);
+  }
+};
+
+class HttpConnectionTest : public testing::Test, public HttpConnectionOwner {
+ protected:
+  HttpConnectionTest() {
+    handlers_.add("/now", HttpMethods::kAny, &now_);
+    handlers_.add("/later", HttpMethods::kGet, &later_);
+  }
+
+  void connect() {
+    int fds[2];
+    ASSERT_EQ(
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
+        0);
+    client_ = Fd(fds[1]);
+    connection_.emplace(HttpContext{&loop_, &settings_, &handlers_, &streams_,
+                                    &date_, this, &buffers_},
+                        std::make_unique<PlainTransport>(Fd(fds[0])));
+  }
+
+  void closed(HttpConnection* connection) override {
+    EXPECT_EQ(connection, &*connection_);
+    connection_.reset();
+    loop_.stop();
+  }
+
+  // Runs the loop for what is ready.
+  void turn() {
+    loop_.post([this] { loop_.stop(); });
+    loop_.run();
+  }
+
+  void send(std::string_view bytes) {
+    ASSERT_EQ(write(client_.get(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+    turn();
+  }
+
+  // What the server has sent, without the lines that are always there.
+  std::string receive() {
+    std::string text;
+    char block[4096];
+    for (ssize_t size = 0;
+         (size = read(client_.get(), block, sizeof block)) > 0;) {
+      text.append(block, static_cast<std::size_t>(size));
+    }
+    for (const std::string_view line :
+         {"Date: ", "Content-Type: ", "Content-Length: "}) {
+      for (std::size_t at = 0; (at = text.find(line)) != text.npos;) {
+        text.erase(at, text.find("\r\n", at) + 2 - at);
+      }
+    }
+    return text;
+  }
+
+  bool client_sees_the_end() {
+    char byte = 0;
+    return read(client_.get(), &byte, 1) == 0;
+  }
+
+  Loop loop_;
+  ConnectionSettings settings_;
+  HandlerTable handlers_{1000};
+  Now now_;
+  Later later_;
+  HttpDate date_;
+  HttpStreams streams_{&handlers_, &date_};
+  IoBuffers buffers_;
+  std::optional<HttpConnection> connection_;
+  Fd client_;
+};
+
+const std::string kNow = "HTTP/1.1 200 OK\r\n\r\nnow \n";
+
+TEST_F(HttpConnectionTest, AnswersOneRequestAfterTheOther) {
+  connect();
+  send("GET /now" + kEnd);
+  EXPECT_EQ(receive(), kNow);
+  send("GET /now" + kEnd + "GET /none" + kEnd + "GET /now" + kEnd);
+  EXPECT_EQ(
+      receive(),
+      kNow + "HTTP/1.1 404 Not Found\r\n\r\nthere is no such path\n" + kNow);
+}
+
+TEST_F(HttpConnectionTest, ARequestMayComeInBytes) {
+  connect();
+  for (const char byte : "GET /now" + kEnd) send(std::string(1, byte));
+  EXPECT_EQ(receive(), kNow);
+}
+
+TEST_F(HttpConnectionTest, RequestsWaitForTheAnswerBeforeThem) {
+  connect();
+  send("GET /later" + kEnd + "GET /now" + kEnd);
+  send("GET /now" + kEnd);
+  EXPECT_EQ(receive(), "");
+  answer_text(later_.waiting, 200, "at last");
+  turn();
+  turn();
+  EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\n\r\nat last\n" + kNow + kNow);
+  EXPECT_EQ(later_.waiting, nullptr);
+}
+
+TEST_F(HttpConnectionTest, RefusesMethods) {
+  connect();
+  send("POST /later" + kEnd);
+  EXPECT_EQ(receive(),
+            "HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, HEAD\r\n\r\n"
+            "this path takes GET\n");
+}
+
+TEST_F(HttpConnectionTest, HeadHasNoBody) {
+  connect();
+  send("HEAD /now" + kEnd);
+  EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\n\r\n");
+}
+
+TEST_F(HttpConnectionTest, TellsToGoOn) {
+  connect();
+  send(
+      "POST /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+      "Content-Length: 2\r\n\r\n");
+  EXPECT_EQ(receive(), "HTTP/1.1 100 Continue\r\n\r\n");
+  send("ab");
+  EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\n\r\nnow ab\n");
+}
+
+TEST_F(HttpConnectionTest, ClosesIfTheClientWants) {
+  connect();
+  send("GET /now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nnow \n");
+  EXPECT_TRUE(client_sees_the_end());
+  client_.reset();
+  turn();
+  EXPECT_FALSE(connection_);
+}
+
+TEST_F(HttpConnectionTest, KeepsAConnectionOfHttp10IfTheClientWants) {
+  connect();
+  send("GET /now HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  EXPECT_EQ(receive(),
+            "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\n\r\nnow \n");
+  send("GET /now HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nnow \n");
+  EXPECT_TRUE(client_sees_the_end());
+}
+
+TEST_F(HttpConnectionTest, ClosesAfterARequestThatIsMalformed) {
+  connect();
+  send("GET /now" + kEnd + "nonsense\r\n\r\nGET /now" + kEnd);
+  const std::string all = receive();
+  EXPECT_TRUE(
+      all.starts_with(kNow +
+                      "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"
+                      "the request is malformed: "))
+      << all;
+  EXPECT_EQ(all.find("now", kNow.size()), all.npos);
+  EXPECT_TRUE(client_sees_the_end());
+}
+
+TEST_F(HttpConnectionTest, AnswersAClientThatHasClosedItsSide) {
+  connect();
+  const std::string bytes = "GET /later" + kEnd;
+  ASSERT_GT(write(client_.get(), bytes.data(), bytes.size()), 0);
+  shutdown(client_.get(), SHUT_WR);
+  turn();
+  ASSERT_NE(later_.waiting, nullptr);
+  loop_.post([this] { answer_text(later_.waiting, 200, "x"); });
+  loop_.run();
+  EXPECT_FALSE(connection_);
+  EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\n\r\nx\n");
+}
+
+TEST_F(HttpConnectionTest, ForgetsTheRequestOfAClientThatHasGone) {
+  connect();
+  send("GET /later" + kEnd);
+  ASSERT_NE(later_.waiting, nullptr);
+  client_.reset();
+  turn();
+  EXPECT_FALSE(connection_);
+  EXPECT_EQ(later_.waiting, nullptr);
+}
+
+TEST_F(HttpConnectionTest, WaitsForAClientThatDoesNotRead) {
+  connect();
+  std::string many;
+  for (int i = 0; i < 500; ++i) {
+    many += "POST /now HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n" +
+            std::string(1000, 'x');
+  }
+  std::string_view left = many;
+  std::string got;
+  while (!left.empty()) {
+    const ssize_t size = write(client_.get(), left.data(), left.size());
+    if (size > 0) left.remove_prefix(static_cast<std::size_t>(size));
+    turn();
+    if (size <= 0) got += receive();
+  }
+  for (int i = 0; i < 1000; ++i) {
+    turn();
+    got += receive();
+  }
+  std::size_t answers = 0;
+  for (std::size_t at = 0; (at = got.find("now xxx", at)) != got.npos; ++at) {
+    ++answers;
+  }
+  EXPECT_EQ(answers, 500u);
+}
+
+TEST_F(HttpConnectionTest, AClientThatNeverReadsIsGivenUp) {
+  settings_.write_timeout = kMillisecond;
+  connect();
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += "GET /now" + kEnd;
+  std::string_view left = many;
+  for (int blocked = 0; blocked < 10 && connection_;) {
+    const ssize_t size = write(client_.get(), left.data(), left.size());
+    blocked = size < 0 ? blocked + 1 : 0;
+    if (size > 0) left.remove_prefix(static_cast<std::size_t>(size));
+    if (left.empty()) left = many;
+    turn();
+  }
+  if (connection_) loop_.run();
+  EXPECT_FALSE(connection_);
+}
+
+TEST_F(HttpConnectionTest, ASilentClientIsGivenUp) {
+  settings_.handshake_timeout = kMillisecond;
+  connect();
+  loop_.run();
+  EXPECT_FALSE(connection_);
+  EXPECT_EQ(receive(), "");
+}
+
+TEST_F(HttpConnectionTest, AClientThatStopsInItsFirstBytesIsGivenUp) {
+  settings_.handshake_timeout = kMillisecond;
+  connect();
+  send("PR");
+  if (connection_) loop_.run();
+  EXPECT_FALSE(connection_);
+}
+
+TEST_F(HttpConnectionTest, ASlowRequestIsRefused) {
+  settings_.request_timeout = kMillisecond;
+  connect();
+  send("GET /now HTTP/1.1\r\n");
+  std::string got;
+  while (got.empty()) {
+    turn();
+    got = receive();
+  }
+  EXPECT_EQ(got,
+            "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"
+            "the request was not complete in time\n");
+}
+
+TEST_F(HttpConnectionTest, AnIdleConnectionIsClosed) {
+  settings_.max_idle = kMillisecond;
+  connect();
+  send("GET /now" + kEnd);
+  EXPECT_EQ(receive(), kNow);
+  while (!client_sees_the_end()) turn();
+  client_.reset();
+  turn();
+  EXPECT_FALSE(connection_);
+}
+
+TEST_F(HttpConnectionTest, AnOldConnectionIsClosed) {
+  settings_.max_age = kMillisecond;
+  connect();
+  std::string got;
+  while (got.find("Connection: close") == got.npos) {
+    send("GET /now" + kEnd);
+    got = receive();
+  }
+  EXPECT_TRUE(client_sees_the_end());
+}
+
+TEST_F(HttpConnectionTest, DrainingAnswersOnceMore) {
+  connect();
+  send("GET /now" + kEnd);
+  EXPECT_EQ(receive(), kNow);
+  connection_->drain(kSecond);
+  send("GET /now" + kEnd + "GET /now" + kEnd);
+  EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nnow \n");
+  EXPECT_TRUE(client_sees_the_end());
+}
+
+TEST_F(HttpConnectionTest, DrainingWaitsForAnAnswer) {
+  connect();
+  send("GET /later" + kEnd);
+  connection_->drain(60 * kSecond);
+  turn();
+  answer_text(later_.waiting, 200, "x");
+  turn();
+  EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nx\n");
+}
+
+TEST_F(HttpConnectionTest, DrainingEndsAfterTheGrace) {
+  connect();
+  send("GET /later" + kEnd);
+  loop_.post([this] { connection_->drain(kMillisecond); });
+  loop_.run();
+  EXPECT_FALSE(connection_);
+  EXPECT_EQ(later_.waiting, nullptr);
+}
+
+TEST_F(HttpConnectionTest, DrainingClosesAnIdleConnection) {
+  connect();
+  send("GET /now" + kEnd);
+  EXPECT_EQ(receive(), kNow);
+  loop_.post([this] { connection_->drain(60 * kSecond); });
+  client_.reset();
+  loop_.run();
+  EXPECT_FALSE(connection_);
+}
+
+// nghttp2 reads what follows; the tests with clients go on from here.
+TEST_F(HttpConnectionTest, SpeaksHttp2) {
+  connect();
+  send("PR");
+  EXPECT_EQ(receive(), "");
+  send("I * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9));
+  const std::string settings = receive();
+  ASSERT_GE(settings.size(), 9u);
+  EXPECT_EQ(settings[3], '\4');
+  client_.reset();
+  turn();
+  EXPECT_FALSE(connection_);
+}
+
+}  // namespace
+}  // namespace limitree::server
