@@ -19,6 +19,8 @@
 #include "net/failure.hpp"
 #include "net/loop.hpp"
 #include "tls/files.hpp"
+#include "web/admin_pages.hpp"
+#include "web_server.hpp"
 #include "worker.hpp"
 
 namespace limitree::server {
@@ -65,6 +67,30 @@ void add_descriptors(const std::vector<std::string>& names, Config* config) {
   if (!files.empty()) config->add_descriptors(files, false);
 }
 
+void check_style(const std::string& style) {
+  std::string known;
+  for (std::size_t i = 0; limitree_http_style_at(i) != nullptr; ++i) {
+    if (style == limitree_http_style_at(i)) return;
+    known += std::string(known.empty() ? "" : ", ") + limitree_http_style_at(i);
+  }
+  throw Failure("there is no style of headers '" + style + "', only " + known);
+}
+
+// "127.0.0.1:8081", "https://127.0.0.1:8080".
+std::string text_of(ListenFor purpose, const ListenAddress& address) {
+  switch (purpose) {
+    case ListenFor::kGrpc:
+      return address.text();
+    case ListenFor::kHttp:
+      return "http://" + address.text();
+    case ListenFor::kHttps:
+      return "https://" + address.text();
+    case ListenFor::kAdmin:
+      return "admin http://" + address.text();
+  }
+  return {};
+}
+
 Config config_of(const ServeSettings& settings) {
   Config config;
   for (const auto& [name, value] : settings.options) config.set(name, value);
@@ -97,8 +123,13 @@ class Service final : public Watcher {
       : settings_(settings),
         signals_(watch_signals()),
         limiter_(config_of(settings)),
+        admin_pages_(limiter_.get()),
+        admin_(&loop_, &settings.connection, &buffers_,
+               settings.max_message_bytes, [] {}),
         delay_(&loop_, [this] { drain(); }),
         tls_check_(&loop_, [this] { check_tls(); }) {
+    check_style(settings.header_style);
+    admin_pages_.add_to(admin_.handlers());
     if (!settings.tls.cert_file.empty() ||
         !settings.tls.client_ca_file.empty()) {
       tls_.emplace(settings.tls);
@@ -120,6 +151,7 @@ class Service final : public Watcher {
     if (tls_) check_tls();
     loop_.run();
     for (const auto& worker : workers_) worker->join();
+    admin_.clear();
     forget_unix_paths();
     log_line("stopped");
   }
@@ -149,26 +181,35 @@ class Service final : public Watcher {
 
   void listen() {
     std::string places;
-    for (const std::string& text : settings_.addresses) {
-      const ListenAddress place = listen_at(ListenAddress::parse(text));
-      places += (places.empty() ? "" : ", ") + place.text();
+    for (const ListenPlace& place : settings_.places) {
+      places += (places.empty() ? "" : ", ") + listen_at(place);
     }
     log_line("listening on " + places + " with " +
              std::to_string(workers_.size()) + " " +
              (workers_.size() == 1 ? "worker" : "workers"));
   }
 
-  // Each worker has a TCP socket of its own; a Unix socket is shared.
-  ListenAddress listen_at(const ListenAddress& address) {
-    Fd first = listen_on(address);
-    const ListenAddress place = ListenAddress::of(first.get());
-    for (std::size_t i = 1; i < workers_.size(); ++i) {
-      workers_[i]->listen(address.is_unix() ? Fd(dup(first.get()))
-                                            : listen_on(place));
+  // Each worker has a TCP socket of its own; a Unix socket is shared.  Returns
+  // the address, with the port that the system chose.
+  std::string listen_at(const ListenPlace& place) {
+    if (place.purpose == ListenFor::kHttps && !tls_) {
+      throw Failure("HTTPS needs a certificate of the server");
     }
-    workers_[0]->listen(std::move(first));
+    const ListenAddress address = ListenAddress::parse(place.address);
+    Fd first = listen_on(address);
+    const ListenAddress bound = ListenAddress::of(first.get());
     if (address.is_unix()) unix_paths_.push_back(address.unix_path());
-    return place;
+    if (place.purpose == ListenFor::kAdmin) {
+      admin_.listen(std::move(first));
+      return text_of(place.purpose, bound);
+    }
+    for (std::size_t i = 1; i < workers_.size(); ++i) {
+      workers_[i]->listen(place.purpose, address.is_unix()
+                                             ? Fd(dup(first.get()))
+                                             : listen_on(bound));
+    }
+    workers_[0]->listen(place.purpose, std::move(first));
+    return text_of(place.purpose, bound);
   }
 
   void reload() {
@@ -229,6 +270,9 @@ class Service final : public Watcher {
   std::optional<TlsFiles> tls_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::string> unix_paths_;
+  IoBuffers buffers_;  // of admin_
+  AdminPages admin_pages_;
+  WebServer admin_;  // here, where a page may take its time
   Timer delay_;
   Timer tls_check_;
   std::size_t running_ = 0;

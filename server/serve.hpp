@@ -14,9 +14,22 @@
 
 namespace limitree::server {
 
+// What an address is for.
+enum class ListenFor {
+  kGrpc,   // with TLS, if there is a certificate
+  kHttp,   // /v1 and /healthcheck, without TLS
+  kHttps,  // the same with TLS
+  kAdmin,  // the pages for people, without TLS
+};
+
+struct ListenPlace {
+  ListenFor purpose = ListenFor::kGrpc;
+  std::string address;  // for ListenAddress::parse()
+};
+
 struct ServeSettings {
-  std::string limits;                  // the name of a limits.yaml
-  std::vector<std::string> addresses;  // for ListenAddress::parse()
+  std::string limits;  // the name of a limits.yaml
+  std::vector<ListenPlace> places;
   std::size_t workers = 1;
   // Options of the library, in this order.
   std::vector<std::pair<std::string, std::string>> options;
@@ -24,7 +37,8 @@ struct ServeSettings {
   AnswerSettings answers;
   TlsSettings tls;
   ConnectionSettings connection;
-  std::size_t max_message_bytes = 4 * 1024 * 1024;
+  std::size_t max_message_bytes = 4 * 1024 * 1024;  // also of a body of HTTP
+  std::string header_style = "ietf";                // of answers of /v1
   // After SIGTERM: how long health says NOT_SERVING before connections are
   // drained, and how long open calls may then take.
   Nanoseconds drain_delay = 0;

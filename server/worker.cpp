@@ -18,30 +18,56 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter)
       methods_(settings->max_message_bytes),
       grpc_(&methods_, &loop_),
       context_{&loop_, &settings->connection, &grpc_, this, &buffers_},
+      limiter_api_(limiter, &store_loop_, limiter_service_.blocking(),
+                   settings->header_style),
+      web_(&loop_, &settings->connection, &buffers_,
+           settings->max_message_bytes, [this] { stop_if_empty(); }),
       last_call_(&loop_, [this] { loop_.stop(); }) {
   health_.add_to(&methods_);
   reflection_.add_to(&methods_);
   limiter_service_.add_to(&methods_);
   rate_limit_service_.add_to(&methods_);
+  limiter_api_.add_to(web_.handlers());
+  health_page_.add_to(web_.handlers());
 }
 
 Worker::~Worker() { join(); }
 
-void Worker::listen(Fd listener) {
+void Worker::listen(ListenFor purpose, Fd listener) {
+  switch (purpose) {
+    case ListenFor::kGrpc:
+      listen_for_grpc(std::move(listener));
+      break;
+    case ListenFor::kHttp:
+      web_.listen(std::move(listener));
+      break;
+    case ListenFor::kHttps:
+      web_.listen_tls(std::move(listener));
+      break;
+    case ListenFor::kAdmin:  // not by a worker
+      break;
+  }
+}
+
+void Worker::listen_for_grpc(Fd listener) {
   acceptors_.push_back(std::make_unique<Acceptor>(
       &loop_, std::move(listener), [this](Fd fd) { connect(std::move(fd)); }));
 }
 
 void Worker::set_tls(std::shared_ptr<const TlsContext> tls) {
-  tls_ = std::move(tls);
+  tls_ = tls;
+  web_.set_tls(std::move(tls));
 }
 
 void Worker::change_tls(std::shared_ptr<const TlsContext> tls) {
-  loop_.post([this, tls = std::move(tls)] { tls_ = tls; });
+  loop_.post([this, tls = std::move(tls)] { set_tls(tls); });
 }
 
 void Worker::set_serving(bool serving) {
-  loop_.post([this, serving] { health_.set_serving(serving); });
+  loop_.post([this, serving] {
+    health_.set_serving(serving);
+    health_page_.set_serving(serving);
+  });
 }
 
 void Worker::drain() {
@@ -53,6 +79,7 @@ void Worker::start(std::function<void()> on_stopped) {
     loop_.run();
     acceptors_.clear();
     connections_.clear();
+    web_.clear();
     on_stopped();
   });
 }
@@ -81,7 +108,11 @@ void Worker::connect(Fd fd) {
 
 void Worker::closed(Connection* connection) {
   connections_.erase(connection);
-  if (draining_ && connections_.empty()) loop_.stop();
+  stop_if_empty();
+}
+
+void Worker::stop_if_empty() {
+  if (draining_ && connections_.empty() && web_.is_empty()) loop_.stop();
 }
 
 void Worker::drain_now() {
@@ -93,8 +124,9 @@ void Worker::drain_now() {
     key->drain(settings_->drain_grace);
     key->shut_down_streams();
   }
+  web_.drain(settings_->drain_grace);
   last_call_.set(after(loop_.now(), settings_->drain_grace));
-  if (connections_.empty()) loop_.stop();
+  stop_if_empty();
 }
 
 }  // namespace limitree::server

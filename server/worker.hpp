@@ -20,6 +20,9 @@
 #include "services/rate_limit_service.hpp"
 #include "services/reflection.hpp"
 #include "services/store_loop.hpp"
+#include "web/health_page.hpp"
+#include "web/limiter_api.hpp"
+#include "web_server.hpp"
 
 namespace limitree::server {
 
@@ -30,7 +33,7 @@ class Worker final : public ConnectionOwner {
   ~Worker();
 
   // Before start(), or from it on only on its thread.
-  void listen(Fd listener);
+  void listen(ListenFor purpose, Fd listener);
   void set_tls(std::shared_ptr<const TlsContext> tls);
 
   // Runs `on_stopped` on the thread of the worker when that ends.
@@ -48,8 +51,10 @@ class Worker final : public ConnectionOwner {
   void closed(Connection* connection) override;
 
  private:
+  void listen_for_grpc(Fd listener);
   void connect(Fd fd);
   void drain_now();
+  void stop_if_empty();
 
   const ServeSettings* settings_;
   Loop loop_;
@@ -62,6 +67,9 @@ class Worker final : public ConnectionOwner {
   MethodTable methods_;
   GrpcServer grpc_;
   ConnectionContext context_;
+  LimiterApi limiter_api_;
+  HealthPage health_page_;
+  WebServer web_;
   std::shared_ptr<const TlsContext> tls_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;

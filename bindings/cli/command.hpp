@@ -104,7 +104,12 @@ struct ServeOptions {
   std::vector<std::string> descriptors;
   bool answer_headers = false;
   bool dynamic_metadata = false;
+  // None of any kind: the default addresses.
   std::vector<std::string> addresses;
+  std::vector<std::string> http_addresses;
+  std::vector<std::string> https_addresses;
+  std::vector<std::string> admin_addresses;
+  std::string header_style = "ietf";
   std::size_t workers = 0;  // 0: as many as processors
   Remote remote;            // no store: in memory
   std::string tls_cert;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "command.hpp"
 #include "failure.hpp"
@@ -33,11 +34,32 @@ void set_options(const Remote& remote, server::ServeSettings* settings) {
   }
 }
 
+using server::ListenFor;
+
+void add_places(ListenFor purpose, const std::vector<std::string>& addresses,
+                std::vector<server::ListenPlace>* places) {
+  for (const std::string& address : addresses) {
+    places->push_back({purpose, address});
+  }
+}
+
+std::vector<server::ListenPlace> places_of(const ServeOptions& options) {
+  std::vector<server::ListenPlace> places;
+  add_places(ListenFor::kGrpc, options.addresses, &places);
+  add_places(ListenFor::kHttp, options.http_addresses, &places);
+  add_places(ListenFor::kHttps, options.https_addresses, &places);
+  add_places(ListenFor::kAdmin, options.admin_addresses, &places);
+  if (!places.empty()) return places;
+  return {{ListenFor::kGrpc, ":8081"},
+          {ListenFor::kHttp, ":8080"},
+          {ListenFor::kAdmin, "127.0.0.1:6070"}};
+}
+
 server::ServeSettings settings_of(const ServeOptions& options) {
   server::ServeSettings settings;
   settings.limits = options.limits;
-  settings.addresses = options.addresses;
-  if (settings.addresses.empty()) settings.addresses.emplace_back(":8081");
+  settings.places = places_of(options);
+  settings.header_style = options.header_style;
   settings.workers = options.workers != 0
                          ? options.workers
                          : std::max(1u, std::thread::hardware_concurrency());

@@ -7,8 +7,11 @@ namespace limitree::cli {
 namespace {
 
 constexpr const char* kServeFooter =
-    "Answers gRPC: Envoy's rate limit service, limitree.v1.Limiter,\n"
-    "grpc.health.v1.Health and reflection.\n"
+    "Answers gRPC (Envoy's rate limit service, limitree.v1.Limiter,\n"
+    "grpc.health.v1.Health, reflection) and\n"
+    "HTTP (POST /v1/authorize and its sisters, GET /healthcheck).  The admin "
+    "port\nhas /limits, /stats and /metrics.  Without an address it listens "
+    "for gRPC on\n:8081, for HTTP on :8080, for the admin on 127.0.0.1:6070.\n"
     "SIGHUP reads the limits again; certificates are read again when their "
     "files\nchange.  SIGTERM drains: health says NOT_SERVING, open calls are "
     "answered.\n\n"
@@ -25,6 +28,21 @@ void add_file(CLI::App* app, const char* name, std::string* file,
 void add_words(CLI::App* app, const std::string& name,
                std::vector<std::string>* words, const std::string& help) {
   app->add_option(name, *words, help)->allow_extra_args(false);
+}
+
+void add_addresses(CLI::App* serve, ServeOptions* options) {
+  add_words(serve, "-l,--listen", &options->addresses,
+            "gRPC: ADDRESS:PORT or unix:PATH; repeatable");
+  add_words(serve, "--http-listen", &options->http_addresses,
+            "HTTP, likewise: /v1 and /healthcheck");
+  add_words(serve, "--https-listen", &options->https_addresses,
+            "the same with TLS");
+  add_words(serve, "--admin-listen", &options->admin_addresses,
+            "HTTP for people and Prometheus");
+  serve
+      ->add_option("--http-headers", options->header_style,
+                   "style of /v1's headers (ietf)")
+      ->type_name("STYLE");
 }
 
 void add_tls(CLI::App* serve, ServeOptions* options) {
@@ -72,8 +90,7 @@ CLI::App* add_serve(CLI::App* app, ServeOptions* options) {
   serve->add_option("limits", options->limits, "a limits.yaml")
       ->required()
       ->type_name("FILE");
-  add_words(serve, "-l,--listen", &options->addresses,
-            "ADDRESS:PORT or unix:PATH; repeatable (:8081)");
+  add_addresses(serve, options);
   serve
       ->add_option("-w,--workers", options->workers,
                    "threads (as many as processors)")

@@ -92,7 +92,12 @@ class Service:
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         line = self.wait_for("listening on ")
-        self.target = line.split("listening on ")[1].split(" with")[0]
+        places = line.split("listening on ")[1].split(" with")[0].split(", ")
+        self.http = [place for place in places if place.startswith("http")]
+        self.admin = [place.removeprefix("admin ") for place in places
+                      if place.startswith("admin ")]
+        self.target = ", ".join(place for place in places
+                                if "http" not in place)
 
     def read(self):
         for line in self.process.stderr:

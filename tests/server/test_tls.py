@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import socket
 import ssl
 import subprocess
 import time
 
 import grpc
+import httpx
 import pytest
 from raw import AUTHORIZE, Client, connect, framed, tls_connect
 from service import COMMAND, error_of, request
@@ -89,6 +91,20 @@ def context_for(authority, protocols=("h2",)):
     return context
 
 
+class FixedContext(ssl.SSLContext):
+    """A context whose protocols httpx does not replace."""
+
+    def __new__(cls, context):
+        context.__class__ = cls
+        return context
+
+    def __init__(self, context):
+        pass
+
+    def set_alpn_protocols(self, alpn_protocols):
+        pass
+
+
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 
 
@@ -136,6 +152,58 @@ def test_only_http2_is_negotiated(serve, own, authority, protocols):
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         assert connection.recv(1)
     assert call(service, authority=authority) is True
+
+
+@pytest.mark.parametrize("protocols, version", [
+    (("h2", "http/1.1"), "HTTP/2"), (("h2",), "HTTP/2"),
+    (("http/1.1",), "HTTP/1.1"), ((), "HTTP/1.1")])
+def test_https_negotiates_both_versions(serve, own, authority, protocols,
+                                        version):
+    service = serve(*own, "--https-listen", "127.0.0.1:0", "--http-listen",
+                    "127.0.0.1:0", "--workers", 2)
+    (secure,) = (place for place in service.http if "https" in place)
+    context = context_for(authority, protocols)
+    url = secure.replace("127.0.0.1", "localhost")
+    with httpx.Client(verify=FixedContext(context),
+                      http2=version == "HTTP/2") as client:
+        answer = client.get(f"{url}/healthcheck")
+        assert (answer.text, answer.http_version) == ("OK", version)
+    # The port without TLS stays as it is.
+    (plain,) = (place for place in service.http if "https" not in place)
+    assert httpx.get(f"{plain}/healthcheck").text == "OK"
+    assert call(service, authority=authority) is True
+
+
+def test_https_refuses_other_protocols(serve, own, authority):
+    service = serve(*own, "--https-listen", "127.0.0.1:0")
+    address = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        context_for(authority, ("h3",)).wrap_socket(
+            socket.create_connection(address), server_hostname="localhost")
+    # One that goes on with another protocol than it has negotiated is served.
+    secure = context_for(authority).wrap_socket(
+        socket.create_connection(address), server_hostname="localhost")
+    secure.sendall(b"GET /healthcheck HTTP/1.0\r\n\r\n")
+    assert secure.recv(1000).startswith(b"HTTP/1.1 200 OK")
+    secure.close()
+
+
+def test_https_in_pieces_and_large(serve, own, authority):
+    service = serve(*own, "--https-listen", "127.0.0.1:0")
+    address = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    secure = context_for(authority, ()).wrap_socket(
+        socket.create_connection(address), server_hostname="localhost")
+    body = b'{"paths": [["huge", "' + b"x" * 100_000 + b'"]]}'
+    one = (b"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
+           b"Content-Length: %d\r\n\r\n" % len(body)) + body
+    for at in range(0, len(one), 10_000):
+        secure.sendall(one[at:at + 10_000])
+    secure.sendall(one * 3 + b"GET /healthcheck HTTP/1.0\r\n\r\n")
+    data = b""
+    while block := secure.recv(65536):
+        data += block
+    assert data.count(b"HTTP/1.1 200 OK") == 5
+    secure.close()
 
 
 def test_old_versions_of_tls_are_refused(serve, own, authority):
@@ -253,6 +321,8 @@ def test_mistakes_are_named(limits, authority, tmp_path):
         "client authorities need a certificate of the server")
     assert start_fails(limits, *both, "--tls-client-name", "x") == (
         "names of clients need client authorities")
+    assert start_fails(limits, "--https-listen", "127.0.0.1:0") == (
+        "HTTPS needs a certificate of the server")
     assert start_fails(limits, "--tls-cert", none, "--tls-key", key) == (
         f"certificate {none}: no such file or directory")
     assert start_fails(limits, "--tls-cert", text, "--tls-key", key) == (

@@ -1,0 +1,111 @@
+#include "web/path_request.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// Stands for a path without a cost of its own until all is read.
+constexpr std::int64_t kNoCost = -1;
+
+std::int32_t part_of(const JsonPlace& place) {
+  const std::string_view name = place.text();
+  if (name == "CHARGE") return LIMITREE_PART_CHARGE;
+  if (name == "SPEND_IF_FITS") return LIMITREE_PART_SPEND_IF_FITS;
+  if (name == "CHECK") return LIMITREE_PART_CHECK;
+  place.fail("must be CHARGE, SPEND_IF_FITS or CHECK");
+}
+
+std::int64_t cost_of(const JsonPlace& place) {
+  return place.integer(0, INT64_MAX);
+}
+
+}  // namespace
+
+void PathRequest::read(std::string_view body) {
+  clear();
+  document_.read(body);
+  std::int64_t cost = 1;
+  JsonPlace(document_).each_member(
+      [&](std::string_view key, const JsonPlace& value) {
+        if (key == "paths") {
+          read_paths(value, true);
+        } else if (key == "cost") {
+          cost = cost_of(value);
+        } else if (key == "omit_levels") {
+          omits_levels_ = value.flag();
+        } else {
+          value.fail_unknown();
+        }
+      });
+  settle(cost);
+}
+
+void PathRequest::read_reset(std::string_view body) {
+  clear();
+  document_.read(body);
+  JsonPlace(document_).each_member(
+      [&](std::string_view key, const JsonPlace& value) {
+        if (key == "paths") {
+          read_paths(value, false);
+        } else if (key == "leaf_only") {
+          leaf_only_ = value.flag();
+        } else {
+          value.fail_unknown();
+        }
+      });
+  settle(0);
+}
+
+void PathRequest::clear() {
+  segments_.clear();
+  paths_.clear();
+  parts_.clear();
+  omits_levels_ = leaf_only_ = false;
+}
+
+void PathRequest::read_paths(const JsonPlace& list, bool has_costs) {
+  list.each_item([&](const JsonPlace& path) { read_path(path, has_costs); });
+}
+
+void PathRequest::read_path(const JsonPlace& path, bool has_costs) {
+  const std::size_t first = segments_.size();
+  std::int64_t cost = kNoCost;
+  std::int32_t part = LIMITREE_PART_CHARGE;
+  if (path.kind() != JsonKind::kObject) {
+    read_segments(path);
+  } else {
+    path.each_member([&](std::string_view key, const JsonPlace& value) {
+      if (key == "segments") {
+        read_segments(value);
+      } else if (has_costs && key == "cost") {
+        cost = cost_of(value);
+      } else if (has_costs && key == "part") {
+        part = part_of(value);
+      } else {
+        value.fail_unknown();
+      }
+    });
+  }
+  // The segments may still move: settle() tells where they are.
+  paths_.push_back({nullptr, segments_.size() - first, cost});
+  parts_.push_back(part);
+}
+
+void PathRequest::read_segments(const JsonPlace& list) {
+  list.each_item([&](const JsonPlace& item) {
+    const std::string_view segment = item.text();
+    segments_.push_back({segment.data(), segment.size()});
+  });
+}
+
+void PathRequest::settle(std::int64_t cost) {
+  if (paths_.empty()) throw JsonError("the request: has no paths");
+  const limitree_str* segment = segments_.data();
+  for (limitree_path& path : paths_) {
+    path.segments = segment;
+    segment += path.size;
+    if (path.cost == kNoCost) path.cost = cost;
+  }
+}
+
+}  // namespace limitree::server

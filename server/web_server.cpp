@@ -1,0 +1,66 @@
+#include "web_server.hpp"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "log.hpp"
+
+namespace limitree::server {
+
+WebServer::WebServer(Loop* loop, const ConnectionSettings* settings,
+                     IoBuffers* buffers, std::size_t max_body_bytes,
+                     std::function<void()> on_empty)
+    : loop_(loop),
+      handlers_(max_body_bytes),
+      streams_(&handlers_, &date_),
+      context_{loop, settings, &handlers_, &streams_, &date_, this, buffers},
+      on_empty_(std::move(on_empty)) {}
+
+void WebServer::listen(Fd listener) {
+  listen_with(std::move(listener), [](Fd fd) {
+    return std::make_unique<PlainTransport>(std::move(fd));
+  });
+}
+
+void WebServer::listen_tls(Fd listener) {
+  listen_with(std::move(listener), [this](Fd fd) {
+    return tls_->accept(std::move(fd), TlsProtocol::kHttp);
+  });
+}
+
+void WebServer::listen_with(Fd listener, Wrap wrap) {
+  acceptors_.push_back(std::make_unique<Acceptor>(
+      loop_, std::move(listener),
+      [this, wrap = std::move(wrap)](Fd fd) { connect(std::move(fd), wrap); }));
+}
+
+// A connection for which there is no memory is closed.
+void WebServer::connect(Fd fd, const Wrap& wrap) {
+  try {
+    auto connection =
+        std::make_unique<HttpConnection>(context_, wrap(std::move(fd)));
+    HttpConnection* const key = connection.get();
+    connections_.emplace(key, std::move(connection));
+  } catch (const std::exception& error) {
+    log_line(std::string("a connection is refused: ") + error.what());
+  }
+}
+
+void WebServer::closed(HttpConnection* connection) {
+  connections_.erase(connection);
+  if (connections_.empty()) on_empty_();
+}
+
+void WebServer::drain(Nanoseconds grace) {
+  for (const auto& acceptor : acceptors_) acceptor->accept_all();
+  acceptors_.clear();
+  for (const auto& [key, connection] : connections_) key->drain(grace);
+}
+
+void WebServer::clear() {
+  acceptors_.clear();
+  connections_.clear();
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,105 @@
+#include "web/path_request.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace limitree::server {
+namespace {
+
+// "user/alex x1 p0 | ..." with the cost and the part of each path.
+std::string text_of(const PathRequest& request) {
+  std::string text;
+  for (std::size_t i = 0; i < request.paths().size(); ++i) {
+    const limitree_path& path = request.paths()[i];
+    if (i > 0) text += " | ";
+    for (std::size_t j = 0; j < path.size; ++j) {
+      if (j > 0) text += '/';
+      text.append(path.segments[j].data, path.segments[j].size);
+    }
+    text += " x" + std::to_string(path.cost) + " p" +
+            std::to_string(request.parts()[i]);
+  }
+  return text;
+}
+
+std::string read(std::string_view body) {
+  PathRequest request;
+  try {
+    request.read(body);
+    return text_of(request) + (request.omits_levels() ? " omits" : "");
+  } catch (const JsonError& error) {
+    return error.what();
+  }
+}
+
+std::string read_reset(std::string_view body) {
+  PathRequest request;
+  try {
+    request.read_reset(body);
+    return text_of(request) + (request.leaf_only() ? " leaf" : "");
+  } catch (const JsonError& error) {
+    return error.what();
+  }
+}
+
+TEST(PathRequest, ReadsPaths) {
+  EXPECT_EQ(read(R"({"paths": [["user", "alex", "trade"]]})"),
+            "user/alex/trade x1 p0");
+  EXPECT_EQ(read(R"({"cost": 3, "paths": [["a"], ["b", "c"]]})"),
+            "a x3 p0 | b/c x3 p0");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "cost": "9223372036854775807"})"),
+            "a x9223372036854775807 p0");
+  EXPECT_EQ(read(R"({"paths": [[]], "omit_levels": true})"), " x1 p0 omits");
+}
+
+TEST(PathRequest, APathMayHaveItsOwnCostAndPart) {
+  EXPECT_EQ(read(R"({"paths": [{"segments": ["a"], "cost": 0},
+                               {"part": "CHECK", "segments": ["b"]},
+                               {"part": "SPEND_IF_FITS", "segments": []},
+                               {"part": "CHARGE"}], "cost": 7})"),
+            "a x0 p0 | b x7 p2 |  x7 p1 |  x7 p0");
+}
+
+TEST(PathRequest, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(read("{}"), "the request: has no paths");
+  EXPECT_EQ(read(R"({"paths": []})"), "the request: has no paths");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "kost": 1})"),
+            "kost: there is no such field");
+  EXPECT_EQ(read(R"({"paths": [["a"], {"x": 1}]})"),
+            "paths[1].x: there is no such field");
+  EXPECT_EQ(read(R"({"paths": [["a", 1]]})"), "paths[0][1]: must be a text");
+  EXPECT_EQ(read(R"({"paths": ["a"]})"), "paths[0]: must be a list");
+  EXPECT_EQ(read(R"({"paths": "a"})"), "paths: must be a list");
+  EXPECT_EQ(read(R"({"paths": [{"part": "ALL"}]})"),
+            "paths[0].part: must be CHARGE, SPEND_IF_FITS or CHECK");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "cost": -1})"),
+            "cost: must be a whole number from 0 to 9223372036854775807");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "omit_levels": 1})"),
+            "omit_levels: must be true or false");
+  EXPECT_EQ(read("[]"), "the request: must be an object");
+  EXPECT_EQ(read("x"), "no valid JSON at byte 1");
+}
+
+TEST(PathRequest, ReadsResets) {
+  EXPECT_EQ(read_reset(R"({"paths": [["a"], {"segments": ["b"]}]})"),
+            "a x0 p0 | b x0 p0");
+  EXPECT_EQ(read_reset(R"({"paths": [["a"]], "leaf_only": true})"),
+            "a x0 p0 leaf");
+  EXPECT_EQ(read_reset(R"({"paths": [["a"]], "cost": 1})"),
+            "cost: there is no such field");
+  EXPECT_EQ(read_reset(R"({"paths": [{"segments": ["a"], "cost": 1}]})"),
+            "paths[0].cost: there is no such field");
+}
+
+TEST(PathRequest, KeepsNothingOfTheRequestBefore) {
+  PathRequest request;
+  request.read(R"({"paths": [["a"], ["b"]], "omit_levels": true, "cost": 2})");
+  request.read(R"({"paths": [["c"]]})");
+  EXPECT_EQ(text_of(request), "c x1 p0");
+  EXPECT_FALSE(request.omits_levels());
+  EXPECT_EQ(request.segment_count(), 1u);
+}
+
+}  // namespace
+}  // namespace limitree::server
