@@ -20,6 +20,7 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter)
       context_{&loop_, &settings->connection, &grpc_, this, &buffers_},
       limiter_api_(limiter, &store_loop_, limiter_service_.blocking(),
                    settings->header_style),
+      rate_limit_page_(limiter, &store_loop_, settings->answers),
       web_(&loop_, &settings->connection, &buffers_,
            settings->max_message_bytes, [this] { stop_if_empty(); }),
       last_call_(&loop_, [this] { loop_.stop(); }) {
@@ -28,6 +29,7 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter)
   limiter_service_.add_to(&methods_);
   rate_limit_service_.add_to(&methods_);
   limiter_api_.add_to(web_.handlers());
+  rate_limit_page_.add_to(web_.handlers());
   health_page_.add_to(web_.handlers());
 }
 

@@ -22,6 +22,7 @@
 #include "services/store_loop.hpp"
 #include "web/health_page.hpp"
 #include "web/limiter_api.hpp"
+#include "web/rate_limit_page.hpp"
 #include "web_server.hpp"
 
 namespace limitree::server {
@@ -68,6 +69,7 @@ class Worker final : public ConnectionOwner {
   GrpcServer grpc_;
   ConnectionContext context_;
   LimiterApi limiter_api_;
+  RateLimitPage rate_limit_page_;
   HealthPage health_page_;
   WebServer web_;
   std::shared_ptr<const TlsContext> tls_;

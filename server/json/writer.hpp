@@ -30,6 +30,8 @@ class JsonWriter {
   void whole(std::uint64_t value);
   void flag(bool value);
   void null();
+  // A value that is JSON already.
+  void json(std::string_view value) { plain(value); }
 
  private:
   void separate();

@@ -90,6 +90,12 @@ AdminPages::AdminPages(limitree_limiter* limiter) : limiter_(limiter) {
       return limitree_limiter_describe(limiter, text, error);
     });
   });
+  pages_.emplace_back(
+      "/rlconfig", "the descriptors of Envoy", kText, [limiter] {
+        return text_of([limiter](limitree_text** text, limitree_error** error) {
+          return limitree_limiter_describe_descriptors(limiter, text, error);
+        });
+      });
   pages_.emplace_back("/stats", "counters, one in each line", kText,
                       [this] { return stats(); });
   pages_.emplace_back("/metrics", "the same for Prometheus", kPrometheus,

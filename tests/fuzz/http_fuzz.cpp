@@ -1,8 +1,8 @@
 // The bytes of a connection of HTTP/1.1, from the requests to the answers of
-// /v1.
+// /v1 and /json.
 //
 // However the bytes are cut into pieces, the requests are the same.  Each body
-// is read as a request of /v1, and what it asks is decided.
+// is read as a request of /v1 and of /json, and what it asks is decided.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +17,8 @@
 #include "limitree.hpp"
 #include "web/decision_json.hpp"
 #include "web/path_request.hpp"
+#include "web/rate_limit_answer.hpp"
+#include "web/rate_limit_request.hpp"
 
 namespace {
 
@@ -24,6 +26,7 @@ using limitree::server::HttpRequest;
 using limitree::server::JsonDocument;
 using limitree::server::JsonError;
 using limitree::server::PathRequest;
+using limitree::server::RateLimitJson;
 using limitree::server::RequestReader;
 using Step = RequestReader::Step;
 
@@ -35,6 +38,28 @@ schema:
     children: {"*": {limits: [9/hour, 3/s], children: {t: {limits: 1/s}}}}
   free: {}
 )";
+
+constexpr std::string_view kDescriptors = R"(
+domain: d
+descriptors:
+  - key: a
+    rate_limit: {unit: minute, requests_per_unit: 3, name: n}
+  - key: b
+    value: "*x*"
+    quota_mode: true
+    metadata: {k: [1, {z: null}]}
+    rate_limit: {unit: hour, requests_per_unit: 1}
+)";
+
+limitree_str str(std::string_view text) { return {text.data(), text.size()}; }
+
+limitree::Config config() {
+  limitree::Config config;
+  config.set_limits(kLimits, "f").set("max_buckets", "1000");
+  const limitree_file file{str(kDescriptors), str("d")};
+  config.add_descriptors({&file, 1});
+  return config;
+}
 
 void require(bool fact) {
   if (!fact) std::abort();
@@ -106,13 +131,31 @@ void decide(const PathRequest& request, limitree::Limiter* limiter) {
   }
 }
 
+void ask(const RateLimitJson& json, limitree::Limiter* limiter) {
+  limitree_rate_limit_request request = json.request();
+  request.flags |= LIMITREE_WANTS_METADATA;
+  std::vector<limitree_descriptor_status> statuses(json.descriptor_count());
+  limitree_rate_limit_response response{};
+  const limitree_status status =
+      limitree_should_rate_limit(limiter->get(), &request, statuses.data(),
+                                 statuses.size(), &response, nullptr);
+  if (status < 0) return;
+  const limitree::TextHandle metadata(response.metadata);
+  limitree::server::AnswerSettings settings;
+  settings.headers = true;
+  std::string answer;
+  limitree::server::append_rate_limit_answer(response, statuses, settings,
+                                             &answer);
+  JsonDocument().read(answer);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
-  static auto* const limiter = new limitree::Limiter(
-      limitree::Config().set_limits(kLimits, "f").set("max_buckets", "1000"));
+  static auto* const limiter = new limitree::Limiter(config());
   static PathRequest request;
+  static RateLimitJson json;
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1,
                                size - 1);
@@ -122,6 +165,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
     try {
       request.read(body);
       decide(request, limiter);
+    } catch (const JsonError& error) {
+      require(*error.what() != '\0');
+    }
+    try {
+      json.read(body);
+      ask(json, limiter);
     } catch (const JsonError& error) {
       require(*error.what() != '\0');
     }

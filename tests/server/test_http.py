@@ -199,6 +199,40 @@ def test_many_clients(web):
     assert not failed
 
 
+# ---- /json ------------------------------------------------------------------
+
+ASK = {"domain": "none", "descriptors": [{"entries": [
+    {"key": "a", "value": "b"}]}]}
+
+
+def test_json_takes_any_method(client):
+    for method in ("POST", "PUT", "GET"):
+        answer = client.request(method, "/json", json=ASK)
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json() == {"overallCode": "OK",
+                                 "statuses": [{"code": "OK"}]}
+
+
+def test_a_limit_in_a_request_needs_a_known_domain(client):
+    limit = {"requestsPerUnit": 1, "unit": "HOUR"}
+    body = {"domain": "none", "hits_addend": "2",
+            "descriptors": [{**ASK["descriptors"][0], "limit": limit}]}
+    assert client.post("/json", json=body).json()["overallCode"] == "OK"
+
+
+@pytest.mark.parametrize("body, what", [
+    ("", "no valid JSON at byte 1"),
+    ("{}", "rate limit domain must not be empty"),
+    ('{"domain": "d"}', "rate limit descriptor list must not be empty"),
+    ('{"domain": "d", "x": 1}', "x: there is no such field"),
+], ids=["empty", "domain", "descriptors", "unknown"])
+def test_mistakes_of_json(client, body, what):
+    answer = client.post("/json", content=body)
+    assert (answer.status_code, answer.text) == (400, f"Bad Request: {what}\n")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+
+
 # ---- A store that has to be asked -------------------------------------------
 
 @pytest.fixture(name="redis")
@@ -453,7 +487,7 @@ def test_the_admin_pages(web):
     httpx.post(f"{web.http[0]}/v1/authorize", json=TRADE)
     with httpx.Client(base_url=web.admin[0]) as client:
         pages = [line.split()[0] for line in client.get("/").text.splitlines()]
-        assert pages == ["/", "/limits", "/stats", "/metrics"]
+        assert pages == ["/", "/limits", "/rlconfig", "/stats", "/metrics"]
         for page in pages:
             assert client.get(page).status_code == 200
         assert "trade   3 per 1h" in client.get("/limits").text

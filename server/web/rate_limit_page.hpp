@@ -1,0 +1,48 @@
+// /json: Envoy's rate limit service, as envoyproxy/ratelimit has it over HTTP.
+
+#ifndef LIMITREE_SERVER_WEB_RATE_LIMIT_PAGE_HPP
+#define LIMITREE_SERVER_WEB_RATE_LIMIT_PAGE_HPP
+
+#include <vector>
+
+#include "http/handler.hpp"
+#include "limitree.h"
+#include "services/store_loop.hpp"
+#include "web/rate_limit_answer.hpp"
+#include "web/rate_limit_request.hpp"
+
+namespace limitree::server {
+
+// Belongs to the thread of one loop.
+class RateLimitPage final : public Handler {
+ public:
+  // What is given by pointer outlives this.
+  RateLimitPage(limitree_limiter* limiter, StoreLoop* store_loop,
+                AnswerSettings settings)
+      : limiter_(limiter),
+        store_loop_(store_loop),
+        settings_(std::move(settings)) {}
+
+  void add_to(HandlerTable* handlers) {
+    handlers->add("/json", HttpMethods::kAny, this);
+  }
+
+  void on_request(Exchange* exchange) override;
+
+ private:
+  class Waiting;
+
+  limitree_rate_limit_request request() const;
+  void answer_now(Exchange* exchange);
+  void answer_later(Exchange* exchange);
+
+  limitree_limiter* limiter_;
+  StoreLoop* store_loop_;
+  const AnswerSettings settings_;
+  RateLimitJson json_;
+  std::vector<limitree_descriptor_status> statuses_;  // of answer_now()
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_WEB_RATE_LIMIT_PAGE_HPP
