@@ -2,10 +2,74 @@
 
 #include <unistd.h>
 
+#include <ctime>
+
 namespace limitree::server {
 
+namespace {
+
+LogSettings log_settings;
+
+const char* name_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kError:
+      return "error";
+    case LogLevel::kWarning:
+      return "warning";
+    case LogLevel::kInfo:
+      return "info";
+  }
+  return "";
+}
+
+std::string escaped(const std::string& text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string made;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      made += "\\u00";
+      made += kDigits[byte >> 4];
+      made += kDigits[byte & 15];
+    } else {
+      if (c == '"' || c == '\\') made += '\\';
+      made += c;
+    }
+  }
+  return made;
+}
+
+std::string text_line(LogLevel level, const std::string& message) {
+  std::string line = "limitree serve: ";
+  if (level != LogLevel::kInfo) line += std::string(name_of(level)) + ": ";
+  return line + message;
+}
+
+}  // namespace
+
+void set_log(const LogSettings& settings) { log_settings = settings; }
+
+std::string json_line(LogLevel level, const std::string& message,
+                      long long seconds) {
+  const std::time_t time = seconds;
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  char shown[32] = "";
+  std::strftime(shown, sizeof shown, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return std::string(R"({"@timestamp":")") + shown + R"(","level":")" +
+         name_of(level) + R"(","@message":")" + escaped(message) + "\"}";
+}
+
 void log_line(const std::string& message) {
-  std::string line = "limitree serve: " + message + '\n';
+  log_line(LogLevel::kInfo, message);
+}
+
+void log_line(LogLevel level, const std::string& message) {
+  if (level > log_settings.level) return;
+  std::string line = log_settings.json
+                         ? json_line(level, message, std::time(nullptr))
+                         : text_line(level, message);
+  line += '\n';
   // One call, so that lines of several threads do not mix.  If nobody reads
   // them, the service goes on.
   [[maybe_unused]] const auto written =

@@ -5,10 +5,20 @@
 
 #include <string>
 
+#include "config/log_settings.hpp"
+
 namespace limitree::server {
+
+// Before other threads write.
+void set_log(const LogSettings& settings);
 
 // One line on standard error.  From any thread.
 void log_line(const std::string& message);
+void log_line(LogLevel level, const std::string& message);
+
+// The line of a message, for `seconds` since 1970.
+std::string json_line(LogLevel level, const std::string& message,
+                      long long seconds);
 
 }  // namespace limitree::server
 

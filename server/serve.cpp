@@ -6,13 +6,12 @@
 #include <sys/signalfd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "config/config_thread.hpp"
 #include "limitree.hpp"
 #include "log.hpp"
 #include "net/address.hpp"
@@ -29,42 +28,12 @@ namespace {
 
 constexpr Nanoseconds kTlsInterval = kSecond;
 
-// The core refuses larger texts.
-constexpr std::size_t kMaxLimits = 64 * 1024 * 1024;
-
-std::string read_file(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  std::string text;
-  char block[64 * 1024];
-  while (file.read(block, sizeof block), file.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMaxLimits) break;
-  }
-  // A folder can be opened but not read.
-  if (file.bad() || (text.empty() && !file.eof())) throw Failure(name, errno);
-  return text;
-}
-
 // Thousands of connections need as many descriptors.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-limitree_str view_of(const std::string& text) {
-  return {text.data(), text.size()};
-}
-
-void add_descriptors(const std::vector<std::string>& names, Config* config) {
-  std::vector<std::string> texts;
-  for (const std::string& name : names) texts.push_back(read_file(name));
-  std::vector<limitree_file> files;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    files.push_back({view_of(texts[i]), view_of(names[i])});
-  }
-  if (!files.empty()) config->add_descriptors(files, false);
 }
 
 void check_style(const std::string& style) {
@@ -93,13 +62,15 @@ std::string text_of(ListenFor purpose, const ListenAddress& address) {
 
 Config config_of(const ServeSettings& settings) {
   Config config;
+  if (!settings.store.url.empty()) config.set("store", settings.store.url);
+  for (const auto& [name, value] : settings.store.options) {
+    config.set(name, value);
+  }
   for (const auto& [name, value] : settings.options) config.set(name, value);
   check([&](limitree_error** error) {
     return limitree_config_set_completion(config.get(), complete_requests,
                                           nullptr, nullptr, error);
   });
-  config.set_limits(read_file(settings.limits), settings.limits);
-  add_descriptors(settings.descriptors, &config);
   return config;
 }
 
@@ -116,13 +87,18 @@ Fd watch_signals() {
   return fd;
 }
 
+std::string counted(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
 // The main thread: signals, certificates and the workers.
-class Service final : public Watcher {
+class Service final : public Watcher, public ConfigListener {
  public:
   explicit Service(const ServeSettings& settings)
       : settings_(settings),
         signals_(watch_signals()),
-        limiter_(config_of(settings)),
+        config_(&settings, this),
+        limiter_(make_limiter()),
         admin_pages_(limiter_.get()),
         admin_(&loop_, &settings.connection, &buffers_,
                settings.max_message_bytes, [] {}),
@@ -136,10 +112,12 @@ class Service final : public Watcher {
     }
     loop_.add(signals_.get(), EPOLLIN, this);
     make_workers();
+    tell_health();
     listen();
   }
 
   void run() {
+    config_.start(&limiter_);
     running_ = workers_.size();
     for (const auto& worker : workers_) {
       worker->start([this] {
@@ -150,10 +128,25 @@ class Service final : public Watcher {
     }
     if (tls_) check_tls();
     loop_.run();
+    config_.stop();
     for (const auto& worker : workers_) worker->join();
     admin_.clear();
     forget_unix_paths();
     log_line("stopped");
+  }
+
+  void loaded(Loaded what, const LoadReport& report) override {
+    loop_.post([this, what, report] { tell(what, report); });
+  }
+
+  void store_answers(bool answers) override {
+    loop_.post([this, answers] {
+      if (answers == store_answers_) return;
+      store_answers_ = answers;
+      log_line(LogLevel::kWarning, answers ? "the store answers again"
+                                           : "the store does not answer");
+      tell_health();
+    });
   }
 
   void on_ready(std::uint32_t /*events*/) override {
@@ -161,7 +154,7 @@ class Service final : public Watcher {
     while (read(signals_.get(), &info, sizeof info) ==
            static_cast<ssize_t>(sizeof info)) {
       if (info.ssi_signo == SIGHUP) {
-        reload();
+        config_.reload();
       } else {
         end();
       }
@@ -169,6 +162,19 @@ class Service final : public Watcher {
   }
 
  private:
+  Limiter make_limiter() {
+    Config config = config_of(settings_);
+    const LoadReport report = config_.read(&config);
+    for (const std::string& mistake : report.mistakes) {
+      log_line(LogLevel::kError, mistake);
+    }
+    if (!report.loaded) {
+      log_line(LogLevel::kWarning, "there are no descriptors yet");
+    }
+    domains_ = report.files;
+    return Limiter(config);
+  }
+
   void make_workers() {
     std::size_t count = settings_.workers;
     // Only one loop can carry the requests of a limiter.
@@ -185,8 +191,7 @@ class Service final : public Watcher {
       places += (places.empty() ? "" : ", ") + listen_at(place);
     }
     log_line("listening on " + places + " with " +
-             std::to_string(workers_.size()) + " " +
-             (workers_.size() == 1 ? "worker" : "workers"));
+             counted(workers_.size(), "worker"));
   }
 
   // Each worker has a TCP socket of its own; a Unix socket is shared.  Returns
@@ -212,17 +217,29 @@ class Service final : public Watcher {
     return text_of(place.purpose, bound);
   }
 
-  void reload() {
-    try {
-      limiter_.reload(read_file(settings_.limits), settings_.limits);
-      log_line("the limits are reloaded");
-    } catch (const Error& error) {
-      for (const std::string& message : error.messages()) log_line(message);
-      log_line("the limits are as before");
-    } catch (const std::exception& error) {
-      log_line(error.what());
-      log_line("the limits are as before");
+  void tell(Loaded what, const LoadReport& report) {
+    const std::string name =
+        what == Loaded::kAll ? "the limits" : "the descriptors";
+    for (const std::string& mistake : report.mistakes) {
+      log_line(LogLevel::kError, mistake);
     }
+    if (!report.loaded) {
+      log_line(LogLevel::kError, name + " are as before");
+      return;
+    }
+    domains_ = report.files;
+    log_line(
+        name + " are reloaded" +
+        (what == Loaded::kAll ? "" : ": " + counted(report.files, "file")));
+    tell_health();
+  }
+
+  // Whether clients should come.
+  void tell_health() {
+    const HealthSettings& health = settings_.health;
+    const bool serving = !ending_ && (!health.needs_domain || domains_ > 0) &&
+                         (!health.needs_store || store_answers_);
+    for (const auto& worker : workers_) worker->set_serving(serving);
   }
 
   void check_tls() {
@@ -247,7 +264,7 @@ class Service final : public Watcher {
     }
     ending_ = true;
     log_line("draining");
-    for (const auto& worker : workers_) worker->set_serving(false);
+    tell_health();
     delay_.set(after(loop_.now(), settings_.drain_delay));
   }
 
@@ -264,9 +281,13 @@ class Service final : public Watcher {
   }
 
   const ServeSettings& settings_;
-  Fd signals_;
-  Limiter limiter_;
   Loop loop_;
+  std::size_t domains_ = 0;
+  bool store_answers_ = false;
+  bool ending_ = false;
+  Fd signals_;
+  ConfigThread config_;
+  Limiter limiter_;
   std::optional<TlsFiles> tls_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::string> unix_paths_;
@@ -276,12 +297,12 @@ class Service final : public Watcher {
   Timer delay_;
   Timer tls_check_;
   std::size_t running_ = 0;
-  bool ending_ = false;
 };
 
 }  // namespace
 
 void serve(const ServeSettings& settings) {
+  set_log(settings.log);
   raise_descriptor_limit();
   Service(settings).run();
 }

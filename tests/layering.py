@@ -18,8 +18,10 @@ may use memory, because it keeps denials as memory keeps buckets.
 
 So do the rooms of server/:
 
-    net < tls, h2 < grpc < services < the rest of server
+    net < tls, h2 < grpc < services < config < the rest of server
     h2 < http, json < web < the rest of server
+
+config may use stats and trace, for their settings.
 
 Usage: layering.py [root of the sources]
 """
@@ -69,7 +71,11 @@ SERVER_ROOMS = {
     "http": ["net", "h2"],
     "json": [],
     "web": ["net", "h2", "http", "json", "services"],
-    "": ["net", "tls", "h2", "grpc", "services", "http", "web"],
+    "stats": ["net"],
+    "trace": ["net"],
+    "config": ["net", "tls", "h2", "grpc", "services", "stats", "trace"],
+    "": ["net", "tls", "h2", "grpc", "services", "http", "web", "config",
+         "stats", "trace"],
 }
 SERVER_LIBRARIES = {
     "llhttp.h": ["http"],

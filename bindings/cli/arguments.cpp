@@ -335,6 +335,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   const CLI::App* const serve = add_serve(&app, &serve_options);
 
   check_command(app, words);
+  const std::vector<std::string> serve_words(words.begin() + 1, words.end());
   std::vector<std::vector<std::string>> steps;
   if (words.front() == "try") words = cut_steps(std::move(words), &steps);
   try {
@@ -369,7 +370,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   if (ping->parsed()) return ping_options;
   if (show->parsed()) return show_options;
   if (reset->parsed()) return reset_options;
-  if (serve->parsed()) return serve_options;
+  if (serve->parsed()) return with_settings_file(serve_options, serve_words);
   if (replay_options.logs.empty()) replay_options.logs.emplace_back("-");
   return replay_options;
 }

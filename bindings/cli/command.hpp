@@ -98,26 +98,56 @@ struct ResetOptions : CallerOptions {
   bool leaf = false;  // only those of the deepest node
 };
 
-// Durations that are missing have the server's default.
+// Where descriptors come from, for `serve`.
+struct DescriptorOptions {
+  std::vector<std::string> places;  // files and folders
+  bool merge_domains = false;
+  bool dot_files = false;
+  bool start_without = false;
+  bool healthy_with = false;
+};
+
+// A server of configurations, for `serve`.
+struct XdsOptions {
+  std::string server;
+  std::string node_id;
+  std::vector<std::string> node_metadata;  // NAME=VALUE
+  std::vector<std::string> headers;        // NAME:VALUE
+  bool tls = false;
+  std::string ca;
+  std::string cert;
+  std::string key;
+  std::string server_name;
+};
+
+// None of any kind: those of the environment, or the default ones.
+struct AddressOptions {
+  std::vector<std::string> grpc;
+  std::vector<std::string> http;
+  std::vector<std::string> https;
+  std::vector<std::string> admin;
+};
+
+// What is missing is as the environment says, or has the server's default.
 struct ServeOptions {
+  std::string settings_file;
+  bool ignore_environment = false;
   std::string limits;
-  std::vector<std::string> descriptors;
+  DescriptorOptions descriptors;
+  XdsOptions xds;
   bool answer_headers = false;
   bool dynamic_metadata = false;
-  // None of any kind: the default addresses.
-  std::vector<std::string> addresses;
-  std::vector<std::string> http_addresses;
-  std::vector<std::string> https_addresses;
-  std::vector<std::string> admin_addresses;
-  std::string header_style = "ietf";
-  std::size_t workers = 0;  // 0: as many as processors
-  Remote remote;            // no store: in memory
+  AddressOptions addresses;
+  std::string header_style;
+  std::optional<std::size_t> workers;
+  Remote remote;
+  bool check_store = false;
   std::string tls_cert;
   std::string tls_key;
   std::string tls_client_ca;
   std::vector<std::string> tls_client_names;
-  std::uint32_t max_streams = 1000;
-  std::size_t max_message_bytes = 4 * 1024 * 1024;
+  std::optional<std::uint32_t> max_streams;
+  std::optional<std::size_t> max_message_bytes;
   std::optional<std::int64_t> keepalive_time_ns;
   std::optional<std::int64_t> keepalive_timeout_ns;
   std::optional<std::int64_t> max_idle_ns;
@@ -125,6 +155,8 @@ struct ServeOptions {
   std::optional<std::int64_t> max_age_grace_ns;
   std::optional<std::int64_t> drain_delay_ns;
   std::optional<std::int64_t> drain_grace_ns;
+  std::string log_level;
+  std::string log_format;
 };
 
 using Command =

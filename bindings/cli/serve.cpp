@@ -4,81 +4,181 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "command.hpp"
 #include "failure.hpp"
+#include "terminal.hpp"
 
 namespace limitree::cli {
 
 namespace {
 
-void set(const std::optional<std::int64_t>& from, server::Nanoseconds* to) {
+// Sets *to if the option was given.
+template <typename From, typename To>
+void set(const std::optional<From>& from, To* to) {
   if (from) *to = *from;
 }
 
-void set_options(const Remote& remote, server::ServeSettings* settings) {
-  std::string store = remote.store;
-  const char* const variable = std::getenv(kStoreVariable);
-  if (store.empty() && variable != nullptr) store = variable;
-  if (!store.empty()) settings->options.emplace_back("store", store);
-  for (const std::string& setting : remote.settings) {
-    const std::size_t equals = setting.find('=');
-    if (equals == setting.npos) {
-      throw UsageError("--set: '" + setting + "' is not NAME=VALUE");
+void set(const std::string& from, std::string* to) {
+  if (!from.empty()) *to = from;
+}
+
+void set(bool from, bool* to) { *to = *to || from; }
+
+server::Pairs split_pairs(const std::vector<std::string>& words, char mark,
+                          const char* option) {
+  server::Pairs pairs;
+  for (const std::string& word : words) {
+    const std::size_t at = word.find(mark);
+    if (at == word.npos) {
+      throw UsageError(std::string(option) + ": '" + word + "' is not NAME" +
+                       mark + "VALUE");
     }
-    settings->options.emplace_back(setting.substr(0, equals),
-                                   setting.substr(equals + 1));
+    pairs.emplace_back(word.substr(0, at), word.substr(at + 1));
   }
+  return pairs;
+}
+
+void set_store(const Remote& remote, server::ServeSettings* settings) {
+  std::string url = remote.store;
+  const char* const variable = std::getenv(kStoreVariable);
+  if (url.empty() && variable != nullptr) url = variable;
+  // The options of the environment belong to its own store.
+  if (!url.empty()) settings->store = {url, {}};
+  for (auto& option : split_pairs(remote.settings, '=', "--set")) {
+    settings->options.push_back(std::move(option));
+  }
+}
+
+void set_xds(const XdsOptions& options, server::XdsSettings* xds) {
+  set(options.server, &xds->server);
+  set(options.node_id, &xds->node_id);
+  if (!options.node_metadata.empty()) {
+    xds->node_metadata =
+        split_pairs(options.node_metadata, '=', "--xds-metadata");
+  }
+  if (!options.headers.empty()) {
+    xds->headers = split_pairs(options.headers, ':', "--xds-header");
+  }
+  set(options.tls, &xds->tls.on);
+  set(options.ca, &xds->tls.ca_file);
+  set(options.cert, &xds->tls.cert_file);
+  set(options.key, &xds->tls.key_file);
+  set(options.server_name, &xds->tls.server_name);
+}
+
+// Where limits and descriptors come from: an option for one source takes the
+// place of a variable for another.
+void set_sources(const ServeOptions& options, server::ServeSettings* settings) {
+  settings->limits = options.limits;
+  const DescriptorOptions& descriptors = options.descriptors;
+  if (!descriptors.places.empty() && !options.xds.server.empty()) {
+    throw UsageError("descriptors come from --descriptors or --xds, not both");
+  }
+  if (!descriptors.places.empty()) settings->xds.server.clear();
+  if (!options.xds.server.empty()) settings->descriptors.places.clear();
+  if (!descriptors.places.empty()) {
+    settings->descriptors.places = descriptors.places;
+  }
+  set(descriptors.merge_domains, &settings->descriptors.merge_domains);
+  set(descriptors.dot_files, &settings->descriptors.dot_files);
+  set(descriptors.start_without, &settings->starts_without_descriptors);
+  set(descriptors.healthy_with, &settings->health.needs_domain);
+  set_xds(options.xds, &settings->xds);
+  if (!settings->limits.empty() || !settings->descriptors.places.empty() ||
+      !settings->xds.server.empty()) {
+    return;
+  }
+  std::error_code error;
+  const std::string folder = server::default_descriptors();
+  if (!std::filesystem::is_directory(folder, error)) {
+    throw UsageError(
+        "serve needs a limits.yaml, --descriptors or --xds; see --help");
+  }
+  settings->descriptors.places = {folder};
 }
 
 using server::ListenFor;
 
-void add_places(ListenFor purpose, const std::vector<std::string>& addresses,
-                std::vector<server::ListenPlace>* places) {
-  for (const std::string& address : addresses) {
-    places->push_back({purpose, address});
+// An option takes the place of variables for the same purpose, and of all
+// default addresses.
+void set_places(const AddressOptions& addresses,
+                server::ServeSettings* settings) {
+  const std::pair<ListenFor, const std::vector<std::string>*> given[] = {
+      {ListenFor::kGrpc, &addresses.grpc},
+      {ListenFor::kHttp, &addresses.http},
+      {ListenFor::kHttps, &addresses.https},
+      {ListenFor::kAdmin, &addresses.admin}};
+  for (const auto& [purpose, places] : given) {
+    if (places->empty()) continue;
+    std::erase_if(settings->places, [](const server::ListenPlace& place) {
+      return place.is_default;
+    });
+    listen_at(purpose, *places, settings);
   }
 }
 
-std::vector<server::ListenPlace> places_of(const ServeOptions& options) {
-  std::vector<server::ListenPlace> places;
-  add_places(ListenFor::kGrpc, options.addresses, &places);
-  add_places(ListenFor::kHttp, options.http_addresses, &places);
-  add_places(ListenFor::kHttps, options.https_addresses, &places);
-  add_places(ListenFor::kAdmin, options.admin_addresses, &places);
-  if (!places.empty()) return places;
-  return {{ListenFor::kGrpc, ":8081"},
-          {ListenFor::kHttp, ":8080"},
-          {ListenFor::kAdmin, "127.0.0.1:6070"}};
-}
-
-server::ServeSettings settings_of(const ServeOptions& options) {
-  server::ServeSettings settings;
-  settings.limits = options.limits;
-  settings.places = places_of(options);
-  settings.header_style = options.header_style;
-  settings.workers = options.workers != 0
-                         ? options.workers
-                         : std::max(1u, std::thread::hardware_concurrency());
-  set_options(options.remote, &settings);
-  settings.descriptors = options.descriptors;
-  settings.answers.headers = options.answer_headers;
-  settings.answers.dynamic_metadata = options.dynamic_metadata;
-  settings.tls = {options.tls_cert, options.tls_key, options.tls_client_ca,
-                  options.tls_client_names};
-  settings.max_message_bytes = options.max_message_bytes;
-  server::ConnectionSettings& connection = settings.connection;
-  connection.max_streams = options.max_streams;
+void set_connection(const ServeOptions& options,
+                    server::ServeSettings* settings) {
+  set(options.tls_cert, &settings->tls.cert_file);
+  set(options.tls_key, &settings->tls.key_file);
+  set(options.tls_client_ca, &settings->tls.client_ca_file);
+  if (!options.tls_client_names.empty()) {
+    settings->tls.client_names = options.tls_client_names;
+  }
+  set(options.max_message_bytes, &settings->max_message_bytes);
+  server::ConnectionSettings& connection = settings->connection;
+  set(options.max_streams, &connection.max_streams);
   set(options.keepalive_time_ns, &connection.keepalive_time);
   set(options.keepalive_timeout_ns, &connection.keepalive_timeout);
   set(options.max_idle_ns, &connection.max_idle);
   set(options.max_age_ns, &connection.max_age);
   set(options.max_age_grace_ns, &connection.max_age_grace);
-  set(options.drain_delay_ns, &settings.drain_delay);
-  set(options.drain_grace_ns, &settings.drain_grace);
+  set(options.drain_delay_ns, &settings->drain_delay);
+  set(options.drain_grace_ns, &settings->drain_grace);
+}
+
+void set_log(const ServeOptions& options, server::LogSettings* log) {
+  if (options.log_level == "error") log->level = server::LogLevel::kError;
+  if (options.log_level == "warning") log->level = server::LogLevel::kWarning;
+  if (options.log_level == "info") log->level = server::LogLevel::kInfo;
+  if (!options.log_format.empty()) log->json = options.log_format == "json";
+}
+
+// Reads the variables of envoyproxy/ratelimit.
+void set_from_environment(server::ServeSettings* settings) {
+  const server::EnvironmentReport report = server::read_environment(
+      [](const char* name) { return std::getenv(name); }, settings);
+  for (const std::string& warning : report.warnings) {
+    complain("warning: " + warning);
+  }
+  if (report.errors.empty()) return;
+  for (std::size_t i = 0; i + 1 < report.errors.size(); ++i) {
+    complain(report.errors[i]);
+  }
+  throw UsageError(report.errors.back());
+}
+
+server::ServeSettings settings_of(const ServeOptions& options) {
+  server::ServeSettings settings;
+  settings.places = server::default_places();
+  settings.workers = std::max(1u, std::thread::hardware_concurrency());
+  if (!options.ignore_environment) set_from_environment(&settings);
+  set_sources(options, &settings);
+  set_places(options.addresses, &settings);
+  set(options.header_style, &settings.header_style);
+  set(options.answer_headers, &settings.answers.headers);
+  set(options.dynamic_metadata, &settings.answers.dynamic_metadata);
+  set(options.workers, &settings.workers);
+  set_store(options.remote, &settings);
+  set(options.check_store, &settings.health.needs_store);
+  set_connection(options, &settings);
+  set_log(options, &settings.log);
   return settings;
 }
 

@@ -40,6 +40,10 @@ class ListenAddress {
   socklen_t size_ = 0;
 };
 
+// The text of an address of `host`, for parse(): a name is looked up, and no
+// host is all addresses.  Throws Failure.
+std::string address_of(const std::string& host, int port);
+
 // A socket that listens and does not block.  Several TCP sockets, of one
 // process or of several, may listen on one address: the system spreads the
 // connections.  A Unix socket that nobody serves any more is replaced.  Throws

@@ -169,6 +169,7 @@ std::unique_ptr<Transport> TlsContext::accept(Fd fd,
                                               TlsProtocol protocol) const {
   SSL* const ssl = SSL_new(context_);
   if (ssl == nullptr) throw std::bad_alloc();
+  SSL_set_accept_state(ssl);
   return std::make_unique<TlsStream>(shared_from_this(), ssl, std::move(fd),
                                      protocol);
 }

@@ -10,8 +10,8 @@
 
 namespace limitree::server {
 
-TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, ssl_st* ssl,
-                     Fd fd, TlsProtocol protocol)
+TlsStream::TlsStream(std::shared_ptr<const void> context, ssl_st* ssl, Fd fd,
+                     TlsProtocol protocol)
     : context_(std::move(context)),
       ssl_(ssl),
       fd_(std::move(fd)),
@@ -20,7 +20,6 @@ TlsStream::TlsStream(std::shared_ptr<const TlsContext> context, ssl_st* ssl,
     SSL_free(ssl_);
     throw std::bad_alloc();
   }
-  SSL_set_accept_state(ssl_);
 }
 
 TlsStream::~TlsStream() { SSL_free(ssl_); }
@@ -29,8 +28,8 @@ const TlsStream* TlsStream::of(const ssl_st* ssl) {
   return static_cast<const TlsStream*>(SSL_get_app_data(ssl));
 }
 
-// Whether the handshake is over.  A client that must negotiate HTTP/2, but does
-// not negotiate at all, is refused.
+// Whether the handshake is over.  One that must negotiate HTTP/2, but does not
+// negotiate at all, is refused.
 IoResult TlsStream::shake_hands() {
   if (checked_) return {Io::kDone};
   const int result = SSL_do_handshake(ssl_);

@@ -15,8 +15,8 @@ namespace limitree::server {
 
 class TlsStream final : public Transport {
  public:
-  // Takes `ssl`.
-  TlsStream(std::shared_ptr<const TlsContext> context, ssl_st* ssl, Fd fd,
+  // Takes `ssl`, whose side of the connection is set.  `context` lives as long.
+  TlsStream(std::shared_ptr<const void> context, ssl_st* ssl, Fd fd,
             TlsProtocol protocol);
   ~TlsStream() override;
   TlsStream(const TlsStream&) = delete;
@@ -37,7 +37,7 @@ class TlsStream final : public Transport {
   IoResult shake_hands();
   IoResult failed(int result);
 
-  std::shared_ptr<const TlsContext> context_;
+  std::shared_ptr<const void> context_;
   ssl_st* ssl_;
   Fd fd_;
   const TlsProtocol protocol_;

@@ -73,10 +73,11 @@ def request(*segments, **fields):
 
 
 class Service:
-    """A running service.  `lines` are its messages so far."""
+    """A running service.  `lines` are its messages so far.  Without `listen`
+    the words, or the environment, say where."""
 
     def __init__(self, limits, *words, listen="127.0.0.1:0", env=None,
-                 max_descriptors=None):
+                 waits=False, max_descriptors=None):
         self.lines = []
         self.fresh = queue.Queue()
         self.channels = []
@@ -85,12 +86,17 @@ class Service:
             environment.pop("LIMITREE_STORE", None)
         shell = [] if max_descriptors is None else [
             "sh", "-c", f'ulimit -n {max_descriptors} && exec "$@"', "sh"]
+        limits = [] if limits is None else [str(limits)]
+        listen = [] if listen is None else ["--listen", listen]
         self.process = subprocess.Popen(
-            [*shell, COMMAND, "serve", str(limits), "--listen", listen,
-             *map(str, words)],
+            [*shell, COMMAND, "serve", *limits, *listen, *map(str, words)],
             stderr=subprocess.PIPE, text=True, env=environment)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
+        if not waits:
+            self.wait_until_listening()
+
+    def wait_until_listening(self):
         line = self.wait_for("listening on ")
         places = line.split("listening on ")[1].split(" with")[0].split(", ")
         self.http = [place for place in places if place.startswith("http")]

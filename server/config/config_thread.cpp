@@ -1,0 +1,112 @@
+#include "config/config_thread.hpp"
+
+#include <utility>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+constexpr Nanoseconds kAskStore = kSecond;
+
+}  // namespace
+
+ConfigThread::ConfigThread(const ServeSettings* settings,
+                           ConfigListener* listener)
+    : settings_(*settings),
+      listener_(listener),
+      loader_(settings->descriptors.merge_domains),
+      ask_store_(&loop_, [this] { ask_store(); }) {}
+
+ConfigThread::~ConfigThread() { stop(); }
+
+LoadReport ConfigThread::read(Config* config) {
+  state_ = state_of(settings_.descriptors);
+  Sources limits;
+  if (!settings_.limits.empty()) {
+    limits.limits = SourceFile{settings_.limits, read_file(settings_.limits)};
+  }
+  LoadReport report{true, 0, {}};
+  try {
+    Sources all = limits;
+    all.descriptors = read_descriptors(settings_.descriptors);
+    report.files = all.descriptors.size();
+    loader_.start(std::move(all), config);
+    return report;
+  } catch (const std::exception& error) {
+    if (!settings_.starts_without_descriptors) throw;
+    report = report_of(error);
+  }
+  // Mistakes in the limits themselves are thrown.
+  loader_.start(std::move(limits), config);
+  return report;
+}
+
+void ConfigThread::start(Limiter* limiter) {
+  limiter_ = limiter;
+  if (!settings_.descriptors.places.empty()) {
+    folder_ = std::make_unique<FolderWatch>(&loop_, settings_.descriptors,
+                                            state_, this);
+  }
+  if (settings_.health.needs_store && limiter_->is_remote()) {
+    ask_store_.set(loop_.now());
+  }
+  thread_ = std::thread([this] { loop_.run(); });
+}
+
+void ConfigThread::reload() {
+  loop_.post([this] { reload_now(); });
+}
+
+void ConfigThread::stop() {
+  if (!thread_.joinable()) return;
+  loop_.stop();
+  thread_.join();
+}
+
+Sources ConfigThread::read_all() {
+  Sources sources;
+  if (!settings_.limits.empty()) {
+    sources.limits = SourceFile{settings_.limits, read_file(settings_.limits)};
+  }
+  sources.descriptors = settings_.descriptors.places.empty()
+                            ? loader_.loaded().descriptors
+                            : read_descriptors(settings_.descriptors);
+  return sources;
+}
+
+void ConfigThread::reload_now() {
+  LoadReport report;
+  try {
+    const std::string state = state_of(settings_.descriptors);
+    Sources sources = read_all();
+    if (folder_ != nullptr) folder_->know(state);
+    report = loader_.load(std::move(sources), limiter_);
+  } catch (const Failure& failure) {
+    report = report_of(failure);
+  }
+  listener_->loaded(Loaded::kAll, report);
+}
+
+void ConfigThread::changed(std::vector<SourceFile> files) {
+  Sources sources = loader_.loaded();
+  sources.descriptors = std::move(files);
+  listener_->loaded(Loaded::kDescriptors,
+                    loader_.load(std::move(sources), limiter_));
+}
+
+void ConfigThread::unreadable(const std::string& message) {
+  listener_->loaded(Loaded::kDescriptors, report_of(Failure(message)));
+}
+
+void ConfigThread::ask_store() {
+  limitree_error* error = nullptr;
+  const bool answers =
+      limitree_ping(limiter_->get(), nullptr, &error) == LIMITREE_OK;
+  limitree_error_free(error);
+  listener_->store_answers(answers);
+  ask_store_.set(after(loop_.now(), kAskStore));
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,73 @@
+// The thread that loads limits and descriptors while workers serve.
+
+#ifndef LIMITREE_SERVER_CONFIG_CONFIG_THREAD_HPP
+#define LIMITREE_SERVER_CONFIG_CONFIG_THREAD_HPP
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "config/folder_watch.hpp"
+#include "config/loader.hpp"
+#include "config/settings.hpp"
+#include "net/loop.hpp"
+
+namespace limitree::server {
+
+// What was loaded, or not.
+enum class Loaded { kAll, kDescriptors };
+
+// Called on the thread.
+class ConfigListener {
+ public:
+  virtual void loaded(Loaded what, const LoadReport& report) = 0;
+  // Whether the store answers; only if health asks for that.
+  virtual void store_answers(bool answers) = 0;
+
+ protected:
+  ~ConfigListener() = default;
+};
+
+class ConfigThread final : public FolderListener {
+ public:
+  // `settings` and `listener` outlive it.
+  ConfigThread(const ServeSettings* settings, ConfigListener* listener);
+  ~ConfigThread();
+  ConfigThread(const ConfigThread&) = delete;
+  ConfigThread& operator=(const ConfigThread&) = delete;
+
+  // Reads what the service starts with into *config.  Returns its report; one
+  // of a failure only if the service may start without descriptors, else
+  // throws what limitree.hpp throws, or Failure.
+  LoadReport read(Config* config);
+
+  // Watches from now on.  `limiter` outlives the thread.
+  void start(Limiter* limiter);
+  // Reads all files again.  From any thread.
+  void reload();
+  void stop();
+
+  void changed(std::vector<SourceFile> files) override;
+  void unreadable(const std::string& message) override;
+
+ private:
+  Sources read_all();
+  void reload_now();
+  void ask_store();
+
+  const ServeSettings& settings_;
+  ConfigListener* listener_;
+  Loader loader_;
+  std::string state_;  // of the files of descriptors that were read first
+  Limiter* limiter_ = nullptr;
+  Loop loop_;
+  std::unique_ptr<FolderWatch> folder_;
+  Timer ask_store_;
+  std::thread thread_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_CONFIG_CONFIG_THREAD_HPP

@@ -1,0 +1,32 @@
+// Files of limits and of descriptors.
+
+#ifndef LIMITREE_SERVER_CONFIG_FILES_HPP
+#define LIMITREE_SERVER_CONFIG_FILES_HPP
+
+#include <string>
+#include <vector>
+
+#include "config/settings.hpp"
+
+namespace limitree::server {
+
+// The text of a file, or of a resource of xDS, and its name for messages.
+struct SourceFile {
+  std::string name;
+  std::string text;
+};
+
+// Throws Failure, which names the file.
+std::string read_file(const std::string& name);
+
+// The files that `settings` names: those of a folder are sorted by name, and
+// without its folders.  Throws Failure, which names the folder or file.
+std::vector<std::string> descriptor_files(const DescriptorSettings& settings);
+std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings);
+
+// What tells versions of these files apart.  Symbolic links are followed.
+std::string state_of(const DescriptorSettings& settings);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_CONFIG_FILES_HPP

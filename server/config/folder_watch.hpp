@@ -1,0 +1,64 @@
+// Sees that files of descriptors have changed.
+
+#ifndef LIMITREE_SERVER_CONFIG_FOLDER_WATCH_HPP
+#define LIMITREE_SERVER_CONFIG_FOLDER_WATCH_HPP
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "config/files.hpp"
+#include "net/fd.hpp"
+#include "net/loop.hpp"
+#include "net/timer.hpp"
+
+namespace limitree::server {
+
+// What a change has led to.
+class FolderListener {
+ public:
+  virtual void changed(std::vector<SourceFile> files) = 0;
+  virtual void unreadable(const std::string& message) = 0;
+
+ protected:
+  ~FolderListener() = default;
+};
+
+// Compares what the system says about the files: when inotify reports something
+// in one of the folders on the way to them, and every few seconds, because not
+// all file systems report.  Files are read when they have been the same for two
+// looks, so that those that are being written are not.
+class FolderWatch final : public Watcher {
+ public:
+  // `state` is that of the files which are loaded.
+  FolderWatch(Loop* loop, DescriptorSettings settings, std::string state,
+              FolderListener* listener);
+  ~FolderWatch();
+  FolderWatch(const FolderWatch&) = delete;
+  FolderWatch& operator=(const FolderWatch&) = delete;
+
+  // Takes the files as they are now as known, for one who has read them since
+  // `state` was theirs.
+  void know(std::string state) { known_ = std::move(state); }
+
+  void on_ready(std::uint32_t events) override;
+
+ private:
+  void watch();
+  void watch_way_to(const std::string& place);
+  void look();
+  void read();
+
+  Loop* loop_;
+  DescriptorSettings settings_;
+  std::string known_;
+  std::string seen_;  // at the last look
+  FolderListener* listener_;
+  Fd inotify_;
+  Timer look_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_CONFIG_FOLDER_WATCH_HPP

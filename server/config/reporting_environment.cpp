@@ -1,0 +1,132 @@
+// Variables of logs, statistics and traces.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/environment.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+void read_log(EnvironmentReader* reader, LogSettings* log) {
+  const auto level = reader->word(
+      "LOG_LEVEL",
+      {"panic", "fatal", "error", "warn", "warning", "info", "debug", "trace"});
+  if (level) {
+    log->level = *level < 3   ? LogLevel::kError
+                 : *level < 5 ? LogLevel::kWarning
+                              : LogLevel::kInfo;
+  }
+  const auto format = reader->word("LOG_FORMAT", {"text", "json"});
+  if (format) log->json = *format == 1;
+}
+
+// The names between commas.
+std::vector<std::string> names_in(const std::string& text) {
+  std::vector<std::string> names;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    names.push_back(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  return names;
+}
+
+// Each name in USE_DOG_STATSD_MOGRIFIERS has three variables.
+void read_mogrifiers(EnvironmentReader* reader, StatsSettings* stats) {
+  const auto names = reader->text("USE_DOG_STATSD_MOGRIFIERS");
+  if (!names) return;
+  stats->mogrifiers.clear();
+  for (const std::string& name : names_in(*names)) {
+    const std::string prefix = "DOG_STATSD_MOGRIFIER_" + name;
+    MogrifierSettings one;
+    one.name = name;
+    reader->set((prefix + "_PATTERN").c_str(), &one.pattern);
+    reader->set((prefix + "_NAME").c_str(), &one.new_name);
+    reader->set((prefix + "_TAGS").c_str(), &one.tags);
+    if (one.pattern.empty()) {
+      reader->fail((prefix + "_PATTERN").c_str(),
+                   "is needed, because USE_DOG_STATSD_MOGRIFIERS names it");
+    }
+    stats->mogrifiers.push_back(std::move(one));
+  }
+}
+
+StatsFormat format_of(EnvironmentReader* reader) {
+  const bool off = reader->flag("DISABLE_STATS").value_or(false);
+  const bool dog = reader->flag("USE_DOG_STATSD").value_or(false);
+  // There StatsD is on by default, for a server that few have.
+  const bool named = reader->has("STATSD_HOST") || reader->has("STATSD_PORT");
+  const bool plain = reader->flag("USE_STATSD").value_or(named);
+  if (off) return StatsFormat::kNone;
+  if (dog) return StatsFormat::kDogStatsd;
+  return plain ? StatsFormat::kStatsd : StatsFormat::kNone;
+}
+
+void read_stats(EnvironmentReader* reader, StatsSettings* stats) {
+  stats->format = format_of(reader);
+  const auto protocol = reader->word("STATSD_PROTOCOL", {"tcp", "udp"});
+  if (protocol == 1u) stats->protocol = StatsProtocol::kUdp;
+  reader->set("STATSD_HOST", &stats->host);
+  if (const auto port = reader->whole("STATSD_PORT", {1, 65535})) {
+    stats->port = static_cast<std::uint16_t>(*port);
+  }
+  read_mogrifiers(reader, stats);
+  if (reader->pairs("EXTRA_TAGS"))
+    reader->set("EXTRA_TAGS", &stats->extra_tags);
+  reader->set_duration("STATS_FLUSH_INTERVAL", &stats->flush_interval);
+}
+
+// A page of its own for Prometheus, beside the one that is always there.
+void read_prometheus(EnvironmentReader* reader, ServeSettings* settings) {
+  if (!reader->flag("USE_PROMETHEUS").value_or(false)) return;
+  std::string address = reader->text("PROMETHEUS_ADDR").value_or(":9090");
+  const std::size_t colon = address.rfind(':');
+  if (colon == address.npos) {
+    reader->refuse("PROMETHEUS_ADDR", "an address such as :9090");
+    return;
+  }
+  settings->places.push_back({ListenFor::kAdmin, std::move(address)});
+  if (reader->text("PROMETHEUS_PATH").value_or("/metrics") != "/metrics") {
+    reader->warn("PROMETHEUS_PATH: the path is /metrics");
+  }
+}
+
+void read_trace(EnvironmentReader* reader, TraceSettings* trace) {
+  reader->set("TRACING_ENABLED", &trace->enabled);
+  reader->set("TRACING_SERVICE_NAME", &trace->service_name);
+  reader->set("TRACING_SERVICE_NAMESPACE", &trace->service_namespace);
+  reader->set("TRACING_SERVICE_INSTANCE_ID", &trace->service_instance_id);
+  reader->set("OTEL_EXPORTER_OTLP_ENDPOINT", &trace->endpoint);
+  reader->set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &trace->traces_endpoint);
+  reader->set("OTEL_EXPORTER_OTLP_HEADERS", &trace->headers);
+  const auto protocol =
+      reader->word("TRACING_EXPORTER_PROTOCOL", {"http", "grpc"});
+  if (protocol == 1u) {
+    reader->warn(
+        "TRACING_EXPORTER_PROTOCOL: traces are sent by http; collectors take "
+        "it on port 4318");
+  }
+  if (const auto wait =
+          reader->whole("OTEL_EXPORTER_OTLP_TIMEOUT", {1, 3'600'000})) {
+    trace->timeout = *wait * kMillisecond;
+  }
+  if (const auto rate = reader->fraction("TRACING_SAMPLING_RATE")) {
+    trace->sampling_rate = *rate;
+  }
+}
+
+}  // namespace
+
+void read_reporting(EnvironmentReader* reader, ServeSettings* settings) {
+  read_log(reader, &settings->log);
+  read_stats(reader, &settings->stats);
+  read_prometheus(reader, settings);
+  read_trace(reader, &settings->trace);
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,110 @@
+// All settings of `limitree serve`: from flags, a file or the environment.
+
+#ifndef LIMITREE_SERVER_CONFIG_SETTINGS_HPP
+#define LIMITREE_SERVER_CONFIG_SETTINGS_HPP
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/log_settings.hpp"
+#include "h2/settings.hpp"
+#include "net/timer.hpp"
+#include "services/answer_settings.hpp"
+#include "stats/settings.hpp"
+#include "tls/client_context.hpp"
+#include "tls/context.hpp"
+#include "trace/settings.hpp"
+
+namespace limitree::server {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// Where the buckets are.
+struct StoreSettings {
+  std::string url;  // empty: in memory
+  // Options of the library that belong to the URL.
+  Pairs options;
+};
+
+// Files of descriptors, which are watched.
+struct DescriptorSettings {
+  // Files, and folders: each file in a folder.
+  std::vector<std::string> places;
+  bool dot_files = false;  // also those of a folder that begin with a dot
+  bool merge_domains = false;
+};
+
+// A server of envoyproxy/ratelimit's configuration messages.
+struct XdsSettings {
+  std::string server;  // "host:port"; empty: none
+  std::string node_id = "default";
+  Pairs node_metadata;
+  Pairs headers;
+  TlsClientSettings tls;
+  // The wait before the connection is made again.  It doubles from the first to
+  // the last, and is then scaled by 1 - random to 1 + random.
+  Nanoseconds first_wait = kSecond;
+  Nanoseconds last_wait = 60 * kSecond;
+  double random = 0.5;
+  std::size_t max_message_bytes = 64 * 1024 * 1024;
+};
+
+// What an address is for.
+enum class ListenFor {
+  kGrpc,   // with TLS, if there is a certificate
+  kHttp,   // /v1, /json and /healthcheck, without TLS
+  kHttps,  // the same with TLS
+  kAdmin,  // the pages for people, without TLS
+};
+
+struct ListenPlace {
+  ListenFor purpose = ListenFor::kGrpc;
+  std::string address;  // for ListenAddress::parse()
+  bool is_default = false;
+};
+
+struct HealthSettings {
+  // NOT_SERVING while no domain of descriptors is loaded.
+  bool needs_domain = false;
+  // NOT_SERVING while the store does not answer.
+  bool needs_store = false;
+};
+
+struct ServeSettings {
+  std::string limits;  // the name of a limits.yaml; empty: none
+  DescriptorSettings descriptors;
+  XdsSettings xds;
+  // Serves even if the descriptors have mistakes or have not come yet.
+  bool starts_without_descriptors = false;
+  std::vector<ListenPlace> places;
+  std::size_t workers = 1;
+  StoreSettings store;
+  // Options of the library, in this order.
+  Pairs options;
+  TlsSettings tls;
+  ConnectionSettings connection;
+  std::size_t max_message_bytes = 4 * 1024 * 1024;  // also of a body of HTTP
+  std::string header_style = "ietf";                // of answers of /v1
+  // After SIGTERM: how long health says NOT_SERVING before connections are
+  // drained, and how long open calls may then take.
+  Nanoseconds drain_delay = 0;
+  Nanoseconds drain_grace = 30 * kSecond;
+  AnswerSettings answers;
+  HealthSettings health;
+  StatsSettings stats;
+  TraceSettings trace;
+  LogSettings log;
+};
+
+// Where the service listens if nothing else is said.
+std::vector<ListenPlace> default_places();
+
+// Replaces the addresses for `purpose`.
+void listen_at(ListenFor purpose, const std::vector<std::string>& addresses,
+               ServeSettings* settings);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_CONFIG_SETTINGS_HPP

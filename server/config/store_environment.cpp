@@ -1,0 +1,204 @@
+// BACKEND_TYPE and REDIS_...: where the buckets are.
+
+#include <algorithm>
+
+#include "config/environment.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+constexpr const char* kSocket = "/var/run/nutcracker/ratelimit.sock";
+constexpr Nanoseconds kMaxConnectTimeout = 60 * kSecond;
+
+enum class Kind { kSingle, kSentinel, kCluster };
+
+// For user and password in a URL.
+std::string percent_encoded(std::string_view text) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string made;
+  for (const char c : text) {
+    if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+        (c >= 'a' && c <= 'z') || c == '-' || c == '_' || c == '.') {
+      made += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      made += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return made;
+}
+
+struct Login {
+  std::string user;
+  std::string password;
+};
+
+// "password" or "user:password".
+Login login_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == text.npos) return {"", text};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    std::string part = text.substr(begin, comma - begin);
+    part.erase(std::remove(part.begin(), part.end(), ' '), part.end());
+    parts.push_back(std::move(part));
+    begin = comma + 1;
+  }
+  return parts;
+}
+
+std::string joined(const std::vector<std::string>& parts, std::size_t from) {
+  std::string text;
+  for (std::size_t i = from; i < parts.size(); ++i) {
+    text += (i > from ? "," : "") + parts[i];
+  }
+  return text;
+}
+
+// Makes the URL of the store.
+class StoreUrl {
+ public:
+  StoreUrl(EnvironmentReader* reader, StoreSettings* store)
+      : reader_(*reader), store_(*store), text_(kSocket) {
+    reader_.set("REDIS_URL", &text_);
+    reader_.set("REDIS_TLS", &tls_);
+    const auto kind =
+        reader_.word("REDIS_TYPE", {"SINGLE", "SENTINEL", "CLUSTER"});
+    if (kind) kind_ = static_cast<Kind>(*kind);
+    if (const auto login = reader_.text("REDIS_AUTH")) {
+      const Login parts = login_of(*login);
+      login_ = percent_encoded(parts.user) + ':' +
+               percent_encoded(parts.password) + '@';
+    }
+  }
+
+  void make() {
+    switch (kind_) {
+      case Kind::kSingle:
+        make_single();
+        break;
+      case Kind::kSentinel:
+        make_sentinel();
+        break;
+      case Kind::kCluster:
+        store_.url = scheme("+cluster://") + login_ + joined(split(text_), 0);
+        break;
+    }
+    if (tls_) make_tls();
+  }
+
+ private:
+  std::string scheme(const char* rest) const {
+    return std::string(tls_ ? "rediss" : "redis") + rest;
+  }
+
+  void make_single() {
+    if (text_.find("://") != text_.npos) {
+      store_.url = text_;
+      return;
+    }
+    const auto type = reader_.word("REDIS_SOCKET_TYPE", {"unix", "tcp"});
+    // There, a path is assumed even if there is a host and a port.
+    if (type == 1u || (!type && !text_.starts_with('/'))) {
+      store_.url = scheme("://") + login_ + text_;
+      return;
+    }
+    if (!text_.starts_with('/')) {
+      reader_.fail("REDIS_URL",
+                   "must be the path of a socket from the root, because "
+                   "REDIS_SOCKET_TYPE is unix");
+    }
+    if (tls_) reader_.fail("REDIS_TLS", "is not possible on a Unix socket");
+    store_.url = "redis+unix://" + login_ + text_;
+  }
+
+  void make_sentinel() {
+    const std::vector<std::string> parts = split(text_);
+    if (parts.size() < 2) {
+      reader_.fail("REDIS_URL",
+                   "must be the name of the primary, a comma and the sentinels "
+                   "if REDIS_TYPE is SENTINEL");
+      return;
+    }
+    store_.url =
+        scheme("+sentinel://") + login_ + joined(parts, 1) + '/' + parts[0];
+    if (const auto login = reader_.text("REDIS_SENTINEL_AUTH")) {
+      const Login own = login_of(*login);
+      if (!own.user.empty()) add("sentinel_username", own.user);
+      add("sentinel_password", own.password);
+    }
+  }
+
+  void make_tls() {
+    const auto copy = [&](const char* name, const char* option) {
+      if (const auto file = reader_.text(name)) add(option, *file);
+    };
+    copy("REDIS_TLS_CACERT", "tls_ca_file");
+    copy("REDIS_TLS_CLIENT_CERT", "tls_cert_file");
+    copy("REDIS_TLS_CLIENT_KEY", "tls_key_file");
+    bool skips = false;
+    reader_.set("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", &skips);
+    if (skips) {
+      reader_.warn(
+          "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: the name is verified; if the "
+          "certificate has another one, use --set tls_server_name=NAME");
+    }
+  }
+
+  void add(const char* option, const std::string& value) {
+    store_.options.emplace_back(option, value);
+  }
+
+  EnvironmentReader& reader_;
+  StoreSettings& store_;
+  std::string text_;
+  std::string login_;
+  Kind kind_ = Kind::kSingle;
+  bool tls_ = false;
+};
+
+void read_details(EnvironmentReader* reader, StoreSettings* store) {
+  if (const auto wait = reader->duration("REDIS_TIMEOUT")) {
+    const Nanoseconds used =
+        std::clamp(*wait, kMillisecond, kMaxConnectTimeout) / kMillisecond;
+    store->options.emplace_back("connect_timeout", std::to_string(used) + "ms");
+  }
+  if (const auto prefix = reader->text("CACHE_KEY_PREFIX")) {
+    store->options.emplace_back("prefix", *prefix);
+  }
+  if (reader->flag("REDIS_PERSECOND").value_or(false)) {
+    reader->warn(
+        "REDIS_PERSECOND: limits per second are in the one store, too");
+  }
+}
+
+}  // namespace
+
+void read_store(EnvironmentReader* reader, ServeSettings* settings) {
+  const auto backend =
+      reader->word("BACKEND_TYPE", {"redis", "memory", "memcache"});
+  if (backend == 2u) {
+    reader->fail("BACKEND_TYPE",
+                 "there is no memcache here; use redis or memory");
+  }
+  if (backend == 0u || (!backend && reader->has("REDIS_URL"))) {
+    StoreUrl(reader, &settings->store).make();
+    read_details(reader, &settings->store);
+    return;
+  }
+  for (const char* name : {"REDIS_TYPE", "REDIS_AUTH", "REDIS_TLS"}) {
+    if (reader->has(name)) {
+      reader->warn(std::string(name) +
+                   ": no effect without REDIS_URL or BACKEND_TYPE=redis");
+    }
+  }
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,53 @@
+// What the statistics of the service are, and where they go.
+//
+// The environment variables of envoyproxy/ratelimit that fill these fields:
+//
+//   USE_STATSD, USE_DOG_STATSD       StatsSettings::format
+//   STATSD_HOST, STATSD_PORT         host, port
+//   STATSD_PROTOCOL                  protocol: tcp or udp; DogStatsD is UDP
+//   STATS_FLUSH_INTERVAL             flush_interval
+//   EXTRA_TAGS                       extra_tags: name:value,name:value
+//   USE_DOG_STATSD_MOGRIFIERS        the names of the mogrifiers, in order
+//   DOG_STATSD_MOGRIFIER_<N>_PATTERN, _NAME, _TAGS    one of them
+//   DISABLE_STATS                    StatsFormat::kNone
+
+#ifndef LIMITREE_SERVER_STATS_SETTINGS_HPP
+#define LIMITREE_SERVER_STATS_SETTINGS_HPP
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "net/timer.hpp"
+
+namespace limitree::server {
+
+enum class StatsFormat {
+  kNone,       // nothing is sent
+  kStatsd,     // tags are part of the names, as ".__name=value"
+  kDogStatsd,  // tags follow the values, as "|#name:value"
+};
+
+enum class StatsProtocol { kTcp, kUdp };
+
+// Turns a name of StatsD into another name with tags.
+struct MogrifierSettings {
+  std::string name;      // <N>, for messages
+  std::string pattern;   // a regular expression, in the syntax of RE2
+  std::string new_name;  // $1 is what the first group matched
+  std::string tags;      // "name:value,name:value", values with $1, too
+};
+
+struct StatsSettings {
+  StatsFormat format = StatsFormat::kNone;
+  StatsProtocol protocol = StatsProtocol::kTcp;
+  std::string host = "localhost";
+  std::uint16_t port = 8125;
+  Nanoseconds flush_interval = 10 * kSecond;
+  std::string extra_tags;
+  std::vector<MogrifierSettings> mogrifiers;  // the first that matches counts
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_STATS_SETTINGS_HPP

@@ -1,0 +1,42 @@
+// Which requests are traced, and where the spans go.
+//
+// The environment variables that fill these fields:
+//
+//   TRACING_ENABLED                       TraceSettings::enabled
+//   TRACING_EXPORTER_PROTOCOL             exporter_protocol, only "http"
+//   TRACING_SERVICE_NAME                  service_name
+//   TRACING_SERVICE_NAMESPACE             service_namespace
+//   TRACING_SERVICE_INSTANCE_ID           service_instance_id
+//   TRACING_SAMPLING_RATE                 sampling_rate
+//   OTEL_EXPORTER_OTLP_ENDPOINT           endpoint
+//   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT    traces_endpoint
+//   OTEL_EXPORTER_OTLP_HEADERS            headers
+//   OTEL_EXPORTER_OTLP_TIMEOUT            timeout, in milliseconds
+
+#ifndef LIMITREE_SERVER_TRACE_SETTINGS_HPP
+#define LIMITREE_SERVER_TRACE_SETTINGS_HPP
+
+#include <string>
+
+#include "net/timer.hpp"
+
+namespace limitree::server {
+
+struct TraceSettings {
+  bool enabled = false;
+  std::string exporter_protocol = "http";
+  std::string service_name = "RateLimit";
+  std::string service_namespace;    // not sent if empty
+  std::string service_instance_id;  // random if empty
+  // The share of traces that is recorded, of those that begin here.  A request
+  // that belongs to a trace already is recorded if its sender records it.
+  double sampling_rate = 1;
+  std::string endpoint = "http://localhost:4318";  // /v1/traces is added
+  std::string traces_endpoint;                     // as it is, if not empty
+  std::string headers;  // name=value,name=value; values are URL-encoded
+  Nanoseconds timeout = 10 * kSecond;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_TRACE_SETTINGS_HPP

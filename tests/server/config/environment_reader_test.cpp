@@ -1,0 +1,90 @@
+#include "config/environment_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace limitree::server {
+namespace {
+
+// A reader of these variables, which must outlive it.
+EnvironmentReader reader_of(const std::map<std::string, std::string>& all) {
+  return EnvironmentReader([&all](const char* name) -> const char* {
+    const auto found = all.find(name);
+    return found == all.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(GoDuration, IsASumOfNumbersWithUnits) {
+  EXPECT_EQ(parse_go_duration("0"), 0);
+  EXPECT_EQ(parse_go_duration("24h"), 24 * 3600 * kSecond);
+  EXPECT_EQ(parse_go_duration("1h30m"), 5400 * kSecond);
+  EXPECT_EQ(parse_go_duration("1.5s"), 1500 * kMillisecond);
+  EXPECT_EQ(parse_go_duration("150us"), 150'000);
+  EXPECT_EQ(parse_go_duration("3m2ms1ns"), 180 * kSecond + 2'000'001);
+  EXPECT_EQ(parse_go_duration("\xc2\xb5s"), std::nullopt);
+  EXPECT_EQ(parse_go_duration("7\xc2\xb5s"), 7000);
+}
+
+TEST(GoDuration, IsNothingElse) {
+  for (const char* text : {"", "5", "s", "-1s", "1d", "1s ", " 1s", "1h-1m",
+                           "nan", "infs", "1e3s", "999999999999h", "0x1s"}) {
+    EXPECT_EQ(parse_go_duration(text), std::nullopt) << text;
+  }
+}
+
+TEST(EnvironmentReader, TakesWhatGoTakesForTrueAndFalse) {
+  const std::map<std::string, std::string> all = {
+      {"A", "T"}, {"B", "1"}, {"C", "False"}, {"D", "yes"}, {"E", ""}};
+  EnvironmentReader reader = reader_of(all);
+  EXPECT_EQ(reader.flag("A"), true);
+  EXPECT_EQ(reader.flag("B"), true);
+  EXPECT_EQ(reader.flag("C"), false);
+  EXPECT_EQ(reader.flag("D"), std::nullopt);
+  EXPECT_EQ(reader.flag("E"), std::nullopt);
+  EXPECT_EQ(reader.flag("F"), std::nullopt);
+  EXPECT_EQ(reader.errors(),
+            std::vector<std::string>{"D: must be true or false, is 'yes'"});
+}
+
+TEST(EnvironmentReader, KeepsNumbersInTheirRange) {
+  const std::map<std::string, std::string> all = {
+      {"A", "7"}, {"B", "8"}, {"C", "7x"}, {"D", "0.25"}, {"E", "1.1"}};
+  EnvironmentReader reader = reader_of(all);
+  EXPECT_EQ(reader.whole("A", {0, 7}), 7);
+  EXPECT_EQ(reader.whole("B", {0, 7}), std::nullopt);
+  EXPECT_EQ(reader.whole("C", {0, 7}), std::nullopt);
+  EXPECT_EQ(reader.fraction("D"), 0.25);
+  EXPECT_EQ(reader.fraction("E"), std::nullopt);
+  EXPECT_EQ(reader.errors(), (std::vector<std::string>{
+                                 "B: must be a number from 0 to 7, is '8'",
+                                 "C: must be a number from 0 to 7, is '7x'",
+                                 "E: must be a number from 0 to 1, is '1.1'"}));
+}
+
+TEST(EnvironmentReader, SplitsPairs) {
+  const std::map<std::string, std::string> all = {
+      {"A", "a:1, b:x:y,c:"}, {"B", "a"}, {"C", "a:1,:2"}, {"D", "a=1,b:2"}};
+  EnvironmentReader reader = reader_of(all);
+  EXPECT_EQ(reader.pairs("A"), (Pairs{{"a", "1"}, {"b", "x:y"}, {"c", ""}}));
+  EXPECT_EQ(reader.pairs("B"), std::nullopt);
+  EXPECT_EQ(reader.pairs("C"), std::nullopt);
+  EXPECT_EQ(reader.pairs("D", "=:"), (Pairs{{"a", "1"}, {"b", "2"}}));
+  EXPECT_EQ(reader.errors(),
+            (std::vector<std::string>{
+                "B: must be name:value,name:value, is 'a'",
+                "C: must be name:value,name:value, is 'a:1,:2'"}));
+}
+
+TEST(EnvironmentReader, FindsWordsInAnyCase) {
+  const std::map<std::string, std::string> all = {{"A", "Cluster"},
+                                                  {"B", "ring"}};
+  EnvironmentReader reader = reader_of(all);
+  EXPECT_EQ(reader.word("A", {"SINGLE", "CLUSTER"}), 1u);
+  EXPECT_EQ(reader.word("B", {"a", "b", "c"}), std::nullopt);
+  EXPECT_EQ(reader.errors(),
+            std::vector<std::string>{"B: must be a, b or c, is 'ring'"});
+}
+
+}  // namespace
+}  // namespace limitree::server

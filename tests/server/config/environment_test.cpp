@@ -1,0 +1,396 @@
+#include "config/environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "limitree.hpp"
+
+namespace limitree::server {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+struct Read {
+  ServeSettings settings;
+  EnvironmentReport report;
+};
+
+Read read(const Variables& all) {
+  Read made;
+  made.settings.places = {{ListenFor::kGrpc, ":8081"}};
+  made.report = read_environment(
+      [&](const char* name) -> const char* {
+        const auto found = all.find(name);
+        return found == all.end() ? nullptr : found->second.c_str();
+      },
+      &made.settings);
+  return made;
+}
+
+// The settings of variables that make sense.
+ServeSettings good(const Variables& all) {
+  const Read made = read(all);
+  EXPECT_EQ(made.report.errors, std::vector<std::string>());
+  EXPECT_EQ(made.report.warnings, std::vector<std::string>());
+  return made.settings;
+}
+
+std::string error(const Variables& all) {
+  const Read made = read(all);
+  return made.report.errors.size() == 1 ? made.report.errors[0] : "not one";
+}
+
+std::string warning(const Variables& all) {
+  const Read made = read(all);
+  EXPECT_EQ(made.report.errors, std::vector<std::string>());
+  return made.report.warnings.size() == 1 ? made.report.warnings[0] : "not one";
+}
+
+std::vector<std::string> places(const ServeSettings& settings,
+                                ListenFor purpose) {
+  std::vector<std::string> addresses;
+  for (const ListenPlace& place : settings.places) {
+    if (place.purpose == purpose) addresses.push_back(place.address);
+  }
+  return addresses;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(Environment, NothingChangesNothing) {
+  const ServeSettings settings = good({});
+  EXPECT_EQ(places(settings, ListenFor::kGrpc), Texts{":8081"});
+  EXPECT_EQ(settings.places.size(), 1u);
+  EXPECT_EQ(settings.store.url, "");
+  EXPECT_TRUE(settings.options.empty());
+  EXPECT_TRUE(settings.descriptors.places.empty());
+  EXPECT_EQ(settings.xds.server, "");
+  EXPECT_EQ(settings.connection.max_age, kNever);
+  EXPECT_EQ(settings.stats.format, StatsFormat::kNone);
+  EXPECT_FALSE(settings.trace.enabled);
+}
+
+TEST(Environment, SaysWhereToListen) {
+  ServeSettings settings = good(
+      {{"GRPC_PORT", "9000"}, {"HOST", "127.0.0.1"}, {"DEBUG_PORT", "9001"}});
+  EXPECT_EQ(places(settings, ListenFor::kGrpc), Texts{":9000"});
+  EXPECT_EQ(places(settings, ListenFor::kHttp), Texts{"127.0.0.1:8080"});
+  EXPECT_EQ(places(settings, ListenFor::kAdmin), Texts{"127.0.0.1:9001"});
+  settings = good({{"GRPC_HOST", "::1"},
+                   {"PORT", "0"},
+                   {"DEBUG_HOST", "0.0.0.0"},
+                   {"USE_PROMETHEUS", "true"}});
+  EXPECT_EQ(places(settings, ListenFor::kGrpc), Texts{"[::1]:8081"});
+  EXPECT_EQ(places(settings, ListenFor::kHttp), Texts{":0"});
+  EXPECT_EQ(places(settings, ListenFor::kAdmin),
+            (Texts{"0.0.0.0:6070", ":9090"}));
+  settings = good({{"GRPC_UDS", "/run/x"}, {"GRPC_PORT", "1"}});
+  EXPECT_EQ(places(settings, ListenFor::kGrpc), Texts{"unix:/run/x"});
+  EXPECT_EQ(error({{"GRPC_PORT", "x"}}),
+            "GRPC_PORT: must be a number from 0 to 65535, is 'x'");
+  EXPECT_TRUE(error({{"GRPC_HOST", "no such host"}})
+                  .starts_with("GRPC_HOST: 'no such host': "));
+  EXPECT_EQ(error({{"USE_PROMETHEUS", "1"}, {"PROMETHEUS_ADDR", "9090"}}),
+            "PROMETHEUS_ADDR: must be an address such as :9090, is '9090'");
+}
+
+TEST(Environment, SetsConnectionsAndTls) {
+  Variables all = {{"GRPC_MAX_CONNECTION_AGE", "1h"},
+                   {"GRPC_MAX_CONNECTION_AGE_GRACE", "5s"},
+                   {"GRPC_SERVER_TLS_CERT", "c"},
+                   {"GRPC_SERVER_TLS_KEY", "k"},
+                   {"GRPC_CLIENT_TLS_CACERT", "ca"},
+                   {"GRPC_CLIENT_TLS_SAN", "envoy"}};
+  ServeSettings settings = good(all);
+  EXPECT_EQ(settings.connection.max_age, 3600 * kSecond);
+  EXPECT_EQ(settings.connection.max_age_grace, 5 * kSecond);
+  EXPECT_EQ(settings.tls.cert_file, "");
+  all["GRPC_SERVER_USE_TLS"] = "true";
+  settings = good(all);
+  EXPECT_EQ(settings.tls.cert_file, "c");
+  EXPECT_EQ(settings.tls.key_file, "k");
+  EXPECT_EQ(settings.tls.client_ca_file, "ca");
+  EXPECT_EQ(settings.tls.client_names, Texts{"envoy"});
+  EXPECT_EQ(good({{"GRPC_MAX_CONNECTION_AGE", "0"}}).connection.max_age,
+            kNever);
+  EXPECT_EQ(
+      error({{"GRPC_SERVER_USE_TLS", "1"}, {"GRPC_SERVER_TLS_CERT", "c"}}),
+      "GRPC_SERVER_TLS_KEY: is needed, because GRPC_SERVER_USE_TLS is true");
+  EXPECT_EQ(error({{"GRPC_MAX_CONNECTION_AGE", "1"}}),
+            "GRPC_MAX_CONNECTION_AGE: must be a duration such as 10s or "
+            "1h30m, is '1'");
+}
+
+TEST(Environment, NamesTheFolderOfDescriptors) {
+  const auto folder = [](const Variables& all) {
+    return good(all).descriptors.places;
+  };
+  EXPECT_EQ(folder({{"RUNTIME_ROOT", "/data"}}), Texts{"/data/config"});
+  EXPECT_EQ(folder({{"RUNTIME_ROOT", "/data"},
+                    {"RUNTIME_SUBDIRECTORY", "ratelimit"},
+                    {"RUNTIME_APPDIRECTORY", "rules"}}),
+            Texts{"/data/ratelimit/rules"});
+  EXPECT_EQ(folder({{"CONFIG_TYPE", "FILE"}}), Texts{default_descriptors()});
+  EXPECT_EQ(folder({{"CONFIG_TYPE", "GRPC_XDS_SOTW"}, {"RUNTIME_ROOT", "/x"}}),
+            Texts{});
+  const ServeSettings settings =
+      good({{"RUNTIME_IGNOREDOTFILES", "false"},
+            {"RUNTIME_WATCH_ROOT", "false"},
+            {"MERGE_DOMAIN_CONFIG", "true"},
+            {"FORCE_START_WITHOUT_INITIAL_CONFIG", "true"},
+            {"HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", "true"},
+            {"REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", "true"}});
+  EXPECT_TRUE(settings.descriptors.dot_files);
+  EXPECT_TRUE(settings.descriptors.merge_domains);
+  EXPECT_TRUE(settings.starts_without_descriptors);
+  EXPECT_TRUE(settings.health.needs_domain);
+  EXPECT_TRUE(settings.health.needs_store);
+  EXPECT_EQ(error({{"CONFIG_TYPE", "GIT"}}),
+            "CONFIG_TYPE: must be FILE or GRPC_XDS_SOTW, is 'GIT'");
+  EXPECT_EQ(error({{"RUNTIME_WATCH_ROOT", "?"}}),
+            "RUNTIME_WATCH_ROOT: must be true or false, is '?'");
+}
+
+TEST(Environment, NamesAServerOfDescriptors) {
+  const XdsSettings xds =
+      good({{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
+            {"CONFIG_GRPC_XDS_NODE_ID", "me"},
+            {"CONFIG_GRPC_XDS_NODE_METADATA", "a=1,b:2"},
+            {"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "x-a:1"},
+            {"CONFIG_GRPC_XDS_SERVER_USE_TLS", "true"},
+            {"CONFIG_GRPC_XDS_SERVER_TLS_CACERT", "ca"},
+            {"CONFIG_GRPC_XDS_CLIENT_TLS_CERT", "c"},
+            {"CONFIG_GRPC_XDS_CLIENT_TLS_KEY", "k"},
+            {"CONFIG_GRPC_XDS_SERVER_TLS_SAN", "control"},
+            {"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "20ms"},
+            {"XDS_CLIENT_BACKOFF_MAX_INTERVAL", "2s"},
+            {"XDS_CLIENT_BACKOFF_RANDOM_FACTOR", "0.25"},
+            {"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "1000"}})
+          .xds;
+  EXPECT_EQ(xds.server, "localhost:18000");
+  EXPECT_EQ(xds.node_id, "me");
+  EXPECT_EQ(xds.node_metadata, (Pairs{{"a", "1"}, {"b", "2"}}));
+  EXPECT_EQ(xds.headers, (Pairs{{"x-a", "1"}}));
+  EXPECT_TRUE(xds.tls.on);
+  EXPECT_EQ(xds.tls.ca_file, "ca");
+  EXPECT_EQ(xds.tls.cert_file, "c");
+  EXPECT_EQ(xds.tls.key_file, "k");
+  EXPECT_EQ(xds.tls.server_name, "control");
+  EXPECT_EQ(xds.first_wait, 20 * kMillisecond);
+  EXPECT_EQ(xds.last_wait, 2 * kSecond);
+  EXPECT_EQ(xds.random, 0.25);
+  EXPECT_EQ(xds.max_message_bytes, 1000u);
+  EXPECT_EQ(good({{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
+                  {"CONFIG_GRPC_XDS_SERVER_URL", "control:1"},
+                  {"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", "7s"},
+                  {"XDS_CLIENT_BACKOFF_JITTER", "false"}})
+                .xds.random,
+            0);
+}
+
+TEST(Environment, SetsAnswers) {
+  const AnswerSettings answers =
+      good({{"RESPONSE_DYNAMIC_METADATA", "true"},
+            {"LIMIT_RESPONSE_HEADERS_ENABLED", "true"},
+            {"LIMIT_LIMIT_HEADER", "x-limit"},
+            {"LIMIT_REMAINING_HEADER", "x-left"},
+            {"LIMIT_RESET_HEADER", "x-reset"}})
+          .answers;
+  EXPECT_TRUE(answers.dynamic_metadata);
+  EXPECT_TRUE(answers.headers);
+  EXPECT_EQ(answers.limit_header, "x-limit");
+  EXPECT_EQ(answers.remaining_header, "x-left");
+  EXPECT_EQ(answers.reset_header, "x-reset");
+}
+
+TEST(Environment, SetsOptionsOfTheLibrary) {
+  EXPECT_EQ(good({{"SHADOW_MODE", "true"},
+                  {"QUOTA_MODE", "1"},
+                  {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "true"},
+                  {"NEAR_LIMIT_RATIO", "0.7"},
+                  {"LOCAL_CACHE_SIZE_IN_BYTES", "1600"}})
+                .options,
+            (Pairs{{"shadow_mode", "on"},
+                   {"quota_mode", "on"},
+                   {"stop_increment", "on"},
+                   {"near_limit", "0.7"},
+                   {"over_cache_size", "100"}}));
+  EXPECT_EQ(good({{"SHADOW_MODE", "false"},
+                  {"LOCAL_CACHE_SIZE_IN_BYTES", "9223372036854775807"}})
+                .options,
+            (Pairs{{"shadow_mode", "off"}, {"over_cache_size", "10000000"}}));
+}
+
+TEST(Environment, ReportsWhereItIsTold) {
+  ServeSettings settings = good({{"LOG_LEVEL", "WARN"},
+                                 {"LOG_FORMAT", "json"},
+                                 {"USE_STATSD", "true"},
+                                 {"STATSD_HOST", "stats"},
+                                 {"STATSD_PORT", "99"},
+                                 {"STATSD_PROTOCOL", "udp"},
+                                 {"EXTRA_TAGS", "a:1"},
+                                 {"STATS_FLUSH_INTERVAL", "1s"},
+                                 {"TRACING_ENABLED", "true"},
+                                 {"TRACING_SERVICE_NAME", "n"},
+                                 {"TRACING_SERVICE_NAMESPACE", "s"},
+                                 {"TRACING_SERVICE_INSTANCE_ID", "i"},
+                                 {"TRACING_SAMPLING_RATE", "0.5"},
+                                 {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1"},
+                                 {"OTEL_EXPORTER_OTLP_TIMEOUT", "5"}});
+  EXPECT_EQ(settings.log.level, LogLevel::kWarning);
+  EXPECT_TRUE(settings.log.json);
+  EXPECT_EQ(settings.stats.format, StatsFormat::kStatsd);
+  EXPECT_EQ(settings.stats.protocol, StatsProtocol::kUdp);
+  EXPECT_EQ(settings.stats.host, "stats");
+  EXPECT_EQ(settings.stats.port, 99);
+  EXPECT_EQ(settings.stats.extra_tags, "a:1");
+  EXPECT_EQ(settings.stats.flush_interval, kSecond);
+  EXPECT_TRUE(settings.trace.enabled);
+  EXPECT_EQ(settings.trace.service_name, "n");
+  EXPECT_EQ(settings.trace.service_namespace, "s");
+  EXPECT_EQ(settings.trace.service_instance_id, "i");
+  EXPECT_EQ(settings.trace.sampling_rate, 0.5);
+  EXPECT_EQ(settings.trace.endpoint, "http://c:1");
+  EXPECT_EQ(settings.trace.timeout, 5 * kMillisecond);
+  EXPECT_EQ(good({{"STATSD_HOST", "x"}}).stats.format, StatsFormat::kStatsd);
+  EXPECT_EQ(good({{"STATSD_HOST", "x"}, {"DISABLE_STATS", "1"}}).stats.format,
+            StatsFormat::kNone);
+  EXPECT_EQ(good({{"LOG_LEVEL", "fatal"}}).log.level, LogLevel::kError);
+  EXPECT_EQ(good({{"LOG_LEVEL", "debug"}}).log.level, LogLevel::kInfo);
+  EXPECT_EQ(error({{"EXTRA_TAGS", "a"}}),
+            "EXTRA_TAGS: must be name:value,name:value, is 'a'");
+}
+
+TEST(Environment, ReadsMogrifiers) {
+  const StatsSettings stats = good({{"USE_DOG_STATSD", "true"},
+                                    {"USE_DOG_STATSD_MOGRIFIERS", "ONE,TWO"},
+                                    {"DOG_STATSD_MOGRIFIER_ONE_PATTERN", "^a"},
+                                    {"DOG_STATSD_MOGRIFIER_ONE_NAME", "b"},
+                                    {"DOG_STATSD_MOGRIFIER_ONE_TAGS", "c:$1"},
+                                    {"DOG_STATSD_MOGRIFIER_TWO_PATTERN", "d"}})
+                                  .stats;
+  EXPECT_EQ(stats.format, StatsFormat::kDogStatsd);
+  ASSERT_EQ(stats.mogrifiers.size(), 2u);
+  EXPECT_EQ(stats.mogrifiers[0].name, "ONE");
+  EXPECT_EQ(stats.mogrifiers[0].pattern, "^a");
+  EXPECT_EQ(stats.mogrifiers[0].new_name, "b");
+  EXPECT_EQ(stats.mogrifiers[0].tags, "c:$1");
+  EXPECT_EQ(stats.mogrifiers[1].pattern, "d");
+  EXPECT_EQ(error({{"USE_DOG_STATSD_MOGRIFIERS", "ONE"}}),
+            "DOG_STATSD_MOGRIFIER_ONE_PATTERN: is needed, because "
+            "USE_DOG_STATSD_MOGRIFIERS names it");
+}
+
+TEST(Environment, MakesTheUrlOfTheStore) {
+  const auto url = [](const Variables& all) { return good(all).store.url; };
+  EXPECT_EQ(url({{"BACKEND_TYPE", "redis"}}),
+            "redis+unix:///var/run/nutcracker/ratelimit.sock");
+  EXPECT_EQ(url({{"BACKEND_TYPE", "memory"}, {"REDIS_URL", "r:1"}}), "");
+  EXPECT_EQ(url({{"REDIS_URL", "r:6379"}}), "redis://r:6379");
+  EXPECT_EQ(url({{"REDIS_URL", "r:1"}, {"REDIS_SOCKET_TYPE", "tcp"}}),
+            "redis://r:1");
+  EXPECT_EQ(url({{"REDIS_URL", "/run/r"}, {"REDIS_AUTH", "p/w"}}),
+            "redis+unix://:p%2Fw@/run/r");
+  EXPECT_EQ(url({{"REDIS_URL", "r:1"}, {"REDIS_AUTH", "me:p@:w"}}),
+            "redis://me:p%40%3Aw@r:1");
+  EXPECT_EQ(url({{"REDIS_URL", "redis://r:1/2"}}), "redis://r:1/2");
+  EXPECT_EQ(url({{"REDIS_URL", "a:1, b:2"},
+                 {"REDIS_TYPE", "cluster"},
+                 {"REDIS_TLS", "true"}}),
+            "rediss+cluster://a:1,b:2");
+  EXPECT_EQ(url({{"REDIS_URL", "main,a:1,b:2"},
+                 {"REDIS_TYPE", "SENTINEL"},
+                 {"REDIS_AUTH", "p"}}),
+            "redis+sentinel://:p@a:1,b:2/main");
+}
+
+TEST(Environment, MakesUrlsThatTheLibraryTakes) {
+  for (const Variables& all : std::vector<Variables>{
+           {{"BACKEND_TYPE", "redis"}},
+           {{"REDIS_URL", "r:1"}, {"REDIS_AUTH", "me:\xc3\xa4@:w"}},
+           {{"REDIS_URL", "a:1,b:2"}, {"REDIS_TYPE", "CLUSTER"}},
+           {{"REDIS_URL", "main,a:1,b:2"},
+            {"REDIS_TYPE", "SENTINEL"},
+            {"REDIS_TIMEOUT", "10s"},
+            {"CACHE_KEY_PREFIX", "x:"},
+            {"REDIS_SENTINEL_AUTH", "a:b"}}}) {
+    const ServeSettings settings = good(all);
+    Config config;
+    config.set("store", settings.store.url);
+    for (const auto& [name, value] : settings.store.options) {
+      config.set(name, value);
+    }
+    EXPECT_TRUE(Limiter(config).is_remote()) << settings.store.url;
+  }
+}
+
+TEST(Environment, SetsOptionsOfTheStore) {
+  ServeSettings settings = good({{"REDIS_URL", "main,a:1"},
+                                 {"REDIS_TYPE", "SENTINEL"},
+                                 {"REDIS_SENTINEL_AUTH", "u:p"},
+                                 {"REDIS_TLS", "true"},
+                                 {"REDIS_TLS_CACERT", "ca"},
+                                 {"REDIS_TLS_CLIENT_CERT", "c"},
+                                 {"REDIS_TLS_CLIENT_KEY", "k"},
+                                 {"REDIS_TIMEOUT", "90s"},
+                                 {"CACHE_KEY_PREFIX", "x:"}});
+  EXPECT_EQ(settings.store.options, (Pairs{{"sentinel_username", "u"},
+                                           {"sentinel_password", "p"},
+                                           {"tls_ca_file", "ca"},
+                                           {"tls_cert_file", "c"},
+                                           {"tls_key_file", "k"},
+                                           {"connect_timeout", "60000ms"},
+                                           {"prefix", "x:"}}));
+}
+
+TEST(Environment, RefusesStoresThatAreNotThere) {
+  EXPECT_EQ(error({{"BACKEND_TYPE", "memcache"}}),
+            "BACKEND_TYPE: there is no memcache here; use redis or memory");
+  EXPECT_EQ(error({{"BACKEND_TYPE", "etcd"}}),
+            "BACKEND_TYPE: must be redis, memory or memcache, is 'etcd'");
+  EXPECT_EQ(error({{"REDIS_URL", "a:1"}, {"REDIS_TYPE", "SENTINEL"}}),
+            "REDIS_URL: must be the name of the primary, a comma and the "
+            "sentinels if REDIS_TYPE is SENTINEL");
+  EXPECT_EQ(error({{"REDIS_URL", "a:1"}, {"REDIS_SOCKET_TYPE", "unix"}}),
+            "REDIS_URL: must be the path of a socket from the root, because "
+            "REDIS_SOCKET_TYPE is unix");
+  EXPECT_EQ(error({{"REDIS_URL", "/a"}, {"REDIS_TLS", "1"}}),
+            "REDIS_TLS: is not possible on a Unix socket");
+  EXPECT_EQ(error({{"REDIS_URL", "a:1"}, {"REDIS_TYPE", "RING"}}),
+            "REDIS_TYPE: must be SINGLE, SENTINEL or CLUSTER, is 'RING'");
+}
+
+TEST(Environment, NamesWhatHasNoEffectInOneWarning) {
+  Variables all;
+  std::string names;
+  for (const char* name : variables_without_effect()) {
+    all[name] = "1";
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  EXPECT_EQ(warning(all), "no effect: " + names);
+  EXPECT_EQ(warning({{"REDIS_POOL_SIZE", "20"}}), "no effect: REDIS_POOL_SIZE");
+}
+
+TEST(Environment, WarnsOfWhatIsDifferent) {
+  EXPECT_EQ(warning({{"REDIS_PERSECOND", "true"}, {"REDIS_URL", "a:1"}}),
+            "REDIS_PERSECOND: limits per second are in the one store, too");
+  EXPECT_EQ(warning({{"REDIS_AUTH", "secret"}}),
+            "REDIS_AUTH: no effect without REDIS_URL or BACKEND_TYPE=redis");
+  EXPECT_TRUE(warning({{"TRACING_EXPORTER_PROTOCOL", "grpc"}})
+                  .starts_with("TRACING_EXPORTER_PROTOCOL: "));
+  EXPECT_TRUE(warning({{"REDIS_URL", "a:1"},
+                       {"REDIS_TLS", "true"},
+                       {"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "true"}})
+                  .find("tls_server_name") != std::string::npos);
+}
+
+TEST(Environment, ReportsAllMistakesAtOnce) {
+  const Read made = read({{"GRPC_PORT", "x"}, {"LOG_LEVEL", "loud"}});
+  EXPECT_EQ(made.report.errors.size(), 2u);
+}
+
+}  // namespace
+}  // namespace limitree::server

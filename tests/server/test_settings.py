@@ -1,0 +1,181 @@
+"""Settings from flags, from a file, and from the environment."""
+
+import json
+import os
+import subprocess
+
+import grpc
+import pytest
+from service import COMMAND, pb_grpc, request
+
+DESCRIPTORS = """\
+domain: apis
+descriptors:
+  - {key: user, rate_limit: {unit: minute, requests_per_unit: 3}}
+"""
+
+
+def fails(*words, code, **env):
+    """Starts a service that must not start; returns its messages."""
+    done = subprocess.run([COMMAND, "serve", *map(str, words)], text=True,
+                          capture_output=True, check=False, timeout=60,
+                          env={**os.environ, **env})
+    assert done.returncode == code, done.stderr
+    return done.stderr.splitlines()
+
+
+@pytest.fixture(name="settings_file")
+def make_settings_file(tmp_path):
+    """Writes a settings file and returns its name."""
+    def write(text):
+        path = tmp_path / "serve.toml"
+        path.write_text(text)
+        return path
+    return write
+
+
+def test_a_settings_file_says_what_flags_say(serve, limits, settings_file,
+                                             tmp_path):
+    path = settings_file(f"""\
+# Comments are fine.
+limits = "{limits}"
+listen = ["127.0.0.1:0", "unix:{tmp_path}/s"]
+workers = 3
+drain-delay = "1ms"
+merge-domains = true
+""")
+    service = serve("--config", path, limits=None, listen=None)
+    assert service.target.endswith(f", unix:{tmp_path}/s")
+    assert service.lines[0].endswith("with 3 workers")
+
+
+def test_flags_override_the_settings_file(serve, limits, settings_file):
+    path = settings_file("""\
+limits = "none.yaml"
+listen = ["192.0.2.1:1"]
+workers = 3
+log-format = "json"
+""")
+    service = serve("--config", path, "--workers", 2, "--log-format", "text",
+                    limits=limits)
+    assert service.lines[0].endswith("with 2 workers")
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("speed = 1\n", "no setting is called 'speed'; see serve --help"),
+    ("[serve]\nworkers = 1\n",
+     "no setting is called 'serve.workers'; see serve --help"),
+    ("config = \"x\"\n", "no setting is called 'config'; see serve --help"),
+    ("workers = \"many\"\n", "Value many not in range"),
+    ("drain-delay = \"soon\"\n", "--drain-delay: "),
+])
+def test_mistakes_in_a_settings_file(limits, settings_file, text, message):
+    path = settings_file(text)
+    line, = fails(limits, "--config", path, code=2)
+    assert line.startswith(f"limitree: {path}: ")
+    assert message in line
+
+
+def test_a_settings_file_that_is_not_there(limits, tmp_path):
+    line, = fails(limits, "--config", tmp_path / "none", code=1)
+    assert line == f"limitree: {tmp_path}/none: no such file or directory"
+
+
+def test_the_environment_counts(serve, limits, tmp_path):
+    service = serve(limits=limits, listen=None,
+                    env={"GRPC_UDS": f"{tmp_path}/s", "LOG_FORMAT": "json",
+                         "PORT": "0", "DEBUG_PORT": "0"})
+    line = json.loads(service.lines[-1])
+    assert line["@message"].startswith(
+        f"listening on unix:{tmp_path}/s, http://")
+    assert service.admin[0].startswith("http://127.0.0.1:")
+    assert line["level"] == "info"
+    assert line["@timestamp"].endswith("Z")
+
+
+def test_flags_override_the_environment(serve, limits):
+    env = {"GRPC_HOST": "192.0.2.1", "GRPC_PORT": "1"}
+    assert serve(limits=limits, env=env).target.startswith("127.0.0.1:")
+
+
+def test_the_environment_can_be_ignored(serve, limits):
+    serve("--ignore-environment", limits=limits, env={"GRPC_PORT": "x"})
+
+
+def test_all_mistakes_of_the_environment_are_told(limits):
+    assert fails(limits, code=2, GRPC_PORT="x", BACKEND_TYPE="memcache") == [
+        "limitree: GRPC_PORT: must be a number from 0 to 65535, is 'x'",
+        "limitree: BACKEND_TYPE: there is no memcache here; use redis or "
+        "memory"]
+
+
+def test_variables_without_effect_are_named(serve, limits):
+    service = serve(limits=limits, env={"REDIS_POOL_SIZE": "20",
+                                        "EXPIRATION_JITTER_MAX_SECONDS": "1"})
+    assert service.lines[0] == (
+        "limitree: warning: no effect: EXPIRATION_JITTER_MAX_SECONDS, "
+        "REDIS_POOL_SIZE")
+
+
+def test_the_level_of_the_log(serve, limits, tmp_path):
+    service = serve(limits=limits, listen=f"unix:{tmp_path}/s", waits=True,
+                    env={"LOG_LEVEL": "error"})
+    with grpc.insecure_channel(f"unix:{tmp_path}/s") as channel:
+        grpc.channel_ready_future(channel).result(60)
+        limiter = pb_grpc.LimiterStub(channel)
+        assert not limiter.Authorize(request("huge", "x")).limited
+    service.terminate()
+    assert service.wait() == 0
+    assert service.lines == []
+
+
+def test_a_service_needs_limits_from_somewhere():
+    line, = fails(code=2)
+    assert line == ("limitree: serve needs a limits.yaml, --descriptors or "
+                    "--xds; see --help")
+
+
+def test_descriptors_alone(serve, tmp_path):
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "apis.yaml").write_text(DESCRIPTORS)
+    serve(limits=None, env={"RUNTIME_ROOT": str(tmp_path)})
+    serve("--descriptors", config, limits=None)
+    serve("--descriptors", config / "apis.yaml", limits=None)
+
+
+def test_descriptors_with_mistakes_end_the_start(limits, tmp_path):
+    (tmp_path / "a.yaml").write_text(DESCRIPTORS.replace("minute", "minutes"))
+    (tmp_path / "b.yaml").write_text("domain: [\n")
+    lines = fails(limits, "--descriptors", tmp_path / "a.yaml",
+                  "--descriptors", tmp_path / "b.yaml", code=1)
+    assert lines[0] == (f"{tmp_path}/a.yaml:3:36: invalid rate limit unit "
+                        "'minutes'")
+    assert lines[1].startswith(f"{tmp_path}/b.yaml:")
+    line, = fails(limits, "--descriptors", tmp_path / "none", code=1)
+    assert line == f"limitree: {tmp_path}/none: no such file or directory"
+
+
+def test_start_without_descriptors(serve, limits, tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("domain: ''\n")
+    service = serve("--descriptors", path, limits=limits,
+                    env={"FORCE_START_WITHOUT_INITIAL_CONFIG": "true"})
+    assert service.lines[:2] == [
+        f"limitree serve: error: {path}:1:9: config file cannot have empty "
+        "domain",
+        "limitree serve: warning: there are no descriptors yet"]
+    assert not service.limiter().Authorize(request("huge", "x")).limited
+
+
+def test_mistakes_in_limits_always_end_the_start(tmp_path):
+    path = tmp_path / "limits.yaml"
+    path.write_text("schema: {user: {limits: 0/s}}\n")
+    line, = fails(path, "--start-without", code=1)
+    assert line.startswith(f"{path}:1:25: ")
+
+
+def test_sources_that_exclude_each_other(limits, tmp_path):
+    line, = fails(limits, "--descriptors", tmp_path, "--xds", "a:1", code=2)
+    assert line == ("limitree: descriptors come from --descriptors or --xds, "
+                    "not both")
