@@ -1,0 +1,257 @@
+"""Descriptors in a folder that changes while the service runs."""
+
+import os
+import pathlib
+import shutil
+import signal
+import threading
+import time
+
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from service import eventually, request
+
+RELOADED = "the descriptors are reloaded: "
+AS_BEFORE = "the descriptors are as before"
+
+
+def text(domain="apis", unit="minute"):
+    return (f"domain: {domain}\ndescriptors:\n"
+            f"  - {{key: user, rate_limit: {{unit: {unit}, "
+            "requests_per_unit: 3}}\n")
+
+
+def put(path, content):
+    """Replaces a file as careful programs do."""
+    fresh = path.with_name("." + path.name + ".new")
+    fresh.write_text(content)
+    fresh.rename(path)
+
+
+def health(service):
+    stub = health_pb2_grpc.HealthStub(service.channel())
+    request_ = health_pb2.HealthCheckRequest(service="ratelimit")
+    return health_pb2.HealthCheckResponse.ServingStatus.Name(
+        stub.Check(request_).status)
+
+
+class ConfigMap:
+    """A folder as Kubernetes mounts one: each file is a symbolic link into
+    ..data, a link that is replaced."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.versions = 0
+        folder.mkdir()
+
+    def publish(self, **files):
+        self.versions += 1
+        old = os.path.realpath(self.folder / "..data")
+        version = self.folder / f"..2026_{self.versions}"
+        version.mkdir()
+        for name, content in files.items():
+            (version / f"{name}.yaml").write_text(content)
+            link = self.folder / f"{name}.yaml"
+            if not link.is_symlink():
+                link.symlink_to(f"..data/{name}.yaml")
+        fresh = self.folder / "..data_tmp"
+        fresh.symlink_to(version.name)
+        fresh.rename(self.folder / "..data")
+        for link in self.folder.glob("*.yaml"):
+            if link.stem not in files:
+                link.unlink()
+        if self.versions > 1:
+            shutil.rmtree(old)
+
+
+@pytest.fixture(name="folder")
+def make_folder(tmp_path):
+    folder = tmp_path / "config"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(text())
+    return folder
+
+
+@pytest.fixture(name="watching")
+def make_watching(serve, folder):
+    return serve("--descriptors", folder)
+
+
+def test_a_file_is_replaced_added_and_removed(watching, folder):
+    put(folder / "a.yaml", text(unit="hour"))
+    assert watching.wait_for(RELOADED).endswith(": 1 file")
+    (folder / "b.yaml").write_text(text("other"))
+    assert watching.wait_for(RELOADED).endswith(": 2 files")
+    (folder / "a.yaml").unlink()
+    assert watching.wait_for(RELOADED).endswith(": 1 file")
+    (folder / "b.yaml").unlink()
+    assert watching.wait_for(RELOADED).endswith(": 0 files")
+
+
+def test_dot_files_and_folders_do_not_count(serve, folder):
+    (folder / ".a.yaml.swp").write_text("\0")
+    (folder / "more").mkdir()
+    (folder / "more" / "b.yaml").write_text("\0")
+    service = serve("--descriptors", folder)
+    (folder / "b.yaml").write_text(text("other"))
+    assert service.wait_for(RELOADED).endswith(": 2 files")
+
+
+def test_dot_files_count_on_demand(serve, folder):
+    (folder / ".b.yaml").write_text(text("other"))
+    service = serve("--dot-files", "--descriptors", folder)
+    put(folder / "a.yaml", text(unit="hour"))
+    service.wait_for(RELOADED)
+    # The temporary file of put() may have been seen, too.
+    eventually(lambda: service.lines[-1].endswith(": 2 files"))
+
+
+def test_a_config_map(serve, tmp_path):
+    config = ConfigMap(tmp_path / "mounted")
+    config.publish(a=text())
+    service = serve("--descriptors", config.folder)
+    for number in range(5):
+        config.publish(a=text(), b=text(f"other{number}"))
+        eventually(lambda: service.lines[-1].endswith(": 2 files"))
+        config.publish(a=text())
+        eventually(lambda: service.lines[-1].endswith(": 1 file"))
+    assert not [line for line in service.lines if "error" in line]
+
+
+def test_the_root_is_a_link_that_is_swapped(serve, tmp_path):
+    for version, domain in (("v1", "one"), ("v2", "two")):
+        (tmp_path / version / "config").mkdir(parents=True)
+        (tmp_path / version / "config" / "a.yaml").write_text(text(domain))
+    (tmp_path / "v2" / "config" / "b.yaml").write_text(text("more"))
+    current = tmp_path / "current"
+    current.symlink_to("v1")
+    service = serve(env={"RUNTIME_ROOT": str(current)})
+    for version, files in (("v2", "2 files"), ("v1", "1 file")):
+        (tmp_path / "fresh").symlink_to(version)
+        (tmp_path / "fresh").rename(current)
+        assert service.wait_for(RELOADED).endswith(": " + files)
+
+
+def test_a_mistake_changes_nothing(watching, folder):
+    put(folder / "a.yaml", text(unit="minutes"))
+    assert watching.wait_for("error").endswith(
+        f"{folder}/a.yaml:3:36: invalid rate limit unit 'minutes'")
+    watching.wait_for(AS_BEFORE)
+    put(folder / "b.yaml", text())
+    watching.wait_for(AS_BEFORE)
+    put(folder / "a.yaml", text("other"))
+    watching.wait_for(RELOADED)
+
+
+@pytest.mark.parametrize("content", [
+    b"\x00\x01\x02\xff" * 1000, b"domain: [", b"\xff\xfe" + b"a" * 100,
+    b"domain: a\n" + b"#" * (64 << 20)])
+def test_files_that_are_no_configuration(watching, folder, content):
+    (folder / "b.yaml").write_bytes(content)
+    watching.wait_for(AS_BEFORE)
+    assert not watching.limiter().Authorize(request("huge", "x")).limited
+    (folder / "b.yaml").unlink()
+    watching.wait_for(RELOADED)
+
+
+def test_a_pipe_in_the_folder_is_left_out(watching, folder):
+    os.mkfifo(folder / "pipe")
+    (folder / "b.yaml").write_text(text("other"))
+    assert watching.wait_for(RELOADED).endswith(": 2 files")
+
+
+def test_the_folder_vanishes_and_comes_back(watching, folder):
+    hidden = folder.with_name("hidden")
+    folder.rename(hidden)
+    assert watching.wait_for("error").endswith(
+        f"{folder}: no such file or directory")
+    watching.wait_for(AS_BEFORE)
+    hidden.rename(folder)
+    watching.wait_for(RELOADED)
+    shutil.rmtree(folder)
+    watching.wait_for(AS_BEFORE)
+    folder.mkdir()
+    put(folder / "a.yaml", text("back"))
+    assert watching.wait_for(": 1 file")
+
+
+def test_a_file_that_is_written_slowly(watching, folder):
+    content = text("slow").encode()
+    with open(folder / "b.yaml", "wb", buffering=0) as file:
+        for byte in content:
+            file.write(bytes([byte]))
+            time.sleep(0.01)
+    assert watching.wait_for("descriptors are").endswith(": 2 files")
+
+
+def test_a_relative_name(serve, folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    service = serve("--descriptors", pathlib.Path(folder.name))
+    (folder / "b.yaml").write_text(text("other"))
+    service.wait_for(RELOADED)
+
+
+def test_sighup_reads_limits_and_descriptors(watching, folder, limits):
+    limits.write_text("schema: {user: {limits: 0/s}}\n")
+    watching.signal(signal.SIGHUP)
+    assert f"{limits}:1:25: " in watching.wait_for("error")
+    watching.wait_for("the limits are as before")
+    # A change of descriptors does not need limits that can be read.
+    put(folder / "a.yaml", text("other"))
+    watching.wait_for(RELOADED)
+    limits.write_text("schema: {user: {limits: 1/s}}\n")
+    put(folder / "a.yaml", text())
+    watching.wait_for(RELOADED)
+    watching.signal(signal.SIGHUP)
+    watching.wait_for("the limits are reloaded")
+
+
+def test_health_needs_a_domain(serve, folder):
+    (folder / "a.yaml").unlink()
+    service = serve("--descriptors", folder, env={
+        "HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED": "true"})
+    assert health(service) == "NOT_SERVING"
+    put(folder / "a.yaml", text())
+    service.wait_for(RELOADED)
+    eventually(lambda: health(service) == "SERVING")
+    put(folder / "a.yaml", "")
+    service.wait_for(AS_BEFORE)
+    assert health(service) == "SERVING"
+    (folder / "a.yaml").unlink()
+    service.wait_for(RELOADED)
+    eventually(lambda: health(service) == "NOT_SERVING")
+
+
+def test_a_start_without_descriptors_is_made_up_for(serve, folder):
+    (folder / "a.yaml").write_text("domain: ''\n")
+    service = serve("--descriptors", folder, "--start-without",
+                    "--healthy-with")
+    assert health(service) == "NOT_SERVING"
+    put(folder / "a.yaml", text())
+    service.wait_for(RELOADED)
+    eventually(lambda: health(service) == "SERVING")
+
+
+def test_requests_are_answered_while_many_descriptors_load(watching, folder):
+    rules = [f"  - {{key: user, value: u{i}, rate_limit: {{unit: hour, "
+             f"requests_per_unit: {i + 1}}}}}\n" for i in range(10_000)]
+    limiter = watching.limiter()
+    done = threading.Event()
+    slowest = []
+
+    def ask():
+        while not done.is_set():
+            before = time.monotonic()
+            assert not limiter.Authorize(request("huge", "x")).limited
+            slowest.append(time.monotonic() - before)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    for domain in ("many", "more"):
+        put(folder / "a.yaml",
+            f"domain: {domain}\ndescriptors:\n" + "".join(rules))
+        watching.wait_for(RELOADED)
+    done.set()
+    thread.join()
+    # Loading takes longer than any request does.
+    assert len(slowest) > 20
