@@ -103,7 +103,9 @@ class Service final : public Watcher, public ConfigListener {
         admin_(&loop_, &settings.connection, &buffers_,
                settings.max_message_bytes, [] {}),
         delay_(&loop_, [this] { drain(); }),
-        tls_check_(&loop_, [this] { check_tls(); }) {
+        tls_check_(&loop_, [this] { check_tls(); }),
+        waits_(!settings.xds.server.empty() &&
+               !settings.starts_without_descriptors) {
     check_style(settings.header_style);
     admin_pages_.add_to(admin_.handlers());
     if (!settings.tls.cert_file.empty() ||
@@ -112,19 +114,17 @@ class Service final : public Watcher, public ConfigListener {
     }
     loop_.add(signals_.get(), EPOLLIN, this);
     make_workers();
+    store_answers_ = !limiter_.is_remote();
     tell_health();
-    listen();
+    if (!waits_) listen();
   }
 
   void run() {
     config_.start(&limiter_);
-    running_ = workers_.size();
-    for (const auto& worker : workers_) {
-      worker->start([this] {
-        loop_.post([this] {
-          if (--running_ == 0) loop_.stop();
-        });
-      });
+    if (waits_) {
+      log_line("waiting for descriptors of " + settings_.xds.server);
+    } else {
+      start_workers();
     }
     if (tls_) check_tls();
     loop_.run();
@@ -139,12 +139,16 @@ class Service final : public Watcher, public ConfigListener {
     loop_.post([this, what, report] { tell(what, report); });
   }
 
+  void server_lost(const std::string& why) override {
+    loop_.post([why] { log_line(LogLevel::kWarning, why); });
+  }
+
   void store_answers(bool answers) override {
     loop_.post([this, answers] {
       if (answers == store_answers_) return;
       store_answers_ = answers;
-      log_line(LogLevel::kWarning, answers ? "the store answers again"
-                                           : "the store does not answer");
+      log_line(LogLevel::kWarning,
+               answers ? "the store answers" : "the store does not answer");
       tell_health();
     });
   }
@@ -162,6 +166,17 @@ class Service final : public Watcher, public ConfigListener {
   }
 
  private:
+  void start_workers() {
+    running_ = workers_.size();
+    for (const auto& worker : workers_) {
+      worker->start([this] {
+        loop_.post([this] {
+          if (--running_ == 0) loop_.stop();
+        });
+      });
+    }
+  }
+
   Limiter make_limiter() {
     Config config = config_of(settings_);
     const LoadReport report = config_.read(&config);
@@ -232,6 +247,14 @@ class Service final : public Watcher, public ConfigListener {
         name + " are reloaded" +
         (what == Loaded::kAll ? "" : ": " + counted(report.files, "file")));
     tell_health();
+    if (waits_ && !ending_ && what == Loaded::kDescriptors) serve_now();
+  }
+
+  // The first descriptors of a server have come.
+  void serve_now() {
+    waits_ = false;
+    listen();
+    start_workers();
   }
 
   // Whether clients should come.
@@ -263,6 +286,10 @@ class Service final : public Watcher, public ConfigListener {
       return;
     }
     ending_ = true;
+    if (waits_) {
+      loop_.stop();
+      return;
+    }
     log_line("draining");
     tell_health();
     delay_.set(after(loop_.now(), settings_.drain_delay));
@@ -297,6 +324,7 @@ class Service final : public Watcher, public ConfigListener {
   Timer delay_;
   Timer tls_check_;
   std::size_t running_ = 0;
+  bool waits_;  // for the first descriptors of a server
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ SERVER_LIBRARIES = {
     "nghttp2": ["h2"],
     "nlohmann": ["services", "json"],
     "openssl": ["tls"],
-    "protozero": ["services"],
+    "protozero": ["services", "config"],
 }
 
 # The ground is values and arithmetic: no I/O, no locks, no threads.

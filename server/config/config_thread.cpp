@@ -49,6 +49,9 @@ void ConfigThread::start(Limiter* limiter) {
     folder_ = std::make_unique<FolderWatch>(&loop_, settings_.descriptors,
                                             state_, this);
   }
+  if (!settings_.xds.server.empty()) {
+    xds_ = std::make_unique<XdsClient>(&loop_, &settings_.xds, this);
+  }
   if (settings_.health.needs_store && limiter_->is_remote()) {
     ask_store_.set(loop_.now());
   }
@@ -98,6 +101,30 @@ void ConfigThread::changed(std::vector<SourceFile> files) {
 
 void ConfigThread::unreadable(const std::string& message) {
   listener_->loaded(Loaded::kDescriptors, report_of(Failure(message)));
+}
+
+std::string ConfigThread::take(std::vector<SourceFile> files) {
+  lost_.clear();
+  Sources sources = loader_.loaded();
+  sources.descriptors = std::move(files);
+  const LoadReport report = loader_.load(std::move(sources), limiter_);
+  listener_->loaded(Loaded::kDescriptors, report);
+  std::string mistakes;
+  for (const std::string& mistake : report.mistakes) {
+    mistakes += (mistakes.empty() ? "" : "\n") + mistake;
+  }
+  return mistakes;
+}
+
+void ConfigThread::refuse(const std::string& why) {
+  unreadable(settings_.xds.server + ": " + why);
+}
+
+// An attempt that ends as the one before is not worth a message.
+void ConfigThread::lost(const std::string& why) {
+  if (why == lost_) return;
+  lost_ = why;
+  listener_->server_lost(settings_.xds.server + ": " + why);
 }
 
 void ConfigThread::ask_store() {

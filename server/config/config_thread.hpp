@@ -12,6 +12,7 @@
 #include "config/folder_watch.hpp"
 #include "config/loader.hpp"
 #include "config/settings.hpp"
+#include "config/xds_client.hpp"
 #include "net/loop.hpp"
 
 namespace limitree::server {
@@ -23,6 +24,8 @@ enum class Loaded { kAll, kDescriptors };
 class ConfigListener {
  public:
   virtual void loaded(Loaded what, const LoadReport& report) = 0;
+  // The server of descriptors cannot be reached; it will be tried again.
+  virtual void server_lost(const std::string& why) = 0;
   // Whether the store answers; only if health asks for that.
   virtual void store_answers(bool answers) = 0;
 
@@ -30,7 +33,7 @@ class ConfigListener {
   ~ConfigListener() = default;
 };
 
-class ConfigThread final : public FolderListener {
+class ConfigThread final : public FolderListener, public XdsListener {
  public:
   // `settings` and `listener` outlive it.
   ConfigThread(const ServeSettings* settings, ConfigListener* listener);
@@ -43,7 +46,7 @@ class ConfigThread final : public FolderListener {
   // throws what limitree.hpp throws, or Failure.
   LoadReport read(Config* config);
 
-  // Watches from now on.  `limiter` outlives the thread.
+  // Watches from now on.  `limiter` outlives the thread.  Throws Failure.
   void start(Limiter* limiter);
   // Reads all files again.  From any thread.
   void reload();
@@ -51,6 +54,9 @@ class ConfigThread final : public FolderListener {
 
   void changed(std::vector<SourceFile> files) override;
   void unreadable(const std::string& message) override;
+  std::string take(std::vector<SourceFile> files) override;
+  void refuse(const std::string& why) override;
+  void lost(const std::string& why) override;
 
  private:
   Sources read_all();
@@ -64,6 +70,8 @@ class ConfigThread final : public FolderListener {
   Limiter* limiter_ = nullptr;
   Loop loop_;
   std::unique_ptr<FolderWatch> folder_;
+  std::unique_ptr<XdsClient> xds_;
+  std::string lost_;  // why the connection was lost last
   Timer ask_store_;
   std::thread thread_;
 };

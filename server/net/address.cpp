@@ -1,7 +1,6 @@
 #include "net/address.hpp"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/un.h>
@@ -140,22 +139,6 @@ std::string ListenAddress::text() const {
   const auto* const in6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
   inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
   return '[' + std::string(host) + "]:" + std::to_string(ntohs(in6->sin6_port));
-}
-
-std::string address_of(const std::string& host, int port) {
-  const std::string end = ':' + std::to_string(port);
-  if (host.empty()) return end;
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &wanted, &found);
-  if (error != 0) throw Failure("'" + host + "': " + gai_strerror(error));
-  char text[INET6_ADDRSTRLEN] = "";
-  getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, nullptr, 0,
-              NI_NUMERICHOST);
-  const bool v6 = found->ai_family == AF_INET6;
-  freeaddrinfo(found);
-  return (v6 ? '[' + std::string(text) + ']' : std::string(text)) + end;
 }
 
 Fd listen_on(const ListenAddress& address) {

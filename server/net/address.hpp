@@ -5,8 +5,10 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "net/fd.hpp"
 
@@ -43,6 +45,16 @@ class ListenAddress {
 // The text of an address of `host`, for parse(): a name is looked up, and no
 // host is all addresses.  Throws Failure.
 std::string address_of(const std::string& host, int port);
+
+// Splits "localhost:18000" or "[::1]:18000" into host and port.  Throws
+// Failure.
+std::pair<std::string, std::string> split_place(const std::string& text);
+
+// A connection that is being made and does not block: to the first address of
+// the host, from number `first` on and around, that does not fail at once.
+// Looking up the name blocks.  Throws Failure.
+Fd connect_to(const std::string& host, const std::string& port,
+              std::size_t first);
 
 // A socket that listens and does not block.  Several TCP sockets, of one
 // process or of several, may listen on one address: the system spreads the

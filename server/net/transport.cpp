@@ -4,19 +4,18 @@
 
 #include <cerrno>
 
+#include "net/failure.hpp"
+
 namespace limitree::server {
 
-namespace {
-
-IoResult result_of(ssize_t size) {
+IoResult PlainTransport::result_of(ssize_t size) {
   if (size > 0) return {Io::kDone, static_cast<std::size_t>(size)};
   if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
     return {Io::kAgain};
   }
+  if (size < 0) error_ = errno;
   return {Io::kClosed};
 }
-
-}  // namespace
 
 IoResult PlainTransport::read(std::span<char> buffer) {
   return result_of(recv(fd_.get(), buffer.data(), buffer.size(), 0));
@@ -24,6 +23,10 @@ IoResult PlainTransport::read(std::span<char> buffer) {
 
 IoResult PlainTransport::write(std::string_view bytes) {
   return result_of(send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+}
+
+std::string PlainTransport::trouble() const {
+  return error_ == 0 ? std::string() : error_text(error_);
 }
 
 void PlainTransport::shut_down() { shutdown(fd_.get(), SHUT_WR); }

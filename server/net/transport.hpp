@@ -3,9 +3,12 @@
 #ifndef LIMITREE_SERVER_NET_TRANSPORT_HPP
 #define LIMITREE_SERVER_NET_TRANSPORT_HPP
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "net/fd.hpp"
@@ -40,6 +43,9 @@ class Transport {
   // Tells the other side that no more bytes come.
   virtual void shut_down() = 0;
   virtual int fd() const = 0;
+  // Why the last call has failed, if more is known than that the connection is
+  // closed.
+  virtual std::string trouble() const { return {}; }
 };
 
 class PlainTransport final : public Transport {
@@ -52,9 +58,13 @@ class PlainTransport final : public Transport {
   std::uint32_t needs() const override { return 0; }
   void shut_down() override;
   int fd() const override { return fd_.get(); }
+  std::string trouble() const override;
 
  private:
+  IoResult result_of(ssize_t size);
+
   Fd fd_;
+  int error_ = 0;  // that ended the connection
 };
 
 }  // namespace limitree::server

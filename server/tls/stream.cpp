@@ -2,11 +2,16 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <new>
 #include <utility>
+
+#include "net/failure.hpp"
+#include "tls/errors.hpp"
 
 namespace limitree::server {
 
@@ -43,7 +48,17 @@ IoResult TlsStream::shake_hands() {
 }
 
 IoResult TlsStream::failed(int result) {
+  const int system_error = errno;
   const int error = SSL_get_error(ssl_, result);
+  if (error == SSL_ERROR_SYSCALL && system_error != 0) {
+    trouble_ = error_text(system_error);
+  }
+  if (error == SSL_ERROR_SSL) {
+    const long verified = SSL_get_verify_result(ssl_);
+    trouble_ = "TLS: " + (verified == X509_V_OK
+                              ? take_tls_error()
+                              : X509_verify_cert_error_string(verified));
+  }
   ERR_clear_error();
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
     needs_ = error == SSL_ERROR_WANT_READ ? EPOLLIN : EPOLLOUT;

@@ -4,6 +4,7 @@
 #define LIMITREE_SERVER_TLS_STREAM_HPP
 
 #include <memory>
+#include <string>
 
 #include "net/fd.hpp"
 #include "net/transport.hpp"
@@ -32,6 +33,7 @@ class TlsStream final : public Transport {
   std::uint32_t needs() const override { return needs_; }
   void shut_down() override;
   int fd() const override { return fd_.get(); }
+  std::string trouble() const override { return trouble_; }
 
  private:
   IoResult shake_hands();
@@ -42,6 +44,7 @@ class TlsStream final : public Transport {
   Fd fd_;
   const TlsProtocol protocol_;
   std::uint32_t needs_ = 0;
+  std::string trouble_;
   bool broken_ = false;   // OpenSSL allows no more calls
   bool checked_ = false;  // the protocol, after the handshake
 };

@@ -39,19 +39,18 @@ ENVOY = [f"envoy/{name}.proto" for name in (
     "config/core/v3/base", "type/v3/ratelimit_unit")]
 
 
-def compile_protos():
-    """Makes limiter_pb2 and limiter_pb2_grpc, as a client would."""
+def compile_protos(root, *names):
+    """Makes the modules of .proto files, as a client would."""
     folder = tempfile.mkdtemp(prefix="limitree-protos-")
     done = protoc.main([
-        "protoc", f"-I{PROTO}", f"--python_out={folder}",
+        "protoc", f"-I{root}", f"--python_out={folder}",
         f"--grpc_python_out={folder}",
-        f"-I{pathlib.Path(grpc_tools.__file__).parent / '_proto'}",
-        "limitree/v1/limiter.proto", *ENVOY])
+        f"-I{pathlib.Path(grpc_tools.__file__).parent / '_proto'}", *names])
     assert done == 0
     sys.path.insert(0, folder)
 
 
-compile_protos()
+compile_protos(PROTO, "limitree/v1/limiter.proto", *ENVOY)
 from limitree.v1 import limiter_pb2 as pb  # noqa: E402
 from limitree.v1 import limiter_pb2_grpc as pb_grpc  # noqa: E402
 from envoy.extensions.common.ratelimit.v3 import (  # noqa: E402

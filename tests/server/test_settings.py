@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 
 import grpc
 import pytest
-from service import COMMAND, pb_grpc, request
+from service import COMMAND, ROOT, pb_grpc, request
 
 DESCRIPTORS = """\
 domain: apis
@@ -179,3 +180,19 @@ def test_sources_that_exclude_each_other(limits, tmp_path):
     line, = fails(limits, "--descriptors", tmp_path, "--xds", "a:1", code=2)
     assert line == ("limitree: descriptors come from --descriptors or --xds, "
                     "not both")
+
+
+def test_the_table_of_variables_is_complete():
+    page = (ROOT / "docs" / "service.md").read_text("utf-8")
+    table = page.split("| variable | here | |")[1].split("\n\n")[0]
+    told = set()
+    for row in table.splitlines()[2:]:
+        told |= set(re.findall("`([A-Z][A-Z_<>]+[A-Z])", row.split("|")[1]))
+    code = "".join(path.read_text("utf-8") for path in
+                   (ROOT / "server" / "config").glob("*environment.cpp"))
+    read = {name for name in re.findall('"([A-Z][A-Z_]+)"', code)
+            if "_" in name or name in ("HOST", "PORT")}
+    read -= {"GRPC_XDS_SOTW", "DOG_STATSD_MOGRIFIER_"}
+    read |= {f"DOG_STATSD_MOGRIFIER_<N>_{part}"
+             for part in ("PATTERN", "NAME", "TAGS")}
+    assert told == read

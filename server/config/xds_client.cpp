@@ -1,0 +1,163 @@
+#include "config/xds_client.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "net/address.hpp"
+#include "net/failure.hpp"
+#include "tls/client_context.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+constexpr const char* kPath =
+    "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
+    "StreamAggregatedResources";
+constexpr Nanoseconds kConnectTimeout = 10 * kSecond;
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+Fields fields_of(const XdsSettings& settings) {
+  Fields fields = {{":method", "POST"},
+                   {":scheme", settings.tls.on ? "https" : "http"},
+                   {":path", kPath},
+                   {":authority", settings.server},
+                   {"content-type", "application/grpc"},
+                   {"te", "trailers"},
+                   {"user-agent", "limitree"}};
+  for (const auto& [name, value] : settings.headers) {
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    fields.emplace_back(std::move(lower), value);
+  }
+  return fields;
+}
+
+}  // namespace
+
+Nanoseconds wait_before(const XdsSettings& settings, std::size_t attempt,
+                        double chance) {
+  auto wait = static_cast<double>(settings.first_wait);
+  const auto last = static_cast<double>(settings.last_wait);
+  for (std::size_t i = 1; i < attempt && wait < last; ++i) wait *= 2;
+  wait = std::min(wait, last);
+  return static_cast<Nanoseconds>(wait * (1 + chance * settings.random));
+}
+
+XdsClient::XdsClient(Loop* loop, const XdsSettings* settings,
+                     XdsListener* listener)
+    : loop_(loop),
+      settings_(*settings),
+      listener_(listener),
+      connect_(loop, [this] { connect(); }),
+      give_up_(loop, [this] {
+        if (!connection_->has_heard()) on_end("the server does not answer");
+      }) {
+  const auto [host, port] = split_place(settings_.server);
+  host_ = host;
+  port_ = port;
+  if (settings_.tls.on) (void)TlsClientContext::load(settings_.tls);
+  connect_.set(loop_->now());
+}
+
+std::unique_ptr<Transport> XdsClient::dial() {
+  Fd fd = connect_to(host_, port_, attempts_);
+  if (!settings_.tls.on) {
+    return std::make_unique<PlainTransport>(std::move(fd));
+  }
+  TlsClientSettings tls = settings_.tls;
+  if (tls.server_name.empty()) tls.server_name = host_;
+  // The files may have changed.
+  return TlsClientContext::load(tls)->connect(std::move(fd));
+}
+
+void XdsClient::connect() {
+  frames_.clear();
+  status_.clear();
+  message_.clear();
+  too_large_ = false;
+  try {
+    connection_ = std::make_unique<ClientConnection>(
+        loop_, dial(), fields_of(settings_), this);
+    give_up_.set(after(loop_->now(), kConnectTimeout));
+    send({loaded_, "", ""});
+  } catch (const std::exception& error) {
+    wait(error.what());
+  }
+}
+
+void XdsClient::send(const XdsRequest& request) {
+  std::string frame;
+  const std::size_t start = begin_frame(&frame);
+  write_request(request, settings_, &frame);
+  end_frame(&frame, start);
+  connection_->send(frame);
+}
+
+void XdsClient::on_field(std::string_view name, std::string_view value) {
+  if (name == "grpc-status") status_ = value;
+  if (name == "grpc-message") message_ = value;
+  if (name == ":status" && value != "200") {
+    status_ = "HTTP " + std::string(value);
+  }
+}
+
+void XdsClient::on_data(std::string_view bytes) {
+  while (!bytes.empty() && !too_large_) {
+    switch (frames_.next(&bytes, settings_.max_message_bytes)) {
+      case FrameReader::Step::kMessage:
+        answer(frames_.message());
+        break;
+      case FrameReader::Step::kMore:
+        break;
+      case FrameReader::Step::kCompressed:
+      case FrameReader::Step::kBadFlag:
+      case FrameReader::Step::kTooLarge:
+        too_large_ = true;
+    }
+  }
+  // There is no way to go on after such a message.
+  if (too_large_) {
+    loop_->post([this] {
+      if (too_large_ && connection_ != nullptr) {
+        on_end("a message of " + std::to_string(frames_.size()) +
+               " bytes is too large, or compressed");
+      }
+    });
+  }
+}
+
+void XdsClient::answer(std::string_view message) {
+  XdsResponse response = read_response(message);
+  attempts_ = 0;
+  if (response.error.empty()) {
+    response.error = listener_->take(std::move(response.files));
+  } else {
+    listener_->refuse(response.error);
+  }
+  if (response.error.empty()) loaded_ = response.version;
+  send({loaded_, response.nonce, response.error});
+}
+
+void XdsClient::on_end(const std::string& why) {
+  std::string text = why;
+  if (!status_.empty() && status_ != "0") {
+    text = "status " + status_;
+    if (!message_.empty()) text += ": " + message_;
+  }
+  wait(text.empty() ? "the server has ended the stream" : text);
+}
+
+void XdsClient::wait(const std::string& why) {
+  connection_.reset();
+  give_up_.cancel();
+  ++attempts_;
+  listener_->lost(why);
+  const double chance = std::uniform_real_distribution<>(-1, 1)(random_);
+  connect_.set(after(loop_->now(), wait_before(settings_, attempts_, chance)));
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,75 @@
+// Asks a server for descriptors and keeps listening: xDS, state of the world,
+// on an aggregated stream.
+
+#ifndef LIMITREE_SERVER_CONFIG_XDS_CLIENT_HPP
+#define LIMITREE_SERVER_CONFIG_XDS_CLIENT_HPP
+
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/files.hpp"
+#include "config/settings.hpp"
+#include "config/xds_messages.hpp"
+#include "grpc/framing.hpp"
+#include "h2/client_connection.hpp"
+#include "net/loop.hpp"
+
+namespace limitree::server {
+
+class XdsListener {
+ public:
+  // Loads all descriptors.  Returns what is wrong with them, or nothing.
+  virtual std::string take(std::vector<SourceFile> files) = 0;
+  // The server has sent what is no configuration.
+  virtual void refuse(const std::string& why) = 0;
+  // The connection is lost, or could not be made; it will be made again.
+  virtual void lost(const std::string& why) = 0;
+
+ protected:
+  ~XdsListener() = default;
+};
+
+class XdsClient final : public ClientListener {
+ public:
+  // Throws Failure if `settings` are not valid.  Looks names up on the thread
+  // of the loop, which waits for that.
+  XdsClient(Loop* loop, const XdsSettings* settings, XdsListener* listener);
+
+  void on_field(std::string_view name, std::string_view value) override;
+  void on_data(std::string_view bytes) override;
+  void on_end(const std::string& why) override;
+
+ private:
+  void connect();
+  std::unique_ptr<Transport> dial();
+  void answer(std::string_view message);
+  void send(const XdsRequest& request);
+  void wait(const std::string& why);
+
+  Loop* loop_;
+  const XdsSettings& settings_;
+  XdsListener* listener_;
+  std::string host_;
+  std::string port_;
+  Timer connect_;
+  Timer give_up_;  // an attempt that takes too long
+  std::unique_ptr<ClientConnection> connection_;
+  FrameReader frames_;
+  std::string status_;        // grpc-status and
+  std::string message_;       // grpc-message of this stream
+  std::string loaded_;        // the version
+  std::size_t attempts_ = 0;  // since an answer has come
+  bool too_large_ = false;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+// The wait before attempt number `attempt`, from 1, with `chance` from -1 to 1.
+Nanoseconds wait_before(const XdsSettings& settings, std::size_t attempt,
+                        double chance);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_CONFIG_XDS_CLIENT_HPP

@@ -1,0 +1,372 @@
+#include "config/xds_resource.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <protozero/pbf_reader.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+using protozero::pbf_reader;
+
+// More than the loader takes, so that it says what is wrong.
+constexpr int kMaxDepth = 64;
+
+constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
+
+// A field that has another type than it should is not known.
+constexpr std::uint32_t bytes(std::uint32_t field) {
+  return protozero::tag_and_type(field,
+                                 protozero::pbf_wire_type::length_delimited);
+}
+constexpr std::uint32_t varint(std::uint32_t field) {
+  return protozero::tag_and_type(field, protozero::pbf_wire_type::varint);
+}
+constexpr std::uint32_t fixed64(std::uint32_t field) {
+  return protozero::tag_and_type(field, protozero::pbf_wire_type::fixed64);
+}
+
+std::string_view view_of(protozero::data_view text) {
+  return {text.data(), text.size()};
+}
+
+// Writes mappings and lists, as JSON does.
+class Writer {
+ public:
+  void key(std::string_view name) {
+    comma();
+    text(name);
+    out_ += ": ";
+    fresh_ = true;
+  }
+  void open(char bracket) {
+    comma();
+    out_ += bracket;
+    fresh_ = true;
+  }
+  void close(char bracket) {
+    out_ += bracket;
+    fresh_ = false;
+  }
+  // A value that begins a line.
+  void new_line() {
+    comma();
+    out_ += '\n';
+    fresh_ = true;
+  }
+  void word(std::string_view value) {
+    comma();
+    out_ += value;
+  }
+  void string(std::string_view value) {
+    comma();
+    text(value);
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void comma() {
+    if (!fresh_) out_ += ", ";
+    fresh_ = false;
+  }
+
+  void text(std::string_view value) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    out_ += '"';
+    for (const char c : value) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (byte < 0x20 || byte == 0x7f) {
+        out_ += "\\u00";
+        out_ += kDigits[byte >> 4];
+        out_ += kDigits[byte & 15];
+      } else {
+        if (c == '"' || c == '\\') out_ += '\\';
+        out_ += c;
+      }
+    }
+    out_ += '"';
+  }
+
+  std::string out_;
+  bool fresh_ = true;  // nothing to put a comma after
+};
+
+void check_depth(int depth) {
+  if (depth > kMaxDepth) throw Failure("the message is too deep");
+}
+
+std::string unit_text(std::int32_t unit) {
+  static constexpr std::string_view kUnits[] = {
+      "UNKNOWN", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR", "WEEK"};
+  if (unit >= 0 && unit < static_cast<std::int32_t>(std::size(kUnits))) {
+    return std::string(kUnits[unit]);
+  }
+  return std::to_string(unit);
+}
+
+void write_number(double number, Writer* out) {
+  if (!std::isfinite(number)) {
+    throw Failure("metadata has a number that is not finite");
+  }
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, number);
+  out->word({text, static_cast<std::size_t>(end - text)});
+}
+
+void write_struct(pbf_reader message, int depth, Writer* out);
+
+// A google.protobuf.Value.  Of several the last one counts.
+void write_value(pbf_reader message, int depth, Writer* out) {
+  check_depth(depth);
+  pbf_reader last;
+  bool found = false;
+  while (message.next()) {
+    last = message;
+    found = true;
+    message.skip();
+  }
+  if (!found) {
+    out->word("null");
+    return;
+  }
+  switch (last.tag_and_type()) {
+    case fixed64(2):
+      write_number(last.get_double(), out);
+      return;
+    case bytes(3):
+      out->string(view_of(last.get_view()));
+      return;
+    case varint(4):
+      out->word(last.get_bool() ? "true" : "false");
+      return;
+    case bytes(5):
+      write_struct(last.get_message(), depth + 1, out);
+      return;
+    case bytes(6): {
+      pbf_reader list = last.get_message();
+      out->open('[');
+      while (list.next(1, kBytes))
+        write_value(list.get_message(), depth + 1, out);
+      out->close(']');
+      return;
+    }
+    default:
+      out->word("null");
+      return;
+  }
+}
+
+// A google.protobuf.Struct.
+void write_struct(pbf_reader message, int depth, Writer* out) {
+  check_depth(depth);
+  out->open('{');
+  while (message.next(1, kBytes)) {
+    pbf_reader entry = message.get_message();
+    protozero::data_view name;
+    pbf_reader value;
+    while (entry.next()) {
+      if (entry.tag_and_type() == bytes(1)) {
+        name = entry.get_view();
+      } else if (entry.tag_and_type() == bytes(2)) {
+        value = entry.get_message();
+      } else {
+        entry.skip();
+      }
+    }
+    out->key(view_of(name));
+    write_value(value, depth + 1, out);
+  }
+  out->close('}');
+}
+
+void write_replaces(pbf_reader message, Writer* out) {
+  out->open('{');
+  while (message.next()) {
+    if (message.tag_and_type() == bytes(1)) {
+      out->key("name");
+      out->string(view_of(message.get_view()));
+    } else {
+      message.skip();
+    }
+  }
+  out->close('}');
+}
+
+void write_rule(pbf_reader message, Writer* out) {
+  std::int32_t unit = 0;
+  std::uint32_t requests = 0;
+  bool unlimited = false;
+  protozero::data_view name;
+  std::vector<pbf_reader> replaces;
+  while (message.next()) {
+    switch (message.tag_and_type()) {
+      case varint(1):
+        unit = message.get_enum();
+        break;
+      case varint(2):
+        requests = message.get_uint32();
+        break;
+      case varint(3):
+        unlimited = message.get_bool();
+        break;
+      case bytes(4):
+        name = message.get_view();
+        break;
+      case bytes(5):
+        replaces.push_back(message.get_message());
+        break;
+      default:
+        message.skip();
+    }
+  }
+  out->open('{');
+  if (unit != 0 || !unlimited) {
+    out->key("unit");
+    out->string(unit_text(unit));
+  }
+  if (unlimited) {
+    out->key("unlimited");
+    out->word("true");
+  } else {
+    out->key("requests_per_unit");
+    out->word(std::to_string(requests));
+  }
+  if (name.size() > 0) {
+    out->key("name");
+    out->string(view_of(name));
+  }
+  if (!replaces.empty()) {
+    out->key("replaces");
+    out->open('[');
+    for (const pbf_reader& one : replaces) write_replaces(one, out);
+    out->close(']');
+  }
+  out->close('}');
+}
+
+// What a descriptor consists of.
+struct Parts {
+  protozero::data_view key;
+  protozero::data_view value;
+  std::vector<pbf_reader> rule;  // none or one
+  std::vector<pbf_reader> descriptors;
+  bool shadow_mode = false;
+  bool detailed_metric = false;
+  bool quota_mode = false;
+  std::vector<pbf_reader> metadata;  // none or one
+};
+
+Parts parts_of(pbf_reader message) {
+  Parts parts;
+  while (message.next()) {
+    switch (message.tag_and_type()) {
+      case bytes(1):
+        parts.key = message.get_view();
+        break;
+      case bytes(2):
+        parts.value = message.get_view();
+        break;
+      case bytes(3):
+        parts.rule = {message.get_message()};
+        break;
+      case bytes(4):
+        parts.descriptors.push_back(message.get_message());
+        break;
+      case varint(5):
+        parts.shadow_mode = message.get_bool();
+        break;
+      case varint(6):
+        parts.detailed_metric = message.get_bool();
+        break;
+      case varint(7):
+        parts.quota_mode = message.get_bool();
+        break;
+      case bytes(8):
+        parts.metadata = {message.get_message()};
+        break;
+      default:
+        message.skip();
+    }
+  }
+  return parts;
+}
+
+void write_flag(std::string_view name, bool value, Writer* out) {
+  if (!value) return;
+  out->key(name);
+  out->word("true");
+}
+
+void write_descriptors(const std::vector<pbf_reader>& messages, int depth,
+                       Writer* out) {
+  check_depth(depth);
+  if (messages.empty()) return;
+  out->key("descriptors");
+  out->open('[');
+  for (const pbf_reader& message : messages) {
+    const Parts parts = parts_of(message);
+    out->new_line();
+    out->open('{');
+    out->key("key");
+    out->string(view_of(parts.key));
+    if (parts.value.size() > 0) {
+      out->key("value");
+      out->string(view_of(parts.value));
+    }
+    if (!parts.rule.empty()) {
+      out->key("rate_limit");
+      write_rule(parts.rule[0], out);
+    }
+    write_flag("shadow_mode", parts.shadow_mode, out);
+    write_flag("detailed_metric", parts.detailed_metric, out);
+    write_flag("quota_mode", parts.quota_mode, out);
+    if (!parts.metadata.empty()) {
+      out->key("metadata");
+      write_struct(parts.metadata[0], depth, out);
+    }
+    write_descriptors(parts.descriptors, depth + 1, out);
+    out->close('}');
+  }
+  out->close(']');
+}
+
+}  // namespace
+
+SourceFile file_of(std::string_view message) {
+  pbf_reader reader(message.data(), message.size());
+  SourceFile file;
+  protozero::data_view domain;
+  std::vector<pbf_reader> descriptors;
+  while (reader.next()) {
+    switch (reader.tag_and_type()) {
+      case bytes(1):
+        file.name = view_of(reader.get_view());
+        break;
+      case bytes(2):
+        domain = reader.get_view();
+        break;
+      case bytes(3):
+        descriptors.push_back(reader.get_message());
+        break;
+      default:
+        reader.skip();
+    }
+  }
+  Writer out;
+  out.open('{');
+  out.key("domain");
+  out.string(view_of(domain));
+  write_descriptors(descriptors, 0, &out);
+  out.close('}');
+  file.text = out.take() + '\n';
+  return file;
+}
+
+}  // namespace limitree::server
