@@ -9,7 +9,8 @@ import time
 
 import grpc
 import pytest
-from service import error_of, pb, request
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from service import error_of, eventually, pb, request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 from servers import redis_server  # noqa: E402
@@ -132,3 +133,39 @@ def test_the_end_with_calls_that_wait(serve, redis):
         assert service.wait() == 0
         for call in waiting:
             assert call.exception(30) is not None
+
+
+def health(service):
+    stub = health_pb2_grpc.HealthStub(service.channel())
+    answer = stub.Check(health_pb2.HealthCheckRequest(service="ratelimit"))
+    return health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
+
+
+def test_health_may_depend_on_the_store(serve, redis):
+    service = serve("--store", redis[0], "--check-store")
+    eventually(lambda: health(service) == "SERVING")
+    with stopped(redis[1]):
+        service.wait_for("the store does not answer")
+        eventually(lambda: health(service) == "NOT_SERVING")
+    eventually(lambda: health(service) == "SERVING")
+
+
+def test_health_of_a_store_that_was_never_there(serve):
+    service = serve("--store", "redis://127.0.0.1:1", env={
+        "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION": "true"})
+    assert health(service) == "NOT_SERVING"
+    service = serve("--store", "redis://127.0.0.1:1")
+    assert health(service) == "SERVING"
+
+
+def test_memory_always_answers(serve):
+    assert health(serve("--check-store")) == "SERVING"
+
+
+def test_redis_as_the_environment_says(serve, redis):
+    path = redis[0].removeprefix("redis+unix://")
+    service = serve(env={"REDIS_URL": path, "REDIS_SOCKET_TYPE": "unix"})
+    assert service.limiter().Authorize(request(*TRADE)).remaining == 2
+    # The same buckets.
+    service = serve("--store", redis[0])
+    assert service.limiter().Authorize(request(*TRADE)).remaining == 1
