@@ -119,6 +119,9 @@ class Service final : public Watcher, public ConfigListener {
     if (!waits_) listen();
   }
 
+  // Its thread uses the limiter.
+  ~Service() { config_.stop(); }
+
   void run() {
     config_.start(&limiter_);
     if (waits_) {
