@@ -65,6 +65,8 @@ BAD_INCLUDES = [
     ("server/h2/stream.cpp", "<openssl/ssl.h>"),
     ("server/grpc/call.cpp", "<nghttp2/nghttp2.h>"),
     ("server/grpc/call.cpp", '"services/health.hpp"'),
+    ("server/grpc/call.cpp", '"stats/counter.hpp"'),
+    ("server/stats/names.cpp", '"h2/stream.hpp"'),
     ("server/grpc/call.cpp", "<protozero/pbf_reader.hpp>"),
     ("server/services/decision.cpp", '"worker.hpp"'),
     ("server/http/handler.cpp", '"json/document.hpp"'),

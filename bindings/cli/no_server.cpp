@@ -8,8 +8,8 @@ namespace limitree::cli {
 
 int run(const ServeOptions& /*options*/) {
   throw std::runtime_error(
-      "serve: this limitree was built without nghttp2, llhttp, protozero or "
-      "protoc");
+      "serve: this limitree was built without nghttp2, llhttp, protozero, "
+      "RE2 or protoc");
 }
 
 }  // namespace limitree::cli

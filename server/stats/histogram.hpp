@@ -1,0 +1,63 @@
+// How long requests take, as counters of ranges.
+//
+// Each range ends at one digit and zeros: 1, 2, ... 9, 10, 20, ... microseconds
+// up to 10 seconds, so a time is known to at most a half of itself.
+
+#ifndef LIMITREE_SERVER_STATS_HISTOGRAM_HPP
+#define LIMITREE_SERVER_STATS_HISTOGRAM_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "net/timer.hpp"
+#include "stats/counter.hpp"
+
+namespace limitree::server {
+
+// Seven powers of ten with nine ends each, and 10 seconds.
+inline constexpr std::size_t kBoundCount = 7 * 9 + 1;
+
+// The end of range `i`, which belongs to it.  One more range is for longer
+// times.
+Nanoseconds range_end(std::size_t i);
+
+// The number of the range that `time` is in.
+std::size_t range_of(Nanoseconds time);
+
+// A value that stands for `weight` requests.
+struct TimeSample {
+  Nanoseconds time;
+  double weight;
+};
+
+// Counts as they were at one moment, or between two moments.
+struct HistogramCounts {
+  std::array<std::uint64_t, kBoundCount + 1> counts{};
+  std::uint64_t sum_ns = 0;
+
+  std::uint64_t total() const;
+  HistogramCounts& operator+=(const HistogramCounts& other);
+  HistogramCounts& operator-=(const HistogramCounts& older);
+
+  // At most `room` values that are distributed as all times are: the time of
+  // each request if there is room, otherwise the middles of equal parts.
+  std::vector<TimeSample> samples(std::size_t room) const;
+};
+
+// One thread adds; any thread may read.  Shares no cache line with another.
+class alignas(64) Histogram {
+ public:
+  // `times` requests took `time`.
+  void add(Nanoseconds time, std::uint64_t times = 1);
+  HistogramCounts get() const;
+
+ private:
+  std::array<Counter, kBoundCount + 1> counts_;
+  Counter sum_ns_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_STATS_HISTOGRAM_HPP

@@ -1,0 +1,101 @@
+#include "stats/mogrifier.hpp"
+
+#include <re2/re2.h>
+
+#include <utility>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// Of a pattern, once it is compiled.
+constexpr std::int64_t kMaxPatternMemory = 1 << 20;
+// Of what one name becomes.
+constexpr std::size_t kMaxSize = 4096;
+
+std::unique_ptr<RE2> compile(const std::string& variable,
+                             const std::string& pattern) {
+  if (pattern.empty()) throw Failure(variable + " is missing");
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(kMaxPatternMemory);
+  auto compiled = std::make_unique<RE2>(pattern, options);
+  if (!compiled->ok()) {
+    throw Failure(variable + ": " + compiled->error());
+  }
+  return compiled;
+}
+
+bool is_digit(char one) { return one >= '0' && one <= '9'; }
+
+// Appends the text with what the groups matched.
+std::string fill(const GroupText& from,
+                 const std::vector<re2::StringPiece>& groups) {
+  std::string text;
+  for (const GroupText::Piece& piece : from.pieces) {
+    text += piece.text;
+    const re2::StringPiece& group = groups[piece.group];
+    text.append(group.data(), group.size());
+    if (text.size() > kMaxSize) text.resize(kMaxSize);
+  }
+  return text + from.rest;
+}
+
+}  // namespace
+
+Mogrifier::Mogrifier(const MogrifierSettings& settings) {
+  const std::string prefix = "DOG_STATSD_MOGRIFIER_" + settings.name;
+  pattern_ = compile(prefix + "_PATTERN", settings.pattern);
+  if (settings.new_name.empty()) throw Failure(prefix + "_NAME is missing");
+  name_ = parse(prefix + "_NAME", settings.new_name);
+  for (const Tag& tag : parse_tags(prefix + "_TAGS", settings.tags)) {
+    tags_.push_back({tag.name, parse(prefix + "_TAGS", tag.value)});
+  }
+}
+
+Mogrifier::Mogrifier(Mogrifier&&) noexcept = default;
+Mogrifier::~Mogrifier() = default;
+
+GroupText Mogrifier::parse(const std::string& variable,
+                           std::string_view text) const {
+  const auto groups =
+      static_cast<std::size_t>(pattern_->NumberOfCapturingGroups());
+  GroupText result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$' || i + 1 == text.size() || !is_digit(text[i + 1])) {
+      result.rest += text[i];
+      continue;
+    }
+    const std::size_t begin = i;
+    std::size_t group = 0;
+    while (i + 1 < text.size() && is_digit(text[i + 1])) {
+      group = group * 10 + static_cast<std::size_t>(text[++i] - '0');
+      if (group <= groups) continue;
+      throw Failure(variable + ": " +
+                    std::string(text.substr(begin, i + 1 - begin)) +
+                    " is too large: the pattern has " + std::to_string(groups) +
+                    (groups == 1 ? " group" : " groups"));
+    }
+    result.pieces.push_back({std::exchange(result.rest, {}), group});
+  }
+  return result;
+}
+
+bool Mogrifier::apply(TaggedName* result) const {
+  std::vector<re2::StringPiece> groups(
+      static_cast<std::size_t>(pattern_->NumberOfCapturingGroups()) + 1);
+  const std::string before = result->name;
+  if (!pattern_->Match(before, 0, before.size(), RE2::UNANCHORED, groups.data(),
+                       static_cast<int>(groups.size()))) {
+    return false;
+  }
+  result->name = fill(name_, groups);
+  for (const GroupTag& tag : tags_) {
+    result->tags.push_back({tag.name, fill(tag.value, groups)});
+  }
+  return true;
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,64 @@
+// Names of StatsD turned into other names with tags.
+
+#ifndef LIMITREE_SERVER_STATS_MOGRIFIER_HPP
+#define LIMITREE_SERVER_STATS_MOGRIFIER_HPP
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stats/settings.hpp"
+#include "stats/tags.hpp"
+
+namespace re2 {
+class RE2;
+}
+
+namespace limitree::server {
+
+struct TaggedName {
+  std::string name;
+  std::vector<Tag> tags;
+};
+
+// Text that refers to what the groups of a pattern matched.
+struct GroupText {
+  struct Piece {
+    std::string text;
+    std::size_t group;  // comes after the text
+  };
+  std::vector<Piece> pieces;
+  std::string rest;
+};
+
+// One pattern and what to make of the names that it matches.  Any pattern takes
+// a time that is proportional to the length of the name.
+class Mogrifier {
+ public:
+  // Throws Failure, whose message names the environment variable.
+  explicit Mogrifier(const MogrifierSettings& settings);
+  Mogrifier(Mogrifier&&) noexcept;
+  ~Mogrifier();
+
+  // Whether the pattern occurs in result->name; then changes the name, and
+  // appends tags.
+  bool apply(TaggedName* result) const;
+
+ private:
+  struct GroupTag {
+    std::string name;
+    GroupText value;
+  };
+
+  GroupText parse(const std::string& variable, std::string_view text) const;
+
+  std::unique_ptr<re2::RE2> pattern_;
+  GroupText name_;
+  std::vector<GroupTag> tags_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_STATS_MOGRIFIER_HPP

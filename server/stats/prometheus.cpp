@@ -1,0 +1,183 @@
+#include "stats/prometheus.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string_view>
+
+namespace limitree::server {
+
+namespace {
+
+// Of the ends of a histogram's ranges, those that begin with these digits.
+constexpr bool is_shown(std::size_t i) {
+  const std::size_t digit = i % 9 + 1;
+  return digit == 1 || digit == 2 || digit == 5;
+}
+
+std::string in_seconds(std::uint64_t ns) {
+  char text[32];
+  const auto end =
+      std::to_chars(text, text + sizeof text, static_cast<double>(ns) / 1e9,
+                    std::chars_format::fixed);
+  return {text, end.ptr};
+}
+
+std::string label(std::string_view name, std::string_view value) {
+  std::string text(name);
+  text += "=\"";
+  for (const char one : value) {
+    if (one == '\\' || one == '"') text += '\\';
+    text += one;
+  }
+  return text + '"';
+}
+
+void begin_family(std::string_view name, std::string_view type,
+                  std::string_view help, std::string* text) {
+  text->append("# HELP ").append(name).append(" ").append(help);
+  text->append("\n# TYPE ").append(name).append(" ").append(type);
+  text->append("\n");
+}
+
+void add_sample(std::string_view name, std::string_view labels,
+                std::string_view value, std::string* text) {
+  text->append(name);
+  if (!labels.empty()) text->append("{").append(labels).append("}");
+  text->append(" ").append(value).append("\n");
+}
+
+// "domain", "key1" and "key2" of "domain.key.key.key".
+std::string limit_labels(std::string_view name) {
+  std::string labels;
+  for (const std::string_view one : {"domain", "key1", "key2"}) {
+    const std::size_t dot = name.find('.');
+    if (!labels.empty()) labels += ',';
+    labels += label(one, name.substr(0, dot));
+    if (dot == name.npos) break;
+    name.remove_prefix(dot + 1);
+  }
+  return labels;
+}
+
+void add_family(std::size_t counter, std::string_view help,
+                const std::map<std::string, LimitValues>& series,
+                std::string* text) {
+  const std::string name =
+      "ratelimit_service_rate_limit_" + std::string(kLimitCounters[counter]);
+  bool is_begun = false;
+  for (const auto& [labels, values] : series) {
+    const bool is_limit = labels.find(",key1=") != labels.npos;
+    const bool is_usual = is_limit && counter < kUsualLimitCounters;
+    if (values[counter] == 0 && !is_usual) continue;
+    if (!is_begun) begin_family(name, "counter", help, text);
+    is_begun = true;
+    add_sample(name, labels, std::to_string(values[counter]), text);
+  }
+}
+
+void add_limits(const Snapshot& snapshot, std::string* text) {
+  static constexpr std::array<std::string_view, kLimitCounters.size()> kHelp = {
+      "Hits of the limit.",
+      "Hits above the limit.",
+      "Hits when most of the limit was used.",
+      "Hits above the limit that needed no store to know.",
+      "Hits within the limit.",
+      "Hits above the limit that were allowed, because it is in shadow mode.",
+      "Hits that were given back.",
+      "Descriptors of a domain without limits."};
+  std::map<std::string, LimitValues> series;
+  for (const auto& [name, values] : snapshot.limits) {
+    LimitValues& sum = series[limit_labels(name)];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+  }
+  for (std::size_t i = 0; i < kHelp.size(); ++i) {
+    add_family(i, kHelp[i], series, text);
+  }
+}
+
+void add_service(const Snapshot& snapshot, std::string* text) {
+  const auto value = [&](ServiceCounter counter) {
+    return std::to_string(snapshot.at(counter));
+  };
+  const auto add = [&](std::string_view name, std::string_view help,
+                       ServiceCounter counter) {
+    begin_family(name, "counter", help, text);
+    add_sample(name, "", value(counter), text);
+  };
+  add("ratelimit_service_config_load_success", "Limits that were loaded.",
+      ServiceCounter::kConfigLoadSuccess);
+  add("ratelimit_service_config_load_error", "Limits that were refused.",
+      ServiceCounter::kConfigLoadError);
+  add("ratelimit_service_global_shadow_mode",
+      "Requests that were allowed because the service is in shadow mode.",
+      ServiceCounter::kGlobalShadowMode);
+  constexpr std::string_view kErrors =
+      "ratelimit_service_should_rate_limit_error";
+  begin_family(kErrors, "counter", "Requests that were answered by an error.",
+               text);
+  add_sample(kErrors, label("err_type", "redis_error"),
+             value(ServiceCounter::kRedisError), text);
+  add_sample(kErrors, label("err_type", "service_error"),
+             value(ServiceCounter::kServiceError), text);
+}
+
+void add_gauges(const Snapshot& snapshot, std::string* text) {
+  for (const auto& [name, value] : snapshot.gauges) {
+    std::string flat = name;
+    std::replace(flat.begin(), flat.end(), '.', '_');
+    begin_family(flat, "gauge", "The cache of limits that are used up.", text);
+    add_sample(flat, "", std::to_string(value), text);
+  }
+}
+
+void add_histogram(std::string_view name, const std::string& labels,
+                   const HistogramCounts& times, std::string* text) {
+  const std::string bucket = std::string(name) + "_bucket";
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < kBoundCount; ++i) {
+    count += times.counts[i];
+    if (!is_shown(i)) continue;
+    const std::string end =
+        in_seconds(static_cast<std::uint64_t>(range_end(i)));
+    add_sample(bucket, labels + ',' + label("le", end), std::to_string(count),
+               text);
+  }
+  const std::string total = std::to_string(times.total());
+  add_sample(bucket, labels + ',' + label("le", "+Inf"), total, text);
+  add_sample(std::string(name) + "_sum", labels, in_seconds(times.sum_ns),
+             text);
+  add_sample(std::string(name) + "_count", labels, total, text);
+}
+
+void add_methods(const Snapshot& snapshot, std::string* text) {
+  if (snapshot.methods.empty()) return;
+  constexpr std::string_view kRequests = "ratelimit_service_total_requests";
+  begin_family(kRequests, "counter", "Requests that were answered.", text);
+  for (const auto& [method, times] : snapshot.methods) {
+    add_sample(kRequests, label("grpc_method", method),
+               std::to_string(times.total()), text);
+  }
+  constexpr std::string_view kTimes = "ratelimit_service_response_time_seconds";
+  begin_family(kTimes, "histogram", "Time until the answer.", text);
+  for (const auto& [method, times] : snapshot.methods) {
+    add_histogram(kTimes, label("grpc_method", method), times, text);
+  }
+}
+
+}  // namespace
+
+std::string prometheus_text(const Snapshot& snapshot) {
+  std::string text;
+  add_limits(snapshot, &text);
+  add_service(snapshot, &text);
+  add_gauges(snapshot, &text);
+  add_methods(snapshot, &text);
+  return text;
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,101 @@
+// All statistics of the service at one moment.
+
+#ifndef LIMITREE_SERVER_STATS_SNAPSHOT_HPP
+#define LIMITREE_SERVER_STATS_SNAPSHOT_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stats/histogram.hpp"
+
+namespace limitree::server {
+
+// What is counted for each limit, by the names that it has in statistics.
+inline constexpr std::array<std::string_view, 8> kLimitCounters = {
+    "total_hits",          "over_limit",
+    "near_limit",          "over_limit_with_local_cache",
+    "within_limit",        "shadow_mode",
+    "total_negative_hits",  // given back
+    "domain_not_found"};    // the name is the one of a domain
+// The first of these belong to every limit.
+inline constexpr std::size_t kUsualLimitCounters = 6;
+
+using LimitValues = std::array<std::uint64_t, kLimitCounters.size()>;
+
+// The counters of one limit, as the limiter gives them.
+struct LimitCounts {
+  std::string name;  // "domain.key_value.key_value"
+  LimitValues values{};
+};
+
+// Counters of the whole service.
+enum class ServiceCounter : std::size_t {
+  kConfigLoadSuccess,
+  kConfigLoadError,
+  kGlobalShadowMode,
+  kRedisError,    // the store did not answer
+  kServiceError,  // the request or the service was wrong
+};
+inline constexpr std::size_t kServiceCounterCount = 5;
+
+// "ratelimit.service.config_load_success"
+std::string_view name_of(ServiceCounter counter);
+
+// The cache of limits that are known to be used up.
+struct CacheCounts {
+  std::uint64_t lookups = 0;
+  std::uint64_t hits = 0;
+  std::uint64_t entries = 0;
+  std::uint64_t evictions = 0;
+};
+
+// What the limiter counts.
+struct LimiterCounts {
+  std::vector<LimitCounts> limits;
+  std::uint64_t global_shadow_mode = 0;
+  std::uint64_t service_errors = 0;
+  std::uint64_t store_errors = 0;
+  CacheCounts cache;
+};
+
+struct Snapshot {
+  // By clean_name(): limits whose clean names are the same are one.
+  std::map<std::string, LimitValues, std::less<>> limits;
+  std::map<std::string, HistogramCounts, std::less<>> methods;
+  std::array<std::uint64_t, kServiceCounterCount> service{};
+  std::map<std::string, std::uint64_t, std::less<>> gauges;  // values, not sums
+
+  std::uint64_t& at(ServiceCounter counter) {
+    return service[static_cast<std::size_t>(counter)];
+  }
+  std::uint64_t at(ServiceCounter counter) const {
+    return service[static_cast<std::size_t>(counter)];
+  }
+
+  void add(const LimiterCounts& counts);
+
+  // What has been counted since `older`, a snapshot of the same service.
+  Snapshot since(const Snapshot& older) const;
+};
+
+// Calls `take` with the name in StatsD and the value of each counter, in an
+// order that does not change.
+void for_each_counter(
+    const Snapshot& snapshot,
+    const std::function<void(std::string_view, std::uint64_t)>& take);
+
+// "ratelimit_server.ShouldRateLimit" and what it ends with.
+std::string method_name(std::string_view method, std::string_view end);
+
+// Lines such as "ratelimit.service.config_load_success: 1", for people.
+std::string stats_text(const Snapshot& snapshot);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_STATS_SNAPSHOT_HPP

@@ -1,0 +1,119 @@
+#include "stats/statsd_reporter.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "net/loop.hpp"
+#include "stats/statsd_socket.hpp"
+#include "stats/statsd_text.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// A datagram of this size passes every usual network in one piece.
+constexpr std::size_t kMaxDatagram = 1432;
+constexpr std::size_t kMaxPiece = 64 * 1024;
+
+StatsProtocol protocol_of(const StatsSettings& settings) {
+  return settings.format == StatsFormat::kDogStatsd ? StatsProtocol::kUdp
+                                                    : settings.protocol;
+}
+
+}  // namespace
+
+// What the thread owns.
+class StatsdReporter::Work {
+ public:
+  Work(const StatsSettings& settings, std::function<Snapshot()> read,
+       std::function<void(const std::string&)> say,
+       std::shared_ptr<std::atomic<std::uint64_t>> lost)
+      : interval_(std::max(settings.flush_interval, kMillisecond)),
+        read_(std::move(read)),
+        say_(std::move(say)),
+        lost_(std::move(lost)),
+        text_(settings),
+        socket_(protocol_of(settings), settings.host, settings.port),
+        packer_(protocol_of(settings) == StatsProtocol::kUdp ? kMaxDatagram
+                                                             : kMaxPiece) {}
+
+  void run(Background::Signal& signal) {
+    Instant next = after(steady_now(), interval_);
+    while (signal.wait_until(next)) {
+      flush(signal);
+      if (signal.is_ending()) return;
+      next = after(next, interval_);
+      next = std::max(next, steady_now());
+    }
+    flush(signal);
+  }
+
+ private:
+  void flush(Background::Signal& signal) {
+    Snapshot now = read_();
+    const bool is_open = socket_.open();
+    if (is_open) {
+      failed_ = false;
+      text_.write(now.since(sent_),
+                  [this](std::string_view line) { take(line); });
+      send();
+      socket_.finish();
+      sent_ = std::move(now);
+    }
+    // After a wait for the network nobody may listen any more.
+    if (!signal.is_ending()) tell(is_open && !failed_);
+  }
+
+  void take(std::string_view line) {
+    if (!packer_.fits(line)) send();
+    if (packer_.fits(line)) {
+      packer_.add(line);
+    } else {
+      ++*lost_;  // larger than a datagram
+    }
+  }
+
+  void send() {
+    if (packer_.count() != 0 && !socket_.send(packer_.lines())) {
+      failed_ = true;
+      *lost_ += packer_.count();
+    }
+    packer_.clear();
+  }
+
+  // Says it once.
+  void tell(bool works) {
+    if (works == works_) return;
+    works_ = works;
+    say_(works ? "the statistics are sent again"
+               : "cannot send statistics to " + socket_.trouble());
+  }
+
+  const Nanoseconds interval_;
+  const std::function<Snapshot()> read_;
+  const std::function<void(const std::string&)> say_;
+  const std::shared_ptr<std::atomic<std::uint64_t>> lost_;
+  const StatsdText text_;
+  StatsdSocket socket_;
+  LinePacker packer_;
+  Snapshot sent_;
+  bool failed_ = false;  // while sending
+  bool works_ = true;
+};
+
+StatsdReporter::StatsdReporter(const StatsSettings& settings,
+                               std::function<Snapshot()> read,
+                               std::function<void(const std::string&)> say)
+    : lost_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
+  auto work =
+      std::make_shared<Work>(settings, std::move(read), std::move(say), lost_);
+  thread_ = std::make_unique<Background>(
+      [work = std::move(work)](Background::Signal& signal) {
+        work->run(signal);
+      });
+}
+
+StatsdReporter::~StatsdReporter() = default;
+
+}  // namespace limitree::server

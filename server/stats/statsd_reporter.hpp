@@ -1,0 +1,45 @@
+// Sends the statistics to a server of StatsD, time after time.
+
+#ifndef LIMITREE_SERVER_STATS_STATSD_REPORTER_HPP
+#define LIMITREE_SERVER_STATS_STATSD_REPORTER_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/background.hpp"
+#include "stats/settings.hpp"
+#include "stats/snapshot.hpp"
+
+namespace limitree::server {
+
+// Has a thread of its own, so no trouble with the server delays a request.
+// Counts wait for the next time if there is no connection.  Those that were
+// given to a connection that then breaks are lost.
+class StatsdReporter {
+ public:
+  // `read` is called from the reporter's thread, and `say` with a line for
+  // people when sending begins to fail or to work.  Throws Failure if the
+  // settings are wrong.
+  StatsdReporter(const StatsSettings& settings, std::function<Snapshot()> read,
+                 std::function<void(const std::string&)> say);
+  // Sends what has been counted since the last time.
+  ~StatsdReporter();
+  StatsdReporter(const StatsdReporter&) = delete;
+  StatsdReporter& operator=(const StatsdReporter&) = delete;
+
+  // How many lines were lost.
+  std::uint64_t lost() const { return *lost_; }
+
+ private:
+  class Work;
+
+  std::shared_ptr<std::atomic<std::uint64_t>> lost_;
+  std::unique_ptr<Background> thread_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_STATS_STATSD_REPORTER_HPP

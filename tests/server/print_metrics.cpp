@@ -1,0 +1,31 @@
+// Prints statistics for Prometheus, for a test that reads them.
+
+#include <cstdio>
+
+#include "stats/prometheus.hpp"
+
+int main() {
+  using namespace limitree::server;
+  LimiterCounts counts;
+  counts.limits = {{"web.key_a", {50, 40, 30, 20, 10, 1, 0, 0}},
+                   {"web.key_a.path_/x.deep", {1, 2, 3, 4, 5, 6, 7, 0}},
+                   {"web.key_a.path_/x.other", {1, 0, 0, 0, 0, 0, 0, 0}},
+                   {"web.ip_10.0.0.1", {3, 0, 0, 0, 3, 0, 0, 0}},
+                   {"web.\"quoted\\\n\xFF\xC3\xA9:|", {2, 0, 0, 0, 2, 0, 0, 0}},
+                   {"nowhere", {0, 0, 0, 0, 0, 0, 0, 9}}};
+  counts.global_shadow_mode = 11;
+  counts.service_errors = 12;
+  counts.store_errors = 13;
+  counts.cache = {10, 4, 2, 1};
+  Snapshot snapshot;
+  snapshot.add(counts);
+  snapshot.at(ServiceCounter::kConfigLoadSuccess) = 14;
+  snapshot.at(ServiceCounter::kConfigLoadError) = 15;
+  Histogram times;
+  times.add(1'000);
+  times.add(1'001, 2);
+  times.add(15 * kSecond);
+  snapshot.methods["ShouldRateLimit"] = times.get();
+  snapshot.methods["Check"];
+  std::fputs(prometheus_text(snapshot).c_str(), stdout);
+}

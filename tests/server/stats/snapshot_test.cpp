@@ -1,0 +1,111 @@
+#include "stats/snapshot.hpp"
+
+#include <gtest/gtest.h>
+
+#include "net/loop.hpp"
+#include "stats/service_stats.hpp"
+
+namespace limitree::server {
+namespace {
+
+TEST(Snapshot, LimitsWithTheSameCleanNameAreOne) {
+  LimiterCounts counts;
+  counts.limits = {{"web.a:b", {1}}, {"web.a|b", {2}}};
+  Snapshot snapshot;
+  snapshot.add(counts);
+  ASSERT_EQ(snapshot.limits.size(), 1u);
+  EXPECT_EQ(snapshot.limits.at("web.a_b")[0], 3u);
+}
+
+TEST(Snapshot, TheDifferenceHasNewNamesWhole) {
+  LimiterCounts counts;
+  counts.limits = {{"web.a", {1}}};
+  counts.store_errors = 1;
+  Snapshot before;
+  before.add(counts);
+  counts.limits = {{"web.a", {3}}, {"web.b", {7}}};
+  counts.store_errors = 4;
+  Snapshot now;
+  now.add(counts);
+  now.methods["Check"].counts[0] = 2;
+  const Snapshot since = now.since(before);
+  EXPECT_EQ(since.limits.at("web.a")[0], 2u);
+  EXPECT_EQ(since.limits.at("web.b")[0], 7u);
+  EXPECT_EQ(since.methods.at("Check").total(), 2u);
+  EXPECT_EQ(since.at(ServiceCounter::kRedisError), 3u);
+}
+
+TEST(Snapshot, TextHasALineForEachCounter) {
+  LimiterCounts counts;
+  counts.limits = {{"web.a", {3}}, {"nowhere", {0, 0, 0, 0, 0, 0, 0, 1}}};
+  counts.cache = {3, 1, 1, 0};
+  Snapshot snapshot;
+  snapshot.add(counts);
+  EXPECT_EQ(stats_text(snapshot),
+            R"(ratelimit.service.config_load_success: 0
+ratelimit.service.config_load_error: 0
+ratelimit.service.global_shadow_mode: 0
+ratelimit.service.call.should_rate_limit.redis_error: 0
+ratelimit.service.call.should_rate_limit.service_error: 0
+ratelimit.service.rate_limit.nowhere.domain_not_found: 1
+ratelimit.service.rate_limit.web.a.total_hits: 3
+ratelimit.service.rate_limit.web.a.over_limit: 0
+ratelimit.service.rate_limit.web.a.near_limit: 0
+ratelimit.service.rate_limit.web.a.over_limit_with_local_cache: 0
+ratelimit.service.rate_limit.web.a.within_limit: 0
+ratelimit.service.rate_limit.web.a.shadow_mode: 0
+ratelimit.localcache.entryCount: 1
+ratelimit.localcache.evacuateCount: 0
+ratelimit.localcache.hitCount: 1
+ratelimit.localcache.lookupCount: 3
+ratelimit.localcache.missCount: 2
+)");
+}
+
+TEST(ServiceStats, AddsWorkersAndLoads) {
+  Loop loop;
+  WorkerStats one(&loop, {"Check", "Authorize"});
+  WorkerStats two(&loop, {"Check", "Authorize"});
+  ServiceStats stats([] {
+    LimiterCounts counts;
+    counts.global_shadow_mode = 5;
+    return counts;
+  });
+  stats.add_worker(&one);
+  stats.add_worker(&two);
+  stats.loaded(true);
+  stats.loaded(true);
+  stats.loaded(false);
+  one.answered(0, loop.now());
+  two.answered(0, loop.now());
+  two.answered(1, loop.now() - kSecond);
+  one.on_turn_end();
+  two.on_turn_end();
+  const Snapshot snapshot = stats.snapshot();
+  EXPECT_EQ(snapshot.at(ServiceCounter::kConfigLoadSuccess), 2u);
+  EXPECT_EQ(snapshot.at(ServiceCounter::kConfigLoadError), 1u);
+  EXPECT_EQ(snapshot.at(ServiceCounter::kGlobalShadowMode), 5u);
+  EXPECT_EQ(snapshot.methods.at("Check").total(), 2u);
+  EXPECT_EQ(snapshot.methods.at("Authorize").total(), 1u);
+  EXPECT_GE(snapshot.methods.at("Authorize").sum_ns,
+            static_cast<std::uint64_t>(kSecond));
+}
+
+// The reader takes the clock once for all answers of a turn.
+TEST(WorkerStats, AnswersOfOneTurnTakeTheSameTime) {
+  Loop loop;
+  WorkerStats stats(&loop, {"Check"});
+  loop.post([&] {
+    for (int i = 0; i < 3; ++i) stats.answered(0, loop.now());
+    loop.stop();
+  });
+  loop.run();
+  Snapshot snapshot;
+  stats.add_to(&snapshot);
+  const HistogramCounts& counts = snapshot.methods.at("Check");
+  EXPECT_EQ(counts.total(), 3u);
+  EXPECT_EQ(counts.sum_ns % 3, 0u);
+}
+
+}  // namespace
+}  // namespace limitree::server
