@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -17,7 +18,10 @@
 #include "net/address.hpp"
 #include "net/failure.hpp"
 #include "net/loop.hpp"
+#include "stats/service_stats.hpp"
+#include "stats/statsd_reporter.hpp"
 #include "tls/files.hpp"
+#include "trace/exporter.hpp"
 #include "web/admin_pages.hpp"
 #include "web_server.hpp"
 #include "worker.hpp"
@@ -91,12 +95,15 @@ std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
 
+void warn(const std::string& message) { log_line(LogLevel::kWarning, message); }
+
 // The main thread: signals, certificates and the workers.
 class Service final : public Watcher, public ConfigListener {
  public:
   explicit Service(const ServeSettings& settings)
       : settings_(settings),
         signals_(watch_signals()),
+        stats_([] { return LimiterCounts{}; }),
         config_(&settings, this),
         limiter_(make_limiter()),
         admin_pages_(limiter_.get()),
@@ -113,9 +120,11 @@ class Service final : public Watcher, public ConfigListener {
       tls_.emplace(settings.tls);
     }
     loop_.add(signals_.get(), EPOLLIN, this);
+    if (settings.trace.enabled) exporter_.emplace(settings.trace, warn);
     make_workers();
     store_answers_ = !limiter_.is_remote();
     tell_health();
+    observe();
     if (!waits_) listen();
   }
 
@@ -134,6 +143,8 @@ class Service final : public Watcher, public ConfigListener {
     config_.stop();
     for (const auto& worker : workers_) worker->join();
     admin_.clear();
+    reporter_.reset();  // sends the last counts
+    exporter_.reset();
     forget_unix_paths();
     log_line("stopped");
   }
@@ -190,6 +201,9 @@ class Service final : public Watcher, public ConfigListener {
       log_line(LogLevel::kWarning, "there are no descriptors yet");
     }
     domains_ = report.files;
+    if (!settings_.limits.empty() || !settings_.descriptors.places.empty()) {
+      stats_.loaded(report.loaded);
+    }
     return Limiter(config);
   }
 
@@ -198,9 +212,27 @@ class Service final : public Watcher, public ConfigListener {
     // Only one loop can carry the requests of a limiter.
     if (limiter_.is_remote()) count = 1;
     for (std::size_t i = 0; i < count; ++i) {
-      workers_.push_back(std::make_unique<Worker>(&settings_, limiter_.get()));
+      workers_.push_back(std::make_unique<Worker>(
+          &settings_, limiter_.get(),
+          exporter_ ? exporter_->make_tracer() : nullptr));
+      stats_.add_worker(workers_.back()->stats());
       if (tls_) workers_.back()->set_tls(tls_->context());
     }
+  }
+
+  void observe() {
+    stats_.loaded(true);
+    if (exporter_) {
+      exporter_->start(workers_[0]->methods());
+      stats_.add_loss("limitree.spans_lost",
+                      [this] { return exporter_->lost(); });
+    }
+    if (settings_.stats.format == StatsFormat::kNone) return;
+    const auto lost = std::make_shared<std::atomic<std::uint64_t>>(0);
+    stats_.add_loss("limitree.statsd_lines_lost",
+                    [lost] { return lost->load(); });
+    reporter_.emplace(
+        settings_.stats, [this] { return stats_.snapshot(); }, warn, lost);
   }
 
   void listen() {
@@ -238,6 +270,7 @@ class Service final : public Watcher, public ConfigListener {
   void tell(Loaded what, const LoadReport& report) {
     const std::string name =
         what == Loaded::kAll ? "the limits" : "the descriptors";
+    stats_.loaded(report.loaded);
     for (const std::string& mistake : report.mistakes) {
       log_line(LogLevel::kError, mistake);
     }
@@ -316,10 +349,13 @@ class Service final : public Watcher, public ConfigListener {
   bool store_answers_ = false;
   bool ending_ = false;
   Fd signals_;
+  ServiceStats stats_;
   ConfigThread config_;
   Limiter limiter_;
   std::optional<TlsFiles> tls_;
+  std::optional<SpanExporter> exporter_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::optional<StatsdReporter> reporter_;
   std::vector<std::string> unix_paths_;
   IoBuffers buffers_;  // of admin_
   AdminPages admin_pages_;

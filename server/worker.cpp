@@ -7,7 +7,8 @@
 
 namespace limitree::server {
 
-Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter)
+Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
+               std::shared_ptr<Tracer> tracer)
     : settings_(settings),
       health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
                "limitree.v1.Limiter"}),
@@ -16,7 +17,8 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter)
       limiter_service_(&loop_, &store_loop_, limiter),
       rate_limit_service_(&store_loop_, limiter, &settings->answers),
       methods_(settings->max_message_bytes),
-      grpc_(&methods_, &loop_),
+      observer_(&loop_, std::move(tracer)),
+      grpc_(&methods_, &loop_, &observer_),
       context_{&loop_, &settings->connection, &grpc_, this, &buffers_},
       limiter_api_(limiter, &store_loop_, limiter_service_.blocking(),
                    settings->header_style),
@@ -31,6 +33,7 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter)
   limiter_api_.add_to(web_.handlers());
   rate_limit_page_.add_to(web_.handlers());
   health_page_.add_to(web_.handlers());
+  observer_.set_methods(methods_.paths());
 }
 
 Worker::~Worker() { join(); }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -24,13 +25,15 @@
 #include "web/limiter_api.hpp"
 #include "web/rate_limit_page.hpp"
 #include "web_server.hpp"
+#include "worker_observer.hpp"
 
 namespace limitree::server {
 
 class Worker final : public ConnectionOwner {
  public:
-  // `settings` and `limiter` outlive the worker.
-  Worker(const ServeSettings* settings, limitree_limiter* limiter);
+  // `settings` and `limiter` outlive the worker.  `tracer` may be null.
+  Worker(const ServeSettings* settings, limitree_limiter* limiter,
+         std::shared_ptr<Tracer> tracer);
   ~Worker();
 
   // Before start(), or from it on only on its thread.
@@ -49,6 +52,11 @@ class Worker final : public ConnectionOwner {
   void stop() { loop_.stop(); }
   void join();
 
+  // What may be read from any thread.
+  const WorkerStats* stats() const { return observer_.stats(); }
+  // The paths of all methods, by their numbers.
+  const std::vector<std::string>& methods() const { return methods_.paths(); }
+
   void closed(Connection* connection) override;
 
  private:
@@ -66,6 +74,7 @@ class Worker final : public ConnectionOwner {
   LimiterService limiter_service_;
   RateLimitService rate_limit_service_;
   MethodTable methods_;
+  WorkerObserver observer_;
   GrpcServer grpc_;
   ConnectionContext context_;
   LimiterApi limiter_api_;

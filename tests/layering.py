@@ -18,10 +18,9 @@ may use memory, because it keeps denials as memory keeps buckets.
 
 So do the rooms of server/:
 
-    net < tls, h2, stats < grpc < services < config < the rest of server
-    h2 < http, json < web < the rest of server
-
-config may use trace, for its settings.
+    net < tls, h2, stats < trace < grpc < services < config
+    h2 < http; services, http, json < web
+    config, web < the rest of server
 
 Usage: layering.py [root of the sources]
 """
@@ -67,22 +66,23 @@ SERVER_ROOMS = {
     "tls": ["net"],
     "h2": ["net"],
     "stats": ["net"],
-    "grpc": ["net", "h2"],
+    "trace": ["net", "stats"],
+    "grpc": ["net", "h2", "trace"],
     "services": ["net", "h2", "grpc"],
     "http": ["net", "h2"],
     "json": [],
     "web": ["net", "h2", "http", "json", "services"],
-    "trace": ["net"],
     "config": ["net", "tls", "h2", "grpc", "services", "stats", "trace"],
-    "": ["net", "tls", "h2", "grpc", "services", "http", "web", "config",
-         "stats", "trace"],
+    "": ["net", "tls", "h2", "stats", "trace", "grpc", "services", "http",
+         "web", "config"],
 }
 SERVER_LIBRARIES = {
+    "curl": ["trace"],
     "llhttp.h": ["http"],
     "nghttp2": ["h2"],
     "nlohmann": ["services", "json"],
     "openssl": ["tls"],
-    "protozero": ["services", "config"],
+    "protozero": ["services", "config", "trace"],
     "re2": ["stats"],
 }
 

@@ -56,6 +56,8 @@ GOOD_INCLUDES = [
     ("server/http/http_stream.hpp", '"h2/stream.hpp"'),
     ("server/json/document.cpp", "<nlohmann/json.hpp>"),
     ("server/web/limiter_api.hpp", '"services/limiter_service.hpp"'),
+    ("server/trace/otlp.cpp", "<protozero/pbf_writer.hpp>"),
+    ("server/trace/tracer.hpp", '"stats/counter.hpp"'),
     ("examples/c/main.c", "<limitree.h>"),
 ]
 
@@ -67,6 +69,7 @@ BAD_INCLUDES = [
     ("server/grpc/call.cpp", '"services/health.hpp"'),
     ("server/grpc/call.cpp", '"stats/counter.hpp"'),
     ("server/stats/names.cpp", '"h2/stream.hpp"'),
+    ("server/trace/exporter.cpp", "<re2/re2.h>"),
     ("server/grpc/call.cpp", "<protozero/pbf_reader.hpp>"),
     ("server/services/decision.cpp", '"worker.hpp"'),
     ("server/http/handler.cpp", '"json/document.hpp"'),

@@ -157,6 +157,11 @@ struct ServeOptions {
   std::optional<std::int64_t> drain_grace_ns;
   std::string log_level;
   std::string log_format;
+  std::string statsd;  // a URL
+  std::optional<std::int64_t> stats_interval_ns;
+  std::string stats_tags;
+  std::string otlp;  // a URL
+  std::optional<double> sampling_rate;
 };
 
 using Command =

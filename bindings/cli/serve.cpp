@@ -3,6 +3,8 @@
 #include "serve.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -164,6 +166,47 @@ void set_from_environment(server::ServeSettings* settings) {
   throw UsageError(report.errors.back());
 }
 
+// Reads "tcp://HOST:PORT", with another scheme, or with an address in brackets.
+void set_statsd(const std::string& url, server::StatsSettings* stats) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t colon = url.rfind(':');
+  const std::string kind = url.substr(0, scheme);
+  const bool is_dog = kind == "dogstatsd";
+  std::uint16_t port = 0;
+  const char* const end = url.data() + url.size();
+  const bool is_url =
+      scheme != url.npos && colon > scheme + 3 &&
+      (is_dog || kind == "tcp" || kind == "udp") &&
+      std::from_chars(url.data() + colon + 1, end, port).ptr == end &&
+      port != 0;
+  if (!is_url) {
+    throw UsageError("--statsd: '" + url +
+                     "' is not tcp://HOST:PORT, udp://HOST:PORT or "
+                     "dogstatsd://HOST:PORT");
+  }
+  stats->format =
+      is_dog ? server::StatsFormat::kDogStatsd : server::StatsFormat::kStatsd;
+  stats->protocol =
+      kind == "tcp" ? server::StatsProtocol::kTcp : server::StatsProtocol::kUdp;
+  stats->host = url.substr(scheme + 3, colon - scheme - 3);
+  if (stats->host.starts_with('[') && stats->host.ends_with(']')) {
+    stats->host = stats->host.substr(1, stats->host.size() - 2);
+  }
+  stats->port = port;
+}
+
+void set_reports(const ServeOptions& options, server::ServeSettings* settings) {
+  if (!options.statsd.empty()) set_statsd(options.statsd, &settings->stats);
+  set(options.stats_interval_ns, &settings->stats.flush_interval);
+  set(options.stats_tags, &settings->stats.extra_tags);
+  if (!options.otlp.empty()) {
+    settings->trace.enabled = true;
+    settings->trace.endpoint = options.otlp;
+    settings->trace.traces_endpoint.clear();
+  }
+  set(options.sampling_rate, &settings->trace.sampling_rate);
+}
+
 server::ServeSettings settings_of(const ServeOptions& options) {
   server::ServeSettings settings;
   settings.places = server::default_places();
@@ -179,6 +222,7 @@ server::ServeSettings settings_of(const ServeOptions& options) {
   set(options.check_store, &settings.health.needs_store);
   set_connection(options, &settings);
   set_log(options, &settings.log);
+  set_reports(options, &settings);
   return settings;
 }
 

@@ -150,6 +150,28 @@ void add_process(CLI::App* serve, ServeOptions* options) {
       ->type_name("FORMAT");
 }
 
+void add_reports(CLI::App* serve, ServeOptions* options) {
+  serve
+      ->add_option("--statsd", options->statsd,
+                   "statistics: tcp, udp or dogstatsd://HOST:PORT")
+      ->type_name("URL");
+  add_duration(serve, "--stats-interval", &options->stats_interval_ns,
+               "time between them (10s)");
+  serve
+      ->add_option("--stats-tags", options->stats_tags,
+                   "what they carry: NAME:VALUE,NAME:VALUE")
+      ->type_name("TAGS");
+  serve
+      ->add_option("--otlp", options->otlp,
+                   "spans, by OTLP over HTTP: http://HOST:4318")
+      ->type_name("URL");
+  serve
+      ->add_option("--sampling-rate", options->sampling_rate,
+                   "the share of requests that have spans (1)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("SHARE");
+}
+
 void add_buckets(CLI::App* serve, ServeOptions* options) {
   serve
       ->add_option("-u,--store", options->remote.store,
@@ -217,6 +239,8 @@ void add_options(CLI::App* serve, ServeOptions* options) {
   add_group(serve, "Buckets", [&] { add_buckets(serve, options); });
   add_group(serve, "TLS", [&] { add_tls(serve, options); });
   add_group(serve, "Connections", [&] { add_connections(serve, options); });
+  add_group(serve, "Statistics and traces",
+            [&] { add_reports(serve, options); });
   add_group(serve, "Process", [&] { add_process(serve, options); });
 }
 

@@ -61,14 +61,20 @@ class StatusFields {
 
 }  // namespace
 
-Call::Call(const MethodTable* methods, Timers* timers)
-    : methods_(methods), deadline_(timers, [this] {
-        finish({GrpcCode::kDeadlineExceeded, "the deadline has passed"});
-      }) {}
+Call::Call(const MethodTable* methods, Timers* timers, CallObserver* observer)
+    : methods_(methods),
+      observer_(observer),
+      deadline_(
+          timers,
+          [this] {
+            finish({GrpcCode::kDeadlineExceeded, "the deadline has passed"});
+          }),
+      wants_trace_(observer != nullptr && observer->wants_trace()) {}
 
 // ---- The request ------------------------------------------------------------
 
 void Call::on_field(std::string_view name, std::string_view value) {
+  if (wants_trace_) trace_.take(name, value);
   switch (name.size()) {
     case 5:
       if (name == ":path") method_ = methods_->find(value);
@@ -226,7 +232,17 @@ void Call::on_shutdown() {
   fail(GrpcCode::kUnavailable, "the server shuts down");
 }
 
+// Once, when the call is over.
+void Call::report(GrpcCode code) {
+  if (observer_ == nullptr || !has_message_ ||
+      method_->kind() != MethodKind::kUnary) {
+    return;
+  }
+  observer_->on_over({method_->number(), begun(), code, trace_});
+}
+
 void Call::on_close() {
+  if (!over_) report(GrpcCode::kCancelled);
   over_ = true;
   account();
   deadline_.cancel();
@@ -235,6 +251,7 @@ void Call::on_close() {
   waiting_.clear();
   method_ = nullptr;
   status_ = {};
+  if (wants_trace_) trace_ = {};
   timeout_ = kNever;
   is_post_ = is_grpc_ = bad_timeout_ = has_message_ = over_ = false;
 }
@@ -262,6 +279,7 @@ void Call::finish(GrpcStatus status) {
   status_ = {status.code, cut(std::move(status.message))};
   deadline_.cancel();
   state_.reset();
+  report(status_.code);
   if (has_responded() || status_.code == GrpcCode::kOk) {
     start_response();
     end_body();

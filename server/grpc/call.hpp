@@ -10,11 +10,13 @@
 #include <string_view>
 #include <utility>
 
+#include "grpc/call_observer.hpp"
 #include "grpc/framing.hpp"
 #include "grpc/method.hpp"
 #include "grpc/status.hpp"
 #include "h2/stream.hpp"
 #include "net/timer.hpp"
+#include "trace/context.hpp"
 
 namespace limitree::server {
 
@@ -27,7 +29,8 @@ class CallState {
 
 class Call final : public Stream {
  public:
-  Call(const MethodTable* methods, Timers* timers);
+  // `observer` may be null.
+  Call(const MethodTable* methods, Timers* timers, CallObserver* observer);
 
   // ---- For methods, on the thread of the loop ----
 
@@ -62,13 +65,16 @@ class Call final : public Stream {
   void take_message(bool has_more);
   void read_input(std::string_view bytes);
   void account();
+  void report(GrpcCode code);
 
   const MethodTable* methods_;
+  CallObserver* observer_;
   Method* method_ = nullptr;
   FrameReader reader_;
   std::string waiting_;  // bytes that are read when the client has read more
   std::unique_ptr<CallState> state_;
   GrpcStatus status_;
+  TraceFields trace_;
   Timer deadline_;
   Nanoseconds timeout_ = kNever;
   std::size_t accounted_ = 0;  // of reader_.held()
@@ -78,6 +84,7 @@ class Call final : public Stream {
   bool bad_timeout_ = false;
   bool has_message_ = false;
   bool over_ = false;
+  const bool wants_trace_;
 };
 
 }  // namespace limitree::server

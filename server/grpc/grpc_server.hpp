@@ -15,11 +15,12 @@ namespace limitree::server {
 // Makes calls for streams, and keeps those that have ended for others.
 class GrpcServer final : public Application {
  public:
-  GrpcServer(const MethodTable* methods, Timers* timers)
-      : methods_(methods), timers_(timers) {}
+  // `observer` may be null.
+  GrpcServer(const MethodTable* methods, Timers* timers, CallObserver* observer)
+      : methods_(methods), timers_(timers), observer_(observer) {}
 
   Stream* open() override {
-    if (free_.empty()) return new Call(methods_, timers_);
+    if (free_.empty()) return new Call(methods_, timers_, observer_);
     Call* const call = free_.back().release();
     free_.pop_back();
     return call;
@@ -35,6 +36,7 @@ class GrpcServer final : public Application {
 
   const MethodTable* methods_;
   Timers* timers_;
+  CallObserver* observer_;
   std::vector<std::unique_ptr<Call>> free_;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace limitree::server {
 
@@ -33,9 +34,14 @@ class Method {
   virtual void on_message(Call* call, std::string_view message) = 0;
 
   MethodKind kind() const { return kind_; }
+  // Its place in MethodTable::paths().
+  std::size_t number() const { return number_; }
 
  private:
+  friend class MethodTable;
+
   const MethodKind kind_;
+  std::size_t number_ = 0;
 };
 
 class MethodTable {
@@ -45,8 +51,13 @@ class MethodTable {
 
   // `path` is "/package.Service/Method".
   void add(std::string path, Method* method) {
+    method->number_ = paths_.size();
+    paths_.push_back(path);
     methods_.emplace(std::move(path), method);
   }
+
+  // In the order in which they were added.
+  const std::vector<std::string>& paths() const { return paths_; }
 
   // Nothing if there is no such method.
   Method* find(std::string_view path) const {
@@ -62,6 +73,7 @@ class MethodTable {
   };
 
   std::unordered_map<std::string, Method*, Hash, std::equal_to<>> methods_;
+  std::vector<std::string> paths_;
   std::size_t max_message_bytes_;
 };
 

@@ -78,6 +78,8 @@ class Stream {
   bool has_ended() const { return ended_; }
 
   Instant now() const;
+  // The time at which the turn began in which the header came.
+  Instant begun() const { return begun_; }
   // Of the connection, for bytes that requests hold until they are complete.
   bool take_memory(std::size_t bytes);
   void give_memory(std::size_t bytes);

@@ -126,13 +126,11 @@ void add_service(const Snapshot& snapshot, std::string* text) {
              value(ServiceCounter::kServiceError), text);
 }
 
-void add_gauges(const Snapshot& snapshot, std::string* text) {
-  for (const auto& [name, value] : snapshot.gauges) {
-    std::string flat = name;
-    std::replace(flat.begin(), flat.end(), '.', '_');
-    begin_family(flat, "gauge", "The cache of limits that are used up.", text);
-    add_sample(flat, "", std::to_string(value), text);
-  }
+void add_single(std::string name, std::string_view type, std::string_view help,
+                std::uint64_t value, std::string* text) {
+  std::replace(name.begin(), name.end(), '.', '_');
+  begin_family(name, type, help, text);
+  add_sample(name, "", std::to_string(value), text);
 }
 
 void add_histogram(std::string_view name, const std::string& labels,
@@ -175,7 +173,14 @@ std::string prometheus_text(const Snapshot& snapshot) {
   std::string text;
   add_limits(snapshot, &text);
   add_service(snapshot, &text);
-  add_gauges(snapshot, &text);
+  for (const auto& [name, value] : snapshot.gauges) {
+    add_single(name, "gauge", "The cache of limits that are used up.", value,
+               &text);
+  }
+  for (const auto& [name, value] : snapshot.losses) {
+    add_single(name, "counter", "Reports that could not be sent.", value,
+               &text);
+  }
   add_methods(snapshot, &text);
   return text;
 }

@@ -8,6 +8,7 @@ Snapshot ServiceStats::snapshot() const {
   for (const WorkerStats* const worker : workers_) worker->add_to(&snapshot);
   snapshot.at(ServiceCounter::kConfigLoadSuccess) = loads_;
   snapshot.at(ServiceCounter::kConfigLoadError) = refusals_;
+  for (const auto& [name, read] : losses_) snapshot.losses[name] = read();
   return snapshot;
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,12 @@ class ServiceStats {
   // Before anybody asks for a snapshot.  `worker` stays as long as that may be.
   void add_worker(const WorkerStats* worker) { workers_.push_back(worker); }
 
+  // Another counter: `read` is called from any thread.  Before anybody asks for
+  // a snapshot.
+  void add_loss(std::string name, std::function<std::uint64_t()> read) {
+    losses_.emplace_back(std::move(name), std::move(read));
+  }
+
   // Limits were read again, or refused.  From any thread.
   void loaded(bool is_valid) {
     (is_valid ? loads_ : refusals_).fetch_add(1, std::memory_order_relaxed);
@@ -38,6 +45,7 @@ class ServiceStats {
  private:
   const ReadLimiter read_limiter_;
   std::vector<const WorkerStats*> workers_;
+  std::vector<std::pair<std::string, std::function<std::uint64_t()>>> losses_;
   std::atomic<std::uint64_t> loads_{0};
   std::atomic<std::uint64_t> refusals_{0};
 };

@@ -24,6 +24,8 @@ void subtract(LimitValues& values, const LimitValues& older) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] -= older[i];
 }
 
+void subtract(std::uint64_t& value, std::uint64_t older) { value -= older; }
+
 void subtract(HistogramCounts& counts, const HistogramCounts& older) {
   counts -= older;
 }
@@ -72,6 +74,7 @@ Snapshot Snapshot::since(const Snapshot& older) const {
   Snapshot difference = *this;
   subtract(&difference.limits, older.limits);
   subtract(&difference.methods, older.methods);
+  subtract(&difference.losses, older.losses);
   for (std::size_t i = 0; i < service.size(); ++i) {
     difference.service[i] -= older.service[i];
   }
@@ -99,6 +102,7 @@ void for_each_counter(
   for (const auto& [method, times] : snapshot.methods) {
     take(method_name(method, "total_requests"), times.total());
   }
+  for (const auto& [loss, count] : snapshot.losses) take(loss, count);
 }
 
 std::string stats_text(const Snapshot& snapshot) {

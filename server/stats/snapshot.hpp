@@ -69,6 +69,8 @@ struct Snapshot {
   std::map<std::string, LimitValues, std::less<>> limits;
   std::map<std::string, HistogramCounts, std::less<>> methods;
   std::array<std::uint64_t, kServiceCounterCount> service{};
+  // What the statistics themselves could not send, "limitree.spans_lost".
+  std::map<std::string, std::uint64_t, std::less<>> losses;
   std::map<std::string, std::uint64_t, std::less<>> gauges;  // values, not sums
 
   std::uint64_t& at(ServiceCounter counter) {

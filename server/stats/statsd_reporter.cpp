@@ -102,12 +102,12 @@ class StatsdReporter::Work {
   bool works_ = true;
 };
 
-StatsdReporter::StatsdReporter(const StatsSettings& settings,
-                               std::function<Snapshot()> read,
-                               std::function<void(const std::string&)> say)
-    : lost_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
-  auto work =
-      std::make_shared<Work>(settings, std::move(read), std::move(say), lost_);
+StatsdReporter::StatsdReporter(
+    const StatsSettings& settings, std::function<Snapshot()> read,
+    std::function<void(const std::string&)> say,
+    std::shared_ptr<std::atomic<std::uint64_t>> lost) {
+  auto work = std::make_shared<Work>(settings, std::move(read), std::move(say),
+                                     std::move(lost));
   thread_ = std::make_unique<Background>(
       [work = std::move(work)](Background::Signal& signal) {
         work->run(signal);

@@ -21,22 +21,19 @@ namespace limitree::server {
 class StatsdReporter {
  public:
   // `read` is called from the reporter's thread, and `say` with a line for
-  // people when sending begins to fail or to work.  Throws Failure if the
-  // settings are wrong.
+  // people when sending begins to fail or to work.  `lost` counts lines that
+  // were lost.  Throws Failure if the settings are wrong.
   StatsdReporter(const StatsSettings& settings, std::function<Snapshot()> read,
-                 std::function<void(const std::string&)> say);
+                 std::function<void(const std::string&)> say,
+                 std::shared_ptr<std::atomic<std::uint64_t>> lost);
   // Sends what has been counted since the last time.
   ~StatsdReporter();
   StatsdReporter(const StatsdReporter&) = delete;
   StatsdReporter& operator=(const StatsdReporter&) = delete;
 
-  // How many lines were lost.
-  std::uint64_t lost() const { return *lost_; }
-
  private:
   class Work;
 
-  std::shared_ptr<std::atomic<std::uint64_t>> lost_;
   std::unique_ptr<Background> thread_;
 };
 

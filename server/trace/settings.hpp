@@ -17,6 +17,8 @@
 #define LIMITREE_SERVER_TRACE_SETTINGS_HPP
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "net/timer.hpp"
 
@@ -36,6 +38,16 @@ struct TraceSettings {
   std::string headers;  // name=value,name=value; values are URL-encoded
   Nanoseconds timeout = 10 * kSecond;
 };
+
+// Throws Failure, whose message names the variable, if a value is wrong.
+void check_trace(const TraceSettings& settings);
+
+// The URL for spans.
+std::string traces_url(const TraceSettings& settings);
+
+// The fields of `headers`, decoded.  Throws Failure.
+std::vector<std::pair<std::string, std::string>> header_fields(
+    const TraceSettings& settings);
 
 }  // namespace limitree::server
 

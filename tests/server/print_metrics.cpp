@@ -27,5 +27,6 @@ int main() {
   times.add(15 * kSecond);
   snapshot.methods["ShouldRateLimit"] = times.get();
   snapshot.methods["Check"];
+  snapshot.losses["limitree.spans_lost"] = 16;
   std::fputs(prometheus_text(snapshot).c_str(), stdout);
 }

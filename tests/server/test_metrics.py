@@ -82,6 +82,7 @@ def test_the_service(samples):
     assert samples[PREFIX + "config_load_error",] == 15
     assert samples[PREFIX + "global_shadow_mode",] == 11
     assert samples["ratelimit_localcache_hitCount",] == 4
+    assert samples["limitree_spans_lost",] == 16
 
 
 def test_requests(samples):

@@ -76,6 +76,7 @@ TEST(ServiceStats, AddsWorkersAndLoads) {
   stats.loaded(true);
   stats.loaded(true);
   stats.loaded(false);
+  stats.add_loss("limitree.spans_lost", [] { return 4; });
   one.answered(0, loop.now());
   two.answered(0, loop.now());
   two.answered(1, loop.now() - kSecond);
@@ -85,6 +86,8 @@ TEST(ServiceStats, AddsWorkersAndLoads) {
   EXPECT_EQ(snapshot.at(ServiceCounter::kConfigLoadSuccess), 2u);
   EXPECT_EQ(snapshot.at(ServiceCounter::kConfigLoadError), 1u);
   EXPECT_EQ(snapshot.at(ServiceCounter::kGlobalShadowMode), 5u);
+  EXPECT_EQ(snapshot.losses.at("limitree.spans_lost"), 4u);
+  EXPECT_EQ(snapshot.since(snapshot).losses.at("limitree.spans_lost"), 0u);
   EXPECT_EQ(snapshot.methods.at("Check").total(), 2u);
   EXPECT_EQ(snapshot.methods.at("Authorize").total(), 1u);
   EXPECT_GE(snapshot.methods.at("Authorize").sum_ns,

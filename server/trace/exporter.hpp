@@ -1,0 +1,54 @@
+// Sends the spans of all workers to a collector of OpenTelemetry.
+
+#ifndef LIMITREE_SERVER_TRACE_EXPORTER_HPP
+#define LIMITREE_SERVER_TRACE_EXPORTER_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/background.hpp"
+#include "trace/settings.hpp"
+#include "trace/tracer.hpp"
+
+namespace limitree::server {
+
+// Has a thread of its own.  Spans wait in the tracers while the collector does
+// not answer; those that find no room are lost.
+class SpanExporter {
+ public:
+  // `say` is called from the exporter's thread with a line for people when
+  // sending begins to fail or to work.  Throws Failure if the settings are
+  // wrong.
+  SpanExporter(const TraceSettings& settings,
+               std::function<void(const std::string&)> say);
+  // Sends what is there.
+  ~SpanExporter();
+  SpanExporter(const SpanExporter&) = delete;
+  SpanExporter& operator=(const SpanExporter&) = delete;
+
+  // A tracer for a worker; before start().
+  std::shared_ptr<Tracer> make_tracer();
+
+  // `methods` are the paths of the methods that spans have the numbers of.
+  void start(std::vector<std::string> methods);
+
+  // Spans that were lost.
+  std::uint64_t lost() const;
+
+ private:
+  class Work;
+
+  const TraceSettings settings_;
+  const std::function<void(const std::string&)> say_;
+  std::shared_ptr<Work> work_;
+  std::vector<std::shared_ptr<Tracer>> tracers_;
+  std::unique_ptr<Background> thread_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_TRACE_EXPORTER_HPP

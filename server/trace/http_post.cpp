@@ -1,0 +1,109 @@
+#include "trace/http_post.hpp"
+
+#include <curl/curl.h>
+
+#include <cstddef>
+#include <utility>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// Nobody reads the answer.
+std::size_t ignore(char* /*bytes*/, std::size_t size, std::size_t count,
+                   void* /*unused*/) {
+  return size * count;
+}
+
+struct EndCurl {
+  void operator()(CURL* curl) const { curl_easy_cleanup(curl); }
+};
+struct FreeList {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+// What OTLP says: these may be sent again.
+bool is_passing(long status) {
+  return status == 429 || (status >= 502 && status <= 504);
+}
+
+}  // namespace
+
+class HttpPost::Client {
+ public:
+  explicit Client(const TraceSettings& settings)
+      : url_(traces_url(settings)), curl_(start()) {
+    add_field("Content-Type: application/x-protobuf");
+    add_field("Expect:");  // no question before the message
+    for (const auto& [name, value] : header_fields(settings)) {
+      // An empty value needs another form.
+      add_field(value.empty() ? name + ';' : name + ": " + value);
+    }
+    set(CURLOPT_URL, url_.c_str());
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_HTTPHEADER, fields_.get());
+    set(CURLOPT_USERAGENT, "limitree");
+    set(CURLOPT_TIMEOUT_MS, static_cast<long>(settings.timeout / kMillisecond));
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_FOLLOWLOCATION, 0L);
+    set(CURLOPT_WRITEFUNCTION, ignore);
+    set(CURLOPT_ERRORBUFFER, error_);
+  }
+
+  PostResult send(std::string_view message) {
+    set(CURLOPT_POSTFIELDS, message.data());
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(message.size()));
+    error_[0] = '\0';
+    const CURLcode code = curl_easy_perform(curl_.get());
+    if (code != CURLE_OK) {
+      const std::string why =
+          error_[0] != '\0' ? error_ : curl_easy_strerror(code);
+      return {false, true, url_ + ": " + why};
+    }
+    long status = 0;
+    curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
+    if (status >= 200 && status < 300) return {true, false, {}};
+    return {false, is_passing(status),
+            url_ + ": status " + std::to_string(status)};
+  }
+
+ private:
+  static CURL* start() {
+    static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
+    CURL* const curl = global == CURLE_OK ? curl_easy_init() : nullptr;
+    if (curl == nullptr) throw Failure("cannot start libcurl");
+    return curl;
+  }
+
+  template <typename Value>
+  void set(CURLoption option, Value value) {
+    if (curl_easy_setopt(curl_.get(), option, value) != CURLE_OK) {
+      throw Failure(url_ + ": libcurl does not take the settings");
+    }
+  }
+
+  void add_field(const std::string& field) {
+    curl_slist* const longer = curl_slist_append(fields_.get(), field.c_str());
+    if (longer == nullptr) throw std::bad_alloc();
+    static_cast<void>(fields_.release());
+    fields_.reset(longer);
+  }
+
+  const std::string url_;
+  std::unique_ptr<CURL, EndCurl> curl_;
+  std::unique_ptr<curl_slist, FreeList> fields_;
+  char error_[CURL_ERROR_SIZE] = {};
+};
+
+HttpPost::HttpPost(const TraceSettings& settings)
+    : client_(std::make_unique<Client>(settings)) {}
+
+HttpPost::~HttpPost() = default;
+
+PostResult HttpPost::send(std::string_view message) {
+  return client_->send(message);
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,119 @@
+#include "trace/settings.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+constexpr std::string_view kHeaders = "OTEL_EXPORTER_OTLP_HEADERS";
+
+std::string_view trim(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+bool is_name(std::string_view text) {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char one) {
+    return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'z') ||
+           (one >= 'A' && one <= 'Z') || kOthers.find(one) != kOthers.npos;
+  });
+}
+
+std::optional<int> hex_digit(char one) {
+  if (one >= '0' && one <= '9') return one - '0';
+  if (one >= 'a' && one <= 'f') return one - 'a' + 10;
+  if (one >= 'A' && one <= 'F') return one - 'A' + 10;
+  return std::nullopt;
+}
+
+// Nothing if there is a wrong %XX, or a byte that no field may have.
+std::optional<std::string> decode(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    int byte = static_cast<unsigned char>(text[i]);
+    if (text[i] == '%') {
+      if (i + 2 >= text.size()) return std::nullopt;
+      const auto high = hex_digit(text[i + 1]);
+      const auto low = hex_digit(text[i + 2]);
+      if (!high || !low) return std::nullopt;
+      byte = *high * 16 + *low;
+      i += 2;
+    }
+    if (byte < ' ' || byte == 0x7F) return std::nullopt;
+    decoded += static_cast<char>(byte);
+  }
+  return decoded;
+}
+
+std::pair<std::string, std::string> header_field(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = trim(text.substr(0, equals));
+  if (equals == text.npos || !is_name(name)) {
+    throw Failure(std::string(kHeaders) + ": '" + std::string(text) +
+                  "' is not NAME=VALUE");
+  }
+  const auto value = decode(trim(text.substr(equals + 1)));
+  if (!value) {
+    throw Failure(std::string(kHeaders) + ": the value of '" +
+                  std::string(name) + "' is not URL-encoded");
+  }
+  return {std::string(name), *value};
+}
+
+}  // namespace
+
+void check_trace(const TraceSettings& settings) {
+  if (settings.exporter_protocol != "http") {
+    throw Failure("TRACING_EXPORTER_PROTOCOL must be http, is " +
+                  settings.exporter_protocol +
+                  ": spans are sent by OTLP over HTTP only");
+  }
+  if (!(settings.sampling_rate >= 0 && settings.sampling_rate <= 1)) {
+    throw Failure("TRACING_SAMPLING_RATE must be from 0 to 1");
+  }
+  if (settings.timeout < kMillisecond) {
+    throw Failure("OTEL_EXPORTER_OTLP_TIMEOUT must be greater than 0");
+  }
+  const std::string url = traces_url(settings);
+  if (!url.starts_with("http://") && !url.starts_with("https://")) {
+    throw Failure((settings.traces_endpoint.empty()
+                       ? "OTEL_EXPORTER_OTLP_ENDPOINT"
+                       : "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") +
+                  std::string(" must begin with http:// or https://, is ") +
+                  (settings.traces_endpoint.empty()
+                       ? settings.endpoint
+                       : settings.traces_endpoint));
+  }
+  header_fields(settings);
+}
+
+std::string traces_url(const TraceSettings& settings) {
+  if (!settings.traces_endpoint.empty()) return settings.traces_endpoint;
+  std::string url = settings.endpoint;
+  while (url.ends_with('/')) url.pop_back();
+  return url + "/v1/traces";
+}
+
+std::vector<std::pair<std::string, std::string>> header_fields(
+    const TraceSettings& settings) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::string_view text = settings.headers;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view field = trim(text.substr(0, comma));
+    if (!field.empty()) fields.push_back(header_field(field));
+    if (comma == text.npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  return fields;
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,264 @@
+"""The spans that `limitree serve` sends, as a collector gets them."""
+
+import http.server
+import queue
+import subprocess
+import threading
+import time
+
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from service import COMMAND, PATIENT, error_of, request
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+SPAN = "00f067aa0ba902b7"
+METHOD = "limitree.v1.Limiter/Authorize"
+
+F = descriptor_pb2.FieldDescriptorProto
+#: What of opentelemetry.proto the service sends: names, numbers and types.
+MESSAGES = {
+    "AnyValue": {"string_value": (1, F.TYPE_STRING),
+                 "int_value": (3, F.TYPE_INT64)},
+    "KeyValue": {"key": (1, F.TYPE_STRING), "value": (2, "AnyValue")},
+    "Resource": {"attributes": (1, ["KeyValue"])},
+    "Scope": {"name": (1, F.TYPE_STRING)},
+    "Status": {"message": (2, F.TYPE_STRING), "code": (3, F.TYPE_INT32)},
+    "Span": {"trace_id": (1, F.TYPE_BYTES), "span_id": (2, F.TYPE_BYTES),
+             "parent_span_id": (4, F.TYPE_BYTES), "name": (5, F.TYPE_STRING),
+             "kind": (6, F.TYPE_INT32),
+             "start_time_unix_nano": (7, F.TYPE_FIXED64),
+             "end_time_unix_nano": (8, F.TYPE_FIXED64),
+             "attributes": (9, ["KeyValue"]), "status": (15, "Status")},
+    "ScopeSpans": {"scope": (1, "Scope"), "spans": (2, ["Span"])},
+    "ResourceSpans": {"resource": (1, "Resource"),
+                      "scope_spans": (2, ["ScopeSpans"])},
+    "Request": {"resource_spans": (1, ["ResourceSpans"])},
+}
+
+
+def make_request_class():
+    file = descriptor_pb2.FileDescriptorProto(name="otlp.proto", package="o",
+                                              syntax="proto3")
+    for name, fields in MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field, (number, kind) in fields.items():
+            repeated = isinstance(kind, list)
+            kind = kind[0] if repeated else kind
+            added = message.field.add(
+                name=field, number=number,
+                label=F.LABEL_REPEATED if repeated else F.LABEL_OPTIONAL)
+            if isinstance(kind, str):
+                added.type, added.type_name = F.TYPE_MESSAGE, f".o.{kind}"
+            else:
+                added.type = kind
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(
+        pool.FindMessageTypeByName("o.Request"))
+
+
+REQUEST = make_request_class()
+
+
+def attributes(owner):
+    return {each.key: each.value.string_value or each.value.int_value
+            for each in owner.attributes}
+
+
+class Collector(http.server.ThreadingHTTPServer):
+    """Takes what OTLP over HTTP sends.  `statuses` come first, then 200."""
+
+    def __init__(self, *statuses):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.statuses = list(statuses)
+        self.requests = queue.Queue()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def get(self):
+        return self.requests.get(timeout=PATIENT)
+
+    def spans(self, count):
+        """The next spans."""
+        found = []
+        while len(found) < count:
+            _, message = self.get()
+            for each in message.resource_spans:
+                for scope in each.scope_spans:
+                    assert scope.scope.name == "limitree"
+                    found += scope.spans
+        assert len(found) == count
+        return found
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        statuses = self.server.statuses
+        status = statuses.pop(0) if statuses else 200
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        if status == 200:
+            self.server.requests.put((self, REQUEST.FromString(body)))
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture(name="collect")
+def make_collect():
+    collectors = []
+
+    def collect(*statuses):
+        collectors.append(Collector(*statuses))
+        return collectors[-1]
+
+    yield collect
+    for collector in collectors:
+        collector.shutdown()
+        collector.server_close()
+
+
+def ask(service, **metadata):
+    fields = [(name.replace("_", "-"), value)
+              for name, value in metadata.items()]
+    return service.limiter().Authorize(request("user", "alex"),
+                                       metadata=fields)
+
+
+def test_a_request_is_a_span(serve, collect):
+    collector = collect()
+    service = serve("--otlp", collector.url)
+    before = time.time_ns()
+    ask(service)
+    handler, message = collector.get()
+    assert handler.path == "/v1/traces"
+    assert handler.headers["Content-Type"] == "application/x-protobuf"
+    (each,) = message.resource_spans
+    resource = attributes(each.resource)
+    assert resource["service.name"] == "RateLimit"
+    assert len(resource["service.instance.id"]) == 36
+    (span,) = each.scope_spans[0].spans
+    assert span.name == METHOD
+    assert span.kind == 2
+    assert len(span.trace_id) == 16
+    assert len(span.span_id) == 8
+    assert not span.parent_span_id
+    assert not span.HasField("status")
+    assert attributes(span) == {
+        "rpc.system": "grpc", "rpc.service": "limitree.v1.Limiter",
+        "rpc.method": "Authorize", "rpc.grpc.status_code": 0}
+    # The clock may have been set a little in the meantime.
+    second = 10**9
+    assert before - second < span.start_time_unix_nano
+    assert span.start_time_unix_nano < span.end_time_unix_nano
+    assert span.end_time_unix_nano < time.time_ns() + second
+
+
+@pytest.mark.parametrize("metadata", [
+    {"traceparent": f"00-{TRACE}-{SPAN}-01"},
+    {"b3": f"{TRACE}-{SPAN}-1"},
+    {"x_b3_traceid": TRACE, "x_b3_spanid": SPAN, "x_b3_sampled": "1"}])
+def test_a_span_belongs_to_the_trace_of_the_client(serve, collect, metadata):
+    collector = collect()
+    ask(serve("--otlp", collector.url, "--sampling-rate", 0), **metadata)
+    (span,) = collector.spans(1)
+    assert span.trace_id.hex() == TRACE
+    assert span.parent_span_id.hex() == SPAN
+    assert span.span_id.hex() != SPAN
+
+
+def test_the_client_decides_what_is_recorded(serve, collect):
+    collector = collect()
+    service = serve("--otlp", collector.url)
+    ask(service, traceparent=f"00-{TRACE}-{SPAN}-00")
+    ask(service, b3="0")
+    ask(service, traceparent=f"00-{TRACE}-{SPAN}-01")
+    service.terminate()
+    assert service.wait() == 0
+    assert [span.trace_id.hex() for span in collector.spans(1)] == [TRACE]
+    assert collector.requests.empty()
+
+
+def test_no_call_of_one_connection_leaves_its_trace_to_the_next(serve, collect):
+    collector = collect()
+    service = serve("--otlp", collector.url)
+    limiter = service.limiter()
+    limiter.Authorize(request("user", "alex"),
+                      metadata=[("traceparent", f"00-{TRACE}-{SPAN}-01")])
+    limiter.Authorize(request("user", "alex"))
+    first, second = sorted(collector.spans(2),
+                           key=lambda span: span.start_time_unix_nano)
+    assert first.trace_id.hex() == TRACE
+    assert second.trace_id.hex() != TRACE
+
+
+def test_an_error_has_its_status(serve, collect):
+    collector = collect()
+    service = serve("--otlp", collector.url)
+    error_of(lambda: service.limiter().Authorize(request("nobody")))
+    (span,) = collector.spans(1)
+    assert attributes(span)["rpc.grpc.status_code"] == 5
+    assert not span.HasField("status")  # the client's fault
+
+
+def test_spans_of_all_workers_arrive(serve, collect):
+    collector = collect()
+    service = serve("--otlp", collector.url, "--workers", 2)
+    for _ in range(6):
+        limiter = service.limiter()
+        for _ in range(200):
+            limiter.Authorize(request("user", "alex"))
+    spans = collector.spans(1200)
+    assert len({span.span_id for span in spans}) == 1200
+
+
+def test_a_collector_that_is_busy_gets_spans_later(serve, collect):
+    collector = collect(503, 429)
+    service = serve("--otlp", collector.url)
+    ask(service)
+    assert service.wait_for("cannot send spans").endswith(
+        f"to {collector.url}/v1/traces: status 503")
+    collector.spans(1)
+    service.wait_for("spans are sent again")
+
+
+def test_what_a_collector_refuses_is_dropped(serve, collect):
+    collector = collect(400)
+    service = serve("--otlp", collector.url)
+    ask(service)
+    service.wait_for("status 400")
+    ask(service, traceparent=f"00-{TRACE}-{SPAN}-01")
+    (span,) = collector.spans(1)
+    assert span.trace_id.hex() == TRACE
+
+
+def test_the_last_spans_are_sent_at_the_end(serve, collect):
+    collector = collect()
+    service = serve("--otlp", collector.url)
+    ask(service)
+    service.terminate()
+    assert service.wait() == 0
+    collector.spans(1)
+
+
+def test_no_collector_harms_nobody(serve):
+    service = serve("--otlp", "http://nobody.invalid:4318")
+    ask(service)
+    service.wait_for("cannot send spans to http://nobody.invalid:4318/v1")
+    ask(service)
+    service.terminate()
+    assert service.wait() == 0
+
+
+def test_wrong_settings(limits):
+    done = subprocess.run(
+        [COMMAND, "serve", limits, "--otlp", "localhost:4318"], text=True,
+        capture_output=True, check=False, timeout=PATIENT)
+    assert done.returncode != 0
+    assert done.stderr == (
+        "limitree: OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or "
+        "https://, is localhost:4318\n")

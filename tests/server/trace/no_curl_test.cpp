@@ -1,0 +1,22 @@
+// This program has trace/no_http_post.cpp.
+
+#include <gtest/gtest.h>
+
+#include "net/failure.hpp"
+#include "trace/http_post.hpp"
+
+namespace limitree::server {
+namespace {
+
+TEST(NoCurl, SaysWhyNothingIsTraced) {
+  try {
+    const HttpPost post{TraceSettings()};
+    FAIL();
+  } catch (const Failure& failure) {
+    EXPECT_STREQ(failure.what(),
+                 "TRACING_ENABLED: this limitree was built without libcurl");
+  }
+}
+
+}  // namespace
+}  // namespace limitree::server

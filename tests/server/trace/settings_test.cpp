@@ -1,0 +1,80 @@
+#include "trace/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+namespace {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+std::string refusal(const std::function<void(TraceSettings*)>& change) {
+  TraceSettings settings;
+  change(&settings);
+  try {
+    check_trace(settings);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(TraceSettings, TheDefaultIsValid) {
+  EXPECT_EQ(refusal([](TraceSettings*) {}), "");
+  EXPECT_EQ(traces_url({}), "http://localhost:4318/v1/traces");
+}
+
+TEST(TraceSettings, AnEndpointForTracesIsTakenAsItIs) {
+  TraceSettings settings;
+  settings.endpoint = "https://collector:4318/base//";
+  EXPECT_EQ(traces_url(settings), "https://collector:4318/base/v1/traces");
+  settings.traces_endpoint = "https://collector/t/";
+  EXPECT_EQ(traces_url(settings), "https://collector/t/");
+}
+
+TEST(TraceSettings, OnlyHttpIsSupported) {
+  EXPECT_EQ(refusal([](auto* s) { s->exporter_protocol = "grpc"; }),
+            "TRACING_EXPORTER_PROTOCOL must be http, is grpc: spans are sent "
+            "by OTLP over HTTP only");
+}
+
+TEST(TraceSettings, WrongValuesAreRefused) {
+  for (const double rate : {-0.1, 1.1, std::stod("nan")}) {
+    EXPECT_EQ(refusal([&](auto* s) { s->sampling_rate = rate; }),
+              "TRACING_SAMPLING_RATE must be from 0 to 1");
+  }
+  EXPECT_EQ(refusal([](auto* s) { s->timeout = 0; }),
+            "OTEL_EXPORTER_OTLP_TIMEOUT must be greater than 0");
+  EXPECT_EQ(refusal([](auto* s) { s->endpoint = "collector:4318"; }),
+            "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or https://, "
+            "is collector:4318");
+  EXPECT_EQ(refusal([](auto* s) { s->traces_endpoint = "ftp://x"; }),
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT must begin with http:// or "
+            "https://, is ftp://x");
+}
+
+TEST(TraceSettings, HeadersAreDecoded) {
+  TraceSettings settings;
+  settings.headers = "api-key=a%20b%2Cc, x = 1 ,,empty=";
+  EXPECT_EQ(header_fields(settings),
+            (Fields{{"api-key", "a b,c"}, {"x", "1"}, {"empty", ""}}));
+}
+
+TEST(TraceSettings, WrongHeadersAreRefused) {
+  const std::string begin = "OTEL_EXPORTER_OTLP_HEADERS: ";
+  for (const std::string text : {"key", "=v", "a b=c", "a:b=c"}) {
+    EXPECT_EQ(refusal([&](auto* s) { s->headers = text; }),
+              begin + "'" + text + "' is not NAME=VALUE");
+  }
+  for (const std::string text :
+       {"k=%", "k=%1", "k=%zz", "k=%0d%0aX", "k=\x7F"}) {
+    EXPECT_EQ(refusal([&](auto* s) { s->headers = text; }),
+              begin + "the value of 'k' is not URL-encoded");
+  }
+}
+
+}  // namespace
+}  // namespace limitree::server
