@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "config/config_thread.hpp"
+#include "limiter_counts.hpp"
 #include "limitree.hpp"
 #include "log.hpp"
 #include "net/address.hpp"
@@ -103,7 +104,7 @@ class Service final : public Watcher, public ConfigListener {
   explicit Service(const ServeSettings& settings)
       : settings_(settings),
         signals_(watch_signals()),
-        stats_([] { return LimiterCounts{}; }),
+        stats_([this] { return read_counts(limiter_.get()); }),
         config_(&settings, this),
         limiter_(make_limiter()),
         admin_pages_(limiter_.get()),

@@ -1,6 +1,7 @@
 #include "stats/statsd_reporter.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -41,28 +42,31 @@ class StatsdReporter::Work {
   void run(Background::Signal& signal) {
     Instant next = after(steady_now(), interval_);
     while (signal.wait_until(next)) {
-      flush(signal);
+      const std::string trouble = flush();
+      // After a wait for the network nobody may listen any more.
       if (signal.is_ending()) return;
-      next = after(next, interval_);
-      next = std::max(next, steady_now());
+      tell(trouble);
+      next = std::max(after(next, interval_), steady_now());
     }
-    flush(signal);
+    flush();
   }
 
  private:
-  void flush(Background::Signal& signal) {
-    Snapshot now = read_();
-    const bool is_open = socket_.open();
-    if (is_open) {
+  // What went wrong, if anything.
+  std::string flush() {
+    try {
+      Snapshot now = read_();
+      if (!socket_.open()) return socket_.trouble();
       failed_ = false;
       text_.write(now.since(sent_),
                   [this](std::string_view line) { take(line); });
       send();
       socket_.finish();
       sent_ = std::move(now);
+      return failed_ ? socket_.trouble() : "";
+    } catch (const std::exception& error) {
+      return error.what();
     }
-    // After a wait for the network nobody may listen any more.
-    if (!signal.is_ending()) tell(is_open && !failed_);
   }
 
   void take(std::string_view line) {
@@ -83,11 +87,11 @@ class StatsdReporter::Work {
   }
 
   // Says it once.
-  void tell(bool works) {
-    if (works == works_) return;
-    works_ = works;
-    say_(works ? "the statistics are sent again"
-               : "cannot send statistics to " + socket_.trouble());
+  void tell(const std::string& trouble) {
+    if (trouble.empty() == works_) return;
+    works_ = trouble.empty();
+    say_(works_ ? "the statistics are sent again"
+                : "cannot send statistics: " + trouble);
   }
 
   const Nanoseconds interval_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <utility>
 
 #include "net/loop.hpp"
@@ -36,7 +37,9 @@ class SpanExporter::Work {
       : post_(settings),
         writer_(std::move(writer)),
         tracers_(std::move(tracers)),
-        say_(std::move(say)) {}
+        say_(std::move(say)) {
+    batch_.reserve(kMaxBatch);
+  }
 
   void run(Background::Signal& signal) {
     while (signal.wait_until(after(steady_now(), kInterval))) {
@@ -63,7 +66,7 @@ class SpanExporter::Work {
   }
 
   bool send(Background::Signal& signal) {
-    const PostResult result = post_.send(writer_.write(batch_, to_unix()));
+    const PostResult result = post();
     // Nobody may listen any more.
     if (!signal.is_ending()) tell(result);
     if (result.done) {
@@ -82,12 +85,20 @@ class SpanExporter::Work {
     return false;
   }
 
+  PostResult post() {
+    try {
+      return post_.send(writer_.write(batch_, to_unix()));
+    } catch (const std::exception& error) {
+      return {false, false, error.what()};
+    }
+  }
+
   // Says it once.
   void tell(const PostResult& result) {
     if (result.done == works_) return;
     works_ = result.done;
     say_(works_ ? "spans are sent again"
-                : "cannot send spans to " + result.trouble);
+                : "cannot send spans: " + result.trouble);
   }
 
   HttpPost post_;

@@ -221,7 +221,7 @@ def test_a_collector_that_is_busy_gets_spans_later(serve, collect):
     service = serve("--otlp", collector.url)
     ask(service)
     assert service.wait_for("cannot send spans").endswith(
-        f"to {collector.url}/v1/traces: status 503")
+        f": {collector.url}/v1/traces: status 503")
     collector.spans(1)
     service.wait_for("spans are sent again")
 
@@ -248,7 +248,7 @@ def test_the_last_spans_are_sent_at_the_end(serve, collect):
 def test_no_collector_harms_nobody(serve):
     service = serve("--otlp", "http://nobody.invalid:4318")
     ask(service)
-    service.wait_for("cannot send spans to http://nobody.invalid:4318/v1")
+    service.wait_for("cannot send spans: http://nobody.invalid:4318/v1")
     ask(service)
     service.terminate()
     assert service.wait() == 0

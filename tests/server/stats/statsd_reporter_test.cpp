@@ -79,7 +79,7 @@ TEST(StatsdReporter, WaitsForAConnectionAndSendsAllThen) {
       },
       std::make_shared<Lost>());
   EXPECT_EQ(trouble.get_future().get(),
-            "cannot send statistics to 127.0.0.1:" +
+            "cannot send statistics: 127.0.0.1:" +
                 std::to_string(server.settings.port) + ": connection refused");
   ASSERT_EQ(listen(server.fd.get(), 1), 0);
   EXPECT_EQ(relief.get_future().get(), "the statistics are sent again");
@@ -89,6 +89,25 @@ TEST(StatsdReporter, WaitsForAConnectionAndSendsAllThen) {
       "ratelimit.service.call.should_rate_limit.redis_error:";
   ASSERT_TRUE(text.starts_with(name)) << text;
   EXPECT_GT(std::stoi(text.substr(name.size())), 10);
+}
+
+TEST(StatsdReporter, GoesOnWhenCountsCannotBeRead) {
+  const Server server(SOCK_DGRAM);
+  std::promise<std::string> trouble;
+  std::promise<std::string> relief;
+  int reads = 0;
+  const StatsdReporter reporter(
+      server.settings,
+      [&, read = growing()] {
+        if (++reads == 1) throw std::runtime_error("no memory");
+        return read();
+      },
+      [&](const std::string& message) {
+        (message.starts_with("cannot") ? trouble : relief).set_value(message);
+      },
+      std::make_shared<Lost>());
+  EXPECT_EQ(trouble.get_future().get(), "cannot send statistics: no memory");
+  EXPECT_EQ(relief.get_future().get(), "the statistics are sent again");
 }
 
 TEST(StatsdReporter, SendsTheLastCountsAtTheEnd) {
