@@ -21,6 +21,7 @@ std::vector<limitree_descriptor_stats> read_limits(limitree_limiter* limiter) {
                                                stats.size(), &count, error);
     });
   } while (count > stats.size());
+  stats.resize(count);
   return stats;
 }
 
