@@ -19,6 +19,7 @@
 #include "net/address.hpp"
 #include "net/failure.hpp"
 #include "net/loop.hpp"
+#include "service_numbers.hpp"
 #include "stats/service_stats.hpp"
 #include "stats/statsd_reporter.hpp"
 #include "tls/files.hpp"
@@ -222,7 +223,7 @@ class Service final : public Watcher, public ConfigListener {
   }
 
   void observe() {
-    stats_.loaded(true);
+    admin_pages_.add_numbers(&numbers_);
     if (exporter_) {
       exporter_->start(workers_[0]->methods());
       stats_.add_loss("limitree.spans_lost",
@@ -359,6 +360,7 @@ class Service final : public Watcher, public ConfigListener {
   std::optional<StatsdReporter> reporter_;
   std::vector<std::string> unix_paths_;
   IoBuffers buffers_;  // of admin_
+  ServiceNumbers numbers_{&stats_};
   AdminPages admin_pages_;
   WebServer admin_;  // here, where a page may take its time
   Timer delay_;

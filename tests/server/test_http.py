@@ -494,12 +494,14 @@ def test_the_admin_pages(web):
         lines = client.get("/stats").text.splitlines()
         assert "limitree.allowed: 1" in lines
         assert "limitree.limit.user:*/trade.allowed: 1" in lines
+        assert "ratelimit.service.config_load_success: 1" in lines
         assert lines == sorted(lines)
         answer = client.get("/metrics")
         assert answer.headers["content-type"] == (
             "text/plain; version=0.0.4; charset=utf-8")
         assert ('limitree_decisions_total{source="store",answer="allowed"} 1'
                 in answer.text)
+        assert "\nratelimit_service_config_load_success 1\n" in answer.text
         assert client.get("/healthcheck").status_code == 404
         assert client.post("/v1/authorize").status_code == 404
     assert httpx.get(f"{web.http[0]}/metrics").status_code == 404
