@@ -203,6 +203,7 @@ void set_reports(const ServeOptions& options, server::ServeSettings* settings) {
     settings->trace.enabled = true;
     settings->trace.endpoint = options.otlp;
     settings->trace.traces_endpoint.clear();
+    settings->trace.exporter_protocol = "http";
   }
   set(options.sampling_rate, &settings->trace.sampling_rate);
 }

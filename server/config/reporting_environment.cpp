@@ -106,11 +106,8 @@ void read_trace(EnvironmentReader* reader, TraceSettings* trace) {
   reader->set("OTEL_EXPORTER_OTLP_HEADERS", &trace->headers);
   const auto protocol =
       reader->word("TRACING_EXPORTER_PROTOCOL", {"http", "grpc"});
-  if (protocol == 1u) {
-    reader->warn(
-        "TRACING_EXPORTER_PROTOCOL: traces are sent by http; collectors take "
-        "it on port 4318");
-  }
+  // Who asks for spans by gRPC is told that there are none.
+  if (protocol) trace->exporter_protocol = *protocol == 1 ? "grpc" : "http";
   if (const auto wait =
           reader->whole("OTEL_EXPORTER_OTLP_TIMEOUT", {1, 3'600'000})) {
     trace->timeout = *wait * kMillisecond;

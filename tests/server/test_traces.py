@@ -1,6 +1,7 @@
 """The spans that `limitree serve` sends, as a collector gets them."""
 
 import http.server
+import os
 import queue
 import subprocess
 import threading
@@ -262,3 +263,15 @@ def test_wrong_settings(limits):
     assert done.stderr == (
         "limitree: OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or "
         "https://, is localhost:4318\n")
+
+
+def test_spans_are_never_sent_by_grpc(limits):
+    done = subprocess.run(
+        [COMMAND, "serve", limits], text=True, capture_output=True,
+        check=False, timeout=PATIENT, env={
+            **os.environ, "TRACING_ENABLED": "true",
+            "TRACING_EXPORTER_PROTOCOL": "grpc"})
+    assert done.returncode == 1
+    assert done.stderr == (
+        "limitree: TRACING_EXPORTER_PROTOCOL must be http, is grpc: spans are "
+        "sent by OTLP over HTTP only\n")

@@ -249,6 +249,7 @@ TEST(Environment, ReportsWhereItIsTold) {
   EXPECT_EQ(settings.stats.extra_tags, "a:1");
   EXPECT_EQ(settings.stats.flush_interval, kSecond);
   EXPECT_TRUE(settings.trace.enabled);
+  EXPECT_EQ(settings.trace.exporter_protocol, "http");
   EXPECT_EQ(settings.trace.service_name, "n");
   EXPECT_EQ(settings.trace.service_namespace, "s");
   EXPECT_EQ(settings.trace.service_instance_id, "i");
@@ -346,6 +347,12 @@ TEST(Environment, SetsOptionsOfTheStore) {
                                            {"prefix", "x:"}}));
 }
 
+TEST(Environment, PassesOnProtocolsThatTracesDoNotHave) {
+  EXPECT_EQ(
+      good({{"TRACING_EXPORTER_PROTOCOL", "GRPC"}}).trace.exporter_protocol,
+      "grpc");
+}
+
 TEST(Environment, RefusesStoresThatAreNotThere) {
   EXPECT_EQ(error({{"BACKEND_TYPE", "memcache"}}),
             "BACKEND_TYPE: there is no memcache here; use redis or memory");
@@ -379,8 +386,6 @@ TEST(Environment, WarnsOfWhatIsDifferent) {
             "REDIS_PERSECOND: limits per second are in the one store, too");
   EXPECT_EQ(warning({{"REDIS_AUTH", "secret"}}),
             "REDIS_AUTH: no effect without REDIS_URL or BACKEND_TYPE=redis");
-  EXPECT_TRUE(warning({{"TRACING_EXPORTER_PROTOCOL", "grpc"}})
-                  .starts_with("TRACING_EXPORTER_PROTOCOL: "));
   EXPECT_TRUE(warning({{"REDIS_URL", "a:1"},
                        {"REDIS_TLS", "true"},
                        {"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "true"}})
