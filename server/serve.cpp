@@ -210,10 +210,7 @@ class Service final : public Watcher, public ConfigListener {
   }
 
   void make_workers() {
-    std::size_t count = settings_.workers;
-    // Only one loop can carry the requests of a limiter.
-    if (limiter_.is_remote()) count = 1;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < settings_.workers; ++i) {
       workers_.push_back(std::make_unique<Worker>(
           &settings_, limiter_.get(),
           exporter_ ? exporter_->make_tracer() : nullptr));

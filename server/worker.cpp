@@ -7,22 +7,34 @@
 
 namespace limitree::server {
 
+namespace {
+
+LimiterHandle new_loop(limitree_limiter* limiter) {
+  limitree_limiter* other = nullptr;
+  check([&](limitree_error** error) {
+    return limitree_limiter_new_loop(limiter, nullptr, &other, error);
+  });
+  return LimiterHandle(other);
+}
+
+}  // namespace
+
 Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
                std::shared_ptr<Tracer> tracer)
     : settings_(settings),
+      limiter_(new_loop(limiter)),
       health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
                "limitree.v1.Limiter"}),
       reflection_(&DescriptorIndex::own()),
-      store_loop_(&loop_, limiter),
-      limiter_service_(&loop_, &store_loop_, limiter),
-      rate_limit_service_(&store_loop_, limiter, &settings->answers),
+      store_loop_(&loop_, limiter_.get()),
+      limiter_service_(&store_loop_, limiter_.get()),
+      rate_limit_service_(&store_loop_, limiter_.get(), &settings->answers),
       methods_(settings->max_message_bytes),
       observer_(&loop_, std::move(tracer)),
       grpc_(&methods_, &loop_, &observer_),
       context_{&loop_, &settings->connection, &grpc_, this, &buffers_},
-      limiter_api_(limiter, &store_loop_, limiter_service_.blocking(),
-                   settings->header_style),
-      rate_limit_page_(limiter, &store_loop_, settings->answers),
+      limiter_api_(limiter_.get(), &store_loop_, settings->header_style),
+      rate_limit_page_(limiter_.get(), &store_loop_, settings->answers),
       web_(&loop_, &settings->connection, &buffers_,
            settings->max_message_bytes, [this] { stop_if_empty(); }),
       last_call_(&loop_, [this] { loop_.stop(); }) {

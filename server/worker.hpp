@@ -14,6 +14,7 @@
 #include "grpc/grpc_server.hpp"
 #include "grpc/method.hpp"
 #include "h2/connection.hpp"
+#include "limitree.hpp"
 #include "net/loop.hpp"
 #include "serve.hpp"
 #include "services/health.hpp"
@@ -31,7 +32,8 @@ namespace limitree::server {
 
 class Worker final : public ConnectionOwner {
  public:
-  // `settings` and `limiter` outlive the worker.  `tracer` may be null.
+  // Decides by a handle of its own of the same limiter.  `settings` outlives
+  // the worker.  `tracer` may be null.
   Worker(const ServeSettings* settings, limitree_limiter* limiter,
          std::shared_ptr<Tracer> tracer);
   ~Worker();
@@ -66,6 +68,7 @@ class Worker final : public ConnectionOwner {
   void stop_if_empty();
 
   const ServeSettings* settings_;
+  LimiterHandle limiter_;  // outlives what waits for the store
   Loop loop_;
   IoBuffers buffers_;
   HealthService health_;

@@ -25,8 +25,7 @@ constexpr const char* kServeFooter =
     "listen = [\":8081\"].\nAn option of the command line counts, then the "
     "settings file, then the\nenvironment: the variables of "
     "envoyproxy/ratelimit, such as GRPC_PORT and\nRUNTIME_ROOT.  Without "
-    "--store, LIMITREE_STORE and REDIS_URL, buckets are in\nmemory.  A store "
-    "on another machine is served by one worker.\n\n"
+    "--store, LIMITREE_STORE and REDIS_URL, buckets are in\nmemory.\n\n"
     "Examples:\n"
     "  limitree serve examples/limits.yaml --listen 127.0.0.1:8081\n"
     "  limitree serve --descriptors examples/descriptors";

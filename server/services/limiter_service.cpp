@@ -45,33 +45,24 @@ class Waiting final : public StoreRequest {
   std::vector<limitree_level> levels_;
 };
 
-// Drops the ticket when the call is over.
-class KeptTicket final : public CallState {
+// A reset that waits for the store.
+class WaitingReset final : public StoreRequest {
  public:
-  explicit KeptTicket(std::unique_ptr<BlockingCalls::Ticket> ticket)
-      : ticket_(std::move(ticket)) {}
+  using StoreRequest::StoreRequest;
 
  private:
-  std::unique_ptr<BlockingCalls::Ticket> ticket_;
-};
-
-void finish_reset(Call* call, const BlockingResult& result) {
-  if (result.status < 0) {
-    call->finish({code_of(result.status), result.message});
-    return;
+  void answer(Call* call, const limitree_completion& /*completion*/) override {
+    call->begin_message();
+    call->end_message();
+    call->finish();
   }
-  call->begin_message();
-  call->end_message();
-  call->finish();
-}
+};
 
 }  // namespace
 
-LimiterService::LimiterService(Loop* loop, StoreLoop* store_loop,
-                               limitree_limiter* limiter)
+LimiterService::LimiterService(StoreLoop* store_loop, limitree_limiter* limiter)
     : limiter_(limiter),
       store_loop_(store_loop),
-      blocking_(loop),
       levels_(std::make_unique_for_overwrite<limitree_level[]>(
           LIMITREE_MAX_LEVELS)) {}
 
@@ -136,42 +127,25 @@ void LimiterService::decide_later(Call* call, std::int32_t operation) {
 void LimiterService::Reset::on_message(Call* call, std::string_view message) {
   ResetRequest request;
   if (!read_or_refuse(call, [&] { request = read_reset(message); })) return;
-  if (limitree_limiter_is_remote(service_->limiter_) != 0) {
-    service_->reset_later(call, request);
-  } else {
-    service_->reset_now(call, request);
-  }
+  service_->reset(call, request);
 }
 
-void LimiterService::reset_now(Call* call, const ResetRequest& request) {
+// In memory it is done at once.
+void LimiterService::reset(Call* call, const ResetRequest& request) {
+  if (store_loop_->refuses(call)) return;
   const std::vector<limitree_str> path = to_path(request.segments);
+  auto waiting = std::make_unique<WaitingReset>(store_loop_, call);
+  limitree_completion done{};
   limitree_error* error = nullptr;
-  const limitree_status status = limitree_reset(
-      limiter_, path.data(), path.size(), request.leaf_only ? 1 : 0, &error);
+  done.status = limitree_reset_async(
+      limiter_, path.data(), path.size(), request.leaf_only ? 1 : 0,
+      static_cast<PendingRequest*>(waiting.get()), &error);
   const ErrorHandle owner(error);
-  finish_reset(call, {status, status_of(status, error).message});
-}
-
-// limitree_reset() blocks, so another thread calls it.
-void LimiterService::reset_later(Call* call, const ResetRequest& request) {
-  std::vector<std::string> segments(request.segments.begin(),
-                                    request.segments.end());
-  const auto work = [limiter = limiter_, segments = std::move(segments),
-                     leaf_only = request.leaf_only ? 1 : 0]() {
-    const std::vector<limitree_str> path = to_path(segments);
-    limitree_error* error = nullptr;
-    const limitree_status status =
-        limitree_reset(limiter, path.data(), path.size(), leaf_only, &error);
-    const ErrorHandle owner(error);
-    return BlockingResult{status, status_of(status, error).message};
-  };
-  auto ticket = blocking_.run(work, [call](const BlockingResult& result) {
-    finish_reset(call, result);
-  });
-  if (ticket == nullptr) {
-    call->finish({GrpcCode::kResourceExhausted, "too many calls wait"});
+  done.error = error;
+  if (done.status == LIMITREE_PENDING) {
+    store_loop_->started(std::move(waiting));
   } else {
-    call->keep(std::make_unique<KeptTicket>(std::move(ticket)));
+    waiting->complete(done);
   }
 }
 

@@ -12,8 +12,6 @@
 #include "grpc/call.hpp"
 #include "grpc/method.hpp"
 #include "limitree.h"
-#include "net/loop.hpp"
-#include "services/blocking_calls.hpp"
 #include "services/decide_request.hpp"
 #include "services/store_loop.hpp"
 
@@ -22,12 +20,9 @@ namespace limitree::server {
 class LimiterService {
  public:
   // `store_loop` is that of the limiter.
-  LimiterService(Loop* loop, StoreLoop* store_loop, limitree_limiter* limiter);
+  LimiterService(StoreLoop* store_loop, limitree_limiter* limiter);
 
   void add_to(MethodTable* methods);
-
-  // For other protocols of the same loop.
-  BlockingCalls* blocking() { return &blocking_; }
 
  private:
   class Decide final : public Method {
@@ -55,12 +50,10 @@ class LimiterService {
 
   void decide_now(Call* call, std::int32_t operation);
   void decide_later(Call* call, std::int32_t operation);
-  void reset_now(Call* call, const ResetRequest& request);
-  void reset_later(Call* call, const ResetRequest& request);
+  void reset(Call* call, const ResetRequest& request);
 
   limitree_limiter* limiter_;
   StoreLoop* store_loop_;
-  BlockingCalls blocking_;
   DecideRequest request_;
   std::unique_ptr<limitree_level[]> levels_;  // of decide_now()
   Decide authorize_{this, LIMITREE_AUTHORIZE};

@@ -49,11 +49,11 @@ class StoreRequest : public PendingRequest {
   Call* call_;
 };
 
-// Runs the library's own loop in ours: it carries the requests that wait.  They
-// complete on the thread of `loop` only, so a limiter has one of these.
+// Runs the loop of a handle of the limiter in ours: it carries the requests
+// that wait, which complete on the thread of `loop` only.
 class StoreLoop final : public Watcher, public AtTurnEnd {
  public:
-  // Does nothing if the store answers at once.
+  // Does nothing if the store answers at once.  No other loop runs `limiter`.
   StoreLoop(Loop* loop, limitree_limiter* limiter);
   ~StoreLoop();
   StoreLoop(const StoreLoop&) = delete;

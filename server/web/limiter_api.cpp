@@ -33,16 +33,6 @@ void answer_error(Exchange* exchange, limitree_status status,
                                   : limitree_status_name(status));
 }
 
-void answer_reset(Exchange* exchange, const BlockingResult& result) {
-  if (result.status < 0) {
-    answer_problem(exchange, http_status_of(result.status), result.message);
-    return;
-  }
-  exchange->answer()->content_type = "application/json";
-  exchange->answer()->body = "{}";
-  exchange->finish();
-}
-
 // Runs `read()`; answers and returns false if the request is not valid.
 template <typename Read>
 bool read_or_refuse(Exchange* exchange, const Read& read) {
@@ -74,51 +64,66 @@ void write_fields(std::string_view style, const limitree_decision& decision,
   fields->resize(size);
 }
 
-// A reset of one path after the other, whose segments are copied.
-class ResetWork {
+// The resets that one answer waits for.
+class Resets {
  public:
-  ResetWork(limitree_limiter* limiter, const PathRequest& request)
-      : limiter_(limiter), leaf_only_(request.leaf_only() ? 1 : 0) {
-    for (const limitree_path& path : request.paths()) {
-      std::vector<std::string>& segments = paths_.emplace_back();
-      for (const limitree_str& one : std::span(path.segments, path.size)) {
-        segments.emplace_back(one.data, one.size);
-      }
-    }
-  }
+  // `count` of them, all of which are told by take().
+  Resets(Exchange* exchange, std::size_t count)
+      : exchange_(exchange), left_(count) {}
 
-  BlockingResult operator()() const {
-    for (const std::vector<std::string>& segments : paths_) {
-      std::vector<limitree_str> path;
-      for (const std::string& one : segments) {
-        path.push_back({one.data(), one.size()});
-      }
-      limitree_error* error = nullptr;
-      const limitree_status status = limitree_reset(
-          limiter_, path.data(), path.size(), leaf_only_, &error);
-      const ErrorHandle owner(error);
-      if (status < 0) {
-        return {status, error != nullptr ? limitree_error_message(error)
-                                         : limitree_status_name(status)};
-      }
+  // The client has gone.
+  void forget_exchange() { exchange_ = nullptr; }
+
+  // One is over.  The first that fails is the answer.
+  void take(limitree_status status, const limitree_error* error) {
+    if (status < 0 && status_ >= 0) {
+      status_ = status;
+      message_ = error != nullptr ? limitree_error_message(error)
+                                  : limitree_status_name(status);
     }
-    return {};
+    if (--left_ == 0 && exchange_ != nullptr) answer();
   }
 
  private:
-  limitree_limiter* limiter_;
-  std::int32_t leaf_only_;
-  std::vector<std::vector<std::string>> paths_;
+  void answer() {
+    if (status_ < 0) {
+      answer_problem(exchange_, http_status_of(status_), message_);
+      return;
+    }
+    exchange_->answer()->content_type = "application/json";
+    exchange_->answer()->body = "{}";
+    exchange_->finish();
+  }
+
+  Exchange* exchange_;
+  std::size_t left_;
+  limitree_status status_ = LIMITREE_OK;
+  std::string message_;
 };
 
-// Drops the ticket when the exchange is over.
-class KeptTicket final : public ExchangeState {
+// Tells the resets that their exchange is over.
+class ResetLink final : public ExchangeState {
  public:
-  explicit KeptTicket(std::unique_ptr<BlockingCalls::Ticket> ticket)
-      : ticket_(std::move(ticket)) {}
+  explicit ResetLink(std::shared_ptr<Resets> resets)
+      : resets_(std::move(resets)) {}
+  ~ResetLink() override { resets_->forget_exchange(); }
 
  private:
-  std::unique_ptr<BlockingCalls::Ticket> ticket_;
+  std::shared_ptr<Resets> resets_;
+};
+
+// A reset of one path that waits for the store.
+class WaitingReset final : public PendingRequest {
+ public:
+  WaitingReset(StoreLoop* loop, std::shared_ptr<Resets> resets)
+      : PendingRequest(loop), resets_(std::move(resets)) {}
+
+  void complete(const limitree_completion& completion) override {
+    resets_->take(completion.status, completion.error);
+  }
+
+ private:
+  std::shared_ptr<Resets> resets_;
 };
 
 }  // namespace
@@ -152,10 +157,9 @@ class LimiterApi::Waiting final : public ExchangeRequest {
 };
 
 LimiterApi::LimiterApi(limitree_limiter* limiter, StoreLoop* store_loop,
-                       BlockingCalls* blocking, std::string style)
+                       std::string style)
     : limiter_(limiter),
       store_loop_(store_loop),
-      blocking_(blocking),
       style_(std::move(style)),
       levels_(std::make_unique_for_overwrite<limitree_level[]>(
           LIMITREE_MAX_LEVELS)) {}
@@ -238,28 +242,33 @@ void LimiterApi::Reset::on_request(Exchange* exchange) {
   const bool valid = read_or_refuse(
       exchange, [&] { api_->request_.read_reset(exchange->request().body); });
   if (!valid) return;
-  if (limitree_limiter_is_remote(api_->limiter_) != 0) {
-    api_->reset_later(exchange);
-  } else {
-    api_->reset_now(exchange);
-  }
+  api_->reset(exchange);
 }
 
-void LimiterApi::reset_now(Exchange* exchange) {
-  answer_reset(exchange, ResetWork(limiter_, request_)());
-}
-
-// limitree_reset() blocks, so another thread calls it.
-void LimiterApi::reset_later(Exchange* exchange) {
-  auto ticket = blocking_->run(ResetWork(limiter_, request_),
-                               [exchange](const BlockingResult& result) {
-                                 answer_reset(exchange, result);
-                               });
-  if (ticket == nullptr) {
+// All paths at once.
+void LimiterApi::reset(Exchange* exchange) {
+  if (store_loop_->is_full()) {
     answer_problem(exchange, 503, "too many calls wait");
-  } else {
-    exchange->keep(std::make_unique<KeptTicket>(std::move(ticket)));
+    return;
   }
+  const std::vector<limitree_path>& paths = request_.paths();
+  // One more, so that the answer comes after the last one was started.
+  const auto resets = std::make_shared<Resets>(exchange, paths.size() + 1);
+  exchange->keep(std::make_unique<ResetLink>(resets));
+  for (const limitree_path& path : paths) {
+    auto waiting = std::make_unique<WaitingReset>(store_loop_, resets);
+    limitree_error* error = nullptr;
+    const limitree_status status = limitree_reset_async(
+        limiter_, path.segments, path.size, request_.leaf_only() ? 1 : 0,
+        static_cast<PendingRequest*>(waiting.get()), &error);
+    const ErrorHandle owner(error);
+    if (status == LIMITREE_PENDING) {
+      store_loop_->started(std::move(waiting));
+    } else {
+      resets->take(status, error);
+    }
+  }
+  resets->take(LIMITREE_OK, nullptr);
 }
 
 }  // namespace limitree::server

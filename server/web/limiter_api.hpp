@@ -11,7 +11,6 @@
 
 #include "http/handler.hpp"
 #include "limitree.h"
-#include "services/blocking_calls.hpp"
 #include "services/store_loop.hpp"
 #include "web/path_request.hpp"
 
@@ -23,7 +22,7 @@ class LimiterApi {
   // `style` is that of the header fields, one of limitree_http_style_at().
   // What is given by pointer outlives this.
   LimiterApi(limitree_limiter* limiter, StoreLoop* store_loop,
-             BlockingCalls* blocking, std::string style);
+             std::string style);
 
   void add_to(HandlerTable* handlers);
 
@@ -52,14 +51,12 @@ class LimiterApi {
 
   void decide_now(Exchange* exchange, std::int32_t operation);
   void decide_later(Exchange* exchange, std::int32_t operation);
-  void reset_now(Exchange* exchange);
-  void reset_later(Exchange* exchange);
+  void reset(Exchange* exchange);
   void answer(Exchange* exchange, const limitree_decision& decision,
               std::span<const limitree_level> levels, bool with_levels) const;
 
   limitree_limiter* limiter_;
   StoreLoop* store_loop_;
-  BlockingCalls* blocking_;
   const std::string style_;
   PathRequest request_;
   std::unique_ptr<limitree_level[]> levels_;  // of decide_now()

@@ -286,8 +286,9 @@ def test_a_store_that_hangs(serve, redis, policy, status):
 
 def test_clients_that_do_not_wait_for_redis(serve, redis):
     url, process = redis
+    # Each worker connects to Redis when it is first asked.
     service = serve("--http-listen", "127.0.0.1:0", "--store", url, "--set",
-                    "timeout=60s", "--drain-grace", "500ms")
+                    "timeout=60s", "--drain-grace", "500ms", "--workers", 1)
     with httpx.Client(base_url=service.http[0]) as client:
         answer = client.post("/v1/authorize", json=TRADE)
         assert answer.status_code == 200

@@ -10,7 +10,7 @@ import time
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from service import error_of, eventually, pb, request
+from service import error_of, eventually, pb, pb_grpc, request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 from servers import redis_server  # noqa: E402
@@ -33,9 +33,9 @@ def stopped(process):
         os.kill(process.pid, signal.SIGCONT)
 
 
-def test_one_worker_decides_in_redis(serve, redis):
+def test_all_workers_decide_in_redis(serve, redis):
     services = [serve("--store", redis[0], "--workers", 4) for _ in range(2)]
-    assert services[0].lines[0].endswith("with 1 worker")
+    assert services[0].lines[0].endswith("with 4 workers")
     limiters = [service.limiter() for service in services]
     decision = limiters[0].Authorize(request(*TRADE))
     assert (decision.remaining, decision.level_count) == (2, 2)
@@ -53,7 +53,20 @@ def test_one_worker_decides_in_redis(serve, redis):
 
 def test_the_environment_names_the_store(serve, redis):
     service = serve("--workers", 2, env={"LIMITREE_STORE": redis[0]})
-    assert service.lines[0].endswith("with 1 worker")
+    assert service.lines[0].endswith("with 2 workers")
+    assert service.limiter().Authorize(request(*TRADE)).remaining == 2
+    service = serve("--store", redis[0])
+    assert service.limiter().Authorize(request(*TRADE)).remaining == 1
+
+
+def test_connections_to_any_worker_have_the_same_buckets(serve, redis):
+    service = serve("--store", redis[0], "--workers", 4)
+    # The system spreads them over the workers.
+    channels = [service.channel() for _ in range(16)]
+    calls = [pb_grpc.LimiterStub(channel).Authorize.future(request(*TRADE))
+             for channel in channels]
+    allowed = [call.result(30) for call in calls if not call.result(30).limited]
+    assert len(allowed) == 3
 
 
 def test_thousands_of_calls_at_once(serve, redis):
