@@ -30,3 +30,47 @@ def make_serve(limits):
 @pytest.fixture(name="service")
 def make_service(serve):
     return serve()
+
+
+@pytest.fixture(name="upstream")
+def make_upstream():
+    from proxy import Upstream
+    upstream = Upstream()
+    yield upstream
+    upstream.stop()
+
+
+@pytest.fixture(name="proxy")
+def make_proxy(upstream):
+    """Starts Envoys before the upstream, and ends them."""
+    from bootstrap import bootstrap, cluster, rate_limit_filter
+    from proxy import Envoy
+    started = []
+
+    def start(target, *routes, filters=None, transport=None, service=None,
+              **fields):
+        """`target` is the service, and its cluster has the fields `service`;
+        the other fields are of the rate limit filter."""
+        service = cluster("limitree", target, http2=True, **(service or {}))
+        if transport is not None:
+            service["transport_socket"] = transport
+        if filters is None:
+            filters = [rate_limit_filter(**fields)]
+        started.append(Envoy(bootstrap(routes, filters, [
+            cluster("upstream", upstream.target), service])))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(name="descriptors")
+def make_descriptors(tmp_path):
+    """Writes a file of descriptors."""
+    def write(text, name="shop.yaml"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write

@@ -5,9 +5,9 @@ import socket
 
 import grpc
 import pytest
+from authority import Authority
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from service import eventually, request
-from test_tls import Authority
 from xds_server import TYPE, XdsServer, conf, config, rule, xds
 
 RELOADED = "the descriptors are reloaded: "
