@@ -203,6 +203,7 @@ class Service final : public Watcher, public ConfigListener {
       log_line(LogLevel::kWarning, "there are no descriptors yet");
     }
     domains_ = report.files;
+    if (!report.loaded || !settings_.xds.server.empty()) descriptors_.miss();
     if (!settings_.limits.empty() || !settings_.descriptors.places.empty()) {
       stats_.loaded(report.loaded);
     }
@@ -212,7 +213,7 @@ class Service final : public Watcher, public ConfigListener {
   void make_workers() {
     for (std::size_t i = 0; i < settings_.workers; ++i) {
       workers_.push_back(std::make_unique<Worker>(
-          &settings_, limiter_.get(),
+          &settings_, limiter_.get(), &descriptors_,
           exporter_ ? exporter_->make_tracer() : nullptr));
       stats_.add_worker(workers_.back()->stats());
       if (tls_) workers_.back()->set_tls(tls_->context());
@@ -278,6 +279,9 @@ class Service final : public Watcher, public ConfigListener {
       return;
     }
     domains_ = report.files;
+    if (what == Loaded::kDescriptors || settings_.xds.server.empty()) {
+      descriptors_.loaded();
+    }
     log_line(
         name + " are reloaded" +
         (what == Loaded::kAll ? "" : ": " + counted(report.files, "file")));
@@ -349,6 +353,7 @@ class Service final : public Watcher, public ConfigListener {
   bool ending_ = false;
   Fd signals_;
   ServiceStats stats_;
+  DescriptorsState descriptors_;
   ConfigThread config_;
   Limiter limiter_;
   std::optional<TlsFiles> tls_;

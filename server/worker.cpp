@@ -20,6 +20,7 @@ LimiterHandle new_loop(limitree_limiter* limiter) {
 }  // namespace
 
 Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
+               const DescriptorsState* descriptors,
                std::shared_ptr<Tracer> tracer)
     : settings_(settings),
       limiter_(new_loop(limiter)),
@@ -28,13 +29,15 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
       reflection_(&DescriptorIndex::own()),
       store_loop_(&loop_, limiter_.get()),
       limiter_service_(&store_loop_, limiter_.get()),
-      rate_limit_service_(&store_loop_, limiter_.get(), &settings->answers),
+      rate_limit_service_(&store_loop_, limiter_.get(), &settings->answers,
+                          descriptors),
       methods_(settings->max_message_bytes),
       observer_(&loop_, std::move(tracer)),
       grpc_(&methods_, &loop_, &observer_),
       context_{&loop_, &settings->connection, &grpc_, this, &buffers_},
       limiter_api_(limiter_.get(), &store_loop_, settings->header_style),
-      rate_limit_page_(limiter_.get(), &store_loop_, settings->answers),
+      rate_limit_page_(limiter_.get(), &store_loop_, &settings->answers,
+                       descriptors),
       web_(&loop_, &settings->connection, &buffers_,
            settings->max_message_bytes, [this] { stop_if_empty(); }),
       last_call_(&loop_, [this] { loop_.stop(); }) {

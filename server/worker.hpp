@@ -17,6 +17,7 @@
 #include "limitree.hpp"
 #include "net/loop.hpp"
 #include "serve.hpp"
+#include "services/descriptors_state.hpp"
 #include "services/health.hpp"
 #include "services/limiter_service.hpp"
 #include "services/rate_limit_service.hpp"
@@ -32,10 +33,10 @@ namespace limitree::server {
 
 class Worker final : public ConnectionOwner {
  public:
-  // Decides by a handle of its own of the same limiter.  `settings` outlives
-  // the worker.  `tracer` may be null.
+  // Decides by a handle of its own of the same limiter.  `settings`
+  // and `descriptors` outlive the worker.  `tracer` may be null.
   Worker(const ServeSettings* settings, limitree_limiter* limiter,
-         std::shared_ptr<Tracer> tracer);
+         const DescriptorsState* descriptors, std::shared_ptr<Tracer> tracer);
   ~Worker();
 
   // Before start(), or from it on only on its thread.

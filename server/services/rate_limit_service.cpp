@@ -57,6 +57,10 @@ void RateLimitService::on_message(Call* call, std::string_view message) {
                   "65536 entries"});
     return;
   }
+  if (descriptors_->are_missing()) {
+    call->finish({GrpcCode::kUnavailable, DescriptorsState::kMissing});
+    return;
+  }
   limitree_rate_limit_request request = request_.get();
   if (settings_->dynamic_metadata) request.flags |= LIMITREE_WANTS_METADATA;
   if (limitree_limiter_is_remote(limiter_) != 0) {

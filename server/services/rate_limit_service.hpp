@@ -10,6 +10,7 @@
 #include "grpc/method.hpp"
 #include "limitree.h"
 #include "services/answer_settings.hpp"
+#include "services/descriptors_state.hpp"
 #include "services/rate_limit_request.hpp"
 #include "services/store_loop.hpp"
 
@@ -17,14 +18,16 @@ namespace limitree::server {
 
 class RateLimitService final : public Method {
  public:
-  // `store_loop` is that of the limiter; it and `settings` outlive the service
-  // and its calls.
+  // `store_loop` is that of the limiter; what is given by pointer outlives the
+  // service and its calls.
   RateLimitService(StoreLoop* store_loop, limitree_limiter* limiter,
-                   const AnswerSettings* settings)
+                   const AnswerSettings* settings,
+                   const DescriptorsState* descriptors)
       : Method(MethodKind::kUnary),
         store_loop_(store_loop),
         limiter_(limiter),
-        settings_(settings) {}
+        settings_(settings),
+        descriptors_(descriptors) {}
 
   void add_to(MethodTable* methods);
   void on_message(Call* call, std::string_view message) override;
@@ -36,6 +39,7 @@ class RateLimitService final : public Method {
   StoreLoop* store_loop_;
   limitree_limiter* limiter_;
   const AnswerSettings* settings_;
+  const DescriptorsState* descriptors_;
   RateLimitRequest request_;
   std::vector<limitree_descriptor_status> statuses_;  // of ask_now()
 };

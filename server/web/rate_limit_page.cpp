@@ -73,6 +73,10 @@ void RateLimitPage::on_request(Exchange* exchange) {
     refuse(exchange, 400, error.what());
     return;
   }
+  if (descriptors_.are_missing()) {
+    refuse(exchange, 503, DescriptorsState::kMissing);
+    return;
+  }
   if (limitree_limiter_is_remote(limiter_) != 0) {
     answer_later(exchange);
   } else {

@@ -7,6 +7,7 @@
 
 #include "http/handler.hpp"
 #include "limitree.h"
+#include "services/descriptors_state.hpp"
 #include "services/store_loop.hpp"
 #include "web/rate_limit_answer.hpp"
 #include "web/rate_limit_request.hpp"
@@ -18,10 +19,12 @@ class RateLimitPage final : public Handler {
  public:
   // What is given by pointer outlives this.
   RateLimitPage(limitree_limiter* limiter, StoreLoop* store_loop,
-                AnswerSettings settings)
+                const AnswerSettings* settings,
+                const DescriptorsState* descriptors)
       : limiter_(limiter),
         store_loop_(store_loop),
-        settings_(std::move(settings)) {}
+        settings_(*settings),
+        descriptors_(*descriptors) {}
 
   void add_to(HandlerTable* handlers) {
     handlers->add("/json", HttpMethods::kAny, this);
@@ -38,7 +41,8 @@ class RateLimitPage final : public Handler {
 
   limitree_limiter* limiter_;
   StoreLoop* store_loop_;
-  const AnswerSettings settings_;
+  const AnswerSettings& settings_;
+  const DescriptorsState& descriptors_;
   RateLimitJson json_;
   std::vector<limitree_descriptor_status> statuses_;  // of answer_now()
 };

@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 import grpc
+import httpx
 import pytest
 from google.protobuf import json_format
 from raw import Client, framed
@@ -189,3 +190,21 @@ def test_a_store_that_fails_is_a_status(serve, tmp_path):
         code, _ = error_of(lambda: should_rate_limit(ask(user())))
         assert code in (grpc.StatusCode.UNAVAILABLE,
                         grpc.StatusCode.DEADLINE_EXCEEDED)
+
+
+def test_descriptors_that_have_not_come_yet(serve, tmp_path):
+    path = tmp_path / "apis.yaml"
+    path.write_text("domain: ''\n", encoding="ascii")
+    service = serve("--descriptors", path, "--start-without", "--http-listen",
+                    "127.0.0.1:0")
+    should_rate_limit = rls.Stub(service.channel()).ShouldRateLimit
+    assert error_of(lambda: should_rate_limit(ask(user()))) == (
+        grpc.StatusCode.UNAVAILABLE, "no rate limit configuration loaded")
+    answer = httpx.post(f"{service.http[0]}/json", json={
+        "domain": "apis", "descriptors": [
+            {"entries": [{"key": "user", "value": "alex"}]}]})
+    assert (answer.status_code, answer.text) == (
+        503, "Service Unavailable: no rate limit configuration loaded\n")
+    path.write_text(DESCRIPTORS, encoding="ascii")
+    service.wait_for("the descriptors are reloaded")
+    assert should_rate_limit(ask(user())).overall_code == OK

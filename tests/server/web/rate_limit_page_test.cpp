@@ -138,9 +138,8 @@ class PageRunner {
     });
     limiter_.emplace(config);
     store_loop_.emplace(&loop_, limiter_->get());
-    AnswerSettings settings;
-    settings.headers = options.contains("hdr");
-    page_.emplace(limiter_->get(), &*store_loop_, settings);
+    settings_.headers = options.contains("hdr");
+    page_.emplace(limiter_->get(), &*store_loop_, &settings_, &descriptors_);
   }
 
   HttpAnswer ask(const std::string& body) {
@@ -218,6 +217,8 @@ class PageRunner {
 
   std::int64_t now_ns_ = 0;
   Loop loop_;
+  AnswerSettings settings_;
+  DescriptorsState descriptors_;
   std::optional<Limiter> limiter_;
   std::optional<StoreLoop> store_loop_;
   std::optional<RateLimitPage> page_;
