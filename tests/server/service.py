@@ -174,6 +174,15 @@ class Service:
         self.process.stderr.close()
 
 
+def limit_of(service, domain="apis", key="user"):
+    """The limit that the one descriptor of a request of Envoy meets."""
+    one = rls.Descriptor()
+    one.entries.add(key=key, value="alex")
+    answer = rls.Stub(service.channel()).ShouldRateLimit(
+        rls.RateLimitRequest(domain=domain, descriptors=[one]))
+    return answer.statuses[0].current_limit
+
+
 def error_of(call):
     """The status with which `call()` fails, and its message."""
     try:

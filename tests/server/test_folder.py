@@ -9,7 +9,7 @@ import time
 
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from service import eventually, request
+from service import eventually, limit_of, request, rls
 
 RELOADED = "the descriptors are reloaded: "
 AS_BEFORE = "the descriptors are as before"
@@ -86,6 +86,18 @@ def test_a_file_is_replaced_added_and_removed(watching, folder):
     assert watching.wait_for(RELOADED).endswith(": 1 file")
     (folder / "b.yaml").unlink()
     assert watching.wait_for(RELOADED).endswith(": 0 files")
+
+
+def test_what_was_loaded_last_decides(watching, folder):
+    units = rls.RateLimitResponse.RateLimit
+    assert limit_of(watching).unit == units.MINUTE
+    put(folder / "a.yaml", text(unit="hour"))
+    watching.wait_for(RELOADED)
+    assert limit_of(watching).unit == units.HOUR
+    put(folder / "a.yaml", text(unit="hours"))
+    watching.wait_for(AS_BEFORE)
+    assert limit_of(watching).unit == units.HOUR
+    assert limit_of(watching, domain="other") == units()
 
 
 def test_dot_files_and_folders_do_not_count(serve, folder):

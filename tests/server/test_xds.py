@@ -7,7 +7,7 @@ import grpc
 import pytest
 from authority import Authority
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from service import eventually, request
+from service import error_of, eventually, limit_of, request
 from xds_server import TYPE, XdsServer, conf, config, rule, xds
 
 RELOADED = "the descriptors are reloaded: "
@@ -84,6 +84,16 @@ def test_what_is_loaded_is_acknowledged(xds_server, follow):
     xds_server.publish("2")
     assert service.wait_for(RELOADED).endswith(": 0 files")
     assert xds_server.request().version_info == "2"
+
+
+def test_what_was_loaded_last_decides(xds_server, follow):
+    service = follow("--start-without")
+    assert error_of(lambda: limit_of(service)) == (
+        grpc.StatusCode.UNAVAILABLE, "no rate limit configuration loaded")
+    for count in 3, 5:
+        xds_server.publish(str(count), config("apis", rule(count=count)))
+        service.wait_for(RELOADED)
+        assert limit_of(service).requests_per_unit == count
 
 
 def test_a_mistake_is_refused_with_its_place(xds_server, follow):
