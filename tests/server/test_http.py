@@ -467,6 +467,15 @@ def test_draining_loses_no_request(serve):
     assert service.wait() == 0
 
 
+def takes_no_more(service):
+    """Whether all workers have stopped listening."""
+    try:
+        raw(service).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 def test_a_request_that_is_late_has_the_grace(serve):
     service = serve("--http-listen", "127.0.0.1:0")
     connection = raw(service)
@@ -475,6 +484,7 @@ def test_a_request_that_is_late_has_the_grace(serve):
     httpx.get(f"{service.http[0]}/healthcheck")
     service.terminate()
     service.wait_for("draining")
+    eventually(lambda: takes_no_more(service))
     connection.sendall(b"\r\n")
     answer = all_of(connection)
     assert answer.startswith("HTTP/1.1 500 ")
