@@ -442,10 +442,13 @@ def test_health_tells_that_the_service_ends(serve):
 def test_draining_loses_no_request(serve):
     service = serve("--http-listen", "127.0.0.1:0")
     failed, closed = [], []
+    connected = threading.Barrier(9)
 
     def ask():
         connection = http.client.HTTPConnection(
             service.http[0].removeprefix("http://"))
+        connection.connect()
+        connected.wait()
         while True:
             connection.request("GET", "/healthcheck")
             answer = connection.getresponse()
@@ -460,6 +463,7 @@ def test_draining_loses_no_request(serve):
     threads = [threading.Thread(target=ask) for _ in range(8)]
     for thread in threads:
         thread.start()
+    connected.wait()
     service.terminate()
     for thread in threads:
         thread.join()
