@@ -477,6 +477,8 @@ def takes_no_more(service):
         raw(service).close()
     except ConnectionRefusedError:
         return True
+    except ConnectionResetError:
+        pass  # it was in the queue of one that has stopped
     return False
 
 
