@@ -245,13 +245,16 @@ class Service final : public Watcher, public ConfigListener {
   }
 
   // Each worker has a TCP socket of its own; a Unix socket is shared.  Returns
-  // the address, with the port that the system chose.
+  // the address, with the port that the system chose.  Nobody shares the admin
+  // port: its answers are about one service.
   std::string listen_at(const ListenPlace& place) {
     if (place.purpose == ListenFor::kHttps && !tls_) {
       throw Failure("HTTPS needs a certificate of the server");
     }
     const ListenAddress address = ListenAddress::parse(place.address);
-    Fd first = listen_on(address);
+    const bool shares = settings_.shares_ports && !address.is_unix() &&
+                        place.purpose != ListenFor::kAdmin;
+    Fd first = shares ? listen_beside(address) : listen_on(address);
     const ListenAddress bound = ListenAddress::of(first.get());
     if (address.is_unix()) unix_paths_.push_back(address.unix_path());
     if (place.purpose == ListenFor::kAdmin) {
@@ -261,7 +264,7 @@ class Service final : public Watcher, public ConfigListener {
     for (std::size_t i = 1; i < workers_.size(); ++i) {
       workers_[i]->listen(place.purpose, address.is_unix()
                                              ? Fd(dup(first.get()))
-                                             : listen_on(bound));
+                                             : listen_beside(bound));
     }
     workers_[0]->listen(place.purpose, std::move(first));
     return text_of(place.purpose, bound);

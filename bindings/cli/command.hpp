@@ -126,6 +126,7 @@ struct AddressOptions {
   std::vector<std::string> http;
   std::vector<std::string> https;
   std::vector<std::string> admin;
+  bool share_ports = false;
 };
 
 // What is missing is as the environment says, or has the server's default.

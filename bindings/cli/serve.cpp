@@ -123,6 +123,7 @@ void set_places(const AddressOptions& addresses,
     });
     listen_at(purpose, *places, settings);
   }
+  settings->shares_ports = addresses.share_ports;
 }
 
 void set_connection(const ServeOptions& options,

@@ -92,6 +92,8 @@ void add_addresses(CLI::App* serve, AddressOptions* addresses) {
   add_words(serve, "--https-listen", &addresses->https, "the same with TLS");
   add_words(serve, "--admin-listen", &addresses->admin,
             "HTTP for people and Prometheus");
+  serve->add_flag("--share-ports", addresses->share_ports,
+                  "beside a service that listens there already");
 }
 
 void add_answers(CLI::App* serve, ServeOptions* options) {

@@ -79,6 +79,8 @@ struct ServeSettings {
   // Serves even if the descriptors have mistakes or have not come yet.
   bool starts_without_descriptors = false;
   std::vector<ListenPlace> places;
+  // Another service may listen there already, but on an admin port.
+  bool shares_ports = false;
   std::size_t workers = 1;
   StoreSettings store;
   // Options of the library, in this order.

@@ -56,7 +56,6 @@ void prepare(int fd, const ListenAddress& address) {
     return;
   }
   set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1);
   if (address.family() == AF_INET6) {
     const auto* const in6 =
         reinterpret_cast<const sockaddr_in6*>(address.get());
@@ -65,6 +64,21 @@ void prepare(int fd, const ListenAddress& address) {
   }
   // Connections inherit it.
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+Fd open_socket(const ListenAddress& address) {
+  Fd fd(
+      socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) throw Failure("socket", errno);
+  prepare(fd.get(), address);
+  return fd;
+}
+
+void start_listening(int fd, const ListenAddress& address) {
+  if (bind(fd, address.get(), address.size()) != 0 ||
+      listen(fd, kBacklog) != 0) {
+    throw Failure("listen on " + address.text(), errno);
+  }
 }
 
 }  // namespace
@@ -142,14 +156,18 @@ std::string ListenAddress::text() const {
 }
 
 Fd listen_on(const ListenAddress& address) {
-  Fd fd(
-      socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd) throw Failure("socket", errno);
-  prepare(fd.get(), address);
-  if (bind(fd.get(), address.get(), address.size()) != 0 ||
-      listen(fd.get(), kBacklog) != 0) {
-    throw Failure("listen on " + address.text(), errno);
-  }
+  Fd fd = open_socket(address);
+  start_listening(fd.get(), address);
+  // From now on others may join: bind() lets no socket without this option
+  // share the address, however the others are set.
+  if (!address.is_unix()) set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+  return fd;
+}
+
+Fd listen_beside(const ListenAddress& address) {
+  Fd fd = open_socket(address);
+  set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
+  start_listening(fd.get(), address);
   return fd;
 }
 

@@ -56,11 +56,13 @@ std::pair<std::string, std::string> split_place(const std::string& text);
 Fd connect_to(const std::string& host, const std::string& port,
               std::size_t first);
 
-// A socket that listens and does not block.  Several TCP sockets, of one
-// process or of several, may listen on one address: the system spreads the
-// connections.  A Unix socket that nobody serves any more is replaced.  Throws
-// Failure.
+// A socket that listens and does not block.  A Unix socket that nobody serves
+// any more is replaced.  Throws Failure, also if somebody else listens there.
 Fd listen_on(const ListenAddress& address);
+
+// The same beside other sockets of this user, also of other processes, that
+// listen on a TCP address already: the system spreads the connections.
+Fd listen_beside(const ListenAddress& address);
 
 // A connection of `listener` that does not block; none if there is no more, or
 // if errno says why not.

@@ -101,7 +101,8 @@ def test_a_service_that_is_replaced_under_load(start, proxy):
     for _ in range(2):
         count = len(seen)
         eventually(lambda count=count: len(seen) > count + 50)
-        fresh = start("--drain-delay", "200ms", listen=service.target)
+        fresh = start("--drain-delay", "200ms", "--share-ports",
+                      listen=service.target)
         service.terminate()
         assert service.wait() == 0
         service = fresh

@@ -61,6 +61,30 @@ def test_a_unix_socket_in_use_is_not_taken(serve, limits, tmp_path):
         f"limitree: listen on unix:{tmp_path}/s: address already in use")
 
 
+@pytest.mark.parametrize("option", ["--listen", "--http-listen",
+                                    "--admin-listen"])
+def test_a_port_in_use_is_not_shared_by_accident(serve, limits, option):
+    first = serve("--http-listen", "127.0.0.1:0", "--admin-listen",
+                  "127.0.0.1:0")
+    place = {"--listen": first.target, "--http-listen": first.http[0],
+             "--admin-listen": first.admin[0]}[option].removeprefix("http://")
+    refusal = f"limitree: listen on {place}: address already in use"
+    assert start_fails(limits, option, place) == refusal
+    if option == "--admin-listen":  # its pages are about one service
+        assert start_fails(limits, option, place, "--share-ports") == refusal
+    assert not first.limiter().Authorize(request("huge", "x")).limited
+
+
+def test_a_port_in_use_is_shared_on_demand(serve):
+    first = serve()
+    second = serve("--share-ports", listen=first.target)
+    assert second.target == first.target
+    clients = [Client(first) for _ in range(100)]
+    eventually(lambda: min(first.descriptors(), second.descriptors()) > 30)
+    for client in clients:
+        client.close()
+
+
 def test_a_unix_socket_is_handed_over(serve, tmp_path):
     """The old service has a call open when the new one takes the name."""
     listen = f"unix:{tmp_path}/s"
@@ -221,7 +245,8 @@ def test_no_call_is_lost_when_one_service_replaces_another(serve):
     for _ in range(3):
         seen = load.count
         eventually(lambda seen=seen: load.count > seen + 200)
-        fresh = serve("--workers", 2, "--drain-delay", "200ms", listen=target)
+        fresh = serve("--workers", 2, "--drain-delay", "200ms",
+                      "--share-ports", listen=target)
         service.terminate()
         assert service.wait() == 0
         service = fresh

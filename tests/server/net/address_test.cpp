@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "net/failure.hpp"
 
@@ -52,22 +53,71 @@ TEST(ListenAddress, APathHasABoundedSize) {
             "the path of a Unix socket must have 1 to 107 bytes");
 }
 
+// How listening there fails.
+std::string refusal_of(const ListenAddress& place) {
+  try {
+    listen_on(place);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "none";
+}
+
+// How many of `count` connections each of the listeners gets.
+std::vector<int> spread(int count, const std::vector<int>& listeners) {
+  const ListenAddress place = ListenAddress::of(listeners.at(0));
+  std::vector<Fd> clients;
+  for (int i = 0; i < count; ++i) {
+    clients.emplace_back(socket(place.family(), SOCK_STREAM, 0));
+    EXPECT_EQ(connect(clients.back().get(), place.get(), place.size()), 0);
+  }
+  std::vector<int> got;
+  for (const int listener : listeners) {
+    got.push_back(0);
+    while (accept_from(listener)) ++got.back();
+  }
+  return got;
+}
+
 TEST(ListenOn, SeveralSocketsShareOneAddress) {
   const Fd first = listen_on(ListenAddress::parse("127.0.0.1:0"));
   const ListenAddress place = ListenAddress::of(first.get());
   EXPECT_NE(place.text(), "127.0.0.1:0");
-  const Fd second = listen_on(place);
-  EXPECT_EQ(ListenAddress::of(second.get()).text(), place.text());
+  const Fd second = listen_beside(place);
+  const Fd third = listen_beside(place);
+  EXPECT_EQ(ListenAddress::of(third.get()).text(), place.text());
+  const std::vector<int> got =
+      spread(300, {first.get(), second.get(), third.get()});
+  EXPECT_EQ(got[0] + got[1] + got[2], 300);
+  for (const int one : got) EXPECT_GT(one, 30);
+}
+
+TEST(ListenOn, AnAddressInUseIsNotSharedByAccident) {
+  Fd first = listen_on(ListenAddress::parse("127.0.0.1:0"));
+  const ListenAddress place = ListenAddress::of(first.get());
+  const std::string refusal =
+      "listen on " + place.text() + ": address already in use";
+  EXPECT_EQ(refusal_of(place), refusal);
+  const Fd second = listen_beside(place);
+  EXPECT_EQ(refusal_of(place), refusal);
+  first.reset();
+  EXPECT_EQ(refusal_of(place), refusal);
+}
+
+TEST(ListenOn, ConnectionsOfOneThatHasEndedAreNoListener) {
+  Fd first = listen_on(ListenAddress::parse("127.0.0.1:0"));
+  const ListenAddress place = ListenAddress::of(first.get());
+  const Fd client(socket(AF_INET, SOCK_STREAM, 0));
+  ASSERT_EQ(connect(client.get(), place.get(), place.size()), 0);
+  const Fd accepted = accept_from(first.get());
+  ASSERT_TRUE(accepted);
+  first.reset();
+  EXPECT_EQ(refusal_of(place), "none");
 }
 
 TEST(ListenOn, SaysWhereItCannot) {
-  try {
-    listen_on(ListenAddress::parse("192.0.2.1:80"));
-    FAIL();
-  } catch (const Failure& failure) {
-    EXPECT_STREQ(failure.what(),
-                 "listen on 192.0.2.1:80: cannot assign requested address");
-  }
+  EXPECT_EQ(refusal_of(ListenAddress::parse("192.0.2.1:80")),
+            "listen on 192.0.2.1:80: cannot assign requested address");
 }
 
 class UnixSocket : public testing::Test {
