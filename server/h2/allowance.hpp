@@ -17,9 +17,9 @@ class Allowance {
         offset_(interval_ * burst),
         full_at_(now) {}
 
-  // Whether one more frame is allowed.
-  bool take(Instant now) {
-    const Instant full_at = std::max(full_at_, now) + interval_;
+  // Whether so many more frames are allowed.
+  bool take(Instant now, std::int64_t frames = 1) {
+    const Instant full_at = std::max(full_at_, now) + interval_ * frames;
     if (full_at - now > offset_) return false;
     full_at_ = full_at;
     return true;

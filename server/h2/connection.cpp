@@ -18,10 +18,10 @@ namespace {
 constexpr std::size_t kMaxWrite = 64 * 1024;
 
 // Pings, settings, window updates and the like: more than any client needs.
-// Each request allows some more.
+// Each request allows some more, its header among them.
 constexpr std::int64_t kControlFrames = 10'000;
 constexpr std::int64_t kControlFramesPerSecond = 1'000;
-constexpr std::int64_t kControlFramesPerRequest = 4;
+constexpr std::int64_t kControlFramesPerRequest = 5;
 
 // Of the body of a response, when its stream is used again.
 constexpr std::size_t kMaxKept = 4096;
@@ -269,8 +269,13 @@ void Connection::settings_came() {
   check_times();
 }
 
-void Connection::control_came() {
-  if (control_.take(context_.loop->now())) return;
+void Connection::control_came() { take_control(1); }
+
+// It may have cost work for nothing, so it does not allow any frames.
+void Connection::stream_failed() { take_control(kControlFramesPerRequest); }
+
+void Connection::take_control(std::int64_t frames) {
+  if (control_.take(context_.loop->now(), frames)) return;
   nghttp2_session_terminate_session(session_.get(), NGHTTP2_ENHANCE_YOUR_CALM);
 }
 

@@ -101,6 +101,8 @@ class Connection final : public Watcher, public AtTurnEnd {
   void remove(Stream* stream);
   void settings_came();
   void control_came();
+  void stream_failed();
+  void take_control(std::int64_t frames);
   void pong_came(std::string_view content);
 
   const ConnectionContext context_;

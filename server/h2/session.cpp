@@ -68,8 +68,7 @@ int on_data_chunk(nghttp2_session* /*session*/, std::uint8_t /*flags*/,
 int on_begin_frame(nghttp2_session* /*session*/, const nghttp2_frame_hd* header,
                    void* data) {
   return guarded([&] {
-    return Session::on_frame(connection_of(data), header->type, header->length,
-                             (header->flags & NGHTTP2_FLAG_ACK) != 0);
+    return Session::on_frame(connection_of(data), header->type, header->length);
   });
 }
 
@@ -99,6 +98,14 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame,
   });
 }
 
+int on_frame_send(nghttp2_session* /*session*/, const nghttp2_frame* frame,
+                  void* data) {
+  if (frame->hd.type != NGHTTP2_RST_STREAM) return 0;
+  return guarded([&] {
+    return Session::on_reset(connection_of(data), frame->rst_stream.error_code);
+  });
+}
+
 int on_stream_close(nghttp2_session* /*session*/, std::int32_t id,
                     std::uint32_t /*error*/, void* data) {
   return guarded([&] { return Session::on_close(connection_of(data), id); });
@@ -118,6 +125,7 @@ Callbacks make_callbacks() {
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(made,
                                                             on_data_chunk);
   nghttp2_session_callbacks_set_on_frame_recv_callback(made, on_frame_recv);
+  nghttp2_session_callbacks_set_on_frame_send_callback(made, on_frame_send);
   nghttp2_session_callbacks_set_on_stream_close_callback(made, on_stream_close);
   return {made, nghttp2_session_callbacks_del};
 }
@@ -222,12 +230,18 @@ int Session::on_close(Connection* connection, std::int32_t id) {
 }
 
 int Session::on_frame(Connection* connection, std::uint8_t type,
-                      std::size_t size, bool is_ack) {
+                      std::size_t size) {
   // nghttp2 counts frames that reset a stream.
-  const bool brings = type == NGHTTP2_RST_STREAM || type == NGHTTP2_HEADERS ||
-                      (type == NGHTTP2_DATA && size > 0) ||
-                      (type == NGHTTP2_PING && is_ack);
+  const bool brings =
+      type == NGHTTP2_RST_STREAM || (type == NGHTTP2_DATA && size > 0);
   if (!brings) connection->control_came();
+  return 0;
+}
+
+int Session::on_reset(Connection* connection, std::uint32_t error) {
+  const bool was_served =
+      error != NGHTTP2_NO_ERROR && error != NGHTTP2_REFUSED_STREAM;
+  if (was_served) connection->stream_failed();
   return 0;
 }
 

@@ -23,7 +23,9 @@ class Session {
   static int on_end(Connection* connection, std::int32_t id);
   static int on_close(Connection* connection, std::int32_t id);
   static int on_frame(Connection* connection, std::uint8_t type,
-                      std::size_t size, bool is_ack);
+                      std::size_t size);
+  // The server has reset a stream.
+  static int on_reset(Connection* connection, std::uint32_t error);
   static int on_settings(Connection* connection);
   // The answer to a ping with that content.
   static int on_pong(Connection* connection, std::string_view content);

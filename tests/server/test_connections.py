@@ -105,10 +105,11 @@ def opened(stream=1):
 
 
 @pytest.mark.parametrize("frame", [
-    PingFrame(0, opaque_data=b"12345678"), SettingsFrame(0),
+    PingFrame(0, opaque_data=b"12345678"),
+    PingFrame(0, opaque_data=b"12345678", flags=["ACK"]), SettingsFrame(0),
     PriorityFrame(5, depends_on=0, stream_weight=1, exclusive=False),
     WindowUpdateFrame(0, window_increment=1)],
-    ids=["ping", "settings", "priority", "window"])
+    ids=["ping", "pong", "settings", "priority", "window"])
 def test_a_flood_of_frames_ends_the_connection(service, frame):
     assert goaway_of(service, frame.serialize() * 1000) in (
         [], [ENHANCE_YOUR_CALM])
@@ -122,24 +123,36 @@ def test_a_flood_of_empty_data_ends_the_connection(service):
     assert still_serves(service)
 
 
-def test_a_flood_of_resets_ends_the_connection(service):
+@pytest.mark.parametrize("end", [
+    lambda stream: RstStreamFrame(stream, error_code=8),
+    lambda stream: WindowUpdateFrame(stream, window_increment=2**31 - 1),
+    lambda stream: None], ids=["reset", "window", "refused"])
+def test_a_flood_of_streams_that_fail_ends_the_connection(service, end):
+    """The client resets them, makes the server do so, or opens too many."""
     connection = connect(service)
     connection.sendall(PREFACE + SETTINGS)
+    reader = threading.Thread(
+        target=lambda: frames_until_end(connection, 10**9))
+    reader.start()
     with pytest.raises(OSError):
-        for stream in range(1, 2**31, 2000):
+        for first in range(1, 1_000_000, 2000):
             connection.sendall(b"".join(
-                opened(one) + RstStreamFrame(one, error_code=8).serialize()
-                for one in range(stream, stream + 2000, 2)))
-            assert stream < 10_000_000
+                opened(stream) + (frame.serialize() if frame else b"")
+                for stream in range(first, first + 2000, 2)
+                for frame in (end(stream),)))
+    reader.join()
+    connection.close()
     assert still_serves(service)
 
 
-def test_a_header_without_end_ends_the_connection(service):
+@pytest.mark.parametrize("field", [b"", b"\x00\x01x\x01y"],
+                         ids=["empty", "fields"])
+def test_a_header_without_end_ends_the_connection(service, field):
     connection = connect(service)
     frame = HeadersFrame(1, b"")
     connection.sendall(PREFACE + SETTINGS + frame.serialize())
     assert send_until_closed(connection,
-                             ContinuationFrame(1, b"").serialize() * 100)
+                             ContinuationFrame(1, field).serialize() * 100)
     assert still_serves(service)
 
 

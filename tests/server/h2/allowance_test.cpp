@@ -23,6 +23,13 @@ TEST(Allowance, WhatIsGivenCanBeTaken) {
   EXPECT_FALSE(allowance.take(0));
 }
 
+TEST(Allowance, SeveralAreTakenTogetherOrNotAtAll) {
+  Allowance allowance(10, 100, 0);
+  EXPECT_TRUE(allowance.take(0, 7));
+  EXPECT_FALSE(allowance.take(0, 4));
+  EXPECT_TRUE(allowance.take(0, 3));
+}
+
 TEST(Allowance, IsNeverMoreThanTheBurst) {
   Allowance allowance(10, 100, 0);
   allowance.give(1000);
