@@ -43,6 +43,8 @@ void Acceptor::on_ready(std::uint32_t /*events*/) {
   }
 }
 
+void Acceptor::stop_connections() { server::stop_connections(listener_.get()); }
+
 void Acceptor::accept_all() {
   while (accept_one()) {
   }

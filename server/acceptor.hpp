@@ -18,6 +18,8 @@ class Acceptor final : public Watcher {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
+  // Lets no more connections begin; those that have are still taken.
+  void stop_connections();
   // Takes all connections that are waiting.
   void accept_all();
   void on_ready(std::uint32_t events) override;

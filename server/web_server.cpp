@@ -52,6 +52,10 @@ void WebServer::closed(HttpConnection* connection) {
   if (connections_.empty()) on_empty_();
 }
 
+void WebServer::stop_connections() {
+  for (const auto& acceptor : acceptors_) acceptor->stop_connections();
+}
+
 void WebServer::drain(Nanoseconds grace) {
   for (const auto& acceptor : acceptors_) acceptor->accept_all();
   acceptors_.clear();

@@ -33,6 +33,8 @@ class WebServer final : public HttpConnectionOwner {
   void listen_tls(Fd listener);
   void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
 
+  // Lets no more connections begin; those that have are still taken.
+  void stop_connections();
   // Takes no more connections.
   void drain(Nanoseconds grace);
   // Closes everything at once.

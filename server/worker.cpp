@@ -9,6 +9,9 @@ namespace limitree::server {
 
 namespace {
 
+// Of TCP, with clients in the same network.
+constexpr Nanoseconds kHandshake = 50 * kMillisecond;
+
 LimiterHandle new_loop(limitree_limiter* limiter) {
   limitree_limiter* other = nullptr;
   check([&](limitree_error** error) {
@@ -40,6 +43,7 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
                        descriptors),
       web_(&loop_, &settings->connection, &buffers_,
            settings->max_message_bytes, [this] { stop_if_empty(); }),
+      last_connections_(&loop_, [this] { drain_now(); }),
       last_call_(&loop_, [this] { loop_.stop(); }) {
   health_.add_to(&methods_);
   reflection_.add_to(&methods_);
@@ -91,7 +95,7 @@ void Worker::set_serving(bool serving) {
 }
 
 void Worker::drain() {
-  loop_.post([this] { drain_now(); });
+  loop_.post([this] { begin_drain(); });
 }
 
 void Worker::start(std::function<void()> on_stopped) {
@@ -135,8 +139,15 @@ void Worker::stop_if_empty() {
   if (draining_ && connections_.empty() && web_.is_empty()) loop_.stop();
 }
 
+// Connections that are being made want to be served.
+void Worker::begin_drain() {
+  if (last_connections_.is_set() || draining_) return;
+  for (const auto& acceptor : acceptors_) acceptor->stop_connections();
+  web_.stop_connections();
+  last_connections_.set(after(loop_.now(), kHandshake));
+}
+
 void Worker::drain_now() {
-  if (draining_) return;
   draining_ = true;
   for (const auto& acceptor : acceptors_) acceptor->accept_all();
   acceptors_.clear();

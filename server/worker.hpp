@@ -65,6 +65,7 @@ class Worker final : public ConnectionOwner {
  private:
   void listen_for_grpc(Fd listener);
   void connect(Fd fd);
+  void begin_drain();
   void drain_now();
   void stop_if_empty();
 
@@ -88,7 +89,8 @@ class Worker final : public ConnectionOwner {
   std::shared_ptr<const TlsContext> tls_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
-  Timer last_call_;  // the end of the grace
+  Timer last_connections_;  // the end of listening
+  Timer last_call_;         // the end of the grace
   bool draining_ = false;
   std::thread thread_;
 };

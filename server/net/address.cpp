@@ -1,6 +1,7 @@
 #include "net/address.hpp"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/un.h>
@@ -8,7 +9,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 
 #include "net/failure.hpp"
 
@@ -169,6 +172,18 @@ Fd listen_beside(const ListenAddress& address) {
   set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   start_listening(fd.get(), address);
   return fd;
+}
+
+void stop_connections(int listener) {
+  constexpr std::uint32_t kFlags = 13;  // the place of a byte of TCP's header
+  constexpr std::uint32_t kSyn = 2;
+  sock_filter drop_first[] = {BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlags),
+                              BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kSyn, 0, 1),
+                              BPF_STMT(BPF_RET | BPF_K, 0),
+                              BPF_STMT(BPF_RET | BPF_K, UINT32_MAX)};
+  const sock_fprog program{std::size(drop_first), drop_first};
+  // A system that does not allow it may lose such a connection.
+  setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
 Fd accept_from(int listener) {

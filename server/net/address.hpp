@@ -64,6 +64,11 @@ Fd listen_on(const ListenAddress& address);
 // listen on a TCP address already: the system spreads the connections.
 Fd listen_beside(const ListenAddress& address);
 
+// Lets no more connections begin on a TCP socket that is about to be closed.
+// Clients ask again after a second, so they reach whoever listens then.  Closed
+// without that, the socket would break connections that are being made.
+void stop_connections(int listener);
+
 // A connection of `listener` that does not block; none if there is no more, or
 // if errno says why not.
 Fd accept_from(int listener);

@@ -1,6 +1,7 @@
 #include "net/address.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -113,6 +114,41 @@ TEST(ListenOn, ConnectionsOfOneThatHasEndedAreNoListener) {
   ASSERT_TRUE(accepted);
   first.reset();
   EXPECT_EQ(refusal_of(place), "none");
+}
+
+// Waits for the connection that `client` makes, for some milliseconds.
+bool connects(int client, int milliseconds) {
+  pollfd waiting{client, POLLOUT, 0};
+  return poll(&waiting, 1, milliseconds) == 1;
+}
+
+TEST(StopConnections, TakesOnlyThoseThatAreThere) {
+  const Fd listener = listen_on(ListenAddress::parse("127.0.0.1:0"));
+  const ListenAddress place = ListenAddress::of(listener.get());
+  const Fd early(socket(AF_INET, SOCK_STREAM, 0));
+  ASSERT_EQ(connect(early.get(), place.get(), place.size()), 0);
+  stop_connections(listener.get());
+  const Fd late(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+  EXPECT_EQ(connect(late.get(), place.get(), place.size()), -1);
+  EXPECT_FALSE(connects(late.get(), 100));
+  // The other one goes on.
+  Fd accepted = accept_from(listener.get());
+  ASSERT_TRUE(accepted);
+  ASSERT_EQ(send(early.get(), "x", 1, 0), 1);
+  pollfd readable{accepted.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&readable, 1, 60'000), 1);
+}
+
+TEST(StopConnections, ClientsReachWhoListensThen) {
+  Fd listener = listen_on(ListenAddress::parse("127.0.0.1:0"));
+  const ListenAddress place = ListenAddress::of(listener.get());
+  stop_connections(listener.get());
+  const Fd client(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+  EXPECT_EQ(connect(client.get(), place.get(), place.size()), -1);
+  const Fd next = listen_beside(place);
+  listener.reset();
+  EXPECT_TRUE(connects(client.get(), 60'000));
+  EXPECT_TRUE(accept_from(next.get()));
 }
 
 TEST(ListenOn, SaysWhereItCannot) {
