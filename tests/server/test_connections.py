@@ -1,6 +1,7 @@
 """Connections that are slow, idle, old or malicious."""
 
 import random
+import resource
 import socket
 import threading
 import time
@@ -16,7 +17,7 @@ from hyperframe.frame import (
 from raw import (
     AUTHORIZE, PREFACE, REFLECTION, WATCH, Client, connect, framed,
     frames_until_end, send_until_closed)
-from service import error_of, eventually, pb, request
+from service import error_of, eventually, pb, pb_grpc, request
 
 OK = request("huge", "x").SerializeToString()
 SETTINGS = SettingsFrame(0).serialize()
@@ -168,6 +169,36 @@ def test_a_client_that_asks_for_many_pings_and_reads_none(service):
 
 # ---- Slow clients -----------------------------------------------------------
 
+def test_clients_that_never_begin_are_closed(serve):
+    """They send a byte now and then."""
+    service = serve("--http-listen", "127.0.0.1:0")
+    http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    # Of the preface of HTTP/2, which is all that the ports know so far.
+    slow = {connect(service): PREFACE, connect(service): PREFACE,
+            socket.create_connection(http): b"PR"}
+    start = time.monotonic()
+    sent = 0
+    took = []
+    while slow:
+        assert time.monotonic() - start < 60
+        for connection, opening in list(slow.items()):
+            connection.settimeout(0.2)
+            try:
+                connection.sendall(opening[sent:sent + 1])
+                if connection.recv(65536):
+                    continue
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                pass
+            took.append(time.monotonic() - start)
+            connection.close()
+            del slow[connection]
+        sent += 1
+    assert min(took) > 9
+    assert still_serves(service)
+
+
 def test_slow_readers_do_not_fill_the_memory(service):
     """They ask for 4 MB each, and read nothing."""
     ask = framed(b"\x1a\x19limitree/v1/limiter.proto")
@@ -219,19 +250,39 @@ def test_a_reader_without_a_window_waits_for_it(service):
     client.close()
 
 
-def test_thousands_of_idle_connections(serve):
-    service = serve("--workers", 2)
+def allow_descriptors(count):
+    """Also for the services that are started from now on."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY and most < count:
+        pytest.skip(f"a process may have {most} descriptors, not {count}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+@pytest.mark.parametrize("option, opening", [
+    ("--listen", PREFACE + SETTINGS),
+    ("--http-listen", b"GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n")],
+    ids=["grpc", "http"])
+def test_ten_thousand_idle_connections(serve, option, opening):
+    allow_descriptors(10_200)
+    service = serve("--workers", 2, option, "127.0.0.1:0")
+    place = (service.http or service.target.split(", "))[-1]
+    address = ("127.0.0.1", int(place.rpartition(":")[2]))
     before = service.memory()
     idle = []
-    for _ in range(3000):
-        connection = socket.create_connection(("127.0.0.1", service.port))
-        connection.sendall(PREFACE + SETTINGS)
+    for _ in range(10_000):
+        connection = socket.create_connection(address)
+        connection.sendall(opening)
         idle.append(connection)
-    eventually(lambda: service.descriptors() > 3000)
-    limiter = service.limiter()
-    for _ in range(100):
-        assert not limiter.Authorize(request("huge", "x")).limited
-    assert (service.memory() - before) / len(idle) < 30_000
+    for connection in idle:
+        assert connection.recv(1)  # they are served
+    assert service.descriptors() > 10_000
+    start = time.monotonic()
+    with grpc.insecure_channel(service.target.split(", ")[0]) as channel:
+        limiter = pb_grpc.LimiterStub(channel)
+        for _ in range(100):
+            assert not limiter.Authorize(request("huge", "x")).limited
+    assert time.monotonic() - start < 30
+    assert (service.memory() - before) / len(idle) < 20_000
     for connection in idle:
         connection.close()
     eventually(lambda: service.descriptors() < 100)
