@@ -61,7 +61,7 @@ Fd try_to_connect(const addrinfo& address) {
 }  // namespace
 
 std::string address_of(const std::string& host, int port) {
-  const std::string end = ':' + std::to_string(port);
+  std::string end = ':' + std::to_string(port);
   if (host.empty()) return end;
   const Addresses found = look_up(host, nullptr);
   char text[INET6_ADDRSTRLEN] = "";

@@ -246,6 +246,20 @@ def test_the_deadline_of_the_client_holds_here_too(client):
     assert client.status(stream) == ("4", "the deadline has passed")
 
 
+def test_deadlines_of_grpcio(service):
+    health = health_pb2_grpc.HealthStub(service.channel())
+    watches = [health.Watch(health_pb2.HealthCheckRequest(), timeout=0.5)
+               for _ in range(100)]
+    for watch in watches:
+        assert next(watch).status == 1
+    start = time.monotonic()
+    for watch in watches:
+        code, _ = error_of(lambda watch=watch: next(watch))
+        assert code == grpc.StatusCode.DEADLINE_EXCEEDED
+    assert time.monotonic() - start < 30
+    assert health.Check(health_pb2.HealthCheckRequest(), timeout=60).status == 1
+
+
 @pytest.mark.parametrize("timeout", ["1", "S", "1x", "-1S", "123456789S"])
 def test_a_malformed_deadline_is_an_error(client, timeout):
     assert call(client, framed(OK), headers={"grpc-timeout": timeout}) == (

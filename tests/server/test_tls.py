@@ -12,7 +12,7 @@ import httpx
 import pytest
 from authority import Authority, openssl
 from raw import AUTHORIZE, Client, connect, framed, tls_connect
-from service import COMMAND, error_of, request
+from service import COMMAND, error_of, eventually, request
 
 OK = request("huge", "x").SerializeToString()
 
@@ -265,6 +265,39 @@ def test_certificates_are_read_again(serve, authority, other, tmp_path):
     key.write_text("no key")
     service.wait_for("the certificates are as before")
     assert call(service, authority=other) is True
+
+
+def test_authorities_of_clients_are_read_again(serve, own, authority, other,
+                                               clients, tmp_path):
+    file = tmp_path / "clients.pem"
+    file.write_bytes(authority.cert.read_bytes())
+    service = serve(*own, "--tls-client-ca", file)
+
+    def answers():
+        return [call(service, authority=authority, pair=clients[name])
+                for name in ("dns", "stranger")]
+
+    assert answers() == [True, UNAVAILABLE]
+    file.write_bytes(other.cert.read_bytes())
+    service.wait_for("the certificates are reloaded")
+    eventually(lambda: answers() == [UNAVAILABLE, True])
+
+
+def test_clients_that_never_shake_hands_are_closed(serve, own, authority):
+    service = serve(*own, "--https-listen", "127.0.0.1:0")
+    web = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"  # and more
+    start = time.monotonic()
+    slow = [connect(service), socket.create_connection(web)]
+    for connection in slow:
+        connection.sendall(hello)
+    for connection in slow:
+        connection.settimeout(60)
+        with contextlib.suppress(ConnectionResetError):
+            assert not connection.recv(1)
+        assert time.monotonic() - start > 9
+        connection.close()
+    assert call(service, authority=authority) is True
 
 
 def start_fails(limits, *words):
