@@ -313,9 +313,12 @@ class Service final : public Watcher, public ConfigListener {
         for (const auto& worker : workers_) worker->change_tls(tls_->context());
         log_line("the certificates are reloaded");
       }
+      tls_trouble_.clear();
     } catch (const Failure& failure) {
-      log_line(failure.what());
-      log_line("the certificates are as before");
+      if (std::exchange(tls_trouble_, failure.what()) != failure.what()) {
+        log_line(LogLevel::kError, failure.what());
+        log_line(LogLevel::kError, "the certificates are as before");
+      }
     }
     tls_check_.set(after(loop_.now(), kTlsInterval));
   }
@@ -360,6 +363,7 @@ class Service final : public Watcher, public ConfigListener {
   ConfigThread config_;
   Limiter limiter_;
   std::optional<TlsFiles> tls_;
+  std::string tls_trouble_;  // that is in the log
   std::optional<SpanExporter> exporter_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<StatsdReporter> reporter_;

@@ -37,8 +37,8 @@ std::string TlsFiles::state() const {
 bool TlsFiles::refresh() {
   std::string now = state();
   if (now == state_) return false;
-  state_ = std::move(now);
   context_ = TlsContext::load(settings_);
+  state_ = std::move(now);
   return true;
 }
 

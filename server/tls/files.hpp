@@ -18,8 +18,8 @@ class TlsFiles {
   const std::shared_ptr<const TlsContext>& context() const { return context_; }
 
   // Loads the files again if one of them is another file or has changed since
-  // the last attempt.  Returns whether there is a new context.  Throws Failure
-  // and keeps the context if the files are not valid.
+  // they were loaded.  Returns whether there is a new context.  Throws Failure
+  // and keeps the context if the files are not valid, or cannot be read now.
   bool refresh();
 
  private:

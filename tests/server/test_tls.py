@@ -265,6 +265,9 @@ def test_certificates_are_read_again(serve, authority, other, tmp_path):
     key.write_text("no key")
     service.wait_for("the certificates are as before")
     assert call(service, authority=other) is True
+    said = len(service.lines)
+    time.sleep(2)  # It tries again, and says so once.
+    assert len(service.lines) == said
 
 
 def test_authorities_of_clients_are_read_again(serve, own, authority, other,

@@ -1,9 +1,14 @@
 #include "tls/context.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <string>
 
+#include "core/store/redis/redis_server.hpp"
+#include "core/store/redis/temporary_folder.hpp"
 #include "net/failure.hpp"
 #include "tls/files.hpp"
 
@@ -39,6 +44,28 @@ TEST(TlsContext, NamesTheFileThatIsNotThere) {
 TEST(TlsFiles, TheFirstLoadMustSucceed) {
   EXPECT_THROW(TlsFiles({.cert_file = "/nowhere/a", .key_file = "/nowhere/b"}),
                Failure);
+}
+
+// As when all descriptors are connections.
+TEST(TlsFiles, AreReadLaterIfTheyCannotBeReadNow) {
+  const TemporaryFolder folder("tls");
+  redis::make_certificates(folder.path());
+  const std::string cert = folder.path() + "/server.crt";
+  TlsFiles files(
+      {.cert_file = cert, .key_file = folder.path() + "/server.key"});
+  const auto before = files.context();
+  EXPECT_FALSE(files.refresh());
+  ASSERT_EQ(utimensat(AT_FDCWD, cert.c_str(), nullptr, 0), 0);
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{0, limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_THROW(files.refresh(), Failure);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_EQ(files.context(), before);
+  EXPECT_TRUE(files.refresh());
+  EXPECT_NE(files.context(), before);
+  EXPECT_FALSE(files.refresh());
 }
 
 }  // namespace
