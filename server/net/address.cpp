@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -40,11 +41,18 @@ bool has_ipv6() {
   return static_cast<bool>(Fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)));
 }
 
-// Whether something accepts connections there.
-bool is_served(const ListenAddress& address) {
-  const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return connect(probe.get(), address.get(), address.size()) == 0 ||
-         errno != ECONNREFUSED;
+// Whether a Unix socket is there that nobody serves any more.  A file of
+// another kind refuses connections, too.
+bool is_abandoned(const ListenAddress& address) {
+  struct stat found {};
+  if (lstat(address.unix_path().c_str(), &found) != 0 ||
+      !S_ISSOCK(found.st_mode)) {
+    return false;
+  }
+  const Fd probe(
+      socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  return connect(probe.get(), address.get(), address.size()) != 0 &&
+         errno == ECONNREFUSED;
 }
 
 void set_option(int fd, int level, int name, int value) {
@@ -55,7 +63,7 @@ void set_option(int fd, int level, int name, int value) {
 
 void prepare(int fd, const ListenAddress& address) {
   if (address.is_unix()) {
-    if (!is_served(address)) unlink(address.unix_path().c_str());
+    if (is_abandoned(address)) unlink(address.unix_path().c_str());
     return;
   }
   set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);

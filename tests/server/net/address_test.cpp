@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -181,6 +182,13 @@ TEST_F(UnixSocket, AcceptsConnections) {
 TEST_F(UnixSocket, AnAbandonedOneIsReplaced) {
   listen_on(address_).reset();
   EXPECT_TRUE(listen_on(address_));
+}
+
+TEST_F(UnixSocket, AnotherFileIsNot) {
+  std::ofstream(address_.unix_path()) << "text";
+  EXPECT_EQ(refusal_of(address_),
+            "listen on " + address_.text() + ": address already in use");
+  EXPECT_EQ(std::filesystem::file_size(address_.unix_path()), 4u);
 }
 
 TEST_F(UnixSocket, OneInUseIsNot) {
