@@ -62,6 +62,8 @@ std::string text_of(ListenFor purpose, const ListenAddress& address) {
       return "https://" + address.text();
     case ListenFor::kAdmin:
       return "admin http://" + address.text();
+    case ListenFor::kMetrics:
+      return "metrics http://" + address.text();
   }
   return {};
 }
@@ -111,12 +113,15 @@ class Service final : public Watcher, public ConfigListener {
         admin_pages_(limiter_.get()),
         admin_(&loop_, &settings.connection, &buffers_,
                settings.max_message_bytes, [] {}),
+        metrics_(&loop_, &settings.connection, &buffers_,
+                 settings.max_message_bytes, [] {}),
         delay_(&loop_, [this] { drain(); }),
         tls_check_(&loop_, [this] { check_tls(); }),
         waits_(!settings.xds.server.empty() &&
                !settings.starts_without_descriptors) {
     check_style(settings.header_style);
     admin_pages_.add_to(admin_.handlers());
+    admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
     if (!settings.tls.cert_file.empty() ||
         !settings.tls.client_ca_file.empty()) {
       tls_.emplace(settings.tls);
@@ -145,6 +150,7 @@ class Service final : public Watcher, public ConfigListener {
     config_.stop();
     for (const auto& worker : workers_) worker->join();
     admin_.clear();
+    metrics_.clear();
     reporter_.reset();  // sends the last counts
     exporter_.reset();
     forget_unix_paths();
@@ -244,30 +250,37 @@ class Service final : public Watcher, public ConfigListener {
              counted(workers_.size(), "worker"));
   }
 
-  // Each worker has a TCP socket of its own; a Unix socket is shared.  Returns
-  // the address, with the port that the system chose.  Nobody shares the admin
-  // port: its answers are about one service.
+  // Returns the address, with the port that the system chose.  Nobody shares the
+  // ports of the admin and of Prometheus: their answers are about one service.
   std::string listen_at(const ListenPlace& place) {
     if (place.purpose == ListenFor::kHttps && !tls_) {
       throw Failure("HTTPS needs a certificate of the server");
     }
     const ListenAddress address = ListenAddress::parse(place.address);
     const bool shares = settings_.shares_ports && !address.is_unix() &&
-                        place.purpose != ListenFor::kAdmin;
+                        place.purpose != ListenFor::kAdmin &&
+                        place.purpose != ListenFor::kMetrics;
     Fd first = shares ? listen_beside(address) : listen_on(address);
     const ListenAddress bound = ListenAddress::of(first.get());
     if (address.is_unix()) unix_paths_.push_back(address.unix_path());
     if (place.purpose == ListenFor::kAdmin) {
       admin_.listen(std::move(first));
-      return text_of(place.purpose, bound);
+    } else if (place.purpose == ListenFor::kMetrics) {
+      metrics_.listen(std::move(first));
+    } else {
+      share(place.purpose, bound, std::move(first));
     }
-    for (std::size_t i = 1; i < workers_.size(); ++i) {
-      workers_[i]->listen(place.purpose, address.is_unix()
-                                             ? Fd(dup(first.get()))
-                                             : listen_beside(bound));
-    }
-    workers_[0]->listen(place.purpose, std::move(first));
     return text_of(place.purpose, bound);
+  }
+
+  // Each worker has a TCP socket of its own; a Unix socket is shared.
+  void share(ListenFor purpose, const ListenAddress& bound, Fd first) {
+    for (std::size_t i = 1; i < workers_.size(); ++i) {
+      workers_[i]->listen(
+          purpose,
+          bound.is_unix() ? Fd(dup(first.get())) : listen_beside(bound));
+    }
+    workers_[0]->listen(purpose, std::move(first));
   }
 
   void tell(Loaded what, const LoadReport& report) {
@@ -372,6 +385,7 @@ class Service final : public Watcher, public ConfigListener {
   ServiceNumbers numbers_{&stats_};
   AdminPages admin_pages_;
   WebServer admin_;  // here, where a page may take its time
+  WebServer metrics_;
   Timer delay_;
   Timer tls_check_;
   std::size_t running_ = 0;

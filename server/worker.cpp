@@ -68,7 +68,8 @@ void Worker::listen(ListenFor purpose, Fd listener) {
     case ListenFor::kHttps:
       web_.listen_tls(std::move(listener));
       break;
-    case ListenFor::kAdmin:  // not by a worker
+    case ListenFor::kAdmin:
+    case ListenFor::kMetrics:  // not by a worker
       break;
   }
 }

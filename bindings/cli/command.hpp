@@ -127,6 +127,7 @@ struct AddressOptions {
   std::vector<std::string> https;
   std::vector<std::string> admin;
   bool share_ports = false;
+  std::vector<std::string> metrics;
 };
 
 // What is missing is as the environment says, or has the server's default.

@@ -115,7 +115,8 @@ void set_places(const AddressOptions& addresses,
       {ListenFor::kGrpc, &addresses.grpc},
       {ListenFor::kHttp, &addresses.http},
       {ListenFor::kHttps, &addresses.https},
-      {ListenFor::kAdmin, &addresses.admin}};
+      {ListenFor::kAdmin, &addresses.admin},
+      {ListenFor::kMetrics, &addresses.metrics}};
   for (const auto& [purpose, places] : given) {
     if (places->empty()) continue;
     std::erase_if(settings->places, [](const server::ListenPlace& place) {
@@ -204,7 +205,6 @@ void set_reports(const ServeOptions& options, server::ServeSettings* settings) {
     settings->trace.enabled = true;
     settings->trace.endpoint = options.otlp;
     settings->trace.traces_endpoint.clear();
-    settings->trace.exporter_protocol = "http";
   }
   set(options.sampling_rate, &settings->trace.sampling_rate);
 }

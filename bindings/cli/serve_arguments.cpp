@@ -91,7 +91,9 @@ void add_addresses(CLI::App* serve, AddressOptions* addresses) {
             "HTTP, likewise: /v1, /json and /healthcheck");
   add_words(serve, "--https-listen", &addresses->https, "the same with TLS");
   add_words(serve, "--admin-listen", &addresses->admin,
-            "HTTP for people and Prometheus");
+            "HTTP: pages for people and Prometheus");
+  add_words(serve, "--metrics-listen", &addresses->metrics,
+            "HTTP: only the page for Prometheus");
   serve->add_flag("--share-ports", addresses->share_ports,
                   "beside a service that listens there already");
 }

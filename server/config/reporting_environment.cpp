@@ -36,15 +36,22 @@ std::vector<std::string> names_in(const std::string& text) {
   return names;
 }
 
-// Each name in USE_DOG_STATSD_MOGRIFIERS has three variables.
+std::string upper(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return text;
+}
+
+// Each name in USE_DOG_STATSD_MOGRIFIERS has three variables, in upper case.
 void read_mogrifiers(EnvironmentReader* reader, StatsSettings* stats) {
   const auto names = reader->text("USE_DOG_STATSD_MOGRIFIERS");
   if (!names) return;
   stats->mogrifiers.clear();
   for (const std::string& name : names_in(*names)) {
-    const std::string prefix = "DOG_STATSD_MOGRIFIER_" + name;
     MogrifierSettings one;
-    one.name = name;
+    one.name = upper(name);
+    const std::string prefix = "DOG_STATSD_MOGRIFIER_" + one.name;
     reader->set((prefix + "_PATTERN").c_str(), &one.pattern);
     reader->set((prefix + "_NAME").c_str(), &one.new_name);
     reader->set((prefix + "_TAGS").c_str(), &one.tags);
@@ -81,7 +88,7 @@ void read_stats(EnvironmentReader* reader, StatsSettings* stats) {
   reader->set_duration("STATS_FLUSH_INTERVAL", &stats->flush_interval);
 }
 
-// A page of its own for Prometheus, beside the one that is always there.
+// An address that has only the page for Prometheus.
 void read_prometheus(EnvironmentReader* reader, ServeSettings* settings) {
   if (!reader->flag("USE_PROMETHEUS").value_or(false)) return;
   std::string address = reader->text("PROMETHEUS_ADDR").value_or(":9090");
@@ -90,9 +97,31 @@ void read_prometheus(EnvironmentReader* reader, ServeSettings* settings) {
     reader->refuse("PROMETHEUS_ADDR", "an address such as :9090");
     return;
   }
-  settings->places.push_back({ListenFor::kAdmin, std::move(address)});
-  if (reader->text("PROMETHEUS_PATH").value_or("/metrics") != "/metrics") {
-    reader->warn("PROMETHEUS_PATH: the path is /metrics");
+  listen_at(ListenFor::kMetrics, {std::move(address)}, settings);
+  reader->set("PROMETHEUS_PATH", &settings->metrics_path);
+  if (!settings->metrics_path.starts_with('/')) {
+    reader->refuse("PROMETHEUS_PATH", "a path such as /metrics");
+  }
+}
+
+// Of two variables, the one for traces alone counts.
+void read_collector(EnvironmentReader* reader, TraceSettings* trace) {
+  reader->set("OTEL_EXPORTER_OTLP_ENDPOINT", &trace->endpoint);
+  reader->set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &trace->traces_endpoint);
+  reader->set("OTEL_EXPORTER_OTLP_HEADERS", &trace->headers);
+  reader->set("OTEL_EXPORTER_OTLP_TRACES_HEADERS", &trace->headers);
+  reader->set("OTEL_EXPORTER_OTLP_CERTIFICATE", &trace->ca_file);
+  reader->set("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", &trace->ca_file);
+  reader->set("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", &trace->cert_file);
+  reader->set("OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE",
+              &trace->cert_file);
+  reader->set("OTEL_EXPORTER_OTLP_CLIENT_KEY", &trace->key_file);
+  reader->set("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", &trace->key_file);
+  for (const char* name :
+       {"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"}) {
+    if (const auto wait = reader->whole(name, {1, 3'600'000})) {
+      trace->timeout = *wait * kMillisecond;
+    }
   }
 }
 
@@ -101,16 +130,14 @@ void read_trace(EnvironmentReader* reader, TraceSettings* trace) {
   reader->set("TRACING_SERVICE_NAME", &trace->service_name);
   reader->set("TRACING_SERVICE_NAMESPACE", &trace->service_namespace);
   reader->set("TRACING_SERVICE_INSTANCE_ID", &trace->service_instance_id);
-  reader->set("OTEL_EXPORTER_OTLP_ENDPOINT", &trace->endpoint);
-  reader->set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &trace->traces_endpoint);
-  reader->set("OTEL_EXPORTER_OTLP_HEADERS", &trace->headers);
+  read_collector(reader, trace);
   const auto protocol =
       reader->word("TRACING_EXPORTER_PROTOCOL", {"http", "grpc"});
-  // Who asks for spans by gRPC is told that there are none.
-  if (protocol) trace->exporter_protocol = *protocol == 1 ? "grpc" : "http";
-  if (const auto wait =
-          reader->whole("OTEL_EXPORTER_OTLP_TIMEOUT", {1, 3'600'000})) {
-    trace->timeout = *wait * kMillisecond;
+  if (trace->enabled && protocol == 1u) {
+    reader->warn(
+        "TRACING_EXPORTER_PROTOCOL: spans are sent by OTLP over HTTP only; "
+        "none are sent");
+    trace->enabled = false;
   }
   if (const auto rate = reader->fraction("TRACING_SAMPLING_RATE")) {
     trace->sampling_rate = *rate;

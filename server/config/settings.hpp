@@ -53,10 +53,11 @@ struct XdsSettings {
 
 // What an address is for.
 enum class ListenFor {
-  kGrpc,   // with TLS, if there is a certificate
-  kHttp,   // /v1, /json and /healthcheck, without TLS
-  kHttps,  // the same with TLS
-  kAdmin,  // the pages for people, without TLS
+  kGrpc,     // with TLS, if there is a certificate
+  kHttp,     // /v1, /json and /healthcheck, without TLS
+  kHttps,    // the same with TLS
+  kAdmin,    // the pages for people, without TLS
+  kMetrics,  // only the page for Prometheus, without TLS
 };
 
 struct ListenPlace {
@@ -95,6 +96,7 @@ struct ServeSettings {
   Nanoseconds drain_grace = 30 * kSecond;
   AnswerSettings answers;
   HealthSettings health;
+  std::string metrics_path = "/metrics";  // of ListenFor::kMetrics
   StatsSettings stats;
   TraceSettings trace;
   LogSettings log;

@@ -100,8 +100,13 @@ class StoreUrl {
   }
 
   void make_single() {
-    if (text_.find("://") != text_.npos) {
+    if (const std::size_t scheme = text_.find("://"); scheme != text_.npos) {
       store_.url = text_;
+      // A login in the URL counts first.
+      if (text_.find('@') == text_.npos) {
+        store_.url.insert(scheme + 3, login_);
+      }
+      tls_ = tls_ || text_.starts_with("rediss");
       return;
     }
     const auto type = reader_.word("REDIS_SOCKET_TYPE", {"unix", "tcp"});

@@ -50,6 +50,9 @@ class HttpPost::Client {
     set(CURLOPT_FOLLOWLOCATION, 0L);
     set(CURLOPT_WRITEFUNCTION, ignore);
     set(CURLOPT_ERRORBUFFER, error_);
+    set_file(CURLOPT_CAINFO, settings.ca_file);
+    set_file(CURLOPT_SSLCERT, settings.cert_file);
+    set_file(CURLOPT_SSLKEY, settings.key_file);
   }
 
   PostResult send(std::string_view message) {
@@ -82,6 +85,10 @@ class HttpPost::Client {
     if (curl_easy_setopt(curl_.get(), option, value) != CURLE_OK) {
       throw Failure(url_ + ": libcurl does not take the settings");
     }
+  }
+
+  void set_file(CURLoption option, const std::string& name) {
+    if (!name.empty()) set(option, name.c_str());
   }
 
   void add_field(const std::string& field) {

@@ -71,11 +71,6 @@ std::pair<std::string, std::string> header_field(std::string_view text) {
 }  // namespace
 
 void check_trace(const TraceSettings& settings) {
-  if (settings.exporter_protocol != "http") {
-    throw Failure("TRACING_EXPORTER_PROTOCOL must be http, is " +
-                  settings.exporter_protocol +
-                  ": spans are sent by OTLP over HTTP only");
-  }
   if (!(settings.sampling_rate >= 0 && settings.sampling_rate <= 1)) {
     throw Failure("TRACING_SAMPLING_RATE must be from 0 to 1");
   }

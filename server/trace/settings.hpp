@@ -3,7 +3,6 @@
 // The environment variables that fill these fields:
 //
 //   TRACING_ENABLED                       TraceSettings::enabled
-//   TRACING_EXPORTER_PROTOCOL             exporter_protocol, only "http"
 //   TRACING_SERVICE_NAME                  service_name
 //   TRACING_SERVICE_NAMESPACE             service_namespace
 //   TRACING_SERVICE_INSTANCE_ID           service_instance_id
@@ -12,6 +11,9 @@
 //   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT    traces_endpoint
 //   OTEL_EXPORTER_OTLP_HEADERS            headers
 //   OTEL_EXPORTER_OTLP_TIMEOUT            timeout, in milliseconds
+//   OTEL_EXPORTER_OTLP_CERTIFICATE        ca_file
+//   OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE cert_file
+//   OTEL_EXPORTER_OTLP_CLIENT_KEY         key_file
 
 #ifndef LIMITREE_SERVER_TRACE_SETTINGS_HPP
 #define LIMITREE_SERVER_TRACE_SETTINGS_HPP
@@ -26,7 +28,6 @@ namespace limitree::server {
 
 struct TraceSettings {
   bool enabled = false;
-  std::string exporter_protocol = "http";
   std::string service_name = "RateLimit";
   std::string service_namespace;    // not sent if empty
   std::string service_instance_id;  // random if empty
@@ -37,6 +38,9 @@ struct TraceSettings {
   std::string traces_endpoint;                     // as it is, if not empty
   std::string headers;  // name=value,name=value; values are URL-encoded
   Nanoseconds timeout = 10 * kSecond;
+  std::string ca_file;  // who signs its certificate; empty: those of the system
+  std::string cert_file;  // for a collector that asks for one
+  std::string key_file;
 };
 
 // Throws Failure, whose message names the variable, if a value is wrong.

@@ -98,6 +98,7 @@ AdminPages::AdminPages(limitree_limiter* limiter) : limiter_(limiter) {
       });
   pages_.emplace_back("/stats", "counters, one in each line", kText,
                       [this] { return stats(); });
+  // The last one: add_metrics_to().
   pages_.emplace_back("/metrics", "the same for Prometheus", kPrometheus,
                       [this] { return metrics(); });
 }
@@ -119,6 +120,11 @@ void AdminPages::Page::on_request(Exchange* exchange) {
   exchange->answer()->content_type = type_;
   exchange->answer()->body = std::move(text);
   exchange->finish();
+}
+
+void AdminPages::add_metrics_to(const std::string& path,
+                                HandlerTable* handlers) {
+  handlers->add(path, HttpMethods::kGet, &pages_.back());
 }
 
 std::string AdminPages::list() const {

@@ -37,6 +37,8 @@ class AdminPages {
   void add_numbers(NumbersSource* source) { sources_.push_back(source); }
 
   void add_to(HandlerTable* handlers);
+  // Only the page for Prometheus.
+  void add_metrics_to(const std::string& path, HandlerTable* handlers);
 
  private:
   class Page final : public Handler {

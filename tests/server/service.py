@@ -73,10 +73,11 @@ def request(*segments, **fields):
 
 class Service:
     """A running service.  `lines` are its messages so far.  Without `listen`
-    the words, or the environment, say where."""
+    the words, or the environment, say where.  `prefix` is a command that
+    starts the service."""
 
     def __init__(self, limits, *words, listen="127.0.0.1:0", env=None,
-                 waits=False, max_descriptors=None):
+                 waits=False, max_descriptors=None, prefix=()):
         self.lines = []
         self.fresh = queue.Queue()
         self.channels = []
@@ -88,7 +89,8 @@ class Service:
         limits = [] if limits is None else [str(limits)]
         listen = [] if listen is None else ["--listen", listen]
         self.process = subprocess.Popen(
-            [*shell, COMMAND, "serve", *limits, *listen, *map(str, words)],
+            [*shell, *prefix, COMMAND, "serve", *limits, *listen,
+             *map(str, words)],
             stderr=subprocess.PIPE, text=True, env=environment)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -101,6 +103,8 @@ class Service:
         self.http = [place for place in places if place.startswith("http")]
         self.admin = [place.removeprefix("admin ") for place in places
                       if place.startswith("admin ")]
+        self.metrics = [place.removeprefix("metrics ") for place in places
+                        if place.startswith("metrics ")]
         self.target = ", ".join(place for place in places
                                 if "http" not in place)
 

@@ -4,10 +4,12 @@ import json
 import os
 import re
 import subprocess
+import urllib.error
+import urllib.request
 
 import grpc
 import pytest
-from service import COMMAND, ROOT, pb_grpc, request
+from service import COMMAND, PATIENT, ROOT, pb_grpc, request
 
 DESCRIPTORS = """\
 domain: apis
@@ -92,6 +94,28 @@ def test_the_environment_counts(serve, limits, tmp_path):
     assert service.admin[0].startswith("http://127.0.0.1:")
     assert line["level"] == "info"
     assert line["@timestamp"].endswith("Z")
+
+
+def page_of(url):
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENT) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, ""
+
+
+def test_prometheus_has_an_address_with_one_page(serve):
+    service = serve(env={"USE_PROMETHEUS": "true",
+                         "PROMETHEUS_ADDR": "127.0.0.1:0",
+                         "PROMETHEUS_PATH": "/prom"})
+    url, = service.metrics
+    status, text = page_of(url + "/prom")
+    assert status == 200
+    assert "\nratelimit_service_config_load_success 1\n" in text
+    for path in ("/", "/metrics", "/limits", "/rlconfig", "/stats"):
+        assert page_of(url + path)[0] == 404
+    url, = serve("--metrics-listen", "127.0.0.1:0").metrics
+    assert page_of(url + "/metrics")[0] == 200
 
 
 def test_flags_override_the_environment(serve, limits):

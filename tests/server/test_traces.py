@@ -3,11 +3,13 @@
 import http.server
 import os
 import queue
+import ssl
 import subprocess
 import threading
 import time
 
 import pytest
+from authority import Authority
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from service import COMMAND, PATIENT, error_of, request
 
@@ -265,13 +267,33 @@ def test_wrong_settings(limits):
         "https://, is localhost:4318\n")
 
 
-def test_spans_are_never_sent_by_grpc(limits):
-    done = subprocess.run(
-        [COMMAND, "serve", limits], text=True, capture_output=True,
-        check=False, timeout=PATIENT, env={
-            **os.environ, "TRACING_ENABLED": "true",
-            "TRACING_EXPORTER_PROTOCOL": "grpc"})
-    assert done.returncode == 1
-    assert done.stderr == (
-        "limitree: TRACING_EXPORTER_PROTOCOL must be http, is grpc: spans are "
-        "sent by OTLP over HTTP only\n")
+def test_spans_are_never_sent_by_grpc(serve):
+    service = serve(env={"TRACING_ENABLED": "true",
+                         "TRACING_EXPORTER_PROTOCOL": "grpc"})
+    assert service.lines[0] == (
+        "limitree: warning: TRACING_EXPORTER_PROTOCOL: spans are sent by OTLP "
+        "over HTTP only; none are sent")
+
+
+def test_a_collector_that_asks_for_a_certificate(serve, collect, tmp_path):
+    authority = Authority(tmp_path / "authority")
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH,
+                                         cafile=authority.cert)
+    context.load_cert_chain(*authority.sign("collector", "IP:127.0.0.1"))
+    context.verify_mode = ssl.CERT_REQUIRED
+    collector = collect()
+    collector.socket = context.wrap_socket(collector.socket, server_side=True)
+    cert, key = authority.sign("service", "DNS:service.example")
+    url = collector.url.replace("http", "https")
+    trusting = {"TRACING_ENABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+                "OTEL_EXPORTER_OTLP_CERTIFICATE": str(authority.cert)}
+    for env in (
+            {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(tmp_path / "none")}, {}):
+        service = serve(env={**trusting, **env})
+        service.limiter().Authorize(request("user", "alex"))
+        service.wait_for(f"cannot send spans: {url}/v1/traces: ")
+    service = serve(env={
+        **trusting, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(cert),
+        "OTEL_EXPORTER_OTLP_CLIENT_KEY": str(key)})
+    service.limiter().Authorize(request("user", "alex"))
+    assert collector.spans(1)[0].name == METHOD

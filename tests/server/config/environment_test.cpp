@@ -85,8 +85,16 @@ TEST(Environment, SaysWhereToListen) {
                    {"USE_PROMETHEUS", "true"}});
   EXPECT_EQ(places(settings, ListenFor::kGrpc), Texts{"[::1]:8081"});
   EXPECT_EQ(places(settings, ListenFor::kHttp), Texts{":0"});
-  EXPECT_EQ(places(settings, ListenFor::kAdmin),
-            (Texts{"0.0.0.0:6070", ":9090"}));
+  EXPECT_EQ(places(settings, ListenFor::kAdmin), Texts{"0.0.0.0:6070"});
+  EXPECT_EQ(places(settings, ListenFor::kMetrics), Texts{":9090"});
+  EXPECT_EQ(settings.metrics_path, "/metrics");
+  settings = good({{"USE_PROMETHEUS", "true"},
+                   {"PROMETHEUS_ADDR", "127.0.0.1:1"},
+                   {"PROMETHEUS_PATH", "/m"}});
+  EXPECT_EQ(places(settings, ListenFor::kMetrics), Texts{"127.0.0.1:1"});
+  EXPECT_EQ(settings.metrics_path, "/m");
+  EXPECT_TRUE(
+      places(good({{"PROMETHEUS_ADDR", ":1"}}), ListenFor::kMetrics).empty());
   settings = good({{"GRPC_UDS", "/run/x"}, {"GRPC_PORT", "1"}});
   EXPECT_EQ(places(settings, ListenFor::kGrpc), Texts{"unix:/run/x"});
   EXPECT_EQ(error({{"GRPC_PORT", "x"}}),
@@ -95,6 +103,8 @@ TEST(Environment, SaysWhereToListen) {
                   .starts_with("GRPC_HOST: 'no such host': "));
   EXPECT_EQ(error({{"USE_PROMETHEUS", "1"}, {"PROMETHEUS_ADDR", "9090"}}),
             "PROMETHEUS_ADDR: must be an address such as :9090, is '9090'");
+  EXPECT_EQ(error({{"USE_PROMETHEUS", "1"}, {"PROMETHEUS_PATH", "m"}}),
+            "PROMETHEUS_PATH: must be a path such as /metrics, is 'm'");
 }
 
 TEST(Environment, SetsConnectionsAndTls) {
@@ -239,6 +249,10 @@ TEST(Environment, ReportsWhereItIsTold) {
                                  {"TRACING_SERVICE_INSTANCE_ID", "i"},
                                  {"TRACING_SAMPLING_RATE", "0.5"},
                                  {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1"},
+                                 {"OTEL_EXPORTER_OTLP_HEADERS", "a=1"},
+                                 {"OTEL_EXPORTER_OTLP_CERTIFICATE", "ca"},
+                                 {"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "c"},
+                                 {"OTEL_EXPORTER_OTLP_CLIENT_KEY", "k"},
                                  {"OTEL_EXPORTER_OTLP_TIMEOUT", "5"}});
   EXPECT_EQ(settings.log.level, LogLevel::kWarning);
   EXPECT_TRUE(settings.log.json);
@@ -249,12 +263,15 @@ TEST(Environment, ReportsWhereItIsTold) {
   EXPECT_EQ(settings.stats.extra_tags, "a:1");
   EXPECT_EQ(settings.stats.flush_interval, kSecond);
   EXPECT_TRUE(settings.trace.enabled);
-  EXPECT_EQ(settings.trace.exporter_protocol, "http");
   EXPECT_EQ(settings.trace.service_name, "n");
   EXPECT_EQ(settings.trace.service_namespace, "s");
   EXPECT_EQ(settings.trace.service_instance_id, "i");
   EXPECT_EQ(settings.trace.sampling_rate, 0.5);
   EXPECT_EQ(settings.trace.endpoint, "http://c:1");
+  EXPECT_EQ(settings.trace.headers, "a=1");
+  EXPECT_EQ(settings.trace.ca_file, "ca");
+  EXPECT_EQ(settings.trace.cert_file, "c");
+  EXPECT_EQ(settings.trace.key_file, "k");
   EXPECT_EQ(settings.trace.timeout, 5 * kMillisecond);
   EXPECT_EQ(good({{"STATSD_HOST", "x"}}).stats.format, StatsFormat::kStatsd);
   EXPECT_EQ(good({{"STATSD_HOST", "x"}, {"DISABLE_STATS", "1"}}).stats.format,
@@ -267,7 +284,7 @@ TEST(Environment, ReportsWhereItIsTold) {
 
 TEST(Environment, ReadsMogrifiers) {
   const StatsSettings stats = good({{"USE_DOG_STATSD", "true"},
-                                    {"USE_DOG_STATSD_MOGRIFIERS", "ONE,TWO"},
+                                    {"USE_DOG_STATSD_MOGRIFIERS", "ONE,two"},
                                     {"DOG_STATSD_MOGRIFIER_ONE_PATTERN", "^a"},
                                     {"DOG_STATSD_MOGRIFIER_ONE_NAME", "b"},
                                     {"DOG_STATSD_MOGRIFIER_ONE_TAGS", "c:$1"},
@@ -298,6 +315,10 @@ TEST(Environment, MakesTheUrlOfTheStore) {
   EXPECT_EQ(url({{"REDIS_URL", "r:1"}, {"REDIS_AUTH", "me:p@:w"}}),
             "redis://me:p%40%3Aw@r:1");
   EXPECT_EQ(url({{"REDIS_URL", "redis://r:1/2"}}), "redis://r:1/2");
+  EXPECT_EQ(url({{"REDIS_URL", "redis://r:1/2"}, {"REDIS_AUTH", "u:p"}}),
+            "redis://u:p@r:1/2");
+  EXPECT_EQ(url({{"REDIS_URL", "redis://:q@r:1"}, {"REDIS_AUTH", "p"}}),
+            "redis://:q@r:1");
   EXPECT_EQ(url({{"REDIS_URL", "a:1, b:2"},
                  {"REDIS_TYPE", "cluster"},
                  {"REDIS_TLS", "true"}}),
@@ -347,10 +368,37 @@ TEST(Environment, SetsOptionsOfTheStore) {
                                            {"prefix", "x:"}}));
 }
 
-TEST(Environment, PassesOnProtocolsThatTracesDoNotHave) {
-  EXPECT_EQ(
-      good({{"TRACING_EXPORTER_PROTOCOL", "GRPC"}}).trace.exporter_protocol,
-      "grpc");
+TEST(Environment, PrefersWhatIsForTracesAlone) {
+  const TraceSettings trace =
+      good({{"OTEL_EXPORTER_OTLP_HEADERS", "a=1"},
+            {"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=2"},
+            {"OTEL_EXPORTER_OTLP_TIMEOUT", "5"},
+            {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "6"},
+            {"OTEL_EXPORTER_OTLP_CERTIFICATE", "ca"},
+            {"OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "ca2"},
+            {"OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE", "c2"},
+            {"OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "k2"}})
+          .trace;
+  EXPECT_EQ(trace.headers, "a=2");
+  EXPECT_EQ(trace.timeout, 6 * kMillisecond);
+  EXPECT_EQ(trace.ca_file, "ca2");
+  EXPECT_EQ(trace.cert_file, "c2");
+  EXPECT_EQ(trace.key_file, "k2");
+}
+
+TEST(Environment, DoesNotTraceByAProtocolThatItDoesNotHave) {
+  const Read made = read(
+      {{"TRACING_ENABLED", "true"}, {"TRACING_EXPORTER_PROTOCOL", "GRPC"}});
+  EXPECT_FALSE(made.settings.trace.enabled);
+  ASSERT_EQ(made.report.warnings.size(), 1u);
+  EXPECT_EQ(made.report.warnings[0],
+            "TRACING_EXPORTER_PROTOCOL: spans are sent by OTLP over HTTP only; "
+            "none are sent");
+  EXPECT_TRUE(
+      good({{"TRACING_ENABLED", "true"}, {"TRACING_EXPORTER_PROTOCOL", "http"}})
+          .trace.enabled);
+  EXPECT_TRUE(
+      read({{"TRACING_EXPORTER_PROTOCOL", "grpc"}}).report.warnings.empty());
 }
 
 TEST(Environment, RefusesStoresThatAreNotThere) {

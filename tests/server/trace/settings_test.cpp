@@ -35,12 +35,6 @@ TEST(TraceSettings, AnEndpointForTracesIsTakenAsItIs) {
   EXPECT_EQ(traces_url(settings), "https://collector/t/");
 }
 
-TEST(TraceSettings, OnlyHttpIsSupported) {
-  EXPECT_EQ(refusal([](auto* s) { s->exporter_protocol = "grpc"; }),
-            "TRACING_EXPORTER_PROTOCOL must be http, is grpc: spans are sent "
-            "by OTLP over HTTP only");
-}
-
 TEST(TraceSettings, WrongValuesAreRefused) {
   for (const double rate : {-0.1, 1.1, std::stod("nan")}) {
     EXPECT_EQ(refusal([&](auto* s) { s->sampling_rate = rate; }),
