@@ -23,23 +23,20 @@ ConfigThread::~ConfigThread() { stop(); }
 
 LoadReport ConfigThread::read(Config* config) {
   state_ = state_of(settings_.descriptors);
-  Sources limits;
-  if (!settings_.limits.empty()) {
-    limits.limits = SourceFile{settings_.limits, read_file(settings_.limits)};
-  }
+  Sources limits{read_limits(), {}};
   LoadReport report{true, 0, {}};
   try {
     Sources all = limits;
     all.descriptors = read_descriptors(settings_.descriptors);
     report.files = all.descriptors.size();
-    loader_.start(std::move(all), config);
+    loader_.start(all, config);
     return report;
   } catch (const std::exception& error) {
     if (!settings_.starts_without_descriptors) throw;
     report = report_of(error);
   }
   // Mistakes in the limits themselves are thrown.
-  loader_.start(std::move(limits), config);
+  loader_.start(limits, config);
   return report;
 }
 
@@ -68,24 +65,27 @@ void ConfigThread::stop() {
   thread_.join();
 }
 
-Sources ConfigThread::read_all() {
-  Sources sources;
-  if (!settings_.limits.empty()) {
-    sources.limits = SourceFile{settings_.limits, read_file(settings_.limits)};
+std::optional<SourceFile> ConfigThread::read_limits() const {
+  if (settings_.limits.empty()) return std::nullopt;
+  return SourceFile{settings_.limits, read_file(settings_.limits)};
+}
+
+// What a server has sent stays.
+LoadReport ConfigThread::load_all() {
+  const std::string state = state_of(settings_.descriptors);
+  Sources sources{read_limits(), {}};
+  if (folder_ == nullptr) {
+    return loader_.load_limits(sources.limits, limiter_);
   }
-  sources.descriptors = settings_.descriptors.places.empty()
-                            ? loader_.loaded().descriptors
-                            : read_descriptors(settings_.descriptors);
-  return sources;
+  sources.descriptors = read_descriptors(settings_.descriptors);
+  folder_->know(state);
+  return loader_.load(sources, limiter_);
 }
 
 void ConfigThread::reload_now() {
   LoadReport report;
   try {
-    const std::string state = state_of(settings_.descriptors);
-    Sources sources = read_all();
-    if (folder_ != nullptr) folder_->know(state);
-    report = loader_.load(std::move(sources), limiter_);
+    report = load_all();
   } catch (const Failure& failure) {
     report = report_of(failure);
   }
@@ -93,10 +93,8 @@ void ConfigThread::reload_now() {
 }
 
 void ConfigThread::changed(std::vector<SourceFile> files) {
-  Sources sources = loader_.loaded();
-  sources.descriptors = std::move(files);
   listener_->loaded(Loaded::kDescriptors,
-                    loader_.load(std::move(sources), limiter_));
+                    loader_.load_descriptors(files, limiter_));
 }
 
 void ConfigThread::unreadable(const std::string& message) {
@@ -105,9 +103,7 @@ void ConfigThread::unreadable(const std::string& message) {
 
 std::string ConfigThread::take(std::vector<SourceFile> files) {
   lost_.clear();
-  Sources sources = loader_.loaded();
-  sources.descriptors = std::move(files);
-  const LoadReport report = loader_.load(std::move(sources), limiter_);
+  const LoadReport report = loader_.load_descriptors(files, limiter_);
   listener_->loaded(Loaded::kDescriptors, report);
   std::string mistakes;
   for (const std::string& mistake : report.mistakes) {

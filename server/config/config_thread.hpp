@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -59,7 +60,8 @@ class ConfigThread final : public FolderListener, public XdsListener {
   void lost(const std::string& why) override;
 
  private:
-  Sources read_all();
+  std::optional<SourceFile> read_limits() const;
+  LoadReport load_all();
   void reload_now();
   void ask_store();
 

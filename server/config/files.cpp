@@ -26,26 +26,81 @@ bool is_dots(const char* name) {
   return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
 }
 
-// The entries of a folder, sorted; only files, not pipes or the like.
-std::vector<std::string> files_in(const std::string& folder, bool dot_files) {
+// What a name stands for.
+enum class Kind { kFile, kFolder, kOther };
+
+// Follows links.  What cannot be found is a file, so that reading it tells why.
+Kind kind_of(const std::string& name) {
+  struct stat facts {};
+  if (stat(name.c_str(), &facts) != 0 || S_ISREG(facts.st_mode)) {
+    return Kind::kFile;
+  }
+  return S_ISDIR(facts.st_mode) ? Kind::kFolder : Kind::kOther;
+}
+
+bool is_link(const std::string& name) {
+  struct stat facts {};
+  return lstat(name.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode);
+}
+
+struct Listing {
+  std::vector<std::string> files;
+  std::vector<std::string> folders;
+};
+
+std::vector<std::string> entries_of(const std::string& folder) {
   const std::unique_ptr<DIR, FolderEnd> open(opendir(folder.c_str()));
   if (open == nullptr) throw Failure(folder, errno);
-  std::vector<std::string> files;
-  while (true) {
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* const entry = readdir(open.get())) {
+    if (!is_dots(entry->d_name)) names.emplace_back(entry->d_name);
     errno = 0;
-    const dirent* const entry = readdir(open.get());
-    if (entry == nullptr) break;
-    if (is_dots(entry->d_name) || (!dot_files && entry->d_name[0] == '.')) {
-      continue;
-    }
-    std::string name = folder + '/' + entry->d_name;
-    struct stat facts {};
-    if (stat(name.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) continue;
-    files.push_back(std::move(name));
   }
   if (errno != 0) throw Failure(folder, errno);
-  std::sort(files.begin(), files.end());
-  return files;
+  return names;
+}
+
+// Goes into the folders of a folder, but not by links, which may lead back, and
+// not if their names begin with a dot: those of Kubernetes hold the same files.
+void list(const std::string& folder, bool dot_files, Listing* all) {
+  all->folders.push_back(folder);
+  for (const std::string& name : entries_of(folder)) {
+    const bool has_dot = name.starts_with('.');
+    const std::string path = folder + '/' + name;
+    switch (kind_of(path)) {
+      case Kind::kFile:
+        if (dot_files || !has_dot) all->files.push_back(path);
+        break;
+      case Kind::kFolder:
+        if (!has_dot && !is_link(path)) list(path, dot_files, all);
+        break;
+      case Kind::kOther:  // a pipe or the like
+        break;
+    }
+  }
+}
+
+Listing list_all(const DescriptorSettings& settings) {
+  Listing all;
+  for (const std::string& place : settings.places) {
+    Listing here;
+    switch (kind_of(place)) {
+      case Kind::kFile:
+        here.files = {place};
+        break;
+      case Kind::kFolder:
+        list(place, settings.dot_files, &here);
+        break;
+      case Kind::kOther:
+        throw Failure(place + ": neither a file nor a folder");
+    }
+    std::sort(here.files.begin(), here.files.end());
+    all.files.insert(all.files.end(), here.files.begin(), here.files.end());
+    all.folders.insert(all.folders.end(), here.folders.begin(),
+                       here.folders.end());
+  }
+  return all;
 }
 
 std::string facts_of(const std::string& name) {
@@ -56,8 +111,9 @@ std::string facts_of(const std::string& name) {
        {static_cast<long long>(facts.st_dev),
         static_cast<long long>(facts.st_ino),
         static_cast<long long>(facts.st_size),
-        static_cast<long long>(facts.st_mtim.tv_sec),
-        static_cast<long long>(facts.st_mtim.tv_nsec)}) {
+        // Of the last change, be it of the content or of who may read it.
+        static_cast<long long>(facts.st_ctim.tv_sec),
+        static_cast<long long>(facts.st_ctim.tv_nsec)}) {
     text += std::to_string(number) + ',';
   }
   return text;
@@ -79,18 +135,12 @@ std::string read_file(const std::string& name) {
 }
 
 std::vector<std::string> descriptor_files(const DescriptorSettings& settings) {
-  std::vector<std::string> files;
-  for (const std::string& place : settings.places) {
-    struct stat facts {};
-    if (stat(place.c_str(), &facts) != 0) throw Failure(place, errno);
-    if (!S_ISDIR(facts.st_mode)) {
-      files.push_back(place);
-      continue;
-    }
-    const auto more = files_in(place, settings.dot_files);
-    files.insert(files.end(), more.begin(), more.end());
-  }
-  return files;
+  return list_all(settings).files;
+}
+
+std::vector<std::string> descriptor_folders(
+    const DescriptorSettings& settings) {
+  return list_all(settings).folders;
 }
 
 std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings) {

@@ -19,9 +19,11 @@ struct SourceFile {
 // Throws Failure, which names the file.
 std::string read_file(const std::string& name);
 
-// The files that `settings` names: those of a folder are sorted by name, and
-// without its folders.  Throws Failure, which names the folder or file.
+// The files that `settings` names: those of a folder, and of the folders in it,
+// are sorted by name.  Throws Failure, which names the folder or file.
 std::vector<std::string> descriptor_files(const DescriptorSettings& settings);
+// The folders among them, and the folders in these.
+std::vector<std::string> descriptor_folders(const DescriptorSettings& settings);
 std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings);
 
 // What tells versions of these files apart.  Symbolic links are followed.

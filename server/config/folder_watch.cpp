@@ -50,6 +50,13 @@ void FolderWatch::watch() {
   inotify_ = Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_) return;
   for (const std::string& place : settings_.places) watch_way_to(place);
+  try {
+    for (const std::string& one : descriptor_folders(settings_)) {
+      inotify_add_watch(inotify_.get(), one.c_str(), kChanges);
+    }
+  } catch (const Failure&) {
+    // One has just vanished, and the way to it tells when it is back.
+  }
   loop_->add(inotify_.get(), EPOLLIN, this);
 }
 
@@ -65,17 +72,18 @@ void FolderWatch::watch_way_to(const std::string& place) {
 }
 
 void FolderWatch::look() {
+  // Also if there is no memory for all that follows.
+  look_.set(after(loop_->now(), kLookAnyway));
   // What changes after this wakes the loop.
   watch();
   std::string state = state_of(settings_);
   const bool settled = state == seen_;
   seen_ = std::move(state);
-  if (seen_ == known_) {
-    look_.set(after(loop_->now(), kLookAnyway));
-  } else if (!settled) {
-    look_.set(after(loop_->now(), kSettle));
-  } else {
+  if (seen_ == known_) return;
+  if (settled) {
     read();
+  } else {
+    look_.set(after(loop_->now(), kSettle));
   }
 }
 
@@ -94,7 +102,6 @@ void FolderWatch::read() {
     return;
   }
   known_ = seen_;
-  look_.set(after(loop_->now(), kLookAnyway));
   if (mistake) {
     listener_->unreadable(*mistake);
   } else {

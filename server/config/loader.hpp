@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,19 +37,23 @@ class Loader {
 
   // For a limiter that is to be made from *config.  Throws what limitree.hpp
   // throws.
-  void start(Sources sources, Config* config);
-  // Replaces the limits and descriptors of `limiter`.  If there is a mistake,
-  // everything stays as it is.
-  LoadReport load(Sources sources, Limiter* limiter);
+  void start(const Sources& sources, Config* config);
 
-  // What is in effect.
-  const Sources& loaded() const { return loaded_; }
+  // These replace the limits and the descriptors of `limiter`, or one of both.
+  // If there is a mistake, everything stays as it is.
+  LoadReport load(const Sources& sources, Limiter* limiter);
+  LoadReport load_limits(const std::optional<SourceFile>& limits,
+                         Limiter* limiter);
+  LoadReport load_descriptors(const std::vector<SourceFile>& files,
+                              Limiter* limiter);
 
  private:
   void add(const Sources& sources, Config* config) const;
+  void add(const std::vector<SourceFile>& files, Config* config) const;
+  LoadReport report(std::size_t files, const std::function<void()>& load);
 
   bool merges_;
-  Sources loaded_;
+  std::size_t files_ = 0;  // as LoadReport::files
 };
 
 // The report of a load that has failed.

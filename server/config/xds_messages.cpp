@@ -9,6 +9,7 @@
 #include "config/xds_resource.hpp"
 #include "limitree.hpp"
 #include "net/failure.hpp"
+#include "stats/names.hpp"
 
 namespace limitree::server {
 
@@ -34,6 +35,18 @@ std::string text_of(protozero::data_view text) {
 
 void write_text(pbf_writer* to, std::uint32_t tag, std::string_view text) {
   if (!text.empty()) to->add_string(tag, text.data(), text.size());
+}
+
+// Servers do not read messages whose texts are not UTF-8.
+std::string error_text(std::string_view text) {
+  std::string made;
+  while (!text.empty()) {
+    const std::size_t size = character_size(text);
+    if (made.size() + std::max<std::size_t>(size, 1) > kMaxError) break;
+    made += size == 0 ? "_" : text.substr(0, size);
+    text.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return made;
 }
 
 // An envoy.config.core.v3.Node.
@@ -115,8 +128,7 @@ void write_request(const XdsRequest& request, const XdsSettings& settings,
   if (request.error.empty()) return;
   pbf_writer status(to, 6);
   status.add_int32(1, kInvalidArgument);
-  status.add_string(2, request.error.data(),
-                    std::min(request.error.size(), kMaxError));
+  status.add_string(2, error_text(request.error));
 }
 
 XdsResponse read_response(std::string_view message) {

@@ -2,8 +2,6 @@
 
 #include <re2/re2.h>
 
-#include <cstddef>
-
 namespace limitree::server {
 
 namespace {
@@ -12,8 +10,13 @@ bool is_tail(std::string_view text, std::size_t at) {
   return at < text.size() && (text[at] & 0xC0) == 0x80;
 }
 
-// How many bytes the character at the start of `text` has; 0 if there is none
-// that Unicode knows.
+bool is_bad(char byte) {
+  const auto value = static_cast<unsigned char>(byte);
+  return value < ' ' || value == 0x7F || value == ':' || value == '|';
+}
+
+}  // namespace
+
 std::size_t character_size(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return 1;
@@ -31,13 +34,6 @@ std::size_t character_size(std::string_view text) {
       (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F);
   return wrong || !is_tail(text, 3) ? 0 : 4;
 }
-
-bool is_bad(char byte) {
-  const auto value = static_cast<unsigned char>(byte);
-  return value < ' ' || value == 0x7F || value == ':' || value == '|';
-}
-
-}  // namespace
 
 std::string clean_name(std::string_view name) {
   static const RE2 address(R"((\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3}))",

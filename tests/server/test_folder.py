@@ -4,12 +4,13 @@ import os
 import pathlib
 import shutil
 import signal
+import subprocess
 import threading
 import time
 
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from service import eventually, limit_of, request, rls
+from service import COMMAND, PATIENT, eventually, limit_of, request, rls
 
 RELOADED = "the descriptors are reloaded: "
 AS_BEFORE = "the descriptors are as before"
@@ -102,11 +103,27 @@ def test_what_was_loaded_last_decides(watching, folder):
 
 def test_dot_files_and_folders_do_not_count(serve, folder):
     (folder / ".a.yaml.swp").write_text("\0")
-    (folder / "more").mkdir()
-    (folder / "more" / "b.yaml").write_text("\0")
+    (folder / ".more").mkdir()
+    (folder / ".more" / "b.yaml").write_text("\0")
     service = serve("--descriptors", folder)
     (folder / "b.yaml").write_text(text("other"))
     assert service.wait_for(RELOADED).endswith(": 2 files")
+
+
+def test_folders_in_the_folder_count(watching, folder):
+    deep = folder / "team" / "deep"
+    deep.mkdir(parents=True)
+    (deep / "b.yaml").write_text(text("other"))
+    assert watching.wait_for(RELOADED).endswith(": 2 files")
+    put(deep / "b.yaml", text("third"))
+    watching.wait_for(RELOADED)
+    (folder / "team" / "back").symlink_to("..")
+    (folder / ".old").mkdir()
+    (folder / ".old" / "c.yaml").write_text(text())
+    (folder / "c.yaml").write_text(text("fourth"))
+    assert watching.wait_for(RELOADED).endswith(": 3 files")
+    shutil.rmtree(folder / "team")
+    assert watching.wait_for(RELOADED).endswith(": 2 files")
 
 
 def test_dot_files_count_on_demand(serve, folder):
@@ -170,6 +187,49 @@ def test_a_pipe_in_the_folder_is_left_out(watching, folder):
     os.mkfifo(folder / "pipe")
     (folder / "b.yaml").write_text(text("other"))
     assert watching.wait_for(RELOADED).endswith(": 2 files")
+
+
+def test_what_is_neither_a_file_nor_a_folder(limits, folder):
+    os.mkfifo(folder / "pipe")
+    done = subprocess.run(
+        [COMMAND, "serve", limits, "--descriptors", folder / "pipe"],
+        text=True, capture_output=True, check=False, timeout=PATIENT)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"limitree: {folder}/pipe: neither a file nor a folder\n")
+
+
+def test_links_that_lead_nowhere_or_in_circles(watching, folder):
+    (folder / "b.yaml").symlink_to("b.yaml")
+    assert watching.wait_for("error").endswith(
+        f"{folder}/b.yaml: too many levels of symbolic links")
+    watching.wait_for(AS_BEFORE)
+    (folder / "b.yaml").unlink()
+    watching.wait_for(RELOADED)
+    (folder / "b.yaml").symlink_to("nowhere")
+    assert watching.wait_for("error").endswith(
+        f"{folder}/b.yaml: no such file or directory")
+    watching.wait_for(AS_BEFORE)
+    (folder / "nowhere").write_text(text("other"))
+    put(folder / "a.yaml", text("third"))
+    # Both names of one file: a domain that is there twice.
+    watching.wait_for("duplicate domain 'other' in config file")
+    (folder / "b.yaml").unlink()
+    assert watching.wait_for(RELOADED).endswith(": 2 files")
+
+
+def test_a_file_that_nobody_may_read(serve, folder):
+    # Root may read all files, unless it gives that up.
+    prefix = [] if os.geteuid() != 0 else [
+        "setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    service = serve("--descriptors", folder, prefix=prefix)
+    (folder / "a.yaml").chmod(0)
+    assert service.wait_for("error").endswith(
+        f"{folder}/a.yaml: permission denied")
+    service.wait_for(AS_BEFORE)
+    assert limit_of(service).requests_per_unit == 3
+    (folder / "a.yaml").chmod(0o644)
+    service.wait_for(RELOADED)
 
 
 def test_the_folder_vanishes_and_comes_back(watching, folder):

@@ -215,6 +215,21 @@ TEST(XdsRequest, SaysWhoAsksAndWhatWasWrong) {
   EXPECT_EQ(out.find(std::string(4097, 'x')), std::string::npos);
 }
 
+TEST(XdsRequest, HasTextsThatServersRead) {
+  const auto written = [](const std::string& error) {
+    std::string out;
+    write_request({"", "", error}, {}, &out);
+    return out;
+  };
+  EXPECT_NE(written("n:1: \xff\xc3\xa9").find("n:1: _\xc3\xa9"),
+            std::string::npos);
+  // What would be cut in the middle is left out.
+  std::string out = written(std::string(4095, 'x') + "\xc3\xa9");
+  EXPECT_TRUE(out.ends_with('x'));
+  out = written(std::string(4094, 'x') + "\xc3\xa9z");
+  EXPECT_TRUE(out.ends_with("x\xc3\xa9"));
+}
+
 TEST(XdsWaits, DoubleUpToTheLast) {
   XdsSettings settings;
   settings.first_wait = kSecond;
@@ -236,7 +251,7 @@ TEST(Loader, LoadsWhatAServerSends) {
   loader.start({}, &config_);
   Limiter limiter(config_);
   const auto load = [&](const std::string& message) {
-    return loader.load({{}, read_response(message).files}, &limiter);
+    return loader.load_descriptors(read_response(message).files, &limiter);
   };
   LoadReport report =
       load(response({config("n", "d", {descriptor("k", "v", rule(2, 5))})}));
@@ -248,7 +263,31 @@ TEST(Loader, LoadsWhatAServerSends) {
   ASSERT_EQ(report.mistakes.size(), 1u);
   EXPECT_EQ(report.mistakes[0], "n:2:9: descriptor has empty key");
   EXPECT_EQ(limiter.describe_descriptors().view(), "d\n  k=v   5 per MINUTE\n");
-  EXPECT_EQ(loader.loaded().descriptors.size(), 1u);
+}
+
+TEST(Loader, KeepsWhatItIsNotGiven) {
+  Loader loader(false);
+  Config config_;
+  loader.start({{{"limits.yaml", "schema: {user: {limits: 5/hour}}"}},
+                {{"a.yaml", "domain: a"}, {"b.yaml", "domain: b"}}},
+               &config_);
+  Limiter limiter(config_);
+  EXPECT_TRUE(
+      loader.load_descriptors({{"c.yaml", "domain: c"}}, &limiter).loaded);
+  EXPECT_EQ(limiter.describe_descriptors().view(), "c\n");
+  const auto knows = [&](const char* name) {
+    const limitree_str path[] = {to_str(name)};
+    return !limiter.authorize(path).limited;
+  };
+  EXPECT_TRUE(knows("user"));
+  const LoadReport report = loader.load_limits(
+      {{"limits.yaml", "schema: {plan: {limits: 5/hour}}"}}, &limiter);
+  EXPECT_TRUE(report.loaded);
+  EXPECT_EQ(report.files, 1u);
+  EXPECT_EQ(limiter.describe_descriptors().view(), "c\n");
+  EXPECT_TRUE(knows("plan"));
+  EXPECT_EQ(loader.load_limits({}, &limiter).files, 1u);
+  EXPECT_FALSE(loader.load_limits({{"l", "schema: 1"}}, &limiter).loaded);
 }
 
 }  // namespace
