@@ -72,6 +72,11 @@ void Loop::at_turn_end(AtTurnEnd* work) {
   ending_.push_back(work);
 }
 
+Instant Loop::turn_end() {
+  if (turn_end_ == 0) turn_end_ = steady_now();
+  return turn_end_;
+}
+
 void Loop::forget(AtTurnEnd* work) {
   if (!work->queued_) return;
   work->queued_ = false;
@@ -120,12 +125,12 @@ void Loop::turn() {
 }
 
 void Loop::wait() {
-  now_ = steady_now();
-  const int wait_ms = milliseconds_until(next(), now_);
+  const int wait_ms = milliseconds_until(next(), turn_end());
   ready_count_ =
       std::max(0, epoll_wait(epoll_.get(), ready_.data(),
                              static_cast<int>(ready_.size()), wait_ms));
   now_ = steady_now();
+  turn_end_ = 0;
 }
 
 void Loop::finish_turn() {

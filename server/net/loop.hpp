@@ -68,6 +68,9 @@ class Loop : public Timers {
 
   // The time at which this turn began.
   Instant now() const { return now_; }
+  // The time now, for work at the end of a turn: the clock is read once for all
+  // of it.
+  Instant turn_end();
 
  private:
   void turn();
@@ -78,6 +81,7 @@ class Loop : public Timers {
   Fd epoll_;
   Fd wake_;
   Instant now_;
+  Instant turn_end_ = 0;  // 0 if nobody has asked in this turn
   std::array<epoll_event, 256> ready_;
   int ready_count_ = 0;
   std::vector<AtTurnEnd*> ending_;

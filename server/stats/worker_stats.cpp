@@ -1,7 +1,5 @@
 #include "stats/worker_stats.hpp"
 
-#include <utility>
-
 namespace limitree::server {
 
 WorkerStats::WorkerStats(Loop* loop, const std::vector<std::string>& methods)
@@ -14,15 +12,11 @@ WorkerStats::WorkerStats(Loop* loop, const std::vector<std::string>& methods)
 WorkerStats::~WorkerStats() { loop_->forget(this); }
 
 void WorkerStats::on_turn_end() {
-  const Instant now = steady_now();
-  for (MethodStats& one : methods_) {
-    if (one.fresh == 0) continue;
-    one.times.add(now - loop_->now(), std::exchange(one.fresh, 0));
+  const Instant now = loop_->turn_end();
+  for (const Answers& one : answers_) {
+    methods_[one.method].times.add(now - one.begun, one.count);
   }
-  for (const Older& one : older_) {
-    methods_[one.method].times.add(now - one.begun);
-  }
-  older_.clear();
+  answers_.clear();
 }
 
 void WorkerStats::add_to(Snapshot* snapshot) const {

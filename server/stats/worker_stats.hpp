@@ -17,8 +17,8 @@ namespace limitree::server {
 // Belongs to the thread of its loop, except add_to().
 //
 // A request takes from the beginning of the turn in which it came to the end of
-// the turn in which it was answered.  So the clock is read once for all answers
-// of a turn, and a request costs a few nanoseconds.
+// the turn in which it was answered.  So all answers of a turn need one reading
+// of the clock, which the loop needs anyway.
 class WorkerStats final : public AtTurnEnd {
  public:
   // `methods` are the names of methods, such as "ShouldRateLimit"; a method's
@@ -30,11 +30,12 @@ class WorkerStats final : public AtTurnEnd {
 
   // A request was answered, which came in the turn that began at `begun`.
   void answered(std::size_t method, Instant begun) {
-    if (begun == loop_->now()) {
-      ++methods_[method].fresh;
-    } else {
-      older_.push_back({method, begun});
+    if (!answers_.empty() && answers_.back().method == method &&
+        answers_.back().begun == begun) {
+      ++answers_.back().count;
+      return;
     }
+    answers_.push_back({method, begun, 1});
     loop_->at_turn_end(this);
   }
 
@@ -44,20 +45,21 @@ class WorkerStats final : public AtTurnEnd {
   void add_to(Snapshot* snapshot) const;
 
  private:
-  struct Older {
-    std::size_t method;
-    Instant begun;
-  };
-
   struct MethodStats {
     std::string name;
-    std::uint64_t fresh = 0;  // answered in the turn they came in
     Histogram times;
+  };
+
+  // Of this turn, to requests of one method that came in one turn.
+  struct Answers {
+    std::size_t method;
+    Instant begun;
+    std::uint64_t count;
   };
 
   Loop* loop_;
   std::vector<MethodStats> methods_;
-  std::vector<Older> older_;
+  std::vector<Answers> answers_;
 };
 
 }  // namespace limitree::server

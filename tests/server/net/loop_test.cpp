@@ -42,6 +42,22 @@ TEST(Loop, CallsTheWatcherOfAReadyDescriptor) {
   loop.run();
 }
 
+// A turn that has ended, and the next one.
+TEST(Loop, TellsWhenATurnEnds) {
+  Loop loop;
+  Instant ends[2];
+  for (Instant& end : ends) {
+    loop.post([&] {
+      end = loop.turn_end();
+      EXPECT_GE(end, loop.now());
+      EXPECT_EQ(loop.turn_end(), end);
+      loop.stop();
+    });
+    loop.run();
+  }
+  EXPECT_GT(ends[1], ends[0]);
+}
+
 TEST(Loop, RemovedInTheSameTurnIsNotCalled) {
   Loop loop;
   Pair one;

@@ -110,5 +110,29 @@ TEST(WorkerStats, AnswersOfOneTurnTakeTheSameTime) {
   EXPECT_EQ(counts.sum_ns % 3, 0u);
 }
 
+TEST(WorkerStats, CountsAllMethodsAndTurns) {
+  Loop loop;
+  WorkerStats stats(&loop, {"Check", "Authorize"});
+  for (int turn = 0; turn < 2; ++turn) {
+    loop.post([&] {
+      for (const Nanoseconds age : {Nanoseconds{0}, kSecond, Nanoseconds{0}}) {
+        stats.answered(0, loop.now() - age);
+        stats.answered(1, loop.now() - age);
+        stats.answered(1, loop.now() - age);
+      }
+      loop.stop();
+    });
+    loop.run();
+  }
+  Snapshot snapshot;
+  stats.add_to(&snapshot);
+  const HistogramCounts& check = snapshot.methods.at("Check");
+  const HistogramCounts& authorize = snapshot.methods.at("Authorize");
+  EXPECT_EQ(check.total(), 6u);
+  EXPECT_EQ(authorize.total(), 12u);
+  EXPECT_GE(check.sum_ns, 2u * kSecond);
+  EXPECT_EQ(authorize.sum_ns, 2 * check.sum_ns);
+}
+
 }  // namespace
 }  // namespace limitree::server
