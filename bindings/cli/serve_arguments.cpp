@@ -13,26 +13,38 @@ namespace limitree::cli {
 namespace {
 
 constexpr const char* kServeFooter =
-    "Answers gRPC: Envoy's rate limit service, limitree.v1.Limiter,\n"
-    "grpc.health.v1.Health and reflection; HTTP: POST /v1/authorize and its\n"
-    "sisters, /json as Envoy's service, GET /healthcheck.  The admin port has\n"
-    "/limits, /rlconfig, /stats and /metrics.  Without an address it listens "
-    "for gRPC\non :8081, for HTTP on :8080, for the admin on 127.0.0.1:6070.\n"
-    "SIGHUP reads limits and descriptors again; descriptors and certificates "
-    "are read\nagain when their files change.  SIGTERM drains: health says "
-    "NOT_SERVING, open\ncalls are answered.\n\n"
-    "A settings file has a line for each option: workers = 4, "
-    "listen = [\":8081\"].\nAn option of the command line counts, then the "
-    "settings file, then the\nenvironment: the variables of "
-    "envoyproxy/ratelimit, such as GRPC_PORT and\nRUNTIME_ROOT.  Without "
-    "--store, LIMITREE_STORE and REDIS_URL, buckets are in\nmemory.\n\n"
+    "In parentheses: the default.  Options with \"...\" may be repeated.\n\n"
+    "What it answers:\n"
+    "  gRPC    Envoy's rate limit service, limitree.v1.Limiter, health, "
+    "reflection\n"
+    "  HTTP    POST /v1/authorize, peek, spend, refund and reset; /json, which "
+    "is\n          Envoy's service, too; GET /healthcheck\n"
+    "  admin   GET /, which lists /limits, /rlconfig, /stats and /metrics\n"
+    "If no address is given: gRPC on :8081, HTTP on :8080, admin on "
+    "127.0.0.1:6070.\n\n"
+    "Signals:\n"
+    "  SIGHUP   read limits and descriptors again.  Descriptors and "
+    "certificates are\n           also read again when their files change\n"
+    "  SIGTERM  end: health says NOT_SERVING, open calls are answered\n\n"
+    "An option of the command line counts first, then the settings file, then "
+    "the\nenvironment: the variables of envoyproxy/ratelimit, such as "
+    "GRPC_PORT "
+    "and\nRUNTIME_ROOT.  A settings file has a line for each option: workers = "
+    "4,\nlisten = [\":8081\"].  Without --store, LIMITREE_STORE and REDIS_URL, "
+    "buckets are\nin memory.\n\n"
     "Examples:\n"
     "  limitree serve examples/limits.yaml --listen 127.0.0.1:8081\n"
     "  limitree serve --descriptors examples/descriptors";
 
-void add_text(CLI::App* serve, const char* name, std::string* text,
+// What an option is called, and what its value is.
+struct Named {
+  const char* name;
+  const char* value;
+};
+
+void add_text(CLI::App* serve, const Named& option, std::string* text,
               const char* help) {
-  serve->add_option(name, *text, help)->type_name("TEXT");
+  serve->add_option(option.name, *text, help)->type_name(option.value);
 }
 
 void add_file(CLI::App* serve, const char* name, std::string* file,
@@ -40,59 +52,66 @@ void add_file(CLI::App* serve, const char* name, std::string* file,
   serve->add_option(name, *file, help)->type_name("FILE");
 }
 
-void add_words(CLI::App* serve, const std::string& name,
-               std::vector<std::string>* words, const std::string& help) {
-  serve->add_option(name, *words, help)->allow_extra_args(false);
+// An option that may be repeated.
+void add_words(CLI::App* serve, const Named& option,
+               std::vector<std::string>* words, const char* help) {
+  serve->add_option(option.name, *words, help)
+      ->allow_extra_args(false)
+      ->type_name(option.value);
 }
+
+// A check that is not part of the help.
+CLI::Validator silent(CLI::Validator check) { return check.description(""); }
 
 template <typename Number>
 void add_number(CLI::App* serve, const char* name, Number* number, int most,
                 const char* help) {
   serve->add_option(name, *number, help)
-      ->check(CLI::Range(1, most))
+      ->check(silent(CLI::Range(1, most)))
       ->type_name("N");
 }
 
 void add_descriptors(CLI::App* serve, DescriptorOptions* options) {
-  add_words(serve, "-d,--descriptors", &options->places,
-            "files of Envoy's service, or a folder; repeatable");
+  add_words(serve, {"-d,--descriptors", "PLACE"}, &options->places,
+            "a file with limits of Envoy, or a folder of such");
   serve->add_flag("--merge-domains", options->merge_domains,
-                  "several files may have one domain");
+                  "let several files have one domain");
   serve->add_flag("--dot-files", options->dot_files,
-                  "also files of a folder that begin with a dot");
+                  "read also files whose names begin with a dot");
   serve->add_flag("--start-without", options->start_without,
-                  "serve even if the descriptors have mistakes");
+                  "start even without descriptors that are valid");
   serve->add_flag("--healthy-with", options->healthy_with,
-                  "healthy only with at least one domain");
+                  "be healthy only with at least one domain");
 }
 
 void add_xds(CLI::App* serve, XdsOptions* options) {
-  add_text(serve, "--xds", &options->server,
-           "HOST:PORT of a server of descriptors");
-  add_text(serve, "--xds-node", &options->node_id,
-           "the name of this service there (default)");
-  add_words(serve, "--xds-metadata", &options->node_metadata,
-            "NAME=VALUE of the node; repeatable");
-  add_words(serve, "--xds-header", &options->headers,
-            "NAME:VALUE for each request; repeatable");
+  add_text(serve, {"--xds", "HOST:PORT"}, &options->server,
+           "a server that descriptors come from");
+  add_text(serve, {"--xds-node", "NAME"}, &options->node_id,
+           "what it knows this service as (default)");
+  add_words(serve, {"--xds-metadata", "NAME=VALUE"}, &options->node_metadata,
+            "metadata of the node");
+  add_words(serve, {"--xds-header", "NAME:VALUE"}, &options->headers,
+            "a field for the header of requests");
   serve->add_flag("--xds-tls", options->tls, "connect with TLS");
   add_file(serve, "--xds-ca", &options->ca,
            "who signs its certificate (those of the system)");
   add_file(serve, "--xds-cert", &options->cert, "a certificate for it");
   add_file(serve, "--xds-key", &options->key, "its key");
-  add_text(serve, "--xds-name", &options->server_name,
+  add_text(serve, {"--xds-name", "NAME"}, &options->server_name,
            "the name in its certificate (the host)");
 }
 
 void add_addresses(CLI::App* serve, AddressOptions* addresses) {
-  add_words(serve, "-l,--listen", &addresses->grpc,
-            "gRPC: ADDRESS:PORT or unix:PATH; repeatable");
-  add_words(serve, "--http-listen", &addresses->http,
-            "HTTP, likewise: /v1, /json and /healthcheck");
-  add_words(serve, "--https-listen", &addresses->https, "the same with TLS");
-  add_words(serve, "--admin-listen", &addresses->admin,
+  add_words(serve, {"-l,--listen", "ADDRESS"}, &addresses->grpc,
+            "gRPC: 127.0.0.1:8081, [::1]:8081, :8081, unix:FILE");
+  add_words(serve, {"--http-listen", "ADDRESS"}, &addresses->http,
+            "HTTP: /v1, /json and /healthcheck");
+  add_words(serve, {"--https-listen", "ADDRESS"}, &addresses->https,
+            "the same with TLS, by --tls-cert");
+  add_words(serve, {"--admin-listen", "ADDRESS"}, &addresses->admin,
             "HTTP: pages for people and Prometheus");
-  add_words(serve, "--metrics-listen", &addresses->metrics,
+  add_words(serve, {"--metrics-listen", "ADDRESS"}, &addresses->metrics,
             "HTTP: only the page for Prometheus");
   serve->add_flag("--share-ports", addresses->share_ports,
                   "beside a service that listens there already");
@@ -100,12 +119,12 @@ void add_addresses(CLI::App* serve, AddressOptions* addresses) {
 
 void add_answers(CLI::App* serve, ServeOptions* options) {
   serve->add_flag("--answer-headers", options->answer_headers,
-                  "RateLimit-* headers in answers to Envoy");
+                  "add RateLimit-* headers to answers to Envoy");
   serve->add_flag("--dynamic-metadata", options->dynamic_metadata,
-                  "dynamic metadata in answers to Envoy");
+                  "add dynamic metadata to answers to Envoy");
   serve
       ->add_option("--http-headers", options->header_style,
-                   "style of /v1's headers (ietf)")
+                   "style of the headers of /v1 (ietf)")
       ->type_name("STYLE");
 }
 
@@ -115,8 +134,8 @@ void add_tls(CLI::App* serve, ServeOptions* options) {
   add_file(serve, "--tls-key", &options->tls_key, "its key");
   add_file(serve, "--tls-client-ca", &options->tls_client_ca,
            "who signs the certificates of clients");
-  add_words(serve, "--tls-client-name", &options->tls_client_names,
-            "a name that these must have; repeatable");
+  add_words(serve, {"--tls-client-name", "NAME"}, &options->tls_client_names,
+            "a name that these must have");
 }
 
 void add_connections(CLI::App* serve, ServeOptions* options) {
@@ -125,68 +144,66 @@ void add_connections(CLI::App* serve, ServeOptions* options) {
   add_number(serve, "--max-message", &options->max_message_bytes, 1 << 30,
              "bytes of a request (4194304)");
   add_duration(serve, "--keepalive-time", &options->keepalive_time_ns,
-               "silence after which clients are asked (5m)");
+               "silence after which clients are pinged (5m)");
   add_duration(serve, "--keepalive-timeout", &options->keepalive_timeout_ns,
-               "time for the answer (20s)");
+               "time for their answer (20s)");
   add_duration(serve, "--max-connection-idle", &options->max_idle_ns,
-               "time without a call (no limit)");
+               "time that a connection has no call (no limit)");
   add_duration(serve, "--max-connection-age", &options->max_age_ns,
-               "age, give or take 10% (no limit)");
+               "how long a connection lasts (no limit)");
   add_duration(serve, "--max-connection-grace", &options->max_age_grace_ns,
-               "then: time for open calls (1h)");
+               "and then its open calls (1h)");
 }
 
 void add_process(CLI::App* serve, ServeOptions* options) {
   add_number(serve, "-w,--workers", &options->workers, 1024,
              "threads (as many as processors)");
   add_duration(serve, "--drain-delay", &options->drain_delay_ns,
-               "after SIGTERM: NOT_SERVING for so long (0s)");
+               "after SIGTERM: time of NOT_SERVING (0s)");
   add_duration(serve, "--drain-grace", &options->drain_grace_ns,
                "after that: time for open calls (30s)");
   serve
       ->add_option("--log-level", options->log_level,
                    "error, warning or info (info)")
-      ->check(CLI::IsMember({"error", "warning", "info"}))
+      ->check(silent(CLI::IsMember({"error", "warning", "info"})))
       ->type_name("LEVEL");
   serve->add_option("--log-format", options->log_format, "text or json (text)")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(silent(CLI::IsMember({"text", "json"})))
       ->type_name("FORMAT");
 }
 
 void add_reports(CLI::App* serve, ServeOptions* options) {
   serve
       ->add_option("--statsd", options->statsd,
-                   "statistics: tcp, udp or dogstatsd://HOST:PORT")
+                   "statistics: tcp://HOST:PORT, or udp, dogstatsd")
       ->type_name("URL");
   add_duration(serve, "--stats-interval", &options->stats_interval_ns,
-               "time between them (10s)");
+               "how often they are sent (10s)");
   serve
       ->add_option("--stats-tags", options->stats_tags,
-                   "what they carry: NAME:VALUE,NAME:VALUE")
+                   "tags that they carry: NAME:VALUE,NAME:VALUE")
       ->type_name("TAGS");
-  serve
-      ->add_option("--otlp", options->otlp,
-                   "spans, by OTLP over HTTP: http://HOST:4318")
+  serve->add_option("--otlp", options->otlp, "spans, by OTLP: http://HOST:4318")
       ->type_name("URL");
   serve
       ->add_option("--sampling-rate", options->sampling_rate,
-                   "the share of requests that have spans (1)")
-      ->check(CLI::Range(0.0, 1.0))
+                   "share of requests that have a span (1)")
+      ->check(silent(CLI::Range(0.0, 1.0)))
       ->type_name("SHARE");
 }
 
 void add_buckets(CLI::App* serve, ServeOptions* options) {
   serve
       ->add_option("-u,--store", options->remote.store,
-                   "where the buckets are (LIMITREE_STORE)")
+                   "where the buckets are, such as redis://HOST:6379")
       ->type_name("URL");
   serve
       ->add_option("--set", options->remote.settings,
-                   "an option of the library; repeatable")
+                   "an option of the library")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
   serve->add_flag("--check-store", options->check_store,
-                  "healthy only while the store answers");
+                  "be healthy only while the store answers");
 }
 
 // A setting as the word of a command line that means it.
@@ -231,7 +248,7 @@ void add_options(CLI::App* serve, ServeOptions* options) {
       ->type_name("FILE");
   add_file(serve, "-c,--config", &options->settings_file, "a settings file");
   serve->add_flag("--ignore-environment", options->ignore_environment,
-                  "take no variables of envoyproxy/ratelimit");
+                  "ignore the variables of envoyproxy/ratelimit");
   add_group(serve, "Addresses",
             [&] { add_addresses(serve, &options->addresses); });
   add_group(serve, "Descriptors",
@@ -256,8 +273,8 @@ void parse_words(CLI::App* serve, std::vector<std::string> words) {
 }  // namespace
 
 CLI::App* add_serve(CLI::App* app, ServeOptions* options) {
-  CLI::App* const serve =
-      app->add_subcommand("serve", "Answer requests of other programs");
+  CLI::App* const serve = app->add_subcommand(
+      "serve", "Be the service that Envoy and other programs ask");
   add_options(serve, options);
   serve->footer(kServeFooter);
   return serve;

@@ -154,6 +154,14 @@ def test_the_level_of_the_log(serve, limits, tmp_path):
     assert service.lines == []
 
 
+def test_help_fits_a_terminal():
+    done = subprocess.run([COMMAND, "serve", "--help"], text=True, check=True,
+                          capture_output=True, timeout=60)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    for default in (":8081", ":8080", "127.0.0.1:6070"):
+        assert default in done.stdout
+
+
 def test_a_service_needs_limits_from_somewhere():
     line, = fails(code=2)
     assert line == ("limitree: serve needs a limits.yaml, --descriptors or "
