@@ -10,6 +10,9 @@ namespace limitree::server {
 
 namespace {
 
+// More limits than these are not all for people to look at.
+constexpr std::size_t kFewLimits = 10'000;
+
 // The counters of all names; there may be more by the time they are read.
 std::vector<limitree_descriptor_stats> read_limits(limitree_limiter* limiter) {
   std::vector<limitree_descriptor_stats> stats;
@@ -29,6 +32,11 @@ std::uint64_t whole(std::int64_t count) {
   return static_cast<std::uint64_t>(count);
 }
 
+bool is_used(const limitree_descriptor_stats& stats) {
+  return stats.total_hits != 0 || stats.total_negative_hits != 0 ||
+         stats.domain_not_found != 0;
+}
+
 LimitCounts counts_of(const limitree_descriptor_stats& stats) {
   return {std::string(stats.key.data, stats.key.size),
           {whole(stats.total_hits), whole(stats.over_limit),
@@ -41,8 +49,11 @@ LimitCounts counts_of(const limitree_descriptor_stats& stats) {
 
 LimiterCounts read_counts(limitree_limiter* limiter) {
   LimiterCounts counts;
-  for (const limitree_descriptor_stats& stats : read_limits(limiter)) {
-    counts.limits.push_back(counts_of(stats));
+  const std::vector<limitree_descriptor_stats> all_limits =
+      read_limits(limiter);
+  const bool has_few = all_limits.size() <= kFewLimits;
+  for (const limitree_descriptor_stats& stats : all_limits) {
+    if (has_few || is_used(stats)) counts.limits.push_back(counts_of(stats));
   }
   limitree_rate_limit_stats all;
   check([&](limitree_error** error) {

@@ -8,7 +8,8 @@
 
 namespace limitree::server {
 
-// From any thread.  Throws what limitree.hpp throws.
+// Without the limits that no request has met, if there are many limits.  From
+// any thread.  Throws what limitree.hpp throws.
 LimiterCounts read_counts(limitree_limiter* limiter);
 
 }  // namespace limitree::server

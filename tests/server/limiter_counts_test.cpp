@@ -28,9 +28,9 @@ descriptors:
         rate_limit: {unit: day, requests_per_unit: 1}
 )";
 
-Limiter make_limiter() {
+Limiter make_limiter(std::string_view file = kFile) {
   Config config;
-  const std::vector<limitree_file> files = {{str(kFile), str("web.yaml")}};
+  const std::vector<limitree_file> files = {{str(file), str("web.yaml")}};
   config.add_descriptors(files);
   return Limiter(config);
 }
@@ -82,6 +82,25 @@ TEST(LimiterCounts, HaveTheNamesOfRules) {
                 "ratelimit_service_rate_limit_shadow_mode{domain=\"web\","
                 "key1=\"path\",key2=\"ip_10_0_0_1\"} 4\n"),
             std::string::npos);
+}
+
+TEST(LimiterCounts, OfManyLimitsAreThoseInUse) {
+  std::string file = "domain: web\ndescriptors:\n";
+  const auto add_limits = [&](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      file += "  - {key: user, value: u" + std::to_string(i) +
+              ", rate_limit: {unit: day, requests_per_unit: 1}}\n";
+    }
+  };
+  add_limits(0, 10'000);
+  EXPECT_EQ(read_counts(make_limiter(file).get()).limits.size(), 10'000u);
+  add_limits(10'000, 10'001);
+  const Limiter limiter = make_limiter(file);
+  EXPECT_TRUE(read_counts(limiter.get()).limits.empty());
+  ask(limiter, "web", {{str("user"), str("u7")}}, 2);
+  const LimiterCounts counts = read_counts(limiter.get());
+  ASSERT_EQ(counts.limits.size(), 1u);
+  EXPECT_EQ(counts.limits[0].name, "web.user_u7");
 }
 
 TEST(LimiterCounts, AreEmptyWithoutDescriptors) {

@@ -304,9 +304,31 @@ def test_a_start_without_descriptors_is_made_up_for(serve, folder):
     eventually(lambda: health(service) == "SERVING")
 
 
+def rules(count):
+    return "".join(
+        f"  - {{key: user, value: u{i}, rate_limit: {{unit: hour, "
+        f"requests_per_unit: {i + 1}}}}}\n" for i in range(count))
+
+
+def test_a_million_descriptors(serve, folder, tmp_path):
+    most = 1_000_000 if not os.environ.get("LIMITREE_SANITIZED") else 100_000
+    service = serve("--descriptors", folder)
+    limiter = service.limiter()
+    slow = tmp_path / "b.yaml"
+    for domain in ("half", "more"):  # no file may have more than 64 MiB
+        slow.write_text(f"domain: {domain}\ndescriptors:\n{rules(most // 2)}")
+        slow.rename(folder / f"{domain}.yaml")
+    (folder / "a.yaml").unlink()
+    begun = time.monotonic()
+    while not any("files" in line for line in service.lines):
+        assert not limiter.Authorize(request("huge", "x"), timeout=5).limited
+        assert time.monotonic() < begun + 300, service.lines
+        time.sleep(0.1)
+    assert service.wait_for(RELOADED).endswith(": 2 files")
+    assert service.memory() < 1 << 30
+
+
 def test_requests_are_answered_while_many_descriptors_load(watching, folder):
-    rules = [f"  - {{key: user, value: u{i}, rate_limit: {{unit: hour, "
-             f"requests_per_unit: {i + 1}}}}}\n" for i in range(10_000)]
     limiter = watching.limiter()
     done = threading.Event()
     slowest = []
@@ -321,7 +343,7 @@ def test_requests_are_answered_while_many_descriptors_load(watching, folder):
     thread.start()
     for domain in ("many", "more"):
         put(folder / "a.yaml",
-            f"domain: {domain}\ndescriptors:\n" + "".join(rules))
+            f"domain: {domain}\ndescriptors:\n" + rules(10_000))
         watching.wait_for(RELOADED)
     done.set()
     thread.join()
