@@ -1,5 +1,9 @@
 #include "config/xds_client.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -15,6 +19,18 @@ constexpr const char* kPath =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
     "StreamAggregatedResources";
 constexpr Nanoseconds kConnectTimeout = 10 * kSecond;
+
+// A server whose machine has gone ends no connection: silence for a minute
+// makes the system ask, and after half a minute without an answer it gives up.
+void keep_alive(const Fd& fd) {
+  const std::pair<int, int> settings[] = {
+      {TCP_KEEPIDLE, 60}, {TCP_KEEPINTVL, 10}, {TCP_KEEPCNT, 3}};
+  for (const auto& [option, value] : settings) {
+    setsockopt(fd.get(), IPPROTO_TCP, option, &value, sizeof value);
+  }
+  const int on = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
@@ -65,6 +81,7 @@ XdsClient::XdsClient(Loop* loop, const XdsSettings* settings,
 
 std::unique_ptr<Transport> XdsClient::dial() {
   Fd fd = connect_to(host_, port_, attempts_);
+  keep_alive(fd);
   if (!settings_.tls.on) {
     return std::make_unique<PlainTransport>(std::move(fd));
   }

@@ -1,5 +1,6 @@
 """Descriptors that a server sends while the service runs."""
 
+import pathlib
 import signal
 import socket
 
@@ -179,6 +180,20 @@ def test_the_server_goes_and_comes_back(xds_server, follow, serve):
     finally:
         again.stop()
         service.kill()
+
+
+def timers_to(port):
+    """The kinds of timers that connections to a local port have."""
+    lines = pathlib.Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]
+    return [line.split()[5].split(":")[0] for line in lines
+            if line.split()[2] == f"0100007F:{port:04X}"]
+
+
+def test_a_machine_that_has_gone_is_noticed(xds_server, follow):
+    xds_server.publish("1", config())
+    follow()
+    # The system will ask whether the other side is still there.
+    eventually(lambda: timers_to(xds_server.port) == ["02"])
 
 
 def test_a_server_that_is_silent_is_given_up(follow, serve):
