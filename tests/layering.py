@@ -72,7 +72,8 @@ SERVER_ROOMS = {
     "http": ["net", "h2"],
     "json": [],
     "web": ["net", "h2", "http", "json", "services"],
-    "config": ["net", "tls", "h2", "grpc", "services", "stats", "trace"],
+    "config": ["net", "tls", "h2", "grpc", "services", "stats", "trace",
+               "json"],
     "": ["net", "tls", "h2", "stats", "trace", "grpc", "services", "http",
          "web", "config"],
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "json/writer.hpp"
 #include "net/failure.hpp"
 
 namespace limitree::server {
@@ -37,67 +38,6 @@ std::string_view view_of(protozero::data_view text) {
   return {text.data(), text.size()};
 }
 
-// Writes mappings and lists, as JSON does.
-class Writer {
- public:
-  void key(std::string_view name) {
-    comma();
-    text(name);
-    out_ += ": ";
-    fresh_ = true;
-  }
-  void open(char bracket) {
-    comma();
-    out_ += bracket;
-    fresh_ = true;
-  }
-  void close(char bracket) {
-    out_ += bracket;
-    fresh_ = false;
-  }
-  // A value that begins a line.
-  void new_line() {
-    comma();
-    out_ += '\n';
-    fresh_ = true;
-  }
-  void word(std::string_view value) {
-    comma();
-    out_ += value;
-  }
-  void string(std::string_view value) {
-    comma();
-    text(value);
-  }
-  std::string take() { return std::move(out_); }
-
- private:
-  void comma() {
-    if (!fresh_) out_ += ", ";
-    fresh_ = false;
-  }
-
-  void text(std::string_view value) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    out_ += '"';
-    for (const char c : value) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (byte < 0x20 || byte == 0x7f) {
-        out_ += "\\u00";
-        out_ += kDigits[byte >> 4];
-        out_ += kDigits[byte & 15];
-      } else {
-        if (c == '"' || c == '\\') out_ += '\\';
-        out_ += c;
-      }
-    }
-    out_ += '"';
-  }
-
-  std::string out_;
-  bool fresh_ = true;  // nothing to put a comma after
-};
-
 void check_depth(int depth) {
   if (depth > kMaxDepth) throw Failure("the message is too deep");
 }
@@ -111,19 +51,19 @@ std::string unit_text(std::int32_t unit) {
   return std::to_string(unit);
 }
 
-void write_number(double number, Writer* out) {
+void write_number(double number, JsonWriter* out) {
   if (!std::isfinite(number)) {
     throw Failure("metadata has a number that is not finite");
   }
   char text[32];
   const auto [end, error] = std::to_chars(text, text + sizeof text, number);
-  out->word({text, static_cast<std::size_t>(end - text)});
+  out->json({text, static_cast<std::size_t>(end - text)});
 }
 
-void write_struct(pbf_reader message, int depth, Writer* out);
+void write_struct(pbf_reader message, int depth, JsonWriter* out);
 
 // A google.protobuf.Value.  Of several the last one counts.
-void write_value(pbf_reader message, int depth, Writer* out) {
+void write_value(pbf_reader message, int depth, JsonWriter* out) {
   check_depth(depth);
   pbf_reader last;
   bool found = false;
@@ -133,7 +73,7 @@ void write_value(pbf_reader message, int depth, Writer* out) {
     message.skip();
   }
   if (!found) {
-    out->word("null");
+    out->null();
     return;
   }
   switch (last.tag_and_type()) {
@@ -141,32 +81,32 @@ void write_value(pbf_reader message, int depth, Writer* out) {
       write_number(last.get_double(), out);
       return;
     case bytes(3):
-      out->string(view_of(last.get_view()));
+      out->text(view_of(last.get_view()));
       return;
     case varint(4):
-      out->word(last.get_bool() ? "true" : "false");
+      out->flag(last.get_bool());
       return;
     case bytes(5):
       write_struct(last.get_message(), depth + 1, out);
       return;
     case bytes(6): {
       pbf_reader list = last.get_message();
-      out->open('[');
+      out->begin_list();
       while (list.next(1, kBytes))
         write_value(list.get_message(), depth + 1, out);
-      out->close(']');
+      out->end_list();
       return;
     }
     default:
-      out->word("null");
+      out->null();
       return;
   }
 }
 
 // A google.protobuf.Struct.
-void write_struct(pbf_reader message, int depth, Writer* out) {
+void write_struct(pbf_reader message, int depth, JsonWriter* out) {
   check_depth(depth);
-  out->open('{');
+  out->begin_object();
   while (message.next(1, kBytes)) {
     pbf_reader entry = message.get_message();
     protozero::data_view name;
@@ -180,26 +120,26 @@ void write_struct(pbf_reader message, int depth, Writer* out) {
         entry.skip();
       }
     }
-    out->key(view_of(name));
+    out->any_key(view_of(name));
     write_value(value, depth + 1, out);
   }
-  out->close('}');
+  out->end_object();
 }
 
-void write_replaces(pbf_reader message, Writer* out) {
-  out->open('{');
+void write_replaces(pbf_reader message, JsonWriter* out) {
+  out->begin_object();
   while (message.next()) {
     if (message.tag_and_type() == bytes(1)) {
       out->key("name");
-      out->string(view_of(message.get_view()));
+      out->text(view_of(message.get_view()));
     } else {
       message.skip();
     }
   }
-  out->close('}');
+  out->end_object();
 }
 
-void write_rule(pbf_reader message, Writer* out) {
+void write_rule(pbf_reader message, JsonWriter* out) {
   std::int32_t unit = 0;
   std::uint32_t requests = 0;
   bool unlimited = false;
@@ -226,29 +166,29 @@ void write_rule(pbf_reader message, Writer* out) {
         message.skip();
     }
   }
-  out->open('{');
+  out->begin_object();
   if (unit != 0 || !unlimited) {
     out->key("unit");
-    out->string(unit_text(unit));
+    out->text(unit_text(unit));
   }
   if (unlimited) {
     out->key("unlimited");
-    out->word("true");
+    out->flag(true);
   } else {
     out->key("requests_per_unit");
-    out->word(std::to_string(requests));
+    out->whole(requests);
   }
   if (name.size() > 0) {
     out->key("name");
-    out->string(view_of(name));
+    out->text(view_of(name));
   }
   if (!replaces.empty()) {
     out->key("replaces");
-    out->open('[');
+    out->begin_list();
     for (const pbf_reader& one : replaces) write_replaces(one, out);
-    out->close(']');
+    out->end_list();
   }
-  out->close('}');
+  out->end_object();
 }
 
 // What a descriptor consists of.
@@ -298,27 +238,27 @@ Parts parts_of(pbf_reader message) {
   return parts;
 }
 
-void write_flag(std::string_view name, bool value, Writer* out) {
+void write_flag(std::string_view name, bool value, JsonWriter* out) {
   if (!value) return;
   out->key(name);
-  out->word("true");
+  out->flag(true);
 }
 
 void write_descriptors(const std::vector<pbf_reader>& messages, int depth,
-                       Writer* out) {
+                       JsonWriter* out) {
   check_depth(depth);
   if (messages.empty()) return;
   out->key("descriptors");
-  out->open('[');
+  out->begin_list();
   for (const pbf_reader& message : messages) {
     const Parts parts = parts_of(message);
     out->new_line();
-    out->open('{');
+    out->begin_object();
     out->key("key");
-    out->string(view_of(parts.key));
+    out->text(view_of(parts.key));
     if (parts.value.size() > 0) {
       out->key("value");
-      out->string(view_of(parts.value));
+      out->text(view_of(parts.value));
     }
     if (!parts.rule.empty()) {
       out->key("rate_limit");
@@ -332,9 +272,9 @@ void write_descriptors(const std::vector<pbf_reader>& messages, int depth,
       write_struct(parts.metadata[0], depth, out);
     }
     write_descriptors(parts.descriptors, depth + 1, out);
-    out->close('}');
+    out->end_object();
   }
-  out->close(']');
+  out->end_list();
 }
 
 }  // namespace
@@ -359,13 +299,13 @@ SourceFile file_of(std::string_view message) {
         reader.skip();
     }
   }
-  Writer out;
-  out.open('{');
+  JsonWriter out(&file.text);
+  out.begin_object();
   out.key("domain");
-  out.string(view_of(domain));
+  out.text(view_of(domain));
   write_descriptors(descriptors, 0, &out);
-  out.close('}');
-  file.text = out.take() + '\n';
+  out.end_object();
+  file.text += '\n';
   return file;
 }
 

@@ -101,6 +101,12 @@ void JsonWriter::key(std::string_view name) {
   needs_comma_ = false;
 }
 
+void JsonWriter::any_key(std::string_view name) {
+  text(name);
+  *out_ += ':';
+  needs_comma_ = false;
+}
+
 void JsonWriter::plain(std::string_view text) {
   separate();
   *out_ += text;

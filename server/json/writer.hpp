@@ -24,12 +24,15 @@ class JsonWriter {
 
   // In an object: before each value.  `name` needs no escapes.
   void key(std::string_view name);
+  void any_key(std::string_view name);  // with escapes
 
   void text(std::string_view value);
   void number(std::int64_t value);
   void whole(std::uint64_t value);
   void flag(bool value);
   void null();
+  // Begins a new line, for people and for messages about the text.
+  void new_line() { *out_ += '\n'; }
   // A value that is JSON already.
   void json(std::string_view value) { plain(value); }
 

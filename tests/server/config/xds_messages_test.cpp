@@ -77,7 +77,7 @@ TEST(XdsResponse, HasAFileForEachConfiguration) {
   EXPECT_EQ(read.nonce, "n1");
   ASSERT_EQ(read.files.size(), 2u);
   EXPECT_EQ(read.files[0].name, "one");
-  EXPECT_EQ(read.files[0].text, "{\"domain\": \"a\"}\n");
+  EXPECT_EQ(read.files[0].text, "{\"domain\":\"a\"}\n");
   EXPECT_EQ(read.files[1].name, "resource 2");
 }
 
@@ -90,12 +90,12 @@ TEST(XdsResponse, WritesDescriptorsAsAFileHasThem) {
   EXPECT_EQ(text_of(config("n", "d",
                            {descriptor("k", "v", rule(2, 5) + flags),
                             descriptor("free", "")})),
-            "{\"domain\": \"d\", \"descriptors\": [\n"
-            "{\"key\": \"k\", \"value\": \"v\", \"rate_limit\": "
-            "{\"unit\": \"MINUTE\", \"requests_per_unit\": 5}, "
-            "\"shadow_mode\": true, \"detailed_metric\": true, "
-            "\"quota_mode\": true}, \n"
-            "{\"key\": \"free\"}]}\n");
+            "{\"domain\":\"d\",\"descriptors\":[\n"
+            "{\"key\":\"k\",\"value\":\"v\",\"rate_limit\":"
+            "{\"unit\":\"MINUTE\",\"requests_per_unit\":5},"
+            "\"shadow_mode\":true,\"detailed_metric\":true,"
+            "\"quota_mode\":true}\n"
+            ",{\"key\":\"free\"}]}\n");
 }
 
 TEST(XdsResponse, WritesRules) {
@@ -103,20 +103,19 @@ TEST(XdsResponse, WritesRules) {
   pbf_writer to(more);
   to.add_string(4, "a \"name\"\n");
   pbf_writer(to, 5).add_string(1, "other");
-  EXPECT_NE(
-      text_of(config("n", "d", {descriptor("k", "", rule(7, 0, more))}))
-          .find("{\"unit\": \"WEEK\", \"requests_per_unit\": 0, \"name\": "
-                "\"a \\\"name\\\"\\u000a\", \"replaces\": [{\"name\": "
-                "\"other\"}]}"),
-      std::string::npos);
+  EXPECT_NE(text_of(config("n", "d", {descriptor("k", "", rule(7, 0, more))}))
+                .find("{\"unit\":\"WEEK\",\"requests_per_unit\":0,\"name\":"
+                      "\"a \\\"name\\\"\\n\",\"replaces\":[{\"name\":"
+                      "\"other\"}]}"),
+            std::string::npos);
   std::string unlimited;
   pbf_writer(unlimited).add_bool(3, true);
   EXPECT_NE(
       text_of(config("n", "d", {descriptor("k", "", rule(0, 0, unlimited))}))
-          .find("\"rate_limit\": {\"unlimited\": true}"),
+          .find("\"rate_limit\":{\"unlimited\":true}"),
       std::string::npos);
   EXPECT_NE(text_of(config("n", "d", {descriptor("k", "", rule(99, 1))}))
-                .find("\"unit\": \"99\""),
+                .find("\"unit\":\"99\""),
             std::string::npos);
 }
 
@@ -132,7 +131,7 @@ std::string structure(const std::string& name, const std::string& value) {
 
 std::string metadata(const std::string& value) {
   std::string made;
-  pbf_writer(made).add_message(8, structure("m", value));
+  pbf_writer(made).add_message(8, structure("m \"\n", value));
   return made;
 }
 
@@ -151,7 +150,7 @@ TEST(XdsResponse, WritesMetadata) {
     values.add_message(1, std::string());
   }
   EXPECT_NE(text_of(config("n", "d", {descriptor("k", "", metadata(list))}))
-                .find("\"metadata\": {\"m\": [1.5, null]}"),
+                .find("\"metadata\":{\"m \\\"\\n\":[1.5,null]}"),
             std::string::npos);
   const XdsResponse read = read_response(response({config(
       "n", "d",
@@ -198,7 +197,7 @@ TEST(XdsResponse, LeavesOutFieldsOfOtherTypes) {
   to.add_fixed64(3, 5);      // descriptors
   to.add_string(99, "new");  // not known
   to.add_string(2, "d");
-  EXPECT_EQ(text_of(odd), "{\"domain\": \"d\"}\n");
+  EXPECT_EQ(text_of(odd), "{\"domain\":\"d\"}\n");
 }
 
 TEST(XdsRequest, SaysWhoAsksAndWhatWasWrong) {
@@ -261,7 +260,7 @@ TEST(Loader, LoadsWhatAServerSends) {
   report = load(response({config("n", "d", {descriptor("", "", rule(2, 5))})}));
   EXPECT_FALSE(report.loaded);
   ASSERT_EQ(report.mistakes.size(), 1u);
-  EXPECT_EQ(report.mistakes[0], "n:2:9: descriptor has empty key");
+  EXPECT_EQ(report.mistakes[0], "n:2:8: descriptor has empty key");
   EXPECT_EQ(limiter.describe_descriptors().view(), "d\n  k=v   5 per MINUTE\n");
 }
 
