@@ -3,6 +3,7 @@
 import concurrent.futures
 import pathlib
 import queue
+import threading
 
 import grpc
 from service import PATIENT, compile_protos
@@ -35,6 +36,7 @@ class XdsServer:
     def __init__(self, credentials=None, port=0):
         self.requests = queue.Queue()
         self.metadata = []
+        self.lock = threading.Lock()
         self.streams = []
         self.latest = None
         self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(8))
@@ -58,16 +60,22 @@ class XdsServer:
         """One stream: answers come from a queue; None ends it."""
         answers = queue.Queue()
         self.metadata.append(dict(context.invocation_metadata()))
-        self.streams.append(answers)
-        context.add_callback(lambda: answers.put(None))
+        with self.lock:
+            self.streams.append(answers)
+            if self.latest is not None:
+                answers.put(self.latest)
+        if not context.add_callback(lambda: answers.put(None)):
+            return  # it has ended already
 
         def listen():
-            for one in requests:
-                self.requests.put(one)
+            try:
+                for one in requests:
+                    self.requests.put(one)
+            except grpc.RpcError:
+                pass  # the stream has ended
 
-        concurrent.futures.ThreadPoolExecutor(1).submit(listen)
-        if self.latest is not None:
-            yield self.latest
+        # Python waits for other threads before it ends.
+        threading.Thread(target=listen, daemon=True).start()
         while (answer := answers.get()) is not None:
             if isinstance(answer, grpc.StatusCode):
                 context.abort(answer, "not now, 100%")
@@ -84,14 +92,16 @@ class XdsServer:
 
     def send(self, raw):
         """Sends bytes as a message."""
-        self.latest = raw
-        for answers in self.streams:
-            answers.put(raw)
+        with self.lock:
+            self.latest = raw
+            for answers in self.streams:
+                answers.put(raw)
 
     def end_streams(self, how=None):
-        for answers in self.streams:
-            answers.put(how)
-        self.streams.clear()
+        with self.lock:
+            for answers in self.streams:
+                answers.put(how)
+            self.streams.clear()
 
     def request(self):
         """The next request that has come."""
