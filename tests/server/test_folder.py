@@ -101,6 +101,23 @@ def test_what_was_loaded_last_decides(watching, folder):
     assert limit_of(watching, domain="other") == units()
 
 
+def test_files_of_one_domain_are_merged_if_asked(serve, folder):
+    more = text().replace("user", "plan")
+    service = serve("--descriptors", folder)
+    (folder / "b.yaml").write_text(more)
+    assert service.wait_for("error").endswith(
+        f"{folder}/b.yaml:1:9: duplicate domain 'apis' in config file")
+    service = serve("--descriptors", folder, env={"MERGE_DOMAIN_CONFIG": "1"})
+    assert limit_of(service, key="user").requests_per_unit == 3
+    assert limit_of(service, key="plan").requests_per_unit == 3
+    put(folder / "b.yaml", more.replace("3", "5"))
+    service.wait_for(RELOADED)
+    assert limit_of(service, key="plan").requests_per_unit == 5
+    put(folder / "b.yaml", text())
+    assert "duplicate descriptor composite key 'apis.user'" in (
+        service.wait_for("error"))
+
+
 def test_dot_files_and_folders_do_not_count(serve, folder):
     (folder / ".a.yaml.swp").write_text("\0")
     (folder / ".more").mkdir()
