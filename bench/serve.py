@@ -1,125 +1,221 @@
 """What a request costs `limitree serve`, with h2load as the client.
 
-    python3 bench/serve.py build/release/bindings/cli/limitree
+    python3 bench/serve.py build/bench/bindings/cli/limitree \\
+        --peer /path/to/the/binary/of/envoyproxy/ratelimit
 
-The server has one worker and runs on one processor, h2load on another: Debian's
-package nghttp2-client has it.  Processor time is that of all threads of the
-server, as the scheduler counts it.  Rounds of all rows are interleaved, and the
-least of each row is shown: other work on the machine can only add.
+The service has one worker and one processor.  h2load, of Debian's package
+nghttp2-client, has another, which a private redis-server shares.  Without
+--peer, rows of envoyproxy/ratelimit are left out.  `go install` makes it:
+
+    go install github.com/envoyproxy/ratelimit/src/service_cmd@latest
+
+Processor time is that of all threads of a process, as the scheduler counts it.
+Rounds of all rows are interleaved, and the least of each row is shown: other
+work on the machine can only add.  Latencies are medians of the rounds.
 """
 
 import argparse
-import contextlib
-import pathlib
-import re
-import subprocess
-import tempfile
+import statistics
 
-LIMITS = """\
-schema:
-  user:
-    children:
-      "*":
-        limits: 1000000000/second
-        children:
-          trade: {limits: 1000000000/second}
-"""
+from service import asked, load, memory, reload
+from service.load import Load
+from service.running import Services
 
-AUTHORIZE = "/limitree.v1.Limiter/Authorize"
-CHECK = "/grpc.health.v1.Health/Check"
+USER = [("user", "alex")]
+PATH = asked.asked_path("user", "alex", "trade")
+
+ONE = Load(asked.ENVOY, asked.asked_descriptors(USER))
+TREE = Load(asked.AUTHORIZE, PATH)
+JSON = Load("/json", asked.asked_json(USER), is_grpc=False)
+JSON_HTTP1 = Load("/json", asked.asked_json(USER), connections=64, in_flight=1,
+                  is_grpc=False, is_http1=True)
 
 
-def field(number, content):
-    """A text or a message of protobuf, shorter than 128 bytes."""
-    return bytes([number << 3 | 2, len(content)]) + content
+def alone(one):
+    """With one connection, and one request at a time."""
+    return Load(one.path, one.body, connections=1, in_flight=1)
 
 
-def framed(message):
-    return b"\0" + len(message).to_bytes(4, "big") + message
+class Row:
+    """One service and its load; what was found in each round."""
+
+    def __init__(self, name, service, asks, port=None):
+        self.name = name
+        self.service = service
+        self.asks = asks
+        self.port = port or service.grpc
+        self.costs = []  # of the service and of Redis
+        self.rates = []
+        self.p50s = []
+        self.p99s = []
+
+    def measure(self, arguments, amount, timed):
+        used = [one for one in (self.service, self.service.redis) if one]
+        before = [one.processor_time() for one in used]
+        found = load.run(self.asks, self.port, amount, timed=timed,
+                         processor=arguments.client)
+        self.costs.append([
+            (one.processor_time() - start) / found.count
+            for one, start in zip(used, before)])
+        self.rates.append(found.rate)
+        if timed:
+            self.p50s.append(found.percentile(0.5))
+            self.p99s.append(found.percentile(0.99))
+
+    def cost(self, of=0):
+        return min(costs[of] for costs in self.costs)
+
+    def cells(self, timed):
+        redis = f"{self.cost(1):.1f}" if self.service.redis else ""
+        cells = [self.name, f"{self.cost():.2f}", redis]
+        if timed:
+            cells += [f"{statistics.median(self.p50s):,.0f}",
+                      f"{statistics.median(self.p99s):,.0f}"]
+        else:
+            cells.append(f"{max(self.rates):,.0f}")
+        return cells
 
 
-PATH = field(1, b"".join(
-    field(1, segment) for segment in (b"user", b"alex", b"trade")))
-
-#: Name, method, message, connections, calls of each at a time.
-ROWS = [
-    ("two levels, 4 connections of 64", AUTHORIZE, PATH, 4, 64),
-    ("the same without `levels`", AUTHORIZE, PATH + b"\x18\x01", 4, 64),
-    ("a constant answer (health)", CHECK, b"", 4, 64),
-    ("two levels, one at a time", AUTHORIZE, PATH, 1, 1),
-]
+def print_table(title, *rows):
+    print(f"\n{title}\n")
+    head, *rest = rows
+    print("|", " | ".join(head), "|")
+    print("|---|" + "--:|" * (len(head) - 1))
+    for row in rest:
+        print("|", " | ".join(row), "|", flush=True)
 
 
-@contextlib.contextmanager
-def running(command, processor, *words):
-    """The process of a service, and its port."""
-    with tempfile.TemporaryDirectory() as folder:
-        limits = pathlib.Path(folder) / "limits.yaml"
-        limits.write_text(LIMITS, "ascii")
-        process = subprocess.Popen(
-            ["taskset", "-c", processor, command, "serve", limits, "--workers",
-             "1", "--listen", "127.0.0.1:0", *words],
-            stderr=subprocess.PIPE, text=True)
-        try:
-            line = process.stderr.readline()
-            yield process, int(re.search(r":(\d+) with", line)[1])
-        finally:
-            process.terminate()
-            process.communicate()
+def measure(arguments, rows, amount, timed=False):
+    for _ in range(arguments.rounds):
+        for row in rows:
+            row.measure(arguments, amount, timed)
 
 
-def processor_time(process):
-    """Of all threads, in nanoseconds."""
-    return sum(int(task.joinpath("schedstat").read_text("ascii").split()[0])
-               for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir())
+def started(services, arguments):
+    """All services, by name."""
+    found = {"memory": services.limitree()}
+    redis = services.redis()
+    urls = {"unix": f"redis+unix://{redis.path}",
+            "tcp": f"redis://127.0.0.1:{redis.port}"}
+    for kind, url in urls.items():
+        found[kind] = services.limitree("--store", url)
+        found[kind].redis = redis
+        if arguments.peer:
+            found["peer " + kind] = services.peer(redis, kind)
+            found["peer " + kind].redis = redis
+    return found
 
 
-def ask(arguments, port, row, body):
-    """Requests per second, of so many."""
-    _, method, _, connections, in_flight = row
-    # One at a time takes longer.
-    count = arguments.requests if in_flight > 1 else arguments.requests // 10
-    said = subprocess.run(
-        ["taskset", "-c", arguments.client, "h2load", "-n", str(count), "-c",
-         str(connections), "-m", str(in_flight), "-d", body, "-H",
-         "content-type: application/grpc", "-H", "te: trailers",
-         f"http://127.0.0.1:{port}{method}"],
-        check=True, capture_output=True, text=True).stdout
-    done = int(re.search(r"(\d+) succeeded", said)[1])
-    data = int(re.search(r"\((\d+)\) data", said)[1])
-    # Errors of gRPC are successes of HTTP, but have no message.
-    if done != count or data < 7 * count:
-        raise SystemExit(f"not all calls were answered:\n{said}")
-    return float(re.search(r"([\d.]+) req/s", said)[1]), count
+def many_rows(found):
+    rows = [
+        Row("memory, one descriptor", found["memory"], ONE),
+        Row("memory, two levels", found["memory"], TREE),
+        Row("the same without `levels`", found["memory"],
+            Load(asked.AUTHORIZE, asked.asked_path(
+                "user", "alex", "trade", omits_levels=True))),
+        Row("a constant answer (health)", found["memory"],
+            Load(asked.HEALTH, asked.framed(b""))),
+        Row("memory, `/json` over HTTP/2", found["memory"], JSON,
+            found["memory"].http),
+        Row("memory, `/json` over HTTP/1.1", found["memory"], JSON_HTTP1,
+            found["memory"].http),
+    ]
+    for kind, name in (("unix", "Redis by a Unix socket"),
+                       ("tcp", "Redis by TCP")):
+        rows += [Row(f"{name}, one descriptor", found[kind], ONE),
+                 Row(f"{name}, two levels", found[kind], TREE)]
+    return rows
 
 
-def measure(arguments, row, process, port, folder):
-    body = pathlib.Path(folder) / "body"
-    body.write_bytes(framed(row[2]))
-    before = processor_time(process)
-    rate, count = ask(arguments, port, row, str(body))
-    return (processor_time(process) - before) / count / 1000, rate
+def peer_rows(found):
+    return [
+        Row("ratelimit, Redis by a Unix socket", found["peer unix"], ONE),
+        Row("ratelimit, Redis by TCP", found["peer tcp"], ONE),
+        Row("ratelimit, `/json` over HTTP/1.1", found["peer unix"], JSON_HTTP1,
+            found["peer unix"].http),
+    ]
+
+
+def costs(arguments, found):
+    """Returns the peak rate of the peer."""
+    rows = many_rows(found)
+    measure(arguments, rows, arguments.requests)
+    peers = peer_rows(found) if arguments.peer else []
+    measure(arguments, peers, arguments.requests // 10)
+    print_table("Four connections of 64 requests (HTTP/1.1: 64 of one)",
+                ["", "us of the server", "us of Redis", "requests per second"],
+                *(row.cells(False) for row in rows + peers))
+    return max((max(row.rates) for row in peers[:2]), default=18_000)
+
+
+def named_services(found):
+    names = {"memory": "memory", "unix": "Redis by a Unix socket",
+             "peer unix": "ratelimit, Redis by a Unix socket"}
+    return [(name, found[key]) for key, name in names.items() if key in found]
+
+
+def one_in_flight(arguments, found):
+    rows = [Row(name, service, alone(ONE))
+            for name, service in named_services(found)]
+    rows.insert(1, Row("memory, two levels", found["memory"], alone(TREE)))
+    measure(arguments, rows, arguments.requests // 50, timed=True)
+    print_table("One request at a time", ["", "us of the server",
+                "us of Redis", "p50 us", "p99 us"],
+                *(row.cells(True) for row in rows))
+
+
+def at_rate(arguments, found, rate):
+    rows = [Row(name, service,
+                Load(ONE.path, ONE.body, rate=int(rate / 4) * 4))
+            for name, service in named_services(found)]
+    measure(arguments, rows, arguments.seconds, timed=True)
+    print_table(f"{rate:,.0f} requests per second",
+                ["", "us of the server", "us of Redis", "p50 us", "p99 us"],
+                *(row.cells(True) for row in rows))
+
+
+def many_rules(arguments, services):
+    """A thousand times as many rules."""
+    rows = []
+    for count in (10, 10_000):
+        service = services.limitree(
+            descriptors=asked.deep_descriptors(count))
+        rules = asked.deep_rules(count)
+        spread = rules[::count // 10]
+        rows += [Row(f"{count:,} rules, one descriptor", service,
+                     Load(asked.ENVOY, asked.asked_descriptors(spread[7]))),
+                 Row(f"{count:,} rules, ten descriptors", service,
+                     Load(asked.ENVOY, asked.asked_descriptors(*spread)))]
+    measure(arguments, rows, arguments.requests // 4)
+    print_table("Rules five levels deep",
+                ["", "us of the server", "us of Redis", "requests per second"],
+                *(row.cells(False) for row in rows))
+    for few, many in zip(rows[:2], rows[2:]):
+        print(f"{many.name}: {many.cost() / few.cost():.2f} times the time")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("command", help="the limitree command")
-    parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--peer", help="the binary of envoyproxy/ratelimit")
+    parser.add_argument("--requests", type=int, default=500_000)
+    parser.add_argument("--seconds", type=int, default=4,
+                        help="of each round at a rate")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--server", default="0", help="its processor")
     parser.add_argument("--client", default="1", help="its processor")
     arguments = parser.parse_args()
-    found = {row: [] for row in ROWS}
-    with running(arguments.command, arguments.server) as (process, port), \
-            tempfile.TemporaryDirectory() as folder:
-        for _ in range(arguments.rounds):
-            for row, results in found.items():
-                results.append(measure(arguments, row, process, port, folder))
-    print("| | us of the server | calls per second |\n|---|--:|--:|")
-    for row, results in found.items():
-        cost = min(cost for cost, _ in results)
-        rate = max(rate for _, rate in results)
-        print(f"| {row[0]} | {cost:.2f} | {rate:,.0f} |")
+    with Services(arguments) as services:
+        found = started(services, arguments)
+        peak = costs(arguments, found)
+        one_in_flight(arguments, found)
+        at_rate(arguments, found, peak / 2)
+        many_rules(arguments, services)
+    with Services(arguments) as services:
+        reload.measure(arguments, services, print_table)
+    with Services(arguments) as services:
+        memory.measure(services, print_table)
 
 
 if __name__ == "__main__":
