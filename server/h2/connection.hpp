@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "h2/allowance.hpp"
+#include "h2/session_memory.hpp"
 #include "h2/settings.hpp"
 #include "h2/stream.hpp"
 #include "net/loop.hpp"
@@ -19,10 +20,11 @@
 
 namespace limitree::server {
 
-// Buffers that all connections of a loop share.
+// What all connections of a loop share.
 struct IoBuffers {
   std::array<char, 64 * 1024> in;
   std::string out;
+  SessionMemory sessions;
 };
 
 struct SessionEnd {

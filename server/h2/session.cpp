@@ -140,6 +140,23 @@ Options make_options() {
   return {made, nghttp2_option_del};
 }
 
+SessionMemory* memory_of(void* user_data) {
+  return static_cast<SessionMemory*>(user_data);
+}
+
+nghttp2_mem functions_of(SessionMemory* memory) {
+  return {
+      memory,
+      [](std::size_t size, void* data) { return memory_of(data)->take(size); },
+      [](void* block, void* data) { memory_of(data)->give(block); },
+      [](std::size_t count, std::size_t size, void* data) {
+        return memory_of(data)->take_zeros(count, size);
+      },
+      [](void* block, std::size_t size, void* data) {
+        return memory_of(data)->change(block, size);
+      }};
+}
+
 void submit_settings(nghttp2_session* session,
                      const ConnectionSettings& settings) {
   const nghttp2_settings_entry entries[] = {
@@ -164,9 +181,10 @@ void SessionEnd::operator()(nghttp2_session* session) const noexcept {
 void Session::make(Connection* connection) {
   static const Callbacks callbacks = make_callbacks();
   static const Options options = make_options();
+  nghttp2_mem memory = functions_of(&connection->context_.buffers->sessions);
   nghttp2_session* made = nullptr;
-  if (nghttp2_session_server_new2(&made, callbacks.get(), connection,
-                                  options.get()) != 0) {
+  if (nghttp2_session_server_new3(&made, callbacks.get(), connection,
+                                  options.get(), &memory) != 0) {
     throw std::bad_alloc();
   }
   connection->session_.reset(made);
