@@ -1,8 +1,11 @@
 #include "config/folder_watch.hpp"
 
+#include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -19,6 +22,11 @@ constexpr std::uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MOVED_FROM |
                                    IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB |
                                    IN_DELETE_SELF | IN_MOVE_SELF;
 
+bool is_link(const std::string& name) {
+  struct stat facts {};
+  return lstat(name.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode);
+}
+
 }  // namespace
 
 FolderWatch::FolderWatch(Loop* loop, DescriptorSettings settings,
@@ -29,30 +37,58 @@ FolderWatch::FolderWatch(Loop* loop, DescriptorSettings settings,
       seen_(known_),
       listener_(listener),
       look_(loop, [this] { look(); }) {
-  look_.set(loop_->now());
+  look_at(loop_->now());
 }
 
 FolderWatch::~FolderWatch() {
   if (inotify_) loop_->remove(inotify_.get(), this);
 }
 
+// Changes that never end do not put the look off.
 void FolderWatch::on_ready(std::uint32_t /*events*/) {
-  char events[4096];
-  while (::read(inotify_.get(), events, sizeof events) > 0) {
+  alignas(inotify_event) char events[4096];
+  bool any = false;
+  while (true) {
+    const ssize_t size = ::read(inotify_.get(), events, sizeof events);
+    if (size <= 0) break;
+    any |= matters({events, static_cast<std::size_t>(size)});
   }
-  look_.set(after(loop_->now(), kSettle));
+  const Instant soon = after(loop_->now(), kSettle);
+  if (any && soon < looks_at_) look_at(soon);
+}
+
+// Folders such as /tmp have many changes that are not about our files.
+bool FolderWatch::matters(std::string_view events) const {
+  while (!events.empty()) {
+    inotify_event event;
+    std::memcpy(&event, events.data(), sizeof event);
+    // Without a name it is about the folder itself, or events were lost.
+    if (event.len == 0) return true;
+    const char* const name = events.data() + sizeof event;
+    if (steps_.contains({event.wd, ""}) || steps_.contains({event.wd, name})) {
+      return true;
+    }
+    events.remove_prefix(sizeof event + event.len);
+  }
+  return false;
+}
+
+void FolderWatch::look_at(Instant at) {
+  looks_at_ = at;
+  look_.set(at);
 }
 
 // From new on: a folder that was replaced is another one now.  Without inotify,
 // of which a system has few, there is the look every few seconds.
 void FolderWatch::watch() {
   if (inotify_) loop_->remove(inotify_.get(), this);
+  steps_.clear();
   inotify_ = Fd(inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify_) return;
   for (const std::string& place : settings_.places) watch_way_to(place);
   try {
     for (const std::string& one : descriptor_folders(settings_)) {
-      inotify_add_watch(inotify_.get(), one.c_str(), kChanges);
+      watch_folder(one, "");
     }
   } catch (const Failure&) {
     // One has just vanished, and the way to it tells when it is back.
@@ -63,17 +99,27 @@ void FolderWatch::watch() {
 // All folders of a path, because any of them may be a symbolic link that is
 // replaced.
 void FolderWatch::watch_way_to(const std::string& place) {
-  if (!place.starts_with('/')) inotify_add_watch(inotify_.get(), ".", kChanges);
-  for (std::size_t end = place.find('/', 1); end != place.npos;
-       end = place.find('/', end + 1)) {
-    inotify_add_watch(inotify_.get(), place.substr(0, end).c_str(), kChanges);
+  std::size_t begin = place.starts_with('/') ? 1 : 0;
+  for (std::size_t end = 0; end != place.npos; begin = end + 1) {
+    end = place.find('/', begin);
+    const std::string folder = place.substr(0, begin);
+    const std::string step = place.substr(begin, end - begin);
+    // The way of a symbolic link may have further steps in this folder.
+    watch_folder(folder.empty() ? "." : folder,
+                 is_link(folder + step) ? "" : step);
   }
-  inotify_add_watch(inotify_.get(), place.c_str(), kChanges);
+  watch_folder(place, "");
+}
+
+void FolderWatch::watch_folder(const std::string& folder,
+                               const std::string& step) {
+  const int watch = inotify_add_watch(inotify_.get(), folder.c_str(), kChanges);
+  if (watch >= 0) steps_.emplace(watch, step);
 }
 
 void FolderWatch::look() {
   // Also if there is no memory for all that follows.
-  look_.set(after(loop_->now(), kLookAnyway));
+  look_at(after(loop_->now(), kLookAnyway));
   // What changes after this wakes the loop.
   watch();
   std::string state = state_of(settings_);
@@ -83,7 +129,7 @@ void FolderWatch::look() {
   if (settled) {
     read();
   } else {
-    look_.set(after(loop_->now(), kSettle));
+    look_at(after(loop_->now(), kSettle));
   }
 }
 
@@ -98,7 +144,7 @@ void FolderWatch::read() {
   std::string state = state_of(settings_);
   if (state != seen_) {  // in the meantime
     seen_ = std::move(state);
-    look_.set(after(loop_->now(), kSettle));
+    look_at(after(loop_->now(), kSettle));
     return;
   }
   known_ = seen_;

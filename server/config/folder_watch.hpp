@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "config/files.hpp"
@@ -47,7 +50,10 @@ class FolderWatch final : public Watcher {
  private:
   void watch();
   void watch_way_to(const std::string& place);
+  void watch_folder(const std::string& folder, const std::string& step);
+  bool matters(std::string_view events) const;
   void look();
+  void look_at(Instant at);
   void read();
 
   Loop* loop_;
@@ -56,7 +62,10 @@ class FolderWatch final : public Watcher {
   std::string seen_;  // at the last look
   FolderListener* listener_;
   Fd inotify_;
+  // Which names of a watched folder matter; an empty one stands for all.
+  std::set<std::pair<int, std::string>> steps_;
   Timer look_;
+  Instant looks_at_ = kNever;
 };
 
 }  // namespace limitree::server
