@@ -6,8 +6,8 @@
 #include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "base/inline_vector.hpp"
 #include "base/recycled.hpp"
 #include "limiter/rate_limit.hpp"
 #include "limiter/reader.hpp"
@@ -96,7 +96,7 @@ class Limiter::PendingRateLimit final : public Recycled<PendingRateLimit, 256> {
   const std::shared_ptr<const Snapshot> snapshot_;
   InlineVector<char, 256> text_;
   InlineVector<Entry, 8> entries_;
-  std::vector<AskedDescriptor> descriptors_;
+  InlineVector<AskedDescriptor, 4> descriptors_;
   DescriptorRequest request_;
   RateLimitAnswer answer_;
   RateLimit one_;
@@ -125,14 +125,15 @@ void Limiter::PendingRateLimit::copy(const DescriptorRequest& request) {
   };
   request_.domain = kept(request.domain);
   request_.hits_addend = request.hits_addend;
-  descriptors_.assign(request.descriptors.begin(), request.descriptors.end());
   Entry* entry = entries_.data();
-  for (AskedDescriptor& asked : descriptors_) {
-    const Entries from = asked.entries;
-    asked.entries = {entry, from.size()};
-    for (const Entry& one : from) *entry++ = {kept(one.key), kept(one.value)};
+  for (const AskedDescriptor& from : request.descriptors) {
+    AskedDescriptor& asked = descriptors_.emplace_back(from);
+    asked.entries = {entry, from.entries.size()};
+    for (const Entry& one : from.entries) {
+      *entry++ = {kept(one.key), kept(one.value)};
+    }
   }
-  request_.descriptors = descriptors_;
+  request_.descriptors = {descriptors_.data(), descriptors_.size()};
 }
 
 bool Limiter::should_rate_limit_async(const DescriptorRequest& request,

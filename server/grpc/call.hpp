@@ -15,6 +15,7 @@
 #include "grpc/method.hpp"
 #include "grpc/status.hpp"
 #include "h2/stream.hpp"
+#include "net/block_memory.hpp"
 #include "net/timer.hpp"
 #include "trace/context.hpp"
 
@@ -22,7 +23,7 @@ namespace limitree::server {
 
 // What a method keeps for a call that it has not finished.  Destroyed when the
 // call is over for any reason: answered, cancelled, too late.
-class CallState {
+class CallState : public InBlockMemory {
  public:
   virtual ~CallState() = default;
 };

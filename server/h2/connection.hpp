@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "h2/allowance.hpp"
-#include "h2/session_memory.hpp"
 #include "h2/settings.hpp"
 #include "h2/stream.hpp"
 #include "net/loop.hpp"
@@ -20,11 +19,10 @@
 
 namespace limitree::server {
 
-// What all connections of a loop share.
+// Buffers that all connections of a loop share.
 struct IoBuffers {
   std::array<char, 64 * 1024> in;
   std::string out;
-  SessionMemory sessions;
 };
 
 struct SessionEnd {

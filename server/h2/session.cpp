@@ -5,6 +5,8 @@
 #include <memory>
 #include <new>
 
+#include "net/block_memory.hpp"
+
 namespace limitree::server {
 
 namespace {
@@ -140,11 +142,11 @@ Options make_options() {
   return {made, nghttp2_option_del};
 }
 
-SessionMemory* memory_of(void* user_data) {
-  return static_cast<SessionMemory*>(user_data);
+BlockMemory* memory_of(void* user_data) {
+  return static_cast<BlockMemory*>(user_data);
 }
 
-nghttp2_mem functions_of(SessionMemory* memory) {
+nghttp2_mem functions_of(BlockMemory* memory) {
   return {
       memory,
       [](std::size_t size, void* data) { return memory_of(data)->take(size); },
@@ -181,7 +183,7 @@ void SessionEnd::operator()(nghttp2_session* session) const noexcept {
 void Session::make(Connection* connection) {
   static const Callbacks callbacks = make_callbacks();
   static const Options options = make_options();
-  nghttp2_mem memory = functions_of(&connection->context_.buffers->sessions);
+  nghttp2_mem memory = functions_of(&BlockMemory::of_thread());
   nghttp2_session* made = nullptr;
   if (nghttp2_session_server_new3(&made, callbacks.get(), connection,
                                   options.get(), &memory) != 0) {

@@ -34,15 +34,15 @@ class Waiting final : public StoreRequest {
   Waiting(StoreLoop* loop, Call* call, std::size_t level_capacity)
       : StoreRequest(loop, call), levels_(level_capacity) {}
 
-  std::vector<limitree_level>& levels() { return levels_; }
+  std::span<limitree_level> levels() { return levels_.span(); }
 
  private:
   void answer(Call* call, const limitree_completion& completion) override {
-    const std::size_t count = count_of(completion.decision, levels_.size());
-    server::answer(call, completion.decision, std::span(levels_).first(count));
+    const std::size_t count = count_of(completion.decision, levels().size());
+    server::answer(call, completion.decision, levels().first(count));
   }
 
-  std::vector<limitree_level> levels_;
+  BlockArray<limitree_level> levels_;
 };
 
 // A reset that waits for the store.

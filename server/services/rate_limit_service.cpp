@@ -29,15 +29,15 @@ class WaitingRateLimit final : public StoreRequest {
       : StoreRequest(loop, call), statuses_(descriptors), settings_(settings) {}
   ~WaitingRateLimit() override { limitree_text_free(response_.metadata); }
 
-  std::span<limitree_descriptor_status> statuses() { return statuses_; }
+  std::span<limitree_descriptor_status> statuses() { return statuses_.span(); }
   limitree_rate_limit_response* response() { return &response_; }
 
  private:
   void answer(Call* call, const limitree_completion& /*completion*/) override {
-    answer_call(call, response_, statuses_, *settings_);
+    answer_call(call, response_, statuses(), *settings_);
   }
 
-  std::vector<limitree_descriptor_status> statuses_;
+  BlockArray<limitree_descriptor_status> statuses_;
   limitree_rate_limit_response response_{};
   const AnswerSettings* settings_;
 };

@@ -9,6 +9,7 @@
 
 #include "grpc/call.hpp"
 #include "limitree.h"
+#include "net/block_memory.hpp"
 #include "net/loop.hpp"
 
 namespace limitree::server {
@@ -17,7 +18,7 @@ class StoreLoop;
 
 // A request as the library knows it: limitree_completion.request.  The library
 // holds it until it is complete, even if nobody wants the answer any more.
-class PendingRequest {
+class PendingRequest : public InBlockMemory {
  public:
   explicit PendingRequest(StoreLoop* loop);
   virtual ~PendingRequest();

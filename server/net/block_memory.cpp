@@ -1,6 +1,5 @@
-#include "h2/session_memory.hpp"
+#include "net/block_memory.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -20,22 +19,24 @@ constexpr bool kKeeps = true;
 
 }  // namespace
 
-SessionMemory::~SessionMemory() {
-  for (Kept& kept : kept_) {
-    while (kept.first != nullptr) {
-      std::free(std::exchange(kept.first, kept.first->next));
-    }
+BlockMemory& BlockMemory::of_thread() {
+  static thread_local BlockMemory memory;
+  return memory;
+}
+
+BlockMemory::~BlockMemory() {
+  for (Block* block : kept_) {
+    while (block != nullptr) std::free(std::exchange(block, block->next));
   }
 }
 
-void* SessionMemory::take(std::size_t size) noexcept {
+void* BlockMemory::take(std::size_t size) noexcept {
   if (size > SIZE_MAX - sizeof(Block) - kUnit) return nullptr;
   const std::size_t units = (sizeof(Block) + size + kUnit - 1) / kUnit;
   Block* block = nullptr;
-  if (units <= kKinds && kept_[units].first != nullptr) {
-    Kept& kept = kept_[units];
-    block = std::exchange(kept.first, kept.first->next);
-    --kept.count;
+  if (units <= kMostUnits && kept_[units] != nullptr) {
+    block = std::exchange(kept_[units], kept_[units]->next);
+    kept_units_ -= units;
   } else {
     block = static_cast<Block*>(std::malloc(units * kUnit));
     if (block == nullptr) return nullptr;
@@ -44,14 +45,14 @@ void* SessionMemory::take(std::size_t size) noexcept {
   return block + 1;
 }
 
-void* SessionMemory::take_zeros(std::size_t count, std::size_t size) noexcept {
+void* BlockMemory::take_zeros(std::size_t count, std::size_t size) noexcept {
   if (size != 0 && count > SIZE_MAX / size) return nullptr;
   void* const memory = take(count * size);
   if (memory != nullptr) std::memset(memory, 0, count * size);
   return memory;
 }
 
-void* SessionMemory::change(void* memory, std::size_t size) noexcept {
+void* BlockMemory::change(void* memory, std::size_t size) noexcept {
   if (memory == nullptr) return take(size);
   const std::size_t room =
       (static_cast<Block*>(memory) - 1)->units * kUnit - sizeof(Block);
@@ -63,16 +64,16 @@ void* SessionMemory::change(void* memory, std::size_t size) noexcept {
   return more;
 }
 
-void SessionMemory::give(void* memory) noexcept {
+void BlockMemory::give(void* memory) noexcept {
   if (memory == nullptr) return;
   Block* const block = static_cast<Block*>(memory) - 1;
-  if (!kKeeps || block->units > kKinds || kept_[block->units].count == kMost) {
+  const std::size_t units = block->units;
+  if (!kKeeps || units > kMostUnits || kept_units_ + units > kMostKept) {
     std::free(block);
     return;
   }
-  Kept& kept = kept_[block->units];
-  block->next = std::exchange(kept.first, block);
-  ++kept.count;
+  block->next = std::exchange(kept_[units], block);
+  kept_units_ += units;
 }
 
 }  // namespace limitree::server

@@ -1,4 +1,4 @@
-#include "h2/session_memory.hpp"
+#include "net/block_memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ bool is_all(const void* memory, std::size_t size, unsigned char byte) {
 }
 
 // Each of them has its own bytes, of all sizes around those of the kinds.
-TEST(SessionMemory, BlocksDoNotOverlap) {
-  SessionMemory memory;
+TEST(BlockMemory, BlocksDoNotOverlap) {
+  BlockMemory memory;
   std::vector<void*> blocks;
   for (int round = 0; round < 3; ++round) {
     for (std::size_t size = 0; size < 1200; ++size) {
@@ -38,8 +38,8 @@ TEST(SessionMemory, BlocksDoNotOverlap) {
   }
 }
 
-TEST(SessionMemory, ZerosAreZerosInABlockThatIsUsedAgain) {
-  SessionMemory memory;
+TEST(BlockMemory, ZerosAreZerosInABlockThatIsUsedAgain) {
+  BlockMemory memory;
   void* const first = memory.take(100);
   std::memset(first, 0xff, 100);
   memory.give(first);
@@ -48,8 +48,8 @@ TEST(SessionMemory, ZerosAreZerosInABlockThatIsUsedAgain) {
   memory.give(second);
 }
 
-TEST(SessionMemory, AChangeOfSizeKeepsTheContent) {
-  SessionMemory memory;
+TEST(BlockMemory, AChangeOfSizeKeepsTheContent) {
+  BlockMemory memory;
   void* block = memory.change(nullptr, 10);
   std::memset(block, 7, 10);
   for (const std::size_t size : {20u, 48u, 49u, 1000u, 5000u, 3u}) {
@@ -59,8 +59,8 @@ TEST(SessionMemory, AChangeOfSizeKeepsTheContent) {
   memory.give(block);
 }
 
-TEST(SessionMemory, SizesThatNothingHasAreRefused) {
-  SessionMemory memory;
+TEST(BlockMemory, SizesThatNothingHasAreRefused) {
+  BlockMemory memory;
   EXPECT_EQ(memory.take(SIZE_MAX), nullptr);
   EXPECT_EQ(memory.take_zeros(SIZE_MAX / 2, 3), nullptr);
   void* const block = memory.take(8);
@@ -69,8 +69,8 @@ TEST(SessionMemory, SizesThatNothingHasAreRefused) {
   memory.give(nullptr);
 }
 
-TEST(SessionMemory, ThousandsCanBeGivenBack) {
-  SessionMemory memory;
+TEST(BlockMemory, ThousandsCanBeGivenBack) {
+  BlockMemory memory;
   for (int round = 0; round < 2; ++round) {
     std::vector<void*> blocks(5000);
     for (void*& block : blocks) block = memory.take(40);
