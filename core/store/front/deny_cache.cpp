@@ -25,8 +25,14 @@ bool brings_denials(const Plan& plan) {
   });
 }
 
-// The cache keeps TATs, which say nothing about other algorithms.  Also, a
-// denied request still charges independent levels that fit.
+// The cache keeps TATs, which say nothing about other algorithms.
+bool has_plain(const Plan& plan) {
+  return std::ranges::any_of(
+      plan.levels, [](const Level& level) { return level.limit->is_plain(); });
+}
+
+// Whether the cache may hold all levels.  A denied request still charges
+// independent levels that fit.
 bool is_exact(const Plan& plan) {
   return plan.all_plain() &&
          std::ranges::all_of(plan.levels, [](const Level& level) {
@@ -85,7 +91,7 @@ Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
     ++mark;  // of this refund; any other makes the answer useless
   }
   // Answers that did not come from the store say nothing about its buckets.
-  if (status.ok() && plan->source == Source::kStore) {
+  if (status.ok() && plan->source == Source::kStore && has_plain(*plan)) {
     known_.learn(*plan, asked.at, mark);
     if (!may_deny_.load(std::memory_order_relaxed) && brings_denials(*plan)) {
       may_deny_.store(true, std::memory_order_relaxed);

@@ -327,11 +327,6 @@ void MemoryStore::peek_levels(Plan* plan, Instant now) {
 }
 
 void MemoryStore::learn(const Plan& plan, Instant now, std::uint64_t forgets) {
-  if (std::ranges::none_of(plan.levels, [](const Level& level) {
-        return level.limit->is_plain();
-      })) {
-    return;
-  }
   Work<0> work(plan.levels.size());
   hash(plan, &work);
   const Locked<0> locked(this, &work);
