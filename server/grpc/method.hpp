@@ -3,11 +3,11 @@
 #ifndef LIMITREE_SERVER_GRPC_METHOD_HPP
 #define LIMITREE_SERVER_GRPC_METHOD_HPP
 
+#include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace limitree::server {
@@ -52,27 +52,25 @@ class MethodTable {
   // `path` is "/package.Service/Method".
   void add(std::string path, Method* method) {
     method->number_ = paths_.size();
-    paths_.push_back(path);
-    methods_.emplace(std::move(path), method);
+    paths_.push_back(std::move(path));
+    methods_.push_back(method);
   }
 
   // In the order in which they were added.
   const std::vector<std::string>& paths() const { return paths_; }
 
-  // Nothing if there is no such method.
+  // Nothing if there is no such method.  There are too few for a hash to pay.
   Method* find(std::string_view path) const {
-    const auto found = methods_.find(path);
-    return found == methods_.end() ? nullptr : found->second;
+    const auto found = std::ranges::find(paths_, path);
+    return found == paths_.end()
+               ? nullptr
+               : methods_[static_cast<std::size_t>(found - paths_.begin())];
   }
 
   std::size_t max_message_bytes() const { return max_message_bytes_; }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
-  };
-
-  std::unordered_map<std::string, Method*, Hash, std::equal_to<>> methods_;
+  std::vector<Method*> methods_;  // of paths_
   std::vector<std::string> paths_;
   std::size_t max_message_bytes_;
 };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <protozero/pbf_writer.hpp>
+#include <protozero/varint.hpp>
 
 #include "services/json_struct.hpp"
 
@@ -29,36 +30,81 @@ enum StatusField : pbf_tag_type {
   kDurationUntilReset = 4,
 };
 
-// A field that has the value 0 is not written.
-void add(pbf_writer* to, pbf_tag_type tag, std::uint32_t value) {
-  if (value != 0) to->add_uint32(tag, value);
+// Sizes are written before the contents of messages, which is faster than to
+// make room for them later.  Tags are below 16, so one byte has tag and type.
+
+void add_number(pbf_tag_type tag, std::uint64_t value, std::string* out) {
+  out->push_back(static_cast<char>(tag << 3));
+  protozero::add_varint_to_buffer(out, value);
 }
 
-std::uint32_t remaining_of(const limitree_descriptor_status& status) {
-  return static_cast<std::uint32_t>(status.limit_remaining);
+// Of a field that is not written if it is 0.
+std::size_t size_of(std::uint64_t value) {
+  return value == 0
+             ? 0
+             : 1 + static_cast<std::size_t>(protozero::length_of_varint(value));
 }
 
-void write_limit(const limitree_descriptor_status& status, pbf_writer* parent) {
-  pbf_writer to(*parent, kCurrentLimit);
-  add(&to, 1, status.requests_per_unit);
-  if (status.unit != 0) to.add_enum(2, status.unit);
-  if (status.name.size != 0) {
-    to.add_string(3, status.name.data, status.name.size);
+void add(pbf_tag_type tag, std::uint64_t value, std::string* out) {
+  if (value != 0) add_number(tag, value, out);
+}
+
+// The beginning of a text or a message, and the size of all of it.
+void begin(pbf_tag_type tag, std::size_t size, std::string* out) {
+  out->push_back(static_cast<char>(tag << 3 | 2));
+  protozero::add_varint_to_buffer(out, size);
+}
+
+std::size_t size_with_tag(std::size_t size) {
+  return size == 0 ? 0 : size_of(size) + size;
+}
+
+class StatusWriter {
+ public:
+  explicit StatusWriter(const limitree_descriptor_status& status)
+      : status_(status),
+        remaining_(static_cast<std::uint32_t>(status.limit_remaining)) {
+    if (status.match != LIMITREE_MATCH_LIMIT) return;
+    unit_ = static_cast<std::uint32_t>(status.unit);
+    seconds_ =
+        static_cast<std::uint64_t>(status.duration_until_reset_ns / kSecondNs);
+    limit_size_ = size_of(status.requests_per_unit) + size_of(unit_) +
+                  size_with_tag(status.name.size);
   }
-}
 
-void write_status(const limitree_descriptor_status& status,
-                  pbf_writer* parent) {
-  const bool has_limit = status.match == LIMITREE_MATCH_LIMIT;
-  pbf_writer to(*parent, kStatuses);
-  to.add_enum(kCode, status.code);
-  if (has_limit) write_limit(status, &to);
-  add(&to, kLimitRemaining, remaining_of(status));
-  if (!has_limit) return;
-  pbf_writer duration(to, kDurationUntilReset);
-  const std::int64_t seconds = status.duration_until_reset_ns / kSecondNs;
-  if (seconds != 0) duration.add_int64(1, seconds);
-}
+  void write(std::string* out) const {
+    begin(kStatuses, size(), out);
+    add_number(kCode, static_cast<std::uint64_t>(status_.code), out);
+    if (limit_size_ != 0) write_limit(out);
+    add(kLimitRemaining, remaining_, out);
+    if (seconds_ == 0) return;
+    begin(kDurationUntilReset, size_of(seconds_), out);
+    add(1, seconds_, out);
+  }
+
+ private:
+  std::size_t size() const {
+    constexpr std::size_t kCodeSize = 2;
+    return kCodeSize + size_with_tag(limit_size_) + size_of(remaining_) +
+           size_with_tag(size_of(seconds_));
+  }
+
+  void write_limit(std::string* out) const {
+    begin(kCurrentLimit, limit_size_, out);
+    add(1, status_.requests_per_unit, out);
+    add(2, unit_, out);
+    if (status_.name.size == 0) return;
+    begin(3, status_.name.size, out);
+    out->append(status_.name.data, status_.name.size);
+  }
+
+  const limitree_descriptor_status& status_;
+  // 0: not written.
+  std::uint32_t remaining_;
+  std::uint32_t unit_ = 0;
+  std::uint64_t seconds_ = 0;
+  std::size_t limit_size_ = 0;
+};
 
 void write_header(const std::string& name, std::int64_t value,
                   pbf_writer* parent) {
@@ -83,7 +129,7 @@ void write_rate_limit(const limitree_rate_limit_response& response,
   pbf_writer to(*out);
   to.add_enum(kOverallCode, response.overall_code);
   for (const limitree_descriptor_status& status : statuses) {
-    write_status(status, &to);
+    StatusWriter(status).write(out);
   }
   const std::int32_t shown = response.header_status;
   if (settings.headers && shown >= 0) {
