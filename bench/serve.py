@@ -194,6 +194,23 @@ def many_rules(arguments, services):
         print(f"{many.name}: {many.cost() / few.cost():.2f} times the time")
 
 
+#: What --parts names.
+PARTS = ["many", "alone", "rate", "rules", "reload", "memory"]
+
+
+def measure_costs(arguments):
+    parts = arguments.parts
+    with Services(arguments) as services:
+        found = started(services, arguments)
+        peak = costs(arguments, found) if "many" in parts else 18_000
+        if "alone" in parts:
+            one_in_flight(arguments, found)
+        if "rate" in parts:
+            at_rate(arguments, found, peak / 2)
+        if "rules" in parts:
+            many_rules(arguments, services)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -205,17 +222,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--server", default="0", help="its processor")
     parser.add_argument("--client", default="1", help="its processor")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     arguments = parser.parse_args()
-    with Services(arguments) as services:
-        found = started(services, arguments)
-        peak = costs(arguments, found)
-        one_in_flight(arguments, found)
-        at_rate(arguments, found, peak / 2)
-        many_rules(arguments, services)
-    with Services(arguments) as services:
-        reload.measure(arguments, services, print_table)
-    with Services(arguments) as services:
-        memory.measure(services, print_table)
+    measure_costs(arguments)
+    if "reload" in arguments.parts:
+        with Services(arguments) as services:
+            reload.measure(arguments, services, print_table)
+    if "memory" in arguments.parts:
+        with Services(arguments) as services:
+            memory.measure(services, print_table)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ class Services:
         self.stack = contextlib.ExitStack()
         folder = self.stack.enter_context(tempfile.TemporaryDirectory())
         self.folder = pathlib.Path(folder)
+        self.count = 0
 
     def __enter__(self):
         return self
@@ -96,20 +97,22 @@ class Services:
         path.write_text(text, "ascii")
         return path
 
-    def limitree(self, *words, descriptors=asked.DESCRIPTORS, workers=1,
-                 processors=None):
-        limits = self.write("limits.yaml", asked.LIMITS)
-        # A file has one name for each of the services.
-        count = len(list(self.folder.glob("rules*.yaml")))
-        rules = self.write(f"rules{count}.yaml", descriptors)
+    def limitree(self, *words, descriptors=asked.DESCRIPTORS,
+                 limits=asked.LIMITS, workers=1, processors=None):
+        # Files of each of the services.
+        self.count += 1
+        limits = self.write(f"{self.count}/limits.yaml", limits)
+        rules = self.write(f"{self.count}/rules.yaml", descriptors)
         running = self.start(
             processors or self.arguments.server,
             [self.arguments.command, "serve", limits, "--ignore-environment",
              "--descriptors", rules, "--workers", workers, "--listen",
              "127.0.0.1:0", "--http-listen", "127.0.0.1:0", "--admin-listen",
              "127.0.0.1:0", *words],
-            r"on 127.0.0.1:(\d+), http://127.0.0.1:(\d+), .* with")
-        running.grpc, running.http = map(int, running.ready.groups())
+            r"on 127.0.0.1:(\d+), http://127.0.0.1:(\d+), "
+            r"admin http://127.0.0.1:(\d+) with")
+        running.grpc, running.http, running.admin = map(
+            int, running.ready.groups())
         running.rules = rules
         return running
 
