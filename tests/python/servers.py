@@ -12,13 +12,13 @@ PATIENT = "5s"
 
 
 @contextlib.contextmanager
-def redis_server():
-    """Yield the URL of a server and its process."""
+def redis_server(**variables):
+    """Yield the URL of a server and its process, which has the variables."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/redis.sock"
         # The server must not load the sanitizer of this process.
         environment = {name: value for name, value in os.environ.items()
-                       if name != "LD_PRELOAD"}
+                       if name != "LD_PRELOAD"} | variables
         process = subprocess.Popen(
             ["redis-server", "--port", "0", "--unixsocket", path, "--save", "",
              "--dir", folder], stdout=subprocess.DEVNULL, env=environment,

@@ -118,7 +118,7 @@ class ServerClockTest : public InterruptionsTest {
     return limit;
   }();
   RedisServer server_{{.launcher = {"env", "SHIFTED_CLOCK=" + clock_,
-                                    "LD_PRELOAD=" LIMITREE_SHIFTED_CLOCK}}};
+                                    "LD_PRELOAD=" LIMITREE_TEST_CLOCK}}};
   RedisStore store_{patient(server_), std::nullopt};
 };
 
