@@ -1,7 +1,9 @@
 #include "store/redis/redis_store.hpp"
 
+#include <cstddef>
+#include <deque>
+#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "base/recycled.hpp"
 #include "store/redis/drive/decide_task.hpp"
@@ -10,41 +12,96 @@
 
 namespace limitree::redis {
 
-// The limiter's request, and the commands it takes.
+// What a loop does for the limiter.
 class RedisStore::Ticket : public AsyncTask {
  public:
-  void complete() {
-    pending_->complete(status.ok() ? take_status() : std::move(status));
-  }
-
- protected:
-  explicit Ticket(Pending* pending) : pending_(pending) {}
+  void complete() { answer(status.ok() ? take_status() : std::move(status)); }
 
  private:
   virtual Status take_status() = 0;
+  virtual void answer(Status outcome) = 0;
+};
+
+// A request, and the commands it takes.
+class RedisStore::RequestTicket : public Ticket {
+ protected:
+  explicit RequestTicket(Pending* pending) : pending_(pending) {}
+
+ private:
+  void answer(Status outcome) final { pending_->complete(std::move(outcome)); }
 
   Pending* const pending_;
 };
 
-class RedisStore::DecideTicket final : public Ticket,
+class RedisStore::DecideTicket final : public RequestTicket,
                                        public Recycled<DecideTicket, 512> {
  public:
   DecideTicket(Pending* pending, const RedisStore& store)
-      : Ticket(pending),
+      : RequestTicket(pending),
         task_(&pending->plan(), store.settings_, *store.router_, store.now()) {}
 
-  Task* task() override { return &task_; }
+  DecideTask* task() override { return &task_; }
 
  private:
-  Status take_status() override { return task_.take_status(); }
+  Status take_status() override { return task_.conclude(); }
 
   DecideTask task_;
 };
 
-class RedisStore::ResetTicket final : public Ticket {
+// A request whose parts are asked for at the same time.
+class RedisStore::Split {
+ public:
+  static void start(std::unique_ptr<DecideTicket> whole, Loop* loop,
+                    Duration time) {
+    const auto split = std::make_shared<Split>(std::move(whole));
+    for (DecideTask& task : split->tasks_) {
+      loop->start(std::make_unique<Part>(split, &task), time);
+    }
+  }
+
+  explicit Split(std::unique_ptr<DecideTicket> whole)
+      : whole_(std::move(whole)), open_(whole_->task()->parts()) {
+    for (std::size_t i = 0; i < open_; ++i) {
+      tasks_.emplace_back(*whole_->task(), i);
+    }
+  }
+
+ private:
+  class Part final : public Ticket {
+   public:
+    Part(std::shared_ptr<Split> split, DecideTask* task)
+        : split_(std::move(split)), task_(*task) {}
+
+    Task* task() override { return &task_; }
+
+   private:
+    Status take_status() override { return task_.take_status(); }
+    void answer(Status outcome) override { split_->take(std::move(outcome)); }
+
+    const std::shared_ptr<Split> split_;
+    DecideTask& task_;
+  };
+
+  // The outcome of one part.  The first failure is that of the request.
+  void take(Status outcome) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (whole_->status.ok()) whole_->status = std::move(outcome);
+      if (--open_ > 0) return;
+    }
+    whole_->complete();
+  }
+
+  const std::unique_ptr<DecideTicket> whole_;
+  std::deque<DecideTask> tasks_;
+  std::mutex mutex_;
+  std::size_t open_;  // parts without an outcome
+};
+
+class RedisStore::ResetTicket final : public RequestTicket {
  public:
   ResetTicket(Pending* pending, const RedisStore& store)
-      : Ticket(pending), task_(store.settings_) {
+      : RequestTicket(pending), task_(store.settings_) {
     store.add_resets(pending->plan(), &task_);
   }
 
@@ -74,7 +131,7 @@ Now RedisStore::now() const {
 Status RedisStore::decide(Plan* plan) {
   DecideTask task(plan, settings_, *router_, now());
   driver_.run(&task, settings_.timeout);
-  return task.take_status();
+  return task.conclude();
 }
 
 void RedisStore::complete(std::span<std::unique_ptr<AsyncTask>> tasks) {
@@ -99,8 +156,12 @@ Loop* RedisStore::loop_of(Pending* pending, Status* status) {
 bool RedisStore::decide_async(Pending* pending, Status* status) {
   Loop* const loop = loop_of(pending, status);
   if (loop == nullptr) return true;
-  loop->start(std::make_unique<DecideTicket>(pending, *this),
-              settings_.timeout);
+  auto ticket = std::make_unique<DecideTicket>(pending, *this);
+  if (ticket->task()->parts() > 1) {
+    Split::start(std::move(ticket), loop, settings_.timeout);
+  } else {
+    loop->start(std::move(ticket), settings_.timeout);
+  }
   return false;
 }
 

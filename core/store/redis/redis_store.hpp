@@ -43,8 +43,10 @@ class RedisStore final : public Store, private ForkGuard {
 
  private:
   class Ticket;
+  class RequestTicket;
   class DecideTicket;
   class ResetTicket;
+  class Split;
 
   static void complete(std::span<std::unique_ptr<AsyncTask>> tasks);
   static Loop* loop_of(Pending* pending, Status* status);

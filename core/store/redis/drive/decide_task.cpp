@@ -10,16 +10,24 @@ namespace limitree::redis {
 
 DecideTask::DecideTask(Plan* plan, const Settings& settings,
                        const Router& router, const Now& now)
-    : plan_(plan),
-      settings_(settings),
-      router_(router),
-      now_(now),
-      operation_(plan->operation) {
+    : plan_(plan), settings_(settings), now_(now), operation_(plan->operation) {
   if (!plan->all_plain()) usages_.resize(plan->levels.size());
+  group_levels(router);
+}
+
+DecideTask::DecideTask(const DecideTask& whole, std::size_t slot)
+    : plan_(whole.plan_),
+      settings_(whole.settings_),
+      now_(whole.now_),
+      operation_(whole.operation_) {
+  usages_.resize(whole.usages_.size());
+  const Group& group = whole.groups_[slot];
+  for (const std::uint32_t i : whole.levels_of(group)) order_.push_back(i);
+  groups_.push_back({group.slot, 0, group.count, false});
 }
 
 // A store that is no cluster has one slot, and nothing is sorted.
-void DecideTask::group_levels() {
+void DecideTask::group_levels(const Router& router) {
   const auto count = static_cast<std::uint32_t>(plan_->levels.size());
   for (std::uint32_t i = 0; i < count; ++i) order_.push_back(i);
   if (settings_.url.topology != Topology::kCluster) {
@@ -29,7 +37,7 @@ void DecideTask::group_levels() {
   std::vector<std::int32_t> slots;
   for (const Level& level : plan_->levels) {
     slots.push_back(
-        router_.slot_of(address_of(*plan_, level, settings_.prefix).key));
+        router.slot_of(address_of(*plan_, level, settings_.prefix).key));
   }
   std::stable_sort(
       order_.begin(), order_.end(),
@@ -47,13 +55,17 @@ LevelSet DecideTask::levels_of(const Group& group) const {
   return {order_.data() + group.first, group.count};
 }
 
-Task::Step DecideTask::start() {
-  group_levels();
-  return decide_group();
+// Only a request may be denied, or given back where it was charged.
+std::size_t DecideTask::parts() const {
+  const bool depend = operation_ == Operation::kAuthorize &&
+                      any_joint({order_.data(), order_.size()});
+  return depend ? 1 : groups_.size();
 }
 
+Task::Step DecideTask::start() { return decide_group(); }
+
 Task::Step DecideTask::decide_group() {
-  if (group_ == groups_.size()) return denied_ ? give_back() : finish();
+  if (group_ == groups_.size()) return denied_ ? give_back() : Step{};
   const Group& group = groups_[group_];
   return send(operation_, levels_of(group), group.slot);
 }
@@ -136,22 +148,21 @@ Task::Step DecideTask::give_back() {
     return send(Operation::kRefund, {refunded_.data(), refunded_.size()},
                 group.slot);
   }
-  return finish();
-}
-
-Task::Step DecideTask::finish() {
-  // An error stays one, also if all could be given back.
-  if (status_.ok()) {
-    judge(operation_, plan_->levels.data(), plan_->levels.size());
-  }
   return {};
 }
 
 // What cannot be given back wears off by itself: that is no reason to withhold
-// a denial.
+// a denial.  An error stays one, also if all could be given back.
 Task::Step DecideTask::fail(Status status, bool in_time) {
   if (status_.ok() && !refunding_) status_ = std::move(status);
-  return in_time ? give_back() : finish();
+  return in_time ? give_back() : Step{};
+}
+
+Status DecideTask::conclude() {
+  if (status_.ok()) {
+    judge(operation_, plan_->levels.data(), plan_->levels.size());
+  }
+  return take_status();
 }
 
 Task::Step DecideTask::retry(const Outcome& outcome) {

@@ -5,11 +5,13 @@
 // denies, those after it are not charged and those before it get back what they
 // were charged, except levels that are charged whatever others say: see Charge.
 // So the admitted total never exceeds a limit: what was charged for a moment
-// can deny another request, but not admit one.
+// can deny another request, but not admit one.  Where no slot depends on
+// another, a driver of event loops asks all of them at the same time.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVE_DECIDE_TASK_HPP
 #define LIMITREE_STORE_REDIS_DRIVE_DECIDE_TASK_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -26,10 +28,15 @@ namespace limitree::redis {
 
 class DecideTask final : public Task {
  public:
-  // Carries out plan->operation; the verdicts are set when it is done and
-  // status() is ok.  Everything must outlive the task.
+  // Carries out plan->operation.  Everything must outlive the task.
   DecideTask(Plan* plan, const Settings& settings, const Router& router,
              const Now& now);
+  // Does a part of `whole`, which is not driven: the slot of this number.  Must
+  // live until whole->conclude().
+  DecideTask(const DecideTask& whole, std::size_t slot);
+
+  // The number of slots that may be asked at the same time.
+  std::size_t parts() const;
 
   Step start() override;
   bool accepts(const redisReply& reply) override;
@@ -39,8 +46,10 @@ class DecideTask final : public Task {
   const Target& target() const override { return retry_.target(); }
   Joinable joinable() const override;
 
-  // Why there are no verdicts.
+  // Why there are no debts.
   Status take_status() { return std::move(status_); }
+  // The same; sets the verdicts of the plan if there are debts.
+  Status conclude();
 
  private:
   // Levels that are decided by one call: a range of order_.
@@ -51,7 +60,7 @@ class DecideTask final : public Task {
     bool charged;  // may hold charges that are void if another group denies
   };
 
-  void group_levels();
+  void group_levels(const Router& router);
   LevelSet levels_of(const Group& group) const;
   bool denies(const Group& group) const;
   bool any_joint(LevelSet levels) const;
@@ -61,11 +70,9 @@ class DecideTask final : public Task {
   Step send(Operation operation, LevelSet levels, std::int32_t slot);
   Step retry(const Outcome& outcome);
   Step fail(Status status, bool in_time);
-  Step finish();
 
   Plan* const plan_;
   const Settings& settings_;
-  const Router& router_;
   const Now now_;
   const Operation operation_;
 

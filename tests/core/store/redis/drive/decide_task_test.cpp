@@ -89,28 +89,32 @@ class DecideTaskTest : public testing::Test {
     return outcome;
   }
 
-  // Drives the task; `answer` may answer instead of the server.
-  Status run(Plan* plan,
-             const std::function<std::optional<Outcome>(const Task&)>& answer =
-                 nullptr) {
+  using Substitute = std::function<std::optional<Outcome>(const Task&)>;
+
+  // Decides the plan; `answer` may answer instead of the server.
+  Status run(Plan* plan, const Substitute& answer = nullptr) {
     DecideTask task(plan, settings_, router_, clock_.clock().now());
-    Task::Step step = task.start();
+    drive(&task, answer);
+    return task.conclude();
+  }
+
+  void drive(DecideTask* task, const Substitute& answer) {
+    Task::Step step = task->start();
     while (step.kind != Task::Step::Kind::kDone) {
       if (step.kind == Task::Step::Kind::kPause) {
         ++pauses_;
         EXPECT_GT(step.pause, Duration(0));
-        step = task.resumed();
+        step = task->resumed();
         continue;
       }
       std::optional<Outcome> outcome;
-      if (answer) outcome = answer(task);
+      if (answer) outcome = answer(*task);
       const bool last = outcome && outcome->failure == Failure::kTimeout;
-      if (!outcome) outcome = send(task.bytes());
-      show_reply(&task, &*outcome);
-      step = task.answered(std::move(*outcome));
+      if (!outcome) outcome = send(task->bytes());
+      show_reply(task, &*outcome);
+      step = task->answered(std::move(*outcome));
       if (last) break;
     }
-    return task.take_status();
   }
 
   // Gives the keys their slots in this order.  A task asks slots in that order,
@@ -215,6 +219,33 @@ TEST_F(DecideTaskTest, CountsEveryHitInEverySlot) {
     for (const Level& level : plan->levels) EXPECT_EQ(level.before, 2 * i);
   }
   EXPECT_EQ(scripts_, 1) << "for both limits, before a denial and after it";
+}
+
+// Each part is one slot.  Only the whole has verdicts.
+TEST_F(DecideTaskTest, HasAPartForEachSlotThatDependsOnNone) {
+  const Limit counter = make_counter(1, std::chrono::hours(1)).value();
+  const auto parts = [this](Plan* plan) {
+    return DecideTask(plan, settings_, router_, clock_.clock().now()).parts();
+  };
+  const auto joint =
+      plan_of(Operation::kAuthorize, {"a", "b"}, {&counter, &wide_});
+  EXPECT_EQ(parts(joint.get()), 1U);
+  joint->operation = Operation::kRefund;
+  EXPECT_EQ(parts(joint.get()), 2U);
+
+  const auto plan =
+      plan_of(Operation::kAuthorize, {"a", "b"}, {&counter, &counter}, 2);
+  DecideTask whole(plan.get(), settings_, router_, clock_.clock().now());
+  ASSERT_EQ(whole.parts(), 2U);
+  DecideTask first(whole, 0);
+  DecideTask second(whole, 1);
+  for (DecideTask* const part : {&second, &first}) {
+    drive(part, nullptr);
+    EXPECT_TRUE(part->take_status().ok());
+    EXPECT_FALSE(plan->levels[0].verdict.limited);
+  }
+  EXPECT_TRUE(whole.conclude().ok());
+  for (const Level& level : plan->levels) EXPECT_TRUE(level.verdict.limited);
 }
 
 // What was counted before another slot failed stays counted.

@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/store/redis/await.hpp"
 #include "core/store/redis/topology/cluster_fixture.hpp"
 #include "descriptors/load.hpp"
 #include "limiter/limiter.hpp"
@@ -17,17 +20,25 @@
 namespace limitree::redis {
 namespace {
 
-// Asks about {"a": value} for each value; of `back`, gives the hits back.
-std::vector<LimitCode> ask(Limiter* limiter,
-                           const std::vector<std::string>& values,
-                           bool back = false) {
-  std::vector<Entry> entries;
-  for (const std::string& value : values) entries.push_back({"a", value});
-  std::vector<AskedDescriptor> asked;
-  for (const Entry& entry : entries) asked.push_back({{&entry, 1}});
-  for (AskedDescriptor& one : asked) one.is_negative_hits = back;
-  RateLimitAnswer answer;
-  const Status status = limiter->should_rate_limit({"d", asked, 1}, &answer);
+// A request about {"a": value} for each value; of `back`, gives hits back.
+class Question {
+ public:
+  explicit Question(const std::vector<std::string>& values, bool back = false) {
+    for (const std::string& value : values) entries_.push_back({"a", value});
+    for (const Entry& entry : entries_) {
+      asked_.push_back({{&entry, 1}});
+      asked_.back().is_negative_hits = back;
+    }
+  }
+  DescriptorRequest get() const { return {"d", asked_, 1}; }
+
+ private:
+  std::vector<Entry> entries_;
+  std::vector<AskedDescriptor> asked_;
+};
+
+std::vector<LimitCode> codes_of(const Status& status,
+                                const RateLimitAnswer& answer) {
   std::vector<LimitCode> codes;
   EXPECT_TRUE(status.ok()) << status.error().messages.front();
   if (!status.ok()) return codes;
@@ -35,24 +46,52 @@ std::vector<LimitCode> ask(Limiter* limiter,
   return codes;
 }
 
-TEST(DescriptorsInCluster, AreChargedEachByItself) {
-  ClusterFixture cluster;
+std::vector<LimitCode> ask(Limiter* limiter,
+                           const std::vector<std::string>& values,
+                           bool back = false) {
+  const Question question(values, back);
+  RateLimitAnswer answer;
+  const Status status = limiter->should_rate_limit(question.get(), &answer);
+  return codes_of(status, answer);
+}
+
+// Keeps the answer to one request that does not wait.
+class Keeper final : public Listener {
+ public:
+  explicit Keeper(StoreLoop* loop) : Listener(loop) {}
+
+  void decided(Status, const Decision&, const LevelReports&) noexcept override {
+  }
+  void answered(Status outcome, RateLimitAnswer* answer) noexcept override {
+    EXPECT_FALSE(status) << "the second answer";
+    if (outcome.ok()) codes = codes_of(outcome, *answer);
+    status = std::move(outcome);
+  }
+
+  std::optional<Status> status;
+  std::vector<LimitCode> codes;
+};
+
+std::unique_ptr<Limiter> limiter_of(const ClusterFixture& cluster) {
   Options options;
-  ASSERT_TRUE(set_option("store", cluster.url(), &options).ok());
-  ASSERT_TRUE(set_option("timeout", "10s", &options).ok());
+  EXPECT_TRUE(set_option("store", cluster.url(), &options).ok());
+  EXPECT_TRUE(set_option("timeout", "10s", &options).ok());
   const DescriptorFile file{
       "domain: d\n"
       "descriptors:\n"
       "- {key: a, rate_limit: {unit: year, requests_per_unit: 2}}\n",
       "d.yaml"};
-  Result<Descriptors> descriptors = load_descriptors({&file, 1});
-  ASSERT_TRUE(descriptors.ok());
-  Result<std::unique_ptr<Store>> store = make_store(options);
-  ASSERT_TRUE(store.ok());
-  Limiter limiter(
-      std::make_shared<const Tree>(), options, std::move(store.value()),
-      std::make_shared<const Descriptors>(std::move(descriptors.value())));
+  Descriptors descriptors = std::move(load_descriptors({&file, 1}).value());
+  return std::make_unique<Limiter>(
+      std::make_shared<const Tree>(), options,
+      std::move(make_store(options).value()),
+      std::make_shared<const Descriptors>(std::move(descriptors)));
+}
 
+TEST(DescriptorsInCluster, AreChargedEachByItself) {
+  ClusterFixture cluster;
+  const std::unique_ptr<Limiter> made = limiter_of(cluster);
+  Limiter& limiter = *made;
   std::vector<std::string> values;
   for (int i = 0; i < 20; ++i) values.push_back("v" + std::to_string(i));
   const auto ok = LimitCode::kOk;
@@ -69,6 +108,57 @@ TEST(DescriptorsInCluster, AreChargedEachByItself) {
   for (int i = 0; i < 2; ++i) EXPECT_EQ(ask(&limiter, values, true), all);
   EXPECT_EQ(ask(&limiter, {"v7"}), std::vector{over});
   EXPECT_EQ(ask(&limiter, {"v7", "v8", "v9"}), (std::vector{over, ok, ok}));
+}
+
+// While one node hangs, the others have long counted the request.
+TEST(DescriptorsInCluster, AskAllNodesAtTheSameTime) {
+  ClusterFixture cluster;
+  const std::unique_ptr<Limiter> limiter = limiter_of(cluster);
+  std::unique_ptr<StoreLoop> loop = limiter->new_loop();
+  std::vector<std::string> values;
+  for (int i = 0; i < 20; ++i) values.push_back("v" + std::to_string(i));
+  const Question question(values);
+  const auto start = [&](Keeper* keeper) {
+    RateLimitAnswer answer;
+    Status status;
+    EXPECT_FALSE(limiter->should_rate_limit_async(question.get(), &answer,
+                                                  keeper, &status));
+  };
+  const auto run_until = [&](const char* what,
+                             const std::function<bool()>& fact) {
+    await(what, [&] {
+      loop->run();
+      return fact();
+    });
+  };
+  const auto has_keys = [&](int node) {
+    return cluster.node(node).cli({"DBSIZE"}) != "0";
+  };
+
+  Keeper first(loop.get());  // makes the connections
+  start(&first);
+  run_until("the first answer", [&] { return first.status.has_value(); });
+  for (int i = 0; i < ClusterFixture::kPrimaries; ++i) {
+    ASSERT_TRUE(has_keys(i));
+    cluster.node(i).cli({"FLUSHALL"});
+  }
+  cluster.suspend(0);  // which has the first slots
+  Keeper second(loop.get());
+  start(&second);
+  run_until("two nodes", [&] { return has_keys(1) && has_keys(2); });
+  EXPECT_FALSE(second.status);
+  cluster.resume(0);
+  run_until("the second answer", [&] { return second.status.has_value(); });
+  EXPECT_EQ(second.codes, std::vector(values.size(), LimitCode::kOk));
+
+  // One part that fails is the failure of the request.
+  cluster.suspend(0);
+  Keeper third(loop.get());
+  start(&third);
+  loop->run();
+  loop.reset();
+  EXPECT_EQ(third.status.value().code(), Code::kCancelled);
+  cluster.resume(0);
 }
 
 }  // namespace
