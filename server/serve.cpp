@@ -107,7 +107,7 @@ class Service final : public Watcher, public ConfigListener {
   explicit Service(const ServeSettings& settings)
       : settings_(settings),
         signals_(watch_signals()),
-        stats_([this] { return read_counts(limiter_.get()); }),
+        stats_([this] { return counts(); }),
         config_(&settings, this),
         limiter_(make_limiter()),
         admin_pages_(limiter_.get()),
@@ -216,6 +216,12 @@ class Service final : public Watcher, public ConfigListener {
     return Limiter(config);
   }
 
+  LimiterCounts counts() {
+    LimiterCounts counts = read_counts(limiter_.get());
+    counts.service_errors += descriptors_.refusals();
+    return counts;
+  }
+
   void make_workers() {
     for (std::size_t i = 0; i < settings_.workers; ++i) {
       workers_.push_back(std::make_unique<Worker>(
@@ -229,7 +235,7 @@ class Service final : public Watcher, public ConfigListener {
   void observe() {
     admin_pages_.add_numbers(&numbers_);
     if (exporter_) {
-      exporter_->start(workers_[0]->methods());
+      exporter_->start(workers_[0]->operations());
       stats_.add_loss("limitree.spans_lost",
                       [this] { return exporter_->lost(); });
     }

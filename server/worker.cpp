@@ -23,8 +23,7 @@ LimiterHandle new_loop(limitree_limiter* limiter) {
 }  // namespace
 
 Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
-               const DescriptorsState* descriptors,
-               std::shared_ptr<Tracer> tracer)
+               DescriptorsState* descriptors, std::shared_ptr<Tracer> tracer)
     : settings_(settings),
       limiter_(new_loop(limiter)),
       health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
@@ -53,6 +52,15 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
   rate_limit_page_.add_to(web_.handlers());
   health_page_.add_to(web_.handlers());
   observer_.set_methods(methods_.paths());
+  if (observer_.wants_trace()) web_.handlers()->set_observer(&observer_);
+}
+
+std::vector<std::string> Worker::operations() {
+  std::vector<std::string> all = methods_.paths();
+  for (const std::string& one : web_.handlers()->operations()) {
+    all.push_back(one);
+  }
+  return all;
 }
 
 Worker::~Worker() { join(); }

@@ -36,7 +36,7 @@ class Worker final : public ConnectionOwner {
   // Decides by a handle of its own of the same limiter.  `settings`
   // and `descriptors` outlive the worker.  `tracer` may be null.
   Worker(const ServeSettings* settings, limitree_limiter* limiter,
-         const DescriptorsState* descriptors, std::shared_ptr<Tracer> tracer);
+         DescriptorsState* descriptors, std::shared_ptr<Tracer> tracer);
   ~Worker();
 
   // Before start(), or from it on only on its thread.
@@ -57,8 +57,9 @@ class Worker final : public ConnectionOwner {
 
   // What may be read from any thread.
   const WorkerStats* stats() const { return observer_.stats(); }
-  // The paths of all methods, by their numbers.
-  const std::vector<std::string>& methods() const { return methods_.paths(); }
+  // What spans have the numbers of: the paths of all methods, then the
+  // operations of HTTP.
+  std::vector<std::string> operations();
 
   void closed(Connection* connection) override;
 

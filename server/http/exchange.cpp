@@ -19,10 +19,19 @@ void HttpAnswer::clear() {
 
 void Exchange::finish() {
   state_.reset();
+  report(answer_.status);
   send(answer_);
 }
 
+// Once, when the exchange is over.
+void Exchange::report(int status) {
+  ExchangeObserver* const observer = std::exchange(observer_, nullptr);
+  if (observer == nullptr) return;
+  observer->on_over({operation_, request_.begun, status, request_});
+}
+
 void Exchange::clear() {
+  report(0);
   state_.reset();
   request_.clear();
   answer_.clear();

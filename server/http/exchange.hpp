@@ -3,11 +3,13 @@
 #ifndef LIMITREE_SERVER_HTTP_EXCHANGE_HPP
 #define LIMITREE_SERVER_HTTP_EXCHANGE_HPP
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "http/exchange_observer.hpp"
 #include "http/request.hpp"
 
 namespace limitree::server {
@@ -46,6 +48,12 @@ class Exchange {
   // Destroyed by finish(), so not to be kept by what calls it.
   void keep(std::unique_ptr<ExchangeState> state) { state_ = std::move(state); }
 
+  // Tells `observer` when the exchange is over.
+  void observe(ExchangeObserver* observer, std::size_t operation) {
+    observer_ = observer;
+    operation_ = operation;
+  }
+
  protected:
   Exchange() = default;
 
@@ -56,8 +64,12 @@ class Exchange {
   void clear();
 
  private:
+  void report(int status);
+
   HttpRequest request_;
   HttpAnswer answer_;
+  ExchangeObserver* observer_ = nullptr;
+  std::size_t operation_ = 0;
   std::unique_ptr<ExchangeState> state_;
 };
 

@@ -8,8 +8,10 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "http/exchange.hpp"
+#include "http/exchange_observer.hpp"
 
 namespace limitree::server {
 
@@ -34,9 +36,13 @@ class HandlerTable {
   explicit HandlerTable(std::size_t max_body_bytes)
       : max_body_bytes_(max_body_bytes) {}
 
-  void add(std::string path, HttpMethods methods, Handler* handler) {
-    entries_.emplace(std::move(path), Entry{methods, handler});
-  }
+  void add(std::string path, HttpMethods methods, Handler* handler);
+
+  // What can be asked: "POST /v1/authorize".
+  const std::vector<std::string>& operations() const { return operations_; }
+
+  // Is told of the requests that handlers get.  Before the first of them.
+  void set_observer(ExchangeObserver* observer) { observer_ = observer; }
 
   // Gives the request to its handler; answers itself if there is none.
   void serve(Exchange* exchange) const;
@@ -47,12 +53,15 @@ class HandlerTable {
   struct Entry {
     HttpMethods methods;
     Handler* handler;
+    std::size_t first_operation;
   };
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
 
   std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
+  std::vector<std::string> operations_;
+  ExchangeObserver* observer_ = nullptr;
   std::size_t max_body_bytes_;
 };
 

@@ -145,6 +145,7 @@ void HttpConnection::take(std::string_view bytes) {
 void HttpConnection::serve() {
   busy_ = true;
   last_ = last_ || draining_ || !reader_.keeps_alive();
+  exchange_.mutable_request()->begun = request_at_;
   context_.handlers->serve(&exchange_);
 }
 

@@ -67,6 +67,7 @@ void HttpStream::on_field(std::string_view name, std::string_view value) {
 }
 
 void HttpStream::on_request() {
+  mutable_request()->begun = begun();
   if (has_too_many_fields()) refuse(431, "the header is too large");
 }
 

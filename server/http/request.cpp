@@ -41,12 +41,14 @@ std::string_view HttpRequest::name_of(const Field& field) const {
       .substr(field.name, field.value - field.name);
 }
 
+std::string_view HttpRequest::value_of(const Field& field) const {
+  return std::string_view(fields_text_)
+      .substr(field.value, field.end - field.value);
+}
+
 std::string_view HttpRequest::field(std::string_view name) const {
   for (const Field& field : fields_) {
-    if (name_of(field) == name) {
-      return std::string_view(fields_text_)
-          .substr(field.value, field.end - field.value);
-    }
+    if (name_of(field) == name) return value_of(field);
   }
   return {};
 }

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "net/timer.hpp"
+
 namespace limitree::server {
 
 // Its memory serves one request after the other.
@@ -15,6 +17,7 @@ class HttpRequest {
  public:
   std::string method;  // "GET"
   std::string body;
+  Instant begun = 0;  // the turn of the loop in which it began to come
 
   // Takes the target of the request line, or :path: "/stats?x=1",
   // "http://host/stats".
@@ -28,6 +31,11 @@ class HttpRequest {
   // there is none.
   std::string_view field(std::string_view name) const;
   std::size_t count(std::string_view name) const;
+  // Calls `use(name, value)` for each field.
+  template <typename Use>
+  void each_field(const Use& use) const {
+    for (const Field& field : fields_) use(name_of(field), value_of(field));
+  }
 
   void clear();
 
@@ -39,6 +47,7 @@ class HttpRequest {
   };
 
   std::string_view name_of(const Field& field) const;
+  std::string_view value_of(const Field& field) const;
 
   std::string path_;
   std::string query_;

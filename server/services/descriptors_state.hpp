@@ -4,6 +4,7 @@
 #define LIMITREE_SERVER_SERVICES_DESCRIPTORS_STATE_HPP
 
 #include <atomic>
+#include <cstdint>
 
 namespace limitree::server {
 
@@ -18,8 +19,15 @@ class DescriptorsState {
 
   bool are_missing() const { return missing_.load(std::memory_order_relaxed); }
 
+  // A request is answered with kMissing.
+  void count_refusal() { refusals_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t refusals() const {
+    return refusals_.load(std::memory_order_relaxed);
+  }
+
  private:
   std::atomic<bool> missing_{false};
+  std::atomic<std::uint64_t> refusals_{0};
 };
 
 }  // namespace limitree::server

@@ -58,6 +58,7 @@ void RateLimitService::on_message(Call* call, std::string_view message) {
     return;
   }
   if (descriptors_->are_missing()) {
+    descriptors_->count_refusal();
     call->finish({GrpcCode::kUnavailable, DescriptorsState::kMissing});
     return;
   }

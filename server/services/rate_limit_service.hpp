@@ -22,7 +22,7 @@ class RateLimitService final : public Method {
   // service and its calls.
   RateLimitService(StoreLoop* store_loop, limitree_limiter* limiter,
                    const AnswerSettings* settings,
-                   const DescriptorsState* descriptors)
+                   DescriptorsState* descriptors)
       : Method(MethodKind::kUnary),
         store_loop_(store_loop),
         limiter_(limiter),
@@ -39,7 +39,7 @@ class RateLimitService final : public Method {
   StoreLoop* store_loop_;
   limitree_limiter* limiter_;
   const AnswerSettings* settings_;
-  const DescriptorsState* descriptors_;
+  DescriptorsState* descriptors_;
   RateLimitRequest request_;
   std::vector<limitree_descriptor_status> statuses_;  // of ask_now()
 };

@@ -33,8 +33,9 @@ class SpanExporter {
   // A tracer for a worker; before start().
   std::shared_ptr<Tracer> make_tracer();
 
-  // `methods` are the paths of the methods that spans have the numbers of.
-  void start(std::vector<std::string> methods);
+  // `operations` are what spans have the numbers of: "/package.Service/Method"
+  // of gRPC, "POST /path" of HTTP.
+  void start(std::vector<std::string> operations);
 
   // Spans that were lost.
   std::uint64_t lost() const;

@@ -1,5 +1,6 @@
 #include "trace/otlp.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <protozero/pbf_writer.hpp>
 #include <string_view>
@@ -36,8 +37,10 @@ enum SpanField : protozero::pbf_tag_type {
 constexpr std::int32_t kServer = 2;     // a kind
 constexpr std::int32_t kErrorCode = 2;  // a code of Status
 
-// The codes of gRPC that are the server's fault.
-bool is_fault(std::uint16_t code) {
+// The statuses of HTTP and the codes of gRPC that are the server's fault.
+bool is_http_fault(std::uint16_t status) { return status >= 500; }
+
+bool is_grpc_fault(std::uint16_t code) {
   constexpr std::uint16_t kUnknown = 2;
   constexpr std::uint16_t kDeadlineExceeded = 4;
   constexpr std::uint16_t kUnimplemented = 12;
@@ -89,7 +92,7 @@ std::string make_uuid() {
 }  // namespace
 
 OtlpWriter::OtlpWriter(const TraceSettings& settings,
-                       std::vector<std::string> methods) {
+                       const std::vector<std::string>& operations) {
   const auto add = [this](std::string_view name, const std::string& value) {
     add_attribute(kResourceAttributes, name, value, &resource_);
   };
@@ -100,36 +103,56 @@ OtlpWriter::OtlpWriter(const TraceSettings& settings,
   add("service.instance.id", settings.service_instance_id.empty()
                                  ? make_uuid()
                                  : settings.service_instance_id);
-  for (const std::string& path : methods) {
-    Method method;
-    method.name = path.starts_with('/') ? path.substr(1) : path;
-    const std::size_t slash = method.name.find('/');
-    add_attribute(kAttributes, "rpc.system", "grpc", &method.attributes);
-    add_attribute(kAttributes, "rpc.service", method.name.substr(0, slash),
-                  &method.attributes);
-    if (slash != method.name.npos) {
-      add_attribute(kAttributes, "rpc.method", method.name.substr(slash + 1),
-                    &method.attributes);
-    }
-    methods_.push_back(std::move(method));
+  for (const std::string& one : operations) {
+    operations_.push_back(one.starts_with('/') ? grpc_operation(one)
+                                               : http_operation(one));
   }
+}
+
+OtlpWriter::Operation OtlpWriter::grpc_operation(std::string_view path) {
+  Operation made{std::string(path.substr(1)), {}, false};
+  const std::string_view name = made.name;
+  const std::size_t slash = std::min(name.find('/'), name.size() - 1);
+  add_attribute(kAttributes, "rpc.system", "grpc", &made.attributes);
+  add_attribute(kAttributes, "rpc.service", name.substr(0, slash),
+                &made.attributes);
+  add_attribute(kAttributes, "rpc.method", name.substr(slash + 1),
+                &made.attributes);
+  return made;
+}
+
+OtlpWriter::Operation OtlpWriter::http_operation(std::string_view text) {
+  const std::size_t blank = text.find(' ');
+  const std::string_view method = text.substr(0, blank);
+  const std::string_view path = text.substr(blank + 1);
+  Operation made{std::string(text), {}, true};
+  if (method == "_OTHER") made.name = "HTTP " + std::string(path);
+  add_attribute(kAttributes, "http.request.method", method, &made.attributes);
+  add_attribute(kAttributes, "http.route", path, &made.attributes);
+  add_attribute(kAttributes, "url.path", path, &made.attributes);
+  return made;
 }
 
 std::string OtlpWriter::write_span(const Span& span,
                                    Nanoseconds to_unix) const {
-  const Method& method = methods_[span.method];
+  const Operation& operation = operations_[span.operation];
   std::string text;
   pbf_writer writer(text);
   add_id(kTraceId, span.trace_id, &writer);
   add_id(kSpanId, span.span_id, &writer);
   if (span.parent_id != SpanId{}) add_id(kParentId, span.parent_id, &writer);
-  writer.add_string(kName, method.name);
+  writer.add_string(kName, operation.name);
   writer.add_enum(kKind, kServer);
   writer.add_fixed64(kStart, static_cast<std::uint64_t>(span.begun + to_unix));
   writer.add_fixed64(kEnd, static_cast<std::uint64_t>(span.ended + to_unix));
-  text += method.attributes;
-  add_number("rpc.grpc.status_code", span.status, &writer);
-  if (is_fault(span.status)) {
+  text += operation.attributes;
+  if (!operation.is_http) {
+    add_number("rpc.grpc.status_code", span.status, &writer);
+  } else if (span.status != 0) {
+    add_number("http.response.status_code", span.status, &writer);
+  }
+  if (operation.is_http ? is_http_fault(span.status)
+                        : is_grpc_fault(span.status)) {
     pbf_writer status(writer, kStatus);
     status.add_enum(kCode, kErrorCode);
   }

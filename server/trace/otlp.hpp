@@ -5,7 +5,7 @@
 
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "net/timer.hpp"
@@ -17,23 +17,28 @@ namespace limitree::server {
 // Writes opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest.
 class OtlpWriter {
  public:
-  // `methods` are paths such as "/grpc.health.v1.Health/Check"; a method's
-  // place among them is its number.
-  OtlpWriter(const TraceSettings& settings, std::vector<std::string> methods);
+  // `operations` are paths of gRPC such as "/grpc.health.v1.Health/Check", and
+  // of HTTP such as "POST /v1/authorize", where the method _OTHER is any that
+  // has no operation of its own; their places are their numbers.
+  OtlpWriter(const TraceSettings& settings,
+             const std::vector<std::string>& operations);
 
   // `to_unix` is what to add to instants to get nanoseconds since 1970.
   std::string write(std::span<const Span> spans, Nanoseconds to_unix) const;
 
  private:
-  struct Method {
-    std::string name;  // "grpc.health.v1.Health/Check"
+  struct Operation {
+    std::string name;  // "grpc.health.v1.Health/Check", "POST /v1/authorize"
     std::string attributes;
+    bool is_http;
   };
 
+  static Operation grpc_operation(std::string_view path);
+  static Operation http_operation(std::string_view text);
   std::string write_span(const Span& span, Nanoseconds to_unix) const;
 
   std::string resource_;
-  std::vector<Method> methods_;
+  std::vector<Operation> operations_;
 };
 
 }  // namespace limitree::server

@@ -19,8 +19,8 @@ struct Span {
   SpanId parent_id;  // 0 if the trace begins here
   Instant begun;
   Instant ended;
-  std::uint16_t method;  // its number
-  std::uint16_t status;  // the code of gRPC
+  std::uint16_t operation;  // its number
+  std::uint16_t status;     // of gRPC or HTTP; 0 in HTTP: no answer
 };
 
 // One thread puts spans in, another takes them out; neither waits.

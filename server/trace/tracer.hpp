@@ -35,7 +35,7 @@ class Tracer {
 
   // A request was answered now.  Records it if the sender records it, or, if
   // that says nothing, by the number of the trace.  `span` has the times, the
-  // method and the status.
+  // operation and the status.
   void record(const TraceContext& parent, Span span);
 
   // For the thread of the exporter.

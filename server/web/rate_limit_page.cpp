@@ -74,6 +74,7 @@ void RateLimitPage::on_request(Exchange* exchange) {
     return;
   }
   if (descriptors_.are_missing()) {
+    descriptors_.count_refusal();
     refuse(exchange, 503, DescriptorsState::kMissing);
     return;
   }

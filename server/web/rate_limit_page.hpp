@@ -19,8 +19,7 @@ class RateLimitPage final : public Handler {
  public:
   // What is given by pointer outlives this.
   RateLimitPage(limitree_limiter* limiter, StoreLoop* store_loop,
-                const AnswerSettings* settings,
-                const DescriptorsState* descriptors)
+                const AnswerSettings* settings, DescriptorsState* descriptors)
       : limiter_(limiter),
         store_loop_(store_loop),
         settings_(*settings),
@@ -42,7 +41,7 @@ class RateLimitPage final : public Handler {
   limitree_limiter* limiter_;
   StoreLoop* store_loop_;
   const AnswerSettings& settings_;
-  const DescriptorsState& descriptors_;
+  DescriptorsState& descriptors_;
   RateLimitJson json_;
   std::vector<limitree_descriptor_status> statuses_;  // of answer_now()
 };

@@ -156,7 +156,7 @@ def test_shadow_mode_of_a_rule(envoy):
 def test_errors_are_statuses(envoy):
     should_rate_limit = envoy()
     invalid = grpc.StatusCode.INVALID_ARGUMENT
-    assert error_of(lambda: should_rate_limit(ask(user(), domain=""))) == (
+    error_of(lambda: should_rate_limit(ask(user(), domain=""))) == (
         invalid, "rate limit domain must not be empty")
     assert error_of(lambda: should_rate_limit(ask())) == (
         invalid, "rate limit descriptor list must not be empty")
@@ -196,7 +196,7 @@ def test_descriptors_that_have_not_come_yet(serve, tmp_path):
     path = tmp_path / "apis.yaml"
     path.write_text("domain: ''\n", encoding="ascii")
     service = serve("--descriptors", path, "--start-without", "--http-listen",
-                    "127.0.0.1:0")
+                    "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
     should_rate_limit = rls.Stub(service.channel()).ShouldRateLimit
     assert error_of(lambda: should_rate_limit(ask(user()))) == (
         grpc.StatusCode.UNAVAILABLE, "no rate limit configuration loaded")
@@ -205,6 +205,10 @@ def test_descriptors_that_have_not_come_yet(serve, tmp_path):
             {"entries": [{"key": "user", "value": "alex"}]}]})
     assert (answer.status_code, answer.text) == (
         503, "Service Unavailable: no rate limit configuration loaded\n")
+    error_of(lambda: should_rate_limit(ask(user(), domain="")))
+    stats = httpx.get(f"{service.admin[0]}/stats").text
+    assert ("\nratelimit.service.call.should_rate_limit.service_error: 3\n"
+            in stats)
     path.write_text(DESCRIPTORS, encoding="ascii")
     service.wait_for("the descriptors are reloaded")
     assert should_rate_limit(ask(user())).overall_code == OK

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 
+import httpx
 import pytest
 from authority import Authority
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -197,6 +198,54 @@ def test_no_call_of_one_connection_leaves_its_trace_to_the_next(serve, collect):
                            key=lambda span: span.start_time_unix_nano)
     assert first.trace_id.hex() == TRACE
     assert second.trace_id.hex() != TRACE
+
+
+@pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
+def test_a_request_of_http_is_a_span(serve, collect, http2):
+    collector = collect()
+    service = serve("--otlp", collector.url, "--http-listen", "127.0.0.1:0",
+                    "--sampling-rate", 0)
+    before = time.time_ns()
+    with httpx.Client(base_url=service.http[0], http1=not http2, http2=http2,
+                      headers={"TraceParent": f"00-{TRACE}-{SPAN}-01"},
+                      ) as client:
+        asked = {"paths": [["user", "alex", "trade"]]}
+        for status in (200, 200, 200, 429):
+            answer = client.post("/v1/authorize", json=asked)
+            assert answer.status_code == status
+        client.request("REPORT", "/json")
+        client.get("/healthcheck", headers={"traceparent": ""})  # not recorded
+        client.get("/none")  # not a request of a handler
+    *decided, other = sorted(collector.spans(5),
+                              key=lambda span: span.start_time_unix_nano)
+    for span, status in zip(decided, (200, 200, 200, 429)):
+        assert span.name == "POST /v1/authorize"
+        assert span.kind == 2
+        assert span.trace_id.hex() == TRACE
+        assert span.parent_span_id.hex() == SPAN
+        assert not span.HasField("status")
+        assert attributes(span) == {
+            "http.request.method": "POST", "http.route": "/v1/authorize",
+            "url.path": "/v1/authorize", "http.response.status_code": status}
+        assert before - 10**9 < span.start_time_unix_nano
+        assert span.start_time_unix_nano < span.end_time_unix_nano
+    assert other.name == "HTTP /json"
+    assert attributes(other)["http.request.method"] == "_OTHER"
+    assert attributes(other)["http.response.status_code"] == 400
+    assert collector.requests.empty()
+
+
+def test_an_error_of_http_has_its_status(serve, collect):
+    collector = collect()
+    service = serve("--otlp", collector.url, "--http-listen", "127.0.0.1:0",
+                    "--store", "redis://127.0.0.1:1", "--set",
+                    "on_store_error=raise")
+    answer = httpx.post(f"{service.http[0]}/v1/authorize",
+                        json={"paths": [["user", "alex"]]})
+    assert answer.status_code == 503
+    (span,) = collector.spans(1)
+    assert attributes(span)["http.response.status_code"] == 503
+    assert span.status.code == 2
 
 
 def test_an_error_has_its_status(serve, collect):

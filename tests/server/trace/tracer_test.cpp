@@ -27,7 +27,7 @@ TraceContext parent(Sampling sampling) {
 TEST(Tracer, ContinuesTheTraceOfTheSender) {
   Tracer tracer(0, [] {});
   Span span{};
-  span.method = 3;
+  span.operation = 3;
   tracer.record(parent(Sampling::kYes), span);
   const std::vector<Span> spans = take_all(&tracer);
   ASSERT_EQ(spans.size(), 1u);
@@ -35,7 +35,7 @@ TEST(Tracer, ContinuesTheTraceOfTheSender) {
   EXPECT_EQ(spans[0].parent_id, parent(Sampling::kYes).span_id);
   EXPECT_NE(spans[0].span_id, SpanId{});
   EXPECT_NE(spans[0].span_id, spans[0].parent_id);
-  EXPECT_EQ(spans[0].method, 3);
+  EXPECT_EQ(spans[0].operation, 3);
 }
 
 TEST(Tracer, ObeysTheSender) {
