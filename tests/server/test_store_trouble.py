@@ -1,0 +1,213 @@
+"""Requests of Envoy while Redis hangs, restarts, or hands its work to another
+server: each is answered by the policy, in time, over gRPC and over /json."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import grpc
+import httpx
+import pytest
+from google.protobuf import json_format
+from service import PATIENT, eventually, rls
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from servers import redis_server, wait_for  # noqa: E402
+
+DESCRIPTORS = """\
+domain: apis
+descriptors:
+  - {key: user, rate_limit: {unit: year, requests_per_unit: 1000000}}
+"""
+UNAVAILABLE = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
+TIMEOUT = 0.3
+#: What a machine with other work may add.
+SLACK = 5
+FULL = 1000000
+
+
+def ask(*users, **fields):
+    message = rls.RateLimitRequest(domain="apis", **fields)
+    for user in users:
+        message.descriptors.add().entries.add(key="user", value=user)
+    return message
+
+
+class GrpcClient:
+    """Asks over gRPC."""
+
+    def __init__(self, service):
+        self.call = rls.Stub(service.channel()).ShouldRateLimit
+
+    def __call__(self, message):
+        """The answer, or the name of the error."""
+        try:
+            return self.call(message, timeout=PATIENT)
+        except grpc.RpcError as error:
+            return error.code().name
+
+
+class JsonClient:
+    """Asks /json."""
+
+    def __init__(self, service):
+        self.client = httpx.Client(base_url=service.http[0], timeout=PATIENT)
+
+    def __call__(self, message):
+        got = self.client.post("/json",
+                               content=json_format.MessageToJson(message))
+        if got.status_code in (200, 429):
+            return json_format.Parse(got.text, rls.RateLimitResponse())
+        return {503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}[got.status_code]
+
+
+def left(answer):
+    return [status.limit_remaining for status in answer.statuses]
+
+
+def outcome(answer):
+    if isinstance(answer, str):
+        return answer
+    return rls.RateLimitResponse.Code.Name(answer.overall_code)
+
+
+class Redis:
+    """A server that can be ended and started again."""
+
+    def __init__(self, url, process):
+        self.url = url
+        self.path = url.removeprefix("redis+unix://")
+        self.process = process
+
+    def say(self, words):
+        """The reply to a command that fits into one read."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.path)
+            connection.sendall(f"{words}\r\n".encode())
+            return connection.recv(1 << 16).decode()
+
+    def calls(self, command):
+        """How often a command was carried out."""
+        name = f"cmdstat_{command}:calls="
+        text = self.say("INFO commandstats")
+        return int(text.split(name)[1].split(",")[0]) if name in text else 0
+
+    @contextlib.contextmanager
+    def hanging(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            self.process.args, stdout=subprocess.DEVNULL,
+            start_new_session=True)
+        wait_for(self.path, self.process)
+
+
+@pytest.fixture(name="redis")
+def make_redis():
+    with redis_server() as (url, process):
+        redis = Redis(url, process)
+        yield redis
+        redis.kill()
+
+
+@pytest.fixture(name="start")
+def make_start(serve, redis, descriptors):
+    """Starts a service on that server, with a policy for its failures."""
+    path = descriptors(DESCRIPTORS)
+
+    def start(policy, *words):
+        return serve("--descriptors", path, "--http-listen", "127.0.0.1:0",
+                     "--store", redis.url, "--workers", 1, "--set",
+                     f"on_store_error={policy}", *words)
+
+    return start
+
+
+CLIENTS = pytest.mark.parametrize("client", [GrpcClient, JsonClient])
+POLICIES = pytest.mark.parametrize("policy, outcomes", [
+    ("raise", UNAVAILABLE), ("allow", {"OK"}), ("deny", {"OVER_LIMIT"}),
+    ("local", {"OK"})])
+
+
+@CLIENTS
+@POLICIES
+def test_redis_hangs(start, redis, client, policy, outcomes):
+    asking = client(start(policy, "--set", f"timeout={TIMEOUT}s"))
+    assert left(asking(ask("alex"))) == [FULL - 1]
+    with redis.hanging():
+        for _ in range(5):
+            began = time.monotonic()
+            assert outcome(asking(ask("alex"))) in outcomes
+            assert time.monotonic() - began < TIMEOUT + SLACK
+    # Then Redis decides again: it knows of the first request.
+    eventually(lambda: outcome(asking(ask("kim"))) == "OK"
+               and left(asking(ask("alex")))[0] < FULL - 1)
+
+
+@CLIENTS
+@POLICIES
+def test_redis_restarts_under_load(start, redis, client, policy, outcomes):
+    service = start(policy, "--set", f"timeout={TIMEOUT}s")
+    seen = set()
+    longest = [0]
+    ends = threading.Event()
+
+    def run(name):
+        asking = client(service)
+        while not ends.is_set():
+            began = time.monotonic()
+            seen.add(outcome(asking(ask(name, "all"))))
+            longest[0] = max(longest[0], time.monotonic() - began)
+
+    threads = [threading.Thread(target=run, args=[f"t{i}"]) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        eventually(lambda: "OK" in seen)
+        redis.kill()
+        eventually(lambda: seen & outcomes)
+        redis.start()
+        eventually(lambda: redis.calls("evalsha") + redis.calls("eval") > 100)
+    finally:
+        ends.set()
+        for thread in threads:
+            thread.join()
+    assert seen <= outcomes | {"OK"}
+    assert longest[0] < TIMEOUT + SLACK
+
+
+@CLIENTS
+def test_redis_becomes_a_replica(start, redis, client):
+    asking = client(start("raise", "--set", f"timeout={PATIENT}s"))
+    assert left(asking(ask("alex"))) == [FULL - 1]
+    redis.say("REPLICAOF 127.0.0.1 1")
+    assert outcome(asking(ask("alex"))) == "UNAVAILABLE"
+    redis.say("REPLICAOF NO ONE")
+    eventually(lambda: outcome(asking(ask("kim"))) == "OK")
+    assert left(asking(ask("alex"))) == [FULL - 2]
+
+
+@CLIENTS
+def test_one_round_trip_for_all_descriptors(start, redis, client):
+    asking = client(start("raise", "--set", f"timeout={PATIENT}s"))
+    users = [f"user{i}" for i in range(20)]
+    asking(ask(*users))  # the script is not known yet
+    before = redis.calls("evalsha"), redis.calls("eval")
+    assert left(asking(ask(*users))) == [FULL - 2] * 20
+    assert (redis.calls("evalsha"), redis.calls("eval")) == (
+        before[0] + 1, before[1])
