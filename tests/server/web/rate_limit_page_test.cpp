@@ -1,15 +1,13 @@
-// The vectors of envoy.json as requests of /json, in memory and in Redis.
+// Requests of /json that go wrong, or that nobody waits for.
 
 #include "web/rate_limit_page.hpp"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/store/redis/redis_server.hpp"
@@ -18,9 +16,11 @@
 namespace limitree::server {
 namespace {
 
-using nlohmann::json;
-
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::string_view kDescriptors =
+    "domain: d\n"
+    "descriptors:\n"
+    "- {key: a, rate_limit: {unit: year, requests_per_unit: 2}}\n";
+constexpr std::string_view kEntry = R"({"entries": [{"key": "a"}]})";
 
 // Keeps the answer.
 class TestExchange final : public Exchange {
@@ -36,234 +36,118 @@ class TestExchange final : public Exchange {
   void send(const HttpAnswer& answer) override { given = answer; }
 };
 
-const json& envoy_vectors() {
-  static const json file = [] {
-    std::ifstream in(LIMITREE_CONFORMANCE "/envoy.json");
-    if (!in) throw std::runtime_error("envoy.json is missing");
-    return json::parse(in);
-  }();
-  return file.at("vectors");
-}
-
-struct Case {
-  const json* test;
-  bool in_redis;
-
-  friend void PrintTo(const Case& one, std::ostream* out) {
-    *out << one.test->at("name");
-  }
-};
-
-std::vector<Case> all() {
-  std::vector<Case> all;
-  for (const json& test : envoy_vectors()) {
-    for (const bool in_redis : {false, true}) all.push_back({&test, in_redis});
-  }
-  return all;
-}
-
-struct CaseName {
-  std::string operator()(const testing::TestParamInfo<Case>& info) const {
-    return info.param.test->at("name").get<std::string>() +
-           (info.param.in_redis ? "_Redis" : "_Memory");
-  }
-};
-
-// The request as a client writes it.
-std::string body_of(const json& request) {
-  json body = {{"domain", request.at("domain")},
-               {"hitsAddend", request.value("hits_addend", 0)},
-               {"descriptors", json::array()}};
-  for (const json& from : request.at("descriptors")) {
-    json descriptor = {{"entries", json::array()}};
-    for (const json& entry : from.at("entries")) {
-      descriptor["entries"].push_back(
-          {{"key", entry.at(0)}, {"value", entry.at(1)}});
-    }
-    if (from.contains("hits_addend")) {
-      descriptor["hits_addend"] =
-          std::to_string(from.at("hits_addend").get<std::uint64_t>());
-    }
-    if (from.contains("limit")) descriptor["limit"] = from.at("limit");
-    body["descriptors"].push_back(descriptor);
-  }
-  return body.dump();
-}
-
-// A status of the answer in the form of the file.
-json status_of(const json& from) {
-  json status = {{"code", from.at("code")}};
-  if (from.contains("currentLimit")) {
-    const json& limit = from.at("currentLimit");
-    status["current_limit"] = {limit.value("requestsPerUnit", 0),
-                               limit.at("unit")};
-    if (limit.contains("name")) {
-      status["current_limit"].push_back(limit.at("name"));
-    }
-    const std::string reset = from.at("durationUntilReset");
-    EXPECT_EQ(reset.back(), 's');
-    status["reset"] = std::stoll(reset);
-    status["remaining"] = from.value("limitRemaining", 0U);
-  } else if (from.contains("limitRemaining")) {
-    status["remaining"] = from.at("limitRemaining");
-  }
-  return status;
-}
-
-std::int64_t read_clock(void* now) { return *static_cast<std::int64_t*>(now); }
-
-class PageRunner {
+// Only counts.
+class IdleRequest final : public PendingRequest {
  public:
-  explicit PageRunner(const Case& one) {
-    const json& options = one.test->at("options");
+  using PendingRequest::PendingRequest;
+  void complete(const limitree_completion& /*completion*/) override {}
+};
+
+class RateLimitPageTest : public testing::Test {
+ protected:
+  // Decides in memory, unless there is a server.
+  void make(const redis::RedisServer* server) {
     Config config;
-    add_files(one.test->at("config"), &config);
-    if (options.contains("stop")) config.set("stop_increment", "on");
-    if (options.contains("local")) config.set("over_cache_size", "1000");
-    if (options.contains("gquota")) config.set("quota_mode", "on");
-    if (options.contains("gshadow")) config.set("shadow_mode", "on");
-    if (one.in_redis) {
+    const limitree_file file{{kDescriptors.data(), kDescriptors.size()},
+                             {"d.yaml", 6}};
+    config.add_descriptors({&file, 1}, false);
+    if (server != nullptr) {
       config.set("store",
-                 "redis://127.0.0.1:" + std::to_string(server().port()));
+                 "redis://127.0.0.1:" + std::to_string(server->port()));
       config.set("timeout", "10s");
-      server().cli({"FLUSHALL"});
     }
-    check([&](limitree_error** error) {
-      return limitree_config_set_clock(config.get(), read_clock, &now_ns_,
-                                       error);
-    });
     check([&](limitree_error** error) {
       return limitree_config_set_completion(config.get(), complete_requests,
                                             nullptr, nullptr, error);
     });
-    limiter_.emplace(config);
-    store_loop_.emplace(&loop_, limiter_->get());
-    settings_.headers = options.contains("hdr");
-    page_.emplace(limiter_->get(), &*store_loop_, &settings_, &descriptors_);
+    limiter.emplace(config);
+    store_loop.emplace(&loop, limiter->get());
+    page.emplace(limiter->get(), &*store_loop, &settings, &descriptors);
   }
 
-  HttpAnswer ask(const std::string& body) {
+  // Status and body.
+  std::string ask(const std::string& body) {
     TestExchange exchange(body);
-    page_->on_request(&exchange);
+    page->on_request(&exchange);
     while (!exchange.given) {
       // A turn that ends when the store has something to say.
-      Timer patience(&loop_, [this] { loop_.stop(); });
+      Timer patience(&loop, [this] { loop.stop(); });
       patience.set(after(steady_now(), kMillisecond));
-      loop_.run();
+      loop.run();
     }
-    return *exchange.given;
+    return std::to_string(exchange.given->status) + ' ' + exchange.given->body;
   }
 
-  // Asks, and goes away.
-  void drop(const std::string& body) {
-    TestExchange exchange(body);
-    page_->on_request(&exchange);
-    EXPECT_FALSE(exchange.given);
+  static std::string body_of(std::string_view descriptors) {
+    return R"({"domain": "d", "descriptors": [)" + std::string(descriptors) +
+           "]}";
   }
 
-  void run(const json& step) {
-    now_ns_ = step.at("request").at("now").get<std::int64_t>() * kSecond;
-    const HttpAnswer answer = ask(body_of(step.at("request")));
-    const json& expected = step.at("expect");
-    if (expected.contains("error")) {
-      EXPECT_EQ(answer.status, 400);
-      EXPECT_EQ(
-          answer.body,
-          "Bad Request: " + expected.at("error").get<std::string>() + '\n');
-      return;
-    }
-    EXPECT_EQ(answer.content_type, "application/json");
-    const json given = json::parse(answer.body);
-    EXPECT_EQ(given.at("overallCode"), expected.at("overall"));
-    EXPECT_EQ(answer.status, expected.at("overall") == "OK" ? 200 : 429);
-    json statuses = json::array();
-    for (const json& status : given.at("statuses")) {
-      statuses.push_back(status_of(status));
-    }
-    EXPECT_EQ(statuses, expected.at("statuses"));
-    if (expected.contains("headers")) expect_headers(given, expected);
-  }
-
- private:
-  static const redis::RedisServer& server() {
-    static const redis::RedisServer server;
-    return server;
-  }
-
-  static void add_files(const json& from, Config* config) {
-    const auto yamls = from.is_string() ? std::vector<std::string>{from}
-                                        : from.get<std::vector<std::string>>();
-    std::vector<limitree_file> files;
-    for (const std::string& yaml : yamls) {
-      files.push_back({{yaml.data(), yaml.size()}, {"c", 1}});
-    }
-    check([&](limitree_error** error) {
-      return limitree_config_add_descriptors(config->get(), files.data(),
-                                             files.size(),
-                                             files.size() > 1 ? 1 : 0, error);
-    });
-  }
-
-  static void expect_headers(const json& given, const json& expected) {
-    const char* const names[] = {"RateLimit-Limit", "RateLimit-Remaining",
-                                 "RateLimit-Reset"};
-    const json& headers = given.at("responseHeadersToAdd");
-    ASSERT_EQ(headers.size(), 3u);
-    for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(headers[i].at("key"), names[i]);
-      EXPECT_EQ(headers[i].at("value"), expected.at("headers").at(i));
-    }
-  }
-
-  std::int64_t now_ns_ = 0;
-  Loop loop_;
-  AnswerSettings settings_;
-  DescriptorsState descriptors_;
-  std::optional<Limiter> limiter_;
-  std::optional<StoreLoop> store_loop_;
-  std::optional<RateLimitPage> page_;
+  Loop loop;
+  AnswerSettings settings;
+  DescriptorsState descriptors;
+  std::optional<Limiter> limiter;
+  std::optional<StoreLoop> store_loop;
+  std::optional<RateLimitPage> page;
 };
 
-class RateLimitPageVectors : public testing::TestWithParam<Case> {};
-
-TEST_P(RateLimitPageVectors, Case) {
-  PageRunner runner(GetParam());
-  for (const json& step : GetParam().test->at("steps")) {
-    SCOPED_TRACE(step.dump());
-    runner.run(step);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, RateLimitPageVectors, testing::ValuesIn(all()),
-                         CaseName());
-
-const json& first_vector() { return envoy_vectors().at(0); }
-
-TEST(RateLimitPage, RefusesWhatIsNotValid) {
-  PageRunner runner({&first_vector(), false});
-  const auto answer = [&](const std::string& body) {
-    const HttpAnswer given = runner.ask(body);
-    return std::to_string(given.status) + ' ' + given.body;
-  };
-  EXPECT_EQ(answer(""), "400 Bad Request: no valid JSON at byte 1\n");
-  EXPECT_EQ(answer(R"({"x": 1})"),
-            "400 Bad Request: x: there is no such field\n");
-  EXPECT_EQ(answer("{}"),
+TEST_F(RateLimitPageTest, RefusesWhatIsNotValid) {
+  make(nullptr);
+  EXPECT_EQ(ask(""), "400 Bad Request: no valid JSON at byte 1\n");
+  EXPECT_EQ(ask(R"({"x": 1})"), "400 Bad Request: x: there is no such field\n");
+  EXPECT_EQ(ask("{}"),
             "400 Bad Request: rate limit domain must not be empty\n");
+  EXPECT_EQ(ask(R"({"domain": "d"})"),
+            "400 Bad Request: rate limit descriptor list must not be empty\n");
   // The process of the original ends here.
-  EXPECT_TRUE(answer(R"({"domain": "d", "descriptors": [
-                         {"entries": [{"key": "a", "value": "b"}],
-                          "limit": {"requestsPerUnit": 1, "unit": 0}}]})")
-                  .starts_with("400 Bad Request: "));
+  EXPECT_EQ(
+      ask(body_of(R"({"entries": [{"key": "a"}],
+                            "limit": {"requestsPerUnit": 1, "unit": 0}})")),
+      "400 Bad Request: descriptor 0 states a limit with the unknown unit "
+      "0\n");
+  std::string many(kEntry);
+  for (int i = 0; i < 4096; ++i) many.append(",").append(kEntry);
+  EXPECT_EQ(ask(body_of(many)),
+            "400 Bad Request: there are 4097 descriptors, the most is 4096\n");
 }
 
-TEST(RateLimitPage, ARequestMayEndBeforeTheStoreAnswers) {
-  PageRunner runner({&first_vector(), true});
-  const std::string body =
-      body_of(first_vector().at("steps").at(0).at("request"));
-  // Nothing waits for the answer to this one.
-  runner.drop(body);
-  EXPECT_EQ(runner.ask(body).status, 200);
+TEST_F(RateLimitPageTest, RefusesAllWhileThereAreNoDescriptors) {
+  make(nullptr);
+  descriptors.miss();
+  EXPECT_EQ(ask(body_of(kEntry)),
+            "503 Service Unavailable: no rate limit configuration loaded\n");
+  EXPECT_EQ(descriptors.refusals(), 1U);
+  descriptors.loaded();
+  EXPECT_TRUE(ask(body_of(kEntry)).starts_with("200 "));
+  EXPECT_EQ(descriptors.refusals(), 1U);
+}
+
+TEST_F(RateLimitPageTest, AsksTheStoreForSoManyAtOnce) {
+  const redis::RedisServer server;
+  make(&server);
+  std::vector<std::unique_ptr<IdleRequest>> waiting;
+  while (!store_loop->is_full()) {
+    waiting.push_back(std::make_unique<IdleRequest>(&*store_loop));
+  }
+  EXPECT_EQ(waiting.size(), 50'000U);
+  EXPECT_EQ(ask(body_of(kEntry)),
+            "503 Service Unavailable: too many calls wait\n");
+  waiting.pop_back();
+  EXPECT_TRUE(ask(body_of(kEntry)).starts_with("200 "));
+}
+
+TEST_F(RateLimitPageTest, ARequestMayEndBeforeTheStoreAnswers) {
+  const redis::RedisServer server;
+  make(&server);
+  {
+    TestExchange exchange(body_of(kEntry));
+    page->on_request(&exchange);
+    EXPECT_FALSE(exchange.given);
+  }
+  const std::string answer = ask(body_of(kEntry));
+  EXPECT_TRUE(answer.starts_with("200 "));
+  // The first one was counted.
+  EXPECT_EQ(answer.find("limitRemaining"), answer.npos) << answer;
 }
 
 }  // namespace
