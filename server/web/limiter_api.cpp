@@ -245,13 +245,20 @@ void LimiterApi::Reset::on_request(Exchange* exchange) {
   api_->reset(exchange);
 }
 
-// All paths at once.
+// All paths at once: as many as a decision takes.
 void LimiterApi::reset(Exchange* exchange) {
+  const std::vector<limitree_path>& paths = request_.paths();
+  if (paths.size() > LIMITREE_MAX_PATHS) {
+    answer_problem(exchange, 400,
+                   "there are " + std::to_string(paths.size()) +
+                       " paths, the most is " +
+                       std::to_string(LIMITREE_MAX_PATHS));
+    return;
+  }
   if (store_loop_->is_full()) {
     answer_problem(exchange, 503, "too many calls wait");
     return;
   }
-  const std::vector<limitree_path>& paths = request_.paths();
   // One more, so that the answer comes after the last one was started.
   const auto resets = std::make_shared<Resets>(exchange, paths.size() + 1);
   exchange->keep(std::make_unique<ResetLink>(resets));

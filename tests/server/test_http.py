@@ -124,15 +124,20 @@ def test_no_limit(client):
     ("{", 400, "no valid JSON at byte 2"),
     ("{}", 400, "the request: has no paths"),
     ('{"paths": [["user"]], "hits": 1}', 400, "hits: there is no such field"),
-    ('{"paths": [[]]}', 400, "empty"),
-    ('{"paths": [["none", "x"]]}', 404, "none"),
-], ids=["empty", "open", "nothing", "unknown", "no segments", "root"])
+    ('{"paths": [[]]}', 400, "the path is empty"),
+    ('{"paths": [["none", "x"]]}', 404,
+     'unknown root "none", the tree has: user, free, huge'),
+    ('{"paths": [["user"]]}', 400,
+     "the path ends at user, which has no limits; an id is missing"),
+    (json.dumps({"paths": [["user", "alex"]] * 4097}), 400,
+     "there are 4097 paths, the most is 4096"),
+], ids=["empty", "open", "nothing", "unknown", "no segments", "root", "no id", "many"])
 def test_mistakes(client, body, status, detail):
     for operation in ("authorize", "reset"):
         answer = client.post(f"/v1/{operation}", content=body)
         assert answer.status_code == status
         assert answer.headers["content-type"] == "application/problem+json"
-        assert detail in answer.json()["detail"]
+        assert answer.json()["detail"] == detail
         assert answer.json()["status"] == status
 
 
