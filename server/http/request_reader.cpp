@@ -8,8 +8,8 @@ namespace limitree::server {
 
 namespace {
 
-// More than this is no header of a person or a program.
-constexpr std::size_t kFieldOverhead = 32;  // as RFC 9113 counts
+// Of each field, as RFC 9113 counts.
+constexpr std::size_t kFieldOverhead = 32;
 
 bool is_continue(std::string_view value) {
   static constexpr std::string_view kContinue = "100-continue";

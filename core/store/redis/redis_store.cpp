@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/recycled.hpp"
 #include "store/redis/drive/decide_task.hpp"
@@ -54,9 +55,11 @@ class RedisStore::Split {
   static void start(std::unique_ptr<DecideTicket> whole, Loop* loop,
                     Duration time) {
     const auto split = std::make_shared<Split>(std::move(whole));
+    std::vector<std::unique_ptr<AsyncTask>> parts;
     for (DecideTask& task : split->tasks_) {
-      loop->start(std::make_unique<Part>(split, &task), time);
+      parts.push_back(std::make_unique<Part>(split, &task));
     }
+    loop->start(parts, time);
   }
 
   explicit Split(std::unique_ptr<DecideTicket> whole)

@@ -28,19 +28,25 @@ int Loop::fd_locked() {
   return poller_->fd();
 }
 
-void Loop::start(std::unique_ptr<AsyncTask> task, Duration time) {
+void Loop::start(std::span<std::unique_ptr<AsyncTask>> tasks, Duration time) {
   {
     const std::lock_guard lock(start_mutex_);
     if (fd_locked() != -1) {
-      started_.push_back({std::move(task), time});
+      const std::size_t count = started_.size() + tasks.size();
+      if (count > started_.capacity()) started_.reserve(2 * count);
+      for (std::unique_ptr<AsyncTask>& task : tasks) {
+        started_.push_back({std::move(task), time});
+      }
       wake_locked();
       return;
     }
-    task->status = closed_ ? Status(Code::kCancelled, "the store is closed")
-                           : Status(Code::kStoreUnavailable,
-                                    "no descriptor left for the event loop");
+    for (const std::unique_ptr<AsyncTask>& task : tasks) {
+      task->status = closed_ ? Status(Code::kCancelled, "the store is closed")
+                             : Status(Code::kStoreUnavailable,
+                                      "no descriptor left for the event loop");
+    }
   }
-  hand_back({&task, 1});
+  hand_back(tasks);
 }
 
 void Loop::set_wakeups(bool on) {

@@ -61,7 +61,11 @@ class Loop final : public StoreLoop, private ForkGuard {
 
   // Carries the task through to its end, within `time` from the next run() on;
   // what a later run() comes late is added to that.  From any thread.
-  void start(std::unique_ptr<AsyncTask> task, Duration time);
+  void start(std::unique_ptr<AsyncTask> task, Duration time) {
+    start({&task, 1}, time);
+  }
+  // The same for several; takes all of them, or throws.
+  void start(std::span<std::unique_ptr<AsyncTask>> tasks, Duration time);
 
   // Whether start() makes the descriptor readable, as it does at first.  If
   // not, the caller of start() calls run() before the host waits again.
