@@ -40,11 +40,11 @@ Question read_question(std::string_view message) {
   protozero::pbf_reader reader = reader_of(message);
   while (reader.next()) {
     const protozero::pbf_tag_type tag = reader.tag();
-    if (reader.wire_type() != protozero::pbf_wire_type::length_delimited) {
-      reader.skip();
-    } else if (tag == kHost) {
+    const bool is_text =
+        reader.wire_type() == protozero::pbf_wire_type::length_delimited;
+    if (is_text && tag == kHost) {
       question.host = view_of(reader.get_view());
-    } else if (tag >= kFileByFilename && tag <= kListServices) {
+    } else if (is_text && tag >= kFileByFilename && tag <= kListServices) {
       question.kind = tag;
       question.text = view_of(reader.get_view());
     } else {

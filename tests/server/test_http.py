@@ -131,7 +131,8 @@ def test_no_limit(client):
      "the path ends at user, which has no limits; an id is missing"),
     (json.dumps({"paths": [["user", "alex"]] * 4097}), 400,
      "there are 4097 paths, the most is 4096"),
-], ids=["empty", "open", "nothing", "unknown", "no segments", "root", "no id", "many"])
+], ids=["empty", "open", "nothing", "unknown", "no segments", "root", "no id",
+        "many"])
 def test_mistakes(client, body, status, detail):
     for operation in ("authorize", "reset"):
         answer = client.post(f"/v1/{operation}", content=body)
