@@ -28,6 +28,7 @@ class WorkerObserver final : public CallObserver, public ExchangeObserver {
   // the operations of HTTP after them.
   void set_methods(const std::vector<std::string>& paths) {
     std::vector<std::string> names;
+    names.reserve(paths.size());
     for (const std::string& path : paths) {
       names.push_back(path.substr(path.rfind('/') + 1));
     }

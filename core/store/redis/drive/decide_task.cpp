@@ -57,7 +57,8 @@ LevelSet DecideTask::levels_of(const Group& group) const {
 
 // Only a request may be denied, or given back where it was charged.
 std::size_t DecideTask::parts() const {
-  const bool depend = operation_ == Operation::kAuthorize &&
+  const bool depend = groups_.size() > 1 &&
+                      operation_ == Operation::kAuthorize &&
                       any_joint({order_.data(), order_.size()});
   return depend ? 1 : groups_.size();
 }
