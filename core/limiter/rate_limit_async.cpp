@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -34,9 +35,20 @@ class Limiter::PendingRateLimit final : public Recycled<PendingRateLimit, 256> {
   }
 
   // Asks the store.  Returns whether both plans are decided.
+  //
+  // Once the hits are under way, nothing may be thrown: they refer to this.
   bool ask() {
+    Status no_memory;
+    if (!refunds_.plan().levels.empty()) {
+      no_memory = Status(Code::kOutOfMemory, "no memory to give hits back");
+    }
     ask(&hits_);
-    ask(&refunds_);
+    try {
+      ask(&refunds_);
+    } catch (const std::bad_alloc&) {
+      refunds_.status = std::move(no_memory);
+      close();
+    }
     return close();
   }
 

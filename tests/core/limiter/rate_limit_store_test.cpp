@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -142,6 +143,18 @@ TEST_F(EnvoyLaterTest, OneFailureIsEnough) {
     EXPECT_EQ(answers->texts, std::vector<std::string>{"late"});
   }
   EXPECT_EQ(limiter->rate_limit_stats().totals.store_errors, 2);
+}
+
+// The hits are under way when there is no memory for the second question.
+TEST_F(EnvoyLaterTest, HasNoMemoryInBetween) {
+  store->answers_later = true;
+  store->room = 1;
+  EXPECT_EQ(start({"a=1", "b=1;back"}), "later");
+  loop->run();
+  EXPECT_EQ(answers->texts,
+            std::vector<std::string>{"no memory to give hits back"});
+  store->room = 0;
+  EXPECT_THROW(start({"a=1", "b=1;back"}), std::bad_alloc);
 }
 
 TEST_F(EnvoyLaterTest, IsCancelled) {

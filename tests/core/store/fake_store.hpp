@@ -4,9 +4,12 @@
 #ifndef LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
 #define LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <new>
 
 #include "core/store/manual_clock.hpp"
 #include "store/memory/memory_store.hpp"
@@ -50,6 +53,7 @@ class FakeStore final : public Store {
   }
   bool decide_async(Pending* pending, Status* status) override {
     if (answers_later) {
+      if (queue.size() == room) throw std::bad_alloc();
       queue.push_back({pending, false});
       return false;
     }
@@ -96,6 +100,7 @@ class FakeStore final : public Store {
     bool resets;
   };
   std::deque<Queued> queue;
+  std::size_t room = SIZE_MAX;  // in the queue
 };
 
 // A request that receives its answer itself.
