@@ -144,8 +144,8 @@ std::optional<Pairs> EnvironmentReader::pairs(const char* name,
     const std::size_t mark = one.find_first_of(marks);
     const std::string_view key = trimmed(one.substr(0, mark));
     if (mark == one.npos || key.empty()) {
-      const std::string to = std::string(1, *marks);
-      refuse(name, "name" + to + "value,name" + to + "value");
+      const std::string example = std::string("name") + *marks + "value";
+      refuse(name, example + ',' + example);
       return std::nullopt;
     }
     read.emplace_back(key, trimmed(one.substr(mark + 1)));

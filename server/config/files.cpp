@@ -67,7 +67,8 @@ void list(const std::string& folder, bool dot_files, Listing* all) {
   all->folders.push_back(folder);
   for (const std::string& name : entries_of(folder)) {
     const bool has_dot = name.starts_with('.');
-    const std::string path = folder + '/' + name;
+    std::string path = folder;
+    path.append(1, '/').append(name);
     switch (kind_of(path)) {
       case Kind::kFile:
         if (dot_files || !has_dot) all->files.push_back(path);

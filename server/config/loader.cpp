@@ -4,6 +4,7 @@ namespace limitree::server {
 
 void Loader::add(const std::vector<SourceFile>& files, Config* config) const {
   std::vector<limitree_file> all;
+  all.reserve(files.size());
   for (const SourceFile& file : files) {
     all.push_back({to_str(file.text), to_str(file.name)});
   }

@@ -93,6 +93,10 @@ void read_resource(pbf_reader any, XdsResponse* response) {
     throw Failure("resource " + number + ": " + failure.what());
   }
   std::string& name = response->files.back().name;
+  // Messages begin with it, each of them a line.
+  std::replace_if(
+      name.begin(), name.end(),
+      [](unsigned char one) { return one < ' ' || one == 0x7f; }, '_');
   if (name.empty()) name = "resource " + number;
 }
 

@@ -81,6 +81,13 @@ TEST(XdsResponse, HasAFileForEachConfiguration) {
   EXPECT_EQ(read.files[1].name, "resource 2");
 }
 
+TEST(XdsResponse, HasNamesOfOneLine) {
+  const XdsResponse read = read_response(
+      response({config(std::string("a\0b\nc\x7f d\xc3\xa9", 10), "a", {})}));
+  ASSERT_EQ(read.files.size(), 1u);
+  EXPECT_EQ(read.files[0].name, "a_b_c_ d\xc3\xa9");
+}
+
 TEST(XdsResponse, WritesDescriptorsAsAFileHasThem) {
   std::string flags;
   pbf_writer to(flags);
