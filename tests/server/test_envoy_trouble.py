@@ -41,6 +41,7 @@ def make_start(serve, descriptors):
 @contextlib.contextmanager
 def stopped(process):
     os.kill(process.pid, signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)  # until all threads have stopped
     try:
         yield
     finally:
