@@ -17,6 +17,8 @@ namespace {
 
 // The core refuses larger texts.
 constexpr std::size_t kMaxText = 64 * 1024 * 1024;
+// A million descriptors, which is the most, need less.
+constexpr std::size_t kMaxTexts = 256 * 1024 * 1024;
 
 struct FolderEnd {
   void operator()(DIR* folder) const noexcept { closedir(folder); }
@@ -146,8 +148,13 @@ std::vector<std::string> descriptor_folders(
 
 std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings) {
   std::vector<SourceFile> files;
+  std::size_t size = 0;
   for (const std::string& name : descriptor_files(settings)) {
     files.push_back({name, read_file(name)});
+    size += files.back().text.size();
+    if (size > kMaxTexts) {
+      throw Failure(name + ": all files together have more than 256 MiB");
+    }
   }
   return files;
 }

@@ -200,6 +200,19 @@ def test_files_that_are_no_configuration(watching, folder, content):
     watching.wait_for(RELOADED)
 
 
+def test_files_that_are_too_large_together(watching, folder):
+    for number in range(5):
+        path = folder / f".{number}"
+        path.touch()
+        os.truncate(path, 60 << 20)
+        path.rename(folder / f"z{number}.yaml")
+    # Before the last one comes, it is the text that is wrong.
+    watching.wait_for(
+        f"{folder}/z4.yaml: all files together have more than 256 MiB")
+    watching.wait_for(AS_BEFORE)
+    assert limit_of(watching).requests_per_unit == 3
+
+
 def test_a_pipe_in_the_folder_is_left_out(watching, folder):
     os.mkfifo(folder / "pipe")
     (folder / "b.yaml").write_text(text("other"))
