@@ -11,6 +11,17 @@ namespace {
 // More than any request has: each takes memory, and few bytes of a text.
 constexpr std::size_t kMaxValues = 1 << 17;
 
+// Memory for more than most requests have is not kept for the next one.
+constexpr std::size_t kMaxKept = 64 * 1024;  // bytes
+
+template <typename Container>
+void start(Container* made) {
+  made->clear();
+  if (made->capacity() * sizeof(typename Container::value_type) > kMaxKept) {
+    made->shrink_to_fit();
+  }
+}
+
 }  // namespace
 
 // What the parser finds.  It keeps no stack of its own calls, so that no depth
@@ -76,9 +87,9 @@ struct JsonEvents {
 };
 
 void JsonDocument::read(std::string_view text) {
-  values_.clear();
-  open_.clear();
-  texts_.clear();
+  start(&values_);
+  start(&open_);
+  start(&texts_);
   JsonEvents events{this};
   nlohmann::json::sax_parse(text.begin(), text.end(), &events);
 }
