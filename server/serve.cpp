@@ -256,8 +256,9 @@ class Service final : public Watcher, public ConfigListener {
              counted(workers_.size(), "worker"));
   }
 
-  // Returns the address, with the port that the system chose.  Nobody shares the
-  // ports of the admin and of Prometheus: their answers are about one service.
+  // Returns the address, with the port that the system chose.  Nobody shares
+  // the ports of the admin and of Prometheus: their answers are about one
+  // service.
   std::string listen_at(const ListenPlace& place) {
     if (place.purpose == ListenFor::kHttps && !tls_) {
       throw Failure("HTTPS needs a certificate of the server");
@@ -282,9 +283,8 @@ class Service final : public Watcher, public ConfigListener {
   // Each worker has a TCP socket of its own; a Unix socket is shared.
   void share(ListenFor purpose, const ListenAddress& bound, Fd first) {
     for (std::size_t i = 1; i < workers_.size(); ++i) {
-      workers_[i]->listen(
-          purpose,
-          bound.is_unix() ? Fd(dup(first.get())) : listen_beside(bound));
+      workers_[i]->listen(purpose, bound.is_unix() ? Fd(dup(first.get()))
+                                                   : listen_beside(bound));
     }
     workers_[0]->listen(purpose, std::move(first));
   }

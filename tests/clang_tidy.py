@@ -1,4 +1,4 @@
-"""Runs clang-tidy over core/, capi/ and bindings/ as a build compiles them.
+"""Runs clang-tidy over core/, capi/, bindings/ and server/ as a build does.
 
 clang-tidy spends four fifths of its time on the headers of the C++ library,
 whatever file it reads.  So this script gives it a batch of files of a folder,
@@ -21,13 +21,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("core", "capi", "bindings")
+FOLDERS = ("core", "capi", "bindings", "server")
 BATCH = 8  # files read at once, at most
 
 # The sources of a batch are included, so they count as headers here.  A header
 # may shadow a name of the source before it; the build has the compiler's own
 # warnings.
-IN_BATCH = ("--header-filter=/(core|capi|bindings)/.*[.][ch]pp$",
+IN_BATCH = ("--header-filter=/(core|capi|bindings|server)/.*[.][ch]pp$",
             "--checks=-bugprone-suspicious-include", "--extra-arg=-w")
 
 

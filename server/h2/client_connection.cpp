@@ -125,6 +125,7 @@ struct ClientCallbacks {
     nghttp2_session_set_local_window_size(session, NGHTTP2_FLAG_NONE, 0,
                                           kWindow);
     std::vector<nghttp2_nv> sent;
+    sent.reserve(fields.size());
     for (const auto& field : fields) sent.push_back(field_of(field));
     nghttp2_data_provider body{};
     body.source.ptr = connection;

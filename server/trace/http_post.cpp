@@ -29,6 +29,11 @@ bool is_passing(long status) {
   return status == 429 || (status >= 502 && status <= 504);
 }
 
+// As libcurl takes a field: an empty value needs another form.
+std::string field_text(const std::string& name, const std::string& value) {
+  return value.empty() ? name + ';' : name + ": " + value;
+}
+
 }  // namespace
 
 class HttpPost::Client {
@@ -38,8 +43,7 @@ class HttpPost::Client {
     add_field("Content-Type: application/x-protobuf");
     add_field("Expect:");  // no question before the message
     for (const auto& [name, value] : header_fields(settings)) {
-      // An empty value needs another form.
-      add_field(value.empty() ? name + ';' : name + ": " + value);
+      add_field(field_text(name, value));
     }
     set(CURLOPT_URL, url_.c_str());
     set(CURLOPT_POST, 1L);
