@@ -2,11 +2,9 @@
 
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +17,7 @@
 #include "net/address.hpp"
 #include "net/failure.hpp"
 #include "net/loop.hpp"
+#include "process.hpp"
 #include "service_numbers.hpp"
 #include "stats/service_stats.hpp"
 #include "stats/statsd_reporter.hpp"
@@ -33,14 +32,6 @@ namespace limitree::server {
 namespace {
 
 constexpr Nanoseconds kTlsInterval = kSecond;
-
-// Thousands of connections need as many descriptors.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 void check_style(const std::string& style) {
   std::string known;
@@ -80,19 +71,6 @@ Config config_of(const ServeSettings& settings) {
                                           nullptr, nullptr, error);
   });
   return config;
-}
-
-// SIGTERM, SIGINT and SIGHUP as bytes of a descriptor.
-Fd watch_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int one : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, one);
-  if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
-    throw Failure("signals", errno);
-  }
-  Fd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd) throw Failure("signals", errno);
-  return fd;
 }
 
 std::string counted(std::size_t count, const std::string& noun) {

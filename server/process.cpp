@@ -1,0 +1,32 @@
+#include "process.hpp"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include <cerrno>
+
+#include "net/failure.hpp"
+
+namespace limitree::server {
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Fd watch_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int one : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, one);
+  if (pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
+    throw Failure("signals", errno);
+  }
+  Fd fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) throw Failure("signals", errno);
+  return fd;
+}
+
+}  // namespace limitree::server

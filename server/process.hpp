@@ -1,0 +1,21 @@
+// What the service asks of the system for its process.
+
+#ifndef LIMITREE_SERVER_PROCESS_HPP
+#define LIMITREE_SERVER_PROCESS_HPP
+
+#include "net/fd.hpp"
+
+namespace limitree::server {
+
+// Allows as many descriptors as the system lets it: thousands of connections
+// need as many.
+void raise_descriptor_limit();
+
+// SIGTERM, SIGINT and SIGHUP as bytes of a descriptor that does not block. This
+// thread and those that it starts no longer get them in another way.  Throws
+// Failure.
+Fd watch_signals();
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_PROCESS_HPP
