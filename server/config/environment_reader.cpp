@@ -144,8 +144,9 @@ std::optional<Pairs> EnvironmentReader::pairs(const char* name,
     const std::size_t mark = one.find_first_of(marks);
     const std::string_view key = trimmed(one.substr(0, mark));
     if (mark == one.npos || key.empty()) {
-      const std::string example = std::string("name") + *marks + "value";
-      refuse(name, example + ',' + example);
+      std::string example = "name:value,name:value";
+      std::replace(example.begin(), example.end(), ':', *marks);
+      refuse(name, example);
       return std::nullopt;
     }
     read.emplace_back(key, trimmed(one.substr(mark + 1)));
