@@ -253,9 +253,9 @@ TEST(XdsWaits, DoubleUpToTheLast) {
 // What the messages mean is what the loader says.
 TEST(Loader, LoadsWhatAServerSends) {
   Loader loader(false);
-  Config config_;
-  loader.start({}, &config_);
-  Limiter limiter(config_);
+  Config initial;
+  loader.start({}, &initial);
+  Limiter limiter(initial);
   const auto load = [&](const std::string& message) {
     return loader.load_descriptors(read_response(message).files, &limiter);
   };
@@ -273,11 +273,11 @@ TEST(Loader, LoadsWhatAServerSends) {
 
 TEST(Loader, KeepsWhatItIsNotGiven) {
   Loader loader(false);
-  Config config_;
+  Config initial;
   loader.start({{{"limits.yaml", "schema: {user: {limits: 5/hour}}"}},
                 {{"a.yaml", "domain: a"}, {"b.yaml", "domain: b"}}},
-               &config_);
-  Limiter limiter(config_);
+               &initial);
+  Limiter limiter(initial);
   EXPECT_TRUE(
       loader.load_descriptors({{"c.yaml", "domain: c"}}, &limiter).loaded);
   EXPECT_EQ(limiter.describe_descriptors().view(), "c\n");
