@@ -128,9 +128,9 @@ std::shared_ptr<Tracer> SpanExporter::make_tracer() {
   return tracers_.back();
 }
 
-void SpanExporter::start(std::vector<std::string> operations) {
-  work_ = std::make_shared<Work>(
-      settings_, OtlpWriter(settings_, std::move(operations)), tracers_, say_);
+void SpanExporter::start(const std::vector<std::string>& operations) {
+  work_ = std::make_shared<Work>(settings_, OtlpWriter(settings_, operations),
+                                 tracers_, say_);
   thread_ = std::make_unique<Background>(
       [work = work_](Background::Signal& signal) { work->run(signal); });
 }

@@ -35,7 +35,7 @@ class SpanExporter {
 
   // `operations` are what spans have the numbers of: "/package.Service/Method"
   // of gRPC, "POST /path" of HTTP.
-  void start(std::vector<std::string> operations);
+  void start(const std::vector<std::string>& operations);
 
   // Spans that were lost.
   std::uint64_t lost() const;
