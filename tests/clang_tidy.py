@@ -1,4 +1,4 @@
-"""Runs clang-tidy over core/, capi/, bindings/ and server/ as a build does.
+"""Runs clang-tidy over the sources of the product as a build compiles them.
 
 clang-tidy spends four fifths of its time on the headers of the C++ library,
 whatever file it reads.  So this script gives it a batch of files of a folder,
@@ -48,6 +48,16 @@ def fingerprint_of_all(tool):
 # clang-tidy would read the whole precompiled header, whatever a file includes.
 PRECOMPILED = re.compile(r"-Xclang -include(-pch)? -Xclang \S+ ")
 OUTPUT = re.compile(r"-o \S+ ")
+# What a file of CMake includes that compiles several files together.
+TOGETHER = re.compile(r'^#include "(.*)"$', re.M)
+
+
+def sources(entry):
+    """Returns the files that an entry of compile_commands.json compiles."""
+    path = pathlib.Path(entry["directory"], entry["file"])
+    if path.parent.name != "Unity":
+        return [path.resolve()]
+    return [pathlib.Path(one) for one in TOGETHER.findall(path.read_text())]
 
 
 def list_batches(build):
@@ -58,11 +68,11 @@ def list_batches(build):
     commands = json.loads((build / "compile_commands.json").read_text())
     found = {}
     for entry in commands:
-        path = pathlib.Path(entry["directory"], entry["file"]).resolve()
-        if any(ROOT / name in path.parents for name in FOLDERS):
-            command = PRECOMPILED.sub("", OUTPUT.sub("", entry["command"]))
-            command = command.replace(entry["file"], "SOURCE")
-            found.setdefault(path, (command, entry["directory"]))
+        command = PRECOMPILED.sub("", OUTPUT.sub("", entry["command"]))
+        command = command.replace(entry["file"], "SOURCE")
+        for path in sources(entry):
+            if any(ROOT / name in path.parents for name in FOLDERS):
+                found.setdefault(path, (command, entry["directory"]))
     alike = {}
     for path, compiled in sorted(found.items()):
         # C and C++ differ, and so do the programs of one folder.
