@@ -108,8 +108,9 @@ class Asker {
 
   bool limits(Entries entries) {
     const AskedDescriptor asked{entries};
-    MatchedRequest matched;
-    EXPECT_TRUE(matched.match(descriptors_, {"d", {&asked, 1}}).ok());
+    const DescriptorRequest request{"d", {&asked, 1}};
+    MatchedRequest matched;  // refers to the request
+    EXPECT_TRUE(matched.match(descriptors_, request).ok());
     Plan plan(Operation::kAuthorize);
     matched.add_levels(false, &plan);
     if (plan.levels.empty()) return false;
