@@ -7,6 +7,8 @@ limiter for all waiting greenlets.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -28,6 +30,10 @@ else:
 
 Result = TypeVar("Result")
 
+# Of threads, where those of the patched module are of greenlets.
+_original = functools.partial(monkey.get_original, "_thread")
+_thread_ident = _original("get_ident")
+
 
 class _Answer(_Result):
     """The answer for which a greenlet waits."""
@@ -43,12 +49,16 @@ class _Answer(_Result):
 class Watch:
     """Lets the hub of one thread watch the connections of a limiter.
 
-    Only while a greenlet waits: a hub with nothing else to do may end.
+    Only while a greenlet waits: a hub with nothing else to do may end.  Hubs
+    take turns: one may ask while no other waits for answers.  What belongs to a
+    hub is touched in its own thread only, because gevent reads it without the
+    lock of the interpreter.
     """
 
     def __init__(self) -> None:
-        # Excludes other threads; waiting greenlets would never wake up.
-        self.lock = monkey.get_original("_thread", "allocate_lock")()
+        # Excludes other threads: waiting greenlets would never wake up.  The
+        # same thread may come again, from a finalizer or a signal handler.
+        self.lock = _original("RLock")()
         self._hub: Any = None
         self._pid = 0
         self._io: Any = None
@@ -63,7 +73,7 @@ class Watch:
             return True
         if self._pid == os.getpid() and limiter._pending:
             return False
-        self.detach()
+        self._detach()
         self._io = hub.loop.io(limiter._loop_fd(), 1)  # 1: to read
         limiter._set_loop_wakeups(False)  # _send does that
         self._hub, self._pid = hub, os.getpid()
@@ -71,7 +81,7 @@ class Watch:
         return True
 
     def watch(self, limiter: Limiter) -> None:
-        """Watch until nothing is pending."""
+        """Watch until nothing is pending; REQUIRES the lock."""
         if not self._due:
             self._due = True
             self._hub.loop.run_callback(self._send, limiter, self._io)
@@ -80,22 +90,37 @@ class Watch:
 
     def _send(self, limiter: Limiter, io: Any) -> None:
         # Sends all requests of this turn of the hub at once.
-        self._due = False
+        with self.lock:
+            if io is self._io:
+                self._due = False
         self._run(limiter, io)
 
-    # The hub of another thread may attach meanwhile, and start to wait.  So
-    # each one stops only what it has started itself.
+    # With the lock from the look at the answers to the stop: so a hub that is
+    # attached next finds the one before at rest.
     def _run(self, limiter: Limiter, io: Any) -> None:
-        limiter._run_loop()
-        if not limiter._pending:
-            io.stop()
+        with self.lock:
+            if io is not self._io:
+                return  # left over from before another hub was attached
+            limiter._run_loop()
+            if not limiter._pending:
+                io.stop()
 
     def detach(self) -> None:
-        """Stop watching; REQUIRES the thread of the hub, or its end."""
-        if self._io is not None and self._pid == os.getpid():
-            self._io.stop()
-            self._io.close()
-        self._io = self._hub = None
+        """Stop watching."""
+        with self.lock:
+            self._detach()
+
+    def _detach(self) -> None:
+        hub, io = self._hub, self._io
+        self._hub = self._io = None
+        if io is None or self._pid != os.getpid():
+            return
+        if hub.thread_ident == _thread_ident():
+            io.close()
+            return
+        # A hub whose thread has ended has no loop, or one that is destroyed.
+        with contextlib.suppress(AttributeError, ValueError):
+            hub.loop.run_callback_threadsafe(io.close)
 
 
 def _hub() -> Any:
@@ -118,7 +143,8 @@ def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any],
         return None
     watch = limiter._greenlets
     if watch is None:
-        watch = limiter._greenlets = Watch()
+        # One step: several threads may come first.
+        watch = limiter.__dict__.setdefault("_greenlets", Watch())
     with watch.lock:
         if not watch.attach(limiter, hub):
             return None

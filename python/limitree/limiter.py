@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 import time
@@ -68,6 +69,8 @@ class Limiter(_native.Limiter):
     with ``memory://`` each process then counts for itself.
     """
 
+    _greenlets: Watch | None = None  # made by the first call under gevent
+
     def __init__(self, limits: Limits = NO_LIMITS, store: str = "memory://",
                  *, clock: Clock | None = None, levels: bool = False,
                  descriptors: Limits | None = None,
@@ -85,9 +88,12 @@ class Limiter(_native.Limiter):
         self._descriptors = descriptors
         self._swapping = ForkLock()
         self._store = named["store"]
-        self._greenlets: Watch | None = None
         if self.is_remote:
             _refuse_eventlet()
+            if "gevent.monkey" in sys.modules:
+                # Not in one of many threads: gevent's locks, which imports
+                # then take, may be lost between threads.
+                importlib.import_module("limitree.greenlets")
             self._watch_store(Outage(self, self._store.split("@")[-1],
                                      named.get("on_store_error", "raise")))
         self.clock = clock  #: as it was given, or None

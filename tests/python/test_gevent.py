@@ -169,29 +169,35 @@ def test_a_store_that_dies_and_a_limiter_that_is_closed():
 def test_threads_beside_the_hub():
     """A real thread waits in the library, or on its own hub."""
     run("""
+    sys.setswitchinterval(1e-6)  # threads meet at each step
     pool = gevent.get_hub().threadpool
 
     def work(count):
         return sum(limiter.authorize("user", "a").allowed for _ in range(count))
 
-    asked = [pool.spawn(work, 20) for _ in range(3)]
-    asked += [gevent.spawn(work, 20) for _ in range(5)]
-    assert sum(one.get() for one in asked) == 100
+    for _ in range(100):  # new ones: several threads ask first
+        limiter = limitree.Limiter(tree, url, timeout=sys.argv[4],
+                                   deny_cache=False)
+        limiter.reset("user", "a")
+        asked = [pool.spawn(work, 20) for _ in range(3)]
+        asked += [gevent.spawn(work, 20) for _ in range(5)]
+        assert sum(one.get() for one in asked) == 100
     """)
 
 
-def test_a_hub_stops_its_own_watch_only():
-    """Another thread may begin to wait between the hub's last look and its
-    stop."""
+def test_a_watch_is_closed_by_its_own_thread():
+    """gevent's loops are no place for other threads."""
     run("""
+    from gevent.monkey import get_original
     from limitree.greenlets import Watch
+    thread = get_original("_thread", "get_ident")
     watch = Watch()
-    hubs = [gevent.get_hub(), gevent.hub.Hub(default=False)]
     ends = os.pipe()
+    closed = []
 
-    class Answered:
-        pending = 1
-        second = None
+    class Idle:
+        _pending = 0
+        runs = 0
 
         def _loop_fd(self):
             return ends[0]
@@ -200,26 +206,32 @@ def test_a_hub_stops_its_own_watch_only():
             pass
 
         def _run_loop(self):
-            self.pending = 0
+            self.runs += 1
 
-        @property
-        def _pending(self):
-            before = self.pending
-            if before == 0 and self.second is None:  # as if just after the look
-                self.second = False
-                self.second = watch.attach(self, hubs[1])
-                self.pending = 1
-                watch.watch(self)
-            return before
+    class Closing:  # an io that notes who closes it
+        def __init__(self, io):
+            self.io = io
 
-    answered = Answered()
-    watch.attach(answered, hubs[0])
-    watch.watch(answered)
-    first = watch._io
+        def close(self):
+            closed.append(thread())
+            self.io.close()
+
+    idle = Idle()
+    with watch.lock:
+        assert watch.attach(idle, gevent.get_hub())
+        first = watch._io
+        watch._io = Closing(first)
+
+    def elsewhere():
+        with watch.lock:
+            return watch.attach(idle, gevent.get_hub())
+
+    assert gevent.get_hub().threadpool.apply(elsewhere)
     gevent.sleep(0.01)
-    assert answered.second
-    assert watch._hub is hubs[1] and watch._io.active
-    assert not first.active
+    assert closed == [thread()]
+    watch._run(idle, first)  # is not its turn any more
+    assert idle.runs == 0
+    watch.detach()
     """)
 
 
