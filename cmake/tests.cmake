@@ -6,8 +6,8 @@
 #
 # ./dev test chooses tests by their labels:
 #   unit, conformance, abi, cli   run in every build
-#   server                        the parts of `limitree serve`, in every build;
-#                                 and its clients, in a build with Python
+#   server                        the parts of `limitree serve`, in every build
+#   clients                       its clients, in a build with Python
 #   house, docs, install          have the same result in every build: run once
 #   topology                      sentinels and clusters: seconds for each case
 #   python                        the Python package, in a build that has it
@@ -51,10 +51,12 @@ function(_limitree_test_target out source)
 endfunction()
 
 # Half of the time to compile tests goes into the header of googletest, most of
-# the rest into optimizing code that runs once.  The first program of core
-# precompiles the header, and other programs of core use it.
+# the rest into headers of core and into optimizing code that runs once.  The
+# first program of core precompiles the header, and other programs of core use
+# it.  Several files are compiled as one.
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
   if("limitree_core" IN_LIST libs)
     get_property(first GLOBAL PROPERTY LIMITREE_PRECOMPILED_BY)
     if(first)
