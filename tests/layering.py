@@ -13,8 +13,9 @@ The rooms of core/store have an order too:
 
     facts < wire < script, route < drive < the rest of core/store/redis
 
-memory and redis may not include each other, nor may script and route.  front
-may use memory, because it keeps denials as memory keeps buckets.
+buckets is below memory and shared, which are two homes of the same tables.
+Stores may not include each other, nor may script and route.  front may use
+memory, because it keeps denials as memory keeps buckets.
 
 So do the rooms of server/:
 
@@ -46,8 +47,9 @@ STARTS_SERVER = ("bindings/cli/serve.cpp", "serve.hpp")
 # The rooms of core/store, and which other rooms each of them may include.
 ROOMS = {
     "store": [],
-    "store/memory": ["store"],
-    "store/front": ["store", "store/memory"],
+    "store/buckets": ["store"],
+    "store/memory": ["store", "store/buckets"],
+    "store/front": ["store", "store/buckets", "store/memory"],
     "store/redis/facts": ["store"],
     "store/redis/wire": ["store", "store/redis/facts"],
     "store/redis/script": ["store", "store/redis/facts", "store/redis/wire"],

@@ -32,9 +32,9 @@ class LogEntry {
   }
 
   Instant at() const {
-    const auto micros =
-        static_cast<std::int64_t>(std::uint64_t{high_} << 32 | low_);
-    return Instant(micros * kMicrosecond);
+    // Wraps around for what no clock shows, but a damaged file may hold.
+    const std::uint64_t ns = (std::uint64_t{high_} << 32 | low_) * 1000;
+    return Instant(Duration(static_cast<std::int64_t>(ns)));
   }
   std::int64_t units() const { return units_; }
   void change(Instant at, std::int64_t more) {

@@ -26,7 +26,7 @@ class CycleClock {
   // see each other's time off by a few microseconds, because the counter does
   // not wait for earlier reads.  May be called from any thread, and in the
   // child of a fork().
-  Duration now() {
+  [[gnu::always_inline]] Duration now() {
 #if defined(__x86_64__)
     // A counter behind that of the anchor gives a huge difference.  The words
     // of the anchor are read between two reads of its number, which is odd

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "store/memory/bucket_tag.hpp"
+#include "store/buckets/bucket_tag.hpp"
 
 namespace limitree {
 

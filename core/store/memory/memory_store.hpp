@@ -1,9 +1,7 @@
 // Buckets in this process's memory.
 //
-// The table is split into shards, each with a lock.  A request locks the shards
-// of all its levels, in ascending order, before it reads the first and until it
-// has written the last: that makes it one step.  Decisions do not allocate,
-// except that shards grow now and then.
+// buckets/bucket_shards.hpp decides, here with spin locks and pages of this
+// process.
 
 #ifndef LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP
 #define LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP
@@ -11,19 +9,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <span>
 
+#include "store/buckets/bucket_shards.hpp"
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
-#include "store/memory/bucket_table.hpp"
-#include "store/memory/siphash.hpp"
-#include "store/spin_lock.hpp"
+#include "store/memory/private_home.hpp"
 #include "store/store.hpp"
 
 namespace limitree {
 
-struct CellShard;  // mixed_level.hpp
+extern template class BucketShards<PrivateHome>;
 
 class MemoryStore final : public Store, private ForkGuard {
  public:
@@ -75,45 +70,11 @@ class MemoryStore final : public Store, private ForkGuard {
   std::uint64_t forgets() const { return forgets_.load(); }
 
  private:
-  struct Shard;
-  template <std::size_t kLevels>  // 0: any number
-  struct Work;
-  template <std::size_t kLevels>
-  class Locked;
+  void before_fork() override { shards_.home().lock_all(); }
+  void after_fork() override { shards_.home().unlock_all(); }
 
-  void before_fork() override;
-  void after_fork() override;
-  std::uint32_t shard_index(std::uint64_t tag) const {
-    return static_cast<std::uint32_t>(tag) & (shard_count_ - 1);
-  }
-  BucketTable& table_of(std::uint64_t tag);
-  // Evicts logs until a thirty-second of their bytes is free, but none of
-  // `keep`.  Notes in *plan if one of them would deny.  The caller holds no
-  // lock of a shard.
-  void collect_logs(std::span<const std::uint64_t> keep, Plan* plan);
-
-  template <std::size_t kLevels>
-  Status decide_levels(Plan* plan);
-  template <std::size_t kLevels>
-  Status decide_mixed(Plan* plan);
-  template <std::size_t kLevels>
-  void peek_levels(Plan* plan, Instant now);
-  template <std::size_t kLevels>
-  void hash(const Plan& plan, Work<kLevels>* work) const;
-  template <std::size_t kLevels>
-  void load(Work<kLevels>* work, Instant now, Plan* plan);
-  template <std::size_t kLevels>
-  void store(const Work<kLevels>& work, Instant now, Plan* plan);
-
-  const Clock clock_;
-  const SipHash seed_;
   const std::int64_t max_buckets_;
-  const std::int64_t max_log_bytes_;
-  std::atomic<std::int64_t> log_bytes_{0};  // of all shards; outlives them
-  SpinLock collecting_;                     // taken before the locks of shards
-  const std::uint32_t shard_count_;         // a power of two
-  std::unique_ptr<Shard[]> shards_;
-  std::unique_ptr<CellShard[]> cells_;  // guarded by the locks of shards_
+  BucketShards<PrivateHome> shards_;
   // Raised before a lock is taken to forget, compared while one is held: so
   // anything learned is either not written, or forgotten.
   std::atomic<std::uint64_t> forgets_{0};

@@ -7,7 +7,7 @@
 
 #include "base/judge.hpp"
 #include "base/key.hpp"
-#include "store/memory/mixed_level.hpp"
+#include "store/memory/private_cells.hpp"
 
 namespace limitree {
 
@@ -19,25 +19,25 @@ class RoomyStore final : public Store {
 
   Status decide(Plan* plan) override {
     const Instant now = clock_.now();
-    std::deque<MixedLevel> mixed(plan->levels.size());
+    const MixedAsk ask{plan, now, {}};
+    std::deque<Mixed> mixed(plan->levels.size());
     for (std::size_t i = 0; i < mixed.size(); ++i) {
       Level& level = plan->levels[i];
-      Room& room = room_of(*plan, level);
-      Status status = mixed[i].evaluate(*plan, &level, kTag, now, &room.buckets,
-                                        &room.cells);
+      Status status =
+          mixed[i].evaluate(ask, &level, kTag, place_of(*plan, level));
       if (!status.ok()) return status;
     }
     judge(plan->operation, plan->levels.data(), plan->levels.size());
     for (std::size_t i = 0; i < mixed.size(); ++i) {
       const Level& level = plan->levels[i];
-      Room& room = room_of(*plan, level);
+      const PrivatePlace place = place_of(*plan, level);
       if (!level.verdict.charged) {
-        mixed[i].release();
-        if (is_held(plan->operation, level)) mixed[i].hold(level, now);
+        mixed[i].release(place);
+        if (is_held(plan->operation, level)) mixed[i].hold(level, now, place);
       } else if (mixed[i].exists()) {
-        mixed[i].update(level, now);
+        mixed[i].update(level, now, place);
       } else {
-        mixed[i].insert(level, now, &room.buckets, &room.cells, {});
+        mixed[i].insert(ask, level, place);
       }
     }
     return {};
@@ -50,6 +50,8 @@ class RoomyStore final : public Store {
   StoreStats stats() override { return {}; }
 
  private:
+  using Mixed = MixedLevel<PrivatePlace>;
+
   static constexpr std::uint64_t kTag = std::uint64_t{1} << 32;
 
   struct Room {
@@ -61,10 +63,10 @@ class RoomyStore final : public Store {
   static std::string name_of(const Plan& plan, const Level& level) {
     return bucket_name(plan, level) + level.limit->suffix.str();
   }
-  Room& room_of(const Plan& plan, const Level& level) {
+  PrivatePlace place_of(const Plan& plan, const Level& level) {
     Room& room = rooms_[name_of(plan, level)];
-    room.cells.log_bytes = &log_bytes_;
-    return room;
+    room.cells.table.home().count_logs_in(&log_bytes_);
+    return {room.buckets, room.cells.table};
   }
 
   const Clock clock_;

@@ -1,4 +1,4 @@
-#include "store/memory/bucket_table.hpp"
+#include "store/buckets/slot_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,8 @@
 #include <random>
 #include <unordered_map>
 #include <vector>
+
+#include "store/memory/private_home.hpp"
 
 namespace limitree {
 namespace {

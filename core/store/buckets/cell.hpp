@@ -1,79 +1,16 @@
 // The state of one bucket of a window algorithm: a slot of 32 bytes, and for
-// logs a separate block of entries.
+// logs a separate block of entries (log_block.hpp).
 
-#ifndef LIMITREE_STORE_MEMORY_CELL_HPP
-#define LIMITREE_STORE_MEMORY_CELL_HPP
+#ifndef LIMITREE_STORE_BUCKETS_CELL_HPP
+#define LIMITREE_STORE_BUCKETS_CELL_HPP
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <memory>
 
-#include "base/fixed_window.hpp"
 #include "base/micros.hpp"
-#include "base/sliding_tail.hpp"
-#include "base/unit_log.hpp"
-#include "store/memory/bucket_table.hpp"
+#include "base/time.hpp"
 
 namespace limitree {
-
-// The bytes of all logs, shared by the shards of a store.
-using LogBytes = std::atomic<std::int64_t>;
-
-// The entries of a log, in one block that grows by a quarter.
-class HeapLog {
- public:
-  // Null if there is no memory.  *total counts the bytes of all logs, and must
-  // outlive them.
-  static HeapLog* make(std::uint32_t room, LogBytes* total);
-  static void free(HeapLog* log);
-
-  // An empty log without room for entries.
-  HeapLog() = default;
-
-  std::size_t size() const { return size_; }
-  const LogEntry& operator[](std::size_t i) const { return entries()[i]; }
-  std::int64_t sum() const { return sum_; }
-  bool is_full() const { return first_ + size_ == room_; }
-  std::int64_t bytes() const { return bytes_for(room_); }
-
-  // A larger log with the entries from `first` on, or a smaller one if most
-  // have left; null if there is no memory.  The old log stays.
-  HeapLog* regrown(std::size_t first) const;
-
-  void push_back(const LogEntry& entry) {  // REQUIRES: !is_full()
-    entries()[size_++] = entry;
-    sum_ += entry.units();
-  }
-  void pop_back() { sum_ -= entries()[--size_].units(); }
-  void pop_front() {
-    sum_ -= entries()[0].units();
-    ++first_;
-    --size_;
-  }
-  void change_last(Instant at, std::int64_t more) {
-    entries()[size_ - 1].change(at, more);
-    sum_ += more;
-  }
-
- private:
-  HeapLog(std::uint32_t room, LogBytes* total) : total_(total), room_(room) {}
-
-  static std::int64_t bytes_for(std::uint32_t room) {
-    return std::int64_t{sizeof(HeapLog)} +
-           std::int64_t{sizeof(LogEntry)} * room;
-  }
-  LogEntry* entries() { return reinterpret_cast<LogEntry*>(this + 1) + first_; }
-  const LogEntry* entries() const {
-    return reinterpret_cast<const LogEntry*>(this + 1) + first_;
-  }
-
-  LogBytes* total_ = nullptr;
-  std::int64_t sum_ = 0;
-  std::uint32_t room_ = 0;   // total entries
-  std::uint32_t first_ = 0;  // oldest entry that counts
-  std::uint32_t size_ = 0;
-};
 
 struct Cell {
   std::uint64_t tag;  // keyed hash of the bucket's name; 0: never used
@@ -95,7 +32,7 @@ struct Cell {
   };
   union {
     Units units;
-    HeapLog* log;
+    std::uint64_t log;  // the link to its LogBlock: the home of the cell knows
   };
 
   // Before any Instant, in microseconds.  An over_at of 0 is always past.
@@ -107,8 +44,9 @@ struct Cell {
   bool is_of(std::uint64_t other) const { return tag == other; }
   bool is_over(Instant now) const { return over_at == 0 || over() <= now; }
   Instant over() const {
-    return Instant((static_cast<std::int64_t>(over_at) + kEver) * kMicrosecond);
+    return at_micros(static_cast<std::int64_t>(over_at) + kEver);
   }
+  Instant started() const { return at_micros(start); }
   void set_over(Instant at) {
     const std::int64_t micros = at.time_since_epoch() / kMicrosecond;
     over_at = static_cast<std::uint64_t>(micros - kEver) &
@@ -148,22 +86,27 @@ struct Cell {
     return static_cast<std::size_t>(126 * share(now));
   }
 
-  void discard() {
-    if (has_log != 0) HeapLog::free(log);
-    has_log = 0;
+  // Is as good as absent from now on.  Owns no log any more.
+  void forget() {
     over_at = 0;
+    has_log = 0;
     units = {0, 0};
   }
-  static constexpr bool kOwns = true;
+  static constexpr bool kOwns = true;  // its log
 
  private:
+  // Wraps around for what no clock shows, but a damaged file may hold.
+  static Instant at_micros(std::int64_t micros) {
+    const auto ns = static_cast<std::uint64_t>(micros) * 1000;
+    return Instant(Duration(static_cast<std::int64_t>(ns)));
+  }
   static float seconds(Duration time) {
     return std::chrono::duration<float>(time).count();
   }
 
   // When units begin to leave.  In a fixed window all leave at once.
   Instant leaves_from() const {
-    const auto begin = Instant(start * kMicrosecond);
+    const Instant begin = started();
     if (has_log != 0) return begin;
     if (has_tail == 0) return over();
     // Units of the previous window leave already; those of this one in the
@@ -174,8 +117,6 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 32);
 
-using CellTable = SlotTable<Cell>;
-
 }  // namespace limitree
 
-#endif  // LIMITREE_STORE_MEMORY_CELL_HPP
+#endif  // LIMITREE_STORE_BUCKETS_CELL_HPP

@@ -3,14 +3,14 @@
 // Its lowest bits choose the shard.  A bucket stores its Measure in their
 // place.
 
-#ifndef LIMITREE_STORE_MEMORY_BUCKET_TAG_HPP
-#define LIMITREE_STORE_MEMORY_BUCKET_TAG_HPP
+#ifndef LIMITREE_STORE_BUCKETS_BUCKET_TAG_HPP
+#define LIMITREE_STORE_BUCKETS_BUCKET_TAG_HPP
 
 #include <cstdint>
 
 #include "base/limit.hpp"
-#include "store/memory/measure.hpp"
-#include "store/memory/siphash.hpp"
+#include "store/buckets/measure.hpp"
+#include "store/buckets/siphash.hpp"
 
 namespace limitree {
 
@@ -43,4 +43,4 @@ inline constexpr std::uint64_t kAlgorithmTag = 0x9e3779b97f4a7c15;
 
 }  // namespace limitree
 
-#endif  // LIMITREE_STORE_MEMORY_BUCKET_TAG_HPP
+#endif  // LIMITREE_STORE_BUCKETS_BUCKET_TAG_HPP

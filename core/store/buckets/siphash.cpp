@@ -1,4 +1,4 @@
-#include "store/memory/siphash.hpp"
+#include "store/buckets/siphash.hpp"
 
 #include "store/entropy.hpp"
 

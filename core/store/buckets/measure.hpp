@@ -10,8 +10,8 @@
 //          burst offset: a float's exponent and   class of requests that a
 //          the first three bits of its fraction   full bucket is enough for
 
-#ifndef LIMITREE_STORE_MEMORY_MEASURE_HPP
-#define LIMITREE_STORE_MEMORY_MEASURE_HPP
+#ifndef LIMITREE_STORE_BUCKETS_MEASURE_HPP
+#define LIMITREE_STORE_BUCKETS_MEASURE_HPP
 
 #include <algorithm>
 #include <bit>
@@ -80,4 +80,4 @@ class Measure {
 
 }  // namespace limitree
 
-#endif  // LIMITREE_STORE_MEMORY_MEASURE_HPP
+#endif  // LIMITREE_STORE_BUCKETS_MEASURE_HPP

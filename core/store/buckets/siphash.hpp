@@ -5,8 +5,8 @@
 // "SipHash: a fast short-input PRF"; 1-3 is the variant that CPython, Ruby and
 // Rust use for their tables.
 
-#ifndef LIMITREE_STORE_MEMORY_SIPHASH_HPP
-#define LIMITREE_STORE_MEMORY_SIPHASH_HPP
+#ifndef LIMITREE_STORE_BUCKETS_SIPHASH_HPP
+#define LIMITREE_STORE_BUCKETS_SIPHASH_HPP
 
 #include <bit>
 #include <cstdint>
@@ -80,7 +80,7 @@ class SipHash {
     std::uint64_t v2;
     std::uint64_t v3;
 
-    void round() {
+    [[gnu::always_inline]] void round() {
       v0 += v1;
       v2 += v3;
       v1 = std::rotl(v1, 13) ^ v0;
@@ -98,4 +98,4 @@ class SipHash {
 
 }  // namespace limitree
 
-#endif  // LIMITREE_STORE_MEMORY_SIPHASH_HPP
+#endif  // LIMITREE_STORE_BUCKETS_SIPHASH_HPP

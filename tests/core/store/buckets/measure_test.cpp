@@ -1,4 +1,4 @@
-#include "store/memory/measure.hpp"
+#include "store/buckets/measure.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,107 @@
+// The buckets of a store, in shards with a lock each, and the decisions about
+// them.
+//
+// A request locks the shards of all its levels, in ascending order, before it
+// reads the first and until it has written the last: that makes it one step.
+// Decisions do not allocate, except that shards grow now and then.
+//
+// Only the file that instantiates the template includes decide.hpp, which
+// defines its functions.  A Home has the shards:
+//
+//   std::uint32_t shard_count()      a power of two
+//   bool lock(shard)                 false: the deadline has passed
+//   void unlock(shard)
+//   Status busy()                    the error of a lock that failed
+//   buckets(shard)                   a SlotTable of Bucket
+//   Place place(shard)               both tables: mixed_level.hpp
+//   void decided_logs(ask)           called without locks after a plan that
+//                                    may have made logs
+
+#ifndef LIMITREE_STORE_BUCKETS_BUCKET_SHARDS_HPP
+#define LIMITREE_STORE_BUCKETS_BUCKET_SHARDS_HPP
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/plan.hpp"
+#include "store/buckets/bucket.hpp"
+#include "store/buckets/shard_work.hpp"
+#include "store/buckets/siphash.hpp"
+#include "store/clock.hpp"
+#include "store/store.hpp"
+
+namespace limitree {
+
+struct MixedAsk;  // mixed_level.hpp
+
+// Enough shards that threads seldom collide, few enough that each is worth its
+// page of memory.
+inline std::uint32_t shard_count_for(std::int64_t max_buckets) {
+  const auto shards = static_cast<std::uint64_t>(max_buckets / 4096);
+  return static_cast<std::uint32_t>(
+      std::bit_floor(std::clamp<std::uint64_t>(shards, 1, 4096)));
+}
+
+template <typename Home>
+class BucketShards {
+ public:
+  using Place = typename Home::Place;
+
+  template <typename... Args>  // of Home's constructor
+  BucketShards(Clock clock, const SipKey& key, Args&&... args)
+      : home_(std::forward<Args>(args)...), clock_(clock), seed_(key) {}
+
+  Home& home() { return home_; }
+  Instant now() const { return clock_.now(); }
+
+  // As Store::decide().
+  Status decide(Plan* plan);
+
+  // As Store::reset().
+  Status forget(const Plan& plan);
+
+  // See MemoryStore.
+  void peek(Plan* plan, Instant now);
+  template <typename IsCurrent>
+  void learn(const Plan& plan, Instant now, IsCurrent is_current);
+
+  // Adds the content and the history of the tables.
+  void add_stats(StoreStats* stats);
+
+ private:
+  template <std::size_t kLevels>
+  using Work = ShardWork<kLevels>;
+  template <std::size_t kLevels>
+  using Locked = ShardLocks<Home, kLevels>;
+
+  decltype(auto) table_of(std::uint64_t tag) {
+    return home_.buckets(shard_of(tag, home_.shard_count()));
+  }
+  Place place_of(std::uint64_t tag) {
+    return home_.place(shard_of(tag, home_.shard_count()));
+  }
+
+  template <std::size_t kLevels>
+  Status decide_levels(Plan* plan);
+  template <std::size_t kLevels>
+  Status decide_mixed(Plan* plan);
+  template <std::size_t kLevels>
+  Status decide_locked(const MixedAsk& ask, const Work<kLevels>& work);
+  template <std::size_t kLevels>
+  void peek_levels(Plan* plan, Instant now);
+  template <std::size_t kLevels>
+  void load(Work<kLevels>* work, Instant now, Plan* plan);
+  template <std::size_t kLevels>
+  void store(const Work<kLevels>& work, Instant now, Plan* plan);
+
+  Home home_;
+  const Clock clock_;
+  const SipHash seed_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_BUCKETS_BUCKET_SHARDS_HPP

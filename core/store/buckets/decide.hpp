@@ -1,0 +1,255 @@
+// The functions of BucketShards.
+
+#ifndef LIMITREE_STORE_BUCKETS_DECIDE_HPP
+#define LIMITREE_STORE_BUCKETS_DECIDE_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/inline_vector.hpp"
+#include "base/judge.hpp"
+#include "base/plan.hpp"
+#include "store/buckets/bucket_shards.hpp"
+#include "store/buckets/mixed_level.hpp"
+#include "store/buckets/shard_work.hpp"
+
+namespace limitree {
+
+template <typename Home>
+Status BucketShards<Home>::decide(Plan* plan) {
+  switch (plan->levels.size()) {
+    case 1:
+      return decide_levels<1>(plan);
+    case 2:
+      return decide_levels<2>(plan);
+    case 3:
+      return decide_levels<3>(plan);
+    case 4:
+      return decide_levels<4>(plan);
+    default:
+      return decide_levels<0>(plan);
+  }
+}
+
+template <typename Home>
+template <std::size_t kLevels>
+Status BucketShards<Home>::decide_levels(Plan* plan) {
+  Work<kLevels> work(plan->levels.size());
+  bool plain = true;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    plain &= plan->levels[i].limit->is_plain();
+  }
+  if (!plain) [[unlikely]]
+    return decide_mixed<kLevels>(plan);
+  // The hash overlaps with reading the clock, but not the other way round.
+  const Instant now = clock_.now();
+  hash_levels(seed_, *plan, &work);
+  const Locked<kLevels> locked(&home_, &work);
+  if (!locked.ok()) [[unlikely]]
+    return home_.busy();
+  load(&work, now, plan);
+  if (plan->operation == Operation::kAuthorize) [[likely]] {
+    judge_charge<true>(Operation::kAuthorize, plan->levels.data(),
+                       work.count());
+  } else {
+    judge(plan->operation, plan->levels.data(), work.count());
+  }
+  store(work, now, plan);
+  return {};
+}
+
+template <typename Home>
+template <std::size_t kLevels>
+[[gnu::always_inline]] inline void BucketShards<Home>::load(Work<kLevels>* work,
+                                                            Instant now,
+                                                            Plan* plan) {
+  for (std::size_t i = 0; work->count() > 1 && i < work->count(); ++i) {
+    table_of(work->tags[i]).lines().prefetch(work->tags[i]);
+  }
+  for (std::size_t i = 0; i < work->count(); ++i) {
+    Bucket* const bucket = table_of(work->tags[i]).find(work->tags[i]);
+    work->buckets[i] = bucket;
+    plan->levels[i].debt =
+        bucket == nullptr ? Duration::zero() : saturating_sub(bucket->tat, now);
+  }
+}
+
+// Writes existing buckets first, because an insert may move them.
+template <typename Home>
+template <std::size_t kLevels>
+[[gnu::always_inline]] inline void BucketShards<Home>::store(
+    const Work<kLevels>& work, Instant now, Plan* plan) {
+  bool inserts = false;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const Level& level = plan->levels[i];
+    const Verdict& verdict = level.verdict;
+    if (!verdict.charged && !is_held(plan->operation, level)) continue;
+    if (work.buckets[i] == nullptr) {
+      inserts = true;
+    } else {
+      // Without debt the bucket is gone, even for a clock that steps back.
+      const Instant tat = verdict.reset_after == Duration::zero()
+                              ? kLongAgo
+                              : saturating_add(now, verdict.reset_after);
+      work.buckets[i]->charge(work.tags[i], *level.limit, tat, now);
+    }
+  }
+  if (!inserts) return;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const Level& level = plan->levels[i];
+    if (!level.verdict.charged || work.buckets[i] != nullptr) continue;
+    const Instant tat = saturating_add(now, level.verdict.reset_after);
+    if (tat <= now) continue;  // at the end of time
+    const Bucket bucket = Bucket::made(work.tags[i], *level.limit, tat);
+    plan->forgot |= table_of(work.tags[i])
+                        .insert(bucket, now, {&work.tags[0], work.count()});
+  }
+}
+
+// decide_levels() for levels of all kinds.
+template <typename Home>
+template <std::size_t kLevels>
+[[gnu::noinline]] Status BucketShards<Home>::decide_mixed(Plan* plan) {
+  Work<kLevels> work(plan->levels.size());
+  const Instant now = clock_.now();
+  hash_levels(seed_, *plan, &work);
+  const MixedAsk ask{plan, now, {&work.tags[0], work.count()}};
+  {
+    const Locked<kLevels> locked(&home_, &work);
+    if (!locked.ok()) return home_.busy();
+    Status status = decide_locked(ask, work);
+    if (!status.ok()) return status;
+  }
+  home_.decided_logs(ask);
+  return {};
+}
+
+template <typename Home>
+template <std::size_t kLevels>
+Status BucketShards<Home>::decide_locked(const MixedAsk& ask,
+                                         const Work<kLevels>& work) {
+  Plan* const plan = ask.plan;
+  InlineVector<MixedLevel<Place>, kLevels == 0 ? 8 : kLevels> mixed;
+  mixed.resize(work.count());
+  const auto place = [&](std::size_t i) { return place_of(work.tags[i]); };
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    Status status =
+        mixed[i].evaluate(ask, &plan->levels[i], work.tags[i], place(i));
+    if (status.ok()) continue;
+    for (std::size_t k = 0; k < i; ++k) mixed[k].release(place(k));
+    return status;
+  }
+  judge(plan->operation, plan->levels.data(), work.count());
+  bool inserts = false;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const Level& level = plan->levels[i];
+    if (!level.verdict.charged) {
+      mixed[i].release(place(i));
+      if (is_held(plan->operation, level)) {
+        mixed[i].hold(level, ask.now, place(i));
+      }
+    } else if (mixed[i].exists()) {
+      mixed[i].update(level, ask.now, place(i));
+    } else {
+      inserts = true;
+    }
+  }
+  for (std::size_t i = 0; inserts && i < work.count(); ++i) {
+    const Level& level = plan->levels[i];
+    if (!level.verdict.charged || mixed[i].exists()) continue;
+    plan->forgot |= mixed[i].insert(ask, level, place(i));
+  }
+  return {};
+}
+
+template <typename Home>
+void BucketShards<Home>::peek(Plan* plan, Instant now) {
+  switch (plan->levels.size()) {
+    case 1:
+      return peek_levels<1>(plan, now);
+    case 2:
+      return peek_levels<2>(plan, now);
+    case 3:
+      return peek_levels<3>(plan, now);
+    default:
+      return peek_levels<0>(plan, now);
+  }
+}
+
+template <typename Home>
+template <std::size_t kLevels>
+void BucketShards<Home>::peek_levels(Plan* plan, Instant now) {
+  Work<kLevels> work(plan->levels.size());
+  hash_levels(seed_, *plan, &work);
+  {
+    const Locked<kLevels> locked(&home_, &work);
+    load(&work, now, plan);
+  }
+  judge_charge<true>(Operation::kPeek, plan->levels.data(), work.count());
+}
+
+template <typename Home>
+template <typename IsCurrent>
+void BucketShards<Home>::learn(const Plan& plan, Instant now,
+                               IsCurrent is_current) {
+  Work<0> work(plan.levels.size());
+  hash_levels(seed_, plan, &work);
+  const Locked<0> locked(&home_, &work);
+  if (!is_current()) return;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const std::uint64_t tag = work.tags[i];
+    const Level& level = plan.levels[i];
+    if (!level.limit->is_plain()) continue;
+    // A debt beyond the capacity counts as a debt of all of it.
+    const Duration most = level.limit->rate.burst_offset();
+    const Instant tat =
+        saturating_add(now, level.verdict.charged ? level.verdict.reset_after
+                                                  : std::min(level.debt, most));
+    if (tat <= now) continue;
+    Bucket* const bucket = table_of(tag).find(tag);
+    if (bucket == nullptr) {
+      table_of(tag).insert(Bucket::made(tag, *level.limit, tat), now,
+                           {&work.tags[0], work.count()});
+    } else {
+      bucket->tat = std::clamp(bucket->tat, tat, saturating_add(now, most));
+    }
+  }
+}
+
+template <typename Home>
+Status BucketShards<Home>::forget(const Plan& plan) {
+  Work<0> work(plan.levels.size());
+  hash_levels(seed_, plan, &work);
+  const Locked<0> locked(&home_, &work);
+  if (!locked.ok()) return home_.busy();
+  for (const std::uint64_t tag : work.tags) {
+    Place place = place_of(tag);
+    Bucket* const bucket = place.buckets.find(tag);
+    if (bucket != nullptr) bucket->tat = kLongAgo;
+    Cell* const cell = place.cells.find(tag);
+    if (cell != nullptr) place.cells.home().discard(cell);
+  }
+  return {};
+}
+
+template <typename Home>
+void BucketShards<Home>::add_stats(StoreStats* stats) {
+  const auto add = [stats, now = now()](const auto& table) {
+    stats->buckets += table.live(now);
+    stats->bytes += table.bytes();
+    stats->evictions += table.evictions();
+    stats->forgotten_limited += table.forgotten_limited();
+  };
+  for (std::uint32_t i = 0; i < home_.shard_count(); ++i) {
+    if (!home_.lock(i)) continue;
+    const Place place = home_.place(i);
+    add(place.buckets);
+    add(place.cells);
+    home_.unlock(i);
+  }
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_BUCKETS_DECIDE_HPP

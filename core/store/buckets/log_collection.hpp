@@ -1,0 +1,77 @@
+// Which logs are evicted when they use too much memory: the least limited, of
+// whatever shard.
+//
+// The first pass over all tables counts the bytes by rank, the second takes
+// them.
+
+#ifndef LIMITREE_STORE_BUCKETS_LOG_COLLECTION_HPP
+#define LIMITREE_STORE_BUCKETS_LOG_COLLECTION_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/time.hpp"
+#include "store/buckets/cell.hpp"
+
+namespace limitree {
+
+class LogCollection {
+ public:
+  // Spares the logs of tags in `keep`.
+  LogCollection(Instant now, std::span<const std::uint64_t> keep)
+      : now_(now), keep_(keep) {}
+
+  // Frees logs without entries that count, and counts the bytes of the others.
+  template <typename Table>
+  void look(Table* table) {
+    table->lines().each([this, table](Cell* cell) {
+      if (cell->is_over(now_)) {
+        table->home().discard(cell);
+      } else if (may_go(*cell)) {
+        bytes_[cell->rank(now_)] += table->home().log_bytes(*cell);
+      }
+    });
+  }
+
+  // Evicts this many bytes of those counted, over all tables.
+  void aim(std::int64_t bytes) {
+    of_last_ = bytes;
+    last_ = 0;
+    while (last_ + 1 < bytes_.size() && bytes_[last_] < of_last_) {
+      of_last_ -= bytes_[last_++];
+    }
+  }
+
+  // Returns whether it evicted a log that would deny.
+  template <typename Table>
+  bool take(Table* table) {
+    const std::int64_t before = table->forgotten_limited();
+    table->lines().each([this, table](Cell* cell) {
+      if (!may_go(*cell)) return;
+      const std::size_t rank = cell->rank(now_);
+      if (rank > last_ || (rank == last_ && of_last_ <= 0)) return;
+      if (rank == last_) of_last_ -= table->home().log_bytes(*cell);
+      table->evict(cell, now_);
+    });
+    return table->forgotten_limited() != before;
+  }
+
+ private:
+  bool may_go(const Cell& cell) const {
+    return cell.has_log != 0 && !cell.is_over(now_) &&
+           std::ranges::find(keep_, cell.tag) == keep_.end();
+  }
+
+  const Instant now_;
+  const std::span<const std::uint64_t> keep_;
+  std::array<std::int64_t, Cell::kRanks> bytes_{};
+  // All ranks below last_ are evicted, and of_last_ bytes of that rank.
+  std::size_t last_ = 0;
+  std::int64_t of_last_ = 0;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_BUCKETS_LOG_COLLECTION_HPP

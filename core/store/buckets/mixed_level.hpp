@@ -1,0 +1,316 @@
+// A level of a request in which some levels are not plain GCRA: evaluated
+// first, and written after all levels are judged.
+
+#ifndef LIMITREE_STORE_BUCKETS_MIXED_LEVEL_HPP
+#define LIMITREE_STORE_BUCKETS_MIXED_LEVEL_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "base/calendar.hpp"
+#include "base/demand.hpp"
+#include "base/leaky_step.hpp"
+#include "base/plan.hpp"
+#include "base/sliding_tail.hpp"
+#include "base/unit_log.hpp"
+#include "store/buckets/bucket.hpp"
+#include "store/buckets/cell.hpp"
+#include "store/buckets/log_block.hpp"
+
+namespace limitree {
+
+// What the levels of a request have in common.
+struct MixedAsk {
+  Plan* plan;
+  Instant now;
+  std::span<const std::uint64_t> tags;  // of all levels: none is evicted
+};
+
+// A Place is where the level's bucket would be: the tables of its shard.
+//
+//   buckets                       a SlotTable of Bucket
+//   cells                         a SlotTable of Cell
+//   Status make_log(room, ask, &link)   a new LogBlock
+//
+// The home of cells knows their logs by links, which are 0 if there is none:
+//
+//   LogBlock* block(link)         null: none
+//   void free_log(link)
+//   void write(Cell*, const Cell&, LogBlock*, const LogEdit&)
+//                                 sets a cell and changes its log in one step
+template <typename Place>
+class MixedLevel {
+ public:
+  // Uninitialized until evaluate(): see InlineVector.
+  MixedLevel() = default;
+
+  // Finds the bucket of *level, and sets the level's debt or usage.  An error
+  // if a log cannot grow; nothing is to be released then.  The result is valid
+  // until the next insert into either table.  The usage lives as long as this
+  // object.
+  Status evaluate(const MixedAsk& ask, Level* level, std::uint64_t tag,
+                  Place place);
+
+  // update() writes the charge if the bucket exists; otherwise insert() does,
+  // and returns what SlotTable::insert() returns.
+  bool exists() const { return bucket_ != nullptr || cell_ != nullptr; }
+  void update(const Level& level, Instant now, Place place);
+  bool insert(const MixedAsk& ask, const Level& level, Place place);
+
+  // For a level that is not charged: releases what was prepared.
+  void release(Place place) {
+    if (fresh_ != 0) place.cells.home().free_log(std::exchange(fresh_, 0));
+  }
+  // Then writes its bucket as it is.  REQUIRES: is_held().
+  void hold(const Level& level, Instant now, Place place);
+
+ private:
+  static std::int64_t micros_of(Instant at) {
+    return at.time_since_epoch() / kMicrosecond;
+  }
+  // Units that count, which fit into 32 bits: see kMaxUnits.
+  static std::uint32_t small(std::int64_t units) {
+    return static_cast<std::uint32_t>(units);
+  }
+  Log<LogEdit> log_of(const Limit& limit, Instant now) {
+    return {&edit_, limit.period, limit.rules->bucket, now};
+  }
+
+  template <typename Algorithm>
+  void evaluate_tat(const Demand& demand, const Limit& limit);
+  void evaluate_fixed_window(const Demand& demand, const Limit& limit);
+  void evaluate_sliding_tail(const Demand& demand, const Limit& limit);
+  void finish_counts(Instant over);
+  Status evaluate_log(const MixedAsk& ask, const Demand& demand,
+                      const Level& level, Place place);
+  Instant new_tat(const Level& level, Instant now) const;
+  bool finish(const Level& level, Instant now);
+
+  Usage usage_;
+  std::uint64_t tag_;
+  Bucket* bucket_;        // null: there is none
+  Cell* cell_;            // likewise
+  Instant tat_;           // after the charge
+  Cell next_;             // the cell after the charge
+  LogEdit edit_;          // of the log
+  std::uint64_t fresh_;   // link of a log to replace that of the cell, or 0
+  std::int64_t more_;     // units for the log: see unit_log.hpp
+  std::int64_t highest_;  // units that the bucket can hold
+  std::int64_t ceiling_;  // units that it admits now
+};
+
+template <typename Place>
+Status MixedLevel<Place>::evaluate(const MixedAsk& ask, Level* level,
+                                   std::uint64_t tag, Place place) {
+  const Limit& limit = *level->limit;
+  const Plan& plan = *ask.plan;
+  tag_ = tag;
+  bucket_ = nullptr;
+  cell_ = nullptr;
+  fresh_ = 0;
+  if (limit.is_plain()) {
+    bucket_ = place.buckets.find(tag);
+    level->debt = bucket_ == nullptr ? Duration::zero()
+                                     : saturating_sub(bucket_->tat, ask.now);
+    return {};
+  }
+  highest_ = highest_ceiling_of(limit);
+  ceiling_ = ceiling_of(limit, plan.pressure);
+  const Demand demand{plan.operation,      level->cost, ceiling_,
+                      limit.rate.capacity, ask.now,     plan.wants_growth,
+                      limit.charge};
+  level->usage = &usage_;
+  switch (limit.algorithm) {
+    case Algorithm::kGcra:
+      bucket_ = place.buckets.find(tag);
+      evaluate_tat<Overdraft>(demand, limit);
+      return {};
+    case Algorithm::kLeakyStep:
+      bucket_ = place.buckets.find(tag);
+      evaluate_tat<LeakyStep>(demand, limit);
+      return {};
+    case Algorithm::kFixedWindow:
+      cell_ = place.cells.find(tag);
+      evaluate_fixed_window(demand, limit);
+      return {};
+    case Algorithm::kSlidingTail:
+      cell_ = place.cells.find(tag);
+      evaluate_sliding_tail(demand, limit);
+      return {};
+    case Algorithm::kSlidingLog:
+    case Algorithm::kSlidingWindow:
+      cell_ = place.cells.find(tag);
+      return evaluate_log(ask, demand, *level, place);
+  }
+  return {};
+}
+
+template <typename Place>
+template <typename Algorithm>
+void MixedLevel<Place>::evaluate_tat(const Demand& demand, const Limit& limit) {
+  const Instant tat = bucket_ == nullptr ? kLongAgo : bucket_->tat;
+  Algorithm bucket(tat, limit.rate.emission_interval, highest_, demand.now);
+  usage_ = limitree::evaluate(demand, &bucket);
+  tat_ = bucket.state();
+}
+
+template <typename Place>
+void MixedLevel<Place>::evaluate_fixed_window(const Demand& demand,
+                                              const Limit& limit) {
+  const Instant start = cell_ == nullptr ? Instant() : cell_->started();
+  const std::int64_t units = cell_ == nullptr ? 0 : cell_->units.current;
+  FixedWindow bucket = fixed_window_of({start, units}, limit, demand.now);
+  usage_ = limitree::evaluate(demand, &bucket);
+  next_.has_tail = 0;
+  next_.start = micros_of(bucket.state().start);
+  next_.units = {small(bucket.state().units), 0};
+  finish_counts(bucket.over());
+}
+
+template <typename Place>
+void MixedLevel<Place>::evaluate_sliding_tail(const Demand& demand,
+                                              const Limit& limit) {
+  const Instant start = cell_ == nullptr ? Instant() : cell_->started();
+  const Cell::Units units = cell_ == nullptr ? Cell::Units{} : cell_->units;
+  SlidingTail bucket({start, units.current, units.previous}, limit.period,
+                     limit.rules->round_up, demand.now);
+  usage_ = limitree::evaluate(demand, &bucket);
+  next_.has_tail = 1;
+  next_.start = micros_of(bucket.state().start);
+  next_.units = {small(bucket.state().current), small(bucket.state().previous)};
+  finish_counts(bucket.over());
+}
+
+// Sets what next_ has for every counter; its units are set already.
+template <typename Place>
+void MixedLevel<Place>::finish_counts(Instant over) {
+  next_.tag = tag_;
+  next_.has_log = 0;
+  next_.set_over(over);
+  if (next_.units.current == 0 && next_.units.previous == 0) next_.over_at = 0;
+}
+
+template <typename Place>
+Status MixedLevel<Place>::evaluate_log(const MixedAsk& ask,
+                                       const Demand& demand, const Level& level,
+                                       Place place) {
+  static constexpr LogBlock kNone;
+  const LogBlock* block = nullptr;
+  if (cell_ != nullptr && cell_->has_log != 0) {
+    block = place.cells.home().block(cell_->log);
+  }
+  if (block == nullptr) block = &kNone;
+  edit_ = LogEdit(block);
+  const Log<LogEdit> log = log_of(*level.limit, demand.now);
+  usage_ = limitree::evaluate(demand, log, &more_);
+  const bool charges = demand.operation != Operation::kPeek &&
+                       is_charged(level.mode) && more_ > 0;
+  if (!charges || !edit_.is_full()) return {};
+  // A larger log with the entries that count, or a smaller one if most have
+  // left.
+  const auto left = static_cast<std::uint32_t>(edit_.size() - log.first());
+  Status status = place.make_log(left + left / 4 + 2, ask, &fresh_);
+  if (!status.ok()) return status;
+  LogBlock* const fresh = place.cells.home().block(fresh_);
+  fresh->take(*block, log.first());
+  edit_ = LogEdit(fresh);
+  return {};
+}
+
+template <typename Place>
+Instant MixedLevel<Place>::new_tat(const Level& level, Instant now) const {
+  if (!level.limit->is_plain()) return tat_;
+  // Without debt the bucket is gone, even for a clock that steps back.
+  return level.verdict.reset_after == Duration::zero()
+             ? kLongAgo
+             : saturating_add(now, level.verdict.reset_after);
+}
+
+// Sets next_ and edit_ to the cell and its log after the charge.  Returns
+// whether anything is left in them.
+template <typename Place>
+bool MixedLevel<Place>::finish(const Level& level, Instant now) {
+  const Limit& limit = *level.limit;
+  next_.set_used(level.usage->charged.used, limit.cost, ceiling_);
+  if (traits_of(limit.algorithm).kept == Kept::kCounts) return true;
+  Log<LogEdit> log = log_of(limit, now);
+  log.write(more_);
+  if (edit_.size() == 0) return false;
+  next_.tag = tag_;
+  next_.has_tail = 0;
+  next_.has_log = 1;
+  next_.log = fresh_ != 0 ? fresh_ : cell_->log;
+  next_.start = micros_of(saturating_add(edit_[0].at(), limit.period));
+  next_.set_over(saturating_add(edit_[edit_.size() - 1].at(), limit.period));
+  return true;
+}
+
+template <typename Place>
+void MixedLevel<Place>::update(const Level& level, Instant now, Place place) {
+  if (bucket_ != nullptr) {
+    *bucket_ = Bucket::made(tag_, *level.limit, new_tat(level, now));
+    return;
+  }
+  auto& home = place.cells.home();
+  if (!finish(level, now)) {
+    release(place);
+    home.discard(cell_);
+  } else if (next_.has_log == 0) {
+    home.write(cell_, next_);
+  } else if (fresh_ == 0) {
+    home.write(cell_, next_, home.block(next_.log), edit_);
+  } else {
+    // Nobody else sees the new block before the cell names it.
+    edit_.apply(home.block(fresh_));
+    const std::uint64_t old = cell_->has_log != 0 ? cell_->log : 0;
+    home.write(cell_, next_);
+    fresh_ = 0;
+    if (old != 0) home.free_log(old);
+  }
+}
+
+template <typename Place>
+void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
+  const Limit& limit = *level.limit;
+  const Demand nothing{Operation::kPeek, 0, highest_, limit.rate.capacity, now};
+  more_ = 0;
+  usage_.charged = usage_.left;
+  switch (limit.algorithm) {
+    case Algorithm::kFixedWindow:
+      evaluate_fixed_window(nothing, limit);
+      break;
+    case Algorithm::kSlidingTail:
+      evaluate_sliding_tail(nothing, limit);
+      break;
+    case Algorithm::kGcra:
+    case Algorithm::kLeakyStep:
+    case Algorithm::kSlidingLog:
+    case Algorithm::kSlidingWindow:
+      break;
+  }
+  update(level, now, place);
+}
+
+template <typename Place>
+bool MixedLevel<Place>::insert(const MixedAsk& ask, const Level& level,
+                               Place place) {
+  if (!is_window(level.limit->algorithm)) {
+    const Instant tat = new_tat(level, ask.now);
+    if (tat <= ask.now) return false;  // at the end of time, or given back
+    return place.buckets.insert(Bucket::made(tag_, *level.limit, tat), ask.now,
+                                ask.tags);
+  }
+  if (!finish(level, ask.now) || next_.is_over(ask.now)) {
+    release(place);
+    return false;
+  }
+  if (fresh_ != 0) edit_.apply(place.cells.home().block(fresh_));
+  fresh_ = 0;
+  return place.cells.insert(next_, ask.now, ask.tags);
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_BUCKETS_MIXED_LEVEL_HPP

@@ -1,0 +1,121 @@
+// One request on its way through the shards: the tags of its levels, and the
+// locks that it holds.
+
+#ifndef LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP
+#define LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/inline_vector.hpp"
+#include "base/plan.hpp"
+#include "store/buckets/bucket.hpp"
+#include "store/buckets/bucket_tag.hpp"
+#include "store/buckets/siphash.hpp"
+
+namespace limitree {
+
+// The data of one request besides its plan: arrays with an entry per level.
+//
+// Most requests meet one to four levels.  With that number known, the compiler
+// unrolls every loop; loops are half of the cost of a small request.
+template <std::size_t kLevels>  // 0: any number
+struct ShardWork {
+  explicit ShardWork(std::size_t /*levels*/) {}
+  static constexpr std::size_t count() { return kLevels; }
+
+  std::uint64_t tags[kLevels];
+  Bucket* buckets[kLevels];       // null: there is none
+  std::uint32_t shards[kLevels];  // shards to lock: ascending, each once
+};
+
+template <>
+struct ShardWork<0> {
+  explicit ShardWork(std::size_t levels) {
+    tags.resize(levels);
+    buckets.resize(levels);
+    shards.resize(levels);
+  }
+  std::size_t count() const { return tags.size(); }
+
+  InlineVector<std::uint64_t, 8> tags;
+  InlineVector<Bucket*, 8> buckets;
+  InlineVector<std::uint32_t, 8> shards;
+};
+
+// Sets the tags of the levels of `plan`.  Hashes each path once, from front to
+// back, and takes the hash so far at the end of each level.
+template <std::size_t kLevels>
+[[gnu::always_inline]] inline void hash_levels(const SipHash& seed,
+                                               const Plan& plan,
+                                               ShardWork<kLevels>* work) {
+  SipHash state = seed;
+  std::uint32_t first = plan.levels[0].first;
+  std::uint32_t depth = 0;
+  for (std::size_t i = 0; i < work->count(); ++i) {
+    const Level& level = plan.levels[i];
+    if (level.first != first) {
+      state = seed;
+      first = level.first;
+      depth = 0;
+    }
+    for (; depth < level.depth; ++depth) {
+      const Segment& segment = plan.segments[first + depth];
+      state.absorb(segment.text, segment.kind == Segment::Kind::kPattern
+                                     ? kPatternTag
+                                     : kSegmentTag);
+    }
+    work->tags[i] = tag_of(state, *level.limit);
+  }
+}
+
+// The shard of a bucket, of `count`, a power of two.
+inline std::uint32_t shard_of(std::uint64_t tag, std::uint32_t count) {
+  return static_cast<std::uint32_t>(tag) & (count - 1);
+}
+
+// Holds the locks of the shards of all tags, taken in ascending order.
+template <typename Home, std::size_t kLevels>
+class ShardLocks {
+ public:
+  ShardLocks(Home* home, ShardWork<kLevels>* work) : home_(*home), work_(work) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < work->count(); ++i) {
+      insert(shard_of(work->tags[i], home_.shard_count()), &count);
+    }
+    for (; held_ < count; ++held_) {
+      if (!home_.lock(work->shards[held_])) [[unlikely]] {
+        ok_ = false;
+        return;
+      }
+    }
+  }
+  ~ShardLocks() {
+    for (std::size_t i = 0; i < held_; ++i) home_.unlock(work_->shards[i]);
+  }
+  ShardLocks(const ShardLocks&) = delete;
+  ShardLocks& operator=(const ShardLocks&) = delete;
+
+  // Whether it holds all of them; otherwise nothing may be touched.
+  bool ok() const { return ok_; }
+
+ private:
+  // Insertion sort without duplicates.
+  void insert(std::uint32_t shard, std::size_t* count) {
+    auto& shards = work_->shards;
+    std::size_t at = *count;
+    while (at > 0 && shards[at - 1] >= shard) --at;
+    if (at < *count && shards[at] == shard) return;
+    for (std::size_t i = (*count)++; i > at; --i) shards[i] = shards[i - 1];
+    shards[at] = shard;
+  }
+
+  Home& home_;
+  ShardWork<kLevels>* const work_;
+  std::size_t held_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP

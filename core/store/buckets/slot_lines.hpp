@@ -1,0 +1,126 @@
+// Open addressing for buckets of 16 bytes, four to a cache line, or for cells
+// of 32 bytes (cell.hpp).
+//
+//   line        0        1        2                        count - 1
+//            +--------+--------+--------+---- ... ----+--------+
+//            |tag,TAT |        |        |             |        |
+//            |  x 4   |        |        |             |        |
+//            +--------+--------+--------+---- ... ----+--------+
+//   window            <- home line of a tag and the seven after it ->
+//
+// A bucket is in the window of its tag, in the first slot that was free when it
+// was made.  A slot is free if it was never used, or if its TAT has passed:
+// that bucket is full, which is as good as absent.  So slots are reused in
+// place, without timers or tombstones.  A used slot stays used until the table
+// is rebuilt; a search may stop at the first slot that was never used.
+
+#ifndef LIMITREE_STORE_BUCKETS_SLOT_LINES_HPP
+#define LIMITREE_STORE_BUCKETS_SLOT_LINES_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/time.hpp"
+
+namespace limitree {
+
+// A view: whose memory it is, slot_table.hpp says.
+template <typename Slot>
+struct SlotLines {
+  static constexpr std::int64_t kBytes = 64;  // of a line
+  static constexpr std::uint32_t kSlots = kBytes / sizeof(Slot);
+  static constexpr std::uint32_t kWindow = 8;  // lines
+
+  Slot* slots = nullptr;
+  std::uint32_t count = 0;
+
+  Slot* line(std::uint32_t i) const { return slots + i * kSlots; }
+
+  // Keeps the order of the tags' high halves, so that a rebuild reads and
+  // writes from front to back.
+  std::uint32_t home(std::uint64_t tag) const {
+    return static_cast<std::uint32_t>(((tag >> 32) * count) >> 32);
+  }
+  std::uint32_t window() const { return count < kWindow ? count : kWindow; }
+
+  // Returns the bucket of `tag`, or null.  REQUIRES: tag > Measure::kMask.
+  [[gnu::always_inline]] Slot* find(std::uint64_t tag) const {
+    if (count == 0) return nullptr;
+    std::uint32_t at = home(tag);
+    for (std::uint32_t n = window(); n != 0; --n) {
+      Slot* const here = line(at);
+      for (std::uint32_t i = 0; i < kSlots; ++i) {
+        if (here[i].is_of(tag)) return &here[i];
+        if (here[i].tag == 0) return nullptr;
+      }
+      if (++at == count) at = 0;
+    }
+    return nullptr;
+  }
+
+  // Prefetches the memory that find(tag) reads first.
+  void prefetch(std::uint64_t tag) const {
+    if (count != 0) __builtin_prefetch(line(home(tag)), 1);
+  }
+
+  // Returns the first free slot in the window of `tag`, or null.
+  Slot* find_free(std::uint64_t tag, Instant now) const {
+    if (count == 0) return nullptr;
+    std::uint32_t at = home(tag);
+    for (std::uint32_t n = window(); n != 0; --n) {
+      Slot* const here = line(at);
+      for (std::uint32_t i = 0; i < kSlots; ++i) {
+        if (here[i].tag == 0 || here[i].is_over(now)) return &here[i];
+      }
+      if (++at == count) at = 0;
+    }
+    return nullptr;
+  }
+
+  // Returns the least limited bucket in the window of `tag`, but none of
+  // `keep`; or null.
+  Slot* find_victim(std::uint64_t tag, Instant now,
+                    std::span<const std::uint64_t> keep) const {
+    if (count == 0) return nullptr;
+    Slot* victim = nullptr;
+    float least = 0;
+    std::uint32_t at = home(tag);
+    for (std::uint32_t n = window(); n != 0; --n) {
+      for (std::uint32_t i = 0; i < kSlots; ++i) {
+        Slot& slot = line(at)[i];
+        const float share = slot.share(now);
+        if (victim != nullptr && share >= least) continue;
+        const auto is_it = [&](std::uint64_t one) { return slot.is_of(one); };
+        if (std::ranges::any_of(keep, is_it)) continue;
+        victim = &slot;
+        least = share;
+      }
+      if (++at == count) at = 0;
+    }
+    return victim;
+  }
+
+  // Calls visit() with a pointer to each bucket, including full ones.
+  template <typename Visit>
+  void each(Visit visit) const {
+    for (std::uint32_t at = 0; at < count; ++at) {
+      for (std::uint32_t i = 0; i < kSlots; ++i) {
+        if (line(at)[i].tag != 0) visit(&line(at)[i]);
+      }
+    }
+  }
+
+  // Counts the buckets that are not full at `now`.
+  std::int64_t live(Instant now) const {
+    return std::count_if(slots, slots + std::size_t{count} * kSlots,
+                         [now](const Slot& bucket) {
+                           return bucket.tag != 0 && !bucket.is_over(now);
+                         });
+  }
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_BUCKETS_SLOT_LINES_HPP

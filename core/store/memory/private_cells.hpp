@@ -1,0 +1,84 @@
+// The cells of window algorithms, and their logs, in this process's memory.
+
+#ifndef LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP
+#define LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP
+
+#include <cstdint>
+
+#include "base/status.hpp"
+#include "store/buckets/cell.hpp"
+#include "store/buckets/log_block.hpp"
+#include "store/buckets/mixed_level.hpp"
+#include "store/buckets/slot_table.hpp"
+#include "store/memory/private_home.hpp"
+
+namespace limitree {
+
+// PrivateLines for slots that own logs.  A link is a pointer.
+class PrivateCells : public PrivateLines<Cell> {
+ public:
+  using PrivateLines<Cell>::PrivateLines;
+
+  // *total counts the bytes of the logs, and must outlive them.
+  void count_logs_in(LogBytes* total) { total_ = total; }
+
+  std::uint64_t make_log(std::uint32_t room);  // 0 if there is no memory
+  void free_log(std::uint64_t link);
+  static LogBlock* block(std::uint64_t link) {
+    return reinterpret_cast<LogBlock*>(link);
+  }
+  static std::int64_t log_bytes(const Cell& cell) {
+    return block(cell.log)->bytes();
+  }
+
+  using PrivateLines<Cell>::write;
+  void write(Cell* cell, const Cell& value, LogBlock* block,
+             const LogEdit& edit) {
+    edit.apply(block);
+    *cell = value;
+  }
+  void discard(Cell* cell) {
+    const std::uint64_t log = cell->has_log != 0 ? cell->log : 0;
+    cell->forget();
+    if (log != 0) free_log(log);
+  }
+
+ private:
+  LogBytes* total_ = nullptr;
+};
+
+using CellTable = SlotTable<Cell, PrivateCells>;
+extern template class SlotTable<Cell, PrivateCells>;
+
+// The tables of a shard for window algorithms.
+struct CellShard {
+  CellTable table{1};
+
+  CellShard() = default;
+  ~CellShard() { table.discard_all(); }
+  CellShard(const CellShard&) = delete;
+  CellShard& operator=(const CellShard&) = delete;
+};
+
+// See mixed_level.hpp.
+struct PrivatePlace {
+  BucketTable& buckets;
+  CellTable& cells;
+
+  Status make_log(std::uint32_t room, const MixedAsk& /*ask*/,
+                  std::uint64_t* link) {
+    *link = cells.home().make_log(room);
+    if (*link != 0) return {};
+    return Status(Code::kOutOfMemory, "no memory for a log");
+  }
+};
+
+extern template class MixedLevel<PrivatePlace>;
+
+inline PrivatePlace PrivateHome::place(std::uint32_t shard) {
+  return {shards_[shard].table, cells_[shard].table};
+}
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP

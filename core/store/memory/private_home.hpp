@@ -1,0 +1,134 @@
+// The home of buckets in this process's memory.
+
+#ifndef LIMITREE_STORE_MEMORY_PRIVATE_HOME_HPP
+#define LIMITREE_STORE_MEMORY_PRIVATE_HOME_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "base/status.hpp"
+#include "store/buckets/bucket.hpp"
+#include "store/buckets/slot_table.hpp"
+#include "store/memory/pages.hpp"
+#include "store/spin_lock.hpp"
+
+namespace limitree {
+
+// The bytes of all logs, shared by the shards of a store.
+using LogBytes = std::atomic<std::int64_t>;
+
+// The home of a table: see slot_table.hpp.
+template <typename Slot>
+class PrivateLines {
+ public:
+  using Lines = SlotLines<Slot>;
+
+  class Successor {
+   public:
+    explicit Successor(std::uint32_t count)
+        : pages_(count * std::size_t{Lines::kBytes}),
+          count_(pages_.data() == nullptr ? 0 : count) {}
+    Lines lines() const { return {static_cast<Slot*>(pages_.data()), count_}; }
+
+   private:
+    friend class PrivateLines;
+    Pages pages_;
+    std::uint32_t count_;
+  };
+
+  // Takes no memory before the first slot is needed.  REQUIRES: max_lines > 0.
+  PrivateLines(std::uint32_t max_lines)  // NOLINT: implicit
+      : max_lines_(max_lines) {}
+
+  Lines lines() const { return {static_cast<Slot*>(pages_.data()), count_}; }
+  std::uint32_t max_lines() const { return max_lines_; }
+  TableCounts& counts() { return counts_; }
+  const TableCounts& counts() const { return counts_; }
+
+  Successor successor(std::uint32_t count) { return Successor(count); }
+  void replace(Successor successor) {
+    pages_ = std::move(successor.pages_);
+    count_ = successor.count_;
+  }
+  void clear() {
+    pages_ = Pages();
+    count_ = 0;
+    counts_.used = 0;
+    counts_.sweep_at = 0;
+  }
+
+  void write(Slot* slot, const Slot& value) { *slot = value; }
+  void discard(Slot* /*slot*/) {}
+
+ private:
+  Pages pages_;
+  std::uint32_t count_ = 0;
+  std::uint32_t max_lines_;
+  TableCounts counts_;
+};
+
+using BucketTable = SlotTable<Bucket, PrivateLines<Bucket>>;
+extern template class SlotTable<Bucket, PrivateLines<Bucket>>;
+
+struct CellShard;     // private_cells.hpp
+struct PrivatePlace;  // likewise
+struct MixedAsk;      // buckets/mixed_level.hpp
+
+// The home of a store: see bucket_shards.hpp.
+class PrivateHome {
+ public:
+  using Place = PrivatePlace;
+
+  // Room for max_buckets buckets and as many cells.
+  PrivateHome(std::uint32_t shard_count, std::int64_t max_buckets,
+              std::int64_t max_log_bytes);
+  ~PrivateHome();
+  PrivateHome(const PrivateHome&) = delete;
+  PrivateHome& operator=(const PrivateHome&) = delete;
+
+  std::uint32_t shard_count() const { return shard_count_; }
+  bool lock(std::uint32_t shard) {
+    shards_[shard].lock.lock();
+    return true;
+  }
+  void unlock(std::uint32_t shard) { shards_[shard].lock.unlock(); }
+  static Status busy() { return {}; }  // never happens
+
+  BucketTable& buckets(std::uint32_t shard) { return shards_[shard].table; }
+  Place place(std::uint32_t shard);
+
+  // Keeps the bytes of all logs below their maximum.
+  void decided_logs(const MixedAsk& ask);
+
+  std::int64_t log_bytes() const { return log_bytes_.load(); }
+  void clear();
+
+  // For a fork: every lock.
+  void lock_all();
+  void unlock_all();
+
+ private:
+  struct alignas(64) Shard {
+    SpinLock lock;
+    BucketTable table{1};
+  };
+
+  // Evicts logs until a thirty-second of their bytes is free, but none of
+  // `keep`.  Returns whether one of them would deny.  The caller holds no lock
+  // of a shard.
+  bool collect_logs(Instant now, std::span<const std::uint64_t> keep);
+
+  const std::int64_t max_log_bytes_;
+  LogBytes log_bytes_{0};            // of all shards; outlives them
+  SpinLock collecting_;              // taken before the locks of shards
+  const std::uint32_t shard_count_;  // a power of two
+  std::unique_ptr<Shard[]> shards_;
+  std::unique_ptr<CellShard[]> cells_;  // guarded by the locks of shards_
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_MEMORY_PRIVATE_HOME_HPP
