@@ -11,6 +11,7 @@
 //   std::uint32_t shard_count()      a power of two
 //   bool lock(shard)                 false: the deadline has passed
 //   void unlock(shard)
+//   Instant& latest(shard)           the time of the last request there
 //   Status busy()                    the error of a lock that failed
 //   buckets(shard)                   a SlotTable of Bucket
 //   Place place(shard)               both tables: mixed_level.hpp

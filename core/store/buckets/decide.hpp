@@ -43,11 +43,12 @@ Status BucketShards<Home>::decide_levels(Plan* plan) {
   if (!plain) [[unlikely]]
     return decide_mixed<kLevels>(plan);
   // The hash overlaps with reading the clock, but not the other way round.
-  const Instant now = clock_.now();
+  Instant now = clock_.now();
   hash_levels(seed_, *plan, &work);
   const Locked<kLevels> locked(&home_, &work);
   if (!locked.ok()) [[unlikely]]
     return home_.busy();
+  now = locked.settle(now, clock_);
   load(&work, now, plan);
   if (plan->operation == Operation::kAuthorize) [[likely]] {
     judge_charge<true>(Operation::kAuthorize, plan->levels.data(),
@@ -112,12 +113,12 @@ template <typename Home>
 template <std::size_t kLevels>
 [[gnu::noinline]] Status BucketShards<Home>::decide_mixed(Plan* plan) {
   Work<kLevels> work(plan->levels.size());
-  const Instant now = clock_.now();
+  MixedAsk ask{plan, clock_.now(), {&work.tags[0], work.count()}};
   hash_levels(seed_, *plan, &work);
-  const MixedAsk ask{plan, now, {&work.tags[0], work.count()}};
   {
     const Locked<kLevels> locked(&home_, &work);
     if (!locked.ok()) return home_.busy();
+    ask.now = locked.settle(ask.now, clock_);
     Status status = decide_locked(ask, work);
     if (!status.ok()) return status;
   }

@@ -4,14 +4,18 @@
 #ifndef LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP
 #define LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
+#include "base/time.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/bucket_tag.hpp"
 #include "store/buckets/siphash.hpp"
+#include "store/clock.hpp"
 
 namespace limitree {
 
@@ -74,6 +78,22 @@ inline std::uint32_t shard_of(std::uint64_t tag, std::uint32_t count) {
   return static_cast<std::uint32_t>(tag) & (count - 1);
 }
 
+// The time of a request that read the clock before it had its locks, if others
+// have decided since then, the last of them at `latest`.
+//
+// The request must not take place before theirs.  It would find more debt than
+// there can be, as if the clock had stepped back, and give tokens back: see
+// is_held().  But a clock that was really set back is obeyed.
+[[gnu::noinline]] inline Instant time_after(Instant latest,
+                                            const Clock& clock) {
+  // By less, two threads may differ that read the clock at the same time.
+  constexpr Duration kNoise = std::chrono::seconds(1);
+  const Instant now = clock.now();
+  return saturating_sub(latest, now) < kNoise && !clock.is_callers()
+             ? std::max(latest, now)
+             : now;
+}
+
 // Holds the locks of the shards of all tags, taken in ascending order.
 template <typename Home, std::size_t kLevels>
 class ShardLocks {
@@ -98,6 +118,20 @@ class ShardLocks {
 
   // Whether it holds all of them; otherwise nothing may be touched.
   bool ok() const { return ok_; }
+
+  // Returns the time of the request, which read `now` before it had the locks.
+  [[gnu::always_inline]] Instant settle(Instant now, const Clock& clock) const {
+    Instant latest = now;
+    for (std::size_t i = 0; i < held_; ++i) {
+      latest = std::max(latest, home_.latest(work_->shards[i]));
+    }
+    if (latest != now) [[unlikely]]
+      now = time_after(latest, clock);
+    for (std::size_t i = 0; i < held_; ++i) {
+      home_.latest(work_->shards[i]) = now;
+    }
+    return now;
+  }
 
  private:
   // Insertion sort without duplicates.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/status.hpp"
+#include "base/time.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/slot_table.hpp"
 #include "store/memory/pages.hpp"
@@ -95,6 +96,7 @@ class PrivateHome {
     return true;
   }
   void unlock(std::uint32_t shard) { shards_[shard].lock.unlock(); }
+  Instant& latest(std::uint32_t shard) { return shards_[shard].latest; }
   static Status busy() { return {}; }  // never happens
 
   BucketTable& buckets(std::uint32_t shard) { return shards_[shard].table; }
@@ -113,8 +115,10 @@ class PrivateHome {
  private:
   struct alignas(64) Shard {
     SpinLock lock;
+    Instant latest = kLongAgo;
     BucketTable table{1};
   };
+  static_assert(sizeof(Shard) == 64, "a decision reads one line of it");
 
   // Evicts logs until a thirty-second of their bytes is free, but none of
   // `keep`.  Returns whether one of them would deny.  The caller holds no lock

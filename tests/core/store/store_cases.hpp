@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -31,6 +32,24 @@ inline Limit simple_limit(Duration emission_interval, std::int64_t capacity) {
   Result<Rate> rate = make_rate(1, emission_interval, capacity);
   EXPECT_TRUE(rate.ok()) << "a limit that limits.yaml would refuse";
   limit.rate = rate.value();
+  return limit;
+}
+
+// A limit of any algorithm: what it admits at once is its count.
+inline Limit limit_of(Algorithm algorithm, std::int64_t count,
+                      Duration period) {
+  Limit limit;
+  Result<Rate> rate = make_rate(count, period, count);
+  EXPECT_TRUE(rate.ok()) << "a limit that limits.yaml would refuse";
+  limit.rate = rate.value();
+  limit.count = count;
+  limit.period = period;
+  limit.algorithm = algorithm;
+  if (algorithm == Algorithm::kGcra) return limit;
+  Rules rules;
+  if (algorithm == Algorithm::kSlidingWindow) rules.bucket = period / 10;
+  limit.rules = std::make_shared<const Rules>(rules);
+  limit.suffix = traits_of(algorithm).suffix;
   return limit;
 }
 

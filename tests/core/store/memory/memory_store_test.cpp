@@ -7,6 +7,7 @@
 #include <atomic>
 #include <list>
 #include <thread>
+#include <utility>
 
 #include "core/store/manual_clock.hpp"
 #include "core/store/store_cases.hpp"
@@ -50,6 +51,68 @@ TEST(MemoryStore, AdmitsExactlyTheCapacityWhateverTheThreads) {
     for (int i = 0; i < 2000; ++i) admitted += allowed(&store, limit, "hot");
   });
   EXPECT_EQ(admitted, 5000);
+}
+
+// More threads than processors, with the system's clock: a thread that did not
+// run between reading it and taking the lock gives nothing back.
+TEST(MemoryStore, AdmitsNoMoreThanTheRateWhateverTheThreads) {
+  MemoryStore store(1000);
+  const Limit limit = simple_limit(std::chrono::milliseconds(1), 100);
+  const auto start = std::chrono::steady_clock::now();
+  std::atomic<int> admitted = 0;
+  on_threads(16, [&](int) {
+    while (std::chrono::steady_clock::now() - start <
+           std::chrono::milliseconds(300)) {
+      for (int i = 0; i < 100; ++i) admitted += allowed(&store, limit, "hot");
+    }
+  });
+  const auto took = std::chrono::ceil<std::chrono::milliseconds>(
+      std::chrono::steady_clock::now() - start);
+  EXPECT_LE(admitted, 100 + took.count() + 1);
+  EXPECT_GE(admitted, 100);
+}
+
+// The clock as a thread reads it that then does not run for a while: once it
+// shows an earlier time.
+class LateClock {
+ public:
+  Clock clock() { return Clock(read, this); }
+  void advance(Duration by) { now_ += by.count(); }
+  void be_late_once(Duration by) { late_ = by.count(); }
+
+ private:
+  static std::int64_t read(void* self) {
+    auto& clock = *static_cast<LateClock*>(self);
+    return clock.now_ - std::exchange(clock.late_, 0);
+  }
+
+  std::int64_t now_ = 1'750'000'001'000'000'000;  // early in a window
+  std::int64_t late_ = 0;
+};
+
+// What a caller is answered who asks every 900 ms, from an empty bucket on.
+// The first request is `late`.
+std::string answers(const Limit& limit, Duration late) {
+  LateClock clock;
+  MemoryStore store(1000, clock.clock());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(allowed(&store, limit, "a"));
+  clock.be_late_once(late);
+  std::string answers;
+  for (int i = 0; i < 30; ++i) {
+    answers += allowed(&store, limit, "a") ? '+' : '-';
+    clock.advance(std::chrono::milliseconds(900));
+  }
+  return answers;
+}
+
+TEST(MemoryStore, ARequestThatComesLateGivesNothingBack) {
+  for (const AlgorithmTraits& traits : kAlgorithms) {
+    const Limit limit =
+        limit_of(traits.algorithm, 10, std::chrono::seconds(10));
+    EXPECT_EQ(answers(limit, std::chrono::seconds(5)),
+              answers(limit, Duration()))
+        << traits.rule;
+  }
 }
 
 // Inserts of new buckets may race with each other.
