@@ -49,6 +49,7 @@ ROOMS = {
     "store": [],
     "store/buckets": ["store"],
     "store/memory": ["store", "store/buckets"],
+    "store/shared": ["store", "store/buckets"],
     "store/front": ["store", "store/buckets", "store/memory"],
     "store/redis/facts": ["store"],
     "store/redis/wire": ["store", "store/redis/facts"],

@@ -23,9 +23,15 @@ class Clock {
       : offset_(std::chrono::system_clock::now().time_since_epoch() -
                 system_->now()) {}
 
+  // The system's clock, with an offset() of another.
+  explicit Clock(Duration offset) : offset_(offset) {}
+
   // REQUIRES: function is not null.
   Clock(Function function, void* user_data)
       : function_(function), user_data_(user_data) {}
+
+  // The time that the steady clock had in 1970, as it were.
+  Duration offset() const { return offset_; }
 
   // Whether this is a clock of the caller.  Stores with their own clock obey
   // it.

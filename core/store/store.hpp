@@ -12,6 +12,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/inline_vector.hpp"
@@ -45,6 +47,14 @@ struct StoreStats {
   std::int64_t connects = 0;          // connections made, including the first
   std::vector<ReasonCount> troubles;  // with servers, also those retried
   std::vector<ReasonCount> errors;    // calls that failed for them
+};
+
+// The file of a store that several processes share.
+struct StoreFile {
+  std::string_view path;   // lives as long as the store
+  std::int64_t version;    // of its format
+  std::int64_t bytes;      // its size; StoreStats::bytes is what it takes
+  std::int64_t processes;  // that have it open, this one included
 };
 
 class Store;
@@ -155,6 +165,9 @@ class Store {
   virtual void limits_changed() {}
 
   virtual StoreStats stats() = 0;
+
+  // Nothing if the store is no file.
+  virtual std::optional<StoreFile> file() { return std::nullopt; }
 };
 
 inline void Pending::complete(Status status) {

@@ -9,10 +9,12 @@
 // defines its functions.  A Home has the shards:
 //
 //   std::uint32_t shard_count()      a power of two
-//   bool lock(shard)                 false: the deadline has passed
+//   Waiter                           what one request knows of its waits
+//   bool lock(shard, Waiter*)        false: the deadline has passed
 //   void unlock(shard)
 //   Instant& latest(shard)           the time of the last request there
 //   Status busy()                    the error of a lock that failed
+//   Status full()                    likewise of a bucket without memory
 //   buckets(shard)                   a SlotTable of Bucket
 //   Place place(shard)               both tables: mixed_level.hpp
 //   void decided_logs(ask)           called without locks after a plan that
@@ -44,6 +46,20 @@ inline std::uint32_t shard_count_for(std::int64_t max_buckets) {
   const auto shards = static_cast<std::uint64_t>(max_buckets / 4096);
   return static_cast<std::uint32_t>(
       std::bit_floor(std::clamp<std::uint64_t>(shards, 1, 4096)));
+}
+
+// The bytes of the tables for each of max_buckets: a bucket of 16 bytes, and a
+// cell of 32 for window algorithms.
+inline constexpr std::int64_t kTableBytes = 48;
+
+// What the tables leave for logs of `max_bytes`; 0: of the default.  Even with
+// few buckets, callers may fill logs of a thousand units.
+constexpr std::int64_t log_bytes_of(std::int64_t max_buckets,
+                                    std::int64_t max_bytes) {
+  if (max_bytes == 0) {
+    max_bytes = std::max(256 * max_buckets, std::int64_t{64} << 20);
+  }
+  return max_bytes - kTableBytes * max_buckets;
 }
 
 template <typename Home>
@@ -96,7 +112,7 @@ class BucketShards {
   template <std::size_t kLevels>
   void load(Work<kLevels>* work, Instant now, Plan* plan);
   template <std::size_t kLevels>
-  void store(const Work<kLevels>& work, Instant now, Plan* plan);
+  bool store(const Work<kLevels>& work, Instant now, Plan* plan);
 
   Home home_;
   const Clock clock_;

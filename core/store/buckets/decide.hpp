@@ -56,8 +56,7 @@ Status BucketShards<Home>::decide_levels(Plan* plan) {
   } else {
     judge(plan->operation, plan->levels.data(), work.count());
   }
-  store(work, now, plan);
-  return {};
+  return store(work, now, plan) ? Status() : home_.full();
 }
 
 template <typename Home>
@@ -76,10 +75,11 @@ template <std::size_t kLevels>
   }
 }
 
-// Writes existing buckets first, because an insert may move them.
+// Writes existing buckets first, because an insert may move them.  Returns
+// false if there is no memory for a bucket.
 template <typename Home>
 template <std::size_t kLevels>
-[[gnu::always_inline]] inline void BucketShards<Home>::store(
+[[gnu::always_inline]] inline bool BucketShards<Home>::store(
     const Work<kLevels>& work, Instant now, Plan* plan) {
   bool inserts = false;
   for (std::size_t i = 0; i < work.count(); ++i) {
@@ -96,16 +96,20 @@ template <std::size_t kLevels>
       work.buckets[i]->charge(work.tags[i], *level.limit, tat, now);
     }
   }
-  if (!inserts) return;
-  for (std::size_t i = 0; i < work.count(); ++i) {
+  bool kept = true;
+  for (std::size_t i = 0; inserts && i < work.count(); ++i) {
     const Level& level = plan->levels[i];
     if (!level.verdict.charged || work.buckets[i] != nullptr) continue;
     const Instant tat = saturating_add(now, level.verdict.reset_after);
     if (tat <= now) continue;  // at the end of time
     const Bucket bucket = Bucket::made(work.tags[i], *level.limit, tat);
-    plan->forgot |= table_of(work.tags[i])
-                        .insert(bucket, now, {&work.tags[0], work.count()});
+    const Inserted inserted =
+        table_of(work.tags[i])
+            .insert(bucket, now, {&work.tags[0], work.count()});
+    plan->forgot |= inserted == Inserted::kForLimited;
+    kept &= inserted != Inserted::kNot;
   }
+  return kept;
 }
 
 // decide_levels() for levels of all kinds.
@@ -156,12 +160,15 @@ Status BucketShards<Home>::decide_locked(const MixedAsk& ask,
       inserts = true;
     }
   }
+  bool kept = true;
   for (std::size_t i = 0; inserts && i < work.count(); ++i) {
     const Level& level = plan->levels[i];
     if (!level.verdict.charged || mixed[i].exists()) continue;
-    plan->forgot |= mixed[i].insert(ask, level, place(i));
+    const Inserted inserted = mixed[i].insert(ask, level, place(i));
+    plan->forgot |= inserted == Inserted::kForLimited;
+    kept &= inserted != Inserted::kNot;
   }
-  return {};
+  return kept ? Status() : home_.full();
 }
 
 template <typename Home>
@@ -242,8 +249,9 @@ void BucketShards<Home>::add_stats(StoreStats* stats) {
     stats->evictions += table.evictions();
     stats->forgotten_limited += table.forgotten_limited();
   };
+  typename Home::Waiter waiter;
   for (std::uint32_t i = 0; i < home_.shard_count(); ++i) {
-    if (!home_.lock(i)) continue;
+    if (!home_.lock(i, &waiter)) continue;
     const Place place = home_.place(i);
     add(place.buckets);
     add(place.cells);

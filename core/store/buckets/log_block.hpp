@@ -88,8 +88,8 @@ class LogEdit {
     head_.sum += more;
   }
 
-  // The outcome.  The entry is at head().first + ... of the block; kNone: none
-  // has changed.
+  // The outcome: the head, and the entry that has changed, with its place in
+  // the block, or kNone.
   static constexpr std::uint32_t kNone = UINT32_MAX;
   const LogBlock::Head& head() const { return head_; }
   std::uint32_t changed() const { return changed_; }

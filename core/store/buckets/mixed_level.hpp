@@ -18,6 +18,7 @@
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/cell.hpp"
 #include "store/buckets/log_block.hpp"
+#include "store/buckets/slot_table.hpp"
 
 namespace limitree {
 
@@ -57,7 +58,7 @@ class MixedLevel {
   // and returns what SlotTable::insert() returns.
   bool exists() const { return bucket_ != nullptr || cell_ != nullptr; }
   void update(const Level& level, Instant now, Place place);
-  bool insert(const MixedAsk& ask, const Level& level, Place place);
+  Inserted insert(const MixedAsk& ask, const Level& level, Place place);
 
   // For a level that is not charged: releases what was prepared.
   void release(Place place) {
@@ -294,17 +295,18 @@ void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
 }
 
 template <typename Place>
-bool MixedLevel<Place>::insert(const MixedAsk& ask, const Level& level,
-                               Place place) {
+Inserted MixedLevel<Place>::insert(const MixedAsk& ask, const Level& level,
+                                   Place place) {
   if (!is_window(level.limit->algorithm)) {
     const Instant tat = new_tat(level, ask.now);
-    if (tat <= ask.now) return false;  // at the end of time, or given back
+    // At the end of time, or given back.
+    if (tat <= ask.now) return Inserted::kQuietly;
     return place.buckets.insert(Bucket::made(tag_, *level.limit, tat), ask.now,
                                 ask.tags);
   }
   if (!finish(level, ask.now) || next_.is_over(ask.now)) {
     release(place);
-    return false;
+    return Inserted::kQuietly;
   }
   if (fresh_ != 0) edit_.apply(place.cells.home().block(fresh_));
   fresh_ = 0;

@@ -104,7 +104,7 @@ class ShardLocks {
       insert(shard_of(work->tags[i], home_.shard_count()), &count);
     }
     for (; held_ < count; ++held_) {
-      if (!home_.lock(work->shards[held_])) [[unlikely]] {
+      if (!home_.lock(work->shards[held_], &waiter_)) [[unlikely]] {
         ok_ = false;
         return;
       }
@@ -146,6 +146,7 @@ class ShardLocks {
 
   Home& home_;
   ShardWork<kLevels>* const work_;
+  [[no_unique_address]] typename Home::Waiter waiter_;
   std::size_t held_ = 0;
   bool ok_ = true;
 };

@@ -14,6 +14,8 @@
 //   Successor successor(line_count)      empty lines that may take their place,
 //                                        with lines(); null if no memory
 //   void replace(Successor)              they do
+//   void grow_after(evictions)           there was no memory: may_grow() is
+//   bool may_grow()                      false until so many evictions later
 //   void clear()                         no lines are left, nor counts but of
 //                                        evictions
 //   void write(Slot*, const Slot&)       sets a slot
@@ -42,6 +44,13 @@ struct TableCounts {
   std::uint64_t forgotten = 0;  // of them, those that would deny
 };
 
+// What happened for a bucket that was inserted.
+enum class Inserted : std::uint8_t {
+  kQuietly,
+  kForLimited,  // a bucket that would deny was evicted, or the bucket itself
+  kNot,         // there is no memory, not even for a first line
+};
+
 template <typename Slot, typename Home>
 class SlotTable {
  public:
@@ -63,10 +72,10 @@ class SlotTable {
   Slot* find(std::uint64_t tag) { return lines().find(tag); }
 
   // Inserts a bucket.  Buckets named in `keep` are not evicted for it; if the
-  // window has no others, the new bucket is discarded.  Returns whether a
-  // bucket that would deny was evicted.
+  // window has no others, the new bucket is.
   // REQUIRES: find(bucket.tag) is null, !bucket.is_over(now).
-  bool insert(Slot bucket, Instant now, std::span<const std::uint64_t> keep);
+  Inserted insert(Slot bucket, Instant now,
+                  std::span<const std::uint64_t> keep);
 
   // Forgets a bucket that has a debt, to make room.
   // REQUIRES: !bucket->is_over(now).
@@ -112,7 +121,8 @@ class SlotTable {
     if (bucket.denies(now)) ++home_.counts().forgotten;
   }
   bool make_room(Instant now, bool must_grow);
-  bool rebuild(std::uint32_t count, Instant now);
+  enum class Rebuilt : std::uint8_t { kDone, kNoMemory, kOverflow };
+  Rebuilt rebuild(std::uint32_t count, Instant now);
   bool move_to(const Lines& next, Slot* bucket, Instant now,
                TableCounts* counts);
 
@@ -120,7 +130,7 @@ class SlotTable {
 };
 
 template <typename Slot, typename Home>
-[[gnu::noinline]] bool SlotTable<Slot, Home>::insert(
+[[gnu::noinline]] Inserted SlotTable<Slot, Home>::insert(
     Slot bucket, Instant now, std::span<const std::uint64_t> keep) {
   const std::uint64_t tag = bucket.tag;
   const std::uint64_t forgotten = home_.counts().forgotten;
@@ -131,18 +141,21 @@ template <typename Slot, typename Home>
   }
   // A sweep does not help if a window is full and the table cannot grow.
   while (slot == nullptr && lines().count < home_.max_lines() &&
-         make_room(now, true)) {
+         home_.may_grow() && make_room(now, true)) {
     slot = lines().find_free(tag, now);
   }
   if (slot == nullptr) {
     slot = lines().find_victim(tag, now, keep);
     evict(slot == nullptr ? &bucket : slot, now);
-    if (slot == nullptr) return home_.counts().forgotten != forgotten;
   }
-  if (slot->tag == 0) ++home_.counts().used;
-  home_.discard(slot);
-  home_.write(slot, bucket);
-  return home_.counts().forgotten != forgotten;
+  if (slot != nullptr) {
+    if (slot->tag == 0) ++home_.counts().used;
+    home_.discard(slot);
+    home_.write(slot, bucket);
+  }
+  if (lines().count == 0) return Inserted::kNot;
+  return home_.counts().forgotten != forgotten ? Inserted::kForLimited
+                                               : Inserted::kQuietly;
 }
 
 // Forgets full buckets, and grows if that is not enough or `must_grow`.
@@ -161,27 +174,30 @@ bool SlotTable<Slot, Home>::make_room(Instant now, bool must_grow) {
     more = std::max(before / 16, kPageLines);
   }
   std::uint32_t count = std::min(before + more, most);
-  bool rebuilt = false;
+  Rebuilt rebuilt = Rebuilt::kOverflow;
   if (count > before || buckets < home_.counts().used) {
-    while (!(rebuilt = rebuild(count, now)) && count < most) {
+    while ((rebuilt = rebuild(count, now)) == Rebuilt::kOverflow &&
+           count < most) {
       count = std::min(count + std::max(count / 16, kPageLines), most);
     }
   }
   TableCounts& counts = home_.counts();
   const std::uint32_t slots = lines().count * Lines::kSlots;
+  if (rebuilt == Rebuilt::kNoMemory) home_.grow_after(slots / 8);
   // The next sweep waits until an eighth of the slots was taken.
   counts.sweep_at = std::max(slots - slots / 4, counts.used + slots / 8);
-  return rebuilt;
+  return rebuilt == Rebuilt::kDone;
 }
 
-// Moves the buckets with a debt to a table of `count` lines.  Returns false,
-// and changes nothing, if there is no memory, or if a window would overflow
-// that might fit in a larger table.
+// Moves the buckets with a debt to a table of `count` lines.  Changes nothing
+// if there is no memory, or if a window would overflow that might fit in a
+// larger table.
 template <typename Slot, typename Home>
-bool SlotTable<Slot, Home>::rebuild(std::uint32_t count, Instant now) {
+typename SlotTable<Slot, Home>::Rebuilt SlotTable<Slot, Home>::rebuild(
+    std::uint32_t count, Instant now) {
   typename Home::Successor successor = home_.successor(count);
   const Lines next = successor.lines();
-  if (next.count == 0) return false;
+  if (next.count == 0) return Rebuilt::kNoMemory;
   TableCounts counts = home_.counts();
   counts.used = 0;
   const Lines all = lines();
@@ -192,13 +208,13 @@ bool SlotTable<Slot, Home>::rebuild(std::uint32_t count, Instant now) {
       if (bucket->is_over(now)) {
         home_.discard(bucket);
       } else if (!move_to(next, bucket, now, &counts)) {
-        return false;
+        return Rebuilt::kOverflow;
       }
     }
   }
   home_.replace(std::move(successor));
   home_.counts() = counts;
-  return true;
+  return Rebuilt::kDone;
 }
 
 // Copies a bucket of this table to its place in `next`, the lines of another.

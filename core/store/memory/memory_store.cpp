@@ -11,9 +11,7 @@ MemoryStore::MemoryStore(std::int64_t max_buckets, Clock clock,
                          std::int64_t max_bytes)
     : max_buckets_(max_buckets),
       shards_(clock, SipKey::of_process(), shard_count_for(max_buckets),
-              max_buckets,
-              (max_bytes != 0 ? max_bytes : default_max_bytes(max_buckets)) -
-                  kTableBytes * max_buckets) {
+              max_buckets, log_bytes_of(max_buckets, max_bytes)) {
   watch_forks();
 }
 

@@ -6,7 +6,6 @@
 #ifndef LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP
 #define LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -25,16 +24,8 @@ class MemoryStore final : public Store, private ForkGuard {
   static constexpr std::int64_t kDefaultMaxBuckets = 1'000'000;
   static constexpr std::int64_t kMaxMaxBuckets = std::int64_t{1} << 36;
 
-  // The bytes of the tables per bucket of max_buckets: a bucket of 16 bytes,
-  // and a cell of 32 for window algorithms.
-  static constexpr std::int64_t kTableBytes = 48;
   // The minimum of max_bytes per bucket of max_buckets.
   static constexpr std::int64_t kLeastBytes = 64;
-
-  // Even with few buckets, callers may fill logs of a thousand units.
-  static constexpr std::int64_t default_max_bytes(std::int64_t max_buckets) {
-    return std::max(256 * max_buckets, std::int64_t{64} << 20);
-  }
 
   // Keeps at most `max_buckets` buckets with a debt (but never fewer than
   // four), and as many again for limits of window algorithms.  A bucket without

@@ -54,6 +54,9 @@ class PrivateLines {
     pages_ = std::move(successor.pages_);
     count_ = successor.count_;
   }
+  // This process cannot go on for long without memory anyway.
+  static bool may_grow() { return true; }
+  static void grow_after(std::uint32_t /*evictions*/) {}
   void clear() {
     pages_ = Pages();
     count_ = 0;
@@ -91,13 +94,15 @@ class PrivateHome {
   PrivateHome& operator=(const PrivateHome&) = delete;
 
   std::uint32_t shard_count() const { return shard_count_; }
-  bool lock(std::uint32_t shard) {
+  struct Waiter {};  // waits for ever
+  bool lock(std::uint32_t shard, Waiter* /*waiter*/) {
     shards_[shard].lock.lock();
     return true;
   }
   void unlock(std::uint32_t shard) { shards_[shard].lock.unlock(); }
   Instant& latest(std::uint32_t shard) { return shards_[shard].latest; }
   static Status busy() { return {}; }  // never happens
+  static Status full() { return {}; }  // goes on, as far as it goes
 
   BucketTable& buckets(std::uint32_t shard) { return shards_[shard].table; }
   Place place(std::uint32_t shard);

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/store/redis/redis_server.hpp"
-#include "core/store/redis/temporary_folder.hpp"
+#include "core/store/temporary_folder.hpp"
 #include "net/failure.hpp"
 #include "tls/files.hpp"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/store/redis/free_port.hpp"
-#include "core/store/redis/temporary_folder.hpp"
+#include "core/store/temporary_folder.hpp"
 
 namespace limitree::redis {
 

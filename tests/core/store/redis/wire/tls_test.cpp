@@ -17,8 +17,8 @@
 #include "core/store/redis/chaos_proxy.hpp"
 #include "core/store/redis/fake_server.hpp"
 #include "core/store/redis/redis_server.hpp"
-#include "core/store/redis/temporary_folder.hpp"
 #include "core/store/redis/wire.hpp"
+#include "core/store/temporary_folder.hpp"
 #include "store/redis/wire/dialer.hpp"
 
 namespace limitree::redis {

@@ -1,8 +1,8 @@
 // A folder that is removed, with everything in it, when the object is
 // destroyed.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TEMPORARY_FOLDER_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_TEMPORARY_FOLDER_HPP
+#ifndef LIMITREE_TESTS_CORE_STORE_TEMPORARY_FOLDER_HPP
+#define LIMITREE_TESTS_CORE_STORE_TEMPORARY_FOLDER_HPP
 
 #include <stdlib.h>
 
@@ -36,4 +36,4 @@ class TemporaryFolder {
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_TEMPORARY_FOLDER_HPP
+#endif  // LIMITREE_TESTS_CORE_STORE_TEMPORARY_FOLDER_HPP

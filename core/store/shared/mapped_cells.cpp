@@ -1,0 +1,107 @@
+#include "store/shared/mapped_cells.hpp"
+
+#include <atomic>
+#include <string>
+
+#include "store/buckets/log_collection.hpp"
+
+namespace limitree {
+
+template class SlotTable<Bucket, shared::MappedLines<Bucket>>;
+template class SlotTable<Cell, shared::MappedCells>;
+template class MixedLevel<shared::MappedPlace>;
+
+}  // namespace limitree
+
+namespace limitree::shared {
+
+namespace {
+
+// A kill comes between two instructions, so only the compiler has to keep the
+// order.
+void in_order() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+}  // namespace
+
+void MappedCells::write(Cell* cell, const Cell& value) {
+  journal_->slot = slot_offset(cell);
+  journal_->cell = value;
+  in_order();
+  journal_->steps = 1;
+  in_order();
+  *cell = value;
+  in_order();
+  journal_->steps = 0;
+}
+
+void MappedCells::write(Cell* cell, const Cell& value, LogBlock* block,
+                        const LogEdit& edit) {
+  journal_->slot = slot_offset(cell);
+  journal_->cell = value;
+  journal_->link = value.log;
+  journal_->head = edit.head();
+  journal_->place = edit.changed();
+  if (edit.changed() != LogEdit::kNone) journal_->entry = edit.entry();
+  in_order();
+  journal_->steps = 2;
+  in_order();
+  edit.apply(block);
+  *cell = value;
+  in_order();
+  journal_->steps = 0;
+}
+
+void MappedCells::finish() {
+  const Journal todo = *journal_;
+  const Lines all = lines();
+  const std::uint64_t first = all.count == 0 ? 0 : slot_offset(all.slots);
+  const std::uint64_t at = todo.slot - first;
+  const bool has_place =
+      (todo.steps == 1 || todo.steps == 2) && at % sizeof(Cell) == 0 &&
+      at / sizeof(Cell) < std::uint64_t{all.count} * Lines::kSlots;
+  if (!has_place) return;
+  if (todo.steps == 2) {
+    LogBlock* const block = slab_.block_of(todo.link, todo.head);
+    if (block == nullptr) return;
+    if (todo.place < todo.head.room) block->entry(todo.place) = todo.entry;
+    block->set_head(todo.head);
+  }
+  all.slots[at / sizeof(Cell)] = todo.cell;
+}
+
+void MappedCells::repair() {
+  finish();
+  in_order();
+  journal_->steps = 0;
+  MappedLines<Cell>::repair();
+  slab_.sweep();
+  lines().each([this](Cell* cell) {
+    if (cell->has_log != 0 && !slab_.keep(cell->log)) cell->forget();
+  });
+}
+
+Status MappedPlace::make_log(std::uint32_t room, const MixedAsk& ask,
+                             std::uint64_t* link) {
+  LogSlab& slab = cells.home().slab();
+  *link = slab.make(room);
+  // Free units may lie apart, so this may take more than one round.
+  std::int64_t bytes = LogBlock::bytes_for(room) + slab.capacity() / 32;
+  for (; *link == 0 && bytes / 2 <= slab.capacity(); bytes *= 2) {
+    LogCollection collection(ask.now, ask.tags);
+    collection.look(&cells);
+    collection.aim(bytes);
+    ask.plan->forgot |= collection.take(&cells);
+    *link = slab.make(room);
+  }
+  if (*link != 0) return {};
+  return Status(Error{
+      Code::kStoreUnavailable,
+      {"there is no room for a log of " +
+       std::to_string(LogBlock::bytes_for(room)) + " bytes in the " +
+       std::to_string(slab.capacity()) +
+       " of its shard: the disk is full, or max_bytes was too small when the "
+       "file was made"},
+      "shm_full"});
+}
+
+}  // namespace limitree::shared

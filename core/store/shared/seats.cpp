@@ -1,0 +1,157 @@
+#include "store/shared/seats.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace limitree::shared {
+
+namespace {
+
+// Word: generation << 32 | seat + 1.
+std::uint64_t word_of(std::uint32_t seat, std::uint32_t generation) {
+  return std::uint64_t{generation} << 32 | (seat + 1);
+}
+
+std::uint32_t seat_of(std::uint64_t word) {
+  return static_cast<std::uint32_t>(word) - 1;
+}
+
+// Not one more: after a crash of the machine, a file on a disk may have older
+// seats than locks.
+std::uint32_t next(std::uint32_t generation) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  return generation + 1 + (static_cast<std::uint32_t>(now) >> 1);
+}
+
+#ifdef F_OFD_SETLK
+
+struct flock range(short type, std::uint64_t begin, std::uint64_t size) {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(begin);
+  range.l_len = static_cast<off_t>(size);
+  return range;
+}
+
+bool set_lock(int file, short type, std::uint64_t begin, std::uint64_t size) {
+  struct flock whole = range(type, begin, size);
+  while (fcntl(file, F_OFD_SETLK, &whole) != 0) {
+    if (errno != EINTR) return false;
+  }
+  return true;
+}
+
+// Whether another open file has a lock there.
+bool is_locked(int file, std::uint64_t begin, std::uint64_t size) {
+  struct flock whole = range(F_WRLCK, begin, size);
+  return fcntl(file, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+}
+
+constexpr bool kHasRecordLocks = true;
+
+#else
+
+bool set_lock(int, short, std::uint64_t, std::uint64_t) { return false; }
+bool is_locked(int, std::uint64_t, std::uint64_t) { return false; }
+
+constexpr bool kHasRecordLocks = false;
+
+#endif
+
+constexpr std::uint64_t kDoor = 0;  // the first byte of the header
+
+}  // namespace
+
+bool has_record_locks() { return kHasRecordLocks; }
+
+int open_again(int file, const std::string& path) {
+  constexpr int kFlags = O_RDWR | O_CLOEXEC;
+  const std::string link = "/proc/self/fd/" + std::to_string(file);
+  int again = open(link.c_str(), kFlags);
+  if (again >= 0) return again;
+  // Without /proc: by its name, if that still names the same file.
+  again = open(path.c_str(), kFlags | O_NOFOLLOW | O_NONBLOCK);
+  struct stat one {};
+  struct stat other {};
+  if (again >= 0 && fstat(again, &one) == 0 && fstat(file, &other) == 0 &&
+      one.st_dev == other.st_dev && one.st_ino == other.st_ino) {
+    return again;
+  }
+  if (again >= 0) close(again);
+  return -1;
+}
+
+bool close_door(int file) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (!set_lock(file, F_WRLCK, kDoor, 1)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+void open_door(int file) { set_lock(file, F_UNLCK, kDoor, 1); }
+
+OwnSeat::~OwnSeat() {
+  if (own_file_ >= 0) close(own_file_);
+}
+
+bool OwnSeat::take() {
+  const int file = open_again(file_, path_);
+  if (file < 0) return false;
+  for (std::uint32_t i = 0; i < kSeats; ++i) {
+    const std::uint64_t begin = offset_ + i * sizeof(Seat);
+    if (!set_lock(file, F_WRLCK, begin, sizeof(Seat))) continue;
+    const std::uint32_t generation = next(seats_[i].generation);
+    seats_[i].generation = generation;
+    seats_[i].process = static_cast<std::uint32_t>(getpid());
+    own_file_ = file;
+    word_ = word_of(i, generation);
+    return true;
+  }
+  close(file);
+  return false;
+}
+
+void OwnSeat::take_after_fork() {
+  const int of_parent = own_file_.exchange(-1);
+  word_ = 0;
+  take();
+  if (of_parent >= 0) close(of_parent);
+}
+
+bool OwnSeat::is_taken(std::uint32_t seat) const {
+  return is_locked(own_file_, offset_ + seat * sizeof(Seat), sizeof(Seat));
+}
+
+bool OwnSeat::lives(std::uint64_t word) const {
+  if (word == this->word()) return true;  // another thread
+  const std::uint32_t seat = seat_of(word);
+  return seat < kSeats &&
+         word == word_of(seat, seats_[seat].generation.load()) &&
+         is_taken(seat);
+}
+
+std::uint32_t OwnSeat::process_of(std::uint64_t word) const {
+  const std::uint32_t seat = seat_of(word);
+  return seat < kSeats ? seats_[seat].process.load() : 0;
+}
+
+bool OwnSeat::has_company() const {
+  return is_locked(own_file_, offset_, kSeats * sizeof(Seat));
+}
+
+int OwnSeat::count() const {
+  int count = word() != 0 ? 1 : 0;
+  for (std::uint32_t i = 0; i < kSeats; ++i) count += is_taken(i) ? 1 : 0;
+  return count;
+}
+
+}  // namespace limitree::shared

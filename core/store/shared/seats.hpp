@@ -1,0 +1,81 @@
+// Which processes have the file open, and whether the owner of a lock lives.
+//
+// Each process has a seat, and holds a record lock on the seat's bytes of the
+// file (fcntl, F_OFD_SETLK), which the kernel drops when the process ends.  So
+// nothing is asked about process numbers: they are used again, mean nothing in
+// another container, and nothing after a restart of the machine.
+//
+// A seat is used again too.  Its generation tells the present process from
+// those before: the word of a lock has both.
+
+#ifndef LIMITREE_STORE_SHARED_SEATS_HPP
+#define LIMITREE_STORE_SHARED_SEATS_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "store/shared/layout.hpp"
+
+namespace limitree::shared {
+
+// Whether this system has such locks: Linux has them since 3.15.
+bool has_record_locks();
+
+// Opens what is open as `file` once more, with record locks of its own; -1 if
+// that fails.  `path` is where it was.
+int open_again(int file, const std::string& path);
+
+// Takes the lock of those who open or replace a file, on `file`, and waits for
+// it for at most a second; it is released when `file` is closed.
+bool close_door(int file);
+void open_door(int file);
+
+class OwnSeat {
+ public:
+  // `seats` is the first of all seats, mapped from `file`.
+  OwnSeat(Seat* seats, std::uint64_t offset, int file, std::string path)
+      : seats_(seats), offset_(offset), file_(file), path_(std::move(path)) {}
+  ~OwnSeat();
+  OwnSeat(const OwnSeat&) = delete;
+  OwnSeat& operator=(const OwnSeat&) = delete;
+
+  // Takes a free seat.  Returns false if there is none, or the file cannot be
+  // opened again.
+  bool take();
+
+  // In the child of a fork(): takes a seat of its own, and leaves that of the
+  // parent to the parent.
+  void take_after_fork();
+
+  // What the locks of this process contain; 0 while it has no seat.
+  std::uint64_t word() const { return word_.load(std::memory_order_relaxed); }
+
+  // Whether the process that has put `word` into a lock lives.
+  bool lives(std::uint64_t word) const;
+
+  // The number of the process whose `word` it is, in its own container; 0 if
+  // that is not known.
+  std::uint32_t process_of(std::uint64_t word) const;
+
+  // Whether another process has a seat.
+  bool has_company() const;
+
+  // Counts the processes that have seats, this one included.
+  int count() const;
+
+ private:
+  bool is_taken(std::uint32_t seat) const;
+
+  Seat* const seats_;
+  const std::uint64_t offset_;
+  const int file_;  // belongs to the mapping
+  const std::string path_;
+  std::atomic<int> own_file_{-1};
+  std::atomic<std::uint64_t> word_{0};
+};
+
+}  // namespace limitree::shared
+
+#endif  // LIMITREE_STORE_SHARED_SEATS_HPP

@@ -1,0 +1,151 @@
+#include "store/shared/shared_store.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "store/buckets/decide.hpp"
+#include "store/shared/mapped_cells.hpp"
+#include "store/shared/open_file.hpp"
+
+namespace limitree {
+
+template class BucketShards<shared::SharedHome>;
+
+namespace {
+
+using shared::MappedFile;
+using shared::OwnSeat;
+
+SipKey key_of(MappedFile* file) {
+  return {file->header().key[0], file->header().key[1]};
+}
+
+// Sets the clock of a file that nobody uses by the wall clock, unless it is
+// right: it does not go back by what two readings differ.
+void set_clock(shared::Header* header) {
+  constexpr Duration kTolerance = std::chrono::seconds(1);
+  const Duration right = Clock().offset();
+  const Duration error =
+      saturating_sub(Instant(Duration(header->clock_offset)), Instant(right));
+  if (error > kTolerance || error < -kTolerance) {
+    header->clock_offset = right.count();
+  }
+}
+
+// A damaged file may say anything.
+Clock clock_of(const shared::Header& header) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  return Clock(Duration(std::clamp(header.clock_offset, -kMost, kMost)));
+}
+
+// Takes a seat.  If nobody else has one, sets the clock of the file: so the
+// clocks of all processes that use it at a time agree, and run on although
+// somebody sets the clock of the machine.
+Status enter(MappedFile* file, OwnSeat* seat) {
+  const int door = shared::open_again(file->file(), file->path());
+  if (door < 0 || !shared::close_door(door)) {
+    if (door >= 0) close(door);
+    return shared::file_error(file->path(),
+                              "is being opened by a process that is stopped");
+  }
+  Status status;
+  if (!seat->take()) {
+    status = shared::file_error(file->path(), "has no seat for this process");
+  } else if (!seat->has_company()) {
+    set_clock(&file->header());
+  }
+  close(door);  // which opens it
+  return status;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> SharedStore::open(const Settings& settings) {
+  if (!shared::has_record_locks()) {
+    return shared::file_error(
+        settings.url.path,
+        "needs record locks (F_OFD_SETLK), which this system does not have");
+  }
+  const std::int64_t max_buckets = settings.url.max_buckets != 0
+                                       ? settings.url.max_buckets
+                                       : settings.max_buckets;
+  Result<std::unique_ptr<MappedFile>> opened = MappedFile::open(
+      settings.url, shared::sizes_for(max_buckets, settings.max_bytes));
+  if (!opened.ok()) return std::move(opened.status());
+  MappedFile* const file = opened.value().get();
+  auto seat = std::make_unique<OwnSeat>(
+      reinterpret_cast<shared::Seat*>(file->at(file->layout().seats)),
+      file->layout().seats, file->file(), file->path());
+  Status status = enter(file, seat.get());
+  if (!status.ok()) return status;
+  const Clock clock =
+      settings.clock.is_callers() ? settings.clock : clock_of(file->header());
+  return std::unique_ptr<Store>(std::make_unique<SharedStore>(
+      std::move(opened.value()), std::move(seat), settings, clock));
+}
+
+SharedStore::SharedStore(std::unique_ptr<MappedFile> file,
+                         std::unique_ptr<OwnSeat> seat,
+                         const Settings& settings, Clock clock)
+    : shards_(clock, key_of(file.get()), std::move(file), std::move(seat),
+              settings.timeout) {
+  watch_forks();
+}
+
+SharedStore::~SharedStore() { unwatch_forks(); }
+
+void SharedStore::after_fork_in_child() {
+  shards_.home().seat().take_after_fork();
+}
+
+Status SharedStore::decide(Plan* plan) {
+  Status status = shards_.decide(plan);
+  if (shards_.home().file().is_lost()) [[unlikely]]
+    return lost();
+  return status;
+}
+
+Status SharedStore::reset(const Plan& plan) {
+  Status status = shards_.forget(plan);
+  if (shards_.home().file().is_lost()) return lost();
+  return status;
+}
+
+Status SharedStore::lost() {
+  return Status(Error{Code::kStoreUnavailable,
+                      {shards_.home().file().path() +
+                       ": was cut off, or its disk has failed, while it was in "
+                       "use; restart to open it again"},
+                      "shm_lost"});
+}
+
+// Tries every lock once.
+Status SharedStore::ping() {
+  shared::SharedHome& home = shards_.home();
+  shared::SharedHome::Waiter waiter;
+  for (std::uint32_t i = 0; i < home.shard_count(); ++i) {
+    if (!home.lock(i, &waiter)) return home.busy();
+    home.unlock(i);
+  }
+  return home.file().is_lost() ? lost() : Status();
+}
+
+StoreStats SharedStore::stats() {
+  StoreStats stats;
+  MappedFile& file = shards_.home().file();
+  stats.max_buckets = static_cast<std::int64_t>(file.sizes().max_buckets);
+  shards_.add_stats(&stats);
+  stats.bytes = file.bytes_taken();
+  return stats;
+}
+
+std::optional<StoreFile> SharedStore::file() {
+  MappedFile& file = shards_.home().file();
+  return StoreFile{file.path(), shared::kVersion,
+                   static_cast<std::int64_t>(file.layout().file_bytes),
+                   shards_.home().seat().count()};
+}
+
+}  // namespace limitree

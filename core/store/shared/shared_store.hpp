@@ -1,0 +1,67 @@
+// Buckets in a file that all processes of a machine map: shm://.
+//
+// The decisions are those of buckets/bucket_shards.hpp, as in memory;
+// layout.hpp shows the file.  A process may be killed at any instruction, and
+// any process may be stopped: shared_home.hpp says what the others do.
+
+#ifndef LIMITREE_STORE_SHARED_SHARED_STORE_HPP
+#define LIMITREE_STORE_SHARED_SHARED_STORE_HPP
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/status.hpp"
+#include "store/buckets/bucket_shards.hpp"
+#include "store/clock.hpp"
+#include "store/fork_guard.hpp"
+#include "store/shared/shared_home.hpp"
+#include "store/shared/shared_url.hpp"
+#include "store/store.hpp"
+
+namespace limitree {
+
+extern template class BucketShards<shared::SharedHome>;
+
+class SharedStore final : public Store, private ForkGuard {
+ public:
+  struct Settings {
+    shared::SharedUrl url;
+    // For a file that is made: as MemoryStore has them; the URL's come first.
+    std::int64_t max_buckets = 1'000'000;
+    std::int64_t max_bytes = 0;
+    Duration timeout = std::chrono::milliseconds(50);
+    Clock clock;  // used if it is the caller's
+  };
+
+  // Opens the file, or makes it.  kStoreUnavailable, with a text that says what
+  // is wrong, if neither can be done.
+  static Result<std::unique_ptr<Store>> open(const Settings& settings);
+
+  SharedStore(std::unique_ptr<shared::MappedFile> file,
+              std::unique_ptr<shared::OwnSeat> seat, const Settings& settings,
+              Clock clock);
+  ~SharedStore() override;
+
+  Status decide(Plan* plan) override;
+  Status reset(const Plan& plan) override;
+  Status ping() override;
+  StoreStats stats() override;
+
+  std::optional<StoreFile> file() override;
+
+  shared::SharedHome& home() { return shards_.home(); }
+
+ private:
+  void before_fork() override {}
+  void after_fork() override {}
+  void after_fork_in_child() override;
+
+  Status lost();
+
+  BucketShards<shared::SharedHome> shards_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_SHARED_SHARED_STORE_HPP
