@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/shared/shared_store.hpp"
+
 namespace limitree {
 
 namespace {
@@ -9,6 +11,23 @@ namespace {
 std::unique_ptr<Store> make_memory_store(const Options& options) {
   return std::make_unique<MemoryStore>(options.max_buckets, options.clock,
                                        options.max_bytes);
+}
+
+Result<std::unique_ptr<Store>> open_shared_store(const Options& options) {
+  return SharedStore::open({options.shared_url, options.max_buckets,
+                            options.max_bytes, options.redis_settings.timeout,
+                            options.clock});
+}
+
+// Puts on_store_error before a store.
+std::unique_ptr<Store> behind_guard(std::unique_ptr<Store> store,
+                                    const Options& options) {
+  std::unique_ptr<Store> local;
+  if (options.on_store_error == OnStoreError::kLocal) {
+    local = make_memory_store(options);
+  }
+  return std::make_unique<GuardedStore>(
+      std::move(store), options.on_store_error, std::move(local));
 }
 
 }  // namespace
@@ -21,6 +40,11 @@ Result<std::unique_ptr<Store>> make_store(const Options& options) {
       if (!store.ok()) return store;
       return behind_guards(std::move(store.value()), options);
     }
+    case StoreKind::kShared: {
+      Result<std::unique_ptr<Store>> store = open_shared_store(options);
+      if (!store.ok()) return store;
+      return behind_guard(std::move(store.value()), options);
+    }
     case StoreKind::kMemory:
       break;
   }
@@ -29,12 +53,7 @@ Result<std::unique_ptr<Store>> make_store(const Options& options) {
 
 std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
                                      const Options& options) {
-  std::unique_ptr<Store> local;
-  if (options.on_store_error == OnStoreError::kLocal) {
-    local = make_memory_store(options);
-  }
-  store = std::make_unique<GuardedStore>(
-      std::move(store), options.on_store_error, std::move(local));
+  store = behind_guard(std::move(store), options);
   if (options.deny_cache) {
     store = std::make_unique<DenyCache>(std::move(store),
                                         options.deny_cache_size, options.clock);

@@ -16,7 +16,11 @@ namespace limitree {
 //
 //   limiter -> deny cache -> on_store_error -> store
 //
-// kInvalidConfig if the options contradict each other.  Does not connect.
+// The store of shm:// is wrapped in a GuardedStore only: to ask it costs no
+// more than to ask a cache.
+//
+// kInvalidConfig if the options contradict each other.  Does not connect, but
+// opens the file of shm://: kStoreUnavailable if that fails.
 Result<std::unique_ptr<Store>> make_store(const Options& options);
 
 // Wraps `store` in the two stores, if `options` ask for them.

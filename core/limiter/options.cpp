@@ -24,10 +24,18 @@ Status set_store(const Setting& setting, Options* options) {
     options->store = StoreKind::kMemory;
     return {};
   }
+  if (shared::is_shared_url(setting.value)) {
+    Result<shared::SharedUrl> shared = shared::parse_shared_url(setting.value);
+    if (!shared.ok()) return std::move(shared.status());
+    options->store = StoreKind::kShared;
+    options->shared_url = std::move(shared.value());
+    return {};
+  }
   if (!redis::is_redis_url(setting.value)) {
     // The text may contain a password, so it is not shown.
     return refuse(setting,
-                  "must be memory:// or a URL such as redis://localhost:6379");
+                  "must be memory://, or a URL such as shm://myapp or "
+                  "redis://localhost:6379");
   }
   Result<redis::Url> url = redis::parse_url(setting.value);
   if (!url.ok()) return std::move(url.status());
@@ -118,9 +126,9 @@ struct Option {
 constexpr Option kOptions[] = {
     {"store", "memory://", "where buckets are kept; see below", set_store},
     {"max_buckets", "1000000",
-     "the most buckets in memory, for the memory store and for "
-     "`on_store_error` `local`; each takes 16 bytes; above this the least "
-     "limited buckets are evicted",
+     "the most buckets in memory, for the memory store, for `on_store_error` "
+     "`local`, and for a file of `shm://` that is made; each takes 16 bytes; "
+     "above this the least limited buckets are evicted",
      [](const Setting& setting, Options* options) {
        return read_number(setting, 1, MemoryStore::kMaxMaxBuckets,
                           &options->max_buckets);
@@ -292,7 +300,17 @@ Status check_options(const Options& options) {
   const redis::Settings& redis = options.redis_settings;
   const redis::TlsSettings& tls = redis.tls;
   const bool is_redis = options.store == StoreKind::kRedis;
-  const std::int64_t least = MemoryStore::kLeastBytes * options.max_buckets;
+  const bool is_shared = options.store == StoreKind::kShared;
+  const std::int64_t max_buckets =
+      is_shared && options.shared_url.max_buckets != 0
+          ? std::max(options.shared_url.max_buckets, options.max_buckets)
+          : options.max_buckets;
+  if (is_shared && max_buckets > shared::SharedUrl::kMaxBuckets) {
+    return mismatch("store",
+                    "max_buckets of at most " +
+                        std::to_string(shared::SharedUrl::kMaxBuckets));
+  }
+  const std::int64_t least = MemoryStore::kLeastBytes * max_buckets;
   if (options.max_bytes != 0 && options.max_bytes < least) {
     return mismatch("max_bytes",
                     "64 for each of max_buckets, " + std::to_string(least));

@@ -20,17 +20,19 @@
 #include "store/front/guarded_store.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/redis/facts/settings.hpp"
+#include "store/shared/shared_url.hpp"
 
 namespace limitree {
 
 // The kind of store, given by the scheme of its URL.
-enum class StoreKind : std::uint8_t { kMemory, kRedis };
+enum class StoreKind : std::uint8_t { kMemory, kShared, kRedis };
 
 struct Options {
   StoreKind store = StoreKind::kMemory;
+  shared::SharedUrl shared_url;
   redis::Settings redis_settings;  // the URL's user and database in `login`
   std::int64_t max_buckets = MemoryStore::kDefaultMaxBuckets;
-  std::int64_t max_bytes = 0;  // MemoryStore::default_max_bytes()
+  std::int64_t max_bytes = 0;  // see log_bytes_of()
   OnStoreError on_store_error = OnStoreError::kRaise;
   Share local_share;
   bool deny_cache = true;

@@ -1,21 +1,24 @@
-// The vectors through the memory store.
+// The vectors through the stores that read this process's clock.
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "conformance/store_runner.hpp"
+#include "core/store/shared/shared_file.hpp"
 #include "store/memory/memory_store.hpp"
 
 namespace limitree::conformance {
 namespace {
 
-class MemoryBackend : public Backend {
+class OwnClockBackend : public Backend {
  public:
-  Store* store() override { return &store_; }
+  Store* store() override { return store_.get(); }
 
   // Charges a fresh bucket one nanosecond's worth, just before the TAT.
   void set_tat(Plan* plan, std::int64_t tat_ns) override {
     set_now(tat_ns - 1);
-    EXPECT_TRUE(store_.decide(plan).ok());
+    EXPECT_TRUE(store_->decide(plan).ok());
   }
 
   void expect_no_tat(Plan* plan) override {
@@ -28,24 +31,47 @@ class MemoryBackend : public Backend {
               std::max(Duration(tat_ns - now_ns()), Duration(0)));
   }
 
- private:
-  static std::int64_t read_clock(void* self) {
-    return static_cast<MemoryBackend*>(self)->now_ns();
+ protected:
+  Clock clock() {
+    return Clock(
+        [](void* self) {
+          return static_cast<OwnClockBackend*>(self)->now_ns();
+        },
+        this);
   }
 
+  std::unique_ptr<Store> store_;
+
+ private:
   // The stored TAT minus now, through the interface: peek does not clamp it.
   Duration debt(Plan* plan) {
-    EXPECT_TRUE(store_.decide(plan).ok());
+    EXPECT_TRUE(store_->decide(plan).ok());
     return plan->levels[0].debt;
   }
+};
 
-  MemoryStore store_{1000, Clock(read_clock, this)};
+class MemoryBackend : public OwnClockBackend {
+ public:
+  MemoryBackend() { store_ = std::make_unique<MemoryStore>(1000, clock()); }
+};
+
+class SharedBackend : public OwnClockBackend {
+ public:
+  SharedBackend() { store_ = file_.open(); }
+
+ private:
+  SharedFile file_{1000, clock()};
 };
 
 class StoreConformance : public testing::TestWithParam<Case> {};
 
-TEST_P(StoreConformance, Case) {
+TEST_P(StoreConformance, Memory) {
   MemoryBackend backend;
+  run_case(*GetParam().test, &backend);
+}
+
+TEST_P(StoreConformance, Shared) {
+  SharedBackend backend;
   run_case(*GetParam().test, &backend);
 }
 

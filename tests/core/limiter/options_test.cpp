@@ -206,7 +206,8 @@ TEST(SetOption, RefusesTextsThatRedisWould) {
 
 TEST(SetOption, RefusesStoresThatAreNotThere) {
   const std::string message =
-      "store: must be memory:// or a URL such as redis://localhost:6379";
+      "store: must be memory://, or a URL such as shm://myapp or "
+      "redis://localhost:6379";
   for (const char* value : {"", "memory", "redis", "localhost:6379",
                             "memcached://user:secret@host", "http://host"}) {
     EXPECT_EQ(refusal("store", value), message) << value;
