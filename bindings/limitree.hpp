@@ -475,6 +475,15 @@ class Limiter {
     return round_trip_ns;
   }
 
+  // What the file of a store shm:// is.
+  limitree_store_file store_file() const {
+    limitree_store_file file;
+    check([&](limitree_error** error) {
+      return limitree_limiter_store_file(get(), &file, error);
+    });
+    return file;
+  }
+
   // The tree as text for people.
   Text describe() const {
     limitree_text* text = nullptr;

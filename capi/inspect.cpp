@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string_view>
 
 #include "convert.hpp"
 #include "limiter/prometheus.hpp"
 
+using limitree::Code;
 using limitree::PolicyStats;
 using limitree::ReasonCount;
 using limitree::Result;
 using limitree::Source;
 using limitree::Status;
+using limitree::StoreFile;
 using limitree::StoreStats;
 using limitree::capi::guarded;
 using limitree::capi::null_argument;
@@ -23,6 +26,7 @@ static_assert(sizeof(void*) != 8 || sizeof(limitree_reason_stats) == 64);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor_stats) == 128);
 static_assert(sizeof(limitree_rate_limit_stats) == 128);
 static_assert(sizeof(limitree_round_trips) == 256);
+static_assert(sizeof(void*) != 8 || sizeof(limitree_store_file) == 128);
 static_assert(LIMITREE_ROUND_TRIP_BUCKETS == StoreStats::kRoundTripBuckets);
 
 namespace {
@@ -168,6 +172,25 @@ limitree_status limitree_ping(limitree_limiter* limiter, int64_t* round_trip_ns,
       *round_trip_ns = limitree::Duration(steady_clock::now() - start).count();
     }
     return status;
+  });
+}
+
+limitree_status limitree_limiter_store_file(limitree_limiter* limiter,
+                                            limitree_store_file* file,
+                                            limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (limiter == nullptr) return null_argument("limiter");
+    if (file == nullptr) return null_argument("file");
+    const std::optional<StoreFile> core = limiter->limiter.store_file();
+    if (!core.has_value()) {
+      return Status(Code::kInvalidArgument, "the store is no file");
+    }
+    *file = {};
+    file->path = {core->path.data(), core->path.size()};
+    file->version = core->version;
+    file->bytes = core->bytes;
+    file->processes = core->processes;
+    return {};
   });
 }
 

@@ -20,7 +20,7 @@
  *   Threads   A limiter may be used from any thread.  A config belongs to one
  *             thread at a time.  No state is kept per thread.
  *   Processes fork() is safe at any time; afterwards each process has its own
- *             memory store.
+ *             memory store.  A store shm:// is shared by all of them.
  *   Time      Nanoseconds in an int64_t, always with the suffix _ns.
  *   ABI       Within one LIMITREE_ABI_VERSION functions are added, never
  *             changed or removed; new status codes and flags may appear.
@@ -108,7 +108,7 @@ enum {
   LIMITREE_DEGRADED = 1u << 2,  /* the store failed; on_store_error decided */
   LIMITREE_CACHED = 1u << 3,    /* denied from the local deny cache */
   LIMITREE_SOFT = 1u << 4,      /* allowed only thanks to an overrun */
-  /* The memory store was full, and has forgotten a bucket that would deny. */
+  /* The memory of the store was full: it forgot a bucket that would deny. */
   LIMITREE_FORGOT = 1u << 5
 };
 
@@ -339,8 +339,9 @@ LIMITREE_API limitree_status limitree_config_set_clock(limitree_config *config,
 
 typedef struct limitree_limiter limitree_limiter;
 
-/* Copies `config`, which may be freed or reused.  Connects to the store on
- * first use.  Since 0.1. */
+/* Copies `config`, which may be freed or reused.  Connects to servers on first
+ * use.  Opens the file of a store shm:// or makes it:
+ * LIMITREE_STORE_UNAVAILABLE if that fails.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_new(const limitree_config *config,
                                                   limitree_limiter **limiter,
                                                   limitree_error **error);
@@ -759,9 +760,9 @@ typedef struct limitree_stats {
   int64_t errors;          /* requests that got a negative status */
   int64_t reloads;         /* trees swapped in */
   int64_t limits;          /* limits in the tree */
-  int64_t buckets;         /* buckets that are not full; memory store only */
-  int64_t max_buckets;     /* as configured; memory store only */
-  int64_t store_bytes;     /* memory taken by buckets; memory store only */
+  int64_t buckets;         /* buckets that are not full; 0 for servers */
+  int64_t max_buckets;     /* as configured; 0 for servers */
+  int64_t store_bytes;     /* memory that the store takes; 0 for servers */
   int64_t evictions;       /* buckets forgotten to make room for others */
   int64_t from_deny_cache; /* allowed and limited requests, by source */
   int64_t from_local;
@@ -776,8 +777,9 @@ typedef struct limitree_stats {
   int64_t reserved[12];
 } limitree_stats;
 
-/* Takes time in proportion to the memory store's size: about a millisecond
- * per million buckets.  Since 0.1. */
+/* Buckets, bytes and evictions of a store shm:// are those of its file, all
+ * else is of this limiter.  Takes time in proportion to the store's size in
+ * memory: about a millisecond per million buckets.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_stats(limitree_limiter *limiter,
                                                     limitree_stats *stats,
                                                     limitree_error **error);
@@ -886,6 +888,21 @@ LIMITREE_API limitree_status limitree_limiter_prometheus(
 LIMITREE_API limitree_status limitree_ping(limitree_limiter *limiter,
                                            int64_t *round_trip_ns,
                                            limitree_error **error);
+
+/* The file of a store shm://.  Always 128 bytes if pointers take 8, as above.
+ */
+typedef struct limitree_store_file {
+  limitree_str path; /* lives as long as the limiter */
+  int64_t version;   /* of its format */
+  int64_t bytes;     /* its size; it takes limitree_stats.store_bytes */
+  int64_t processes; /* that have it open, this one included */
+  int64_t reserved[11];
+} limitree_store_file;
+
+/* LIMITREE_INVALID_ARGUMENT if the store is no file.  Since 0.1. */
+LIMITREE_API limitree_status
+limitree_limiter_store_file(limitree_limiter *limiter,
+                            limitree_store_file *file, limitree_error **error);
 
 /* The tree as the library understands it, for people: one line for each node
  * and limit.  The wording may change.  Since 0.1. */

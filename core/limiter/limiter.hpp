@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -193,6 +194,9 @@ class Limiter final : private ForkGuard {
 
   // Checks that the store answers.
   Status ping();
+
+  // See Store::file().
+  std::optional<StoreFile> store_file() { return store_->file(); }
 
   std::string describe();
   Result<std::string> explain(Path path);

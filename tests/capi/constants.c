@@ -253,6 +253,12 @@ LIES(limitree_limit_stats, limited, 24);
 LIES(limitree_limit_stats, shadow_limited, 32);
 LIES(limitree_limit_stats, near_limit, 40);
 LIES(limitree_limit_stats, soft, 48);
+
+SIZE(limitree_store_file, 128);
+LIES(limitree_store_file, path, 0);
+LIES(limitree_store_file, version, 16);
+LIES(limitree_store_file, bytes, 24);
+LIES(limitree_store_file, processes, 32);
 #endif
 
 int main(void) { return 0; }

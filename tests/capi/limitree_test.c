@@ -605,6 +605,7 @@ static void test_null_handles(void) {
   limitree_limiter *limiter = make_limiter();
   limitree_text *text = NULL;
   limitree_stats stats;
+  limitree_store_file file;
   size_t count = 0;
   nothing.data = NULL;
   nothing.size = 0;
@@ -669,6 +670,9 @@ static void test_null_handles(void) {
   REFUSED(limitree_limiter_reason_stats(limiter, NULL, 0, NULL, NULL));
   REFUSED(limitree_limiter_round_trips(NULL, NULL, NULL));
   REFUSED(limitree_limiter_round_trips(limiter, NULL, NULL));
+  REFUSED(limitree_limiter_store_file(NULL, &file, NULL));
+  REFUSED(limitree_limiter_store_file(limiter, NULL, NULL));
+  REFUSED(limitree_limiter_store_file(limiter, &file, NULL)); /* in memory */
   REFUSED(limitree_limiter_prometheus(NULL, &text, NULL));
   REFUSED(limitree_limiter_prometheus(limiter, NULL, NULL));
   REFUSED(limitree_ping(NULL, NULL, NULL));

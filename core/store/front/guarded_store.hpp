@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "store/store.hpp"
@@ -79,6 +80,7 @@ class GuardedStore final : public Store {
 
   void limits_changed() override { store_->limits_changed(); }
   StoreStats stats() override;
+  std::optional<StoreFile> file() override { return store_->file(); }
 
  private:
   Status failed(Plan* plan, Status status);

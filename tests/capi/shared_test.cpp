@@ -1,0 +1,98 @@
+// shm:// as a C program sees it.
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "limitree.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+limitree_str str(std::string_view text) { return {text.data(), text.size()}; }
+
+class Shared : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "limitree-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string path() const { return folder_ / "limits"; }
+
+  limitree_status make(limitree_limiter** limiter, limitree_error** error) {
+    limitree_config* config = limitree_config_new();
+    const std::string url = "shm://" + path() + "?max_buckets=5000";
+    EXPECT_EQ(limitree_config_set(config, "store", str(url), nullptr),
+              LIMITREE_OK);
+    EXPECT_EQ(
+        limitree_config_set_limits(config, str("schema: {a: {limits: 3/h}}"),
+                                   str("test"), nullptr),
+        LIMITREE_OK);
+    const limitree_status status = limitree_limiter_new(config, limiter, error);
+    limitree_config_free(config);
+    return status;
+  }
+
+  fs::path folder_;
+};
+
+bool allowed(limitree_limiter* limiter) {
+  const limitree_str path = str("a");
+  limitree_decision decision;
+  EXPECT_EQ(limitree_authorize(limiter, &path, 1, 1, &decision, nullptr),
+            LIMITREE_OK);
+  return decision.limited == 0;
+}
+
+TEST_F(Shared, LimitersOnOneFileShareTheirBuckets) {
+  limitree_limiter* one = nullptr;
+  limitree_limiter* other = nullptr;
+  ASSERT_EQ(make(&one, nullptr), LIMITREE_OK);
+  ASSERT_EQ(make(&other, nullptr), LIMITREE_OK);
+  EXPECT_TRUE(allowed(one));
+  EXPECT_TRUE(allowed(other));
+  EXPECT_TRUE(allowed(one));
+  EXPECT_FALSE(allowed(other));
+  EXPECT_EQ(limitree_limiter_is_remote(one), 0);
+
+  limitree_stats stats;
+  ASSERT_EQ(limitree_limiter_stats(other, &stats, nullptr), LIMITREE_OK);
+  EXPECT_EQ(stats.buckets, 1);
+  EXPECT_EQ(stats.max_buckets, 5000);
+  EXPECT_GT(stats.store_bytes, 0);
+  EXPECT_EQ(stats.allowed, 1) << "of this limiter";
+  EXPECT_EQ(stats.limited, 1);
+
+  limitree_store_file file;
+  ASSERT_EQ(limitree_limiter_store_file(one, &file, nullptr), LIMITREE_OK);
+  EXPECT_EQ(std::string_view(file.path.data, file.path.size), path());
+  EXPECT_EQ(file.version, 1);
+  EXPECT_EQ(file.bytes, static_cast<int64_t>(fs::file_size(path())));
+  EXPECT_EQ(file.processes, 2);
+  limitree_limiter_free(other);
+  ASSERT_EQ(limitree_limiter_store_file(one, &file, nullptr), LIMITREE_OK);
+  EXPECT_EQ(file.processes, 1);
+  limitree_limiter_free(one);
+}
+
+TEST_F(Shared, SaysWhyAFileCannotBeOpened) {
+  fs::create_directory(path());
+  limitree_limiter* limiter = nullptr;
+  limitree_error* error = nullptr;
+  EXPECT_EQ(make(&limiter, &error), LIMITREE_STORE_UNAVAILABLE);
+  EXPECT_EQ(limiter, nullptr);
+  EXPECT_EQ(limitree_error_message(error),
+            path() + ": cannot be opened: Is a directory");
+  EXPECT_STREQ(limitree_error_reason(error), "shm_open");
+  limitree_error_free(error);
+}
+
+}  // namespace
