@@ -64,7 +64,8 @@ constexpr const char* kTryFooter =
 constexpr const char* kStoreFooter =
     "The store is a URL such as redis://localhost:6379/0, rediss://host,\n"
     "redis+unix:///path, redis+sentinel://h1,h2/service or "
-    "redis+cluster://h1,h2.\nOther users of this machine can see command "
+    "redis+cluster://h1,h2,\nor a file that processes of this machine share: "
+    "shm://name or shm:///path.\nOther users of this machine can see command "
     "lines: put a URL with a password\ninto the environment as "
     "LIMITREE_STORE.\n\n"
     "--set names an option of the library, such as timeout or tls_ca_file.  "

@@ -25,7 +25,7 @@ constexpr std::size_t kMaxLevels = 64;
 Limiter limiter_for(const CallerOptions& options) {
   const std::string url = url_of(options.remote);
   Config config;
-  set_store(options.remote, url, &config);
+  set_store(options.remote, existing(url), &config);
   // A substitute's decision says nothing about the store's buckets.
   config.set("on_store_error", "raise");
   read_limits(options.limits, &config);

@@ -34,6 +34,13 @@ std::string url_of(const Remote& remote) {
   return url;
 }
 
+bool is_file(std::string_view url) { return url.starts_with("shm://"); }
+
+std::string existing(const std::string& url) {
+  if (!is_file(url)) return url;
+  return url + (url.find('?') == url.npos ? "?" : "&") + "make=0";
+}
+
 void set_store(const Remote& remote, const std::string& url, Config* config) {
   as_usage([&] {
     config->set("store", url);

@@ -23,12 +23,17 @@ struct Remote {
 // UsageError if there is none.
 std::string url_of(const Remote& remote);
 
+// The URL of a store that is looked at: a file of shm:// is not made.
+std::string existing(const std::string& url);
+
 // Sets *config to use the store at `url` with the settings of `remote`, and
 // with a longer timeout than a server has.  Throws UsageError.
 void set_store(const Remote& remote, const std::string& url, Config* config);
 
 // Makes a limiter.  Throws UsageError if the options contradict each other.
 Limiter limiter_of(const Config& config);
+
+bool is_file(std::string_view url);  // of shm://
 
 // `url` without user and password.
 std::string shown_url(std::string_view url);
