@@ -22,9 +22,9 @@ struct BusGuard::Watched {
 
 namespace {
 
-constexpr std::size_t kMost = 256;
+constexpr std::size_t kMostMappings = 256;
 
-std::array<BusGuard::Watched, kMost> g_watched;
+std::array<BusGuard::Watched, kMostMappings> g_watched;
 struct sigaction g_before;
 
 // Another thread may be doing the same: then the instruction of this one is

@@ -2,24 +2,16 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <new>
-#include <random>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
+#include "core/store/shared/child_process.hpp"
 #include "core/store/shared/file_walk.hpp"
 #include "core/store/shared/shared_file.hpp"
 #include "core/store/store_cases.hpp"
@@ -31,53 +23,6 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
-
-// A child process, killed at the latest when this is destroyed.
-class Child {
- public:
-  template <typename Body>  // returns its exit status
-  explicit Child(Body body) : process_(fork()) {
-    if (process_ == 0) _exit(body());
-  }
-  Child(Child&& other) noexcept : process_(std::exchange(other.process_, -1)) {}
-  Child& operator=(Child&&) = delete;
-  ~Child() {
-    if (process_ <= 0) return;
-    kill(process_, SIGKILL);
-    wait();
-  }
-
-  pid_t number() const { return process_; }
-  void send(int signal) const { kill(process_, signal); }
-  // Returns its exit status, or 1000 and the signal that ended it.
-  int wait() {
-    int status = 0;
-    waitpid(std::exchange(process_, -1), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-  }
-  void wait_until_stopped() const { waitpid(process_, nullptr, WUNTRACED); }
-
- private:
-  pid_t process_;
-};
-
-// Memory that children share with the test.
-template <typename T>
-class Common {
- public:
-  Common() {
-    void* const place = mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    value_ = new (place) T();
-  }
-  ~Common() { munmap(value_, sizeof(T)); }
-  Common(const Common&) = delete;
-  Common& operator=(const Common&) = delete;
-  T* operator->() { return value_; }
-
- private:
-  T* value_;
-};
 
 Limit sliding_log(std::int64_t count) {
   return limit_of(Algorithm::kSlidingLog, count, hours(1));
@@ -103,7 +48,7 @@ TEST(SharedProcesses, TakesTheLockOfAKilledProcess) {
   const auto store = file.open();
   const Limit limit = simple_limit(hours(1), 100);
   for (int i = 0; i < 10; ++i) {
-    Child child([&] { return take_lock_and(file, SIGKILL); });
+    ChildProcess child([&] { return take_lock_and(file, SIGKILL); });
     ASSERT_EQ(child.wait(), 1000 + SIGKILL);
     const auto start = SteadyClock::now();
     EXPECT_TRUE(allowed(store.get(), limit, "a"));
@@ -118,7 +63,7 @@ TEST(SharedProcesses, KnowsAKilledOwnerWhoseSeatIsTakenAgain) {
   const SharedFile file(1000);
   const auto store = file.open();
   const Limit limit = simple_limit(hours(1), 100);
-  Child child([&] { return take_lock_and(file, SIGKILL); });
+  ChildProcess child([&] { return take_lock_and(file, SIGKILL); });
   ASSERT_EQ(child.wait(), 1000 + SIGKILL);
   const auto successor = file.open();
   EXPECT_EQ(successor->file()->processes, 2);
@@ -129,7 +74,7 @@ TEST(SharedProcesses, KnowsAKilledOwnerWhoseSeatIsTakenAgain) {
 TEST(SharedProcesses, WaitsForAStoppedOwnerNoLongerThanItsTimeout) {
   SharedFile file(1000);
   const Limit limit = simple_limit(hours(1), 100);
-  Child child([&] { return take_lock_and(file, SIGSTOP); });
+  ChildProcess child([&] { return take_lock_and(file, SIGSTOP); });
   child.wait_until_stopped();
   file.settings.timeout = milliseconds(50);
   const auto store = file.open();
@@ -153,7 +98,7 @@ TEST(SharedProcesses, WaitsForAStoppedOwnerNoLongerThanItsTimeout) {
 
 TEST(SharedProcesses, StoppedOwnersThatAreKilledLoseTheirLock) {
   SharedFile file(1000);
-  Child child([&] { return take_lock_and(file, SIGSTOP); });
+  ChildProcess child([&] { return take_lock_and(file, SIGSTOP); });
   child.wait_until_stopped();
   file.settings.timeout = milliseconds(20);
   const auto store = file.open();
@@ -177,7 +122,7 @@ TEST(SharedProcesses, FinishesWhatTheJournalHas) {
     return peek.level(limit, 1, 0).decide(store.get()).remaining;
   };
   ASSERT_EQ(left(), 98);
-  Child child([&] {
+  ChildProcess child([&] {
     const auto own = file.open();
     if (!take_lock(own.get())) return 1;
     shared::SharedHome& home = own->home();
@@ -214,21 +159,22 @@ TEST(SharedProcesses, ShareAcrossForks) {
   const SharedFile file(1000);
   const auto store = file.open();
   const Limit limit = simple_limit(hours(1), 1000);
-  std::vector<Child> children;
+  std::vector<ChildProcess> children;
   for (int i = 0; i < 4; ++i) {
     children.emplace_back([&] {
       for (int k = 0; k < 200; ++k) {
         if (!allowed(store.get(), limit, "a")) return 1;
       }
       // Each child has a seat of its own, and so may its child.
-      Child grandchild([&] { return store->file()->processes < 3 ? 1 : 0; });
+      ChildProcess grandchild(
+          [&] { return store->file()->processes < 3 ? 1 : 0; });
       return grandchild.wait();
     });
   }
   for (int k = 0; k < 200; ++k) {
     EXPECT_TRUE(allowed(store.get(), limit, "a"));
   }
-  for (Child& child : children) EXPECT_EQ(child.wait(), 0);
+  for (ChildProcess& child : children) EXPECT_EQ(child.wait(), 0);
   EXPECT_FALSE(allowed(store.get(), limit, "a"));
   EXPECT_EQ(store->file()->processes, 1);
 }
@@ -237,9 +183,9 @@ TEST(SharedProcesses, ShareAcrossForks) {
 TEST(SharedProcesses, AKilledChildDoesNotKeepTheLockOfItsParent) {
   const SharedFile file(1000);
   const auto other = file.open();
-  Child parent([&] {
+  ChildProcess parent([&] {
     const auto store = file.open();
-    Child child([&] {
+    ChildProcess child([&] {
       if (!take_lock(store.get())) return 1;
       raise(SIGKILL);
       return 0;
@@ -271,139 +217,51 @@ TEST(SharedProcesses, SurvivesAFileThatIsCutOff) {
   EXPECT_EQ(failure(other.get(), limit, "a"), "") << "another file";
 }
 
-// Any other SIGBUS ends the process, or goes to the host's handler.
+// All of them touch what is gone, at the same time.
+TEST(SharedProcesses, SurvivesAFileThatIsCutOffUnderThreads) {
+  const SharedFile file(100'000);
+  const auto store = file.open();
+  const Limit limit = simple_limit(hours(1), 100);
+  std::atomic<bool> cut_off = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int k = 0; k < 50'000; ++k) {
+        const std::string name = std::to_string(i) + "/" + std::to_string(k);
+        const bool was_cut_off = cut_off;
+        const std::string reason = failure(store.get(), limit, name);
+        if (!was_cut_off) continue;
+        EXPECT_EQ(reason, "shm_lost");
+        break;
+      }
+    });
+  }
+  std::this_thread::sleep_for(milliseconds(20));
+  ASSERT_EQ(truncate(file.path().c_str(), 0), 0);
+  EXPECT_EQ(failure(store.get(), limit, "a"), "shm_lost");
+  cut_off = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Any other SIGBUS ends the process, by its signal or by a sanitizer, or goes
+// to the handler that the host has set.
 TEST(SharedProcesses, LeavesOtherBusErrorsAlone) {
   const SharedFile file(1000);
-  Child ends([&] {
+  ChildProcess ends([&] {
     const auto store = file.open();
     raise(SIGBUS);
     return 0;
   });
-  EXPECT_EQ(ends.wait(), 1000 + SIGBUS);
-  Child handles([&] {
+  EXPECT_NE(ends.wait(), 0);
+  ChildProcess handles([&] {
+    const auto store = file.open();
     struct sigaction action {};
     action.sa_handler = [](int) { _exit(7); };
     sigaction(SIGBUS, &action, nullptr);
-    const SharedFile own(1000);
-    const auto store = own.open();
     raise(SIGBUS);
     return 0;
   });
-  // The handler was there first only if no store had been opened before.
   EXPECT_EQ(handles.wait(), 7);
-}
-
-// ---- chaos -----------------------------------------------------------------
-
-constexpr int kWorkers = 8;
-constexpr std::int64_t kHotCapacity = 20'000;
-
-struct Tally {
-  std::array<std::atomic<std::int64_t>, kWorkers> admitted{};
-  std::atomic<std::int64_t> slowest_ns{0};
-  std::atomic<std::int64_t> failures{0};
-  std::atomic<std::int64_t> decisions{0};
-};
-
-// One hot bucket, logs that come and go, and many callers, for ever.
-int work(const SharedFile& file, int worker, Tally* tally) {
-  const auto store = file.open();
-  if (store == nullptr) return 1;
-  const Limit hot = simple_limit(milliseconds(1), kHotCapacity);
-  const Limit log = sliding_log(30);
-  const Limit plain = simple_limit(milliseconds(10), 5);
-  std::mt19937 random(static_cast<unsigned>(getpid()));
-  for (;;) {
-    const auto start = SteadyClock::now();
-    const std::string name = std::to_string(random() % 1500);
-    Plan plan(Operation::kAuthorize);
-    plan.segments.emplace_back("hot", Segment::Kind::kExact);
-    plan.segments.emplace_back(name, Segment::Kind::kCaller);
-    switch (random() % 3) {
-      case 0:
-        plan.add_level(&hot, 0u, 1u, 1);
-        break;
-      case 1:
-        plan.add_level(&log, 1u, 1u, 1);
-        plan.add_level(&plain, 1u, 1u, 1);
-        break;
-      default:
-        plan.add_level(&plain, 0u, 2u, 1);
-    }
-    const Status status = store->decide(&plan);
-    const auto took = (SteadyClock::now() - start).count();
-    std::int64_t slowest = tally->slowest_ns;
-    while (took > slowest &&
-           !tally->slowest_ns.compare_exchange_weak(slowest, took)) {
-    }
-    ++tally->decisions;
-    if (!status.ok()) ++tally->failures;
-    if (status.ok() && plan.levels[0].limit == &hot &&
-        !plan.levels[0].verdict.limited) {
-      ++tally->admitted[static_cast<std::size_t>(worker)];
-    }
-  }
-}
-
-int chaos_seconds() {
-  const char* const text = std::getenv("LIMITREE_CHAOS_SECONDS");
-  return text == nullptr ? 10 : std::atoi(text);
-}
-
-// Eight processes without a rest, one of them killed every 20 ms.
-TEST(SharedChaos, KilledProcessesChargeInPartAtMost) {
-  // Few shards, so that locks are held often, and room for all.
-  SharedFile file(16'384);
-  const auto store = file.open();
-  Common<Tally> tally;
-  std::vector<Child> workers;
-  const auto start = SteadyClock::now();
-  for (int i = 0; i < kWorkers; ++i) {
-    workers.emplace_back([&, i] { return work(file, i, tally.operator->()); });
-  }
-  std::int64_t kills = 0;
-  std::mt19937 random(1);
-  const auto end = start + std::chrono::seconds(chaos_seconds());
-  while (SteadyClock::now() < end) {
-    std::this_thread::sleep_for(milliseconds(20));
-    const auto which = random() % kWorkers;
-    workers[which].send(SIGKILL);
-    ASSERT_EQ(workers[which].wait(), 1000 + SIGKILL);
-    ++kills;
-    const auto worker = static_cast<int>(which);
-    new (&workers[which])
-        Child([&, worker] { return work(file, worker, tally.operator->()); });
-  }
-  for (Child& worker : workers) {
-    worker.send(SIGKILL);
-    EXPECT_EQ(worker.wait(), 1000 + SIGKILL);
-    ++kills;
-  }
-  const std::int64_t ms =
-      std::chrono::ceil<milliseconds>(SteadyClock::now() - start).count();
-  std::int64_t admitted = 0;
-  for (const auto& one : tally->admitted) admitted += one;
-  EXPECT_LE(admitted, kHotCapacity + ms + 1);
-  // Whatever is missing was charged by a process that did not live to count it,
-  // or has not been asked for.
-  const Limit hot = simple_limit(milliseconds(1), kHotCapacity);
-  Request peek(Operation::kPeek, {"hot"});
-  peek.level(hot, 1, 0).decide(store.get());
-  const std::int64_t used = kHotCapacity - peek.verdict(0).remaining;
-  EXPECT_GE(admitted + kills, used);
-  EXPECT_EQ(tally->failures, 0);
-  EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
-  EXPECT_EQ(store->stats().evictions, 0);
-  EXPECT_EQ(store->file()->processes, 1);
-  RecordProperty("kills", static_cast<int>(kills));
-  std::printf(
-      "%lld kills, %lld decisions, slowest %.1f ms, admitted %lld of "
-      "%lld\n",
-      static_cast<long long>(kills),
-      static_cast<long long>(tally->decisions.load()),
-      static_cast<double>(tally->slowest_ns.load()) / 1e6,
-      static_cast<long long>(admitted),
-      static_cast<long long>(kHotCapacity + ms));
 }
 
 }  // namespace
