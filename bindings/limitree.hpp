@@ -411,6 +411,11 @@ class Limiter {
     return limitree_limiter_is_remote(get()) != 0;
   }
 
+  // Whether other processes can share the buckets.  Then the store can fail.
+  bool is_shared() const noexcept {
+    return limitree_limiter_is_shared(get()) != 0;
+  }
+
   limitree_stats stats() const {
     limitree_stats stats;
     check([&](limitree_error** error) {

@@ -104,6 +104,10 @@ int32_t limitree_limiter_is_remote(const limitree_limiter* limiter) {
   return limiter != nullptr && limiter->limiter.is_remote() ? 1 : 0;
 }
 
+int32_t limitree_limiter_is_shared(const limitree_limiter* limiter) {
+  return limiter != nullptr && limiter->limiter.is_shared() ? 1 : 0;
+}
+
 limitree_status limitree_limiter_reload(limitree_limiter* limiter,
                                         limitree_str yaml, limitree_str origin,
                                         limitree_error** error) {

@@ -369,6 +369,12 @@ LIMITREE_API void limitree_limiter_free(limitree_limiter *limiter);
 LIMITREE_API int32_t
 limitree_limiter_is_remote(const limitree_limiter *limiter);
 
+/* 1 if other processes can share the buckets, so that the store can also fail:
+ * every remote store, and that of shm://; else 0.  Never changes while the
+ * limiter lives; 0 for NULL.  Since 0.1. */
+LIMITREE_API int32_t
+limitree_limiter_is_shared(const limitree_limiter *limiter);
+
 /* Replaces the limit tree, all or nothing: if there is a mistake in `yaml` or
  * in a file of overrides, which are read again, the old tree stays.  Running
  * requests finish on the old tree.  Buckets keep their state.  `origin` as

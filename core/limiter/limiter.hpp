@@ -160,6 +160,9 @@ class Limiter final : private ForkGuard {
   // Whether a decision may need more than memory.
   bool is_remote() const { return remote_; }
 
+  // Whether other processes can share its buckets, and the store can fail.
+  bool is_shared() const { return store_->is_shared(); }
+
   // Forgets the buckets of every level on the path, or only of the deepest node
   // that has any.
   Status reset(Path path, bool leaf_only);

@@ -117,6 +117,9 @@ class Store {
   // nothing that other threads need.
   virtual bool is_remote() const { return false; }
 
+  // Whether other processes can share its buckets.  Then it can also fail.
+  virtual bool is_shared() const { return is_remote(); }
+
   // Carries out plan->operation on all levels in one step: sets their debts
   // and verdicts, and writes the buckets of those that judge() charges.
   //

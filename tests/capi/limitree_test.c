@@ -621,6 +621,7 @@ static void test_null_handles(void) {
   limitree_loop_set_wakeups(NULL, 0);
   CHECK(limitree_loop_fd(NULL) == -1);
   CHECK(limitree_limiter_is_remote(NULL) == 0);
+  CHECK(limitree_limiter_is_shared(NULL) == 0);
   CHECK(limitree_error_status(NULL) == LIMITREE_OK);
   CHECK_TEXT(limitree_error_message(NULL), "");
   CHECK_TEXT(limitree_error_reason(NULL), "");

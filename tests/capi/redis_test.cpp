@@ -21,11 +21,13 @@ TEST_F(CapiRedis, IsRemote) {
       "rediss://127.0.0.1:1",      "redis+unix:///nowhere",
       "redis+sentinel://a,b/main", "redis+cluster://a,b"};
   for (const char* const url : kUrls) {
-    EXPECT_EQ(limitree_limiter_is_remote(limiter_on(url, nullptr).get()), 1)
-        << url;
+    const auto limiter = limiter_on(url, nullptr);
+    EXPECT_EQ(limitree_limiter_is_remote(limiter.get()), 1) << url;
+    EXPECT_EQ(limitree_limiter_is_shared(limiter.get()), 1) << url;
   }
-  EXPECT_EQ(limitree_limiter_is_remote(limiter_on("memory://", nullptr).get()),
-            0);
+  const auto limiter = limiter_on("memory://", nullptr);
+  EXPECT_EQ(limitree_limiter_is_remote(limiter.get()), 0);
+  EXPECT_EQ(limitree_limiter_is_shared(limiter.get()), 0);
 }
 
 TEST_F(CapiRedis, AnswersCallsThatBlockAndCallsThatDoNot) {

@@ -57,6 +57,8 @@ TEST_F(Shared, LimitersOnOneFileShareTheirBuckets) {
   limitree_limiter* other = nullptr;
   ASSERT_EQ(make(&one, nullptr), LIMITREE_OK);
   ASSERT_EQ(make(&other, nullptr), LIMITREE_OK);
+  EXPECT_EQ(limitree_limiter_is_remote(one), 0);
+  EXPECT_EQ(limitree_limiter_is_shared(one), 1);
   EXPECT_TRUE(allowed(one));
   EXPECT_TRUE(allowed(other));
   EXPECT_TRUE(allowed(one));

@@ -38,6 +38,7 @@ class DenyCache final : public Store {
       : store_(std::move(store)), clock_(clock), known_(max_buckets, clock) {}
 
   bool is_remote() const override { return store_->is_remote(); }
+  bool is_shared() const override { return store_->is_shared(); }
   Status decide(Plan* plan) override;
   bool decide_async(Pending* pending, Status* status) override;
   Status answered(Plan* plan, Status status, const Asked& asked) override;

@@ -56,6 +56,7 @@ class GuardedStore final : public Store {
         on_error_(on_error) {}
 
   bool is_remote() const override { return store_->is_remote(); }
+  bool is_shared() const override { return store_->is_shared(); }
 
   // Fails only under OnStoreError::kRaise, or if the store is not the cause.
   Status decide(Plan* plan) override {

@@ -43,6 +43,7 @@ class SharedStore final : public Store, private ForkGuard {
               Clock clock);
   ~SharedStore() override;
 
+  bool is_shared() const override { return true; }
   Status decide(Plan* plan) override;
   Status reset(const Plan& plan) override;
   Status ping() override;
