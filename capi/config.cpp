@@ -62,6 +62,14 @@ limitree_status limitree_config_set(limitree_config* config, const char* name,
   });
 }
 
+limitree_status limitree_config_check(const limitree_config* config,
+                                      limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (config == nullptr) return null_argument("config");
+    return limitree::check_options(config->options);
+  });
+}
+
 limitree_status limitree_config_set_limits(limitree_config* config,
                                            limitree_str yaml,
                                            limitree_str origin,

@@ -243,6 +243,12 @@ LIMITREE_API limitree_status limitree_config_set(limitree_config *config,
                                                  limitree_str value,
                                                  limitree_error **error);
 
+/* Checks the options together, as limitree_limiter_new does first.  Opens no
+ * store, and so makes no file of shm://.  LIMITREE_INVALID_CONFIG if they
+ * contradict each other.  Since 0.1. */
+LIMITREE_API limitree_status
+limitree_config_check(const limitree_config *config, limitree_error **error);
+
 /* Replaces the limit tree by the one in `yaml`.  `origin` is the name of the
  * file with that text: error messages begin with it, and files that `overrides`
  * names are in its folder.  If there is no file, pass any word without a '/';

@@ -193,6 +193,7 @@ PYBIND11_MODULE(_native, module) {
   bind_limiter(module);
   bind_addresses(module);
   bind_parsers(module);
+  module.def("check_options", check_options, py::arg("options"));
   module.def(
       "denial_or_none",
       [](const py::object& decision) {

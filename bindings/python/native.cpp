@@ -57,6 +57,13 @@ void set_option(limitree_config* config, const std::string& name,
   }
 }
 
+void set_options(limitree_config* config, const py::dict& options) {
+  for (const auto& [name, value] : options) {
+    set_option(config, name.cast<std::string>(),
+               value.cast<std::string_view>());
+  }
+}
+
 // Reading limits may take long, so other threads run meanwhile.
 void add_limits(limitree_config* config, const py::list& texts) {
   for (const py::handle text : texts) {
@@ -88,16 +95,21 @@ void add_descriptors(limitree_config* config, const py::list& texts,
 
 }  // namespace
 
+void check_options(const py::dict& options) {
+  const auto config = new_config();
+  set_options(config.get(), options);
+  check([&](limitree_error** error) {
+    return limitree_config_check(config.get(), error);
+  });
+}
+
 Native::Native(const py::list& texts, const py::dict& options, py::object clock,
                bool with_levels, const std::pair<py::list, bool>& descriptors)
     : with_levels_(with_levels),
       descriptors_(descriptors.first),
       merge_domains_(descriptors.second) {
   const auto config = new_config();
-  for (const auto& [name, value] : options) {
-    set_option(config.get(), name.cast<std::string>(),
-               value.cast<std::string_view>());
-  }
+  set_options(config.get(), options);
   if (!clock.is_none()) {
     clock_ = std::move(clock);
     if (!read_clock()) throw py::error_already_set();

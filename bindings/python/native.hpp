@@ -27,6 +27,10 @@ inline pybind11::str python_text(limitree_str text) {
       .attr("decode")("utf-8", "backslashreplace");
 }
 
+// Throws error_already_set unless a limiter could have these options, pairs of
+// texts.  Opens no store.
+void check_options(const pybind11::dict& options);
+
 class Native {
  public:
   // `texts` is a list of pairs of bytes, a YAML text and its name; `options`

@@ -14,6 +14,7 @@ openssl_version: str
 ALGORITHMS: tuple[str, ...]
 STYLES: tuple[str, ...]
 
+def check_options(options: Mapping[str, str]) -> None: ...
 def check_style(style: str, reset: str) -> None: ...
 
 @final

@@ -387,8 +387,10 @@ static void test_options_that_do_not_go_together(void) {
   limitree_config *config = limitree_config_new();
   limitree_limiter *limiter = NULL;
   limitree_error *error = NULL;
+  CHECK(limitree_config_check(config, NULL) == LIMITREE_OK);
   CHECK(limitree_config_set(config, "tls_verify", str("off"), NULL) ==
         LIMITREE_OK);
+  CHECK(limitree_config_check(config, NULL) == LIMITREE_INVALID_CONFIG);
   CHECK(limitree_limiter_new(config, &limiter, &error) ==
         LIMITREE_INVALID_CONFIG);
   CHECK(limiter == NULL);
@@ -633,6 +635,7 @@ static void test_null_handles(void) {
   REFUSED(limitree_config_set(config, NULL, nothing, NULL));
   REFUSED(limitree_config_set(config, "store", broken, NULL));
   REFUSED(limitree_config_set(config, "stor", nothing, NULL));
+  REFUSED(limitree_config_check(NULL, NULL));
   REFUSED(limitree_config_set_limits(NULL, nothing, nothing, NULL));
   REFUSED(limitree_config_set_limits(config, broken, nothing, NULL));
   REFUSED(limitree_config_set_limits(config, nothing, broken, NULL));

@@ -85,6 +85,16 @@ TEST_F(Shared, LimitersOnOneFileShareTheirBuckets) {
   limitree_limiter_free(one);
 }
 
+TEST_F(Shared, ChecksOptionsWithoutMakingTheFile) {
+  limitree_config* config = limitree_config_new();
+  EXPECT_EQ(
+      limitree_config_set(config, "store", str("shm://" + path()), nullptr),
+      LIMITREE_OK);
+  EXPECT_EQ(limitree_config_check(config, nullptr), LIMITREE_OK);
+  EXPECT_FALSE(fs::exists(path()));
+  limitree_config_free(config);
+}
+
 TEST_F(Shared, SaysWhyAFileCannotBeOpened) {
   fs::create_directory(path());
   limitree_limiter* limiter = nullptr;

@@ -1,5 +1,7 @@
 """What the tests of the Python package share."""
 
+import sys
+
 import hypothesis
 import pytest
 
@@ -28,6 +30,21 @@ schema:
 @pytest.fixture
 def clock():
     return ManualClock()
+
+
+@pytest.fixture
+def shared(tmp_path):
+    """The URL of a file that processes share, which nobody has made yet."""
+    if sys.platform != "linux":
+        pytest.skip("shm:// needs Linux")
+    return f"shm://{tmp_path}/shared?max_buckets=1000"
+
+
+@pytest.fixture(params=["memory", "shared"])
+def store(request):
+    """The URL of each store that answers at once."""
+    return ("memory://" if request.param == "memory"
+            else request.getfixturevalue("shared"))
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from limitree.django.current import current
 
 import django_site
 from servers import redis_server
+from shared_files import path_of
 
 AUTH = "django.contrib.auth.middleware.AuthenticationMiddleware"
 SESSIONS = "django.contrib.sessions.middleware.SessionMiddleware"
@@ -429,8 +430,23 @@ def test_wrong_limits(tmp_path):
             Client().get("/plain")
 
 
+def test_checks_do_not_make_the_file(shared):
+    """It would belong to whoever runs a command first."""
+    assert "limitree.E003" not in errors(LIMITREE={"STORE": shared})
+    assert not path_of(shared).exists()
+
+
+def test_a_file_that_cannot_be_used(shared):
+    path_of(shared).symlink_to("other")
+    with override_settings(LIMITREE={"STORE": shared}):
+        with pytest.raises(ImproperlyConfigured, match="symbolic link"):
+            Client().get("/plain")
+
+
 @pytest.mark.parametrize("value, text", [
     ({"STORE": "redid://x"}, "a URL such as"),
+    ({"STORE": "shm://folder/file"}, "an absolute path"),
+    ({"TLS_VERIFY": False}, "needs a store with TLS"),
     ({"TIMEOUT": "soon"}, "timeout: must be a duration"),
     ({"ON_STORE_ERROR": "ignore"}, "raise, allow, deny or local"),
     ({"MAX_BUCKETS": [1]}, "max_buckets must be"),

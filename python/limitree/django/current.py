@@ -11,7 +11,7 @@ from limitree import limiter as limiters
 from limitree.aio import AsyncLimiter
 from limitree.django import conf, keys
 from limitree.django.site import Site
-from limitree.errors import ConfigError
+from limitree.errors import ConfigError, StoreError
 from limitree.limiter import Limiter
 
 _site: Site | None = None
@@ -22,7 +22,8 @@ _lock = threading.Lock()
 def current() -> Site:
     """Return the Site of the current settings.
 
-    Raises ImproperlyConfigured with every mistake in them.
+    Raises ImproperlyConfigured with every mistake in them, and if the file of
+    shm:// cannot be used.
     """
     site = _site
     # The fixture limitree_clock changes the clock under an old site.
@@ -45,7 +46,7 @@ def _make() -> Site:
                 return _site
             except ConfigError as error:
                 texts = list(error.messages)
-            except (OSError, TypeError) as error:
+            except (OSError, StoreError, TypeError) as error:
                 texts = [str(error)]
         raise ImproperlyConfigured("\n".join(texts))
 
