@@ -135,6 +135,7 @@ void bind_limiter(py::module_& module) {
            "Release the store; every call after that raises RuntimeError.")
       .def_property_readonly("closed", read<&Native::closed>)
       .def_property_readonly("is_remote", read<&Native::is_remote>)
+      .def_property_readonly("is_shared", read<&Native::is_shared>)
       .def("ping", ping,
            "Ask the store whether it is there; return the seconds it took.\n\n"
            "Raises StoreError or StoreTimeout if it is not.")

@@ -128,6 +128,7 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
     return limitree_limiter_new(config.get(), &limiter_, error);
   });
   is_remote_ = limitree_limiter_is_remote(limiter_) != 0;
+  is_shared_ = limitree_limiter_is_shared(limiter_) != 0;
 }
 
 Native::~Native() { close(); }

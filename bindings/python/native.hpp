@@ -55,6 +55,8 @@ class Native {
 
   // Whether a decision may have to wait for another machine.
   bool is_remote() const noexcept { return is_remote_; }
+  // Whether other processes can share the buckets.
+  bool is_shared() const noexcept { return is_shared_; }
 
   // Whether decisions carry their levels by default.
   bool with_levels() const noexcept { return with_levels_; }
@@ -161,6 +163,7 @@ class Native {
   bool away_ = false;        // its last report
   bool warned_full_ = false;
   bool is_remote_ = false;
+  bool is_shared_ = false;
   const bool with_levels_;
   pybind11::list descriptors_;  // as given; a reload of the limits keeps them
   const bool merge_domains_;

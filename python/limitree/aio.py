@@ -36,11 +36,11 @@ class AsyncLimiter:
     """A Limiter whose answers are awaited.
 
     Takes the arguments and raises the errors of Limiter; methods that ask no
-    store, such as ``reload``, are not awaited.  With ``memory://`` an answer is
-    there at once: awaiting it does not yield to other tasks, and any event loop
-    works.  With another store the running loop, which must have ``add_reader``,
-    watches its connections; there is no thread.  A task that is cancelled while
-    it waits may have charged.
+    store, such as ``reload``, are not awaited.  With ``memory://`` and
+    ``shm://`` an answer is there at once: awaiting it does not yield to other
+    tasks, and any event loop works.  With another store the running loop, which
+    must have ``add_reader``, watches its connections; there is no thread.  A
+    task that is cancelled while it waits may have charged.
     """
 
     def __init__(self, limits: Limits = NO_LIMITS, store: str = "memory://",
@@ -50,7 +50,7 @@ class AsyncLimiter:
         self._limiter = Limiter(limits, store, clock=clock, levels=levels,
                                 descriptors=descriptors,
                                 merge_domains=merge_domains, **options)
-        # Memory answers at once: there is nothing to watch.
+        # Without another machine there is nothing to watch.
         self._watch = Watch(self._limiter) if self._limiter.is_remote else None
 
     async def authorize(self, *path: Segment, cost: int = 1,

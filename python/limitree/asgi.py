@@ -1,6 +1,6 @@
 """Limits before an ASGI application, for HTTP and for websockets.
 
-    app = LimitreeMiddleware(app, limits="limits.yaml", store="redis://...")
+    app = LimitreeMiddleware(app, limits="limits.yaml", store="shm://myapp")
 
 A denied request never reaches the application.  Responses say in headers how
 much is left; the headers are added when a response starts, even a stream.

@@ -65,8 +65,9 @@ class Limiter(_native.Limiter):
     domain if ``merge_domains``.  ``limits`` may then be left out.
 
     Raises ConfigError if limits or options are not valid, OSError if a file
-    cannot be read.  May be used from any number of threads, and after a fork;
-    with ``memory://`` each process then counts for itself.
+    cannot be read, StoreError if the file of ``shm://`` cannot be used.  May be
+    used from any number of threads, and after a fork; with ``memory://`` each
+    process then counts for itself, and ``shm://myapp`` is one memory for all.
     """
 
     _greenlets: Watch | None = None  # made by the first call under gevent
@@ -94,7 +95,8 @@ class Limiter(_native.Limiter):
                 # Not in one of many threads: gevent's locks, which imports
                 # then take, may be lost between threads.
                 importlib.import_module("limitree.greenlets")
-            self._watch_store(Outage(self, self._store.split("@")[-1],
+        if self.is_shared:
+            self._watch_store(Outage(self, shown_store(self._store),
                                      named.get("on_store_error", "raise")))
         self.clock = clock  #: as it was given, or None
 
@@ -238,7 +240,7 @@ class Limiter(_native.Limiter):
         request is denied, the function does not run, and LimitExceeded is
         raised.
 
-        For an async function the store must be in memory, otherwise TypeError
+        For an async function the store must not be remote, otherwise TypeError
         is raised: asking another machine would stop the event loop.
         AsyncLimiter has the same decorator.
         """
@@ -280,7 +282,12 @@ class Limiter(_native.Limiter):
 
     def __repr__(self) -> str:
         state = " closed" if self.closed else ""
-        return f"<limitree.Limiter {self._store.split('@')[-1]}{state}>"
+        return f"<limitree.Limiter {shown_store(self._store)}{state}>"
+
+
+def shown_store(url: str) -> str:
+    """Return `url` without user and password, which shm:// has not."""
+    return url if url.startswith("shm://") else url.split("@")[-1]
 
 
 def _refuse_eventlet() -> None:

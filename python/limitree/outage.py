@@ -33,9 +33,8 @@ def warn_full() -> None:
     The native module calls this after the first such decision of a limiter.
     """
     logger.warning(
-        "the store in memory is full of callers at their limits: some are "
-        "forgotten, and may begin again; raise max_buckets, or max_bytes for "
-        "limits with logs")
+        "the store is full of callers at their limits: some are forgotten, and "
+        "may begin again; raise max_buckets, or max_bytes for limits with logs")
 
 
 class Outage:

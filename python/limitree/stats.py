@@ -12,9 +12,9 @@ class Stats(NamedTuple):
     errors: int  #: requests that failed
     reloads: int  #: trees swapped in
     limits: int  #: limits in the tree
-    buckets: int  #: buckets that are not full; memory store only
-    max_buckets: int  #: as configured; memory store only
-    store_bytes: int  #: memory taken by buckets; memory store only
+    buckets: int  #: buckets that are not full; not of a remote store
+    max_buckets: int  #: as configured; not of a remote store
+    store_bytes: int  #: memory taken by buckets; not of a remote store
     evictions: int  #: buckets forgotten to make room for others
     from_deny_cache: int  #: of allowed and limited, those by this source
     from_local: int

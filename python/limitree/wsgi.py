@@ -3,7 +3,7 @@
     ip = limitree.client_ip(trusted_proxies=["10.0.0.0/8"])
     app = LimitreeMiddleware(
         app, "limits.yaml", lambda environ: ("ip", ip.of_environ(environ)),
-        store="redis://localhost")
+        store="shm://myapp")
 """
 
 from __future__ import annotations

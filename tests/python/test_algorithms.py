@@ -50,9 +50,9 @@ def test_each_algorithm_has_vectors(rule):
 
 
 @pytest.mark.parametrize("base_ns, case", CASES)
-def test_vector(base_ns, case):
+def test_vector(base_ns, case, store):
     clock = ManualClock(base_ns)
-    limiter = limitree.Limiter(case["limits"], clock=clock, levels=True)
+    limiter = limitree.Limiter(case["limits"], store, clock=clock, levels=True)
     for step in case["steps"]:
         clock.now_ns = base_ns + step["now_ns"]
         if step["op"] == "pressure":

@@ -166,7 +166,7 @@ def test_not_initialized():
         for name in CALLS:
             with pytest.raises(RuntimeError, match="not initialized"):
                 getattr(kind.__new__(kind), name)("job")
-        for name in ("closed", "is_remote"):
+        for name in ("closed", "is_remote", "is_shared"):
             with pytest.raises(RuntimeError, match="not initialized"):
                 getattr(kind.__new__(kind), name)
     with pytest.raises(TypeError):
@@ -179,6 +179,7 @@ def test_not_initialized():
 def test_is_remote(store, is_remote):
     with limitree.Limiter({"schema": {"job": {}}}, store) as limiter:
         assert limiter.is_remote is is_remote
+        assert limiter.is_shared is is_remote
 
 
 def test_closed(limiter):

@@ -99,9 +99,9 @@ def test_most_are_sayable():
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_vector(case):
+def test_vector(case, store):
     clock = ManualClock(BASE_NS)
-    limiter = limitree.Limiter("schema: {free: {}}", clock=clock)
+    limiter = limitree.Limiter("schema: {free: {}}", store, clock=clock)
     for step in case["steps"]:
         clock.now_ns = BASE_NS + step.get("now_ns", 0)
         expected = step["expect"]

@@ -553,6 +553,19 @@ def test_manage():
             manage("ping")
 
 
+def test_manage_with_a_file(shared):
+    with limits(STORE=shared):
+        for _ in range(6):
+            limiter().authorize("user", "alex", "trade")
+        limiter().close()
+    with limits(STORE=shared):  # another process, as far as it matters
+        assert manage("ping").split()[1] == "ms,"
+        assert "0/6" in manage("show", "user", "alex", "trade")
+        manage("reset", "user", "alex", "trade")
+        assert "6/6" in manage("show", "user", "alex", "trade")
+        limiter().close()
+
+
 def test_manage_in_memory():
     with limits(DEFAULT="7/m"):
         shown = manage("check").splitlines()

@@ -51,10 +51,14 @@ limiter = limitree.Limiter(tree, url, timeout=sys.argv[4], deny_cache=False)
 def run(program, timeout=PATIENT, begin=BEGIN):
     """Runs a program next to a Redis; fails with its output."""
     with redis_server() as (url, process):
-        done = subprocess.run(
-            [sys.executable, "-c", begin + textwrap.dedent(program), TREE, url,
-             str(process.pid), timeout],
-            capture_output=True, text=True, timeout=120)
+        return run_on(url, program, process.pid, timeout, begin)
+
+
+def run_on(url, program, pid=0, timeout=PATIENT, begin=BEGIN):
+    """The same with another store."""
+    done = subprocess.run(
+        [sys.executable, "-c", begin + textwrap.dedent(program), TREE, url,
+         str(pid), timeout], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -267,6 +271,25 @@ def test_gevent_without_monkey_patching():
         [True] * 3)
     assert limiter._greenlets is None
     """, begin=begin)
+
+
+def test_a_file_that_processes_share(shared):
+    """It answers at once: no other greenlet runs."""
+    run_on(shared, """
+    gevent.sleep(0.05)
+    steps = 0
+    answers = [limiter.authorize("user", "a") for _ in range(60)]
+    answers += [limiter.peek("job"), limiter.acquire("job")]
+    assert steps == 0 and limiter._greenlets is None
+    child = os.fork()
+    if child == 0:
+        done = together(90, limiter.authorize, "user", "a")
+        os._exit(sum(one.allowed for one in done))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 40
+    assert together(2, limiter.ping)[0] > 0
+    limiter.reset("user", "a")
+    assert limiter.authorize("user", "a").remaining == 99
+    """)
 
 
 def test_eventlet_is_refused(monkeypatch):

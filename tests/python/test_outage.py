@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -27,6 +28,7 @@ import limitree.wsgi
 from limitree import drf, outage
 from limitree.django import limiter as django_limiter
 from servers import PATIENT, redis_server, wait_for
+from shared_files import held
 
 TREE = "schema: {job: {limits: 100/h}, ip: {children: {'*': {limits: 3/h}}}}"
 NOBODY = "redis+unix:///nowhere/redis.sock"
@@ -41,6 +43,17 @@ def lines(caplog):
         caplog.clear()
         return found
     return new
+
+
+@pytest.fixture(params=["redis", "shared"])
+def away(request):
+    """The URL of a store that fails."""
+    if request.param == "redis":
+        yield NOBODY
+    else:
+        shared = request.getfixturevalue("shared")
+        with held(shared):
+            yield shared
 
 
 @pytest.fixture
@@ -140,6 +153,28 @@ def wait_for_store(asking):
     raise AssertionError("the store is not asked again")
 
 
+@pytest.mark.parametrize("kind", [Sync, Async])
+@pytest.mark.parametrize("how", HOW)
+def test_two_lines_about_a_file(kind, how, shared, lines, no_quiet):
+    asking = kind(TREE, shared, on_store_error=how)
+    asking.ask(5)
+    until, since = HOW[how]
+    with held(shared) as process:
+        assert lines() == []
+        asking.ask(7)
+        assert lines() == [f"the store {shared} fails (shm_busy): {until} "
+                           "until it is back"]
+        asking.ask(3)
+        assert lines() == []
+        process.send_signal(signal.SIGCONT)
+        deadline, last = time.monotonic() + 30, []
+        while not last and time.monotonic() < deadline:
+            asking.ask(1)
+            last = lines()
+    assert len(last) == 1 and "is back after" in last[0], last
+    assert f"requests were {since.partition(',')[0]}" in last[0]
+
+
 def test_a_store_that_fails_now_and_then():
     """One line is logged until the store has answered for a while."""
     with limitree.Limiter(TREE, NOBODY, on_store_error="local") as limiter:
@@ -196,24 +231,24 @@ def test_a_log_that_asks_the_limiter_or_closes_it(lines):
 # ---- Web integrations -------------------------------------------------------
 
 
-def flask_codes(count, **options):
+def flask_codes(count, store, **options):
     app = flask.Flask("x")
-    limitree.flask.Limiter(lambda: "a", app=app, storage_uri=NOBODY,
+    limitree.flask.Limiter(lambda: "a", app=app, storage_uri=store,
                            default_limits=["3/hour"], **options)
     app.get("/")(lambda: "")
     return [app.test_client().get("/").status_code for _ in range(count)]
 
 
-def django_codes(count, **options):
+def django_codes(count, store, **options):
     named = {name.upper(): value for name, value in options.items()}
-    with override_settings(LIMITREE={"STORE": NOBODY, "DEFAULT": "3/h",
+    with override_settings(LIMITREE={"STORE": store, "DEFAULT": "3/h",
                                      **named}):
         codes = [Client().get("/").status_code for _ in range(count)]
         django_limiter().close()
     return [200 if code == 404 else code for code in codes]
 
 
-def drf_codes(count, **options):
+def drf_codes(count, store, **options):
     class Few(drf.AnonRateThrottle):
         rate = "3/hour"
 
@@ -224,7 +259,7 @@ def drf_codes(count, **options):
             return flask.Response()
 
     named = {name.upper(): value for name, value in options.items()}
-    with override_settings(LIMITREE={"STORE": NOBODY, **named}):
+    with override_settings(LIMITREE={"STORE": store, **named}):
         found = []
         for _ in range(count):
             try:
@@ -243,28 +278,28 @@ async def _asgi(scope, receive, send):
     await send({"type": "http.response.body", "body": b""})
 
 
-def asgi_codes(count, **options):
-    app = limitree.asgi.LimitreeMiddleware(_asgi, TREE, NOBODY, **options)
+def asgi_codes(count, store, **options):
+    app = limitree.asgi.LimitreeMiddleware(_asgi, TREE, store, **options)
     client = TestClient(app)
     return [client.get("/").status_code for _ in range(count)]
 
 
-def fastapi_codes(count, **options):
+def fastapi_codes(count, store, **options):
     app = FastAPI()
-    limitree.fastapi.Limiter(app=app, store=NOBODY, **options)
+    limitree.fastapi.Limiter(app=app, store=store, **options)
     app.get("/", dependencies=[Depends(limitree.fastapi.RateLimit("3/hour"))])(
         lambda: "")
     client = TestClient(app)
     return [client.get("/").status_code for _ in range(count)]
 
 
-def wsgi_codes(count, **options):
+def wsgi_codes(count, store, **options):
     def hello(environ, start_response):
         start_response("200 OK", [])
         return []
 
     app = limitree.wsgi.LimitreeMiddleware(
-        hello, TREE, lambda environ: ("ip", "192.0.2.1"), store=NOBODY,
+        hello, TREE, lambda environ: ("ip", "192.0.2.1"), store=store,
         **options)
     found = []
     for _ in range(count):
@@ -278,9 +313,9 @@ WEB = [flask_codes, django_codes, drf_codes, asgi_codes, fastapi_codes,
 
 
 @pytest.mark.parametrize("codes_of", WEB)
-def test_web_servers_decide_without_their_store(codes_of, lines):
+def test_web_servers_decide_without_their_store(codes_of, away, lines):
     """They enforce the limit themselves, and log one line for all requests."""
-    assert codes_of(6) == [200] * 3 + [429] * 3
+    assert codes_of(6, away) == [200] * 3 + [429] * 3
     told = lines()
     assert len(told) == 1 and "decided in this process" in told[0]
 
@@ -288,8 +323,8 @@ def test_web_servers_decide_without_their_store(codes_of, lines):
 @pytest.mark.parametrize("codes_of", WEB)
 @pytest.mark.parametrize("how, code", [("raise", 503), ("allow", 200),
                                        ("deny", 429)])
-def test_what_is_said_wins(codes_of, how, code, lines):
-    assert codes_of(4, on_store_error=how) == [code] * 4
+def test_what_is_said_wins(codes_of, how, code, away, lines):
+    assert codes_of(4, away, on_store_error=how) == [code] * 4
     assert len(lines()) == 1
 
 

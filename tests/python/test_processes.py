@@ -75,8 +75,34 @@ def test_each_process_counts_for_itself_after_a_fork():
     assert limiter.peek("user", "alex", "trade", cost=0).remaining == 4
 
 
-def test_forks_while_threads_decide():
-    limiter = limitree.Limiter(USERS)
+def test_children_of_a_fork_share_a_file(shared):
+    limiter = limitree.Limiter(USERS, shared)
+    limiter.authorize("user", "alex", "trade", cost=2)
+    children = []
+    for _ in range(4):
+        child = os.fork()
+        if child == 0:
+            try:
+                grandchild = os.fork()
+                admitted = sum(
+                    limiter.authorize("user", "alex", "trade").allowed
+                    for _ in range(10))
+                if grandchild != 0:
+                    status = os.waitpid(grandchild, 0)[1]
+                    admitted += os.waitstatus_to_exitcode(status)
+                os._exit(admitted)
+            finally:
+                os._exit(255)
+        children.append(child)
+    assert sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+               for child in children) == 4
+    assert limiter.peek("user", "alex", "trade", cost=0).remaining == 0
+    # The requests of this process, the buckets of all.
+    assert (limiter.stats().allowed, limiter.stats().buckets) == (1, 2)
+
+
+def test_forks_while_threads_decide(store):
+    limiter = limitree.Limiter(USERS, store)
     done = threading.Event()
 
     def work():

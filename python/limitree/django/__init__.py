@@ -3,7 +3,7 @@
     INSTALLED_APPS += ["limitree.django"]
     MIDDLEWARE += ["limitree.django.LimitreeMiddleware"]
     LIMITREE = {"LIMITS": BASE_DIR / "limits.yaml",
-                "STORE": "redis://localhost",
+                "STORE": "shm://myapp",
                 "PATHS": [("ip", keys.ip)]}
 
     @ratelimit("user", keys.user, "trade")

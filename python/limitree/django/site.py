@@ -41,7 +41,6 @@ class Site:
         # The same limiter, for threads: they share connections and deny cache.
         self.limiter: Limiter = self.awaited._limiter
         self._plain.update(self.limiter)  # the name must be free
-        self.is_remote = self.limiter.is_remote
         self.key = found.key
         self._rules = _rules_of(found) if found.enabled else []
         self._exempt = frozenset(found.exempt)

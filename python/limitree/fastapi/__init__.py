@@ -1,7 +1,7 @@
 """Limits for FastAPI: a dependency that runs before the others do their work.
 
     app = FastAPI()
-    Limiter(app=app, store="redis://...")
+    Limiter(app=app, store="shm://myapp")
 
     @app.get("/trade", dependencies=[Depends(RateLimit("5/minute"))])
     async def trade(): ...

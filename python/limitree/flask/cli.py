@@ -12,6 +12,7 @@ from flask.cli import AppGroup
 from limitree.decision import Decision
 from limitree.errors import StoreError
 from limitree.flask.rules import TOLD
+from limitree.limiter import shown_store
 
 if TYPE_CHECKING:
     from limitree.flask.rules import Bound
@@ -63,10 +64,11 @@ def show(segments: tuple[str, ...], path: bool) -> None:
 def reset(segments: tuple[str, ...], path: bool) -> None:
     """Give a caller full buckets: by the key of plain limits, or by a path."""
     for site in _sites():
-        if not site.core.is_remote:
+        if not site.core.is_shared:
             raise click.ClickException(
                 "the buckets are in the memory of the server's process, where "
-                "only it can forget them: set LIMITREE_STORE")
+                "only it can forget them: set LIMITREE_STORE, for example to "
+                "shm://myapp")
         for one in _paths(site, segments, path):
             try:
                 site.core.reset(*one)
@@ -83,7 +85,7 @@ def ping() -> None:
             seconds = site.core.ping()
         except StoreError as error:
             raise click.ClickException(str(error)) from None
-        click.echo(f"{site.settings.store.split('@')[-1]} answered in "
+        click.echo(f"{shown_store(site.settings.store)} answered in "
                    f"{seconds * 1000:.3f} ms")
 
 

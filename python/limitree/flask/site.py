@@ -282,7 +282,7 @@ class Site:
 
         Raises RuntimeError for those that are not.
         """
-        if self.core.is_remote:
+        if self.core.is_shared:
             raise RuntimeError("buckets in a store are not forgotten all at "
                                "once: reset a caller, or empty the store")
         old = self.core

@@ -84,7 +84,7 @@ class Command(BaseCommand):
 
 def _require_shared(site: Site) -> None:
     """Raise CommandError or StoreError unless the store can be looked into."""
-    if not site.is_remote:
+    if not site.limiter.is_shared:
         raise CommandError("the store is memory://: what other processes have "
                            "counted cannot be seen from here")
     site.limiter.ping()  # without a store, this process would decide
