@@ -289,6 +289,7 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add("root", root);
   add("close", close);
   functions.Set("isRemote", native->is_remote());
+  functions.Set("isShared", native->engine().limiter().is_shared());
   return functions;
 }
 

@@ -1,6 +1,6 @@
 /**
  * A store for programs that keep express-rate-limit: its counters, in the
- * memory of this process or in Redis.
+ * memory of this process, in a file that processes share, or in Redis.
  *
  *     import { rateLimit } from 'express-rate-limit';
  *     import { LimitreeStore } from 'limitree/express-rate-limit';
@@ -91,7 +91,7 @@ export class LimitreeStore implements Store {
   increment(key: string): IncrementResponse | Promise<IncrementResponse> {
     const limiter = this.#open();
     const path = pathOf(key);
-    if (limiter.isRemote) return this.#hitsThere(limiter, path);
+    if (limiter.isShared) return this.#hitsThere(limiter, path);
     return this.#hits(limiter.authorizeSync(path));
   }
 
@@ -133,7 +133,7 @@ export class LimitreeStore implements Store {
     const made = new Limiter({
       ...webStoreOptionsOf(this.#options), clock: this.#options.clock,
       limits: { schema: { [ROOT]: { children: { '*': { limits } } } } } });
-    this.#outage = made.isRemote
+    this.#outage = made.isShared
       ? Outage.of(made, this.#options.logger) : undefined;
     return made;
   }

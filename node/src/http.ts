@@ -130,7 +130,12 @@ export function rateLimit(options: HttpOptions): RateLimit {
     request: IncomingMessage,
     response: ServerResponse,
   ): Maybe<boolean> => {
-    const info = gate.decide(request, response);
+    let info;
+    try {
+      info = gate.decide(request, response);
+    } catch (error) {
+      return refuse(response, error);
+    }
     if (!isPromise(info)) return go(request, response, info);
     return info.then((one) => go(request, response, one),
                      (error) => refuse(response, error));

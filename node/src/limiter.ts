@@ -92,14 +92,13 @@ function checkRuntime(made: Functions): void {
     ? `Deno ${deno} never tells that it has answered`
     : `Bun ${bun} has no uv_poll_init`;
   throw new ConfigError(['store: a store on another machine needs Node.js, ' +
-    `for ${why}: use memory://, or run the program with Node.js`]);
+    `for ${why}: use shm:// or memory://, or run the program with Node.js`]);
 }
 
 /** Decides whether the caller named by a path may act now. */
 export class Limiter {
   #native: Functions;
   readonly #requests: Requests;
-  readonly #isRemote: boolean;
   #limits: Limits | undefined;
   #descriptors: DescriptorFiles | undefined;
   #isClosed = false;
@@ -126,9 +125,8 @@ export class Limiter {
     this.#native = native.open(text, texts, share ?? '', clock !== undefined,
                                files, mergeDomains);
     checkRuntime(this.#native);
-    this.#isRemote = this.#native.isRemote;
     this.#requests = new Requests(this.#native, new Names(this.#native),
-                                  this.#isRemote, levels === true, clock);
+                                  this.isRemote, levels === true, clock);
     this.#limits = limits instanceof ReadLimits ? limits.from : limits;
     this.#descriptors = descriptors;
     for (const name of METHODS) bind(this, name);
@@ -159,7 +157,7 @@ export class Limiter {
 
   /**
    * The same at once.  Throws what `authorize` rejects with, and
-   * `LIMITREE_NOT_SYNC` if the store is not in memory.
+   * `LIMITREE_NOT_SYNC` if the store is on another machine.
    */
   authorizeSync(path: Path, options: CallOptions = NONE): Decision {
     if (options !== NONE) checkOptions(options, false);
@@ -358,7 +356,12 @@ export class Limiter {
 
   /** Whether a decision may have to wait for another machine. */
   get isRemote(): boolean {
-    return this.#isRemote;
+    return this.#native.isRemote;
+  }
+
+  /** Whether other processes can share the buckets; then the store can fail. */
+  get isShared(): boolean {
+    return this.#native.isShared;
   }
 
   /**
@@ -372,9 +375,9 @@ export class Limiter {
     if (drain >= 2 ** 31) {
       throw invalidArgument('drain must be shorter than 25 days');
     }
-    const { close } = this.#native;
+    const { close, isRemote, isShared } = this.#native;
     this.#isClosed = true;
-    this.#native = { ...CLOSED, close };
+    this.#native = { ...CLOSED, close, isRemote, isShared };
     if (drain > 0) await this.#requests.drained(drain);
     close();
   }

@@ -196,7 +196,10 @@ export async function read(limits: Limits): Promise<Texts> {
 
 /** The options of docs/configuration.md; undefined leaves the default. */
 export interface StoreOptions {
-  /** Where buckets are kept: `memory://`, `redis://host:6379`, ... */
+  /**
+   * Where buckets are kept: `memory://`, `shm://myapp` for several processes,
+   * `redis://host:6379`, ...
+   */
   readonly store?: string | undefined;
   /** The most buckets kept in memory. */
   readonly maxBuckets?: number | undefined;

@@ -51,7 +51,7 @@ export class Names {
     if (this.#warned) return;
     this.#warned = true;
     process.emitWarning(
-      'the store in memory is full of callers at their limits: some are ' +
+      'the store is full of callers at their limits: some are ' +
       'forgotten, and may begin again; raise maxBuckets, or maxBytes for ' +
       'limits with logs', { type: 'LimitreeWarning', code: 'LIMITREE_FULL' });
   }

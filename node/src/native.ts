@@ -13,6 +13,8 @@ const { version: VERSION } = require('../../package.json') as
 export interface Functions {
   /** Whether a decision may have to wait for another machine. */
   readonly isRemote: boolean;
+  /** Whether other processes can share the buckets. */
+  readonly isShared: boolean;
   decide(...segments: unknown[]): void;
   start(...segments: unknown[]): void;
   reset(...segments: unknown[]): Promise<number> | undefined;
@@ -43,7 +45,7 @@ function refuse(): never {
 
 /** The functions of a closed limiter. */
 export const CLOSED: Functions = {
-  isRemote: false,
+  isRemote: false, isShared: false,
   decide: refuse, start: refuse, reset: refuse, reload: refuse, put: refuse,
   ping: refuse, reloadDescriptors: refuse, shouldRateLimit: refuse,
   descriptorStats: refuse, rateLimitStats: refuse,

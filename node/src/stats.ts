@@ -14,11 +14,11 @@ export interface Stats {
   readonly reloads: number;
   /** Limits in the tree. */
   readonly limits: number;
-  /** Buckets that are not full; memory store only. */
+  /** Buckets that are not full; not of a remote store. */
   readonly buckets: number;
-  /** As configured; memory store only. */
+  /** As configured; not of a remote store. */
   readonly maxBuckets: number;
-  /** Memory taken by buckets; memory store only. */
+  /** Memory taken by buckets; not of a remote store. */
   readonly storeBytes: number;
   /** Buckets forgotten to make room for others. */
   readonly evictions: number;

@@ -7,6 +7,8 @@ import { describe, it } from 'node:test';
 
 import { Limiter } from 'limitree';
 
+import { STORES } from './shared_files.mjs';
+
 const NAMES = [
   'fixed_window', 'fixed_window_first', 'sliding_log', 'sliding_window',
   'sliding_tail', 'sliding_tail_up', 'leaky_step', 'token_bucket', 'calendar',
@@ -35,34 +37,37 @@ for (const name of NAMES) {
   // As numbers, instants of that size are not exact: keep their digits.
   const file = JSON.parse(text.replace(/"(\w+_ns)": (\d{16,})/g, '"$1": "$2"'));
   const base = BigInt(file.base_ns);
-  describe(name, () => {
-    for (const test of file.cases) {
-      it(test.id, async () => {
-        let now = base;
-        const limiter = new Limiter(
-          { limits: test.limits, clock: () => now, levels: true });
-        for (const step of test.steps) {
-          now = base + BigInt(step.now_ns);
-          if (step.op === 'pressure') {
-            limiter.setPressure(step.millionths / 1e6);
-            continue;
-          }
-          if (step.op === 'reset') {
-            await limiter.reset(step.path);
-            continue;
-          }
-          const { expect } = step;
-          const decision =
-            await limiter[step.op](step.path, { cost: step.cost });
-          assert.deepEqual([...decision.cell], expect.decision.five);
-          check(decision, expect.decision);
-          assert.equal(decision.levels.length, expect.levels.length);
-          decision.levels.forEach((one, i) => check(one, expect.levels[i]));
-        }
-        await limiter.close();
-      });
+  for (const [kind, urlOf] of Object.entries(STORES)) {
+    describe(`${name}, ${kind}`, () => {
+      for (const test of file.cases) {
+        it(test.id, () => run(test, base, urlOf()));
+      }
+    });
+  }
+}
+
+async function run(test, base, store) {
+  let now = base;
+  const limiter = new Limiter(
+    { limits: test.limits, store, clock: () => now, levels: true });
+  for (const step of test.steps) {
+    now = base + BigInt(step.now_ns);
+    if (step.op === 'pressure') {
+      limiter.setPressure(step.millionths / 1e6);
+      continue;
     }
-  });
+    if (step.op === 'reset') {
+      await limiter.reset(step.path);
+      continue;
+    }
+    const { expect } = step;
+    const decision = await limiter[step.op](step.path, { cost: step.cost });
+    assert.deepEqual([...decision.cell], expect.decision.five);
+    check(decision, expect.decision);
+    assert.equal(decision.levels.length, expect.levels.length);
+    decision.levels.forEach((one, i) => check(one, expect.levels[i]));
+  }
+  await limiter.close();
 }
 
 describe('an elastic limit', () => {

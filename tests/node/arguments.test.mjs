@@ -303,9 +303,10 @@ describe('a new limiter', () => {
                      'redis+unix:///nowhere': true };
     for (const [store, isRemote] of Object.entries(stores)) {
       const made = new Limiter({ limits: LIMITS, store });
-      assert.equal(made.isRemote, isRemote, store);
+      const facts = () => [made.isRemote, made.isShared];
+      assert.deepEqual(facts(), [isRemote, isRemote], store);
       await made.close();
-      assert.equal(made.isRemote, isRemote, store);
+      assert.deepEqual(facts(), [isRemote, isRemote], store);
     }
   });
 

@@ -9,6 +9,8 @@ import { describe, it } from 'node:test';
 
 import { Limiter } from 'limitree';
 
+import { STORES } from './shared_files.mjs';
+
 const VECTORS = JSON.parse(
   readFileSync(new URL('../conformance/gcra.json', import.meta.url)));
 // A number of that size is not exact: keep its digits.
@@ -79,26 +81,28 @@ const CASES = VECTORS.cases.filter(isSayable);
 
 it('most are sayable', () => assert.ok(CASES.length >= 75, `${CASES.length}`));
 
-describe('vector', () => {
-  for (const test of CASES) {
-    it(test.id, async () => {
-      let now = BASE_NS;
-      const limiter = new Limiter({ limits: { schema: { free: {} } },
-                                    clock: () => now });
-      for (const step of test.steps) {
-        now = BASE_NS + BigInt(step.now_ns ?? 0);
-        const { expect } = step;
-        if ('error' in expect) {
-          await assert.rejects(decide(limiter, test, step), /./);
-          continue;
-        }
-        const decision = await decide(limiter, test, step);
-        assert.equal(decision.levels.length, expect.levels.length);
-        decision.levels.forEach((level, i) =>
-          checkLevel(level, expect.levels[i]));
-        checkAggregate(decision, expect.aggregate);
-      }
-      await limiter.close();
-    });
+for (const [kind, urlOf] of Object.entries(STORES)) {
+  describe(`vector, ${kind}`, () => {
+    for (const test of CASES) it(test.id, () => run(test, urlOf()));
+  });
+}
+
+async function run(test, store) {
+  let now = BASE_NS;
+  const limiter = new Limiter({ limits: { schema: { free: {} } }, store,
+                                clock: () => now });
+  for (const step of test.steps) {
+    now = BASE_NS + BigInt(step.now_ns ?? 0);
+    const { expect } = step;
+    if ('error' in expect) {
+      await assert.rejects(decide(limiter, test, step), /./);
+      continue;
+    }
+    const decision = await decide(limiter, test, step);
+    assert.equal(decision.levels.length, expect.levels.length);
+    decision.levels.forEach((level, i) =>
+      checkLevel(level, expect.levels[i]));
+    checkAggregate(decision, expect.aggregate);
   }
-});
+  await limiter.close();
+}

@@ -8,6 +8,7 @@ import { after, describe, it } from 'node:test';
 
 import { Packed, ROOT } from './packed.mjs';
 import { run } from './run.mjs';
+import { STORES } from './shared_files.mjs';
 
 const packed = await new Packed().install();
 after(() => packed.remove());
@@ -24,9 +25,10 @@ const RUNTIMES = {
 };
 
 const ANSWERS = `
+const store = process.env.STORE;
 const limits = { schema: { user: { children: { '*': {
   limits: [1, 1, 60], children: { trade: { limits: [0, 1, 60] } } } } } } };
-const limiter = new Limiter({ limits, levels: true });
+const limiter = new Limiter({ limits, store, levels: true });
 const seen = [];
 seen.push(limiter.authorizeSync(['user', 'a']).remaining);
 const allowed = await limiter.authorize(['user', 'a', 'trade']);
@@ -45,7 +47,7 @@ for (const wrong of [() => limiter.authorizeSync(['users']),
 }
 await limiter.close();
 
-const limited = rateLimit({ limit: 2 });
+const limited = rateLimit({ limit: 2, store });
 const server = createServer(async (request, response) => {
   if (!await limited(request, response)) response.end('hello');
 }).listen(0, '127.0.0.1');
@@ -87,25 +89,28 @@ process.exit(0);
 `);
 
 for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
-  const start = (file) => run(join(ROOT, 'node_modules', program),
-                              [...args, join(app, file)],
-                              { cwd: app, timeout: 120_000 });
+  const start = (file, STORE) => run(
+    join(ROOT, 'node_modules', program), [...args, join(app, file)],
+    { cwd: app, timeout: 120_000, env: { ...process.env, STORE } });
 
   describe(name, () => {
     for (const file of ['a.mjs', 'a.cjs']) {
-      it(`decides in memory, ${file}`, async () => {
-        assert.deepEqual(JSON.parse(await start(file)), EXPECTED);
-      });
+      for (const [kind, urlOf] of Object.entries(STORES)) {
+        it(`decides, ${kind}, ${file}`, async () => {
+          const seen = JSON.parse(await start(file, urlOf()));
+          assert.deepEqual(seen, EXPECTED);
+        });
+      }
     }
 
     it('says that it cannot ask a store on another machine', async () => {
-      const lines = (await start('redis.mjs')).trimEnd().split('\n');
+      const lines = (await start('redis.mjs', '')).trimEnd().split('\n');
       assert.equal(lines.length, 6);
       for (const line of lines) {
         assert.match(line, new RegExp(
           '^LIMITREE_INVALID_CONFIG store: a store on another machine needs ' +
           `Node\\.js, for ${name === 'bun' ? 'Bun' : 'Deno'} \\d.*: use ` +
-          'memory://, or run the program with Node\\.js$'));
+          'shm:// or memory://, or run the program with Node\\.js$'));
       }
     });
   });

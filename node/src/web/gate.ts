@@ -92,7 +92,7 @@ export class Gate<A extends object, B> {
   readonly #framework: Framework<A>;
   readonly #subject: Subject<A, B>;
   #limiter: Limiter | undefined;  // once it is needed
-  #outage: Outage | undefined;  // if its store is another machine
+  #outage: Outage | undefined;  // if its store can fail
   readonly #checks: Checks;
   readonly #logger: Logger | undefined;  // of the store
   readonly #seen = new WeakSet<A>();
@@ -124,7 +124,7 @@ export class Gate<A extends object, B> {
   /** Asks a new limiter for data that stays the same for all requests. */
   #learn(limiter: Limiter): void {
     const path = this.#subject.plain?.fixedPath;
-    if (path === undefined || limiter.isRemote) return;
+    if (path === undefined || limiter.isShared) return;
     limiter.peek(path, { levels: true }).then((decision) => {
       this.#known = new KnownLimit(decision);
       this.#call = { cost: this.#call.cost, levels: false };
@@ -134,7 +134,7 @@ export class Gate<A extends object, B> {
   get limiter(): Limiter {
     if (this.#limiter === undefined) {
       this.#limiter = this.#subject.limiter;
-      if (this.#limiter.isRemote) {
+      if (this.#limiter.isShared) {
         this.#outage = Outage.of(this.#limiter, this.#logger);
       }
       this.#learn(this.#limiter);
@@ -191,9 +191,7 @@ export class Gate<A extends object, B> {
     const limiter = this.limiter;
     if (!Array.isArray(path) || !areSeveral(path)) {
       if (!limiter.isRemote) {
-        const known = call.levels === true ? undefined : this.#known;
-        return new RateLimitInfo(
-          limiter.authorizeSync(path as Path, call), path, cost, known);
+        return this.#authorizeNow(path as Path, cost, call);
       }
       return limiter.authorize(path as Path, call).then(
         (decision) => this.#answered(decision, path, cost),
@@ -206,6 +204,19 @@ export class Gate<A extends object, B> {
     return limiter.authorizeAll(path, call).then(
       (decision) => this.#answered(decision, path, cost),
       (error) => this.#failed(error));
+  }
+
+  #authorizeNow(path: Path, cost: number, call: AsyncCallOptions
+  ): RateLimitInfo {
+    const known = call.levels === true ? undefined : this.#known;
+    let decision;
+    try {
+      decision = this.limiter.authorizeSync(path, call);
+    } catch (error) {
+      return this.#failed(error);
+    }
+    this.#outage?.note(decision);
+    return new RateLimitInfo(decision, path, cost, known);
   }
 
   #answered(decision: Decision, path: Paths, cost: number): RateLimitInfo {
