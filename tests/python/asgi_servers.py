@@ -11,7 +11,8 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).parent
-_ADDRESS = re.compile(r"http://127\.0\.0\.1:([1-9]\d*)")
+# As uvicorn, hypercorn and gunicorn write it, and as uWSGI does.
+_ADDRESS = re.compile(r"(?:http://|TCP address )127\.0\.0\.1:([1-9]\d*)")
 
 #: The values of `server` for `serve`, with the command of each server.
 SERVERS = {
@@ -51,7 +52,7 @@ def listening_address(process, log):
         log.seek(0)
         found = _ADDRESS.search(log.read())
         if found and _listens(int(found[1])):
-            return found[0]
+            return f"http://127.0.0.1:{found[1]}"
         time.sleep(0.02)
     log.seek(0)
     raise RuntimeError(f"the server does not listen:\n{log.read()}")

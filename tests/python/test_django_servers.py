@@ -59,15 +59,24 @@ def statuses(client, urls, times, threads=6):
 @pytest.mark.parametrize("kind", ["sync", "preload", "threads", "asgi"])
 def test_workers_admit_the_limit_together(kind):
     with redis_server() as (url, _):
-        with served(kind, STORE=url, TIMEOUT="10s") as client:
-            urls = ["/hard?user=alex", "/async/hard?user=alex"]
-            found = statuses(client, urls, 120)
-            assert found == {200: 50, 429: 70}
-            for url in urls:
-                response = client.get(url)
-                assert response.status_code == 429
-                assert response.headers["Retry-After"]
-                assert response.json()["status"] == 429
+        admit_together(kind, url)
+
+
+@pytest.mark.parametrize("kind", ["preload", "asgi"])
+def test_workers_share_a_file(kind, shared):
+    admit_together(kind, shared)
+
+
+def admit_together(kind, store):
+    with served(kind, STORE=store, TIMEOUT="10s") as client:
+        urls = ["/hard?user=alex", "/async/hard?user=alex"]
+        found = statuses(client, urls, 120)
+        assert found == {200: 50, 429: 70}
+        for url in urls:
+            response = client.get(url)
+            assert response.status_code == 429
+            assert response.headers["Retry-After"]
+            assert response.json()["status"] == 429
 
 
 @pytest.mark.parametrize("kind, url", [

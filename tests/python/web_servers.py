@@ -1,4 +1,4 @@
-"""Web servers for one test: gunicorn and uvicorn, on a free port."""
+"""Web servers for one test: gunicorn, uWSGI and uvicorn, on a free port."""
 
 import contextlib
 import os
@@ -15,15 +15,26 @@ HERE = pathlib.Path(__file__).parent
 @contextlib.contextmanager
 def gunicorn(application, *options, **environment):
     """Yields the address of a gunicorn, once it listens."""
-    with _server("gunicorn", "--bind", "127.0.0.1:0", "--no-control-socket",
-                 *options, application, environment=environment) as found:
+    with _server("-m", "gunicorn", "--bind", "127.0.0.1:0",
+                 "--no-control-socket", *options, application,
+                 environment=environment) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def uwsgi(application, *options, **environment):
+    """Yields the address of a uWSGI, once it listens."""
+    with _server("-c", "import pyuwsgi; pyuwsgi.run()", "--http-socket",
+                 "127.0.0.1:0", "--master", "--need-app", "--die-on-term",
+                 "--module", application, *options,
+                 environment=environment) as found:
         yield found
 
 
 @contextlib.contextmanager
 def uvicorn(application, *options, **environment):
     """Yields the address of a uvicorn, once it listens."""
-    with _server("uvicorn", "--port", "0", "--lifespan", "off", *options,
+    with _server("-m", "uvicorn", "--port", "0", "--lifespan", "off", *options,
                  application, environment=environment) as found:
         yield found
 
@@ -33,7 +44,7 @@ def _server(*command, environment):
     path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", *command], stdout=log, stderr=log, cwd=HERE,
+            [sys.executable, *command], stdout=log, stderr=log, cwd=HERE,
             env={**os.environ, "PYTHONPATH": path, **environment})
         try:
             yield listening_address(process, log)
