@@ -13,6 +13,7 @@ Block = collections.namedtuple("Block", "page line language text mark file")
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 MARK = re.compile(r"<!-- (fails|not run|file [\w.]+) -->\s*\Z")
+STORE = re.compile(r"shm://(?=\w)")
 NAMED = re.compile(r"(?:#|//) ([\w-]+\.(?:yaml|csv|py|mjs))(?=[:\n])")
 
 
@@ -33,6 +34,12 @@ def blocks_of(root, page):
         file = mark[len("file "):] if mark.startswith("file ") else (
             named[1] if named else "")
         yield Block(page, line, match[1], match[2], mark, file)
+
+
+def in_folder(text, folder):
+    """Returns `text` with the names in shm:// as files of `folder`, so that
+    pages leave nothing behind."""
+    return STORE.sub(f"shm://{folder}/", text)
 
 
 def save(block, folder):

@@ -148,6 +148,7 @@ def wrong_with_commands(block, tools, folder, _):
         words = shlex.split(command, comments=True)
         if not words or words[0] != "limitree":
             continue
+        command = docs_blocks.in_folder(command, folder)
         status, output = run(["sh", "-c", command], folder, env=environment)
         if (status == 0) == (block.mark == "fails"):
             return f"{command}\nexit status {status}\n{output}"

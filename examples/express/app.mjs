@@ -7,7 +7,7 @@ import { rateLimit } from 'limitree/express';
 
 const limited = rateLimit({
   limits: new URL('limits.yaml', import.meta.url),
-  store: process.env.STORE ?? 'memory://', // or redis://localhost
+  store: process.env.STORE ?? 'memory://', // or shm://shop for all workers
   path(request) {
     const paths = [['ip', request.ip]];
     const key = request.get('X-Api-Key');

@@ -2,6 +2,7 @@
 
     pip install "limitree[fastapi]" uvicorn
     uvicorn app:app
+    STORE=shm://exchange uvicorn --workers 4 app:app    # four count together
 """
 
 import os

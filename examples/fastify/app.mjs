@@ -10,7 +10,7 @@ const app = fastify();
 await app.register(limitree, {
   limit: 20,
   windowMs: 10_000,
-  store: process.env.STORE ?? 'memory://', // or redis://localhost
+  store: process.env.STORE ?? 'memory://', // or shm://shop for all workers
 });
 
 app.get('/health', { config: { rateLimit: false } }, async () => 'ok');

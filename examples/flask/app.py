@@ -1,7 +1,7 @@
 """A shop under limits.  In this folder:
 
     flask run                     # counts in the memory of this process
-    FLASK_LIMITREE_STORE=redis://localhost flask run     # with all the others
+    FLASK_LIMITREE_STORE=shm://shop gunicorn -w 4 app:app  # four count together
 """
 
 import pathlib

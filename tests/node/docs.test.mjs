@@ -8,7 +8,8 @@ import { it } from 'node:test';
 
 import { Decision, Limiter } from 'limitree';
 
-import { blocksOf, emptyFolder, follow, ROOT } from './docs_blocks.mjs';
+import {
+  blocksOf, emptyFolder, follow, programOf, ROOT } from './docs_blocks.mjs';
 import { run } from './run.mjs';
 
 /** What the program of each page prints. */
@@ -17,6 +18,7 @@ const PAGES = {
   'docs/client-ip.md': /^203\.0\.113\.5\n198\.51\.100\.9\n2001:db8::7\n$/,
   'docs/descriptors.md': /^false 19999\n$/,
   'docs/node.md': /^try again in \d/,
+  'docs/shared-memory.md': /^$/,
 };
 
 for (const [page, prints] of Object.entries(PAGES)) {
@@ -29,7 +31,7 @@ for (const [page, prints] of Object.entries(PAGES)) {
         if (!follow(block, folder, given)) continue;
         // So that line numbers in errors are those of the page.
         const missing = block.line - program.split('\n').length;
-        program += '\n'.repeat(missing) + block.text;
+        program += '\n'.repeat(missing) + programOf(block, folder);
       }
       assert.notEqual(program, '');
       writeFileSync(join(folder, 'page.mjs'), program);

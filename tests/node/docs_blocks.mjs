@@ -32,6 +32,14 @@ export function* blocksOf(page) {
   }
 }
 
+/**
+ * The program of a block, with the names in shm:// as files of the folder, so
+ * that pages leave nothing behind.
+ */
+export function programOf(block, folder) {
+  return block.text.replace(/shm:\/\/(?=\w)/g, `shm://${folder}/`);
+}
+
 /** Follows a block as a reader does; returns whether it is a program. */
 export function follow(block, folder, given) {
   if (block.file !== undefined) {

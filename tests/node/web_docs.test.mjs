@@ -5,7 +5,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
-import { blocksOf, emptyFolder, follow } from './docs_blocks.mjs';
+import { blocksOf, emptyFolder, follow, programOf } from './docs_blocks.mjs';
 import { withProgram } from './web_programs.mjs';
 
 const folder = emptyFolder();
@@ -18,7 +18,7 @@ describe('the page', () => {
     if (!follow(block, folder, given)) continue;
     const name = `${++count}.${block.language === 'cjs' ? 'cjs' : 'mjs'}`;
     it(`has a program that works: ${block.title}`, async () => {
-      writeFileSync(join(folder, name), block.text);
+      writeFileSync(join(folder, name), programOf(block, folder));
       await withProgram(name, async (get) => {
         const answer = await get();
         assert.equal(answer.status, 200);

@@ -20,7 +20,8 @@ export async function withProgram(file, use, cwd = '.') {
   const port = await freePort();
   const program = spawn(process.execPath, [file], {
     cwd, env: { ...process.env, PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'pipe'] });
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true });  // the leader of a group, with its workers
   let errors = '';
   program.stderr.on('data', (text) => { errors += text; });
   const gone = once(program, 'exit');
@@ -35,7 +36,7 @@ export async function withProgram(file, use, cwd = '.') {
     }
     await use(get);
   } finally {
-    program.kill();
+    if (program.exitCode === null) process.kill(-program.pid);
     await gone;
   }
   assert.equal(errors, '');
