@@ -85,7 +85,7 @@ def test_statistics(shared):
 @pytest.mark.parametrize("url, text", [
     ("shm://", "needs a name"), ("shm://folder/file", "an absolute path"),
     ("shm://name?size=1", "no parameter"),
-    ("shm://name?mode=0066", "mode must be")])
+    ("shm://name?mode=0066", "\"mode\" must be")])
 def test_urls_that_cannot_be(url, text):
     with pytest.raises(limitree.ConfigError, match=text):
         limitree.Limiter(USERS, url)

@@ -53,12 +53,17 @@ Status read_place(std::string_view place, SharedUrl* url) {
   return {};
 }
 
+// In quotes, so that JavaScript does not take it for an option of its own.
+std::string quoted(std::string_view name) {
+  return '"' + std::string(name) + '"';
+}
+
 Status read_parameter(std::string_view name, std::string_view value,
                       SharedUrl* url) {
   std::int64_t number = 0;
   if (name == "reset" || name == "make") {
     if (value != "0" && value != "1") {
-      return refuse(std::string(name) + " must be 0 or 1");
+      return refuse(quoted(name) + " must be 0 or 1");
     }
     (name == "reset" ? url->reset : url->make) = value == "1";
     return {};
@@ -67,7 +72,7 @@ Status read_parameter(std::string_view name, std::string_view value,
     // The owner has to read and write; nobody executes.
     if (!read_digits(value, 8, &number) || value.size() > 5 ||
         (number & ~std::int64_t{0666}) != 0 || (number & 0600) != 0600) {
-      return refuse("mode must be such as 0600 or 0660");
+      return refuse(quoted(name) + " must be such as 0600 or 0660");
     }
     url->mode = static_cast<std::uint32_t>(number);
     return {};
@@ -75,14 +80,14 @@ Status read_parameter(std::string_view name, std::string_view value,
   if (name == "max_buckets") {
     if (!read_digits(value, 10, &number) || number < 1 ||
         number > SharedUrl::kMaxBuckets) {
-      return refuse("max_buckets must be from 1 to " +
+      return refuse(quoted(name) + " must be from 1 to " +
                     std::to_string(SharedUrl::kMaxBuckets));
     }
     url->max_buckets = number;
     return {};
   }
-  return refuse("shm:// has no parameter \"" + std::string(name) +
-                "\", there are: make, max_buckets, mode, reset");
+  return refuse("shm:// has no parameter " + quoted(name) +
+                ", there are: \"make\", \"max_buckets\", \"mode\", \"reset\"");
 }
 
 }  // namespace

@@ -45,8 +45,9 @@ TEST(SharedUrl, SaysWhatIsWrong) {
   const std::string name =
       "store: the name in shm:// must consist of at most 200 letters, digits "
       "and \"._-\", and not begin with a dot";
-  const std::string buckets = "store: max_buckets must be from 1 to 1073741824";
-  const std::string mode = "store: mode must be such as 0600 or 0660";
+  const std::string buckets =
+      "store: \"max_buckets\" must be from 1 to 1073741824";
+  const std::string mode = "store: \"mode\" must be such as 0600 or 0660";
   EXPECT_EQ(error("redis://a"), "store: must begin with shm://");
   EXPECT_EQ(error("shm://"), "store: shm:// needs a name: shm://myapp");
   EXPECT_EQ(error("shm://?reset=1"), "store: shm:// needs a name: shm://myapp");
@@ -60,8 +61,8 @@ TEST(SharedUrl, SaysWhatIsWrong) {
             "store: the path of shm:// is too long");
   EXPECT_EQ(error(std::string("shm:///a\0b", 10)),
             "store: the path has a zero byte");
-  EXPECT_EQ(error("shm://a?reset=2"), "store: reset must be 0 or 1");
-  EXPECT_EQ(error("shm://a?make="), "store: make must be 0 or 1");
+  EXPECT_EQ(error("shm://a?reset=2"), "store: \"reset\" must be 0 or 1");
+  EXPECT_EQ(error("shm://a?make="), "store: \"make\" must be 0 or 1");
   for (const char* bad : {"mode=0777", "mode=0060", "mode=", "mode=x",
                           "mode=-0600", "mode=000000600"}) {
     EXPECT_EQ(error(std::string("shm://a?") + bad), mode) << bad;
@@ -72,11 +73,11 @@ TEST(SharedUrl, SaysWhatIsWrong) {
     EXPECT_EQ(error(std::string("shm://a?") + bad), buckets) << bad;
   }
   EXPECT_EQ(error("shm://a?size=3"),
-            "store: shm:// has no parameter \"size\", there are: make, "
-            "max_buckets, mode, reset");
+            "store: shm:// has no parameter \"size\", there are: "
+            "\"make\", \"max_buckets\", \"mode\", \"reset\"");
   EXPECT_EQ(error("shm://a?"),
-            "store: shm:// has no parameter \"\", there are: make, "
-            "max_buckets, mode, reset");
+            "store: shm:// has no parameter \"\", there are: "
+            "\"make\", \"max_buckets\", \"mode\", \"reset\"");
 }
 
 }  // namespace
