@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "core/sanitizers.hpp"
 #include "core/store/temporary_folder.hpp"
 #include "limiter/limiter.hpp"
 #include "limiter/make_store.hpp"
@@ -65,6 +66,9 @@ TEST(SharedLimiter, RefusesSizesThatDoNotGoTogether) {
 
 // The file is cut off: the process goes on by itself.
 TEST(SharedLimiter, DecidesLocallyWhenTheFileFails) {
+  if (kThreadSanitized) {
+    GTEST_SKIP() << "the sanitizer holds locks of its own in SIGBUS";
+  }
   const TemporaryFolder folder("shm");
   const std::string path = folder.path() + "/limits";
   Options options = options_for("shm://" + path);

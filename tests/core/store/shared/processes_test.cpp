@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/sanitizers.hpp"
 #include "core/store/shared/child_process.hpp"
 #include "core/store/shared/file_walk.hpp"
 #include "core/store/shared/shared_file.hpp"
@@ -23,6 +24,10 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
+
+// Why a test of SIGBUS is skipped.
+constexpr const char* kNoSignals =
+    "the sanitizer holds locks of its own while it touches memory";
 
 Limit sliding_log(std::int64_t count) {
   return limit_of(Algorithm::kSlidingLog, count, hours(1));
@@ -198,6 +203,7 @@ TEST(SharedProcesses, AKilledChildDoesNotKeepTheLockOfItsParent) {
 }
 
 TEST(SharedProcesses, SurvivesAFileThatIsCutOff) {
+  if (kThreadSanitized) GTEST_SKIP() << kNoSignals;
   const SharedFile file(100'000);
   const auto store = file.open();
   const auto good = SharedFile();
@@ -219,6 +225,7 @@ TEST(SharedProcesses, SurvivesAFileThatIsCutOff) {
 
 // All of them touch what is gone, at the same time.
 TEST(SharedProcesses, SurvivesAFileThatIsCutOffUnderThreads) {
+  if (kThreadSanitized) GTEST_SKIP() << kNoSignals;
   const SharedFile file(100'000);
   const auto store = file.open();
   const Limit limit = simple_limit(hours(1), 100);
