@@ -86,12 +86,13 @@ SharedHome::Place SharedHome::place(std::uint32_t shard) {
 [[gnu::noinline]] bool SharedHome::wait(std::uint32_t shard, Waiter* waiter) {
   const std::uint64_t mine = seat_->word();
   if (mine == 0) return false;
-  if (waiter->since == Duration::zero()) waiter->since = steady_time();
   std::uint64_t before = 0;
   for (int round = 0;; ++round) {
     const std::uint64_t owner = look(words(shard).lock, mine);
     if (before != 0 && owner != before && before == stalled_) stalled_ = 0;
     if (owner == 0) return true;
+    // Not before the first look, which is all that most waits take.
+    if (waiter->since == Duration::zero()) waiter->since = steady_time();
     if (is_time_to_ask(round) && !seat_->lives(owner) &&
         take_over(shard, owner)) {
       return true;
