@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/inline_vector.hpp"
 #include "base/plan.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/shard_work.hpp"
@@ -39,6 +40,8 @@
 namespace limitree {
 
 struct MixedAsk;  // mixed_level.hpp
+template <typename Place>
+class MixedLevel;  // likewise
 
 // Enough shards that threads seldom collide, few enough that each is worth its
 // page of memory.
@@ -93,6 +96,8 @@ class BucketShards {
   using Work = ShardWork<kLevels>;
   template <std::size_t kLevels>
   using Locked = ShardLocks<Home, kLevels>;
+  template <std::size_t kLevels>
+  using Mixed = InlineVector<MixedLevel<Place>, kLevels == 0 ? 8 : kLevels>;
 
   decltype(auto) table_of(std::uint64_t tag) {
     return home_.buckets(shard_of(tag, home_.shard_count()));
@@ -108,11 +113,16 @@ class BucketShards {
   template <std::size_t kLevels>
   Status decide_locked(const MixedAsk& ask, const Work<kLevels>& work);
   template <std::size_t kLevels>
+  void store_mixed(const MixedAsk& ask, const Work<kLevels>& work,
+                   Mixed<kLevels>* mixed);
+  template <std::size_t kLevels>
   void peek_levels(Plan* plan, Instant now);
   template <std::size_t kLevels>
   void load(Work<kLevels>* work, Instant now, Plan* plan);
   template <std::size_t kLevels>
-  bool store(const Work<kLevels>& work, Instant now, Plan* plan);
+  bool reserve(const Work<kLevels>& work, Instant now, Plan* plan);
+  template <std::size_t kLevels>
+  void store(const Work<kLevels>& work, Instant now, Plan* plan);
 
   Home home_;
   const Clock clock_;

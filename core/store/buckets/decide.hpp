@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "base/inline_vector.hpp"
 #include "base/judge.hpp"
@@ -56,7 +57,12 @@ Status BucketShards<Home>::decide_levels(Plan* plan) {
   } else {
     judge(plan->operation, plan->levels.data(), work.count());
   }
-  return store(work, now, plan) ? Status() : home_.full();
+  if (work.misses && !reserve(work, now, plan)) [[unlikely]] {
+    Status full = home_.full();
+    if (!full.ok()) return full;
+  }
+  store(work, now, plan);
+  return {};
 }
 
 template <typename Home>
@@ -70,16 +76,30 @@ template <std::size_t kLevels>
   for (std::size_t i = 0; i < work->count(); ++i) {
     Bucket* const bucket = table_of(work->tags[i]).find(work->tags[i]);
     work->buckets[i] = bucket;
+    work->misses |= bucket == nullptr;
     plan->levels[i].debt =
         bucket == nullptr ? Duration::zero() : saturating_sub(bucket->tat, now);
   }
 }
 
-// Writes existing buckets first, because an insert may move them.  Returns
-// false if there is no memory for a bucket.
+// Makes sure of memory for the buckets that are to be made, before anything is
+// charged.  Returns false if there is none.
 template <typename Home>
 template <std::size_t kLevels>
-[[gnu::always_inline]] inline bool BucketShards<Home>::store(
+[[gnu::noinline]] bool BucketShards<Home>::reserve(const Work<kLevels>& work,
+                                                   Instant now, Plan* plan) {
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const bool is_made =
+        plan->levels[i].verdict.charged && work.buckets[i] == nullptr;
+    if (is_made && !table_of(work.tags[i]).reserve(now)) return false;
+  }
+  return true;
+}
+
+// Writes existing buckets first, because an insert may move them.
+template <typename Home>
+template <std::size_t kLevels>
+[[gnu::always_inline]] inline void BucketShards<Home>::store(
     const Work<kLevels>& work, Instant now, Plan* plan) {
   bool inserts = false;
   for (std::size_t i = 0; i < work.count(); ++i) {
@@ -96,20 +116,15 @@ template <std::size_t kLevels>
       work.buckets[i]->charge(work.tags[i], *level.limit, tat, now);
     }
   }
-  bool kept = true;
   for (std::size_t i = 0; inserts && i < work.count(); ++i) {
     const Level& level = plan->levels[i];
     if (!level.verdict.charged || work.buckets[i] != nullptr) continue;
     const Instant tat = saturating_add(now, level.verdict.reset_after);
     if (tat <= now) continue;  // at the end of time
     const Bucket bucket = Bucket::made(work.tags[i], *level.limit, tat);
-    const Inserted inserted =
-        table_of(work.tags[i])
-            .insert(bucket, now, {&work.tags[0], work.count()});
-    plan->forgot |= inserted == Inserted::kForLimited;
-    kept &= inserted != Inserted::kNot;
+    plan->forgot |= table_of(work.tags[i])
+                        .insert(bucket, now, {&work.tags[0], work.count()});
   }
-  return kept;
 }
 
 // decide_levels() for levels of all kinds.
@@ -130,45 +145,62 @@ template <std::size_t kLevels>
   return {};
 }
 
+// Evaluates, judges, and makes sure of memory before it charges anything.
 template <typename Home>
 template <std::size_t kLevels>
 Status BucketShards<Home>::decide_locked(const MixedAsk& ask,
                                          const Work<kLevels>& work) {
   Plan* const plan = ask.plan;
-  InlineVector<MixedLevel<Place>, kLevels == 0 ? 8 : kLevels> mixed;
+  Mixed<kLevels> mixed;
   mixed.resize(work.count());
   const auto place = [&](std::size_t i) { return place_of(work.tags[i]); };
+  const auto give_up = [&](std::size_t count, Status status) {
+    for (std::size_t i = 0; i < count; ++i) mixed[i].release(place(i));
+    return status;
+  };
   for (std::size_t i = 0; i < work.count(); ++i) {
     Status status =
         mixed[i].evaluate(ask, &plan->levels[i], work.tags[i], place(i));
-    if (status.ok()) continue;
-    for (std::size_t k = 0; k < i; ++k) mixed[k].release(place(k));
-    return status;
+    if (!status.ok()) return give_up(i, std::move(status));
   }
   judge(plan->operation, plan->levels.data(), work.count());
-  bool inserts = false;
   for (std::size_t i = 0; i < work.count(); ++i) {
     const Level& level = plan->levels[i];
-    if (!level.verdict.charged) {
-      mixed[i].release(place(i));
-      if (is_held(plan->operation, level)) {
-        mixed[i].hold(level, ask.now, place(i));
-      }
-    } else if (mixed[i].exists()) {
-      mixed[i].update(level, ask.now, place(i));
-    } else {
-      inserts = true;
+    if (!level.verdict.charged || mixed[i].exists() ||
+        mixed[i].reserve(level, ask.now, place(i))) {
+      continue;
+    }
+    Status full = home_.full();
+    if (!full.ok()) return give_up(work.count(), std::move(full));
+  }
+  store_mixed<kLevels>(ask, work, &mixed);
+  return {};
+}
+
+// As store().
+template <typename Home>
+template <std::size_t kLevels>
+void BucketShards<Home>::store_mixed(const MixedAsk& ask,
+                                     const Work<kLevels>& work,
+                                     Mixed<kLevels>* mixed) {
+  Plan* const plan = ask.plan;
+  for (std::size_t i = 0; i < work.count(); ++i) {
+    const Level& level = plan->levels[i];
+    MixedLevel<Place>& one = (*mixed)[i];
+    if (level.verdict.charged) {
+      if (one.exists()) one.update(level, ask.now, place_of(work.tags[i]));
+      continue;
+    }
+    one.release(place_of(work.tags[i]));
+    if (is_held(plan->operation, level)) {
+      one.hold(level, ask.now, place_of(work.tags[i]));
     }
   }
-  bool kept = true;
-  for (std::size_t i = 0; inserts && i < work.count(); ++i) {
+  for (std::size_t i = 0; i < work.count(); ++i) {
     const Level& level = plan->levels[i];
-    if (!level.verdict.charged || mixed[i].exists()) continue;
-    const Inserted inserted = mixed[i].insert(ask, level, place(i));
-    plan->forgot |= inserted == Inserted::kForLimited;
-    kept &= inserted != Inserted::kNot;
+    if (!level.verdict.charged || (*mixed)[i].exists()) continue;
+    plan->forgot |= (*mixed)[i].insert(ask, level, place_of(work.tags[i]));
   }
-  return kept ? Status() : home_.full();
 }
 
 template <typename Home>

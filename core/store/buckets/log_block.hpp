@@ -40,7 +40,7 @@ class LogBlock {
 
   // Copies the entries of `other` from its i-th on.  REQUIRES: there is room.
   void take(const LogBlock& other, std::size_t i) {
-    const Head& from = other.head_;
+    const Head from = other.head_;  // in a damaged file they may overlap
     head_.sum = 0;
     head_.first = 0;
     head_.size = 0;

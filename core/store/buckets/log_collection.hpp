@@ -19,7 +19,7 @@ namespace limitree {
 
 class LogCollection {
  public:
-  // Spares the logs of tags in `keep`.
+  // Leaves the cells of tags in `keep` alone.
   LogCollection(Instant now, std::span<const std::uint64_t> keep)
       : now_(now), keep_(keep) {}
 
@@ -27,9 +27,10 @@ class LogCollection {
   template <typename Table>
   void look(Table* table) {
     table->lines().each([this, table](Cell* cell) {
+      if (!may_go(*cell)) return;
       if (cell->is_over(now_)) {
         table->home().discard(cell);
-      } else if (may_go(*cell)) {
+      } else {
         bytes_[cell->rank(now_)] += table->home().log_bytes(*cell);
       }
     });
@@ -49,7 +50,7 @@ class LogCollection {
   bool take(Table* table) {
     const std::int64_t before = table->forgotten_limited();
     table->lines().each([this, table](Cell* cell) {
-      if (!may_go(*cell)) return;
+      if (!may_go(*cell) || cell->is_over(now_)) return;
       const std::size_t rank = cell->rank(now_);
       if (rank > last_ || (rank == last_ && of_last_ <= 0)) return;
       if (rank == last_) of_last_ -= table->home().log_bytes(*cell);
@@ -60,7 +61,7 @@ class LogCollection {
 
  private:
   bool may_go(const Cell& cell) const {
-    return cell.has_log != 0 && !cell.is_over(now_) &&
+    return cell.has_log != 0 &&
            std::ranges::find(keep_, cell.tag) == keep_.end();
   }
 

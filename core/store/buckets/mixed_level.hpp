@@ -22,6 +22,12 @@
 
 namespace limitree {
 
+// A log and how its cell names it.
+struct LinkedLog {
+  std::uint64_t link = 0;     // 0: there is none
+  LogBlock* block = nullptr;  // null: likewise
+};
+
 // What the levels of a request have in common.
 struct MixedAsk {
   Plan* plan;
@@ -33,7 +39,7 @@ struct MixedAsk {
 //
 //   buckets                       a SlotTable of Bucket
 //   cells                         a SlotTable of Cell
-//   Status make_log(room, ask, &link)   a new LogBlock
+//   Status make_log(room, ask, &log)   a new LogBlock
 //
 // The home of cells knows their logs by links, which are 0 if there is none:
 //
@@ -55,14 +61,21 @@ class MixedLevel {
                   Place place);
 
   // update() writes the charge if the bucket exists; otherwise insert() does,
-  // and returns what SlotTable::insert() returns.
+  // and returns what SlotTable::insert() returns.  REQUIRES: reserve().
   bool exists() const { return bucket_ != nullptr || cell_ != nullptr; }
   void update(const Level& level, Instant now, Place place);
-  Inserted insert(const MixedAsk& ask, const Level& level, Place place);
+  bool insert(const MixedAsk& ask, const Level& level, Place place);
+
+  // Makes sure of memory for insert().  Returns false if there is none.
+  bool reserve(const Level& level, Instant now, Place place) {
+    return is_window(level.limit->algorithm) ? place.cells.reserve(now)
+                                             : place.buckets.reserve(now);
+  }
 
   // For a level that is not charged: releases what was prepared.
   void release(Place place) {
-    if (fresh_ != 0) place.cells.home().free_log(std::exchange(fresh_, 0));
+    if (fresh_.link != 0) place.cells.home().free_log(fresh_.link);
+    fresh_ = {};
   }
   // Then writes its bucket as it is.  REQUIRES: is_held().
   void hold(const Level& level, Instant now, Place place);
@@ -74,6 +87,10 @@ class MixedLevel {
   // Units that count, which fit into 32 bits: see kMaxUnits.
   static std::uint32_t small(std::int64_t units) {
     return static_cast<std::uint32_t>(units);
+  }
+  const LogBlock* block() const {
+    static constexpr LogBlock kNone;
+    return log_.block == nullptr ? &kNone : log_.block;
   }
   Log<LogEdit> log_of(const Limit& limit, Instant now) {
     return {&edit_, limit.period, limit.rules->bucket, now};
@@ -96,7 +113,8 @@ class MixedLevel {
   Instant tat_;           // after the charge
   Cell next_;             // the cell after the charge
   LogEdit edit_;          // of the log
-  std::uint64_t fresh_;   // link of a log to replace that of the cell, or 0
+  LinkedLog log_;         // that of the cell
+  LinkedLog fresh_;       // to replace it
   std::int64_t more_;     // units for the log: see unit_log.hpp
   std::int64_t highest_;  // units that the bucket can hold
   std::int64_t ceiling_;  // units that it admits now
@@ -110,7 +128,8 @@ Status MixedLevel<Place>::evaluate(const MixedAsk& ask, Level* level,
   tag_ = tag;
   bucket_ = nullptr;
   cell_ = nullptr;
-  fresh_ = 0;
+  log_ = {};
+  fresh_ = {};
   if (limit.is_plain()) {
     bucket_ = place.buckets.find(tag);
     level->debt = bucket_ == nullptr ? Duration::zero()
@@ -197,13 +216,10 @@ template <typename Place>
 Status MixedLevel<Place>::evaluate_log(const MixedAsk& ask,
                                        const Demand& demand, const Level& level,
                                        Place place) {
-  static constexpr LogBlock kNone;
-  const LogBlock* block = nullptr;
   if (cell_ != nullptr && cell_->has_log != 0) {
-    block = place.cells.home().block(cell_->log);
+    log_ = {cell_->log, place.cells.home().block(cell_->log)};
   }
-  if (block == nullptr) block = &kNone;
-  edit_ = LogEdit(block);
+  edit_ = LogEdit(block());
   const Log<LogEdit> log = log_of(*level.limit, demand.now);
   usage_ = limitree::evaluate(demand, log, &more_);
   const bool charges = demand.operation != Operation::kPeek &&
@@ -214,9 +230,8 @@ Status MixedLevel<Place>::evaluate_log(const MixedAsk& ask,
   const auto left = static_cast<std::uint32_t>(edit_.size() - log.first());
   Status status = place.make_log(left + left / 4 + 2, ask, &fresh_);
   if (!status.ok()) return status;
-  LogBlock* const fresh = place.cells.home().block(fresh_);
-  fresh->take(*block, log.first());
-  edit_ = LogEdit(fresh);
+  fresh_.block->take(*block(), log.first());
+  edit_ = LogEdit(fresh_.block);
   return {};
 }
 
@@ -242,7 +257,7 @@ bool MixedLevel<Place>::finish(const Level& level, Instant now) {
   next_.tag = tag_;
   next_.has_tail = 0;
   next_.has_log = 1;
-  next_.log = fresh_ != 0 ? fresh_ : cell_->log;
+  next_.log = fresh_.link != 0 ? fresh_.link : log_.link;
   next_.start = micros_of(saturating_add(edit_[0].at(), limit.period));
   next_.set_over(saturating_add(edit_[edit_.size() - 1].at(), limit.period));
   return true;
@@ -260,15 +275,14 @@ void MixedLevel<Place>::update(const Level& level, Instant now, Place place) {
     home.discard(cell_);
   } else if (next_.has_log == 0) {
     home.write(cell_, next_);
-  } else if (fresh_ == 0) {
-    home.write(cell_, next_, home.block(next_.log), edit_);
+  } else if (fresh_.link == 0) {
+    home.write(cell_, next_, log_.block, edit_);
   } else {
     // Nobody else sees the new block before the cell names it.
-    edit_.apply(home.block(fresh_));
-    const std::uint64_t old = cell_->has_log != 0 ? cell_->log : 0;
+    edit_.apply(fresh_.block);
     home.write(cell_, next_);
-    fresh_ = 0;
-    if (old != 0) home.free_log(old);
+    fresh_ = {};
+    if (log_.link != 0) home.free_log(log_.link);
   }
 }
 
@@ -285,31 +299,33 @@ void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
     case Algorithm::kSlidingTail:
       evaluate_sliding_tail(nothing, limit);
       break;
-    case Algorithm::kGcra:
-    case Algorithm::kLeakyStep:
     case Algorithm::kSlidingLog:
     case Algorithm::kSlidingWindow:
+      edit_ = LogEdit(block());  // not of the larger one, which was released
+      break;
+    case Algorithm::kGcra:
+    case Algorithm::kLeakyStep:
       break;
   }
   update(level, now, place);
 }
 
 template <typename Place>
-Inserted MixedLevel<Place>::insert(const MixedAsk& ask, const Level& level,
-                                   Place place) {
+bool MixedLevel<Place>::insert(const MixedAsk& ask, const Level& level,
+                               Place place) {
   if (!is_window(level.limit->algorithm)) {
     const Instant tat = new_tat(level, ask.now);
     // At the end of time, or given back.
-    if (tat <= ask.now) return Inserted::kQuietly;
+    if (tat <= ask.now) return false;
     return place.buckets.insert(Bucket::made(tag_, *level.limit, tat), ask.now,
                                 ask.tags);
   }
   if (!finish(level, ask.now) || next_.is_over(ask.now)) {
     release(place);
-    return Inserted::kQuietly;
+    return false;
   }
-  if (fresh_ != 0) edit_.apply(place.cells.home().block(fresh_));
-  fresh_ = 0;
+  if (fresh_.link != 0) edit_.apply(fresh_.block);
+  fresh_ = {};
   return place.cells.insert(next_, ask.now, ask.tags);
 }
 

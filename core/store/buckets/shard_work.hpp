@@ -31,6 +31,7 @@ struct ShardWork {
   std::uint64_t tags[kLevels];
   Bucket* buckets[kLevels];       // null: there is none
   std::uint32_t shards[kLevels];  // shards to lock: ascending, each once
+  bool misses = false;            // one of the buckets
 };
 
 template <>
@@ -45,6 +46,7 @@ struct ShardWork<0> {
   InlineVector<std::uint64_t, 8> tags;
   InlineVector<Bucket*, 8> buckets;
   InlineVector<std::uint32_t, 8> shards;
+  bool misses = false;
 };
 
 // Sets the tags of the levels of `plan`.  Hashes each path once, from front to

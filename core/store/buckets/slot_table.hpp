@@ -44,13 +44,6 @@ struct TableCounts {
   std::uint64_t forgotten = 0;  // of them, those that would deny
 };
 
-// What happened for a bucket that was inserted.
-enum class Inserted : std::uint8_t {
-  kQuietly,
-  kForLimited,  // a bucket that would deny was evicted, or the bucket itself
-  kNot,         // there is no memory, not even for a first line
-};
-
 template <typename Slot, typename Home>
 class SlotTable {
  public:
@@ -71,11 +64,17 @@ class SlotTable {
   // REQUIRES: tag > Measure::kMask.
   Slot* find(std::uint64_t tag) { return lines().find(tag); }
 
+  // Makes sure of memory for a first line.  Returns false if there is none.
+  // Then insert() keeps nothing.
+  bool reserve(Instant now) {
+    return lines().count != 0 || make_room(now, true);
+  }
+
   // Inserts a bucket.  Buckets named in `keep` are not evicted for it; if the
-  // window has no others, the new bucket is.
+  // window has no others, the new bucket is.  Returns whether the bucket that
+  // was evicted would deny.
   // REQUIRES: find(bucket.tag) is null, !bucket.is_over(now).
-  Inserted insert(Slot bucket, Instant now,
-                  std::span<const std::uint64_t> keep);
+  bool insert(Slot bucket, Instant now, std::span<const std::uint64_t> keep);
 
   // Forgets a bucket that has a debt, to make room.
   // REQUIRES: !bucket->is_over(now).
@@ -130,7 +129,7 @@ class SlotTable {
 };
 
 template <typename Slot, typename Home>
-[[gnu::noinline]] Inserted SlotTable<Slot, Home>::insert(
+[[gnu::noinline]] bool SlotTable<Slot, Home>::insert(
     Slot bucket, Instant now, std::span<const std::uint64_t> keep) {
   const std::uint64_t tag = bucket.tag;
   const std::uint64_t forgotten = home_.counts().forgotten;
@@ -153,9 +152,7 @@ template <typename Slot, typename Home>
     home_.discard(slot);
     home_.write(slot, bucket);
   }
-  if (lines().count == 0) return Inserted::kNot;
-  return home_.counts().forgotten != forgotten ? Inserted::kForLimited
-                                               : Inserted::kQuietly;
+  return home_.counts().forgotten != forgotten;
 }
 
 // Forgets full buckets, and grows if that is not enough or `must_grow`.

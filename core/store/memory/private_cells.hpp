@@ -65,10 +65,10 @@ struct PrivatePlace {
   BucketTable& buckets;
   CellTable& cells;
 
-  Status make_log(std::uint32_t room, const MixedAsk& /*ask*/,
-                  std::uint64_t* link) {
-    *link = cells.home().make_log(room);
-    if (*link != 0) return {};
+  Status make_log(std::uint32_t room, const MixedAsk& /*ask*/, LinkedLog* log) {
+    const std::uint64_t link = cells.home().make_log(room);
+    *log = {link, PrivateCells::block(link)};
+    if (link != 0) return {};
     return Status(Code::kOutOfMemory, "no memory for a log");
   }
 };

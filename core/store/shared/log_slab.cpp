@@ -49,12 +49,13 @@ std::uint64_t LogSlab::find(std::uint64_t count) const {
   return end;
 }
 
-// Makes at least `count` more units ready, and a quarter of those there are.
+// Makes `count` more units ready, or a quarter of those there are, or all that
+// are left.
 bool LogSlab::grow(std::uint64_t count) {
   constexpr std::uint64_t kLeast = 4 * kPage / kLogUnit;
   const Layout& layout = file_->layout();
   const std::uint64_t now = ready();
-  if (total() - now < count) return false;
+  if (now == total()) return false;
   if (now == 0 && !file_->take(layout.map_of(shard_), layout.map_bytes)) {
     return false;
   }
@@ -67,14 +68,14 @@ bool LogSlab::grow(std::uint64_t count) {
   return true;
 }
 
-std::uint64_t LogSlab::make(std::uint32_t room) {
+LinkedLog LogSlab::make(std::uint32_t room) {
   const std::uint64_t count = units_for(room);
-  if (count > total()) return 0;
+  if (count > total()) return {};
   std::uint64_t first = find(count);
   if (first == ready()) {
-    if (!grow(count)) return 0;
+    if (!grow(count)) return {};
     first = find(count);
-    if (first == ready()) return 0;
+    if (first == ready()) return {};
   }
   mark(first, count, true);
   if (words_->log_free == first) {
@@ -82,8 +83,7 @@ std::uint64_t LogSlab::make(std::uint32_t room) {
   }
   std::byte* const place =
       file_->at(file_->layout().slab_of(shard_) + first * kLogUnit);
-  new (place) LogBlock(room);
-  return first + 1;
+  return {first + 1, new (place) LogBlock(room)};
 }
 
 LogBlock* LogSlab::at(std::uint64_t link) const {
@@ -109,12 +109,18 @@ LogBlock* LogSlab::block_of(std::uint64_t link,
   return block;
 }
 
+LogSlab::Units LogSlab::units_of(std::uint64_t link) const {
+  const LogBlock* const block = this->block(link);
+  if (block == nullptr) return {};
+  return {link - 1, link - 1 + units_for(block->head().room)};
+}
+
 void LogSlab::free(std::uint64_t link) {
-  const LogBlock* const gone = block(link);
-  if (gone == nullptr) return;
-  mark(link - 1, units_for(gone->head().room), false);
+  const Units gone = units_of(link);
+  if (gone.end == 0) return;
+  mark(gone.begin, gone.end - gone.begin, false);
   words_->log_free =
-      std::min(words_->log_free, static_cast<std::uint32_t>(link - 1));
+      std::min(words_->log_free, static_cast<std::uint32_t>(gone.begin));
 }
 
 void LogSlab::sweep() {
@@ -123,13 +129,12 @@ void LogSlab::sweep() {
 }
 
 bool LogSlab::keep(std::uint64_t link) {
-  const LogBlock* const kept = block(link);
-  if (kept == nullptr) return false;
-  const std::uint64_t end = link - 1 + units_for(kept->head().room);
-  for (std::uint64_t unit = link - 1; unit < end; ++unit) {
+  const Units kept = units_of(link);
+  if (kept.end == 0) return false;
+  for (std::uint64_t unit = kept.begin; unit < kept.end; ++unit) {
     if (is_taken(unit)) return false;
   }
-  mark(link - 1, end - (link - 1), true);
+  mark(kept.begin, kept.end - kept.begin, true);
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "store/buckets/log_block.hpp"
+#include "store/buckets/mixed_level.hpp"
 #include "store/shared/layout.hpp"
 #include "store/shared/mapped_file.hpp"
 
@@ -21,9 +22,9 @@ class LogSlab {
   LogSlab(MappedFile* file, ShardWords* words, std::uint32_t shard)
       : file_(file), words_(words), shard_(shard) {}
 
-  // Returns the link of a new block, or 0 if there is no room.  A link is the
-  // number of its first unit, from 1.
-  std::uint64_t make(std::uint32_t room);
+  // Returns a new block, or none if there is no room.  A link is the number of
+  // its first unit, from 1.
+  LinkedLog make(std::uint32_t room);
   void free(std::uint64_t link);
 
   // Returns null for what is no block: the link, or what it leads to, is
@@ -37,6 +38,18 @@ class LogSlab {
     return std::int64_t{total()} * std::int64_t{kLogUnit};
   }
 
+  // Where it is, in units; none if it is no block.
+  struct Units {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  Units units_of(std::uint64_t link) const;
+  static std::uint64_t units_for(std::uint32_t room) {
+    const auto bytes = static_cast<std::uint64_t>(LogBlock::bytes_for(room));
+    return (bytes + kLogUnit - 1) / kLogUnit;
+  }
+  std::uint32_t ready() const;  // units that have memory
+
   // Frees all units.
   void sweep();
   // After sweep(): takes the units of a block again.  Returns false if there is
@@ -45,11 +58,6 @@ class LogSlab {
 
  private:
   std::uint32_t total() const { return file_->sizes().log_units; }
-  std::uint32_t ready() const;
-  static std::uint64_t units_for(std::uint32_t room) {
-    const auto bytes = static_cast<std::uint64_t>(LogBlock::bytes_for(room));
-    return (bytes + kLogUnit - 1) / kLogUnit;
-  }
   LogBlock* at(std::uint64_t link) const;
   std::uint64_t* map() const;
   bool is_taken(std::uint64_t unit) const;

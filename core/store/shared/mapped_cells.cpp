@@ -1,5 +1,6 @@
 #include "store/shared/mapped_cells.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 
@@ -32,6 +33,7 @@ void MappedCells::write(Cell* cell, const Cell& value) {
   *cell = value;
   in_order();
   journal_->steps = 0;
+  in_order();
 }
 
 void MappedCells::write(Cell* cell, const Cell& value, LogBlock* block,
@@ -49,6 +51,7 @@ void MappedCells::write(Cell* cell, const Cell& value, LogBlock* block,
   *cell = value;
   in_order();
   journal_->steps = 0;
+  in_order();
 }
 
 void MappedCells::finish() {
@@ -80,20 +83,42 @@ void MappedCells::repair() {
   });
 }
 
+// Whether a log fits between those of the request, which are not evicted.
+bool MappedPlace::can_fit(std::uint32_t room, const MixedAsk& ask) {
+  const LogSlab& slab = cells.home().slab();
+  const auto units_of = [this, &slab](std::uint64_t tag) {
+    const Cell* const cell = cells.find(tag);
+    return cell != nullptr && cell->has_log != 0 ? slab.units_of(cell->log)
+                                                 : LogSlab::Units{};
+  };
+  const auto fits_at = [&](std::uint64_t begin) {
+    std::uint64_t end = slab.ready();
+    for (const std::uint64_t tag : ask.tags) {
+      const LogSlab::Units units = units_of(tag);
+      if (units.end > begin) end = std::min(end, units.begin);
+    }
+    return begin + LogSlab::units_for(room) <= end;
+  };
+  return fits_at(0) || std::ranges::any_of(ask.tags, [&](std::uint64_t tag) {
+           return fits_at(units_of(tag).end);
+         });
+}
+
 Status MappedPlace::make_log(std::uint32_t room, const MixedAsk& ask,
-                             std::uint64_t* link) {
+                             LinkedLog* log) {
   LogSlab& slab = cells.home().slab();
-  *link = slab.make(room);
+  *log = slab.make(room);
   // Free units may lie apart, so this may take more than one round.
   std::int64_t bytes = LogBlock::bytes_for(room) + slab.capacity() / 32;
-  for (; *link == 0 && bytes / 2 <= slab.capacity(); bytes *= 2) {
+  const bool evicts = log->link == 0 && can_fit(room, ask);
+  for (; evicts && log->link == 0 && bytes / 2 <= slab.capacity(); bytes *= 2) {
     LogCollection collection(ask.now, ask.tags);
     collection.look(&cells);
     collection.aim(bytes);
     ask.plan->forgot |= collection.take(&cells);
-    *link = slab.make(room);
+    *log = slab.make(room);
   }
-  if (*link != 0) return {};
+  if (log->link != 0) return {};
   return Status(Error{
       Code::kStoreUnavailable,
       {"there is no room for a log of " +
@@ -102,6 +127,15 @@ Status MappedPlace::make_log(std::uint32_t room, const MixedAsk& ask,
        " of its shard: the disk is full, or max_bytes was too small when the "
        "file was made"},
       "shm_full"});
+}
+
+void repair(MappedFile* file, std::uint32_t shard) {
+  ShardWords* const words =
+      reinterpret_cast<ShardWords*>(file->at(file->layout().shards)) + shard;
+  MappedLines<Bucket>(file, &words->buckets, file->layout().buckets_of(shard),
+                      file->sizes().bucket_lines)
+      .repair();
+  MappedCells(file, words, shard).repair();
 }
 
 }  // namespace limitree::shared

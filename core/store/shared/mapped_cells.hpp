@@ -41,8 +41,7 @@ class MappedCells : public MappedLines<Cell> {
     if (log != 0) slab_.free(log);
   }
 
-  // For a shard whose owner was killed: finishes what the journal has, and
-  // frees the logs that no cell has.
+  // Finishes what the journal has, and frees the logs that no cell has.
   void repair();
 
  private:
@@ -61,8 +60,15 @@ struct MappedPlace {
   MappedCellTable cells;
 
   // Evicts other logs of the shard if there is no room.
-  Status make_log(std::uint32_t room, const MixedAsk& ask, std::uint64_t* link);
+  Status make_log(std::uint32_t room, const MixedAsk& ask, LinkedLog* log);
+
+ private:
+  bool can_fit(std::uint32_t room, const MixedAsk& ask);
 };
+
+// For a shard whose owner was killed.  Idempotent: if this process is killed in
+// the middle, the next one begins again.
+void repair(MappedFile* file, std::uint32_t shard);
 
 }  // namespace limitree::shared
 

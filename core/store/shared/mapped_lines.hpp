@@ -80,8 +80,7 @@ class MappedLines {
   void write(Slot* slot, const Slot& value) { slot->become(value); }
   void discard(Slot* /*slot*/) {}
 
-  // For a table whose owner was killed: counts its slots, and frees what a
-  // rebuild has left.
+  // Counts the slots, and frees what a rebuild has left.
   void repair() {
     if (static_cast<std::uint32_t>(words_->place.load()) > max_lines_) clear();
     std::uint32_t used = 0;

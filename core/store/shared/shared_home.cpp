@@ -120,16 +120,8 @@ bool SharedHome::take_over(std::uint32_t shard, std::uint64_t owner) {
   if (!words(shard).lock.compare_exchange_strong(owner, seat_->word())) {
     return false;  // another process does it
   }
-  repair(shard);
+  repair(file_.get(), shard);
   return true;
-}
-
-// Idempotent: if this process is killed in the middle, the next one begins
-// again.
-void SharedHome::repair(std::uint32_t shard) {
-  Place place = this->place(shard);
-  place.buckets.home().repair();
-  place.cells.home().repair();
 }
 
 Status SharedHome::busy() const {

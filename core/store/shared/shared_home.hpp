@@ -76,7 +76,6 @@ class SharedHome {
   bool wait(std::uint32_t shard, Waiter* waiter);
   bool gives_up(std::uint64_t owner, Duration since);
   bool take_over(std::uint32_t shard, std::uint64_t owner);
-  void repair(std::uint32_t shard);
 
   const std::unique_ptr<MappedFile> file_;
   const std::unique_ptr<OwnSeat> seat_;

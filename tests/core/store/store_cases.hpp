@@ -250,6 +250,29 @@ TYPED_TEST_P(StoreCases, SurvivesAClockThatStepsBack) {
 }
 
 // 4000 of 5000 a day are used when it becomes 100 a second.
+// Its entries, dated after now, are moved to now, and it stays as it is.
+TYPED_TEST_P(StoreCases, AFullLogIsHeldThoughAnotherLevelDenies) {
+  const Limit log =
+      limit_of(Algorithm::kSlidingLog, 10, std::chrono::seconds(1));
+  const Limit two = limit_of(Algorithm::kGcra, 2, std::chrono::hours(1));
+  const auto both = [&] {
+    Request request(Operation::kAuthorize, {"a", "b"});
+    return request.level(log, 1).level(two, 2).decide(this->fixture.store());
+  };
+  EXPECT_FALSE(both().limited);
+  this->fixture.advance(std::chrono::milliseconds(1));
+  EXPECT_FALSE(both().limited);
+  this->fixture.advance(-std::chrono::hours(2));
+  EXPECT_TRUE(both().limited);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_FALSE(this->once(Operation::kAuthorize, log, "a").limited);
+    this->fixture.advance(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(this->once(Operation::kAuthorize, log, "a").limited);
+  this->fixture.advance(std::chrono::seconds(1));
+  EXPECT_FALSE(this->once(Operation::kAuthorize, log, "a", 10).limited);
+}
+
 TYPED_TEST_P(StoreCases, ARelaxedLimitLocksNobodyOut) {
   const Limit strict = simple_limit(std::chrono::milliseconds(17'280), 5000);
   const Limit relaxed = simple_limit(std::chrono::milliseconds(10), 100);
@@ -547,12 +570,13 @@ REGISTER_TYPED_TEST_SUITE_P(
     ChargesAllLevelsOrNone, DecidesMoreLevelsThanUsual,
     PeekAndCostZeroStoreNothing, SpendNeverDeniesAndSaturates,
     RefundGivesBackUpToTheCapacity, RefundInFullForgetsTheBucket, ResetForgets,
-    SurvivesAClockThatStepsBack, ARelaxedLimitLocksNobodyOut,
-    WhoOwesTooMuchIsHeldByWhatWrites, CountsEveryHitAndDeniesByWhatItLeaves,
-    CountersTellWhenTheirWindowEnds, CountersAddUpExactly,
-    CountersCountWhateverOthersSay, CountersThatDenyCountAlone,
-    CountersDenyLevelsOfOtherCharges, RefundsOfHitsStopAtNothing,
-    CountersHoldAsMuchAsTheyCan, CountersSurviveAClockThatStepsBack);
+    SurvivesAClockThatStepsBack, AFullLogIsHeldThoughAnotherLevelDenies,
+    ARelaxedLimitLocksNobodyOut, WhoOwesTooMuchIsHeldByWhatWrites,
+    CountsEveryHitAndDeniesByWhatItLeaves, CountersTellWhenTheirWindowEnds,
+    CountersAddUpExactly, CountersCountWhateverOthersSay,
+    CountersThatDenyCountAlone, CountersDenyLevelsOfOtherCharges,
+    RefundsOfHitsStopAtNothing, CountersHoldAsMuchAsTheyCan,
+    CountersSurviveAClockThatStepsBack);
 
 }  // namespace limitree
 
