@@ -64,6 +64,10 @@ struct Header {
   // set by a process that opens the file while no other has it open, behind
   // the door: see seats.hpp.
   std::int64_t clock_offset;
+
+  // The start of the machine after which it was used last: this_boot(), set
+  // likewise.
+  std::uint64_t boot;
 };
 static_assert(sizeof(Header) <= kPage);
 

@@ -1,6 +1,5 @@
 #include "store/shared/mapped_file.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,6 +37,7 @@ MappedFile::MappedFile(std::string path, int file, std::byte* begin,
                        const Sizes& sizes)
     : path_(std::move(path)),
       file_(file),
+      id_(FileId::of(file)),
       begin_(begin),
       sizes_(sizes),
       layout_(sizes),
@@ -50,15 +50,15 @@ MappedFile::~MappedFile() {
 }
 
 bool MappedFile::take(std::uint64_t offset, std::uint64_t size) {
-  return allocate(file_, offset, size) == 0 && !is_lost();
+  return !is_lost() && FileId::of(file_).is_same_as(id_) &&
+         allocate(file_, offset, size) == 0 && !is_lost();
 }
 
 void MappedFile::give_back(std::uint64_t offset, std::uint64_t size) {
-#ifdef __linux__
-  if (fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                static_cast<off_t>(offset), static_cast<off_t>(size)) == 0) {
-    return;
-  }
+#ifdef MADV_REMOVE
+  // Not by the descriptor, and it fails if the mapping is lost: then other
+  // processes may still use the file.
+  if (madvise(at(offset), size, MADV_REMOVE) == 0) return;
 #endif
   std::memset(at(offset), 0, size);
 }

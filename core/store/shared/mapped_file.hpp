@@ -10,6 +10,7 @@
 
 #include "base/status.hpp"
 #include "store/shared/bus_guard.hpp"
+#include "store/shared/file_id.hpp"
 #include "store/shared/layout.hpp"
 #include "store/shared/shared_url.hpp"
 
@@ -51,6 +52,7 @@ class MappedFile {
 
   const std::string path_;
   const int file_;
+  const FileId id_;
   std::byte* const begin_;
   const Sizes sizes_;
   const Layout layout_;

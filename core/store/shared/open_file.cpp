@@ -6,13 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "store/entropy.hpp"
+#include "store/shared/file_id.hpp"
 #include "store/shared/seats.hpp"
 
 namespace limitree::shared {
@@ -45,6 +49,15 @@ Wrong is_another(const std::string& what) {
   return {what + "; reset=1 in the URL makes it anew", true};
 }
 
+bool is_member_of(gid_t group) {
+  if (group == getegid()) return true;
+  std::vector<gid_t> groups(
+      static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
+  const int count = getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<std::size_t>(std::max(count, 0)));
+  return std::ranges::find(groups, group) != groups.end();
+}
+
 // A file of another user may be made to admit anything.  Whoever shares with a
 // group says so by the mode.
 Wrong wrong_with_owner(const struct stat& facts, const SharedUrl& url) {
@@ -59,6 +72,11 @@ Wrong wrong_with_owner(const struct stat& facts, const SharedUrl& url) {
   if ((bits & ~url.mode) != 0) {
     return {"belongs to user " + std::to_string(facts.st_uid) +
             ", and others than the mode in the URL says may write to it"};
+  }
+  if ((url.mode & 0006) == 0 && !is_member_of(facts.st_gid)) {
+    return {"belongs to user " + std::to_string(facts.st_uid) + " and group " +
+            std::to_string(facts.st_gid) +
+            ", of which this process is no member"};
   }
   return {};
 }
@@ -128,6 +146,7 @@ void fill(const Sizes& sizes, Header* header) {
   header->key[1] = random_word();
   header->owner = geteuid();
   header->check_sum = check_sum_of(*header);
+  header->boot = this_boot();
 }
 
 // Whether this process may make so large a file.  To try would end it: SIGXFSZ.
@@ -189,20 +208,13 @@ Status make(const SharedUrl& url, const Sizes& sizes, bool replace) {
   return status;
 }
 
-bool is_still_at(int file, const std::string& path) {
-  struct stat one {};
-  struct stat other {};
-  return fstat(file, &one) == 0 && lstat(path.c_str(), &other) == 0 &&
-         one.st_dev == other.st_dev && one.st_ino == other.st_ino;
-}
-
 // Puts a new file in place of `file`, once, however many processes want to.
 Status make_anew(int file, const SharedUrl& url, const Sizes& sizes) {
-  if (!close_door(file)) {
-    return file_error(url.path, "is being opened by a process that is stopped");
+  Status status = close_door(file, url.path);
+  if (!status.ok()) return status;
+  if (FileId::of(file).is_same_as(FileId::at(url.path))) {
+    status = make(url, sizes, true);
   }
-  Status status;
-  if (is_still_at(file, url.path)) status = make(url, sizes, true);
   open_door(file);
   return status;
 }
@@ -213,6 +225,17 @@ Status file_error(const std::string& path, const std::string& what, int error) {
   std::string text = path + ": " + what;
   if (error != 0) text += ": " + std::generic_category().message(error);
   return Status(Error{Code::kStoreUnavailable, {std::move(text)}, "shm_open"});
+}
+
+std::uint64_t this_boot() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");  // a UUID
+  std::uint64_t boot = 0;
+  for (char digit = 0; file.get(digit);) {
+    if (std::isxdigit(static_cast<unsigned char>(digit)) == 0) continue;
+    const int value = digit <= '9' ? digit - '0' : digit - 'a' + 10;
+    boot = boot << 4 | static_cast<std::uint64_t>(value);
+  }
+  return boot;
 }
 
 int allocate(int file, std::uint64_t offset, std::uint64_t size) {

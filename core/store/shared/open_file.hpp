@@ -21,6 +21,9 @@ struct OpenFile {
 // See MappedFile::open().
 Result<OpenFile> open_file(const SharedUrl& url, const Sizes& sizes);
 
+// A number for the time since this machine was started; 0 if there is none.
+std::uint64_t this_boot();
+
 // Gives a part of a file memory.  Returns what failed, or 0: also on a file
 // system that cannot promise memory, such as NFS.
 int allocate(int file, std::uint64_t offset, std::uint64_t size);

@@ -1,13 +1,15 @@
 #include "store/shared/seats.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "store/shared/open_file.hpp"
 
 namespace limitree::shared {
 
@@ -40,26 +42,27 @@ struct flock range(short type, std::uint64_t begin, std::uint64_t size) {
   return range;
 }
 
-bool set_lock(int file, short type, std::uint64_t begin, std::uint64_t size) {
+// Returns what failed, or 0.
+int set_lock(int file, short type, std::uint64_t begin, std::uint64_t size) {
   struct flock whole = range(type, begin, size);
   while (fcntl(file, F_OFD_SETLK, &whole) != 0) {
-    if (errno != EINTR) return false;
+    if (errno != EINTR) return errno;
   }
-  return true;
+  return 0;
 }
 
-// Whether another open file has a lock there.
+// Whether another open file has a lock there; true if that cannot be known.
 bool is_locked(int file, std::uint64_t begin, std::uint64_t size) {
   struct flock whole = range(F_WRLCK, begin, size);
-  return fcntl(file, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+  return fcntl(file, F_OFD_GETLK, &whole) != 0 || whole.l_type != F_UNLCK;
 }
 
 constexpr bool kHasRecordLocks = true;
 
 #else
 
-bool set_lock(int, short, std::uint64_t, std::uint64_t) { return false; }
-bool is_locked(int, std::uint64_t, std::uint64_t) { return false; }
+int set_lock(int, short, std::uint64_t, std::uint64_t) { return ENOSYS; }
+bool is_locked(int, std::uint64_t, std::uint64_t) { return true; }
 
 constexpr bool kHasRecordLocks = false;
 
@@ -78,37 +81,58 @@ int open_again(int file, const std::string& path) {
   if (again >= 0) return again;
   // Without /proc: by its name, if that still names the same file.
   again = open(path.c_str(), kFlags | O_NOFOLLOW | O_NONBLOCK);
-  struct stat one {};
-  struct stat other {};
-  if (again >= 0 && fstat(again, &one) == 0 && fstat(file, &other) == 0 &&
-      one.st_dev == other.st_dev && one.st_ino == other.st_ino) {
-    return again;
-  }
+  if (FileId::of(again).is_same_as(FileId::of(file))) return again;
   if (again >= 0) close(again);
   return -1;
 }
 
-bool close_door(int file) {
+Status close_door(int file, const std::string& path) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (!set_lock(file, F_WRLCK, kDoor, 1)) {
-    if (std::chrono::steady_clock::now() > end) return false;
+  for (;;) {
+    const int failed = set_lock(file, F_WRLCK, kDoor, 1);
+    if (failed == 0) return {};
+    if (failed != EAGAIN && failed != EACCES) {
+      return file_error(path, "cannot be locked", failed);
+    }
+    if (std::chrono::steady_clock::now() > end) {
+      return file_error(path, "is being opened by a process that is stopped");
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return true;
 }
 
 void open_door(int file) { set_lock(file, F_UNLCK, kDoor, 1); }
 
+OwnSeat::OwnSeat(Seat* seats, std::uint64_t offset, int file, std::string path)
+    : seats_(seats),
+      offset_(offset),
+      file_(file),
+      id_(FileId::of(file)),
+      path_(std::move(path)) {
+  watch_forks();
+}
+
 OwnSeat::~OwnSeat() {
-  if (own_file_ >= 0) close(own_file_);
+  unwatch_forks();
+  if (own_file_ < 0) return;
+  // A child that was forked just now may have the file open for long.
+  set_lock(own_file_, F_UNLCK, place_of(seat_of(word_)), sizeof(Seat));
+  close(own_file_);
+}
+
+void OwnSeat::before_fork() { taking_.lock(); }
+void OwnSeat::after_fork() { taking_.unlock(); }
+void OwnSeat::after_fork_in_child() {
+  taking_.unlock();
+  if (word_ != 0) take_another();
 }
 
 bool OwnSeat::take() {
+  const std::lock_guard lock(taking_);
   const int file = open_again(file_, path_);
   if (file < 0) return false;
   for (std::uint32_t i = 0; i < kSeats; ++i) {
-    const std::uint64_t begin = offset_ + i * sizeof(Seat);
-    if (!set_lock(file, F_WRLCK, begin, sizeof(Seat))) continue;
+    if (set_lock(file, F_WRLCK, place_of(i), sizeof(Seat)) != 0) continue;
     const std::uint32_t generation = next(seats_[i].generation);
     seats_[i].generation = generation;
     seats_[i].process = static_cast<std::uint32_t>(getpid());
@@ -120,7 +144,7 @@ bool OwnSeat::take() {
   return false;
 }
 
-void OwnSeat::take_after_fork() {
+void OwnSeat::take_another() {
   const int of_parent = own_file_.exchange(-1);
   word_ = 0;
   take();
@@ -128,15 +152,17 @@ void OwnSeat::take_after_fork() {
 }
 
 bool OwnSeat::is_taken(std::uint32_t seat) const {
-  return is_locked(own_file_, offset_ + seat * sizeof(Seat), sizeof(Seat));
+  return is_locked(own_file_, place_of(seat), sizeof(Seat));
 }
 
 bool OwnSeat::lives(std::uint64_t word) const {
   if (word == this->word()) return true;  // another thread
   const std::uint32_t seat = seat_of(word);
-  return seat < kSeats &&
-         word == word_of(seat, seats_[seat].generation.load()) &&
-         is_taken(seat);
+  const bool is_its =
+      seat < kSeats && word == word_of(seat, seats_[seat].generation.load());
+  if (!is_its) return false;
+  // Somebody may have closed our descriptor: then nothing is known.
+  return is_taken(seat) || !FileId::of(own_file_).is_same_as(id_);
 }
 
 std::uint32_t OwnSeat::process_of(std::uint64_t word) const {

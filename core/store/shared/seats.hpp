@@ -13,9 +13,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <string>
-#include <utility>
 
+#include "base/status.hpp"
+#include "store/fork_guard.hpp"
+#include "store/shared/file_id.hpp"
 #include "store/shared/layout.hpp"
 
 namespace limitree::shared {
@@ -28,26 +31,22 @@ bool has_record_locks();
 int open_again(int file, const std::string& path);
 
 // Takes the lock of those who open or replace a file, on `file`, and waits for
-// it for at most a second; it is released when `file` is closed.
-bool close_door(int file);
+// it for at most a second.  To close `file` would not release it, if a child of
+// a fork() has it open too.
+Status close_door(int file, const std::string& path);
 void open_door(int file);
 
-class OwnSeat {
+class OwnSeat final : private ForkGuard {
  public:
   // `seats` is the first of all seats, mapped from `file`.
-  OwnSeat(Seat* seats, std::uint64_t offset, int file, std::string path)
-      : seats_(seats), offset_(offset), file_(file), path_(std::move(path)) {}
-  ~OwnSeat();
+  OwnSeat(Seat* seats, std::uint64_t offset, int file, std::string path);
+  ~OwnSeat() override;
   OwnSeat(const OwnSeat&) = delete;
   OwnSeat& operator=(const OwnSeat&) = delete;
 
   // Takes a free seat.  Returns false if there is none, or the file cannot be
   // opened again.
   bool take();
-
-  // In the child of a fork(): takes a seat of its own, and leaves that of the
-  // parent to the parent.
-  void take_after_fork();
 
   // What the locks of this process contain; 0 while it has no seat.
   std::uint64_t word() const { return word_.load(std::memory_order_relaxed); }
@@ -66,12 +65,24 @@ class OwnSeat {
   int count() const;
 
  private:
+  // No fork() comes while a seat is taken: the child would have its lock.  A
+  // child takes a seat of its own, and leaves that of the parent to the parent.
+  void before_fork() override;
+  void after_fork() override;
+  void after_fork_in_child() override;
+  void take_another();
+
+  std::uint64_t place_of(std::uint32_t seat) const {
+    return offset_ + seat * sizeof(Seat);
+  }
   bool is_taken(std::uint32_t seat) const;
 
   Seat* const seats_;
   const std::uint64_t offset_;
   const int file_;  // belongs to the mapping
+  const FileId id_;
   const std::string path_;
+  std::mutex taking_;
   std::atomic<int> own_file_{-1};
   std::atomic<std::uint64_t> word_{0};
 };

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "store/buckets/decide.hpp"
@@ -40,23 +41,42 @@ Clock clock_of(const shared::Header& header) {
   return Clock(Duration(std::clamp(header.clock_offset, -kMost, kMost)));
 }
 
+// After a restart of the machine, or on another one, a file on a disk may have
+// newer cells than tables of what is in use: the disk got each page at a time
+// of its own.
+void mend(MappedFile* file) {
+  const std::uint64_t boot = shared::this_boot();
+  std::uint64_t& written = file->header().boot;
+  if (written == boot) return;
+  for (std::uint32_t i = 0; i < file->sizes().shard_count; ++i) {
+    shared::repair(file, i);
+  }
+  written = boot;
+}
+
 // Takes a seat.  If nobody else has one, sets the clock of the file: so the
 // clocks of all processes that use it at a time agree, and run on although
 // somebody sets the clock of the machine.
+Status take_seat(MappedFile* file, OwnSeat* seat) {
+  if (!seat->take()) {
+    return shared::file_error(file->path(), "has no seat for this process");
+  }
+  if (!seat->has_company()) {
+    set_clock(&file->header());
+    mend(file);
+  }
+  return {};
+}
+
 Status enter(MappedFile* file, OwnSeat* seat) {
   const int door = shared::open_again(file->file(), file->path());
-  if (door < 0 || !shared::close_door(door)) {
-    if (door >= 0) close(door);
-    return shared::file_error(file->path(),
-                              "is being opened by a process that is stopped");
+  if (door < 0) {
+    return shared::file_error(file->path(), "cannot be opened again", errno);
   }
-  Status status;
-  if (!seat->take()) {
-    status = shared::file_error(file->path(), "has no seat for this process");
-  } else if (!seat->has_company()) {
-    set_clock(&file->header());
-  }
-  close(door);  // which opens it
+  Status status = shared::close_door(door, file->path());
+  if (status.ok()) status = take_seat(file, seat);
+  shared::open_door(door);
+  close(door);
   return status;
 }
 
@@ -90,15 +110,7 @@ SharedStore::SharedStore(std::unique_ptr<MappedFile> file,
                          std::unique_ptr<OwnSeat> seat,
                          const Settings& settings, Clock clock)
     : shards_(clock, key_of(file.get()), std::move(file), std::move(seat),
-              settings.timeout) {
-  watch_forks();
-}
-
-SharedStore::~SharedStore() { unwatch_forks(); }
-
-void SharedStore::after_fork_in_child() {
-  shards_.home().seat().take_after_fork();
-}
+              settings.timeout) {}
 
 Status SharedStore::decide(Plan* plan) {
   Status status = shards_.decide(plan);

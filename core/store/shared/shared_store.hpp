@@ -14,7 +14,6 @@
 #include "base/status.hpp"
 #include "store/buckets/bucket_shards.hpp"
 #include "store/clock.hpp"
-#include "store/fork_guard.hpp"
 #include "store/shared/shared_home.hpp"
 #include "store/shared/shared_url.hpp"
 #include "store/store.hpp"
@@ -23,7 +22,7 @@ namespace limitree {
 
 extern template class BucketShards<shared::SharedHome>;
 
-class SharedStore final : public Store, private ForkGuard {
+class SharedStore final : public Store {
  public:
   struct Settings {
     shared::SharedUrl url;
@@ -41,7 +40,6 @@ class SharedStore final : public Store, private ForkGuard {
   SharedStore(std::unique_ptr<shared::MappedFile> file,
               std::unique_ptr<shared::OwnSeat> seat, const Settings& settings,
               Clock clock);
-  ~SharedStore() override;
 
   bool is_shared() const override { return true; }
   Status decide(Plan* plan) override;
@@ -54,10 +52,6 @@ class SharedStore final : public Store, private ForkGuard {
   shared::SharedHome& home() { return shards_.home(); }
 
  private:
-  void before_fork() override {}
-  void after_fork() override {}
-  void after_fork_in_child() override;
-
   Status lost();
 
   BucketShards<shared::SharedHome> shards_;

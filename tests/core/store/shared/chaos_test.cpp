@@ -23,6 +23,7 @@
 #include "core/store/shared/file_walk.hpp"
 #include "core/store/shared/shared_file.hpp"
 #include "core/store/store_cases.hpp"
+#include "store/buckets/bucket_shards.hpp"
 
 namespace limitree {
 namespace {
@@ -107,7 +108,8 @@ int work(const SharedFile& file, Tally* tally) {
 
 class SharedChaos : public testing::Test {
  protected:
-  SharedChaos() : file_(16'384) {  // few shards, so that locks are often held
+  // Few shards, so that locks are often held.
+  explicit SharedChaos(std::int64_t max_buckets = 16'384) : file_(max_buckets) {
     file_.settings.timeout = kTimeout;
   }
 
@@ -175,6 +177,23 @@ TEST_F(SharedChaos, KilledProcessesChargeInPartAtMost) {
   EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
   EXPECT_EQ(store->stats().evictions, 0);
   EXPECT_EQ(store->file()->processes, 1);
+}
+
+// Tables and logs that are always full.
+class SmallSharedChaos : public SharedChaos {
+ protected:
+  SmallSharedChaos() : SharedChaos(300) {
+    file_.settings.max_bytes = 300 * kTableBytes + 16 * 1024;
+  }
+};
+
+TEST_F(SmallSharedChaos, KilledProcessesLeaveItSound) {
+  const auto store = file_.open();
+  run(std::chrono::seconds(3));
+  print();
+  EXPECT_EQ(tally_->failures, 0);
+  EXPECT_GT(store->stats().evictions, 1000);
+  EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
 }
 
 }  // namespace

@@ -185,6 +185,10 @@ TEST(SharedOpen, RefusesTheFileOfAnotherUserUnlessShared) {
                               ": belongs to user 65534, not to user 0; "
                               "mode=0660 in the URL shares it with a group");
   file.settings.url.mode = 0660;
+  EXPECT_EQ(file.error(), file.path() +
+                              ": belongs to user 65534 and group 65534, of "
+                              "which this process is no member");
+  ASSERT_EQ(chown(file.path().c_str(), 65534, getegid()), 0);
   EXPECT_EQ(file.error(), "");
   ASSERT_EQ(chmod(file.path().c_str(), 0666), 0);
   EXPECT_EQ(file.error(), file.path() +
@@ -320,6 +324,41 @@ TEST(SharedOpen, FailsWhenTheDiskIsFullFromTheBeginning) {
   const Limit limit = simple_limit(std::chrono::hours(1), 10);
   EXPECT_EQ(failure(store.get(), limit, "a"), "");
   EXPECT_EQ(store->stats().buckets, 1);
+}
+
+// Nothing is charged if one of the buckets finds no memory.
+TEST(SharedOpen, ChargesNothingWhenTheDiskIsFull) {
+  const SharedFile file(8192);  // two shards
+  const SmallDisk disk(file.folder(), "size=24k");
+  if (!disk.mounted()) GTEST_SKIP() << "no right to mount a small disk";
+  const auto store = file.open();
+  ASSERT_NE(store, nullptr);
+  const Limit all = simple_limit(std::chrono::hours(1), 1000);
+  ASSERT_TRUE(allowed(store.get(), all, "all"));
+  std::ofstream(file.folder() + "/rest") << std::string(20'000, 'x');
+  std::int64_t charged = 1;
+  const auto ask = [&](const Limit& limit, const std::string& name) {
+    Plan plan(Operation::kAuthorize);
+    plan.segments.emplace_back("all", Segment::Kind::kCaller);
+    plan.segments.emplace_back(name, Segment::Kind::kCaller);
+    plan.add_level(&all, 0u, 1u, 1);
+    plan.add_level(&limit, 0u, 2u, 1);
+    const Status status = store->decide(&plan);
+    charged += status.ok() ? 1 : 0;
+    return status.ok() ? "" : status.error().reason;
+  };
+  const Limit window =
+      limit_of(Algorithm::kFixedWindow, 10, std::chrono::hours(1));
+  EXPECT_STREQ(ask(window, "a"), "shm_full");
+  int failed = 0;
+  for (int i = 0; i < 40; ++i) {  // about half of them are in the full shard
+    failed += *ask(all, std::to_string(i)) == '\0' ? 0 : 1;
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_LT(failed, 40);
+  Request peek(Operation::kPeek, {"all"});
+  EXPECT_EQ(peek.level(all, 1, 0).decide(store.get()).remaining,
+            1000 - charged);
 }
 
 // To try would end the process.

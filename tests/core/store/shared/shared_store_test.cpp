@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <random>
 #include <string>
@@ -21,13 +23,16 @@ namespace {
 
 class SharedFixture {
  public:
+  ~SharedFixture() {
+    EXPECT_EQ(faults_in(store_.get()), std::vector<std::string>());
+  }
   Store* store() { return store_.get(); }
   void advance(Duration by) { clock_.advance(by); }
 
  private:
   ManualClock clock_;
   SharedFile file_{1000, clock_.clock()};
-  std::unique_ptr<Store> store_ = file_.open();
+  std::unique_ptr<SharedStore> store_ = file_.open();
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Shared, StoreCases, SharedFixture);
@@ -164,6 +169,26 @@ TEST(SharedStore, LogsTakeBoundedMemory) {
   EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
 }
 
+// A log of the same request may have nothing left that counts.
+TEST(SharedStore, EvictsNoLogOfTheRequest) {
+  ManualClock clock;
+  SharedFile file(1000, clock.clock());
+  file.settings.max_bytes = 48 * 1000 + 16 * 1024;
+  const auto store = file.open();
+  const auto log_of = [](std::chrono::seconds period) {
+    return limit_of(Algorithm::kSlidingLog, 1000, period);
+  };
+  const Limit brief = log_of(std::chrono::seconds(1));
+  const Limit lasting = log_of(std::chrono::hours(1));
+  for (int i = 0; i < 3000; ++i) {
+    clock.advance(std::chrono::milliseconds(1100));
+    Request request(Operation::kAuthorize, {"a", std::to_string(i % 40)});
+    request.level(brief, 1).level(lasting, 2).decide(store.get());
+  }
+  EXPECT_GT(store->stats().evictions, 10);
+  EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
+}
+
 TEST(SharedStore, ALogThatCannotFitIsAnError) {
   ManualClock clock;
   SharedFile file(1000, clock.clock());
@@ -178,6 +203,11 @@ TEST(SharedStore, ALogThatCannotFitIsAnError) {
   }
   EXPECT_EQ(reason, "shm_full");
   EXPECT_EQ(failure(store.get(), limit, "b"), "");
+  // It does not evict the others for nothing.
+  const std::int64_t evictions = store->stats().evictions;
+  EXPECT_EQ(failure(store.get(), limit, "a"), "shm_full");
+  EXPECT_EQ(store->stats().evictions, evictions);
+  EXPECT_EQ(store->stats().buckets, 2);
   EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
 }
 
@@ -203,6 +233,29 @@ TEST(SharedStore, AClockThatIsSetBackGivesNothingBack) {
     EXPECT_TRUE(decision.limited) << traits.name;
     EXPECT_LE(decision.retry_after, std::chrono::hours(2)) << traits.name;
   }
+}
+
+// A disk gets the pages of a file one at a time, so after a power cut the map
+// of the slab may be older than the cells.
+TEST(SharedStore, IsRepairedAfterARestartOfTheMachine) {
+  const SharedFile file;
+  const Limit limit =
+      limit_of(Algorithm::kSlidingLog, 100, std::chrono::hours(1));
+  const auto lose_the_map = [&] {
+    const auto store = file.open();
+    const shared::MappedFile& mapped = store->home().file();
+    std::fill_n(mapped.at(mapped.layout().map_of(0)), 64, std::byte{});
+    return !faults_in(store.get()).empty();
+  };
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(allowed(file.open().get(), limit, std::to_string(i)));
+  }
+  EXPECT_TRUE(lose_the_map());
+  EXPECT_FALSE(faults_in(file.open().get()).empty()) << "the same start";
+  file.open()->home().file().header().boot ^= 1;
+  const auto store = file.open();
+  EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
+  EXPECT_EQ(store->stats().buckets, 10);
 }
 
 TEST(SharedStore, TellsWhatItIs) {
