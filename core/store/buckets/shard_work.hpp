@@ -80,20 +80,20 @@ inline std::uint32_t shard_of(std::uint64_t tag, std::uint32_t count) {
   return static_cast<std::uint32_t>(tag) & (count - 1);
 }
 
-// The time of a request that read the clock before it had its locks, if others
-// have decided since then, the last of them at `latest`.
+// The time of a request that `read` the clock before it had its locks, if
+// others have decided since then, the last of them at `latest`.
 //
 // The request must not take place before theirs.  It would find more debt than
 // there can be, as if the clock had stepped back, and give tokens back: see
 // is_held().  But a clock that was really set back is obeyed.
-[[gnu::noinline]] inline Instant time_after(Instant latest,
+[[gnu::noinline]] inline Instant time_after(Instant latest, Instant read,
                                             const Clock& clock) {
   // By less, two threads may differ that read the clock at the same time.
   constexpr Duration kNoise = std::chrono::seconds(1);
-  const Instant now = clock.now();
-  return saturating_sub(latest, now) < kNoise && !clock.is_callers()
-             ? std::max(latest, now)
-             : now;
+  if (clock.is_callers()) return clock.now();
+  if (saturating_sub(latest, read) < kNoise) return latest;
+  const Instant now = clock.now();  // it may have waited for long
+  return saturating_sub(latest, now) < kNoise ? std::max(latest, now) : now;
 }
 
 // Holds the locks of the shards of all tags, taken in ascending order.
@@ -128,7 +128,7 @@ class ShardLocks {
       latest = std::max(latest, home_.latest(work_->shards[i]));
     }
     if (latest != now) [[unlikely]]
-      now = time_after(latest, clock);
+      now = time_after(latest, now, clock);
     for (std::size_t i = 0; i < held_; ++i) {
       home_.latest(work_->shards[i]) = now;
     }

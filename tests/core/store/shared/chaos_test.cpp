@@ -190,7 +190,6 @@ class SmallSharedChaos : public SharedChaos {
 TEST_F(SmallSharedChaos, KilledProcessesLeaveItSound) {
   const auto store = file_.open();
   run(std::chrono::seconds(3));
-  print();
   EXPECT_EQ(tally_->failures, 0);
   EXPECT_GT(store->stats().evictions, 1000);
   EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
