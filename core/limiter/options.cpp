@@ -274,6 +274,66 @@ Status mismatch(std::string_view name, std::string_view needs) {
   return refuse({name, {}}, "needs " + std::string(needs));
 }
 
+bool is_redis(const Options& options) {
+  return options.store == StoreKind::kRedis;
+}
+
+Status check_sizes(const Options& options) {
+  const bool is_shared = options.store == StoreKind::kShared;
+  const std::int64_t max_buckets =
+      is_shared && options.shared_url.max_buckets != 0
+          ? std::max(options.shared_url.max_buckets, options.max_buckets)
+          : options.max_buckets;
+  if (is_shared && max_buckets > shared::SharedUrl::kMaxBuckets) {
+    return mismatch("store",
+                    "max_buckets of at most " +
+                        std::to_string(shared::SharedUrl::kMaxBuckets));
+  }
+  const std::int64_t least = MemoryStore::kLeastBytes * max_buckets;
+  if (options.max_bytes != 0 && options.max_bytes < least) {
+    return mismatch("max_bytes",
+                    "64 for each of max_buckets, " + std::to_string(least));
+  }
+  return {};
+}
+
+Status check_tls(const Options& options) {
+  constexpr std::string_view kTls = "a store with TLS, such as rediss://";
+  const redis::TlsSettings& tls = options.redis_settings.tls;
+  if (!is_redis(options) || !options.redis_settings.url.tls) {
+    if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
+    if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);
+    if (!tls.key_file.empty()) return mismatch("tls_key_file", kTls);
+    if (!tls.server_name.empty()) return mismatch("tls_server_name", kTls);
+    if (!tls.verify) return mismatch("tls_verify", kTls);
+  }
+  if (tls.cert_file.empty() != tls.key_file.empty()) {
+    return tls.key_file.empty() ? mismatch("tls_cert_file", "tls_key_file")
+                                : mismatch("tls_key_file", "tls_cert_file");
+  }
+  return {};
+}
+
+Status check_redis(const Options& options) {
+  constexpr std::string_view kSentinel = "a store such as redis+sentinel://";
+  const redis::Settings& redis = options.redis_settings;
+  const redis::Login& login = redis.sentinel_login;
+  if (!is_redis(options) || redis.url.topology != redis::Topology::kSentinel) {
+    if (!login.user.empty()) return mismatch("sentinel_username", kSentinel);
+    if (!login.password.empty()) {
+      return mismatch("sentinel_password", kSentinel);
+    }
+  }
+  if (!login.user.empty() && login.password.empty()) {
+    return mismatch("sentinel_username", "sentinel_password");
+  }
+  if (is_redis(options) && redis.url.topology == redis::Topology::kCluster &&
+      redis.login.db != 0) {
+    return mismatch("store", "database 0 in a cluster");
+  }
+  return {};
+}
+
 }  // namespace
 
 const char* option_at(std::size_t index) {
@@ -295,51 +355,8 @@ Status set_option(std::string_view name, std::string_view value,
 }
 
 Status check_options(const Options& options) {
-  constexpr std::string_view kTls = "a store with TLS, such as rediss://";
-  constexpr std::string_view kSentinel = "a store such as redis+sentinel://";
-  const redis::Settings& redis = options.redis_settings;
-  const redis::TlsSettings& tls = redis.tls;
-  const bool is_redis = options.store == StoreKind::kRedis;
-  const bool is_shared = options.store == StoreKind::kShared;
-  const std::int64_t max_buckets =
-      is_shared && options.shared_url.max_buckets != 0
-          ? std::max(options.shared_url.max_buckets, options.max_buckets)
-          : options.max_buckets;
-  if (is_shared && max_buckets > shared::SharedUrl::kMaxBuckets) {
-    return mismatch("store",
-                    "max_buckets of at most " +
-                        std::to_string(shared::SharedUrl::kMaxBuckets));
-  }
-  const std::int64_t least = MemoryStore::kLeastBytes * max_buckets;
-  if (options.max_bytes != 0 && options.max_bytes < least) {
-    return mismatch("max_bytes",
-                    "64 for each of max_buckets, " + std::to_string(least));
-  }
-  if (!is_redis || !redis.url.tls) {
-    if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
-    if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);
-    if (!tls.key_file.empty()) return mismatch("tls_key_file", kTls);
-    if (!tls.server_name.empty()) return mismatch("tls_server_name", kTls);
-    if (!tls.verify) return mismatch("tls_verify", kTls);
-  }
-  if (tls.cert_file.empty() != tls.key_file.empty()) {
-    return tls.key_file.empty() ? mismatch("tls_cert_file", "tls_key_file")
-                                : mismatch("tls_key_file", "tls_cert_file");
-  }
-  if (!is_redis || redis.url.topology != redis::Topology::kSentinel) {
-    const redis::Login& login = redis.sentinel_login;
-    if (!login.user.empty()) return mismatch("sentinel_username", kSentinel);
-    if (!login.password.empty()) {
-      return mismatch("sentinel_password", kSentinel);
-    }
-  }
-  if (!redis.sentinel_login.user.empty() &&
-      redis.sentinel_login.password.empty()) {
-    return mismatch("sentinel_username", "sentinel_password");
-  }
-  if (is_redis && redis.url.topology == redis::Topology::kCluster &&
-      redis.login.db != 0) {
-    return mismatch("store", "database 0 in a cluster");
+  for (const auto check : {check_sizes, check_tls, check_redis}) {
+    if (Status status = check(options); !status.ok()) return status;
   }
   return {};
 }
