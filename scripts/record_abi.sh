@@ -16,4 +16,8 @@ cp capi/limitree.h "$public"
 abidw --exported-interfaces-only --headers-dir "$public" --drop-private-types \
   --no-show-locs --no-corpus-path --no-comp-dir-path --no-elf-needed \
   --out-file "$record" "$library"
+if ! grep -q '<abi-instr ' "$record"; then
+  echo "record_abi.sh: $library has no debug information" >&2
+  exit 1
+fi
 echo "$(grep -c '<elf-symbol ' "$record") functions in $record"
