@@ -34,6 +34,9 @@ constexpr std::uint32_t fixed64(std::uint32_t field) {
   return protozero::tag_and_type(field, protozero::pbf_wire_type::fixed64);
 }
 
+// Not get_bool(), which reads beyond a message that ends before the value.
+bool is_set(pbf_reader* message) { return message->get_uint64() != 0; }
+
 std::string_view view_of(protozero::data_view text) {
   return {text.data(), text.size()};
 }
@@ -84,7 +87,7 @@ void write_value(pbf_reader message, int depth, JsonWriter* out) {
       out->text(view_of(last.get_view()));
       return;
     case varint(4):
-      out->flag(last.get_bool());
+      out->flag(is_set(&last));
       return;
     case bytes(5):
       write_struct(last.get_message(), depth + 1, out);
@@ -154,7 +157,7 @@ void write_rule(pbf_reader message, JsonWriter* out) {
         requests = message.get_uint32();
         break;
       case varint(3):
-        unlimited = message.get_bool();
+        unlimited = is_set(&message);
         break;
       case bytes(4):
         name = message.get_view();
@@ -220,13 +223,13 @@ Parts parts_of(pbf_reader message) {
         parts.descriptors.push_back(message.get_message());
         break;
       case varint(5):
-        parts.shadow_mode = message.get_bool();
+        parts.shadow_mode = is_set(&message);
         break;
       case varint(6):
-        parts.detailed_metric = message.get_bool();
+        parts.detailed_metric = is_set(&message);
         break;
       case varint(7):
-        parts.quota_mode = message.get_bool();
+        parts.quota_mode = is_set(&message);
         break;
       case bytes(8):
         parts.metadata = {message.get_message()};

@@ -36,7 +36,7 @@ void DecideRequest::read(std::string_view message) {
         cost = reader.get_int64();
         break;
       case tag_and_type(3, kNumber):
-        omits_levels_ = reader.get_bool();
+        omits_levels_ = flag_of(&reader);
         break;
       default:
         reader.skip();
@@ -94,7 +94,7 @@ ResetRequest read_reset(std::string_view message) {
         request.segments.push_back(view_of(reader.get_view()));
         break;
       case tag_and_type(2, kNumber):
-        request.leaf_only = reader.get_bool();
+        request.leaf_only = flag_of(&reader);
         break;
       default:
         reader.skip();

@@ -20,6 +20,12 @@ inline std::string_view view_of(protozero::data_view text) {
   return {text.data(), text.size()};
 }
 
+// Not get_bool(), which reads beyond a message that ends before the value, and
+// only the first byte of a value.
+inline bool flag_of(protozero::pbf_reader* reader) {
+  return reader->get_uint64() != 0;
+}
+
 // Empties what a request was read into.  Memory for many more elements than
 // most requests have is not kept for the next one.
 template <typename Element>

@@ -109,7 +109,7 @@ void RateLimitRequest::read_descriptor(std::string_view message) {
         read_hits(view_of(reader.get_view()), &descriptor);
         break;
       case tag_and_type(4, kNumber):
-        set_flag(reader.get_bool(), LIMITREE_NEGATIVE_HITS, &descriptor.flags);
+        set_flag(flag_of(&reader), LIMITREE_NEGATIVE_HITS, &descriptor.flags);
         break;
       default:
         reader.skip();

@@ -110,10 +110,14 @@ TEST(DecideRequest, MalformedBytesThrow) {
   for (const std::string_view bytes :
        {std::string_view("\x0a\x05x", 3), std::string_view("\x0a", 1),
         std::string_view("\x00\x01", 2), std::string_view("\x0b", 1),
+        std::string_view("\x18", 1),
         std::string_view("\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
                          12)}) {
-    EXPECT_THROW(request.read(bytes), protozero::exception);
-    EXPECT_THROW(read_reset(bytes), protozero::exception);
+    // In memory that ends with them.
+    const std::vector<char> exact(bytes.begin(), bytes.end());
+    const std::string_view text(exact.data(), exact.size());
+    EXPECT_THROW(request.read(text), protozero::exception);
+    EXPECT_THROW(read_reset(text), protozero::exception);
   }
 }
 

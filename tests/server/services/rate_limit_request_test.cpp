@@ -169,8 +169,12 @@ TEST(RateLimitRequest, MalformedBytesThrow) {
         std::string_view("\x12\x02\x12\x05", 4),
         std::string_view("\x12\x02\x1a\x05", 4),
         std::string_view("\x12\x04\x0a\x02\x0a\x05", 6),
-        std::string_view("\x00\x01", 2), std::string_view("\x18", 1)}) {
-    EXPECT_THROW(reader.read(bytes), protozero::exception);
+        std::string_view("\x12\x01\x20", 3), std::string_view("\x00\x01", 2),
+        std::string_view("\x18", 1)}) {
+    // In memory that ends with them.
+    const std::vector<char> exact(bytes.begin(), bytes.end());
+    EXPECT_THROW(reader.read({exact.data(), exact.size()}),
+                 protozero::exception);
   }
 }
 
