@@ -3,6 +3,7 @@
 #ifndef LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP
 #define LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP
 
+#include <bit>
 #include <cstdint>
 
 #include "base/status.hpp"
@@ -25,7 +26,7 @@ class PrivateCells : public PrivateLines<Cell> {
   std::uint64_t make_log(std::uint32_t room);  // 0 if there is no memory
   void free_log(std::uint64_t link);
   static LogBlock* block(std::uint64_t link) {
-    return reinterpret_cast<LogBlock*>(link);
+    return std::bit_cast<LogBlock*>(static_cast<std::uintptr_t>(link));
   }
   static std::int64_t log_bytes(const Cell& cell) {
     return block(cell.log)->bytes();

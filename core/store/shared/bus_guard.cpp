@@ -6,15 +6,17 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 
 namespace limitree::shared {
 
 // Taken and given back without a lock: a fork() may happen in between, and the
-// handler reads it at any time.  `begin` is 0 unless all else is set.
+// handler reads it at any time.  `begin` is null unless all else is set.
 struct BusGuard::Watched {
   std::atomic<bool> taken{false};
-  std::atomic<std::uintptr_t> begin{0};
+  std::atomic<std::byte*> begin{nullptr};
   std::atomic<std::size_t> size{0};
   std::atomic<int> file{-1};
   std::atomic<std::atomic<bool>*> lost{nullptr};
@@ -29,10 +31,9 @@ struct sigaction g_before;
 
 // Another thread may be doing the same: then the instruction of this one is
 // repeated until that is done.
-bool put_zeros(const BusGuard::Watched& one, std::uintptr_t begin) {
+bool put_zeros(const BusGuard::Watched& one, std::byte* begin) {
   return one.lost.load()->exchange(true) ||
-         mmap(reinterpret_cast<void*>(begin), one.size.load(),
-              PROT_READ | PROT_WRITE,
+         mmap(begin, one.size.load(), PROT_READ | PROT_WRITE,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
               0) != MAP_FAILED;
 }
@@ -54,12 +55,14 @@ bool has_address(const siginfo_t& info) {
 // host that was asked first may raise the signal again, without its address:
 // then the sizes of the files tell.
 bool survive(const siginfo_t& info) {
-  const auto at = reinterpret_cast<std::uintptr_t>(info.si_addr);
+  const auto* const at = static_cast<const std::byte*>(info.si_addr);
   bool found = false;
   for (const BusGuard::Watched& one : g_watched) {
-    const std::uintptr_t begin = one.begin.load();
-    if (begin == 0) continue;
-    if (has_address(info) ? at - begin < one.size.load() : is_cut_off(one)) {
+    std::byte* const begin = one.begin.load();
+    if (begin == nullptr) continue;
+    const bool is_in =
+        !std::less<>()(at, begin) && std::less<>()(at, begin + one.size.load());
+    if (has_address(info) ? is_in : is_cut_off(one)) {
       found |= put_zeros(one, begin);
     }
   }
@@ -103,7 +106,7 @@ BusGuard::BusGuard(void* begin, std::size_t size, int file) {
     one.size = size;
     one.file = file;
     one.lost = &lost_;
-    one.begin = reinterpret_cast<std::uintptr_t>(begin);
+    one.begin = static_cast<std::byte*>(begin);
     watched_ = &one;
     return;
   }
@@ -111,7 +114,7 @@ BusGuard::BusGuard(void* begin, std::size_t size, int file) {
 
 BusGuard::~BusGuard() {
   if (watched_ == nullptr) return;
-  watched_->begin = 0;
+  watched_->begin = nullptr;
   watched_->taken = false;
 }
 
