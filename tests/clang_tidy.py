@@ -1,8 +1,9 @@
 """Runs clang-tidy over the sources of the product as a build compiles them.
 
 clang-tidy spends four fifths of its time on the headers of the C++ library,
-whatever file it reads.  So this script gives it a batch of files of a folder,
-in one source that includes them, and divides batches that do not compile.
+whatever file it reads.  So this script gives it the files that the build
+compiles together, or those of a folder, in one source that includes them, and
+divides batches that do not compile.
 
 A batch that passed is not read again until one of its files, a header of those
 folders, its command, .clang-tidy or clang-tidy changes: the build folder
@@ -22,7 +23,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("core", "capi", "bindings", "server")
-BATCH = 8  # files read at once, at most
+BATCH = 8  # files of a folder read at once, at most
 
 # The sources of a batch are included, so they count as headers here.  A header
 # may shadow a name of the source before it; the build has the compiler's own
@@ -66,22 +67,24 @@ def list_batches(build):
     In the command, SOURCE stands for the name of the file.
     """
     commands = json.loads((build / "compile_commands.json").read_text())
-    found = {}
+    seen = set()
+    apart = {}
     for entry in commands:
         command = PRECOMPILED.sub("", OUTPUT.sub("", entry["command"]))
-        command = command.replace(entry["file"], "SOURCE")
-        for path in sources(entry):
-            if any(ROOT / name in path.parents for name in FOLDERS):
-                found.setdefault(path, (command, entry["directory"]))
-    alike = {}
-    for path, compiled in sorted(found.items()):
-        # C and C++ differ, and so do the programs of one folder.
-        key = (path.parent, path.suffix, compiled)
-        alike.setdefault(key, []).append(path)
-    for (_, _, compiled), paths in alike.items():
+        compiled = command.replace(entry["file"], "SOURCE"), entry["directory"]
+        paths = [path for path in sources(entry) if path not in seen and
+                 any(ROOT / name in path.parents for name in FOLDERS)]
+        seen.update(paths)
+        if len(paths) > 1:
+            yield paths, *compiled
+        for path in paths if len(paths) == 1 else ():
+            # C and C++ differ, and so do the programs of one folder.
+            key = (path.parent, path.suffix, compiled)
+            apart.setdefault(key, []).append(path)
+    for (_, _, compiled), paths in apart.items():
         count = -(-len(paths) // BATCH)  # of nearly equal size
         for i in range(count):
-            yield paths[i::count], *compiled
+            yield sorted(paths)[i::count], *compiled
 
 
 def run_tidy(tool, source, command, directory, folder, *options):
