@@ -53,17 +53,21 @@ endfunction()
 # Half of the time to compile tests goes into the header of googletest, most of
 # the rest into headers of core and into optimizing code that runs once.  The
 # first program of core precompiles the header, and other programs of core use
-# it.  Several files are compiled as one.
+# it; likewise those of the server.  Several files are compiled as one.
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
   if("limitree_core" IN_LIST libs)
-    get_property(first GLOBAL PROPERTY LIMITREE_PRECOMPILED_BY)
+    set(libs limitree_core)
+  endif()
+  if(libs MATCHES "^limitree_(core|server)")
+    string(REPLACE ";" "_" libs "${libs}")
+    get_property(first GLOBAL PROPERTY LIMITREE_PRECOMPILED_FOR_${libs})
     if(first)
       target_precompile_headers(${target} REUSE_FROM ${first})
       return()
     endif()
-    set_property(GLOBAL PROPERTY LIMITREE_PRECOMPILED_BY ${target})
+    set_property(GLOBAL PROPERTY LIMITREE_PRECOMPILED_FOR_${libs} ${target})
   endif()
   target_precompile_headers(
     ${target} PRIVATE <gtest/gtest.h> <chrono> <functional> <memory> <string>
