@@ -278,12 +278,18 @@ def test_the_folder_vanishes_and_comes_back(watching, folder):
 
 
 def test_a_file_that_is_written_slowly(watching, folder):
-    content = text("slow").encode()
+    longest, before = 0, time.monotonic()
     with open(folder / "b.yaml", "wb", buffering=0) as file:
-        for byte in content:
+        for byte in text("slow").encode():
             file.write(bytes([byte]))
             time.sleep(0.01)
-    assert watching.wait_for("descriptors are").endswith(": 2 files")
+            now = time.monotonic()
+            longest, before = max(longest, now - before), now
+    said = watching.wait_for("descriptors are")
+    # On a busy machine it may have looked finished in between.
+    if said.endswith(AS_BEFORE) and longest > 0.04:
+        said = watching.wait_for("descriptors are")
+    assert said.endswith(": 2 files")
 
 
 def test_a_relative_name(serve, folder, monkeypatch):
