@@ -62,7 +62,7 @@ Limiter limiter_of(const Config& config) {
 
 std::string shown_url(std::string_view url) {
   const std::size_t scheme = url.find("://");
-  if (scheme == url.npos) return std::string(url);
+  if (scheme == url.npos || is_file(url)) return std::string(url);
   const std::size_t begin = scheme + 3;
   // If it is not encoded correctly, there may be more than one.
   const std::size_t at = url.rfind('@');

@@ -44,6 +44,13 @@ def test_ping_tells_what_the_file_is(url, tmp_path):
     assert len(lines) == 5
 
 
+def test_a_folder_with_an_at_sign(tmp_path):
+    (tmp_path / "a@b").mkdir()
+    url = f"shm://{tmp_path}/a@b/limits"
+    try_twice(url)
+    assert good("ping", "--store", url).startswith(f"{url} answered in ")
+
+
 @pytest.mark.parametrize("words", [["ping"], ["show", *PATH], ["reset", *PATH]])
 @pytest.mark.parametrize("parameters", ["", "?mode=0660"])
 def test_looking_makes_no_file(url, tmp_path, words, parameters):
