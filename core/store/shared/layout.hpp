@@ -61,8 +61,8 @@ struct Header {
   std::uint64_t check_sum;  // of all before it
 
   // Nanoseconds from the time since the machine was started to the wall clock,
-  // set by a process that opens the file while no other has it open, behind
-  // the door: see seats.hpp.
+  // set by a process that opens the file while no other has it open, under the
+  // lock of those who open it: see seats.hpp.
   std::int64_t clock_offset;
 
   // The start of the machine after which it was used last: this_boot(), set

@@ -210,12 +210,12 @@ Status make(const SharedUrl& url, const Sizes& sizes, bool replace) {
 
 // Puts a new file in place of `file`, once, however many processes want to.
 Status make_anew(int file, const SharedUrl& url, const Sizes& sizes) {
-  Status status = close_door(file, url.path);
+  Status status = lock_opening(file, url.path);
   if (!status.ok()) return status;
   if (FileId::of(file).is_same_as(FileId::at(url.path))) {
     status = make(url, sizes, true);
   }
-  open_door(file);
+  unlock_opening(file);
   return status;
 }
 

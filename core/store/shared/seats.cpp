@@ -68,7 +68,7 @@ constexpr bool kHasRecordLocks = false;
 
 #endif
 
-constexpr std::uint64_t kDoor = 0;  // the first byte of the header
+constexpr std::uint64_t kOpening = 0;  // the first byte of the header
 
 }  // namespace
 
@@ -86,10 +86,10 @@ int open_again(int file, const std::string& path) {
   return -1;
 }
 
-Status close_door(int file, const std::string& path) {
+Status lock_opening(int file, const std::string& path) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   for (;;) {
-    const int failed = set_lock(file, F_WRLCK, kDoor, 1);
+    const int failed = set_lock(file, F_WRLCK, kOpening, 1);
     if (failed == 0) return {};
     if (failed != EAGAIN && failed != EACCES) {
       return file_error(path, "cannot be locked", failed);
@@ -101,7 +101,7 @@ Status close_door(int file, const std::string& path) {
   }
 }
 
-void open_door(int file) { set_lock(file, F_UNLCK, kDoor, 1); }
+void unlock_opening(int file) { set_lock(file, F_UNLCK, kOpening, 1); }
 
 OwnSeat::OwnSeat(Seat* seats, std::uint64_t offset, int file, std::string path)
     : seats_(seats),

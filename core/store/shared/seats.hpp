@@ -33,8 +33,8 @@ int open_again(int file, const std::string& path);
 // Takes the lock of those who open or replace a file, on `file`, and waits for
 // it for at most a second.  To close `file` would not release it, if a child of
 // a fork() has it open too.
-Status close_door(int file, const std::string& path);
-void open_door(int file);
+Status lock_opening(int file, const std::string& path);
+void unlock_opening(int file);
 
 class OwnSeat final : private ForkGuard {
  public:

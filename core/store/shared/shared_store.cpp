@@ -69,14 +69,14 @@ Status take_seat(MappedFile* file, OwnSeat* seat) {
 }
 
 Status enter(MappedFile* file, OwnSeat* seat) {
-  const int door = shared::open_again(file->file(), file->path());
-  if (door < 0) {
+  const int opening = shared::open_again(file->file(), file->path());
+  if (opening < 0) {
     return shared::file_error(file->path(), "cannot be opened again", errno);
   }
-  Status status = shared::close_door(door, file->path());
+  Status status = shared::lock_opening(opening, file->path());
   if (status.ok()) status = take_seat(file, seat);
-  shared::open_door(door);
-  close(door);
+  shared::unlock_opening(opening);
+  close(opening);
   return status;
 }
 
