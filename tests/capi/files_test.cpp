@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 
+#include "core/store/temporary_folder.hpp"
 #include "limitree.h"
 
 namespace {
@@ -31,16 +31,10 @@ std::string take(limitree_error* error) {
 class Files : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "limitree-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
     origin_ = (folder_ / "limits.yaml").string();
     write("id,limits\nalex,5/h\n");
   }
-  void TearDown() override {
-    limitree_limiter_free(limiter_);
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { limitree_limiter_free(limiter_); }
 
   void write(std::string_view users) {
     std::ofstream(folder_ / "users.csv", std::ios::binary) << users;
@@ -54,7 +48,8 @@ class Files : public testing::Test {
     return decision.limit;
   }
 
-  fs::path folder_;
+  const limitree::TemporaryFolder temporary_{"capi"};
+  const fs::path folder_ = temporary_.path();
   std::string origin_;
   limitree_limiter* limiter_ = nullptr;
 };

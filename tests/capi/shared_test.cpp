@@ -1,13 +1,12 @@
 // shm:// as a C program sees it.
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "core/store/temporary_folder.hpp"
 #include "limitree.h"
 
 namespace {
@@ -18,14 +17,7 @@ limitree_str str(std::string_view text) { return {text.data(), text.size()}; }
 
 class Shared : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "limitree-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path() const { return folder_ / "limits"; }
+  std::string path() const { return folder_.path() + "/limits"; }
 
   limitree_status make(limitree_limiter** limiter, limitree_error** error) {
     limitree_config* config = limitree_config_new();
@@ -41,7 +33,7 @@ class Shared : public testing::Test {
     return status;
   }
 
-  fs::path folder_;
+  const limitree::TemporaryFolder folder_{"capi"};
 };
 
 bool allowed(limitree_limiter* limiter) {

@@ -54,48 +54,53 @@ def test_reload_beside_requests():
     assert limiter.peek("job").limit == reloads + 1
 
 
-def test_each_process_counts_for_itself_after_a_fork():
-    limiter = limitree.Limiter(USERS)
-    limiter.authorize("user", "alex", "trade", cost=2)
+def exit_codes(count, run):
+    """Returns what `run` returns in each of so many children of a fork."""
     children = []
-    for _ in range(4):
+    for _ in range(count):
         child = os.fork()
         if child == 0:
             try:
-                admitted = sum(
-                    limiter.authorize("user", "alex", "trade").allowed
-                    for _ in range(10))
-                limiter.close()
-                os._exit(admitted)
+                os._exit(run())
             finally:
                 os._exit(255)
         children.append(child)
-    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            for child in children] == [4] * 4
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            for child in children]
+
+
+def admitted_by(limiter):
+    """Returns how many of ten requests a limiter admits."""
+    return sum(limiter.authorize("user", "alex", "trade").allowed
+               for _ in range(10))
+
+
+def test_each_process_counts_for_itself_after_a_fork():
+    limiter = limitree.Limiter(USERS)
+    limiter.authorize("user", "alex", "trade", cost=2)
+
+    def run():
+        admitted = admitted_by(limiter)
+        limiter.close()
+        return admitted
+
+    assert exit_codes(4, run) == [4] * 4
     assert limiter.peek("user", "alex", "trade", cost=0).remaining == 4
 
 
 def test_children_of_a_fork_share_a_file(shared):
     limiter = limitree.Limiter(USERS, shared)
     limiter.authorize("user", "alex", "trade", cost=2)
-    children = []
-    for _ in range(4):
-        child = os.fork()
-        if child == 0:
-            try:
-                grandchild = os.fork()
-                admitted = sum(
-                    limiter.authorize("user", "alex", "trade").allowed
-                    for _ in range(10))
-                if grandchild != 0:
-                    status = os.waitpid(grandchild, 0)[1]
-                    admitted += os.waitstatus_to_exitcode(status)
-                os._exit(admitted)
-            finally:
-                os._exit(255)
-        children.append(child)
-    assert sum(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-               for child in children) == 4
+
+    def run():
+        grandchild = os.fork()
+        admitted = admitted_by(limiter)
+        if grandchild != 0:
+            status = os.waitpid(grandchild, 0)[1]
+            admitted += os.waitstatus_to_exitcode(status)
+        return admitted
+
+    assert sum(exit_codes(4, run)) == 4
     assert limiter.peek("user", "alex", "trade", cost=0).remaining == 0
     # The requests of this process, the buckets of all.
     assert (limiter.stats().allowed, limiter.stats().buckets) == (1, 2)
@@ -110,21 +115,17 @@ def test_forks_while_threads_decide(store):
             limiter.authorize("user", "alex", "trade")
             limiter.reload(USERS)
 
+    def run():
+        limiter.authorize("user", "bob", "trade")
+        limiter.reload(USERS)
+        return 7
+
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
         thread.start()
     try:
         for _ in range(20):
-            child = os.fork()
-            if child == 0:
-                try:
-                    limiter.authorize("user", "bob", "trade")
-                    limiter.reload(USERS)
-                    os._exit(7)
-                finally:
-                    os._exit(255)
-            status = os.waitpid(child, 0)[1]
-            assert os.waitstatus_to_exitcode(status) == 7
+            assert exit_codes(1, run) == [7]
     finally:
         done.set()
         for thread in threads:

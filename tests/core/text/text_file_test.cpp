@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string>
 
+#include "core/store/temporary_folder.hpp"
+
 namespace limitree {
 namespace {
 
@@ -15,13 +17,6 @@ namespace fs = std::filesystem;
 
 class TextFile : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "limitree-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   fs::path file(const std::string& content) {
     const fs::path path = folder_ / "f.csv";
     std::ofstream(path, std::ios::binary) << content;
@@ -33,7 +28,8 @@ class TextFile : public testing::Test {
     return text.ok() ? "" : text.status().error().messages.front();
   }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_{"text"};
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST_F(TextFile, IsReadWhole) {
