@@ -6,8 +6,9 @@
         print(f"try again in {decision.retry_after} s")
 """
 
+from __future__ import annotations
+
 from limitree._native import ALGORITHMS, __version__, openssl_version
-from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, canonical_ip, client_ip
 from limitree.decision import Decision, Level
 from limitree.default import (
@@ -23,15 +24,19 @@ from limitree.errors import (
     UnknownRoot,
 )
 from limitree.limiter import Limiter
-from limitree.rate_limit import (
-    CurrentLimit,
-    Descriptor,
-    DescriptorStats,
-    DescriptorStatus,
-    RateLimitResponse,
-    RateLimitStats,
-)
-from limitree.stats import LimitStats, Stats
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from limitree.aio import AsyncLimiter
+    from limitree.rate_limit import (
+        CurrentLimit,
+        Descriptor,
+        DescriptorStats,
+        DescriptorStatus,
+        RateLimitResponse,
+        RateLimitStats,
+    )
+    from limitree.stats import LimitStats, Stats
 
 __all__ = [
     "ALGORITHMS",
@@ -61,3 +66,34 @@ __all__ = [
     "default_limiter",
     "openssl_version",
 ]
+
+# The modules of names that few programs need.  They are imported when the name
+# is first used: asyncio and typing take longer than all the rest together.
+_LATER = {
+    "AsyncLimiter": "aio",
+    "CurrentLimit": "rate_limit",
+    "Descriptor": "rate_limit",
+    "DescriptorStats": "rate_limit",
+    "DescriptorStatus": "rate_limit",
+    "LimitStats": "stats",
+    "RateLimitResponse": "rate_limit",
+    "RateLimitStats": "rate_limit",
+    "Stats": "stats",
+}
+_MODULES = ("aio", "delivery", "demand", "headers", "outage", "rate_limit",
+            "stats")
+
+# Hidden from type checkers: for them, any name would be one of the package.
+if not TYPE_CHECKING:
+    def __getattr__(name: str) -> object:
+        module = _LATER.get(name, name)
+        if module not in _MODULES:
+            raise AttributeError(f"module 'limitree' has no attribute {name!r}")
+        __import__(f"limitree.{module}")  # which adds it to this module
+        found = globals()[module]
+        if name in _LATER:
+            found = globals()[name] = getattr(found, name)
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

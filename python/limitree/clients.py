@@ -6,15 +6,17 @@ language and framework.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 from limitree._native import Proxies, canonical_ip
 
-__all__ = ["ClientIp", "canonical_ip", "client_ip"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Union
 
-Text = str | bytes
-Lines = Text | Iterable[Text] | None
+    _Text = Union[str, bytes]
+    _Lines = Union[_Text, Iterable[_Text], None]
+
+__all__ = ["ClientIp", "canonical_ip", "client_ip"]
 
 # The name of Starlette's TestClient as a peer.
 _TESTCLIENT = "testclient"
@@ -47,7 +49,7 @@ class ClientIp:
         self._environ = "HTTP_" + self.header.upper().replace("-", "_")
         self._scope = self.header.encode("latin-1")
 
-    def __call__(self, peer: Text | None, lines: Lines = None) -> str:
+    def __call__(self, peer: _Text | None, lines: _Lines = None) -> str:
         """Return the client of a request.
 
         `peer` is the address of the other end of the connection, None or empty

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
-from limitree.decision import Decision
-from limitree.demand import Segment
 from limitree.errors import ConfigError
 from limitree.limiter import Limiter
-from limitree.limits import Limits
 from limitree.locks import ForkLock
-from limitree.wait import Clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from limitree.decision import Decision
+    from limitree.demand import Segment
+    from limitree.limits import Limits
+    from limitree.wait import Clock
 
 _limiter: Limiter | None = None
 _lock = ForkLock()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from limitree._native import Decision
 
 # "limits.yaml:7:9: count must be greater than 0, is -3"
-_PLACE = re.compile(r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): ")
+_PLACE = r"(?P<file>.*?):(?P<line>\d+):(?P<column>\d+): "
 
 
 class LimitExceeded(Exception):
@@ -27,7 +25,8 @@ class LimitExceeded(Exception):
         self.decision = decision
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
+        if (not isinstance(other, LimitExceeded)
+                or type(other) is not type(self)):
             return NotImplemented
         return self.decision == other.decision
 
@@ -58,9 +57,10 @@ class ConfigError(ValueError):
     messages: tuple[str, ...]
 
     def __init__(self, *messages: str) -> None:
+        import re
         super().__init__(*messages)
         self.messages = messages
-        place = _PLACE.match(messages[0]) if messages else None
+        place = re.match(_PLACE, messages[0]) if messages else None
         self.file = place["file"] if place else None
         self.line = int(place["line"]) if place else None
         self.column = int(place["column"]) if place else None

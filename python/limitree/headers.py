@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal
 
-from limitree import _native
-from limitree._native import check_style
-
-if TYPE_CHECKING:
-    from limitree._native import Decision
+from limitree._native import Decision, check_style
+from limitree.decision import problem
 
 __all__ = ["Headers", "Reset", "Style", "check_style", "combined", "headers",
            "problem"]
@@ -19,19 +15,7 @@ Style = Literal["ietf", "draft-7", "draft-6", "legacy", "none"]
 Reset = Literal["delta", "epoch"]
 Headers = list[tuple[str, str]]
 
-headers = _native.Decision.headers
-
-_read_json = json.JSONDecoder().raw_decode
-
-
-def problem(decision: Decision) -> dict[str, object]:
-    """Return the members of the body of a 429, ``application/problem+json``.
-
-    ``violated-policies`` is there if the decision carries its levels.  Raises
-    ValueError if the request was allowed.
-    """
-    members, _ = _read_json(decision._problem_json().decode())
-    return cast("dict[str, object]", members)
+headers = Decision.headers
 
 
 def combined(decisions: list[Decision], style: Style = "ietf",

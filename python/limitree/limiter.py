@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
-import inspect
 import sys
 import time
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
 
-from limitree import _native, rate_limit
-from limitree.decision import Decision
-from limitree.demand import CostOf, Demand, Segment, SegmentOf
+from limitree import _native
 from limitree.errors import LimitExceeded
+from limitree.later import Later
 from limitree.limits import (
     NO_LIMITS,
-    Limits,
-    Replace,
     read,
     read_descriptors,
     read_node,
     text_of_options,
 )
 from limitree.locks import ForkLock
-from limitree.outage import Outage
-from limitree.rate_limit import (
-    Descriptors,
-    DescriptorStats,
-    RateLimitResponse,
-    RateLimitStats,
-)
-from limitree.stats import LimitStats, Stats
-from limitree.wait import Clock, Duration, Waiting, seconds_of
+from limitree.wait import Waiting, seconds_of
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from limitree.greenlets import Watch
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any, TypeVar
 
-Result = TypeVar("Result")
-Function = TypeVar("Function", bound=Callable[..., Any])
+    from limitree import rate_limit
+    from limitree.decision import Decision
+    from limitree.demand import CostOf, Segment, SegmentOf
+    from limitree.greenlets import Watch
+    from limitree.limits import Limits, Replace
+    from limitree.rate_limit import (
+        Descriptors,
+        DescriptorStats,
+        RateLimitResponse,
+        RateLimitStats,
+    )
+    from limitree.stats import LimitStats, Stats
+    from limitree.wait import Clock, Duration
+
+    _Result = TypeVar("_Result")
+    _Function = TypeVar("_Function", bound=Callable[..., Any])
+else:
+    rate_limit = Later("rate_limit", globals())
 
 # As limitree.h numbers them.
 _REPLACE: dict[Replace, int] = {False: 0, True: 1, "added": 2}
@@ -91,14 +93,27 @@ class Limiter(_native.Limiter):
         self._store = named["store"]
         if self.is_remote:
             _refuse_eventlet()
-            if "gevent.monkey" in sys.modules:
-                # Not in one of many threads: gevent's locks, which imports
-                # then take, may be lost between threads.
-                importlib.import_module("limitree.greenlets")
+        if "gevent.monkey" in sys.modules:
+            self._import_all()
+        if descriptors is not None:
+            import limitree.rate_limit  # not while the first request waits
         if self.is_shared:
+            from limitree.outage import Outage
             self._watch_store(Outage(self, shown_store(self._store),
                                      named.get("on_store_error", "raise")))
         self.clock = clock  #: as it was given, or None
+
+    def _import_all(self) -> None:
+        """Import what calls may need.
+
+        Not in one of many threads: gevent's locks, which imports then take, may
+        be lost between threads.
+        """
+        import limitree.outage
+        import limitree.rate_limit
+        if self.is_remote:
+            import limitree.delivery
+            import limitree.greenlets  # noqa: F401
 
     def reload(self, limits: Limits | None = None) -> None:
         """Replace the limits; running requests finish on the old ones.
@@ -149,11 +164,12 @@ class Limiter(_native.Limiter):
 
     def descriptor_stats(self) -> list[DescriptorStats]:
         """Return the hits of rules, by their names in metrics."""
-        return [DescriptorStats(*one) for one in self._descriptor_stats()]
+        return [rate_limit.DescriptorStats(*one)
+                for one in self._descriptor_stats()]
 
     def rate_limit_stats(self) -> RateLimitStats:
         """Return the counters of requests of Envoy."""
-        return RateLimitStats(*self._rate_limit_stats())
+        return rate_limit.RateLimitStats(*self._rate_limit_stats())
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:
@@ -171,10 +187,12 @@ class Limiter(_native.Limiter):
 
     def stats(self) -> Stats:
         """Return the counters; takes about 1 ms per million buckets."""
+        from limitree.stats import Stats
         return Stats(*self._stats())
 
     def limit_stats(self) -> list[LimitStats]:
         """Return the counters of each limit, in the order of the tree."""
+        from limitree.stats import LimitStats
         return [LimitStats(*one) for one in self._limit_stats()]
 
     def ping(self) -> float:
@@ -190,9 +208,10 @@ class Limiter(_native.Limiter):
         With `leaf`, only those of the deepest node that has limits.  Raises
         what authorize raises.
         """
-        self._aside(functools.partial(super().reset, *path, leaf=leaf))
+        forget = super().reset
+        self._aside(lambda: forget(*path, leaf=leaf))
 
-    def _aside(self, function: Callable[[], Result]) -> Result:
+    def _aside(self, function: Callable[[], _Result]) -> _Result:
         """Return the result of `function`, which may wait for the store."""
         if "gevent.monkey" not in sys.modules or not self.is_remote:
             return function()
@@ -232,7 +251,7 @@ class Limiter(_native.Limiter):
             waiting.sleep(waiting.next(decision))
 
     def limit(self, *path: SegmentOf, cost: CostOf = 1
-              ) -> Callable[[Function], Function]:
+              ) -> Callable[[_Function], _Function]:
         """Return a decorator for functions that run only when authorized.
 
         A segment after the first, or the cost, may be a callable: it gets the
@@ -244,6 +263,10 @@ class Limiter(_native.Limiter):
         is raised: asking another machine would stop the event loop.
         AsyncLimiter has the same decorator.
         """
+        import functools
+        import inspect
+
+        from limitree.demand import Demand
         demand = Demand.of_decorator(path, cost)
 
         def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -252,7 +275,7 @@ class Limiter(_native.Limiter):
             if decision.limited:
                 raise LimitExceeded(decision)
 
-        def decorate(function: Function) -> Function:
+        def decorate(function: _Function) -> _Function:
             if not inspect.iscoroutinefunction(function):
                 @functools.wraps(function)
                 def limited(*args: Any, **kwargs: Any) -> Any:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from collections.abc import Mapping, Sequence
-from typing import Literal, Union
+from _collections_abc import Mapping  # already there, unlike collections.abc
 
 from limitree import _native
 from limitree.errors import ConfigError
 
-Replace = Union[bool, Literal["added"]]
-OneText = Union[str, "os.PathLike[str]", Mapping[str, object]]
-Limits = Union[OneText, Sequence[OneText]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from typing_extensions import TypeAlias
+
+# Texts: what they are made of would have to be imported.
+Replace: TypeAlias = "bool | Literal['added']"
+OneText: TypeAlias = "str | os.PathLike[str] | Mapping[str, object]"
+Limits: TypeAlias = "OneText | Sequence[OneText]"
 
 #: The limits of a limiter that has descriptors only.
 NO_LIMITS: Limits = {"schema": {}}
 
 # Valid in JSON as they are; in YAML they are line breaks, or not allowed.
-_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_UNPRINTABLE = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
 
 
 def read(limits: Limits) -> list[tuple[bytes, bytes]]:
@@ -104,14 +109,18 @@ def _refuse_plain(text: object) -> None:
         _native.parse_rates(text)  # type: ignore[arg-type]
     except (ValueError, TypeError):
         return
+    import json
     raise ConfigError(
         f"limits are a tree, {text!r} is one limit: name what it is for, as "
         f"in {{\"schema\": {{\"job\": {{\"limits\": {json.dumps(text)}}}}}}}")
 
 
 def _yaml_of(limits: Mapping[str, object]) -> bytes:
+    import json
+    import re
     text = json.dumps(limits, ensure_ascii=False, default=_plain)
-    escaped = _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    escaped = re.sub(_UNPRINTABLE, lambda found: f"\\u{ord(found[0]):04x}",
+                     text)
     return escaped.encode()
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+# What threading and weakref are made of: those take longer to import.
+import _thread
 import os
-import threading
-import weakref
-from types import TracebackType
+from _weakref import ref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
 
 
 class ForkLock:
@@ -16,8 +20,9 @@ class ForkLock:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        _all.add(self)
+        # Not imported by its name: gevent replaces it.
+        self._lock = _thread.allocate_lock()
+        _all.add(ref(self, _all.discard))
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -28,15 +33,17 @@ class ForkLock:
         self._lock.release()
 
     def _renew(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = _thread.allocate_lock()
 
 
-_all: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+_all: set[ref[ForkLock]] = set()
 
 
 def _renew_all() -> None:
-    for lock in _all:
-        lock._renew()
+    for one in list(_all):
+        lock = one()
+        if lock is not None:
+            lock._renew()
 
 
 os.register_at_fork(after_in_child=_renew_all)

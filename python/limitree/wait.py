@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Union
 
 from limitree import _native
 from limitree.errors import ConfigError, LimitExceeded
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import TypeAlias
+
     from limitree._native import Decision
 
-Clock = Callable[[], int]
+# Texts: what they are made of would have to be imported.
+Clock: TypeAlias = "Callable[[], int]"
 #: Seconds, or a text as in a limits.yaml: "500ms", "15s", "1m30s".
-Duration = Union[float, str]
+Duration: TypeAlias = "float | str"
+
+_INFINITE = float("inf")
 
 
 def seconds_of(duration: Duration, name: str) -> float:
@@ -32,7 +37,7 @@ def seconds_of(duration: Duration, name: str) -> float:
     if isinstance(duration, bool) or not isinstance(duration, (int, float)):
         raise TypeError(f"{name} must be seconds or a text such as '500ms', "
                         f"not {type(duration).__name__}")
-    if math.isnan(duration):
+    if duration != duration:  # nan
         raise ValueError(f"{name} must be seconds or a text such as '500ms', "
                          f"is {duration!r}")
     return float(duration)
@@ -47,10 +52,10 @@ class Waiting:
 
     def __init__(self, timeout: Duration | None, clock: Clock | None) -> None:
         self._now = clock or time.monotonic_ns
-        self._deadline: float = math.inf
+        self._deadline = _INFINITE
         if timeout is not None:
             seconds = seconds_of(timeout, "timeout")
-            if seconds < math.inf:
+            if seconds < _INFINITE:
                 self._deadline = self._now() + round(seconds * 1e9)
         own_sleep: Callable[[float], None] | None
         own_sleep = getattr(clock, "sleep", None)
@@ -65,7 +70,7 @@ class Waiting:
         would take longer than what is left.
         """
         seconds = decision.retry_after
-        if seconds is None or seconds == float("inf"):
+        if seconds is None or seconds == _INFINITE:
             raise LimitExceeded(decision)
         if self._now() + seconds * 1e9 > self._deadline:
             raise LimitExceeded(decision)
