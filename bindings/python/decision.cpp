@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "compat.hpp"
 #include "fields.hpp"
 #include "http.hpp"
 #include "level.hpp"

@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "compat.hpp"
 #include "level.hpp"
 #include "limitree.hpp"
 

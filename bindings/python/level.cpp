@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "compat.hpp"
 #include "fields.hpp"
 #include "state.hpp"
 #include "types.hpp"

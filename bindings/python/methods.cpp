@@ -6,6 +6,7 @@
 #include <span>
 
 #include "arguments.hpp"
+#include "compat.hpp"
 #include "decision.hpp"
 #include "greenlets.hpp"
 #include "level.hpp"

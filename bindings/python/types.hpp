@@ -7,6 +7,8 @@
 
 #include <cstring>
 
+#include "compat.hpp"
+
 namespace limitree::python {
 
 // PyType_Slot takes functions and texts as void*.
@@ -22,12 +24,19 @@ inline PyType_Slot slot(int id, const char* text) {
 // word and leaves a reference to it in *type.  False: a Python error is set.
 inline bool add_type(PyObject* module, const char* name, std::size_t size,
                      PyType_Slot* slots, PyTypeObject** type) {
-  PyType_Spec spec = {name, static_cast<int>(size), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                      slots};
+#if PY_VERSION_HEX < 0x030A0000
+  constexpr unsigned flags = Py_TPFLAGS_DEFAULT;
+#else
+  constexpr unsigned flags =
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+#endif
+  PyType_Spec spec = {name, static_cast<int>(size), 0, flags, slots};
   PyObject* const made = PyType_FromSpec(&spec);
   if (made == nullptr) return false;
   *type = reinterpret_cast<PyTypeObject*>(made);
+#if PY_VERSION_HEX < 0x030A0000
+  (*type)->tp_new = nullptr;  // inherited: this is how 3.9 disallows it
+#endif
   return PyModule_AddObjectRef(module, std::strrchr(name, '.') + 1, made) == 0;
 }
 

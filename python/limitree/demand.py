@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Union
 
-Segment = str | bytes
-SegmentOf = Segment | Callable[..., Segment]
-Costs = int | list[int] | tuple[int, ...]  # for all paths, or one for each
+Segment = Union[str, bytes]
+SegmentOf = Union[Segment, Callable[..., Segment]]
+Costs = Union[int, list[int], tuple[int, ...]]  # for all paths, or one for each
 Part = Literal["charge", "check", "spend_if_fits"]
-Parts = Part | list[Part] | tuple[Part, ...]  # likewise
-CostOf = int | Callable[..., int]
+Parts = Union[Part, list[Part], tuple[Part, ...]]  # likewise
+CostOf = Union[int, Callable[..., int]]
 
 
 class Demand(NamedTuple):

@@ -134,6 +134,7 @@ def observed(reader, provider):
     return {(metric.name, *sorted(point.attributes.items())): point.value
             for resource in data.resource_metrics
             for scope in resource.scope_metrics
+            if scope.scope.name == "limitree"  # the SDK may count, too
             for metric in scope.metrics
             for point in metric.data.data_points}
 

@@ -12,11 +12,19 @@ from asgi_servers import listening_address
 HERE = pathlib.Path(__file__).parent
 
 
+def _gunicorn_options():
+    """Returns what keeps gunicorn from other programs; old ones have none."""
+    import gunicorn.config
+    known = {option for setting in gunicorn.config.KNOWN_SETTINGS
+             for option in setting.cli or ()}
+    return {"--no-control-socket"} & known
+
+
 @contextlib.contextmanager
 def gunicorn(application, *options, **environment):
     """Yields the address of a gunicorn, once it listens."""
     with _server("-m", "gunicorn", "--bind", "127.0.0.1:0",
-                 "--no-control-socket", *options, application,
+                 *_gunicorn_options(), *options, application,
                  environment=environment) as found:
         yield found
 

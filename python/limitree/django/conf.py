@@ -279,7 +279,7 @@ def _number(lowest: int, highest: int) -> Callable[[object], int]:
 
 def _one_of(*words: str) -> Callable[[object], str]:
     def read(value: object) -> str:
-        if value not in words:
+        if not isinstance(value, str) or value not in words:
             raise ValueError(f"must be one of {', '.join(words)}, is {value!r}")
         return value
     return read

@@ -7,7 +7,7 @@ import inspect
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Optional, Union
 
 from flask.wrappers import Response
 
@@ -23,12 +23,12 @@ from limitree.plain import (
 from limitree.web import Path, Paths, paths_of
 
 Key = Callable[[], Segment]
-TextOf = str | Callable[[], str]
-CostOf = int | Callable[[], int]
-ScopeOf = str | Callable[[str], str]
-SegmentOf = Segment | Callable[[], Segment]
+TextOf = Union[str, Callable[[], str]]
+CostOf = Union[int, Callable[[], int]]
+ScopeOf = Union[str, Callable[[str], str]]
+SegmentOf = Union[Segment, Callable[[], Segment]]
 PathsOf = Callable[[], Paths]
-Breach = Callable[["RequestLimit"], Response | None]
+Breach = Callable[["RequestLimit"], Optional[Response]]
 
 #: Marks the names of buckets whose scope a function returns.  That scope is a
 #: part of the key: otherwise each one would be another node of the tree.

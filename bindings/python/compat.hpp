@@ -1,0 +1,31 @@
+// What CPython 3.9 lacks of the interface of 3.10.  Goes when 3.9 does.
+
+#ifndef LIMITREE_PYTHON_COMPAT_HPP
+#define LIMITREE_PYTHON_COMPAT_HPP
+
+#include <Python.h>
+
+#if PY_VERSION_HEX < 0x030A0000
+
+inline PyObject* Py_NewRef(PyObject* object) {
+  Py_INCREF(object);
+  return object;
+}
+
+inline PyObject* Py_XNewRef(PyObject* object) {
+  Py_XINCREF(object);
+  return object;
+}
+
+// Unlike PyModule_AddObject, leaves the caller its reference.
+inline int PyModule_AddObjectRef(PyObject* module, const char* name,
+                                 PyObject* value) {
+  Py_INCREF(value);
+  if (PyModule_AddObject(module, name, value) == 0) return 0;
+  Py_DECREF(value);
+  return -1;
+}
+
+#endif
+
+#endif  // LIMITREE_PYTHON_COMPAT_HPP
