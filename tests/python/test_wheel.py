@@ -42,14 +42,15 @@ def first_program(page):
                 if block.language == "python")
 
 
-def run(*command, env=(), **keywords):
+def run(*command, fails=False, env=(), **keywords):
     """Runs a command without the package of the build folder."""
     environment = {name: value for name, value in os.environ.items()
-                   if name != "PYTHONPATH"} | dict(env)
+                   if name != "PYTHONPATH"}
+    environment.update(env)
     done = subprocess.run(list(map(str, command)), text=True, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env=environment, **keywords)
-    assert done.returncode == 0, done.stdout
+    assert (done.returncode != 0) == fails, done.stdout
     return done.stdout
 
 
@@ -65,8 +66,9 @@ def environment_with(folder, *packages):
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sdist")
-    run(sys.executable, "-c", "import sys; from scikit_build_core.build import "
-        "build_sdist; build_sdist(sys.argv[1])", folder, cwd=ROOT)
+    run(sys.executable, "-c", "import sys; from limitree_build import "
+        "build_sdist; build_sdist(sys.argv[1])", folder, cwd=ROOT,
+        env={"PYTHONPATH": ROOT / "python/build_backend"})
     return next(folder.glob("limitree-*.tar.gz"))
 
 
@@ -93,6 +95,21 @@ def test_archive_is_complete(sdist):
     assert {"CMakeLists.txt", "LICENSE", "README.md", "capi/limitree.h",
             "python/limitree/py.typed", "PKG-INFO"} <= names
     assert not [name for name in names if name.startswith(("build/", ".git/"))]
+
+
+@pytest.mark.parametrize("lacks, said", [
+    ("libraries", "      limitree cannot be built without libyaml and hiredis: "
+     "apt-get install libyaml-dev libhiredis-dev (Debian, Ubuntu), dnf "),
+    ("packages", "      limitree cannot be built without scikit-build-core and "
+     "pybind11, and pip is told to download nothing: install a wheel of ")])
+def test_pip_shows_what_is_missing(sdist, tmp_path, lacks, said):
+    env = {"PIP_FIND_LINKS": str(tmp_path)}
+    if lacks == "libraries":
+        env["PKG_CONFIG_LIBDIR"] = str(tmp_path)
+    shown = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-index",
+                "--wheel-dir", tmp_path, sdist, fails=True, env=env)
+    assert said in shown
+    assert "Traceback" not in shown
 
 
 def test_wheel_has_what_it_needs(wheel):
