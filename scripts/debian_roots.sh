@@ -77,3 +77,10 @@ run_in() {
   env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 CI=true \
     $reach chroot "$ROOTS/$1" /bin/sh -c "cd /root && $2" </dev/null
 }
+
+# run_alone <name> <command>: as run_in, with a network of its own that reaches
+# only itself, so that every port is free.
+run_alone() {
+  unshare --net sh -c 'ip link set lo up && . scripts/debian_roots.sh &&
+    run_in "$@"' run_alone "$@"
+}
