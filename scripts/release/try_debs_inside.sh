@@ -79,7 +79,7 @@ try_serve() {
   contains "$(getent passwd limitree)" nologin
   . /etc/limitree/environment
   eval "set -- $(sed -n 's/^ExecStart=//p' $wanted)"
-  runuser -u limitree -- "$@" &
+  setpriv --reuid=limitree --regid=limitree --clear-groups "$@" &
   serve=$!
   ask_until '"overallCode":"OK"'
   printf '%s\n' 'domain: try' 'descriptors: [{key: client, rate_limit: ' \
