@@ -56,7 +56,7 @@ foreach(package component IN ZIP_LISTS packages LIMITREE_COMPONENTS)
           COMPONENT ${component})
 endforeach()
 
-# The command contains code of headers, and of llhttp where that has no library.
+# The command contains code of headers, and of llhttp if that has no library.
 set(inside libcli11-dev libprotozero-dev nlohmann-json3-dev)
 if(NOT LLHTTP_FOUND)
   list(APPEND inside node-llhttp)
@@ -156,8 +156,11 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA
 set(depends "liblimitree${LIMITREE_ABI_VERSION} ${same}, libyaml-dev")
 if(LIMITREE_REDIS)
   string(APPEND depends ", libhiredis-dev, libssl-dev")
-  # Of libraries that libcrypto.a needs, libssl-dev does not ask for this one.
+  # In Debian 13 libcrypto.a needs libraries that libssl-dev does not ask for.
   pkg_check_modules(LIBCRYPTO REQUIRED libcrypto)
+  if(z IN_LIST LIBCRYPTO_STATIC_LIBRARIES)
+    string(APPEND depends ", zlib1g-dev")
+  endif()
   if(zstd IN_LIST LIBCRYPTO_STATIC_LIBRARIES)
     string(APPEND depends ", libzstd-dev")
   endif()
