@@ -14,11 +14,17 @@ fail() {
   exit 1
 }
 
-# start_roots: checks what is needed; at the end nothing stays mounted.
+# start_roots: checks what is needed.
 start_roots() {
   [ "$(id -u)" -eq 0 ] || fail "needs root"
   command -v debootstrap >/dev/null || fail "needs debootstrap"
   mkdir -p "$ROOTS"
+  leave_roots_at_end
+}
+
+# leave_roots_at_end: then nothing stays mounted that this shell has made; a
+# subshell calls it for itself.
+leave_roots_at_end() {
   made=''
   trap 'for one in $made; do leave "$one"; done' EXIT
   trap 'exit 1' HUP INT TERM

@@ -48,8 +48,9 @@ run_lintian() {
     apt-get install --yes --no-install-recommends lintian"
   rm -rf "$ROOTS/$1.workshop/root/debs"
   cp -r "$debs" "$ROOTS/$1.workshop/root/debs"
-  in_workshop "$1" "lintian --fail-on none debs/*.deb" |
-    tee "build/log/lintian-$1.log"
+  in_workshop "$1" "lintian --fail-on none debs/*.deb" \
+    >"build/log/lintian-$1.log"
+  cat "build/log/lintian-$1.log"
 }
 
 # try_inside <suite>: alone, with a network of its own for the ports of the
@@ -70,8 +71,8 @@ try_inside() {
   done
 }
 
-# try_suite <suite>: everything.  Not as a condition, which would let a failed
-# command pass.
+# try_suite <suite>: everything.  Not to be called in a condition, which would
+# let a failed command pass.
 try_suite() {
   set -eu
   debs=$folder/$1
@@ -111,13 +112,13 @@ for suite in "$@"; do
   : >"build/log/lintian-$suite.log"
   set +e
   (
-    trap - EXIT
+    leave_roots_at_end
     try_suite "$suite"
   ) >"$log" 2>&1
   result=$?
   set -e
   if [ $result -eq 0 ] && [ "$(count E "$suite")" -eq 0 ]; then
-    print_row "$suite" ok
+    print_row "$suite" "ok${twice:+, same bytes twice}"
   else
     failed="$failed $suite"
     print_row "$suite" FAILED

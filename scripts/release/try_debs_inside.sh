@@ -81,9 +81,11 @@ try_serve() {
   eval "set -- $(sed -n 's/^ExecStart=//p' $wanted)"
   setpriv --reuid=limitree --regid=limitree --clear-groups "$@" &
   serve=$!
+  trap 'kill -KILL $serve 2>/dev/null || true' EXIT
   ask_until '"overallCode":"OK"'
   printf '%s\n' 'domain: try' 'descriptors: [{key: client, rate_limit: ' \
-    '  {unit: year, requests_per_unit: 3}}]' >/etc/limitree/descriptors/try.yaml
+    '  {unit: year, requests_per_unit: 3}}]' \
+    >/etc/limitree/descriptors/try.yaml
   ask_until '"overallCode":"OVER_LIMIT"'
   kill -TERM $serve
   wait $serve || fail "the service ended with $?"
