@@ -12,7 +12,9 @@ fail() {
   exit 1
 }
 
-apt_install() { apt-get install --yes --no-install-recommends "$@"; }
+# apt <command ...>: its log has no bars of progress.
+apt() { apt-get --yes -o Dpkg::Use-Pty=0 "$@"; }
+apt_install() { apt install --no-install-recommends "$@"; }
 
 # All that has the name, but for what was put here to try.
 find_ours() {
@@ -31,7 +33,7 @@ contains() {
 # ---- without compilers ------------------------------------------------------
 
 try_install() {
-  apt-get update
+  apt update
   apt_install ./debs/liblimitree0_*.deb ./debs/limitree_*.deb \
     ./debs/limitree-service_*.deb
   ! command -v cc || fail "there is a compiler"
@@ -121,9 +123,9 @@ try_compile() {
 
 # The files of an administrator stay, and nothing else.
 try_remove() {
-  apt-get remove --yes limitree-service
+  apt remove limitree-service
   [ -f /etc/limitree/environment ] || fail "remove took the configuration"
-  apt-get purge --yes limitree limitree-service liblimitree0 liblimitree-dev
+  apt purge limitree limitree-service liblimitree0 liblimitree-dev
   [ -f /etc/limitree/descriptors/try.yaml ] || fail "purge took a descriptor"
   rm -r /etc/limitree
   nothing_left
@@ -136,7 +138,7 @@ try_remove() {
     apt_install $packages
     apt_install --reinstall $packages
   }
-  apt-get purge --yes limitree limitree-service liblimitree0
+  apt purge limitree limitree-service liblimitree0
   nothing_left
 }
 
