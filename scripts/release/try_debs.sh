@@ -49,7 +49,8 @@ run_lintian() {
   rm -rf "$ROOTS/$1.workshop/root/debs"
   cp -r "$debs" "$ROOTS/$1.workshop/root/debs"
   in_workshop "$1" "lintian --fail-on none debs/*.deb" \
-    >"build/log/lintian-$1.log"
+    >"build/log/lintian-$1.new"
+  mv "build/log/lintian-$1.new" "build/log/lintian-$1.log"
   cat "build/log/lintian-$1.log"
   [ "$(count E "$1")" -eq 0 ]
 }
@@ -84,8 +85,14 @@ try_suite() {
   try_inside "$1"
 }
 
-# count <letter> <suite>: lines of lintian with that letter.
-count() { grep -c "^$1: " "build/log/lintian-$2.log" || true; }
+# count <letter> <suite>: lines of lintian with that letter; "-" before it ran.
+count() {
+  if [ -f "build/log/lintian-$2.log" ]; then
+    grep -c "^$1: " "build/log/lintian-$2.log" || true
+  else
+    echo -
+  fi
+}
 
 # print_row <suite> <ok | FAILED>
 print_row() {
@@ -110,7 +117,7 @@ start_roots
 failed=''
 for suite in "$@"; do
   log=build/log/debs-$suite.log
-  : >"build/log/lintian-$suite.log"
+  rm -f "build/log/lintian-$suite.log"
   set +e
   (
     leave_roots_at_end
