@@ -1,6 +1,6 @@
-// Builds node/dist from node/src: CommonJS by the TypeScript compiler, and next
-// to each entry point of the package a module for `import` that re-exports it,
-// so that there is one Limiter however it is loaded.
+// Builds node/dist from node/src: CommonJS by the TypeScript compiler in one
+// file, and next to each entry point of the package a module for `import` that
+// re-exports it, so that there is one Limiter however it is loaded.
 //
 // build.mjs [limitree.node]: also puts that native module in its place.
 
@@ -11,11 +11,14 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { joinFiles } from './join.mjs';
+
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const DIST = join(ROOT, 'node', 'dist');
 const require = createRequire(import.meta.url);
 
 function compile() {
-  rmSync(join(ROOT, 'node', 'dist'), { recursive: true, force: true });
+  rmSync(DIST, { recursive: true, force: true });
   const compiler = require.resolve('typescript/bin/tsc');
   const done = spawnSync(
     process.execPath, [compiler, '-p', join(ROOT, 'node')],
@@ -23,22 +26,9 @@ function compile() {
   if (done.status !== 0) process.exit(done.status ?? 1);
 }
 
-/** The names that the CommonJS file exports, by what the compiler wrote. */
-function namesOf(file) {
-  const code = readFileSync(file, 'utf8');
-  const names = new Set();
-  for (const match of code.matchAll(/^exports\.(\w+) = /gm)) {
-    names.add(match[1]);
-  }
-  const getters = /^Object\.defineProperty\(exports, "(\w+)"/gm;
-  for (const match of code.matchAll(getters)) names.add(match[1]);
-  names.delete('__esModule');
-  return [...names].sort();
-}
-
-function wrap(file) {
+/** Writes the module for `import` beside a file that exports these names. */
+function wrap(file, names) {
   const beside = `./${basename(file)}`;
-  const names = namesOf(file);
   const named = names.filter((name) => name !== 'default');
   let code = '';
   let types = `export * from '${beside}';\n`;
@@ -58,7 +48,7 @@ function wrap(file) {
 
 /** A new file: a process may have the old one open. */
 function place(native) {
-  const { platform } = require(join(ROOT, 'node', 'dist', 'platform.js'));
+  const { platform } = require(join(DIST, 'core.js'))('platform.js');
   const folder = join(ROOT, 'prebuilds', platform());
   const file = join(folder, 'limitree.node');
   mkdirSync(folder, { recursive: true });
@@ -68,8 +58,10 @@ function place(native) {
 
 compile();
 const manifest = readFileSync(join(ROOT, 'package.json'), 'utf8');
-const { exports } = JSON.parse(manifest);
-for (const entry of Object.values(exports)) {
-  if (entry.require) wrap(join(ROOT, entry.require.default));
+const { exports, version } = JSON.parse(manifest);
+const entries = Object.values(exports).filter((entry) => entry.require)
+  .map((entry) => basename(entry.require.default));
+for (const [name, names] of Object.entries(joinFiles(DIST, entries, version))) {
+  wrap(join(DIST, name), names);
 }
 if (process.argv[2]) place(process.argv[2]);

@@ -2,7 +2,7 @@
 // process if it offers them (Node.js 20.16 and 22.3).
 
 import type * as Fs from 'node:fs';
-import type * as FsPromises from 'node:fs/promises';
+import type * as Module from 'node:module';
 import type * as Path from 'node:path';
 import type * as Url from 'node:url';
 
@@ -24,7 +24,7 @@ function load<T>(name: string, byRequire: () => unknown): T {
 }
 
 export const fs = load<typeof Fs>('node:fs', () => require('node:fs'));
-export const fsPromises = load<typeof FsPromises>(
-  'node:fs/promises', () => require('node:fs/promises'));
+export const module = load<typeof Module>(
+  'node:module', () => require('node:module'));
 export const path = load<typeof Path>('node:path', () => require('node:path'));
 export const url = load<typeof Url>('node:url', () => require('node:url'));

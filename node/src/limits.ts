@@ -1,6 +1,6 @@
 // The sources of limits and options, and their form for the core: text.
 
-import { fs, fsPromises, path, url } from './builtins.js';
+import { fs, path, url } from './builtins.js';
 import { ConfigError, invalidArgument } from './errors.js';
 import { native } from './native.js';
 import { checkNames, shown } from './words.js';
@@ -106,7 +106,7 @@ function readFileNow(file: string): Uint8Array {
 
 async function readFileSoon(file: string): Promise<Uint8Array> {
   try {
-    return await fsPromises.readFile(file);
+    return await fs.promises.readFile(file);
   } catch (error) {
     throw unreadable(file, error);
   }

@@ -1,8 +1,9 @@
-// Finds and loads the native module.
+// Loads the native module.
 
-import { fs, path } from './builtins.js';
+import { fs } from './builtins.js';
 import { LimitreeError } from './errors.js';
-import { places, platform } from './platform.js';
+import { explain } from './explain.js';
+import { candidates } from './find.js';
 import type { NativeAnswer, NativeDescriptor } from './rate-limit.js';
 
 /** The module must have the same version: both use one array of numbers. */
@@ -97,49 +98,26 @@ export interface Native {
   ): (peer: string, ...lines: readonly string[]) => string;
 }
 
-/** The files that may be the module; of bundles only some are there. */
-function candidates(): string[] {
-  const own = process.env['LIMITREE_NATIVE_PATH'];
-  if (own) return [own];
-  return places().map((folder) =>
-    path.join(folder, 'prebuilds', platform(), 'limitree.node'));
-}
-
 /** Does not use `require`, which a bundler would replace. */
 function open(file: string): Native {
-  const module = { exports: {} };
-  process.dlopen(module, file);
-  const found = module.exports as Native;
+  const loaded = { exports: {} };
+  process.dlopen(loaded, file);
+  const found = loaded.exports as Native;
   if (found.version === VERSION) return found;
   throw new Error(`is of version ${found.version}, not ${VERSION}`);
 }
 
 function load(): Native {
-  const tried: string[] = [];
+  const failed: string[] = [];
   for (const file of candidates()) {
-    if (!fs.existsSync(file)) {
-      if (tried.length === 0) tried.push(`${file}: is not there`);
-      continue;
-    }
+    if (!fs.existsSync(file)) continue;
     try {
       return open(file);
     } catch (error) {
-      tried.push(`${file}: ${(error as Error).message}`);
+      failed.push(`${file}: ${(error as Error).message}`);
     }
   }
-  throw new LimitreeError(
-    'LIMITREE_NO_NATIVE',
-    [
-      `limitree has no native module for ${platform()}, Node.js ` +
-        `${process.versions.node}; tried`,
-      ...tried.map((line) => `  ${line}`),
-      'To build it from the sources in the package: npx limitree-build',
-      'In a bundle: leave limitree out of it, with esbuild by ' +
-        '--external:limitree and with webpack by externals: ' +
-        '{limitree: "commonjs limitree"}, or copy the folder prebuilds of ' +
-        'the package beside the bundle',
-    ].join('\n'),
-  );
+  throw new LimitreeError('LIMITREE_NO_NATIVE', explain(failed, VERSION));
 }
 
 export const native = load();

@@ -1,40 +1,54 @@
-// The place of the native module of this machine: in the package, or next to a
-// bundle.
+// The name of this machine's kind, after which its package is called.
 
-import { fs, path, url } from './builtins.js';
+import { fs } from './builtins.js';
 
-/** The folder of this file, or of the bundle that it has become a part of. */
-function here(): string {
-  if (typeof __dirname === 'string') return __dirname;
-  // A bundle that is an ES module has no __dirname; a stack has its place.
-  const [, file] = /(file:\/\/\/?.*?):\d+:\d+/.exec(
-    String(new Error().stack)) ?? [];
-  return file === undefined ? process.cwd()
-    : path.dirname(url.fileURLToPath(file));
+/** Each has a package @limitree/<name> with the native module. */
+export const PLATFORMS: readonly string[] = [
+  'darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-arm64-musl', 'linux-x64',
+  'linux-x64-musl'];
+
+const PT_INTERP = 3;
+
+/** Reads `size` bytes of an open file. */
+function read(file: number, at: number, size: number): Buffer {
+  const bytes = Buffer.alloc(size);
+  return bytes.subarray(0, fs.readSync(file, bytes, 0, size, at));
 }
 
-const HERE = here();
+/**
+ * The program that starts an ELF program of 64 bits, which the C library
+ * brings; empty if it needs none.
+ */
+function interpreterOf(program: string): string {
+  const file = fs.openSync(program, 'r');
+  try {
+    const head = read(file, 0, 64);
+    if (head.toString('latin1', 0, 5) !== '\x7fELF\x02') return '';
+    const size = head.readUInt16LE(54);
+    const parts = read(file, Number(head.readBigUInt64LE(32)),
+                       size * head.readUInt16LE(56));
+    for (let i = 0; i < parts.length; i += size) {
+      if (parts.readUInt32LE(i) !== PT_INTERP) continue;
+      return read(file, Number(parts.readBigUInt64LE(i + 8)),
+                  Number(parts.readBigUInt64LE(i + 32))).toString('latin1');
+    }
+    return '';
+  } finally {
+    fs.closeSync(file);
+  }
+}
 
+/** Much quicker than a report of the process or its memory map. */
 function isMusl(): boolean {
   try {
-    return fs.readFileSync('/proc/self/maps', 'latin1').includes('ld-musl');
+    return interpreterOf(process.execPath).includes('ld-musl');
   } catch {
     return false;
   }
 }
 
-/** This machine's folder in prebuilds/: "linux-x64", "linux-x64-musl", ... */
+/** This machine's: "linux-x64", "linux-x64-musl", "darwin-arm64", ... */
 export function platform(): string {
   const libc = process.platform === 'linux' && isMusl() ? '-musl' : '';
   return `${process.platform}-${process.arch}${libc}`;
-}
-
-/** The folders that may have prebuilds/, the likeliest first. */
-export function places(): string[] {
-  const found = [path.join(HERE, '..', '..'), HERE];
-  // The package may be installed where the bundle is.
-  for (let folder = HERE; ; folder = path.dirname(folder)) {
-    found.push(path.join(folder, 'node_modules', 'limitree'));
-    if (folder === path.dirname(folder)) return found;
-  }
 }

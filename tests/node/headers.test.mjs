@@ -7,9 +7,11 @@ import { describe, it } from 'node:test';
 
 import { Decision } from 'limitree';
 
-import * as at from '../../node/dist/layout.js';
-import { Name } from '../../node/dist/names.js';
-import { native } from '../../node/dist/native.js';
+import { load } from './packed.mjs';
+
+const at = load('layout.js');
+const { Name } = load('names.js');
+const { native } = load('native.js');
 
 /** Random numbers that are the same in every run. */
 function random(seed) {

@@ -1,22 +1,20 @@
-// The tarball that npm makes of the package: it works where it is installed,
-// without a compiler, a network, or scripts.
+// The tarballs of limitree and of this platform: they work where they are
+// installed, without a compiler, a network, or scripts.
 
 import assert from 'node:assert/strict';
 import {
-  copyFileSync, existsSync, readFileSync, readdirSync, renameSync,
-  writeFileSync } from 'node:fs';
+  existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
-import { platform } from '../../node/dist/platform.js';
-import { Packed, ROOT } from './packed.mjs';
+import { OWN, Packed, ROOT, load } from './packed.mjs';
 import { run } from './run.mjs';
 
 const BIN = join(ROOT, 'node_modules', '.bin');
 
 const packed = await new Packed().install();
 after(() => packed.remove());
-const { app, installed, tarball } = packed;
+const { app, installed } = packed;
 
 const BODY = `
 const limiter = new Limiter({
@@ -52,7 +50,15 @@ function untyped(text) {
     .replace(/: Decision \| undefined/, '').replace('await using', 'const');
 }
 
-describe('the tarball', () => {
+const manifestOf = (folder) =>
+  JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+const namesIn = (folder) => readdirSync(folder).filter((name) =>
+  !name.startsWith('.')).sort();
+const sizeOf = (folder) => readdirSync(folder, { recursive: true })
+  .map((name) => statSync(join(folder, name)))
+  .reduce((sum, one) => sum + (one.isFile() ? one.size : 0), 0);
+
+describe('the tarballs', () => {
   it('works as a module', async () => {
     writeFileSync(join(app, 'a.mjs'), IMPORT + untyped(BODY));
     assert.equal(await run(process.execPath, ['a.mjs'], { cwd: app }), PRINTS);
@@ -93,78 +99,66 @@ describe('the tarball', () => {
 
   it('has types and entry points as they should be', async () => {
     await run(join(BIN, 'publint'), ['run', installed, '--strict']);
-    await run(join(BIN, 'attw'), [tarball, '--profile', 'node16',
+    await run(join(BIN, 'attw'), [packed.tarball(), '--profile', 'node16',
                                   '--no-emoji', '--no-color']);
   });
 
-  it('runs no scripts and needs no packages', () => {
-    const manifest = JSON.parse(
-      readFileSync(join(installed, 'package.json'), 'utf8'));
+  it('runs no scripts and needs no packages but that of a platform', () => {
+    const manifest = manifestOf(installed);
     assert.equal(manifest.dependencies, undefined);
-    for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) {
-      assert.equal(manifest.scripts[name], undefined);
+    assert.deepEqual(
+      manifest.optionalDependencies,
+      Object.fromEntries(load('platform.js').PLATFORMS.map((name) =>
+        [`@limitree/${name}`, manifest.version])));
+    for (const folder of [installed, packed.native]) {
+      assert.equal(manifestOf(folder).scripts, undefined);
+      // npm would run node-gyp if this file existed.
+      assert.ok(!existsSync(join(folder, 'binding.gyp')));
     }
-    // npm would run node-gyp if this file existed.
-    assert.ok(!existsSync(join(installed, 'binding.gyp')));
-    assert.deepEqual(readdirSync(join(app, 'node_modules')).filter((name) =>
-      !name.startsWith('.')), ['limitree']);
+    assert.deepEqual(namesIn(join(app, 'node_modules')),
+                     ['@limitree', 'limitree']);
+    assert.deepEqual(namesIn(join(app, 'node_modules', '@limitree')), [OWN]);
   });
 
   it('says which OpenSSL is in the module', async () => {
-    const notice = readFileSync(
-      join(installed, 'prebuilds', platform(), 'NOTICE.txt'), 'utf8');
+    const readme = readFileSync(join(packed.native, 'README.md'), 'utf8');
     const version = await run(process.execPath, [
       '-e', "process.stdout.write(require('limitree').opensslVersion)"],
       { cwd: app });
     assert.match(version, /^OpenSSL \d+\.\d+\.\d+/);
-    assert.ok(notice.includes(` ${version};`), notice);
+    assert.ok(readme.includes(`It contains ${version} and`), readme);
   });
 
   it('has the version of the library', () => {
-    const { version } = JSON.parse(
-      readFileSync(join(installed, 'package.json'), 'utf8'));
-    const cmake = readFileSync(join(installed, 'CMakeLists.txt'), 'utf8');
+    const { version } = manifestOf(installed);
+    const cmake = readFileSync(join(ROOT, 'CMakeLists.txt'), 'utf8');
     assert.ok(cmake.includes(`project(limitree VERSION ${version} `));
+    assert.equal(manifestOf(packed.native).version, version);
   });
 
-  it('has nothing that is not needed', () => {
-    for (const name of ['tests', 'python', 'bench', 'docs', 'node/src',
-                        'bindings/python', 'capi/abi', 'build']) {
-      assert.ok(!existsSync(join(installed, name)), name);
-    }
+  it('is small, because it has no sources and no module', () => {
+    assert.deepEqual(namesIn(installed), [
+      'LICENSE', 'README.md', 'node', 'package.json']);
+    assert.deepEqual(namesIn(join(installed, 'node')), ['dist', 'scripts']);
+    assert.deepEqual(namesIn(join(installed, 'node', 'scripts')),
+                     ['limitree-build.mjs']);
+    assert.ok(sizeOf(installed) < 600_000);
+  });
+
+  it('is as before in the clone', async () => {
+    assert.equal(manifestOf(ROOT).optionalDependencies, undefined);
+    await assert.rejects(
+      run('npm', ['pack', '--pack-destination', app], { cwd: ROOT }),
+      /instead of npm pack: npm run tarballs/);
+    assert.equal(manifestOf(ROOT).private, true);
   });
 });
 
-describe('without a module for this machine', () => {
-  const program = "require('limitree')";
-  const [prebuilds, away] = ['prebuilds', 'away'].map((name) =>
-    join(installed, name));
-
-  it('it says what was tried', async () => {
-    renameSync(prebuilds, away);
-    try {
-      await assert.rejects(
-        run(process.execPath, ['-e', program], { cwd: app }), (error) => {
-          assert.match(error.message, /LIMITREE_NO_NATIVE/);
-          assert.match(error.message, new RegExp(
-            `no native module for ${process.platform}-${process.arch}`));
-          assert.match(error.message, /limitree\.node: is not there/);
-          assert.match(error.message, /npx limitree-build/);
-          return true;
-        });
-    } finally {
-      renameSync(away, prebuilds);
-    }
-  });
-
-  it('or why it was not taken', async () => {
-    const file = join(app, 'broken.node');
-    writeFileSync(file, 'no module');
-    const env = { ...process.env, LIMITREE_NATIVE_PATH: file };
-    await assert.rejects(
-      run(process.execPath, ['-e', program], { cwd: app, env }),
-      /broken\.node: .*(header|short)/);
-    copyFileSync(join(prebuilds, platform(), 'limitree.node'), file);
-    await run(process.execPath, ['-e', program], { cwd: app, env });
-  });
+it('packed twice, it has the same bytes', async (t) => {
+  const again = await new Packed().pack();
+  t.after(() => again.remove());
+  for (const name of [undefined, 'source', OWN]) {
+    assert.ok(readFileSync(again.tarball(name)).equals(
+      readFileSync(packed.tarball(name))), name);
+  }
 });

@@ -1,7 +1,7 @@
-// The package as npm packs and installs it, in a separate folder.
+// The packages as they are published, and installed in a separate folder.
 
-import {
-  mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,26 +11,51 @@ import { run } from './run.mjs';
 export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const QUIET = ['--no-audit', '--no-fund', '--loglevel', 'error'];
 
+/** The modules of node/src by their names, also those that are not exported. */
+export const load = createRequire(import.meta.url)(
+  join(ROOT, 'node', 'dist', 'core.js'));
+export const OWN = load('platform.js').platform();
+const { version: VERSION } = createRequire(import.meta.url)(
+  join(ROOT, 'package.json'));
+
 export class Packed {
-  #folder = mkdtempSync(join(tmpdir(), 'limitree-'));
-  /** A folder with nothing but the package. */
-  app = join(this.#folder, 'app');
+  folder = mkdtempSync(join(tmpdir(), 'limitree-'));
+  /** A folder with nothing but the packages. */
+  app = join(this.folder, 'app');
   installed = join(this.app, 'node_modules', 'limitree');
-  tarball;
+  /** The package of this platform, and its file. */
+  native = join(this.app, 'node_modules', '@limitree', OWN);
+  module = join(this.native, 'limitree.node');
+  #out = join(this.folder, 'out');
+
+  /** The tarball of `limitree-<name>`, or of limitree. */
+  tarball(name) {
+    const file = name === undefined ? 'limitree' : `limitree-${name}`;
+    return join(this.#out, `${file}-${VERSION}.tgz`);
+  }
+
+  async pack() {
+    await run(process.execPath, [
+      join(ROOT, 'node', 'scripts', 'pack.mjs'), '--own', this.#out]);
+    return this;
+  }
+
+  /** Runs `npm install` for these tarballs in an empty folder of this name. */
+  async installIn(folder, names, options = ['--offline']) {
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'package.json'), '{"private": true}');
+    await run('npm', ['install', '--ignore-scripts', ...options, ...QUIET,
+                      ...names.map((name) => this.tarball(name))],
+              { cwd: folder });
+  }
 
   async install() {
-    await run('npm', ['pack', '--pack-destination', this.#folder, '--silent'],
-              { cwd: ROOT });
-    this.tarball = join(this.#folder, readdirSync(this.#folder).find((name) =>
-      name.endsWith('.tgz')));
-    mkdirSync(this.app);
-    writeFileSync(join(this.app, 'package.json'), '{"private": true}');
-    await run('npm', ['install', '--ignore-scripts', '--offline', ...QUIET,
-                      this.tarball], { cwd: this.app });
+    await this.pack();
+    await this.installIn(this.app, [undefined, OWN]);
     return this;
   }
 
   remove() {
-    rmSync(this.#folder, { recursive: true });
+    rmSync(this.folder, { recursive: true });
   }
 }
