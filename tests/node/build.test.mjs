@@ -58,6 +58,7 @@ describe('limitree-build', () => {
 
   it('says before it compiles that the module has no place', async () => {
     const place = join(packed.installed, 'prebuilds');
+    rmSync(place, { recursive: true, force: true });
     writeFileSync(place, '');
     await assert.rejects(
       build(), /limitree-build: cannot put the module into .*prebuilds.*: E/);

@@ -26,27 +26,33 @@ export class Packed {
   /** The package of this platform, and its file. */
   native = join(this.app, 'node_modules', '@limitree', OWN);
   module = join(this.native, 'limitree.node');
-  #out = join(this.folder, 'out');
+  /** The tarballs, and folders with what is in them. */
+  out = join(this.folder, 'out');
 
   /** The tarball of `limitree-<name>`, or of limitree. */
   tarball(name) {
     const file = name === undefined ? 'limitree' : `limitree-${name}`;
-    return join(this.#out, `${file}-${VERSION}.tgz`);
+    return join(this.out, `${file}-${VERSION}.tgz`);
   }
 
   async pack() {
     await run(process.execPath, [
-      join(ROOT, 'node', 'scripts', 'pack.mjs'), '--own', this.#out]);
+      join(ROOT, 'node', 'scripts', 'pack.mjs'), '--own', this.out]);
     return this;
   }
 
-  /** Runs `npm install` for these tarballs in an empty folder of this name. */
-  async installIn(folder, names, options = ['--offline']) {
+  /** Runs `npm install` for these packages in a new folder of this name. */
+  async installNames(folder, names, options) {
     mkdirSync(folder);
     writeFileSync(join(folder, 'package.json'), '{"private": true}');
     await run('npm', ['install', '--ignore-scripts', ...options, ...QUIET,
-                      ...names.map((name) => this.tarball(name))],
-              { cwd: folder });
+                      ...names], { cwd: folder });
+  }
+
+  /** The same for these tarballs. */
+  installIn(folder, names, options = ['--offline']) {
+    return this.installNames(folder, names.map((name) => this.tarball(name)),
+                             options);
   }
 
   async install() {

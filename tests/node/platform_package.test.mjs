@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import {
-  existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync,
-  writeFileSync } from 'node:fs';
+  existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync }
+  from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
 import { ROOT, load } from './packed.mjs';
+import { fakeModule, packPlatform } from './platform_modules.mjs';
 import { run } from './run.mjs';
 
 const { PLATFORMS } = load('platform.js');
@@ -16,36 +17,13 @@ const folder = mkdtempSync(join(tmpdir(), 'limitree-'));
 after(() => rmSync(folder, { recursive: true }));
 const at = (...names) => join(folder, ...names);
 
-/** The beginning of a module of this platform, which no system loads. */
-function fake(platform) {
-  const [os, arch, musl] = platform.split('-');
-  const head = Buffer.alloc(64);
-  if (os === 'darwin') {
-    head.writeUInt32LE(0xfeedfacf, 0);
-    head.writeUInt32LE(arch === 'x64' ? 0x01000007 : 0x0100000c, 4);
-    return head;
-  }
-  head.write('\x7fELF', 'latin1');
-  head.writeUInt16LE(arch === 'x64' ? 62 : 183, 18);
-  return Buffer.concat([head, Buffer.from(musl ? 'libc.so' : 'GLIBC_2.17')]);
-}
-
-writeFileSync(at('THIRD-PARTY.txt'), 'licences');
-writeFileSync(at('sbom.cdx.json'), '{}');
-const EXTRA = [at('THIRD-PARTY.txt'), at('sbom.cdx.json')];
-
-/** Packs these bytes as the module of the platform. */
-function pack(platform, bytes, extra = EXTRA) {
-  writeFileSync(at('limitree.node'), bytes);
-  return run(process.execPath, [
-    join(ROOT, 'node', 'scripts', 'platform-package.mjs'), platform,
-    at('limitree.node'), at('out'), ...extra]);
-}
+const pack = (platform, bytes, extra) =>
+  packPlatform(at('out'), platform, bytes, extra);
 
 for (const platform of PLATFORMS) {
   it(`is made for ${platform}`, async () => {
     const [os, cpu, musl] = platform.split('-');
-    await pack(platform, fake(platform));
+    await pack(platform, fakeModule(platform));
     const place = at('out', platform);
     const manifest = JSON.parse(
       readFileSync(join(place, 'package.json'), 'utf8'));
@@ -71,17 +49,17 @@ for (const platform of PLATFORMS) {
 }
 
 describe('is not made', () => {
-  const linux = fake('linux-x64');
+  const linux = fakeModule('linux-x64');
   const symbols = Buffer.concat([linux, Buffer.from('\0.symtab\0')]);
   const WRONG = [
-    ['linux-x64', fake('linux-arm64'), /limitree\.node is not for x64/],
-    ['linux-arm64-musl', fake('linux-x64-musl'), /is not for arm64/],
-    ['linux-x64', fake('linux-x64-musl'), /is not for glibc/],
+    ['linux-x64', fakeModule('linux-arm64'), /limitree\.node is not for x64/],
+    ['linux-arm64-musl', fakeModule('linux-x64-musl'), /is not for arm64/],
+    ['linux-x64', fakeModule('linux-x64-musl'), /is not for glibc/],
     ['linux-x64-musl', linux, /is not for musl/],
-    ['linux-x64', fake('darwin-x64'), /is not ELF/],
+    ['linux-x64', fakeModule('darwin-x64'), /is not ELF/],
     ['linux-x64', symbols, /is not stripped/],
     ['darwin-x64', linux, /is not Mach-O/],
-    ['darwin-arm64', fake('darwin-x64'), /is not for arm64/],
+    ['darwin-arm64', fakeModule('darwin-x64'), /is not for arm64/],
     ['linux-pdp11', linux, /there is no platform linux-pdp11/],
     ['toString-x64', linux, /there is no platform toString-x64/],
   ];
@@ -97,7 +75,7 @@ describe('is not made', () => {
     await assert.rejects(pack('linux-x64', linux, []),
                          /THIRD-PARTY\.txt, are missing/);
     await assert.rejects(
-      pack('linux-x64', linux, [...EXTRA, at('nothing')]),
+      pack('linux-x64', linux, ['THIRD-PARTY.txt', 'nothing']),
       /nothing: there is no such file/);
     await assert.rejects(
       run(process.execPath, [
