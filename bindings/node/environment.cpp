@@ -10,9 +10,9 @@ namespace limitree::node {
 Environment::Environment(Napi::Env env)
     : env_(env),
       array_(Napi::Persistent(Napi::Float64Array::New(env, kArraySize))),
-      numbers_(array_.Value().Data()),
-      context_(env, "limitree") {
-  napi_add_async_cleanup_hook(env_, end, this, &hook_);
+      numbers_(array_.Value().Data()) {
+  napi_add_env_cleanup_hook(
+      env_, [](void* self) { static_cast<Environment*>(self)->end(); }, this);
 }
 
 Environment& Environment::of(napi_env env) {
@@ -54,10 +54,10 @@ void Environment::call_deliver(std::size_t count, Napi::Array errors) const {
 }
 
 void Environment::run_from_loop(const std::function<void()>& function) const {
-  if (is_ending_) return;
+  if (is_ending_ || !context_) return;
   const Napi::HandleScope scope(env_);
   try {
-    const Napi::CallbackScope callback(env_, context_);
+    const Napi::CallbackScope callback(env_, *context_);
     try {
       function();
     } catch (const Napi::Error& failure) {
@@ -68,18 +68,28 @@ void Environment::run_from_loop(const std::function<void()>& function) const {
   }
 }
 
+// The hook runs before that of the constructor, because it was added later.
+void Environment::will_watch() {
+  if (context_) return;
+  context_.emplace(env_, "limitree");
+  napi_add_async_cleanup_hook(
+      env_,
+      [](napi_async_cleanup_hook_handle hook, void* self) {
+        auto& environment = *static_cast<Environment*>(self);
+        environment.end();
+        if (environment.closing_ == 0) napi_remove_async_cleanup_hook(hook);
+      },
+      this, &hook_);
+}
+
 void Environment::closed() {
   if (--closing_ == 0 && is_ending_) napi_remove_async_cleanup_hook(hook_);
 }
 
-void Environment::end(napi_async_cleanup_hook_handle hook, void* self) {
-  auto& environment = *static_cast<Environment*>(self);
-  environment.is_ending_ = true;
+void Environment::end() {
+  is_ending_ = true;
   // Each one removes itself from the set.
-  while (!environment.natives_.empty()) {
-    (*environment.natives_.begin())->close();
-  }
-  if (environment.closing_ == 0) napi_remove_async_cleanup_hook(hook);
+  while (!natives_.empty()) (*natives_.begin())->close();
 }
 
 }  // namespace limitree::node

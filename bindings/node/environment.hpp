@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -64,7 +65,11 @@ class Environment {
   void add(Native* native) { natives_.insert(native); }
   void remove(Native* native) { natives_.erase(native); }
 
-  // A libuv handle is closing: the thread waits for it.
+  // Prepares for libuv handles: for their calls, and for the end of the thread,
+  // which waits until they are closed.  Only then, because Deno crashes when it
+  // ends with what this makes.
+  void will_watch();
+  // A libuv handle is closing.
   void closing() { ++closing_; }
   void closed();
 
@@ -72,14 +77,15 @@ class Environment {
   bool is_ending() const { return is_ending_; }
 
  private:
-  static void end(napi_async_cleanup_hook_handle hook, void* self);
+  // Closes the limiters.
+  void end();
 
   const napi_env env_;
   Napi::Reference<Napi::Float64Array> array_;
   double* numbers_;
   Napi::FunctionReference make_error_;
   Napi::FunctionReference deliver_;
-  Napi::AsyncContext context_;
+  std::optional<Napi::AsyncContext> context_;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   std::unordered_set<Native*> natives_;
   std::size_t closing_ = 0;

@@ -41,6 +41,7 @@ const char* Watch::begin(int fd) {
   if (napi_get_uv_event_loop(environment_.env(), &loop) != napi_ok) {
     return "there is no event loop";
   }
+  environment_.will_watch();
   poll_ = make_handle(kUvPoll, this, [&](void* memory) {
     return uv_poll_init(loop, static_cast<uv_poll_s*>(memory), fd);
   });

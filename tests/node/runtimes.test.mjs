@@ -87,6 +87,10 @@ for (const store of ['redis://127.0.0.1', 'rediss://127.0.0.1',
 }
 process.exit(0);
 `);
+writeFileSync(join(app, 'ends.mjs'), `${IMPORTS}
+const limiter = new Limiter({ limits: 'schema: {job: {limits: [4, 1, 60]}}' });
+console.log(limiter.authorizeSync(['job']).remaining);
+`);
 
 for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
   const start = (file, STORE) => run(
@@ -102,6 +106,11 @@ for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
         });
       }
     }
+
+    // Its own end, not that of process.exit(), releases what is open.
+    it('ends with an open limiter', async () => {
+      assert.equal(await start('ends.mjs', ''), '4\n');
+    });
 
     it('says that it cannot ask a store on another machine', async () => {
       const lines = (await start('redis.mjs', '')).trimEnd().split('\n');
