@@ -1,5 +1,5 @@
-// Builds node/dist from node/src: CommonJS by the TypeScript compiler in one
-// file, and next to each entry point of the package a module for `import` that
+// Builds node/dist from node/src: CommonJS by the TypeScript compiler in two
+// files, and next to each entry point of the package a module for `import` that
 // re-exports it, so that there is one Limiter however it is loaded.
 //
 // build.mjs [limitree.node]: also puts that native module in its place.
@@ -61,7 +61,8 @@ const manifest = readFileSync(join(ROOT, 'package.json'), 'utf8');
 const { exports, version } = JSON.parse(manifest);
 const entries = Object.values(exports).filter((entry) => entry.require)
   .map((entry) => basename(entry.require.default));
-for (const [name, names] of Object.entries(joinFiles(DIST, entries, version))) {
+const exported = joinFiles(DIST, 'index.js', entries, version);
+for (const [name, names] of Object.entries(exported)) {
   wrap(join(DIST, name), names);
 }
 if (process.argv[2]) place(process.argv[2]);

@@ -1,26 +1,40 @@
-// Joins the files of the TypeScript compiler into one, dist/core.js, because
-// Node.js takes longer to find and open them than to run them.  The entry points
-// stay as files that take their part of it.
+// Joins the files of the TypeScript compiler into two, core.js and web.js,
+// because Node.js takes longer to find and open them than to run them.  The
+// entry points stay as files that take their part of these.
 
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
-const HEAD = `"use strict";
+const CORE_HEAD = `"use strict";
 // The modules of this package, each run when it is loaded for the first time.
 
 const modules = {};
 const loaded = {};
 
 function loadPart(name) {
-  if (!(name in loaded)) {
-    loaded[name] = {};
-    modules[name](loaded[name]);
+  if (name in loaded) return loaded[name];
+  const exports = loaded[name] = {};
+  try {
+    modules[name](exports);
+  } catch (error) {
+    delete loaded[name];
+    throw error;
   }
-  return loaded[name];
+  return exports;
 }
 
 module.exports = loadPart;
+loadPart.modules = modules;
 loadPart.loaded = () => Object.keys(loaded);
+`;
+
+const WEB_HEAD = `"use strict";
+// The modules for web frameworks.
+
+const loadPart = require("./core.js");
+const { modules } = loadPart;
+
+module.exports = loadPart;
 `;
 
 /** The names that a CommonJS file exports, by what the compiler wrote. */
@@ -50,37 +64,55 @@ function functionOf(name, code, version) {
   return `\nmodules["${name}"] = (exports) => {\n${body}};\n`;
 }
 
+/** The modules that `name` needs, and itself. */
+function reach(name, functions, found = new Set()) {
+  if (found.has(name)) return found;
+  found.add(name);
+  for (const [, other] of functions[name].matchAll(/loadPart\("([^"]*)"\)/g)) {
+    reach(other, functions, found);
+  }
+  return found;
+}
+
 /**
  * The file of an entry point.  `import` and other tools see its names, and do
- * not have to read all of core.js for them.
+ * not have to read the joined files for them.
  */
-function entryOf(name, names) {
+function entryOf(name, names, joined) {
   return `"use strict";
 Object.defineProperty(exports, "__esModule", { value: true });
-const load = require("./core.js");
+const load = require("./${joined}");
 const entry = load("${name}");
 ${names.map((one) => `exports.${one} = entry.${one};\n`).join('')}`;
 }
 
 /**
- * Joins the files in `folder`; `entries` are names of files in it.  Returns the
- * names that each of these exports.
+ * Joins the files in `folder`: what `first` needs into core.js, the rest into
+ * web.js.  `first` and `entries` are names of files in it.  Returns the names
+ * that each of these exports.
  */
-export function joinFiles(folder, entries, version) {
+export function joinFiles(folder, first, entries, version) {
   const names = readdirSync(folder, { recursive: true })
     .map((name) => name.replaceAll('\\', '/'))
     .filter((name) => name.endsWith('.js')).sort();
+  const functions = {};
   const exported = {};
-  let code = HEAD;
   for (const name of names) {
     const file = join(folder, name);
-    const own = readFileSync(file, 'utf8');
-    code += functionOf(name, own, version);
+    const code = readFileSync(file, 'utf8');
+    functions[name] = functionOf(name, code, version);
+    if (entries.includes(name)) exported[name] = namesOf(code);
     rmSync(file);
-    if (!entries.includes(name)) continue;
-    exported[name] = namesOf(own);
-    writeFileSync(file, entryOf(name, exported[name]));
   }
-  writeFileSync(join(folder, 'core.js'), code);
+  const core = reach(first, functions);
+  const joined = (name) => core.has(name) ? 'core.js' : 'web.js';
+  for (const [file, head] of [['core.js', CORE_HEAD], ['web.js', WEB_HEAD]]) {
+    const own = names.filter((name) => joined(name) === file);
+    writeFileSync(join(folder, file),
+                  head + own.map((name) => functions[name]).join(''));
+  }
+  for (const [name, all] of Object.entries(exported)) {
+    writeFileSync(join(folder, name), entryOf(name, all, joined(name)));
+  }
   return exported;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // limitree-build [cmake option ...]: builds the native module from the sources
-// in the package @limitree/source, or in a clone, and puts it where it is looked
-// for.
+// in the package @limitree/source, or in a clone, and puts it where limitree
+// looks for it.
 //
 // Takes CMake 3.25, a C++20 compiler, pkg-config, libyaml, hiredis and OpenSSL;
 // no node-gyp and no network.  On Debian and Ubuntu: apt-get install cmake g++

@@ -94,7 +94,8 @@ function packOwn(out) {
 }
 
 const isOwn = process.argv[2] === '--own';
-const out = resolve(process.argv[isOwn ? 3 : 2] ?? join(ROOT, 'build', 'packages'));
+const out = resolve(
+  process.argv[isOwn ? 3 : 2] ?? join(ROOT, 'build', 'packages'));
 mkdirSync(out, { recursive: true });
 packMain(out);
 packSource(out);

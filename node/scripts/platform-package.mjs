@@ -1,6 +1,6 @@
-// platform-package.mjs <platform> <limitree.node> <folder> [file ...]: makes the
-// package of one platform, @limitree/<platform>, in <folder>/<platform>, and its
-// tarball in <folder>.
+// platform-package.mjs <platform> <limitree.node> <folder> [file ...]: makes
+// the package of one platform, @limitree/<platform>, in <folder>/<platform>,
+// and its tarball in <folder>.
 //
 // The package has the native module and these files, such as THIRD-PARTY.txt
 // and sbom.cdx.json.  It has no scripts.

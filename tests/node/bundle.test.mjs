@@ -108,7 +108,7 @@ for (const [name, [file, make]] of Object.entries(KINDS)) {
                      new RegExp(`limitree needs the package @limitree/${OWN}`));
         assert.match(error.message, /In a bundle: .*--external:limitree/);
         assert.match(error.message, /webpack by externals: \{limitree: "comm/);
-        assert.match(error.message, /copy limitree\.node of that package besid/);
+        assert.match(error.message, /copy limitree\.node of that package be/);
         return true;
       });
       copyFileSync(packed.module, join(outside, 'limitree.node'));

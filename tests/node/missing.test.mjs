@@ -47,6 +47,11 @@ describe('without the package of this platform', () => {
     assert.equal(await start(), `LIMITREE_NO_NATIVE ${MISSING}`);
   });
 
+  it('says so again to who tries again', async () => {
+    assert.equal(await start(app, {}, PROGRAM),
+                 `LIMITREE_NO_NATIVE ${MISSING}`.repeat(2));
+  });
+
   it('says so to a module, too', async () => {
     await assert.rejects(
       run(process.execPath, ['--input-type=module', '-e',
@@ -108,9 +113,10 @@ describe('a module that cannot be loaded', () => {
     writeFileSync(file, 'no module');
     const text = await start(app, env);
     assert.match(text, new RegExp(
-      `^LIMITREE_NO_NATIVE limitree cannot load its native module for ${OWN}, ` +
-      'node \\d+\\.\\d+\\.\\d+:\n  .*own\\.node: .*(header|short).*\nTo build ' +
-      'it from the sources: npm install --no-save @limitree/source@'));
+      '^LIMITREE_NO_NATIVE limitree cannot load its native module for ' +
+      `${OWN}, node \\d+\\.\\d+\\.\\d+:\n  .*own\\.node: ` +
+      '.*(header|short).*\nTo build it from the sources: npm install ' +
+      '--no-save @limitree/source@'));
   });
 
   it('names the variable if there is no such file', async () => {

@@ -2,8 +2,8 @@
 // installed, without a compiler, a network, or scripts.
 
 import assert from 'node:assert/strict';
-import {
-  existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync, writeFileSync }
+  from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 

@@ -47,7 +47,8 @@ for (const name of ['express', 'express-rate-limit', 'fastify', 'hono', 'http',
   it(`limitree/${name} does not load the framework`, async () => {
     const { builtins, files } = await loadedBy(`require('limitree/${name}');`);
     assert.deepEqual(builtins, []);
-    assert.deepEqual(files, [CORE, join('node', 'dist', `${name}.js`)].sort());
+    assert.deepEqual(files, [CORE, ...['web.js', `${name}.js`].map((file) =>
+      join('node', 'dist', file))].sort());
   });
 }
 
