@@ -47,7 +47,9 @@ else()
     INTERFACE -fstack-protector-strong
               $<$<COMPILE_LANGUAGE:CXX>:-D_GLIBCXX_ASSERTIONS>
               $<$<CONFIG:Release,RelWithDebInfo>:-D_FORTIFY_SOURCE=2>)
-  target_link_options(limitree_flags INTERFACE -Wl,-z,relro,-z,now)
+  if(NOT APPLE)
+    target_link_options(limitree_flags INTERFACE -Wl,-z,relro,-z,now)
+  endif()
 endif()
 
 # Symbols are hidden unless limitree.h says otherwise, and objects may go into

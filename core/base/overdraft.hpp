@@ -43,7 +43,8 @@ class Overdraft {
   bool remove(std::int64_t units) {
     const Duration before = debt_;
     // Never more than was charged, so that the product stays in range.
-    const std::int64_t most = std::min(units, before / interval_ + 1);
+    const std::int64_t most =
+        std::min<std::int64_t>(units, before / interval_ + 1);
     debt_ = std::max(before - interval_ * most, Duration::zero());
     return debt_ != before;
   }

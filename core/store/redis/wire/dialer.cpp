@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -87,12 +86,21 @@ std::atomic<std::size_t> first_address{0};
 
 // What the resolver and its thread share; the last of them frees it.
 struct Resolver::Lookup {
-  explicit Lookup(Endpoint asked) : endpoint(std::move(asked)) {}
-  ~Lookup() {
-    if (event >= 0) close(event);
+  explicit Lookup(Endpoint asked) : endpoint(std::move(asked)) {
+    int ends[2];
+    if (make_pipe(ends) != 0) return;
+    answered = ends[0];
+    answer = ends[1];
   }
+  ~Lookup() { close_pipe(); }
   Lookup(const Lookup&) = delete;
   Lookup& operator=(const Lookup&) = delete;
+
+  void close_pipe() {
+    if (answered < 0) return;
+    close(std::exchange(answered, -1));
+    close(std::exchange(answer, -1));
+  }
 
   void run() {
     AddressList list;
@@ -100,9 +108,8 @@ struct Resolver::Lookup {
     if (error == EAI_SYSTEM) system_error = errno;
     addresses = copy_of(list);
     done.store(true, std::memory_order_release);
-    const std::uint64_t one = 1;
-    // The event is new and empty: there is room for it.
-    [[maybe_unused]] const ssize_t written = write(event, &one, sizeof one);
+    // The pipe is new and empty: there is room for it.
+    [[maybe_unused]] const ssize_t written = write(answer, "", 1);
   }
 
   static void* thread(void* argument) {
@@ -114,7 +121,8 @@ struct Resolver::Lookup {
   }
 
   const Endpoint endpoint;
-  int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  int answered = -1;  // can be read once there is an answer
+  int answer = -1;
   std::atomic<bool> done{false};  // the rest is the asker's from then on
   int error = 0;
   int system_error = 0;
@@ -141,7 +149,7 @@ Resolver::~Resolver() = default;
 
 void Resolver::start_lookup(const Endpoint& endpoint) {
   auto lookup = std::make_shared<Lookup>(endpoint);
-  if (lookup->event < 0) {
+  if (lookup->answered < 0) {
     detail_ = error_text(errno);
     return;
   }
@@ -172,7 +180,9 @@ void Resolver::start_lookup(const Endpoint& endpoint) {
   lookup_ = std::move(lookup);
 }
 
-int Resolver::fd() const { return lookup_ != nullptr ? lookup_->event : -1; }
+int Resolver::fd() const {
+  return lookup_ != nullptr ? lookup_->answered : -1;
+}
 
 bool Resolver::done() {
   if (lookup_ == nullptr) return true;
@@ -189,7 +199,7 @@ bool Resolver::done() {
 
 void Resolver::abandon_after_fork() {
   if (lookup_ == nullptr) return;
-  close(std::exchange(lookup_->event, -1));
+  lookup_->close_pipe();
   // The rest stays where it is if the thread had a part in it when the process
   // was forked: it may be half written, and who would free it does not exist.
   lookup_.reset();

@@ -41,10 +41,46 @@ bool let_block(int fd, Duration timeout) {
 
 // ---- sockets ----------------------------------------------------------------
 
+// Linux sets the flags as it makes a descriptor, so that no program that another
+// thread starts at that moment gets it.  macOS cannot.
+#if defined(__linux__)
+
+namespace {
+int new_socket(int family) {
+  return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+}  // namespace
+
+int make_pipe(int (&ends)[2]) { return pipe2(ends, O_CLOEXEC | O_NONBLOCK); }
+
+#else
+
+namespace {
+
+void set_flags(int fd) {
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+int new_socket(int family) {
+  const int made = socket(family, SOCK_STREAM, 0);
+  if (made >= 0) set_flags(made);
+  return made;
+}
+
+}  // namespace
+
+int make_pipe(int (&ends)[2]) {
+  if (pipe(ends) != 0) return -1;
+  for (const int end : ends) set_flags(end);
+  return 0;
+}
+
+#endif
+
 int start_connecting(const SocketAddress& address) {
   const int family = address.bytes.ss_family;
-  const int socket =
-      ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int socket = new_socket(family);
   if (socket < 0) return -1;
   if (family != AF_UNIX) {
     // A small command must not wait for the answer to the one before, and a

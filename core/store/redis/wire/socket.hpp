@@ -34,6 +34,9 @@ int connect_result(int socket);
 ssize_t send_some(int socket, std::string_view bytes);
 ssize_t receive_some(int socket, char* bytes, std::size_t size);
 
+// As pipe(); both ends do not wait, and a program started later gets neither.
+int make_pipe(int (&ends)[2]);
+
 // The text of another library in the middle of a message: without its capital,
 // unless that belongs to an abbreviation.
 std::string as_clause(std::string text);
