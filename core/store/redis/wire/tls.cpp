@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -18,6 +19,19 @@
 namespace limitree::redis {
 
 namespace {
+
+// The name of an error as words: AWS-LC says "CERTIFICATE_VERIFY_FAILED", OpenSSL
+// "certificate verify failed".
+std::string as_words(const char* reason) {
+  std::string words = reason;
+#ifdef OPENSSL_IS_AWSLC
+  for (char& c : words) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '_') c = ' ';
+  }
+#endif
+  return as_clause(std::move(words));
+}
 
 // Empties the error queue: before a call, whose errors alone are to be seen,
 // and after it.
@@ -30,13 +44,13 @@ class ErrorQueue {
 
   // The first error: what follows it only says what could not be done then.
   static std::string reason() {
-    const unsigned long error = ERR_peek_error();
+    const auto error = static_cast<std::uint32_t>(ERR_peek_error());
     // What the system said is kept by its number.
     if (ERR_GET_LIB(error) == ERR_LIB_SYS) {
       return error_text(static_cast<int>(ERR_GET_REASON(error)));
     }
     const char* const text = ERR_reason_error_string(error);
-    return text != nullptr ? as_clause(text) : "unknown error";
+    return text != nullptr ? as_words(text) : "unknown error";
   }
 };
 
