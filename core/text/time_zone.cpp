@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
 
 #include "text/problems.hpp"
+#include "text/text_file.hpp"
 
 namespace limitree {
 
@@ -284,14 +284,11 @@ Result<std::vector<ZoneOffset>> load_time_zone(std::string_view name) {
   std::string path = folder != nullptr ? folder : "/usr/share/zoneinfo";
   path += '/';
   path += name;
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(kMaxFile, '\0');
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(bytes.size())) &&
-      file.gcount() == 0) {
+  const Result<std::string> bytes = read_file(path, kMaxFile);
+  if (!bytes.ok()) {
     return invalid_config("is not in the system's database: " + quote(name));
   }
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
-  Result<std::vector<ZoneOffset>> offsets = parse_time_zone(bytes);
+  Result<std::vector<ZoneOffset>> offsets = parse_time_zone(bytes.value());
   if (!offsets.ok()) return invalid_config("cannot be read: " + quote(path));
   return offsets;
 }

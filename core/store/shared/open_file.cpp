@@ -9,7 +9,6 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -228,9 +227,14 @@ Status file_error(const std::string& path, const std::string& what, int error) {
 }
 
 std::uint64_t this_boot() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");  // a UUID
+  const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  char uuid[64];
+  const ssize_t size = read(file, uuid, sizeof uuid);
+  close(file);
   std::uint64_t boot = 0;
-  for (char digit = 0; file.get(digit);) {
+  for (ssize_t index = 0; index < size; ++index) {
+    const char digit = uuid[index];
     if (std::isxdigit(static_cast<unsigned char>(digit)) == 0) continue;
     const int value = digit <= '9' ? digit - '0' : digit - 'a' + 10;
     boot = boot << 4 | static_cast<std::uint64_t>(value);
