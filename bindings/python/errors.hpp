@@ -24,6 +24,16 @@ inline void require(bool done) {
   if (!done) throw pybind11::error_already_set();
 }
 
+// Runs `call(limitree_error**)` and throws what it reports.
+template <typename Call>
+void check(Call&& call) {
+  limitree_error* error = nullptr;
+  const limitree_status status = call(&error);
+  if (status >= 0) return;
+  raise(status, error);
+  throw pybind11::error_already_set();
+}
+
 }  // namespace limitree::python
 
 #endif  // LIMITREE_PYTHON_ERRORS_HPP

@@ -30,16 +30,6 @@ limitree_str to_str(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Runs `call(limitree_error**)` and throws what it reports.
-template <typename Call>
-void check(Call&& call) {
-  limitree_error* error = nullptr;
-  const limitree_status status = call(&error);
-  if (status >= 0) return;
-  raise(status, error);
-  throw py::error_already_set();
-}
-
 void set_option(limitree_config* config, const std::string& name,
                 std::string_view value) {
   limitree_error* error = nullptr;

@@ -20,16 +20,6 @@ limitree_str read_text(const py::object& text) {
   throw py::error_already_set();
 }
 
-// Runs `call(limitree_error**)` and throws what it reports.
-template <typename Call>
-void check(Call&& call) {
-  limitree_error* error = nullptr;
-  const limitree_status status = call(&error);
-  if (status >= 0) return;
-  raise(status, error);
-  throw py::error_already_set();
-}
-
 std::int64_t duration_of(const py::object& text) {
   const limitree_str given = read_text(text);
   std::int64_t duration_ns = 0;
