@@ -480,13 +480,3 @@ def test_the_reference_of_typescript(tmp_path):
     assert ("### `A`\n\nWhat A is.\n\n```ts\nclass A {\n    b(): void;\n}\n"
             in page)
     assert "Hidden" not in page
-
-
-def test_wheels_are_tested_with_what_the_tests_need():
-    root = pathlib.Path(__file__).parents[1]
-    needed = [line for line in
-              (root / "tests/python/requirements.txt").read_text().splitlines()
-              if line and not line.startswith("#")]
-    project = (root / "pyproject.toml").read_text()
-    tested = project.partition("test-requires = [\n")[2].partition("]\n")[0]
-    assert [line.strip(' ",') for line in tested.splitlines()] == needed
