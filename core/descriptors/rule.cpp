@@ -69,7 +69,8 @@ Rule window_rule(std::uint32_t requests, LimitUnit unit) {
   Rule rule = pattern_of(unit);
   rule.requests_per_unit = requests;
   Limit& limit = rule.limit;
-  const std::int64_t most = std::min<std::int64_t>(kMaxUnits, limit.period.count());
+  const std::int64_t most =
+      std::min<std::int64_t>(kMaxUnits, limit.period.count());
   limit.count = std::clamp(std::int64_t{requests}, std::int64_t{1}, most);
   limit.rate = {limit.period / limit.count, limit.count};
   return rule;

@@ -227,7 +227,8 @@ Status file_error(const std::string& path, const std::string& what, int error) {
 }
 
 std::uint64_t this_boot() {
-  const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+  const int file =
+      open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
   char uuid[64];
   const ssize_t size = read(file, uuid, sizeof uuid);

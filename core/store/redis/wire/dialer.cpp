@@ -180,9 +180,7 @@ void Resolver::start_lookup(const Endpoint& endpoint) {
   lookup_ = std::move(lookup);
 }
 
-int Resolver::fd() const {
-  return lookup_ != nullptr ? lookup_->answered : -1;
-}
+int Resolver::fd() const { return lookup_ != nullptr ? lookup_->answered : -1; }
 
 bool Resolver::done() {
   if (lookup_ == nullptr) return true;

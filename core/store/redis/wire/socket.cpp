@@ -41,8 +41,8 @@ bool let_block(int fd, Duration timeout) {
 
 // ---- sockets ----------------------------------------------------------------
 
-// Linux sets the flags as it makes a descriptor, so that no program that another
-// thread starts at that moment gets it.  macOS cannot.
+// Linux sets the flags as it makes a descriptor, so that no program that
+// another thread starts at that moment gets it.  macOS cannot.
 #if defined(__linux__)
 
 namespace {

@@ -20,8 +20,8 @@ namespace limitree::redis {
 
 namespace {
 
-// The name of an error as words: AWS-LC says "CERTIFICATE_VERIFY_FAILED", OpenSSL
-// "certificate verify failed".
+// The name of an error as words: AWS-LC says "CERTIFICATE_VERIFY_FAILED",
+// OpenSSL "certificate verify failed".
 std::string as_words(const char* reason) {
   std::string words = reason;
 #ifdef OPENSSL_IS_AWSLC
