@@ -42,7 +42,7 @@ function describe(os, arch, libc) {
 /** What is in the module, by its bytes: another platform's cannot be asked. */
 function contents(bytes) {
   const [found] = bytes.toString('latin1').match(
-    /OpenSSL \d+\.\d+\.\d+\w* \d+ \w+ \d{4}/) ?? [];
+    /OpenSSL \d+\.\d+\.\d+\w* \d+ \w+ \d{4}|AWS-LC \d+\.\d+\.\d+/) ?? [];
   return found === undefined ? '' : `${found} and `;
 }
 

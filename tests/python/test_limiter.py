@@ -496,4 +496,4 @@ def test_ping_and_prometheus(limiter):
 
 
 def test_which_openssl_is_in_use_is_known():
-    assert limitree.openssl_version.startswith("OpenSSL ")
+    assert limitree.openssl_version.startswith(("OpenSSL ", "AWS-LC "))
