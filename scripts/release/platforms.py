@@ -85,7 +85,7 @@ PLATFORMS = {one.name: one for one in (
 # CPython's versions, and a Debian release that has the headers of each, for a
 # machine that has not that Python.
 PYTHONS = {"3.9": "bullseye", "3.10": None, "3.11": "bookworm", "3.12": None,
-           "3.13": "trixie", "3.14": "forky"}
+           "3.13": "trixie", "3.14": "testing"}
 
 
 def version():

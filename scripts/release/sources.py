@@ -70,7 +70,7 @@ def lines(kind, suite, architecture="amd64"):
     """Lines of sources.list: `kind` is deb or deb-src."""
     start = f"{kind} [signed-by={KEYS} arch={architecture}]"
     made = [f"{start} {mirror()} {suite} main"]
-    if suite not in ("forky", "sid"):
+    if suite not in ("testing", "sid"):
         made.append(f"{start} {mirror()}-security {suite}-security main")
     return made
 
