@@ -179,8 +179,28 @@ def node(report):
 
 
 def tests(report):
-    """The tests of the Python package, with the wheel: among them those with a
-    Redis that takes only TLS."""
+    """Tests of both packages, with the binaries of the release: among them
+    those with a Redis that takes only TLS."""
+    tests_of_wheel(report)
+    tests_of_addon(report)
+
+
+def tests_of_addon(report):
+    module = BUILD / "try" / "limitree.node"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    module.write_bytes(dict(binaries(OWN))[f"{OWN.name} npm"])
+    for name in "redis", "conformance", "limiter", "shared":
+        passed, text = attempt(
+            ["node", "--expose-gc", f"tests/node/{name}.test.mjs"], cwd=ROOT,
+            env={"LIMITREE_NATIVE_PATH": str(module)})
+        if not passed:
+            print(text[-4000:])
+        count = re.search(r"^# pass (\d+)$", text, re.M)
+        report.add(f"{OWN.name} npm", f"its tests, {name}: "
+                   f"{count[1] if count else 'none'} passed", passed)
+
+
+def tests_of_wheel(report):
     python = ROOT / "build" / "venv" / "bin" / "python"
     number = ask(python, "-c", "import sys; print('%d.%d' % sys.version_info"
                  "[:2])")
