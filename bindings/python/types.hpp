@@ -25,12 +25,12 @@ inline PyType_Slot slot(int id, const char* text) {
 inline bool add_type(PyObject* module, const char* name, std::size_t size,
                      PyType_Slot* slots, PyTypeObject** type) {
 #if PY_VERSION_HEX < 0x030A0000
-  constexpr unsigned flags = Py_TPFLAGS_DEFAULT;
+  constexpr unsigned kFlags = Py_TPFLAGS_DEFAULT;
 #else
-  constexpr unsigned flags =
+  constexpr unsigned kFlags =
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION;
 #endif
-  PyType_Spec spec = {name, static_cast<int>(size), 0, flags, slots};
+  PyType_Spec spec = {name, static_cast<int>(size), 0, kFlags, slots};
   PyObject* const made = PyType_FromSpec(&spec);
   if (made == nullptr) return false;
   *type = reinterpret_cast<PyTypeObject*>(made);
