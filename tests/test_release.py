@@ -5,6 +5,7 @@ import hashlib
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import types
@@ -19,6 +20,7 @@ import check  # noqa: E402
 import platforms  # noqa: E402
 import pythons  # noqa: E402
 import sbom  # noqa: E402
+import signature  # noqa: E402
 import sources  # noqa: E402
 import trials  # noqa: E402
 import wheels  # noqa: E402
@@ -151,6 +153,32 @@ def test_what_a_binary_may_need(dynamic, symbols, wrong, tmp_path,
     monkeypatch.setattr(trials, "ask", lambda _, option, *more: (
         dynamic if option == "--dynamic" else symbols))
     assert trials.wrong_needs(LINUX, b"") == wrong
+
+
+def signed(pages=3, size=5000):
+    """A file with nothing but a header and a signature."""
+    body = struct.pack("<IIIIIIII", 0xfeedfacf, 0, 0, 0, 1, 16, 0, 0)
+    body += struct.pack("<IIII", 0x1d, 16, size, 0)
+    body = body.ljust(size, b"x")
+    page = 2048
+    hashes = b"".join(hashlib.sha256(body[at:at + page]).digest()
+                      for at in range(0, size, page))
+    directory = struct.pack(">IIIIIIIIIBBBB", 0xfade0c02, 40 + len(hashes), 0,
+                            2, 40, 0, 0, pages, size, 32, 2, 0, 11) + hashes
+    return body + struct.pack(">IIIII", 0xfade0cc0, 20 + len(directory), 1, 0,
+                              20) + directory
+
+
+def test_signatures_for_macos():
+    good = signed()
+    assert signature.problem(good) == ""
+    changed = bytearray(good)
+    changed[3000] ^= 1
+    assert "wrong hash of page 1" in signature.problem(bytes(changed))
+    assert "another file" in signature.problem(signed(pages=2))
+    unsigned = good.replace(struct.pack("<II", 0x1d, 16),
+                            struct.pack("<II", 0x1b, 16))
+    assert signature.problem(unsigned) == "is not signed"
 
 
 def test_a_missing_or_large_package_fails_the_table(tmp_path, monkeypatch,

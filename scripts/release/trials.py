@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 
 import pythons
+import signature
 import wheels
 from platforms import BUILD, PLATFORMS, PYTHONS, ROOT, version
 from run import ask, attempt, last_line, run
@@ -59,6 +60,9 @@ def contents(report):
                 wrong = wrong_needs(platform, binary)
                 report.add(name, wrong or "needs no more than the C library",
                            not wrong)
+            elif platform.processor == "arm64":
+                wrong = signature.problem(binary)
+                report.add(name, wrong or "has a signature", not wrong)
     for platform in PLATFORMS.values():
         for number in PYTHONS:
             path = wheels.path(platform, number)
