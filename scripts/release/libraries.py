@@ -4,6 +4,7 @@ AWS-LC has the interface of OpenSSL, as far as a client of Redis needs it, and
 adds a third as much to a package.
 """
 
+import pathlib
 import re
 import shutil
 
@@ -25,11 +26,13 @@ Libs: -L${{prefix}}/lib -l{library}
 
 
 def build(platform, sources):
-    """Builds what is not there, or is there in other versions."""
+    """Builds what is not there, or was made of other versions or in another
+    way."""
     stamp = platform.libraries / ".made"
-    wanted = "\n".join(sorted(
-        [f"{one.name} {one.version}" for one in sources.values()] +
-        [f"zig {zig.version()}"]))
+    wanted = "\n".join([
+        *(f"{one.name} {one.version}" for one in sources.values()),
+        f"zig {zig.version()}", *zig.cmake(platform),
+        pathlib.Path(__file__).read_text(encoding="utf-8")])
     if stamp.exists() and stamp.read_text() == wanted:
         return
     shutil.rmtree(platform.libraries, ignore_errors=True)
@@ -52,6 +55,7 @@ def aws_lc_version(sources):
 def _aws_lc(platform, source):
     """Without code for AVX-512, which is 1 MB, and for smaller tables: for
     speeds that no client of Redis reaches."""
+    _hide_functions(source)
     _with_cmake(platform, source, [
         "BUILD_TESTING=OFF", "BUILD_TOOL=OFF", "DISABLE_GO=ON",
         "DISABLE_PERL=ON", "DISABLE_CPU_JITTER_ENTROPY=ON",
@@ -59,6 +63,16 @@ def _aws_lc(platform, source):
         "CMAKE_C_FLAGS_RELEASE=-Os -DNDEBUG",
         "CMAKE_CXX_FLAGS_RELEASE=-Os -DNDEBUG",
     ], source.folder / "aws-lc")
+
+
+def _hide_functions(source):
+    """Its archive, too, has visible functions: on macOS a linker then keeps all
+    of them."""
+    header = source.folder / "aws-lc" / "include" / "openssl" / "base.h"
+    text = header.read_text()
+    header.write_text(text.replace(
+        '#define OPENSSL_EXPORT __attribute__((visibility("default")))',
+        '#define OPENSSL_EXPORT __attribute__((visibility("hidden")))'))
 
 
 def _with_cmake(platform, source, settings, folder=None):
