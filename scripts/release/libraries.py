@@ -68,11 +68,12 @@ def _aws_lc(platform, source):
 def _hide_functions(source):
     """Its archive, too, has visible functions: on macOS a linker then keeps all
     of them."""
-    header = source.folder / "aws-lc" / "include" / "openssl" / "base.h"
-    text = header.read_text()
-    header.write_text(text.replace(
-        '#define OPENSSL_EXPORT __attribute__((visibility("default")))',
-        '#define OPENSSL_EXPORT __attribute__((visibility("hidden")))'))
+    # CMake makes the header from the other file.
+    for name in "base.h", "base.h.in":
+        header = source.folder / "aws-lc" / "include" / "openssl" / name
+        header.write_text(header.read_text().replace(
+            '#define OPENSSL_EXPORT __attribute__((visibility("default")))',
+            '#define OPENSSL_EXPORT __attribute__((visibility("hidden")))'))
 
 
 def _with_cmake(platform, source, settings, folder=None):
