@@ -90,3 +90,28 @@ run_alone() {
   unshare --net sh -c 'ip link set lo up && . scripts/debian_roots.sh &&
     run_in "$@"' run_alone "$@"
 }
+
+# attempt <suite> <what> <command ...>: prints a row, with the last line of the
+# file $row if the command writes one there, or else with <what>.  Its output
+# goes to $log; if it fails, the suite is added to $failed.
+attempt() {
+  suite=$1
+  what=$2
+  shift 2
+  : >"$row"
+  set +e
+  (
+    set -eu
+    "$@"
+  ) >>"$log" 2>&1
+  result=$?
+  set -e
+  if [ $result -eq 0 ]; then
+    if [ -s "$row" ]; then what=$(tail -n 1 "$row"); fi
+    printf '%-9s ok      %s\n' "$suite" "$what"
+  else
+    failed="$failed $suite"
+    printf '%-9s FAILED  %s; see %s\n' "$suite" "$what" "$log"
+    tail -n 10 "$log"
+  fi
+}

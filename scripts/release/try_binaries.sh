@@ -18,7 +18,7 @@ try_python() {
   run_in "$1" "! command -v cc && python3 -m venv venv &&
     venv/bin/pip install --no-index --find-links /srv/limitree limitree"
   run_alone "$1" "venv/bin/python /srv/limitree/decide.py \
-    /srv/limitree/limits.yaml" >"$rows"
+    /srv/limitree/limits.yaml" >"$row"
 }
 
 # try_node <root> <node>: likewise.
@@ -30,28 +30,7 @@ try_node() {
       /srv/limitree/npm/limitree-linux-x64-[0-9]*.tgz &&
     cp /srv/limitree/decide.mjs . && node decide.mjs \
       /srv/limitree/limits.yaml >/root/row"
-  cp "$ROOTS/$1/root/row" "$rows"
-}
-
-# attempt <suite> <command ...>: prints a row.
-attempt() {
-  suite=$1
-  shift
-  : >"$rows"
-  set +e
-  (
-    set -eu
-    "$@"
-  ) >>"$log" 2>&1
-  result=$?
-  set -e
-  if [ $result -eq 0 ]; then
-    printf '%-9s ok      %s\n' "$suite" "$(tail -n 1 "$rows")"
-  else
-    failed="$failed $suite"
-    printf '%-9s FAILED  %s; see %s\n' "$suite" "$*" "$log"
-    tail -n 10 "$log"
-  fi
+  cp "$ROOTS/$1/root/row" "$row"
 }
 
 [ $# -ge 3 ] || fail "usage: <dist> <nodes> <suite ...>"
@@ -59,7 +38,7 @@ dist=$1
 nodes=$2
 shift 2
 mkdir -p build/log
-rows=$(mktemp)
+row=$(mktemp)
 start_roots
 failed=''
 for suite in "$@"; do
@@ -71,11 +50,12 @@ for suite in "$@"; do
   cp -r "$dist"/*manylinux*x86_64*.whl "$dist/npm" examples/limits.yaml \
     scripts/release/decide.py scripts/release/decide.mjs "$inside/"
   cp -r "$nodes" "$inside/nodes"
-  attempt "$suite" try_python "$suite.binaries"
+  attempt "$suite" "its Python" try_python "$suite.binaries"
   for node in "$nodes"/*/; do
-    attempt "$suite" try_node "$suite.binaries" "$(basename "$node")"
+    attempt "$suite" "Node.js $(basename "$node")" try_node \
+      "$suite.binaries" "$(basename "$node")"
   done
   leave "$ROOTS/$suite.binaries"
 done
-rm -f "$rows"
+rm -f "$row"
 [ -z "$failed" ] || fail "failed in$failed"

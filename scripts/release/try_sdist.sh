@@ -43,30 +43,13 @@ with_everything() {
     ../venv/bin/python decide.py limits.yaml"
 }
 
-# attempt <suite> <what> <command>: prints a row.
-attempt() {
-  set +e
-  (
-    set -eu
-    "$3" "$1.sdist"
-  ) >>"$log" 2>&1
-  result=$?
-  set -e
-  if [ $result -eq 0 ]; then
-    printf '%-9s ok      %s\n' "$1" "$2"
-  else
-    failed="$failed $1"
-    printf '%-9s FAILED  %s; see %s\n' "$1" "$2" "$log"
-    tail -n 10 "$log"
-  fi
-}
-
 [ $# -ge 2 ] || fail "usage: <limitree.tar.gz> <suite ...>"
 file=$1
 tarball=$(basename "$file")
 shift
 mkdir -p build/log
 out=$(mktemp)
+row=$(mktemp)
 start_roots
 failed=''
 for suite in "$@"; do
@@ -80,11 +63,12 @@ for suite in "$@"; do
   apt_install "$suite.sdist" "python3 python3-venv" >>"$log" 2>&1
   run_in "$suite.sdist" "python3 -m venv venv" >>"$log" 2>&1
   attempt "$suite" "without libraries it says what to install" \
-    without_libraries
+    without_libraries "$suite.sdist"
   attempt "$suite" "without the network it says what is missing" \
-    without_network
-  attempt "$suite" "with everything it builds, and decides" with_everything
+    without_network "$suite.sdist"
+  attempt "$suite" "with everything it builds, and decides" \
+    with_everything "$suite.sdist"
   leave "$ROOTS/$suite.sdist"
 done
-rm -f "$out"
+rm -f "$out" "$row"
 [ -z "$failed" ] || fail "failed in$failed"

@@ -9,6 +9,7 @@ import pathlib
 import sys
 import tarfile
 import time
+import tomllib
 import zipfile
 
 import compilation
@@ -96,10 +97,8 @@ def _metadata():
         top = f"limitree-{version()}"
         text = archive.extractfile(f"{top}/PKG-INFO").read()
         project = archive.extractfile(f"{top}/pyproject.toml").read().decode()
-    lines = project.split("[project.entry-points.pytest11]\n")[1]
     points = configparser.ConfigParser()
-    points.read_string("[pytest11]\n" + lines.split("\n\n")[0]
-                       .replace('"', ""))
+    points.read_dict(tomllib.loads(project)["project"]["entry-points"])
     out = io.StringIO()
     points.write(out)
     return text, out.getvalue().encode()
