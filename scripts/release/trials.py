@@ -18,7 +18,7 @@ DIST = BUILD / "dist"
 LIMITS = ROOT / "examples" / "limits.yaml"
 HERE = pathlib.Path(__file__).parent
 OWN = PLATFORMS["linux-x64"]
-SUITES = ("bullseye", "bookworm", "trixie", "testing")
+SUITES = ("bullseye", "bookworm", "trixie")
 NODES = ("18.20.8", "20.20.2", "22.23.3", "24.21.0")
 
 # Libraries that every system of that kind has.
