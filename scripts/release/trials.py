@@ -18,7 +18,7 @@ DIST = BUILD / "dist"
 LIMITS = ROOT / "examples" / "limits.yaml"
 HERE = pathlib.Path(__file__).parent
 OWN = PLATFORMS["linux-x64"]
-SUITES = ("bullseye", "bookworm", "trixie")
+SUITES = ("bullseye", "bookworm", "trixie", "testing")
 NODES = ("18.20.8", "20.20.2", "22.23.3", "24.21.0")
 
 # Libraries that every system of that kind has.
@@ -168,7 +168,8 @@ def systems(report):
     for suite, result, how in re.findall(
             r"^(\w+) +(ok|FAILED) +(.*)$", text, re.M):
         found = re.match(r"CPython (\d+\.\d+)", how)
-        name = wheels.tag(found[1]) if found else "npm"
+        name = (wheels.tag(found[1]) if found else
+                "npm" if "Node.js" in how else "wheel")
         report.add(f"{OWN.name} {name}", f"{how.strip()} in {suite}",
                    result == "ok", ran=True)
 
