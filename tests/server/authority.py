@@ -17,7 +17,10 @@ class Authority:
         self.cert, self.key = folder / "ca.pem", folder / "ca.key"
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt",
                 "ec_paramgen_curve:prime256v1", "-nodes", "-days", 1,
-                "-subj", "/CN=tests", "-keyout", self.key, "-out", self.cert)
+                "-subj", "/CN=tests", "-addext",
+                # Without it, Python 3.13 does not trust the authority.
+                "keyUsage=critical,keyCertSign", "-keyout", self.key, "-out",
+                self.cert)
 
     def sign(self, name, subject):
         """The certificate and the key for `subject`, as in DNS:localhost."""
