@@ -37,7 +37,11 @@ def main():
             else:
                 raise AssertionError("there is no Redis at port 1")
     assert limitree.openssl_version
-    print(f"CPython {platform.python_version()}", *platform.libc_ver())
+    libc, number = platform.libc_ver()
+    # It has no name for musl.
+    libc = f"glibc {number}" if libc == "glibc" else "musl"
+    print(f"CPython {platform.python_version()}",
+          libc if sys.platform == "linux" else sys.platform)
 
 
 if __name__ == "__main__":

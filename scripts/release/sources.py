@@ -95,8 +95,13 @@ def _compare(one, other):
 
 def fetch():
     """The sources by their names; downloads what is not there."""
+    return {name: get(name, suite) for name, suite in SUITES.items()}
+
+
+def get(name, suite):
+    """The newest that the suite has."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    return {name: _unpacked(name) or _download(name) for name in SUITES}
+    return _unpacked(name) or _download(name, suite)
 
 
 def _unpacked(name):
@@ -106,8 +111,7 @@ def _unpacked(name):
     return Source(name, done.read_text().strip(), FOLDER / name)
 
 
-def _download(name):
-    suite = SUITES[name]
+def _download(name, suite):
     env = apt(lines("deb-src", suite))
     run("apt-update", ["apt-get", "--quiet", "update"], env=env)
     for version in _versions(name, env):
