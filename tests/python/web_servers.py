@@ -59,6 +59,6 @@ def _server(*command, environment):
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(60)
             finally:
                 process.kill()
