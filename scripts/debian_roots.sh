@@ -14,11 +14,17 @@ fail() {
   exit 1
 }
 
-# start_roots: checks what is needed.
+# start_roots: checks what is needed, and waits until no other run uses the same
+# systems.
 start_roots() {
   [ "$(id -u)" -eq 0 ] || fail "needs root"
   command -v debootstrap >/dev/null || fail "needs debootstrap"
   mkdir -p "$ROOTS"
+  exec 9>"$ROOTS/.lock"
+  if ! flock --nonblock 9; then
+    printf '%s\n' "waiting for another run that uses $ROOTS" >&2
+    flock 9
+  fi
   leave_roots_at_end
 }
 
@@ -74,14 +80,15 @@ leave() {
 }
 
 # run_in <name> <command>: in /root, without a terminal, and with nothing of
-# this machine's environment but how it reaches others.
+# this machine's environment but how it reaches others.  What it leaves running
+# does not keep the lock.
 run_in() {
   reach=$(env | grep -iE \
     '^(http|https|no)_proxy=|^(PIP_INDEX_URL|PIP_CERT|NODE_EXTRA_CA_CERTS)=' ||
     true)
   # shellcheck disable=SC2086 # one word for each variable
   env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 CI=true \
-    $reach chroot "$ROOTS/$1" /bin/sh -c "cd /root && $2" </dev/null
+    $reach chroot "$ROOTS/$1" /bin/sh -c "cd /root && $2" </dev/null 9>&-
 }
 
 # run_alone <name> <command>: as run_in, with a network of its own that reaches
