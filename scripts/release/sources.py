@@ -62,8 +62,6 @@ def apt(lines):
         ("Dir::State::Lists", folder / "lists"),
         ("Dir::Cache", folder / "cache"),
         ("APT::Sandbox::User", "root"),
-        # A mirror may be late; what it has is signed all the same.
-        ("Acquire::Check-Valid-Until", "false"),
     )))
     return {"APT_CONFIG": str(settings)}
 
@@ -99,7 +97,7 @@ def fetch():
 
 
 def get(name, suite):
-    """The newest that the suite has."""
+    """The newest that the suite has of this source package."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     return _unpacked(name) or _download(name, suite)
 

@@ -12,7 +12,8 @@ cd "$(dirname "$0")/../.."
 . scripts/debian_roots.sh
 
 # try_python: in a system; the wheels are in /srv/limitree.  A mirror may be
-# late with the lists of Debian testing; they are signed all the same.
+# late with the lists of Debian testing, which does no harm here: nothing of it
+# gets into a package.
 try_python() {
   run_in "$1" "apt-get --option Acquire::Check-Valid-Until=false update &&
     DEBIAN_FRONTEND=noninteractive apt-get install --yes \
