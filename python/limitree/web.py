@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
 from limitree._native import Decision
@@ -22,6 +22,15 @@ Paths = Union[Path, Sequence[Path], None]
 logger = logging.getLogger("limitree")
 
 
+#: Those that are registered for HTTP, and PURGE of caches.
+METHODS = frozenset("""
+    ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT CONNECT COPY DELETE GET HEAD
+    LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE
+    MOVE OPTIONS ORDERPATCH PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND
+    REPORT SEARCH TRACE UNBIND UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF
+    VERSION-CONTROL""".split())
+
+
 def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a limiter that a web integration makes.
 
@@ -31,6 +40,44 @@ def options_of(options: Mapping[str, Any]) -> dict[str, Any]:
     if found.get("on_store_error") is None:
         found["on_store_error"] = "local"
     return found
+
+
+def methods_of(methods: str | Iterable[str] | None) -> frozenset[str] | None:
+    """Return the methods that a limit is for, in capitals; None for all.
+
+    A text is one method.  GET brings HEAD, for which frameworks run the same
+    code.  Raises TypeError or ValueError for what is not a method, so that a
+    mistake never means "no limit".
+    """
+    if methods is None:
+        return None
+    found = set()
+    for name in (methods,) if isinstance(methods, str) else methods:
+        if not isinstance(name, str):
+            raise TypeError("methods must be texts such as \"GET\", not "
+                            f"{type(name).__name__}")
+        if name.upper() not in METHODS:
+            raise ValueError(f"there is no method {name!r}"
+                             + did_you_mean(name.upper(), METHODS))
+        found.add(name.upper())
+    if not found:
+        raise ValueError("methods must not be empty: None stands for all")
+    return frozenset(found | {"HEAD"} if "GET" in found else found)
+
+
+def counted_as(method: str) -> str:
+    """Return the method that a request counts as: HEAD counts as GET."""
+    return "GET" if method == "HEAD" else method
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about a name that is not `known`.
+
+    It is empty if there is no similar name.
+    """
+    import difflib
+    close = difflib.get_close_matches(name, sorted(known), 1)
+    return f": did you mean {close[0]!r}?" if close else ""
 
 
 class Answer(NamedTuple):

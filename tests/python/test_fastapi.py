@@ -606,6 +606,41 @@ def test_methods_of_one_route(app):
     assert codes("/named") == [200, 200, 200, 200, 429]
 
 
+@pytest.mark.parametrize("methods", ["get", "GET", ["GET"], ("get",)])
+def test_a_limit_for_one_method(app, methods):
+    limit = RateLimit("2/minute", methods=methods)
+
+    @app.api_route("/", methods=["GET", "HEAD", "POST"],
+                   dependencies=[Depends(limit)])
+    async def endpoint():
+        return ""
+
+    client = client_of(app)
+    found = [client.request(method, "/").status_code
+             for method in ("GET", "POST", "HEAD", "GET", "HEAD", "POST")]
+    # HEAD runs the endpoint as GET does, and counts as it.
+    assert found == [200, 200, 200, 429, 429, 200]
+
+
+def test_head_counts_as_get(app):
+    @app.api_route("/apart", methods=["GET", "HEAD", "POST"], dependencies=[
+        Depends(RateLimit("2/minute", per_method=True))])
+    async def apart():
+        return ""
+
+    client = client_of(app)
+    found = [client.request(method, "/apart").status_code
+             for method in ("GET", "HEAD", "HEAD", "POST")]
+    assert found == [200, 200, 429, 200]
+
+
+def test_a_method_that_there_is_not(app):
+    with pytest.raises(ValueError, match="no method 'GTE': did you mean 'GET'"):
+        RateLimit("1/minute", methods=["GTE"])
+    with pytest.raises(ValueError, match="no method 'PSOT'"):
+        app.state.limiter.limit("1/minute", methods="PSOT")
+
+
 # ---- Mistakes that are reported at once -------------------------------------
 
 

@@ -320,3 +320,54 @@ def test_request_filter(app):
     client = app.test_client()
     assert codes(client, "/", 3, **as_("admin")) == [200] * 3
     assert codes(client, "/", 2) == [200, 429]
+
+
+# ---- Methods ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("methods", ["get", "GET", ["GET"], ("get",)])
+def test_a_limit_for_one_method(app, methods):
+    limiter = Limiter(who, app=app)
+
+    @app.route("/", methods=["GET", "POST"])
+    @limiter.limit("2/hour", methods=methods)
+    def view():
+        return ""
+
+    client = app.test_client()
+    found = [client.open("/", method=method).status_code
+             for method in ("GET", "POST", "HEAD", "GET", "HEAD", "POST")]
+    # HEAD runs the view as GET does, and counts as it.
+    assert found == [200, 200, 200, 429, 429, 200]
+
+
+def test_head_counts_as_get(app):
+    limiter = Limiter(who, app=app)
+
+    @app.route("/apart", methods=["GET", "POST"])
+    @limiter.limit("2/hour", per_method=True)
+    def apart():
+        return ""
+
+    @app.get("/head")
+    @limiter.limit("1/hour", methods="HEAD")
+    def head():
+        return ""
+
+    client = app.test_client()
+    found = [client.open("/apart", method=method).status_code
+             for method in ("GET", "HEAD", "HEAD", "POST")]
+    assert found == [200, 200, 429, 200]
+    assert codes(client, "/head", 3) == [200] * 3
+    assert [client.head("/head").status_code for _ in range(2)] == [200, 429]
+
+
+@pytest.mark.parametrize("limit", [
+    lambda limiter, methods: limiter.limit("1/hour", methods=methods),
+    lambda limiter, methods: limiter.shared_limit("1/h", "x", methods=methods),
+    lambda limiter, methods: limiter.path("user", methods=methods)])
+def test_a_method_that_there_is_not(limit):
+    with pytest.raises(ValueError, match="no method 'GTE': did you mean 'GET'"):
+        limit(Limiter(who), "GTE")
+    with pytest.raises(ValueError, match="must not be empty"):
+        limit(Limiter(who), [])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import limitree
-from limitree.web import denial, unavailable
+from limitree.web import counted_as, denial, methods_of, unavailable
 
 
 def denied(limiter, *path):
@@ -57,3 +57,23 @@ def test_unavailable():
     assert answer.status_line == "503 Service Unavailable"
     assert dict(answer.headers)["Retry-After"] == "1"
     assert b"10.0.0.1" not in answer.body
+
+
+def test_methods():
+    assert methods_of(None) is None
+    assert methods_of("post") == {"POST"}  # not P, O, S and T
+    assert methods_of(["Put", "PATCH"]) == {"PUT", "PATCH"}
+    assert methods_of("GET") == methods_of(("get", "head")) == {"GET", "HEAD"}
+    assert methods_of(iter(["HEAD"])) == {"HEAD"}
+    assert counted_as("HEAD") == counted_as("GET") == "GET"
+    assert counted_as("POST") == "POST"
+
+
+@pytest.mark.parametrize("methods, error", [
+    ("GTE", "no method 'GTE': did you mean 'GET'"),
+    (["GET", "x"], "no method 'x'$"), ("", "no method ''$"),
+    ([], "must not be empty"), ([None], "such as \"GET\", not NoneType"),
+    (b"GET", "not int")])
+def test_what_is_not_a_method(methods, error):
+    with pytest.raises((TypeError, ValueError), match=error):
+        methods_of(methods)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fastapi import FastAPI
@@ -72,7 +72,7 @@ class Limiter(Site):
               key_func: Callable[..., Any] | ClientIp | None = None, *,
               per_method: bool = False,
               cost: int | Callable[..., Any] = 1,
-              methods: Sequence[str] | None = None,
+              methods: str | Iterable[str] | None = None,
               exempt_when: Callable[..., Any] | None = None,
               override_defaults: bool = True
               ) -> Callable[[Endpoint], Endpoint]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from fastapi.params import Depends
@@ -21,6 +21,7 @@ from limitree.fastapi.told import (
     text_of,
 )
 from limitree.plain import joined, parse
+from limitree.web import counted_as, methods_of
 
 By = Literal["route", "path", "app"]
 
@@ -56,7 +57,8 @@ class RateLimit:
     def __init__(self, *limits: Any,
                  key: Callable[..., Any] | ClientIp | Depends | None = None,
                  cost: int | Callable[..., Any] = 1, by: By = "route",
-                 scope: str | None = None, methods: Sequence[str] | None = None,
+                 scope: str | None = None,
+                 methods: str | Iterable[str] | None = None,
                  per_method: bool = False,
                  exempt_when: Callable[..., Any] | None = None) -> None:
         if not limits:
@@ -77,7 +79,7 @@ class RateLimit:
         self._by = by
         self._scope = scope
         self._per_method = per_method
-        self._methods = methods and {name.upper() for name in methods}
+        self._methods = methods_of(methods)
         self._exempt_when = exempt_when and of_request(exempt_when)
         self.is_default = False  #: a default limit gives way to others
         self.__signature__ = _signature(key)
@@ -121,7 +123,7 @@ class RateLimit:
     def _scope_of(self, connection: HTTPConnection) -> str:
         method: str | None = None
         if self._per_method:
-            method = connection.scope.get("method", "WS")
+            method = counted_as(connection.scope.get("method", "WS"))
         if self._scope is not None or self._by == "app":
             scope = "app" if self._scope is None else self._scope
             return f"{scope}@{method}" if method else scope

@@ -31,6 +31,7 @@ from limitree.flask.site import Site, State, refuse
 from limitree.headers import Style
 from limitree.limiter import Limiter as Core
 from limitree.limits import Limits
+from limitree.web import methods_of
 
 Target = TypeVar("Target", bound="Callable[..., Any] | flask.Blueprint")
 
@@ -112,7 +113,7 @@ class Limiter:
 
     def limit(
         self, limit_value: TextOf, *, key_func: Key | None = None,
-        per_method: bool = False, methods: Iterable[str] | None = None,
+        per_method: bool = False, methods: str | Iterable[str] | None = None,
         error_message: str | Callable[[], str] | None = None,
         exempt_when: Callable[[], bool] | None = None,
         override_defaults: bool = True,
@@ -131,14 +132,14 @@ class Limiter:
         """
         return self._route_limit(Rule(
             limit_value, key=key_func, scope=scope, per_method=per_method,
-            methods=_upper(methods), error_message=error_message,
+            methods=methods_of(methods), error_message=error_message,
             exempt_when=exempt_when, override_defaults=override_defaults,
             deduct_when=deduct_when, on_breach=on_breach, cost=cost))
 
     def shared_limit(
         self, limit_value: TextOf, scope: ScopeOf, *,
         key_func: Key | None = None, per_method: bool = False,
-        methods: Iterable[str] | None = None,
+        methods: str | Iterable[str] | None = None,
         error_message: str | Callable[[], str] | None = None,
         exempt_when: Callable[[], bool] | None = None,
         override_defaults: bool = True,
@@ -148,13 +149,13 @@ class Limiter:
         """The same with one bucket for everything that has this `scope`."""
         return self._route_limit(Rule(
             limit_value, key=key_func, scope=scope, shared=True,
-            per_method=per_method, methods=_upper(methods),
+            per_method=per_method, methods=methods_of(methods),
             error_message=error_message, exempt_when=exempt_when,
             override_defaults=override_defaults, deduct_when=deduct_when,
             on_breach=on_breach, cost=cost))
 
     def path(
-        self, *path: SegmentOf, methods: Iterable[str] | None = None,
+        self, *path: SegmentOf, methods: str | Iterable[str] | None = None,
         error_message: str | Callable[[], str] | None = None,
         exempt_when: Callable[[], bool] | None = None,
         override_defaults: bool = True,
@@ -168,7 +169,7 @@ class Limiter:
         if not path:
             raise ValueError("a path must have a segment")
         return self._route_limit(Rule(
-            path=path, methods=_upper(methods), error_message=error_message,
+            path=path, methods=methods_of(methods), error_message=error_message,
             exempt_when=exempt_when, override_defaults=override_defaults,
             deduct_when=deduct_when, on_breach=on_breach, cost=cost))
 
@@ -259,11 +260,6 @@ class Limiter:
         Raises RuntimeError if they are in a store that others may use.
         """
         self.site.renew()
-
-
-def _upper(methods: Iterable[str] | None) -> frozenset[str] | None:
-    return None if methods is None else frozenset(
-        method.upper() for method in methods)
 
 
 def _after_all_others(before: Callable[[], None],

@@ -20,7 +20,7 @@ from limitree.plain import (
     joined,
     parse,
 )
-from limitree.web import Path, Paths, paths_of
+from limitree.web import Path, Paths, counted_as, paths_of
 
 Key = Callable[[], Segment]
 TextOf = Union[str, Callable[[], str]]
@@ -89,7 +89,7 @@ class Rule:
         scope = own or ""
         if not self.shared:
             scope = f"{endpoint}{scope}"
-        return f"{scope}@{method}" if self.per_method else scope
+        return f"{scope}@{counted_as(method)}" if self.per_method else scope
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:
