@@ -31,13 +31,12 @@ inline bool fits(const Level& level) {
 // Whether a bucket is written although the level is not charged.  That happens
 // if its state is ahead of the largest debt it may have: a limit was relaxed,
 // or a clock stepped back.  Without this the caller would stay locked out while
-// the answer names a short wait.
-inline bool is_held(Operation operation, const Level& level) {
+// the answer names a short wait.  So whatever meets such a bucket writes it,
+// also what writes nothing else: a peek, a level in check mode, a cost of 0.
+inline bool is_held(const Level& level) {
   const Limit& limit = *level.limit;
-  const bool ahead = limit.is_plain() ? level.debt > limit.rate.burst_offset()
-                                      : level.usage->ahead;
-  return ahead && operation != Operation::kPeek && is_charged(level.mode) &&
-         level.cost > 0;
+  return limit.is_plain() ? level.debt > limit.rate.burst_offset()
+                          : level.usage->ahead;
 }
 
 // The time until more tokens are left than the verdict says; 0 if the bucket is

@@ -289,6 +289,7 @@ void MixedLevel<Place>::update(const Level& level, Instant now, Place place) {
 template <typename Place>
 void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
   const Limit& limit = *level.limit;
+  if (limit.is_plain()) return update(level, now, place);
   const Demand nothing{Operation::kPeek, 0, highest_, limit.rate.capacity, now};
   more_ = 0;
   usage_.charged = usage_.left;
@@ -304,7 +305,10 @@ void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
       edit_ = LogEdit(block());  // not of the larger one, which was released
       break;
     case Algorithm::kGcra:
+      evaluate_tat<Overdraft>(nothing, limit);
+      break;
     case Algorithm::kLeakyStep:
+      evaluate_tat<LeakyStep>(nothing, limit);
       break;
   }
   update(level, now, place);

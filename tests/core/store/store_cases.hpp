@@ -249,7 +249,6 @@ TYPED_TEST_P(StoreCases, SurvivesAClockThatStepsBack) {
   EXPECT_EQ(this->once(Operation::kPeek, limit, "a", 0).remaining, 0);
 }
 
-// 4000 of 5000 a day are used when it becomes 100 a second.
 // Its entries, dated after now, are moved to now, and it stays as it is.
 TYPED_TEST_P(StoreCases, AFullLogIsHeldThoughAnotherLevelDenies) {
   const Limit log =
@@ -273,17 +272,12 @@ TYPED_TEST_P(StoreCases, AFullLogIsHeldThoughAnotherLevelDenies) {
   EXPECT_FALSE(this->once(Operation::kAuthorize, log, "a", 10).limited);
 }
 
+// 4000 of 5000 a day are used when it becomes 100 a second.
 TYPED_TEST_P(StoreCases, ARelaxedLimitLocksNobodyOut) {
   const Limit strict = simple_limit(std::chrono::milliseconds(17'280), 5000);
   const Limit relaxed = simple_limit(std::chrono::milliseconds(10), 100);
   this->once(Operation::kAuthorize, strict, "a", 4000);
   this->fixture.store()->limits_changed();
-  // A peek changes nothing.
-  for (int i = 0; i < 2; ++i) {
-    const Decision seen = this->once(Operation::kPeek, relaxed, "a");
-    EXPECT_EQ(seen.retry_after, std::chrono::milliseconds(10));
-    this->fixture.advance(std::chrono::milliseconds(10));
-  }
   const Decision denied = this->once(Operation::kAuthorize, relaxed, "a");
   EXPECT_EQ(denied.retry_after, std::chrono::milliseconds(10));
   EXPECT_EQ(denied.reset_after, std::chrono::seconds(1));
@@ -293,8 +287,22 @@ TYPED_TEST_P(StoreCases, ARelaxedLimitLocksNobodyOut) {
   EXPECT_EQ(this->once(Operation::kPeek, relaxed, "a", 0).remaining, 100);
 }
 
-// Each write reduces a debt to the capacity; nothing else does.
-TYPED_TEST_P(StoreCases, WhoOwesTooMuchIsHeldByWhatWrites) {
+// A login asks first, and spends if it has failed.  Its limit was 1 a day.
+TYPED_TEST_P(StoreCases, WhoOnlyPeeksIsNotLockedOutByARelaxedLimit) {
+  const Limit strict = simple_limit(std::chrono::hours(24), 1);
+  const Limit relaxed = simple_limit(std::chrono::seconds(1), 1);
+  this->once(Operation::kSpend, strict, "a");
+  this->fixture.store()->limits_changed();
+  const Decision denied = this->once(Operation::kPeek, relaxed, "a");
+  EXPECT_EQ(denied.retry_after, std::chrono::seconds(1));
+  this->fixture.advance(denied.retry_after);
+  EXPECT_FALSE(this->once(Operation::kPeek, relaxed, "a").limited);
+  EXPECT_FALSE(this->once(Operation::kSpend, relaxed, "a").limited);
+  EXPECT_TRUE(this->once(Operation::kPeek, relaxed, "a").limited);
+}
+
+// Whatever meets such a bucket reduces its debt to the capacity.
+TYPED_TEST_P(StoreCases, WhoOwesTooMuchIsHeldByWhateverMeetsIt) {
   const Limit large = simple_limit(std::chrono::hours(1), 100);
   Limit small = simple_limit(std::chrono::seconds(1), 5);
   Limit shadow = small;
@@ -315,9 +323,64 @@ TYPED_TEST_P(StoreCases, WhoOwesTooMuchIsHeldByWhatWrites) {
   EXPECT_EQ(left_after_a_second("c", small, Operation::kSpend, 1), 1);
   EXPECT_EQ(left_after_a_second("d", small, Operation::kRefund, 1), 2);
   EXPECT_EQ(left_after_a_second("e", shadow, authorize, 1), 1);
-  EXPECT_EQ(left_after_a_second("f", check, authorize, 1), 0);
-  EXPECT_EQ(left_after_a_second("g", small, authorize, 0), 0);
-  EXPECT_EQ(left_after_a_second("h", small, Operation::kPeek, 1), 0);
+  int name = 0;
+  for (const Operation operation :
+       {authorize, Operation::kPeek, Operation::kSpend, Operation::kRefund}) {
+    for (const Limit* limit : {&small, &check}) {
+      for (const std::int64_t cost : {0, 1}) {
+        const bool charges = limit == &small && cost > 0;
+        if (operation == Operation::kRefund && charges) continue;
+        EXPECT_EQ(left_after_a_second(std::to_string(++name), *limit, operation,
+                                      cost),
+                  1)
+            << static_cast<int>(operation) << " " << charges;
+      }
+    }
+  }
+}
+
+// The clock stepped back: what is dated after now is moved to now by whatever
+// meets it, in every algorithm, and so has worn off when its time has passed.
+TYPED_TEST_P(StoreCases, WhatIsDatedAfterNowIsMovedByWhateverMeetsIt) {
+  using std::chrono::hours;
+  using std::chrono::seconds;
+  int name = 0;
+  const auto left_at_last = [&](Limit limit, Operation operation,
+                                std::int64_t cost, bool other_denies) {
+    const std::string path = std::to_string(++name);
+    const Limit tight = simple_limit(hours(100), 1);
+    this->once(Operation::kAuthorize, limit, path, 10);
+    if (other_denies) {
+      Request(Operation::kSpend, {path, "b"})
+          .level(tight, 2)
+          .decide(this->fixture.store());
+    }
+    this->fixture.advance(-hours(2));
+    Request meets(operation, {path, "b"});
+    meets.level(limit, 1, cost);
+    if (other_denies) meets.level(tight, 2, cost);
+    meets.decide(this->fixture.store());
+    // A period after the next one begins.
+    this->fixture.advance(seconds(3));
+    limit.mode = Mode::kEnforce;
+    return this->once(Operation::kPeek, limit, path, 0).remaining;
+  };
+  for (const AlgorithmTraits& traits : kAlgorithms) {
+    Limit limit = limit_of(traits.algorithm, 10, seconds(1));
+    EXPECT_EQ(left_at_last(limit, Operation::kAuthorize, 1, true), 10);
+    for (const Mode mode : {Mode::kEnforce, Mode::kCheck}) {
+      limit.mode = mode;
+      for (const Operation operation :
+           {Operation::kAuthorize, Operation::kPeek, Operation::kSpend,
+            Operation::kRefund}) {
+        for (const std::int64_t cost : {0, 1}) {
+          EXPECT_EQ(left_at_last(limit, operation, cost, false), 10)
+              << traits.name << ", mode " << mode_name(mode) << ", operation "
+              << static_cast<int>(operation) << ", cost " << cost;
+        }
+      }
+    }
+  }
 }
 
 // One request to counters of different callers, which may be on different
@@ -571,7 +634,9 @@ REGISTER_TYPED_TEST_SUITE_P(
     PeekAndCostZeroStoreNothing, SpendNeverDeniesAndSaturates,
     RefundGivesBackUpToTheCapacity, RefundInFullForgetsTheBucket, ResetForgets,
     SurvivesAClockThatStepsBack, AFullLogIsHeldThoughAnotherLevelDenies,
-    ARelaxedLimitLocksNobodyOut, WhoOwesTooMuchIsHeldByWhatWrites,
+    ARelaxedLimitLocksNobodyOut, WhoOnlyPeeksIsNotLockedOutByARelaxedLimit,
+    WhoOwesTooMuchIsHeldByWhateverMeetsIt,
+    WhatIsDatedAfterNowIsMovedByWhateverMeetsIt,
     CountsEveryHitAndDeniesByWhatItLeaves, CountersTellWhenTheirWindowEnds,
     CountersAddUpExactly, CountersCountWhateverOthersSay,
     CountersThatDenyCountAlone, CountersDenyLevelsOfOtherCharges,

@@ -14,7 +14,7 @@
 //
 // But for counters, which count what does not fit, a bucket never owes more
 // than it holds: where a state is dated after that (a limit was relaxed, a
-// clock stepped back), every request that may write the bucket stores what it
+// clock stepped back), every request that meets the bucket stores what it
 // counts for now, whatever else becomes of it.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_COMPILED_SCRIPT_HPP
@@ -45,8 +45,8 @@ enum class Layout : std::uint8_t {
   // of its levels, their fields, and of each level its kind, "1" if the request
   // is denied unless it fits there, when it is charged ("1" if the request is
   // allowed and fits, "2" if it fits, "3" never, "4" always, "5" if the request
-  // is allowed or does not fit, "6" if it does not fit, "0" if it may not be
-  // written at all), and its numbers.
+  // is allowed or does not fit, "6" if it does not fit, "0" if no operation
+  // may charge it), and its numbers.
   kLoop,
 };
 inline constexpr std::size_t kMaxWrittenScripts = 512;

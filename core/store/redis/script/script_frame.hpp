@@ -82,7 +82,7 @@ inline constexpr std::string_view kCharge = R"(
 if $q >= 1000 then $p, $q = $p + 1, $q - 1000 end
 )";
 
-// What a request that is denied writes, where all levels stay as they are.
+// What a request writes of a level that stays as it is.
 inline constexpr std::string_view kHold = R"(
   if <ahead> then
 <hold>    call('HSET', <key>, <field>, <text>)

@@ -276,13 +276,7 @@ class ScriptWriter {
       denied += (denied.empty() ? "" : "\n  or ") + expand("<denies>");
     });
     body_ += "if " + denied + " then\n";
-    each_level_of_all([this] {
-      if (!writes()) return;
-      set("hold", fragments().hold);
-      set("text", fragments().text);
-      set("more", "0");
-      append(frame::kHold);
-    });
+    each_level_of_all([this] { append_hold(); });
     each_level_of_all([this] {
       if (knows_side()) append(fragments().word_left);
     });
@@ -290,10 +284,19 @@ class ScriptWriter {
     body_ += "end\n";
   }
 
+  // What becomes of a level that is not charged.
+  void append_hold() {
+    set("hold", fragments().hold);
+    set("text", fragments().text);
+    set("more", "0");
+    append(frame::kHold);
+  }
+
   void decide_at_once() {
     if (!all_hits_) reply_if_denied();
     each_level_of_all([this] {
       if (knows_side()) append(fragments().word_charged);
+      if (!writes()) append_hold();
     });
     bool charged = false;
     each_family([&] { charged |= charge_family(!charged); });
@@ -325,14 +328,22 @@ class ScriptWriter {
   void decide_each() {
     each_family([this] {
       bool any = loops();
-      if (!loops()) each_level([&] { any |= writes(); });
+      if (!loops()) {
+        each_level([&] {
+          any |= writes();
+          if (!writes()) append_hold();
+        });
+      }
       if (!any) return;
       append("do\nlocal set, gone, latest, horizon = {}, {}, 0, <horizon>\n");
       each_level([this] {
         if (!writes()) return;
         if (loops()) body_ += "if when ~= '0' then\n";
         append_change();
-        if (loops()) body_ += "end\n";
+        if (!loops()) return;
+        body_ += "else\n";
+        append_hold();
+        body_ += "end\n";
       });
       set("set", frame::kSetOfChanges);
       append(frame::kWriteChanges);
