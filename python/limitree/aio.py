@@ -16,7 +16,7 @@ from limitree.delivery import Watch
 from limitree.demand import CostOf, Costs, Demand, Parts, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
-from limitree.limits import NO_LIMITS, Limits, Replace
+from limitree.limits import NOT_GIVEN, Limits, Replace
 from limitree.rate_limit import (
     Descriptors,
     DescriptorStats,
@@ -43,7 +43,7 @@ class AsyncLimiter:
     task that is cancelled while it waits may have charged.
     """
 
-    def __init__(self, limits: Limits = NO_LIMITS, store: str = "memory://",
+    def __init__(self, limits: Limits = NOT_GIVEN, store: str = "memory://",
                  *, clock: Clock | None = None, levels: bool = False,
                  descriptors: Limits | None = None,
                  merge_domains: bool = False, **options: object) -> None:

@@ -10,6 +10,7 @@ from limitree.errors import LimitExceeded
 from limitree.later import Later
 from limitree.limits import (
     NO_LIMITS,
+    NOT_GIVEN,
     read,
     read_descriptors,
     read_node,
@@ -74,14 +75,16 @@ class Limiter(_native.Limiter):
 
     _greenlets: Watch | None = None  # made by the first call under gevent
 
-    def __init__(self, limits: Limits = NO_LIMITS, store: str = "memory://",
+    def __init__(self, limits: Limits = NOT_GIVEN, store: str = "memory://",
                  *, clock: Clock | None = None, levels: bool = False,
                  descriptors: Limits | None = None,
                  merge_domains: bool = False, **options: object) -> None:
         if clock is None:
             clock = default_clock
-        if limits is NO_LIMITS and descriptors is None:
-            raise TypeError("a limiter needs limits, descriptors, or both")
+        if limits is NOT_GIVEN:
+            if descriptors is None:
+                raise TypeError("a limiter needs limits, descriptors, or both")
+            limits = NO_LIMITS
         named = text_of_options({"store": store, **options})
         super().__init__(
             read(limits), named, clock, levels,

@@ -20,8 +20,12 @@ Replace: TypeAlias = "bool | Literal['added']"
 OneText: TypeAlias = "str | os.PathLike[str] | Mapping[str, object]"
 Limits: TypeAlias = "OneText | Sequence[OneText]"
 
-#: The limits of a limiter that has descriptors only.
+#: A tree without names, for a limiter that has descriptors only, or that gets
+#: its names by put.
 NO_LIMITS: Limits = {"schema": {}}
+
+#: The default of limiters, which need limits or descriptors.
+NOT_GIVEN: Limits = {}
 
 # Valid in JSON as they are; in YAML they are line breaks, or not allowed.
 _UNPRINTABLE = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"

@@ -11,12 +11,12 @@ from django.urls import URLResolver, get_resolver
 
 from limitree._native import check_options
 from limitree.django import conf
-from limitree.django.conf import NO_LIMITS, Conf, Mistake
+from limitree.django.conf import Conf, Mistake
 from limitree.django.rule import Rule, known
 from limitree.django.site import ROOT
 from limitree.errors import ConfigError, UnknownRoot
 from limitree.limiter import Limiter
-from limitree.limits import text_of_options
+from limitree.limits import NO_LIMITS, text_of_options
 
 _MIDDLEWARE = ("limitree.django.LimitreeMiddleware",
                "limitree.django.middleware.LimitreeMiddleware")

@@ -17,7 +17,7 @@ from limitree.django.rule import PathOf, check_path, check_rate, key_function
 from limitree.errors import ConfigError
 from limitree.headers import Reset, Style
 from limitree.limiter import Limiter
-from limitree.limits import Limits
+from limitree.limits import NO_LIMITS, Limits
 from limitree.wait import Clock
 
 
@@ -62,9 +62,6 @@ class Conf:
     #: Other options of the limiter, by the names of docs/configuration.md.
     options: Mapping[str, Any] = field(default_factory=dict)
 
-
-#: The tree if the settings have none; no request has the path "-".
-NO_LIMITS: dict[str, object] = {"schema": {"-": {}}}
 
 _NAMES = {one.name.upper() for one in fields(Conf)} - {"OPTIONS"}
 

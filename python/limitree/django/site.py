@@ -16,6 +16,7 @@ from limitree.django.exceptions import Ratelimited
 from limitree.django.rule import NOTHING, RateText, Rule, known, text_of_rate
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
+from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimits, PlainRule, text_of_name
 from limitree.web import options_of
 
@@ -35,7 +36,7 @@ class Site:
         self._rates: dict[tuple[str, RateText], tuple[PlainRule, bool]] = {}
         limits = found.limits
         self.awaited = AsyncLimiter(
-            conf.NO_LIMITS if limits is None else limits, found.store,
+            NO_LIMITS if limits is None else limits, found.store,
             clock=found.clock, levels=found.headers not in ("legacy", "none"),
             **options_of(found.options))
         # The same limiter, for threads: they share connections and deny cache.

@@ -15,11 +15,9 @@ from limitree.decision import Decision
 from limitree.fastapi.errors import RateLimitExceeded
 from limitree.fastapi.told import key_function
 from limitree.keeper import Keeper
-from limitree.limits import Limits
+from limitree.limits import NO_LIMITS, Limits
 from limitree.plain import PlainLimits
 
-# For a limiter whose limits are all at the routes: no request asks for "-".
-_NO_LIMITS: dict[str, object] = {"schema": {"-": {}}}
 _ROOT = "route"
 
 
@@ -31,7 +29,7 @@ class Site:
                  enabled: bool, options: dict[str, Any]) -> None:
         self.enabled = enabled  #: whether anything is asked at all
         self.plain = PlainLimits(_ROOT)  #: the limits given as texts
-        self._keeper = Keeper(_NO_LIMITS if limits is None else limits, store,
+        self._keeper = Keeper(NO_LIMITS if limits is None else limits, store,
                               options)
         self.plain.update(self._keeper)  # the name must be free
         self.key = key_function(key_func)  #: tells callers apart

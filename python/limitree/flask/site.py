@@ -3,7 +3,7 @@ requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import flask
 from flask.wrappers import Response
@@ -23,11 +23,9 @@ from limitree.flask.rules import (
 from limitree.flask.settings import Group, Settings
 from limitree.headers import combined
 from limitree.limiter import Limiter as Core
+from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimit, PlainLimits
 from limitree.web import Path, unavailable
-
-# A tree that limits nothing: the plain limits are put beside it.
-_NO_LIMITS: Mapping[str, object] = {"schema": {"none": {}}}
 
 Owner = tuple[Bound, "PlainLimit | None"]
 
@@ -93,7 +91,7 @@ class Site:
 
     def _new_core(self) -> Core:
         settings = self.settings
-        limits = _NO_LIMITS if settings.limits is None else settings.limits
+        limits = NO_LIMITS if settings.limits is None else settings.limits
         core = Core(limits, settings.store, levels=True, **settings.options)
         self.plain.update(core)  # it fails now, if ever
         return core
