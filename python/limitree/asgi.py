@@ -22,7 +22,7 @@ from limitree.keeper import App, Keeper, Message, Receive, Scope, Send
 from limitree.limits import Limits
 from limitree.wait import Clock
 
-__all__ = ["LimitreeMiddleware", "Record", "Telling", "decide", "refuse"]
+__all__ = ["LimitreeMiddleware", "Record", "Telling", "refuse"]
 
 # Messages with which an application begins to answer.
 _STARTS = ("http.response.start", "websocket.accept",
@@ -33,10 +33,13 @@ _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013  # of RFC 6455
 class Record:
     """The decisions about one connection: ``scope["limitree"]``."""
 
-    __slots__ = ("decisions", "limiter")
+    __slots__ = ("ahead", "decisions", "limiter")
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = []  #: in the order they were made
+        #: The answers to limits whose turn has not come, but that were decided
+        #: in one step with others.
+        self.ahead: dict[Any, Decision | None] = {}
         #: The integration that handles the connection, if there is one.
         self.limiter: Any = None
 
@@ -100,8 +103,9 @@ class LimitreeMiddleware(Telling):
     when the application ends.
 
     ``path`` is a function, sync or async, that gets the scope of a connection
-    and returns its path, or a list of paths, which are decided all or nothing.
-    Without it the path is ``("ip", <the client's address>)``, by ``client_ip``.
+    and returns its path, a list of paths, which are decided all or nothing, or
+    None for a connection without limits.  Without a function the path is
+    ``("ip", <the client's address>)``, by ``client_ip``.
     ``cost`` is a number, or a function of the scope.  ``exclude`` are URL paths
     that are not limited, where ``/static/*`` means everything below
     ``/static/``; or a function of the scope that returns whether to exclude it.
@@ -145,6 +149,9 @@ class LimitreeMiddleware(Telling):
         except StoreError as error:
             await refuse(web.unavailable(error), scope, receive, send)
             return
+        if decision is None:
+            await self.app(scope, receive, send)
+            return
         scope["limitree"].decisions.append(decision)
         if decision.allowed:
             await self.app(scope, receive, send)
@@ -155,14 +162,17 @@ class LimitreeMiddleware(Telling):
         else:
             await refuse(web.denial(decision, "none"), scope, receive, send)
 
-    async def _decide(self, scope: Scope) -> Decision:
+    async def _decide(self, scope: Scope) -> Decision | None:
         asked = self._path(scope)
         if not isinstance(asked, (tuple, list)):
             asked = await settled(asked)
+        if asked is None:
+            return None
         cost = self._cost
         if callable(cost):
             cost = cast(int, await settled(cost(scope)))
-        return await decide(self._keeper.limiter, asked, cost)
+        return await self._keeper.limiter.authorize_all(
+            web.paths_of(asked, self._path), cost, levels=True)
 
 
 async def settled(value: Any) -> Any:
@@ -182,21 +192,6 @@ def _one_of(paths: Iterable[str]) -> Callable[[Scope], bool]:
         path = scope["path"]
         return path in exact or path.startswith(below)
     return is_one
-
-
-async def decide(limiter: AsyncLimiter, asked: Any, cost: int) -> Decision:
-    """Return the Decision for a path or a list of paths, with its levels.
-
-    Raises TypeError for anything else, such as None from a function that
-    returns nothing.
-    """
-    if asked is None or isinstance(asked, (str, bytes)):
-        raise TypeError("a path must be a sequence of segments, or a list of "
-                        f"paths, not {type(asked).__name__}")
-    parts = list(asked)
-    if parts and isinstance(parts[0], (str, bytes)):
-        return await limiter.authorize(*parts, cost=cost, levels=True)
-    return await limiter.authorize_all(parts, cost, levels=True)
 
 
 def can_respond(scope: Scope) -> bool:

@@ -94,18 +94,47 @@ class Answer(NamedTuple):
         return f"{self.status} {self.reason}"
 
 
-def paths_of(found: Paths) -> Sequence[Path]:
+def paths_of(found: Paths, told_by: object = None) -> Sequence[Path]:
     """Return the paths in the result of a function: one, several or none.
 
-    Raises TypeError for a text, which is not a path.
+    Raises TypeError for what is not a path; it names the function `told_by`.
     """
     if found is None:
         return ()
-    if isinstance(found, (str, bytes)):
-        raise TypeError(f"a path must be a sequence of segments, is {found!r}")
-    if found and isinstance(found[0], (str, bytes)):
-        return (cast(Path, found),)
-    return cast("Sequence[Path]", found)
+    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
+        raise TypeError(f"a path must be a sequence of segments, is {found!r}"
+                        + _by(told_by))
+    parts = tuple(found)
+    if parts and isinstance(parts[0], (str, bytes)):
+        return (_path(cast(Path, parts), told_by),)
+    return [_path(cast(Path, part), told_by) for part in parts]
+
+
+def _path(found: Path, told_by: object) -> Path:
+    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
+        raise TypeError(f"a path must be a sequence of segments, is {found!r}"
+                        + _by(told_by))
+    path = tuple(found)
+    for place, segment in enumerate(path):
+        if not isinstance(segment, (str, bytes)):
+            raise not_a_segment(f"segment {place} of a path", segment, told_by)
+    return path
+
+
+def not_a_segment(what: str, value: object, told_by: object) -> TypeError:
+    """Return the error that the function `told_by` has caused by `value`."""
+    return TypeError(f"{what} must be str or bytes, not {type(value).__name__}"
+                     + _by(told_by))
+
+
+def _by(function: object) -> str:
+    """Return the end of a message about the result of `function`."""
+    if function is None:
+        return ""
+    name = getattr(function, "__qualname__", None)
+    if name is None:
+        return f", as {function!r} has returned"
+    return f", as {getattr(function, '__module__', '?')}.{name} has returned"
 
 
 def denial(decision: Decision, style: Style = "ietf",

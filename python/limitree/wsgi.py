@@ -65,7 +65,7 @@ class LimitreeMiddleware:
 
     def __call__(self, environ: WSGIEnvironment,
                  start_response: StartResponse) -> Iterable[bytes]:
-        paths = paths_of(self._path(environ))
+        paths = paths_of(self._path(environ), self._path)
         if not paths:
             return self._app(environ, start_response)
         cost = self._cost(environ) if callable(self._cost) else self._cost

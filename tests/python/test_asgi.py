@@ -119,17 +119,39 @@ def test_the_path_may_be_anything(clock):
     assert [status(app, user="ann") for _ in range(2)] == [200, 429]
 
 
+def test_a_connection_without_a_path(clock):
+    async def by_user(scope):
+        return ("user", scope["user"]) if "user" in scope else None
+
+    app = limited(path=by_user, cost=3, clock=clock)
+    assert [status(app, user="ann") for _ in range(2)] == [200, 429]
+    free = ask(app)
+    assert free[0] == {"type": "http.response.start", "status": 200}
+    app = limited(path=lambda scope: None, clock=clock)
+    assert [status(app) for _ in range(5)] == [200] * 5
+
+
 @pytest.mark.parametrize("path, error", [
-    (None, TypeError), ("user", TypeError), (b"user", TypeError),
+    ("user", TypeError), (b"user", TypeError),
     (1, TypeError), ([None, "ann"], TypeError), (["user", None], TypeError),
     ([("user", None)], TypeError), ([["user", "ann"], None], TypeError),
     ([], ValueError), ([()], ValueError), (["usr", "ann"], ValueError),
     (["ip", "not-an-address"], ValueError), (["user", "\ud800"], ValueError),
 ])
-def test_a_path_that_is_none_is_never_no_limit(clock, path, error):
+def test_a_path_that_is_wrong_is_never_no_limit(clock, path, error):
     app = limited(path=lambda scope: path, clock=clock)
     with pytest.raises(error):
         ask(app)
+
+
+def test_a_wrong_path_names_the_function_that_told_it(clock):
+    def path_of_user(scope):
+        return "user", scope.get("user")
+
+    with pytest.raises(TypeError, match=(
+            "segment 1 of a path must be str or bytes, not NoneType, as "
+            r"test_asgi\..*path_of_user has returned")):
+        ask(limited(path=path_of_user, clock=clock))
 
 
 def test_a_peer_without_an_address_is_an_error(clock):

@@ -1,10 +1,18 @@
 """limitree.fastapi, called through Starlette's TestClient."""
 
 import threading
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
-from fastapi import APIRouter, Depends, FastAPI, Request, Response, WebSocket
+from fastapi import (
+    APIRouter,
+    Depends,
+    FastAPI,
+    HTTPException,
+    Request,
+    Response,
+    WebSocket,
+)
 from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.responses import StreamingResponse
 from fastapi.testclient import TestClient
@@ -207,6 +215,32 @@ def test_a_key_that_is_none_is_never_no_limit(app, key, by):
         get(app, "/a")
 
 
+def nobody(request):
+    return None
+
+
+async def nobody_later():
+    return None
+
+
+@pytest.mark.parametrize("limit, what, function", [
+    (RateLimit("1/minute", key=nobody), "the key", "nobody"),
+    (RateLimit("1/minute", key=nobody_later), "the key", "nobody_later"),
+    (RateLimit("1/minute", key=Depends(nobody_later)), "the key",
+     "nobody_later"),
+    (RateLimit(("user", nobody_later)), "segment 1 of the path",
+     "nobody_later"),
+    (RateLimit(lambda: ["user", None]), "segment 1 of the path", "<lambda>"),
+])
+def test_a_wrong_key_names_the_function_that_told_it(app, limit, what,
+                                                     function):
+    app.get("/a", dependencies=[Depends(limit)])(lambda: "")
+    with pytest.raises(TypeError, match=(
+            f"{what} of GET/a must be str or bytes, not NoneType, as "
+            f"test_fastapi.{function} has returned")):
+        get(app, "/a")
+
+
 def test_paths_of_the_tree(app):
     trade = ("user", user, "trade")
 
@@ -281,6 +315,199 @@ def test_several_limits_are_one_step(app, clock):
     clock.advance(1)  # denied requests charged nothing
     told = client.get("/a").headers["ratelimit"]
     assert told == '"route:GET/a/*/1/1s";r=0;t=1, "route:GET/a/*/3/1m";r=1;t=19'
+
+
+# ---- Several RateLimits of one request --------------------------------------
+
+
+def drain(app, url, times=10):
+    """Lets one user ask until only this user is denied; then asks another."""
+    client = client_of(app)
+    found = [client.get(url, headers={"user": "mallory"}).status_code
+             for _ in range(times)]
+    return found.count(200), client.get(url, headers={"user": "bob"})
+
+
+ALL = RateLimit("5/hour", key=lambda: "all")
+EACH = RateLimit("2/hour", key=user)
+
+
+def of_a_route(app):
+    app.get("/", dependencies=[Depends(ALL), Depends(EACH)])(lambda: "")
+
+
+def of_a_parameter(app):
+    @app.get("/", dependencies=[Depends(ALL)])
+    async def endpoint(decision: Annotated[limitree.Decision, Depends(EACH)]):
+        return decision.remaining
+
+
+def of_a_router(app):
+    router = APIRouter(dependencies=[Depends(ALL)])
+    router.get("/", dependencies=[Depends(EACH)])(lambda: "")
+    app.include_router(router)
+
+
+def of_an_included_router(app):
+    router, outer = APIRouter(), APIRouter(dependencies=[Depends(ALL)])
+    router.get("/", dependencies=[Depends(EACH)])(lambda: "")
+    outer.include_router(router)
+    app.include_router(outer, dependencies=[Depends(ALL)])
+
+
+def of_an_application(app):
+    app.router.dependencies.append(Depends(ALL))
+    app.get("/", dependencies=[Depends(EACH)])(lambda: "")
+
+
+def of_decorators(app):
+    limiter = app.state.limiter
+
+    @app.get("/")
+    @limiter.limit("5/hour", key_func=lambda: "all")
+    @limiter.limit("2/hour", key_func=user)
+    async def endpoint():
+        return ""
+
+
+def of_a_decorator_and_a_route(app):
+    @app.get("/", dependencies=[Depends(ALL)])
+    @app.state.limiter.limit("2/hour", key_func=user)
+    def endpoint():
+        return ""
+
+
+def of_a_shared_limit(app):
+    limiter = app.state.limiter
+
+    @app.get("/")
+    @limiter.shared_limit("5/hour", "api", key_func=lambda: "all")
+    @limiter.limit("2/hour", key_func=user)
+    def endpoint():
+        return ""
+
+
+def of_a_key_that_is_a_dependency(app):
+    first = Depends(RateLimit("2/hour", key=Depends(user)))
+    app.get("/", dependencies=[first, Depends(ALL)])(lambda: "")
+
+
+@pytest.mark.parametrize("written", [
+    of_a_route, of_a_parameter, of_a_router, of_an_included_router,
+    of_an_application, of_decorators, of_a_decorator_and_a_route,
+    of_a_shared_limit, of_a_key_that_is_a_dependency])
+def test_all_limits_of_a_request_are_one_step(app, written):
+    written(app)
+    allowed, answer = drain(app, "/")
+    assert allowed == 2
+    # The denials of mallory have cost nobody anything.
+    assert answer.status_code == 200
+    assert answer.headers["ratelimit"].count(";r=") == 2
+    assert ';r=2;' in answer.headers["ratelimit"]
+
+
+def test_a_websocket_is_one_step(app):
+    @app.websocket("/ws", dependencies=[Depends(ALL)])
+    async def ws(websocket: WebSocket, decision: Annotated[
+            limitree.Decision, Depends(EACH)]):
+        await websocket.accept()
+        await websocket.close()
+
+    client = client_of(app)
+    for name, count in [("ann", 2), ("bob", 2), ("carol", 1)]:
+        for _ in range(count):
+            with client.websocket_connect("/ws", headers={"user": name}):
+                pass
+        with pytest.raises(WebSocketDenialResponse):
+            with client.websocket_connect("/ws", headers={"user": name}):
+                pass
+
+
+def test_each_limit_of_a_step_has_its_own_rules(app):
+    free = RateLimit("1/hour", exempt_when=lambda: True)
+    post = RateLimit("1/hour", methods="POST")
+    dear = RateLimit("9/hour", cost=4)
+    told = []
+
+    @app.get("/", dependencies=[Depends(free), Depends(post), Depends(dear)])
+    async def endpoint(
+            one: Annotated[limitree.Decision, Depends(RateLimit("8/hour"))],
+            none: Annotated[Any, Depends(free)]):
+        told.append((one.remaining, none))
+
+    client = client_of(app)
+    answer = client.get("/")
+    assert answer.headers["ratelimit"] == (
+        '"route:GET//*/9/1h";r=5;t=400, "route:GET//*/8/1h";r=7;t=450')
+    assert [client.get("/").status_code for _ in range(2)] == [200, 429]
+    assert told == [(5, None), (1, None)]
+
+
+def test_a_dependency_between_limits_begins_a_new_step(app):
+    seen = []
+
+    def password(request: Request):
+        seen.append(request.headers["user"])
+        if request.headers["user"] == "eve":
+            raise HTTPException(401)
+        request.state.user = request.headers["user"]
+
+    @app.get("/", dependencies=[
+        Depends(RateLimit("3/hour")), Depends(password),
+        Depends(RateLimit("2/hour", key=lambda asked: asked.state.user))])
+    async def endpoint():
+        return ""
+
+    client = client_of(app)
+    # The first limit counts what the dependency refuses, and protects it.
+    found = [client.get("/", headers={"user": "eve"}).status_code
+             for _ in range(5)]
+    assert found == [401] * 3 + [429] * 2
+    assert seen == ["eve"] * 3
+    client = client_of(app, "203.0.113.2")
+    assert [client.get("/", headers={"user": "ann"}).status_code
+            for _ in range(3)] == [200, 200, 429]
+
+
+def test_a_limit_that_a_test_overrides_takes_no_part(app):
+    strict = RateLimit("1/hour", scope="strict")
+    app.get("/", dependencies=[Depends(RateLimit("3/hour")), Depends(strict)])(
+        lambda: "")
+    app.dependency_overrides[strict] = lambda: None
+    assert get(app, "/", 4) == [200] * 3 + [429]
+
+
+def test_a_limit_that_a_function_calls_is_a_step_of_its_own(app):
+    inner = RateLimit("1/hour", scope="inner")
+
+    async def by_hand(request: Request):
+        decision = None
+        for _ in range(2):
+            try:
+                decision = await inner(request)
+            except RateLimitExceeded as error:
+                return error.decision
+        return decision
+
+    @app.get("/", dependencies=[Depends(RateLimit("9/hour"))])
+    async def endpoint(found: Annotated[Any, Depends(by_hand)]):
+        return found.limited
+
+    assert client_of(app).get("/").json() is True
+
+
+def test_a_limit_that_could_not_be_decided_is_asked_again(app):
+    keys = [None, "ann", "ann"]
+    limit = RateLimit("1/hour", key=lambda: keys.pop(0))
+
+    async def again(request: Request):
+        with pytest.raises(TypeError, match="the key of GET/ must be str"):
+            await limit(request)
+        assert (await limit(request)).allowed
+        await limit(request)
+
+    app.get("/", dependencies=[Depends(again)])(lambda: "")
+    assert get(app, "/") == [429]
 
 
 def test_websockets(app):

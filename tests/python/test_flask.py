@@ -127,10 +127,32 @@ def test_a_mistake_is_told_where_it_is_written(app):
         limiter.path()
 
 
+def nobody():
+    return None
+
+
 def test_a_key_is_never_left_out(app):
-    limiter = Limiter(lambda: None, app=app)
-    app.get("/", endpoint="x")(limiter.limit("5/second")(lambda: ""))
-    with pytest.raises(TypeError):
+    limiter = Limiter(nobody, app=app, limits="schema: {user: {}}")
+    app.get("/", endpoint="shop")(limiter.limit("5/second")(lambda: ""))
+    app.get("/x", endpoint="x")(limiter.path("user", nobody)(lambda: ""))
+    with pytest.raises(TypeError, match=(
+            "the key of view 'shop' must be str or bytes, not NoneType, as "
+            "test_flask.nobody has returned")):
+        app.test_client().get("/")
+    with pytest.raises(TypeError, match=(
+            "segment 1 of the path of view 'x' must be str or bytes, not "
+            "NoneType, as test_flask.nobody has returned")):
+        app.test_client().get("/x")
+
+
+def test_paths_name_the_function_that_told_them(app):
+    def path():
+        return [("user", None)]
+
+    Limiter(who, app=app, limits="schema: {user: {}}", path=path)
+    app.get("/")(lambda: "")
+    with pytest.raises(TypeError, match=(
+            r"segment 1 of a path must be .* as test_flask.*path has")):
         app.test_client().get("/")
 
 

@@ -86,6 +86,16 @@ def test_a_path_that_is_a_text(limiter):
         server.get()
 
 
+def test_a_wrong_path_names_the_function_that_told_it(limiter):
+    def path_of_user(environ):
+        return "user", environ.get("HTTP_USER")
+
+    with pytest.raises(TypeError, match=(
+            "segment 1 of a path must be str or bytes, not NoneType, as "
+            r"test_wsgi\..*path_of_user has returned")):
+        Server(LimitreeMiddleware(application, limiter, path_of_user)).get()
+
+
 def test_styles(limiter):
     server = Server(LimitreeMiddleware(application, limiter, user,
                                        headers="legacy"))

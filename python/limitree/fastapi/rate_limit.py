@@ -12,16 +12,19 @@ from starlette.requests import HTTPConnection
 from limitree.asgi import settled
 from limitree.clients import ClientIp
 from limitree.decision import Decision
+from limitree.demand import Segment
 from limitree.fastapi.site import Site, site_of
 from limitree.fastapi.told import (
+    calls_of,
     key_function,
     limit_function,
     of_request,
     route_of,
     text_of,
 )
+from limitree.keeper import Scope
 from limitree.plain import joined, parse
-from limitree.web import counted_as, methods_of
+from limitree.web import counted_as, methods_of, not_a_segment
 
 By = Literal["route", "path", "app"]
 
@@ -38,7 +41,10 @@ class RateLimit:
     which a segment may be a function of the request,
     ``("user", lambda request: request.state.user, "trade")``; and functions of
     the request that return one or the other.  All of them are decided in one
-    step, and charged together or not at all.
+    step, and charged together or not at all; so are all RateLimits that FastAPI
+    calls one after the other, of applications, routers, routes and decorators.
+    Another dependency between them begins a new step, because it may refuse the
+    request, or find what later limits need.
 
     A text counts for each caller.  ``key`` identifies the caller: a function of
     the request, a ``client_ip(...)``, or a ``Depends(...)``; by default the key
@@ -75,6 +81,8 @@ class RateLimit:
                         for one in limits]
         self._key = (None if key is None or isinstance(key, Depends)
                      else key_function(key))
+        self._told_by = (key.dependency if isinstance(key, Depends)
+                         else self._key)
         self._cost = of_request(cost) if callable(cost) else cost
         self._by = by
         self._scope = scope
@@ -86,24 +94,65 @@ class RateLimit:
 
     async def __call__(self, connection: HTTPConnection, key: Any = _UNKNOWN
                        ) -> Decision | None:
-        """Ask the limiter; FastAPI calls this."""
+        """Return the answer of the limiter; FastAPI calls this."""
         site = site_of(connection)
-        if not await self._applies(site, connection):
-            return None
+        ahead: dict[Any, Decision | None] = connection.scope["limitree"].ahead
+        if self not in ahead:
+            await self._decide(site, connection, key, ahead)
+        return ahead.pop(self)
+
+    async def _decide(self, site: Site, connection: HTTPConnection, key: Any,
+                      ahead: dict[Any, Decision | None]) -> None:
+        """Decide this limit, and those that come next, in one step."""
+        paths: list[Any] = []
+        costs: list[Any] = []
+        asking: list[RateLimit] = []
+        step = self._step(connection.scope)
+        for one in step:
+            if not await one._applies(site, connection):
+                continue
+            found = await one._paths(site, connection,
+                                     key if one is self else _UNKNOWN)
+            cost = one._cost
+            if callable(cost):
+                cost = await settled(cost(connection))
+            paths += found
+            costs += [cost] * len(found)
+            asking.append(one)
+        decision = (await site.authorize(connection, paths, costs) if asking
+                    else None)
+        for one in step:
+            ahead[one] = decision if one in asking else None
+
+    def _step(self, scope: Scope) -> list[RateLimit]:
+        """Return this limit and those that FastAPI calls right after it."""
+        calls = calls_of(scope)
+        step = [self]
+        if all(call is not self for call in calls):  # called by a function
+            return step
+        overridden = getattr(scope.get("app"), "dependency_overrides", {})
+        for call in calls:
+            if not isinstance(call, RateLimit) or call in overridden:
+                break
+            if call not in step:
+                step.append(call)
+        return step
+
+    async def _paths(self, site: Site, connection: HTTPConnection, key: Any
+                     ) -> list[Any]:
+        """Return the paths of a request; `key` is from a dependency."""
         paths: list[Any] = []
         for limit in self._limits:
             if key is _UNKNOWN and (isinstance(limit, str) or callable(limit)):
                 key = await settled((self._key or site.key)(connection))
-            if callable(limit):
-                limit = await settled(limit(connection, key))
-            if isinstance(limit, str):
-                rule = site.plain.rule(limit, self._scope_of(connection))
-                paths += rule.paths(self._key_in(connection, text_of(key)))
+            told = (await settled(limit(connection, key)) if callable(limit)
+                    else limit)
+            if isinstance(told, str):
+                rule = site.plain.rule(told, self._scope_of(connection))
+                paths += rule.paths(self._key_in(site, connection, key))
             else:
-                paths.append(await _path(limit, connection))
-        cost = (await settled(self._cost(connection))
-                if callable(self._cost) else self._cost)
-        return await site.authorize(connection, paths, cost)
+                paths.append(await _path(told, limit, connection))
+        return paths
 
     async def _applies(self, site: Site, connection: HTTPConnection
                        ) -> bool:
@@ -129,18 +178,33 @@ class RateLimit:
             return f"{scope}@{method}" if method else scope
         return route_of(connection.scope, method)
 
-    def _key_in(self, connection: HTTPConnection, key: Any) -> Any:
+    def _key_in(self, site: Site, connection: HTTPConnection, key: Any
+                ) -> Segment:
+        found = text_of(key)
+        if not isinstance(found, (str, bytes)):
+            raise not_a_segment(f"the key of {route_of(connection.scope)}",
+                                found, self._told_by or site.key)
         if self._by != "path":
-            return key
-        return joined(connection.scope["path"], key)
+            return found
+        return joined(connection.scope["path"], found)
 
 
-async def _path(limit: Any, connection: HTTPConnection) -> Any:
-    if limit is None or isinstance(limit, bytes):
+async def _path(path: Any, told_by: Any, connection: HTTPConnection) -> Any:
+    if path is None or isinstance(path, bytes):
         raise TypeError("a limit must be a text or a path, not "
-                        f"{type(limit).__name__}")
-    return [text_of(await settled(of_request(part)(connection))
-                     if callable(part) else part) for part in limit]
+                        f"{type(path).__name__}")
+    found: list[Segment] = []
+    for part in path:
+        if callable(part):
+            told_by = part
+            part = await settled(of_request(part)(connection))
+        segment = text_of(part)
+        if not isinstance(segment, (str, bytes)):
+            raise not_a_segment(
+                f"segment {len(found)} of the path of "
+                f"{route_of(connection.scope)}", segment, told_by)
+        found.append(segment)
+    return found
 
 
 def _signature(key: Any) -> inspect.Signature:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from starlette.requests import HTTPConnection
 
 from limitree.aio import AsyncLimiter
-from limitree.asgi import Record, decide
+from limitree.asgi import Record
 from limitree.clients import ClientIp
 from limitree.decision import Decision
 from limitree.fastapi.errors import RateLimitExceeded
@@ -40,13 +40,13 @@ class Site:
         return self._keeper.limiter
 
     async def authorize(self, connection: HTTPConnection, paths: list[Any],
-                        cost: Any) -> Decision:
+                        costs: list[Any]) -> Decision:
         """Return the Decision on `paths`; raise RateLimitExceeded if denied."""
         if self.plain.has_news:
             # The first request of a route.  Its limits are read together with
             # those of other routes, which may take long if there are many.
             await asyncio.to_thread(self.plain.update, self._keeper)
-        decision = await decide(self.limiter, paths, cost)
+        decision = await self.limiter.authorize_all(paths, costs, levels=True)
         record: Record = connection.scope["limitree"]
         record.decisions.append(decision)
         if decision.limited:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from limitree.clients import ClientIp
@@ -20,8 +20,7 @@ def route_of(scope: Scope, method: str | None = None) -> str:
     It has all methods of the route, or only `method`.  In this form no byte
     needs an escape in keys and policies.
     """
-    # Routes of an included router know their prefix only here.
-    context = scope.get("fastapi", {}).get("effective_route_context")
+    context = _context_of(scope)
     route = getattr(context, "starlette_route", None) or context
     if getattr(route, "path_format", None) is None:
         route = scope.get("route")
@@ -30,6 +29,34 @@ def route_of(scope: Scope, method: str | None = None) -> str:
         scope.get("endpoint"), "__qualname__", "unknown")
     name = f"{','.join(sorted(methods))}{_mount_of(scope)}{path}"
     return name.translate(_PLAIN)
+
+
+def _context_of(scope: Scope) -> Any:
+    """Return what FastAPI knows of the route of an included router, or None.
+
+    Such a route has its prefix, and the dependencies of its routers, only here.
+    """
+    return scope.get("fastapi", {}).get("effective_route_context")
+
+
+def calls_of(scope: Scope) -> Iterator[Callable[..., Any]]:
+    """Yield the dependencies of a request's route as FastAPI calls them.
+
+    Those that are called once, but needed by several, come several times.
+    """
+    context = _context_of(scope)
+    for route in (context, getattr(context, "starlette_route", None),
+                  scope.get("route")):
+        root = getattr(route, "dependant", None)
+        if root is not None:
+            return _calls_below(root)
+    return iter(())
+
+
+def _calls_below(dependant: Any) -> Iterator[Callable[..., Any]]:
+    for one in dependant.dependencies:
+        yield from _calls_below(one)
+        yield one.call
 
 
 def _mount_of(scope: Scope) -> str:
@@ -47,18 +74,28 @@ def of_request(function: Callable[..., Any]) -> Callable[[Any], Any]:
     if any(one.kind is not one.KEYWORD_ONLY and one.kind is not one.VAR_KEYWORD
            for one in parameters):
         return function
-    return lambda connection: function()
+    return _named_as(lambda connection: function(), function)
 
 
 def limit_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function` as one that takes the request and the key."""
     names = list(inspect.signature(function).parameters)
     if names == ["key"]:
-        return lambda connection, key: function(key)
+        return _named_as(lambda connection, key: function(key), function)
     if "key" in names:
-        return lambda connection, key: function(connection, key=key)
+        return _named_as(lambda connection, key: function(connection, key=key),
+                         function)
     plain = of_request(function)
-    return lambda connection, key: plain(connection)
+    return _named_as(lambda connection, key: plain(connection), function)
+
+
+def _named_as(wrapper: Callable[..., Any], function: Callable[..., Any]
+              ) -> Callable[..., Any]:
+    """Return `wrapper`, which has the name of `function` in messages."""
+    for name in ("__module__", "__qualname__"):
+        if hasattr(function, name):
+            setattr(wrapper, name, getattr(function, name))
+    return wrapper
 
 
 def key_function(key: Callable[..., Any] | ClientIp) -> Callable[[Any], Any]:

@@ -20,7 +20,7 @@ from limitree.plain import (
     joined,
     parse,
 )
-from limitree.web import Path, Paths, counted_as, paths_of
+from limitree.web import Path, Paths, counted_as, not_a_segment, paths_of
 
 Key = Callable[[], Segment]
 TextOf = Union[str, Callable[[], str]]
@@ -135,7 +135,11 @@ class Bound:
             return found, (None,) * len(found)
         key = keys.get(self.key)
         if key is None:
-            key = keys[self.key] = self.key()
+            key = self.key()
+            if not isinstance(key, (str, bytes)):
+                raise not_a_segment(f"the key of view {self._endpoint!r}", key,
+                                    self.key)
+            keys[self.key] = key
         scope = self.rule.scope
         if callable(scope):
             key = joined(str(scope(self._endpoint)), key)
@@ -143,10 +147,16 @@ class Bound:
 
     def _tree_paths(self) -> Sequence[Path]:
         tell = self.rule.paths
-        if tell is None:
-            return [tuple([part() if callable(part) else part
-                           for part in self._path])]
-        return paths_of(tell())
+        if tell is not None:
+            return paths_of(tell(), tell)
+        path = []
+        for part in self._path:
+            segment = part() if callable(part) else part
+            if not isinstance(segment, (str, bytes)):
+                raise not_a_segment(f"segment {len(path)} of the path of view "
+                                    f"{self._endpoint!r}", segment, part)
+            path.append(segment)
+        return [path]
 
     def _rule_now(self) -> PlainRule | None:
         text = self.rule.text
