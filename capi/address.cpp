@@ -124,6 +124,11 @@ limitree_status limitree_client_ip(const limitree_proxies* proxies,
     if (!status.ok()) return status;
     const auto client =
         proxies->proxies.client(*text, {values.data(), values.size()});
+    if (!client && text->empty()) {
+      return Status(Code::kInvalidArgument,
+                    "the peer has no address, and nobody who is trusted names "
+                    "the client");
+    }
     if (!client) return no_address("the peer ", *text);
     fill(client->address, client->believed, ip);
     return {};

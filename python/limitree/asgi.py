@@ -8,6 +8,7 @@ much is left; the headers are added when a response starts, even a stream.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, cast
@@ -16,7 +17,7 @@ from limitree import web
 from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
-from limitree.errors import StoreError
+from limitree.errors import ClientGone, StoreError
 from limitree.headers import Headers, Reset, Style, check_style, combined
 from limitree.keeper import App, Keeper, Message, Receive, Scope, Send
 from limitree.limits import Limits
@@ -112,7 +113,8 @@ class LimitreeMiddleware(Telling):
 
     A denied request gets a 429.  ``response``, a function of the scope and the
     Decision, returns another response, as an ASGI application.  If the store
-    fails and ``on_store_error`` is ``raise``, the answer is 503.  Raises what
+    fails and ``on_store_error`` is ``raise``, the answer is 503.  A request
+    whose client is gone before its address is known gets a 400.  Raises what
     AsyncLimiter raises.  Errors of ``path`` and ``cost``, and errors of the
     limiter about their results, go to the server.
     """
@@ -146,8 +148,8 @@ class LimitreeMiddleware(Telling):
             return
         try:
             decision = await self._decide(scope)
-        except StoreError as error:
-            await refuse(web.unavailable(error), scope, receive, send)
+        except (ClientGone, StoreError) as error:
+            await refuse(web.answer_to(error), scope, receive, send)
             return
         if decision is None:
             await self.app(scope, receive, send)
@@ -205,12 +207,20 @@ async def refuse(answer: web.Answer, scope: Scope, receive: Receive,
     """Send `answer`, or close the websocket, which was not accepted yet.
 
     The server then answers 403, unless it supports responses to websockets.
+    Nothing is sent to a client that is gone.
     """
     if scope["type"] == "websocket":
-        await receive()  # websocket.connect
+        if (await receive())["type"] == "websocket.disconnect":
+            return
+    # As the specification has it, send() raises an OSError for such a client.
+    with contextlib.suppress(OSError):
+        await _send(answer, scope, send)
+
+
+async def _send(answer: web.Answer, scope: Scope, send: Send) -> None:
     if not can_respond(scope):
-        code = (_POLICY_VIOLATION if answer.status == 429
-                else _TRY_AGAIN_LATER)
+        code = (_TRY_AGAIN_LATER if answer.status == 503
+                else _POLICY_VIOLATION)
         await send({"type": "websocket.close", "code": code,
                     "reason": answer.reason})
         return

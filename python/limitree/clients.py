@@ -7,6 +7,7 @@ language and framework.
 from __future__ import annotations
 
 from limitree._native import Proxies, canonical_ip
+from limitree.errors import ClientGone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ class ClientIp:
         """Return the client of a request.
 
         `peer` is the address of the other end of the connection, None or empty
-        if it has none; `lines` is the value of the header, or the values of all
-        its lines in order.
+        if it has none: that is a ValueError, unless "unix" is trusted and the
+        header names the client.  `lines` is the value of the header, or the
+        values of all its lines in order.
         """
         return self._proxies.client(peer, lines)
 
@@ -67,17 +69,30 @@ class ClientIp:
     def of_scope(self, scope: Mapping[str, Any]) -> str:
         """The same for the scope of an ASGI connection.
 
-        The peer "testclient" of Starlette's tests is 127.0.0.1.
+        The peer "testclient" of Starlette's tests is 127.0.0.1.  Raises
+        ClientGone, a ValueError, if the server did not learn the address
+        because the client was gone.
         """
         client = scope.get("client")
         peer = client[0] if client else None
         if peer == _TESTCLIENT:
             peer = "127.0.0.1"
-        if not self._believes:
-            return self._proxies.client(peer, None)
-        return self._proxies.client(
-            peer, [value for name, value in scope["headers"]
-                   if name == self._scope])
+        lines = None
+        if self._believes:
+            lines = [value for name, value in scope["headers"]
+                     if name == self._scope]
+        try:
+            return self._proxies.client(peer, lines)
+        except ValueError:
+            if peer is None and _listens_on_port(scope):
+                raise ClientGone("the client of this request is gone") from None
+            raise
+
+
+def _listens_on_port(scope: Mapping[str, Any]) -> bool:
+    """Whether the server's end of a connection has an address and a port."""
+    server = scope.get("server")
+    return server is not None and server[1] is not None
 
 
 def client_ip(*, trusted_hops: int = 0, trusted_proxies: Iterable[str] = (),

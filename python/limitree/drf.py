@@ -23,7 +23,7 @@ from limitree.demand import Segment
 from limitree.django.ask import Ask, text_of
 from limitree.django.current import current
 from limitree.django.record import record_of
-from limitree.errors import ConfigError
+from limitree.errors import ClientGone, ConfigError
 from limitree.web import logger
 
 #: A path of the tree, or a list of paths.
@@ -50,6 +50,8 @@ class _Throttle(throttling.BaseThrottle):
         try:
             return current().client_ip(request._request,
                                        api_settings.NUM_PROXIES)
+        except ClientGone:
+            return ""
         except ValueError as error:
             if isinstance(error, ConfigError) or request.META.get(
                     "REMOTE_ADDR"):

@@ -90,6 +90,14 @@ class StoreTimeout(StoreError, TimeoutError):
     """The store did not answer in time: the request may have been charged."""
 
 
+class ClientGone(ValueError):
+    """A request has no address, because its client has closed the connection.
+
+    There is nobody to answer.  The web integrations end such a request without
+    a message in the log.
+    """
+
+
 class UnknownRoot(ValueError):
     """The limits have no such top-level name."""
 

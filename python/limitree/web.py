@@ -13,14 +13,13 @@ from typing import Any, NamedTuple, Union, cast
 
 from limitree._native import Decision
 from limitree.demand import Segment
-from limitree.errors import StoreError
+from limitree.errors import ClientGone, StoreError
 from limitree.headers import Headers, Reset, Style
 
 Path = Sequence[Segment]
 Paths = Union[Path, Sequence[Path], None]
 
 logger = logging.getLogger("limitree")
-
 
 #: Those that are registered for HTTP, and PURGE of caches.
 METHODS = frozenset("""
@@ -157,6 +156,23 @@ def unavailable(error: StoreError) -> Answer:
                     [("Retry-After", "1")])
 
 
+def gone() -> Answer:
+    """Return the 400 for a request whose client is gone.
+
+    The server throws it away; an access log has one line for it.
+    """
+    return _problem(400, "Bad Request", _GONE, [])
+
+
+def answer_to(error: ClientGone | StoreError) -> Answer:
+    """Return the answer to a request that nobody could decide."""
+    return gone() if isinstance(error, ClientGone) else unavailable(error)
+
+
+_GONE = json.dumps({"type": "about:blank", "title": "Bad Request",
+                    "status": 400,
+                    "detail": "The address of the client is not known."}
+                   ).encode()
 _UNAVAILABLE = json.dumps({"type": "about:blank",
                            "title": "Service Unavailable",
                            "status": 503}).encode()

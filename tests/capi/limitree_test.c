@@ -742,7 +742,8 @@ static void test_client_ip(void) {
   CHECK(limitree_client_ip(proxies, str(""), lines, 2, &ip, &error) ==
         LIMITREE_INVALID_ARGUMENT);
   CHECK_TEXT(limitree_error_message(error),
-             "the peer \"\" is not an IP address");
+             "the peer has no address, and nobody who is trusted names the "
+             "client");
   limitree_error_free(error);
   limitree_proxies_free(proxies);
 

@@ -28,13 +28,17 @@ SERVERS = {
 
 @contextlib.contextmanager
 def serve(server, application, *options, cwd=HERE, **environment):
-    """Yields the address of a server, once it listens, and its process."""
+    """Yields the address of a server, once it listens, and its process.
+
+    The process has a function `log` that returns what it wrote.
+    """
     path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", *SERVERS[server], *options, application],
             stdout=log, stderr=log, cwd=cwd,
             env={**os.environ, "PYTHONPATH": path, **environment})
+        process.log = lambda: _text_of(log)
         try:
             yield listening_address(process, log), process
         finally:
@@ -49,13 +53,16 @@ def listening_address(process, log):
     """Returns the address that a server writes to its log, once it listens."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
-        log.seek(0)
-        found = _ADDRESS.search(log.read())
+        found = _ADDRESS.search(_text_of(log))
         if found and _listens(int(found[1])):
             return f"http://127.0.0.1:{found[1]}"
         time.sleep(0.02)
+    raise RuntimeError(f"the server does not listen:\n{_text_of(log)}")
+
+
+def _text_of(log):
     log.seek(0)
-    raise RuntimeError(f"the server does not listen:\n{log.read()}")
+    return log.read()
 
 
 def _listens(port):

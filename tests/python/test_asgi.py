@@ -155,8 +155,44 @@ def test_a_wrong_path_names_the_function_that_told_it(clock):
 
 
 def test_a_peer_without_an_address_is_an_error(clock):
-    with pytest.raises(ValueError, match="not an IP address"):
-        ask(limited(clock=clock), client=None)
+    for more in {}, {"server": None}, {"server": ("/run/app.sock", None)}:
+        with pytest.raises(ValueError, match="the peer has no address"):
+            ask(limited(clock=clock), client=None, **more)
+
+
+def test_a_client_that_is_gone_is_answered_briefly(clock, caplog):
+    app = limited(clock=clock)
+    server = ("192.0.2.9", 80)
+    gone = ask(app, client=None, server=server)
+    assert gone[0]["status"] == 400
+    assert json.loads(gone[1]["body"])["status"] == 400
+    assert ask(app, "websocket", client=None, server=server) == [
+        {"type": "websocket.close", "code": 1008, "reason": "Bad Request"}]
+
+    async def disconnected():
+        return {"type": "websocket.disconnect"}
+
+    assert ask(app, "websocket", client=None, server=server,
+               receive=disconnected) == []
+    assert not caplog.records
+    # A path of one's own needs no address.
+    app = limited(path=lambda scope: ("user", "ann"), clock=clock)
+    assert status(app, client=None, server=server) == 200
+
+
+def test_nothing_is_sent_to_a_client_that_has_gone(clock):
+    app = limited(cost=3, clock=clock)
+
+    async def send(message):
+        raise ConnectionResetError("the client has gone")
+
+    async def connect():
+        return {"type": "websocket.connect"}
+
+    for kind in "http", "websocket":
+        scope = {"type": kind, "path": "/", "client": ("192.0.2.1", 1),
+                 "headers": []}
+        asyncio.run(app(scope, connect, send))
 
 
 def test_the_cost_may_be_told(clock):

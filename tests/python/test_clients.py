@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import limitree
 from limitree import canonical_ip, client_ip
+from limitree.errors import ClientGone
 
 
 def scope(peer, *headers):
@@ -77,10 +78,27 @@ def test_a_unix_socket_has_no_address():
         assert client(peer, "203.0.113.5") == "203.0.113.5"
     assert client.of_scope(scope(None, (b"x-forwarded-for", b"203.0.113.5"))
                            ) == "203.0.113.5"
-    with pytest.raises(ValueError, match="not an IP address"):
-        client(None, None)
-    with pytest.raises(ValueError, match='peer "" is not an IP address'):
+    for nobody in client, client_ip(), client_ip(trusted_hops=1):
+        for peer in None, "", b"":
+            with pytest.raises(ValueError, match="the peer has no address"):
+                nobody(peer)
+    with pytest.raises(ValueError, match="the peer has no address"):
         client_ip().of_environ({"REMOTE_ADDR": ""})
+
+
+def test_a_client_that_is_gone_has_no_address():
+    """The server listens on a port, but could not ask who has connected."""
+    on_port = {**scope(None), "server": ("192.0.2.9", 80)}
+    on_socket = {**scope(None), "server": ("/run/app.sock", None)}
+    for client in client_ip(), client_ip(trusted_proxies=["10.0.0.0/8"]):
+        with pytest.raises(ClientGone):
+            client.of_scope(on_port)
+        for unknown in on_socket, scope(None):
+            with pytest.raises(ValueError) as error:
+                client.of_scope(unknown)
+            assert not isinstance(error.value, ClientGone)
+    named = {**on_port, "headers": [(b"x-forwarded-for", b"203.0.113.5")]}
+    assert client_ip(trusted_hops=1).of_scope(named) == "203.0.113.5"
 
 
 @pytest.mark.parametrize("name", [

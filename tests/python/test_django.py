@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from django.core.asgi import get_asgi_application
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.test import (
@@ -326,6 +327,33 @@ def of_group(group, request):
     ("3/sec", 3), ("4 per hour", 4), ("5/m;3/h", 3), ((0, 60), 0)])
 def test_rates(rate, allowed):
     assert many(rate) == allowed
+
+
+def test_a_client_that_is_gone_is_answered_briefly(caplog):
+    """Under ASGI; uvicorn could not ask for its address any more."""
+    def ask(url, server):
+        messages, sent = [{"type": "http.request"}], []
+
+        async def receive():
+            if messages:
+                return messages.pop()
+            await asyncio.sleep(60)
+
+        async def send(message):
+            sent.append(message)
+
+        scope = AsyncRequestFactory()._base_scope(
+            path=url, method="GET", client=None, server=server, headers=[])
+        asyncio.run(get_asgi_application()(scope, receive, send))
+        return sent[0]["status"], sent[1]["body"]
+
+    with limits(DEFAULT="5/m"):
+        status, body = ask("/plain", ("192.0.2.9", 80))
+        assert status == 400 and json.loads(body)["status"] == 400
+    assert ask("/rated", ("192.0.2.9", 80))[0] == 400
+    assert not [one for one in caplog.records if one.name == "limitree"]
+    assert ask("/rated", ("/run/x.sock", None))[0] == 500
+    assert "the peer has no address" in caplog.text
 
 
 @pytest.mark.parametrize("group, allowed", [

@@ -156,7 +156,7 @@ def test_requests_without_an_address_are_one_client(client, caplog, address,
     assert [one.getMessage() for one in caplog.records
             if one.name == "limitree"] == [
         "throttles count all requests without an address as one client: the "
-        'peer "" is not an IP address']
+        "peer has no address, and nobody who is trusted names the client"]
     with pytest.raises(ValueError, match="nonsense"):
         client.get("/anon", REMOTE_ADDR="nonsense")
 

@@ -17,9 +17,9 @@ from limitree.django.response import (
     add_headers,
     too_many,
     too_many_awaited,
-    unavailable,
+    undecided,
 )
-from limitree.errors import LimitExceeded, StoreError
+from limitree.errors import ClientGone, LimitExceeded, StoreError
 
 GetResponse = Callable[[HttpRequest], Any]
 
@@ -53,8 +53,8 @@ class LimitreeMiddleware:
         record = begin(request, Record(True, self._is_async))
         try:
             response = self._answer(request, record)
-        except StoreError as error:
-            response = unavailable(error)
+        except (ClientGone, StoreError) as error:
+            response = undecided(error)
         if record.decisions:
             add_headers(current(), record, response)
         return cast("HttpResponseBase", response)
@@ -81,8 +81,8 @@ class LimitreeMiddleware:
         record = begin(request, Record(True, self._is_async))
         try:
             response = await self._ask_awaited(request, record)
-        except StoreError as error:
-            response = unavailable(error)
+        except (ClientGone, StoreError) as error:
+            response = undecided(error)
         if record.decisions:
             add_headers(current(), record, response)
         return cast("HttpResponseBase", response)
@@ -112,8 +112,8 @@ class LimitreeMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception
                           ) -> HttpResponseBase | None:
         """Turn the exception of a view into a response; called by Django."""
-        if isinstance(error, StoreError):
-            return unavailable(error)
+        if isinstance(error, (ClientGone, StoreError)):
+            return undecided(error)
         if not isinstance(error, LimitExceeded):
             return None
         record: Record = request.limitree  # type: ignore[attr-defined]

@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from limitree import web
 from limitree.decision import Decision
 from limitree.django.record import Record
-from limitree.errors import LimitExceeded, StoreError
+from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.headers import Headers, combined
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ async def too_many_awaited(site: Site, request: HttpRequest,
     return await view(request, error)
 
 
-def unavailable(error: StoreError) -> HttpResponse:
-    """Return a 503, for a request that the store could not decide."""
-    return _response(web.unavailable(error))
+def undecided(error: ClientGone | StoreError) -> HttpResponse:
+    """Return the response to a request that nobody could decide."""
+    return _response(web.answer_to(error))
 
 
 def _problem(decision: Decision) -> HttpResponse:

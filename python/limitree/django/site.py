@@ -107,13 +107,15 @@ class Site:
         """Return the address of the client in its canonical form.
 
         Trusts `hops` proxies, or those of the settings if it is None.  Raises
-        ValueError if there is no address.
+        ValueError if there is no address, ClientGone if the client is gone.
         """
-        if hops is not None:
-            return self._by_hops(hops).of_environ(request.META)
         source = self._address
-        if source is None:
-            return self._clients.of_environ(request.META)
+        if hops is not None or source is None:
+            clients = self._clients if hops is None else self._by_hops(hops)
+            meta = request.META
+            if not meta.get("REMOTE_ADDR") and hasattr(request, "scope"):
+                return clients.of_scope(request.scope)  # it says why
+            return clients.of_environ(meta)
         found = (source(request) if callable(source)
                  else request.META.get(source, ""))
         return canonical_ip(found, self.conf.ipv6_prefix)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, cast
 
-from fastapi import Request, Response, WebSocket
+from fastapi import Request, Response, WebSocket, WebSocketDisconnect
 from starlette.exceptions import HTTPException
 
 from limitree import web
 from limitree.asgi import can_respond
 from limitree.decision import Decision
-from limitree.errors import LimitExceeded, StoreError
+from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.headers import problem
 
 
@@ -36,15 +37,20 @@ async def _store_error_handler(connection: Any, error: Exception
                          1013)
 
 
+async def _gone_handler(connection: Any, error: Exception) -> Response | None:
+    return await _answer(connection, web.gone(), 1008)
+
+
 async def _answer(connection: Request | WebSocket, answer: web.Answer,
                   code: int) -> Response | None:
     response = Response(answer.body, answer.status, dict(answer.headers))
     if not isinstance(connection, WebSocket):
         return response
-    if can_respond(connection.scope):
-        await connection.send_denial_response(response)
-    else:
-        await connection.close(code, answer.reason)
+    with contextlib.suppress(WebSocketDisconnect):  # the client is gone
+        if can_respond(connection.scope):
+            await connection.send_denial_response(response)
+        else:
+            await connection.close(code, answer.reason)
     return None
 
 
@@ -53,4 +59,5 @@ HANDLERS: dict[Any, Any] = {
     RateLimitExceeded: rate_limit_exceeded_handler,
     LimitExceeded: rate_limit_exceeded_handler,
     StoreError: _store_error_handler,
+    ClientGone: _gone_handler,
 }
