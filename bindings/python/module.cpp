@@ -175,12 +175,29 @@ void bind_limiter(py::module_& module) {
   require(add_methods(reinterpret_cast<PyTypeObject*>(limiter.ptr())));
 }
 
+// Types and decisions kept for reuse belong to the first interpreter of the
+// process.
+bool is_first_interpreter() {
+  return PyInterpreterState_Get() == PyInterpreterState_Main();
+}
+
+constexpr const char* kWrongInterpreter =
+    "limitree does not run in a subinterpreter: under mod_wsgi, set "
+    "WSGIApplicationGroup %{GLOBAL}; elsewhere, import it in the main "
+    "interpreter";
+
 }  // namespace
 
 }  // namespace limitree::python
 
-PYBIND11_MODULE(_native, module) {
+// What pybind11 makes.  It would wait for ever in a subinterpreter of CPython
+// 3.11 and older, so PyInit__native() looks first.  From 3.13 on, CPython calls
+// that in its main interpreter, whoever imports, so this looks again; it is
+// reached only by modules that promise to run in every interpreter.
+PYBIND11_MODULE(_bound, module,
+                pybind11::multiple_interpreters::per_interpreter_gil()) {
   using namespace limitree::python;
+  if (!is_first_interpreter()) throw py::import_error(kWrongInterpreter);
   module.attr("__version__") = limitree_version();
   module.attr("openssl_version") = limitree_openssl_version();
   py::list algorithms;
@@ -203,4 +220,11 @@ PYBIND11_MODULE(_native, module) {
         return py::reinterpret_steal<py::object>(denial);
       },
       py::arg("decision"));
+}
+
+PYBIND11_PLUGIN_IMPL(_native) {
+  using namespace limitree::python;
+  if (is_first_interpreter()) return PyInit__bound();
+  PyErr_SetString(PyExc_ImportError, kWrongInterpreter);
+  return nullptr;
 }
