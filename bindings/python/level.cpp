@@ -174,6 +174,10 @@ bool are_levels(PyObject* object) {
   }
   if (!are) {
     PyErr_SetString(PyExc_TypeError, "levels must be a tuple of Level or None");
+  } else if (PyTuple_GET_SIZE(object) > kMaxLevels) {
+    PyErr_Format(PyExc_ValueError, "a decision has at most %zd levels, not %zd",
+                 kMaxLevels, PyTuple_GET_SIZE(object));
+    are = false;
   }
   return are;
 }

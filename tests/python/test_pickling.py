@@ -120,3 +120,12 @@ def test_a_level_that_was_damaged():
     for arguments in ((bytes(127), "job"), (bytes(128), b"job"), (128, "job")):
         with pytest.raises((TypeError, ValueError)):
             limitree._native._level(*arguments)
+
+
+def test_a_decision_with_more_levels_than_there_are():
+    """Its headers are written into memory for 64 of them."""
+    restore, (state, levels, is_denial) = denied().__reduce__()
+    most = restore(state, levels * 32, is_denial)
+    assert len(dict(most.headers())["RateLimit"].split(", ")) == 64
+    with pytest.raises(ValueError, match="at most 64 levels, not 66"):
+        restore(state, levels * 33, is_denial)
