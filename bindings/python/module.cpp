@@ -24,27 +24,33 @@
 #include "rate_limit.hpp"
 
 namespace py = pybind11;
+using py::literals::operator""_a;
 
 namespace limitree::python {
 
 namespace {
 
-// In the order of limitree.Stats.
-py::tuple stats(Native& native) {
+// The fields of limitree.Stats, by their names.
+py::dict stats(Native& native) {
   limitree_stats stats;
   require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
     return limitree_limiter_stats(limiter, &stats, error);
   }));
-  return py::make_tuple(
-      stats.allowed, stats.limited, stats.shadow_limited, stats.errors,
-      stats.reloads, stats.limits, stats.buckets, stats.max_buckets,
-      stats.store_bytes, stats.evictions, stats.from_deny_cache,
-      stats.from_local, stats.from_allow, stats.from_deny, stats.store_errors,
-      stats.connects, stats.round_trips, stats.round_trip_ns, stats.soft,
-      stats.forgotten_limited);
+  return py::dict(
+      "allowed"_a = stats.allowed, "limited"_a = stats.limited,
+      "shadow_limited"_a = stats.shadow_limited, "errors"_a = stats.errors,
+      "reloads"_a = stats.reloads, "limits"_a = stats.limits,
+      "buckets"_a = stats.buckets, "max_buckets"_a = stats.max_buckets,
+      "store_bytes"_a = stats.store_bytes, "evictions"_a = stats.evictions,
+      "from_deny_cache"_a = stats.from_deny_cache,
+      "from_local"_a = stats.from_local, "from_allow"_a = stats.from_allow,
+      "from_deny"_a = stats.from_deny, "store_errors"_a = stats.store_errors,
+      "connects"_a = stats.connects, "round_trips"_a = stats.round_trips,
+      "round_trip_ns"_a = stats.round_trip_ns, "soft"_a = stats.soft,
+      "forgotten_limited"_a = stats.forgotten_limited);
 }
 
-// In the order of limitree.LimitStats.
+// Those of limitree.LimitStats.
 py::list limit_stats(Native& native) {
   std::vector<limitree_limit_stats> stats;
   std::size_t count = 0;
@@ -59,9 +65,10 @@ py::list limit_stats(Native& native) {
   py::list list;
   for (std::size_t i = 0; i < count; ++i) {
     const limitree_limit_stats& one = stats[i];
-    list.append(py::make_tuple(python_text(one.policy), one.allowed,
-                               one.limited, one.shadow_limited, one.near_limit,
-                               one.soft));
+    list.append(py::dict("policy"_a = python_text(one.policy),
+                         "allowed"_a = one.allowed, "limited"_a = one.limited,
+                         "shadow_limited"_a = one.shadow_limited,
+                         "near_limit"_a = one.near_limit, "soft"_a = one.soft));
   }
   return list;
 }

@@ -9,6 +9,7 @@
 #include "pending.hpp"
 
 namespace py = pybind11;
+using py::literals::operator""_a;
 
 namespace limitree::python {
 
@@ -46,7 +47,7 @@ py::tuple should_rate_limit(Native& native, const py::object& domain,
   return answer;
 }
 
-// In the order of limitree.DescriptorStats.
+// The fields of limitree.DescriptorStats, by their names.
 py::list descriptor_stats(Native& native) {
   std::vector<limitree_descriptor_stats> stats;
   std::size_t count = 0;
@@ -60,25 +61,32 @@ py::list descriptor_stats(Native& native) {
   py::list list;
   for (std::size_t i = 0; i < count; ++i) {
     const limitree_descriptor_stats& one = stats[i];
-    list.append(py::make_tuple(
-        python_text(one.key), one.total_hits, one.over_limit, one.near_limit,
-        one.over_limit_with_local_cache, one.within_limit, one.shadow_mode,
-        one.total_negative_hits, one.domain_not_found));
+    list.append(py::dict(
+        "key"_a = python_text(one.key), "total_hits"_a = one.total_hits,
+        "over_limit"_a = one.over_limit, "near_limit"_a = one.near_limit,
+        "over_limit_with_local_cache"_a = one.over_limit_with_local_cache,
+        "within_limit"_a = one.within_limit, "shadow_mode"_a = one.shadow_mode,
+        "total_negative_hits"_a = one.total_negative_hits,
+        "domain_not_found"_a = one.domain_not_found));
   }
   return list;
 }
 
-// In the order of limitree.RateLimitStats.
-py::tuple rate_limit_stats(Native& native) {
+// Those of limitree.RateLimitStats.
+py::dict rate_limit_stats(Native& native) {
   limitree_rate_limit_stats stats;
   require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
     return limitree_limiter_rate_limit_stats(limiter, &stats, error);
   }));
-  return py::make_tuple(stats.ok, stats.over_limit, stats.global_shadow_mode,
-                        stats.service_errors, stats.store_errors,
-                        stats.metric_keys, stats.over_cache_lookups,
-                        stats.over_cache_hits, stats.over_cache_entries,
-                        stats.over_cache_evictions);
+  return py::dict("ok"_a = stats.ok, "over_limit"_a = stats.over_limit,
+                  "global_shadow_mode"_a = stats.global_shadow_mode,
+                  "service_errors"_a = stats.service_errors,
+                  "store_errors"_a = stats.store_errors,
+                  "metric_keys"_a = stats.metric_keys,
+                  "over_cache_lookups"_a = stats.over_cache_lookups,
+                  "over_cache_hits"_a = stats.over_cache_hits,
+                  "over_cache_entries"_a = stats.over_cache_entries,
+                  "over_cache_evictions"_a = stats.over_cache_evictions);
 }
 
 }  // namespace

@@ -167,12 +167,12 @@ class Limiter(_native.Limiter):
 
     def descriptor_stats(self) -> list[DescriptorStats]:
         """Return the hits of rules, by their names in metrics."""
-        return [rate_limit.DescriptorStats(*one)
+        return [rate_limit.DescriptorStats(**one)
                 for one in self._descriptor_stats()]
 
     def rate_limit_stats(self) -> RateLimitStats:
         """Return the counters of requests of Envoy."""
-        return rate_limit.RateLimitStats(*self._rate_limit_stats())
+        return rate_limit.RateLimitStats(**self._rate_limit_stats())
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:
@@ -191,12 +191,12 @@ class Limiter(_native.Limiter):
     def stats(self) -> Stats:
         """Return the counters; takes about 1 ms per million buckets."""
         from limitree.stats import Stats
-        return Stats(*self._stats())
+        return Stats(**self._stats())
 
     def limit_stats(self) -> list[LimitStats]:
         """Return the counters of each limit, in the order of the tree."""
         from limitree.stats import LimitStats
-        return [LimitStats(*one) for one in self._limit_stats()]
+        return [LimitStats(**one) for one in self._limit_stats()]
 
     def ping(self) -> float:
         """Check that the store answers; return the seconds that took.
