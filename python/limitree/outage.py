@@ -4,6 +4,7 @@ when it is full."""
 from __future__ import annotations
 
 import logging
+import os
 import time
 import weakref
 from typing import TYPE_CHECKING
@@ -19,12 +20,15 @@ QUIET = 5.0
 
 logger = logging.getLogger("limitree")
 
+# What users see, by on_store_error: while the store fails, and looking back.
+# The package for Node.js says the same.
 _UNTIL_THEN = {"local": "limits are decided in this process",
-               "allow": "requests are allowed unseen",
-               "deny": "requests are denied unseen",
-               "raise": "calls raise StoreError"}
-_SINCE_THEN = {"local": "decided in this process", "allow": "allowed unseen",
-               "deny": "denied unseen", "raise": "not decided"}
+               "allow": "requests are let through unchecked",
+               "deny": "requests are denied unchecked",
+               "raise": "requests fail"}
+_SINCE_THEN = {"local": "decided in this process",
+               "allow": "let through unchecked", "deny": "denied unchecked",
+               "raise": "not decided"}
 
 
 def warn_full() -> None:
@@ -79,9 +83,10 @@ class Outage:
             self._limited += limited
         if begins:
             why = ", ".join(self._new_reasons())
-            logger.warning("the store %s fails%s: %s until it is back",
-                           self._store, why and f" ({why})",
-                           _UNTIL_THEN[self._how])
+            logger.warning("the store %s fails in process %d%s, "
+                           "on_store_error=%s: %s until it is back",
+                           self._store, os.getpid(), why and f" ({why})",
+                           self._how, _UNTIL_THEN[self._how])
         return True
 
     def _returned(self) -> bool:
@@ -98,8 +103,9 @@ class Outage:
             requests, limited = self._requests, self._limited
         why = ", ".join(f"{reason} {count}" for reason, count
                         in self._new_reasons(keep=True).items())
-        logger.warning("the store %s is back after %.1f s: %d requests were "
-                       "%s%s%s", self._store, seconds, requests,
+        logger.warning("the store %s is back in process %d after %.1f s, "
+                       "on_store_error=%s: %d requests were %s%s%s",
+                       self._store, os.getpid(), seconds, self._how, requests,
                        _SINCE_THEN[self._how],
                        f", {limited} of them limited" if limited else "",
                        why and f" ({why})")

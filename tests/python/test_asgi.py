@@ -283,7 +283,7 @@ def test_a_store_that_fails_is_told(caplog):
     assert refused[0]["status"] == 503
     assert headers_of(refused)["retry-after"] == "1"
     assert ask(app, "websocket")[0]["code"] == 1013
-    assert caplog.text.count("calls raise StoreError until it is back") == 1
+    assert caplog.text.count("requests fail until it is back") == 1
 
 
 async def run_lifespan(app, kinds):

@@ -137,7 +137,7 @@ def test_after_the_response_without_a_store(caplog):
         answer = app.test_client().get("/")
         # The view has run already.
         assert (answer.status_code, answer.text) == (200, "done")
-        assert "calls raise StoreError until it is back" in caplog.text
+        assert "requests fail until it is back" in caplog.text
 
 
 def test_an_error_handler_of_the_application():

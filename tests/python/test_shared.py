@@ -125,9 +125,9 @@ def test_a_file_that_is_cut_off(kind, shared, caplog):
                 raising.authorize("job").send(None))
         assert error.value.reason == "shm_lost"
         assert ask(local).source == "local"
-    assert [record.getMessage().partition(": ")[0]
+    assert [record.getMessage().partition(", ")[0]
             for record in caplog.records] == [
-        f"the store {shared} fails (shm_lost)"] * 2
+        f"the store {shared} fails in process {os.getpid()} (shm_lost)"] * 2
 
 
 # ---- Flask ------------------------------------------------------------------
