@@ -78,6 +78,8 @@ class Rule:
                         else frozenset(one.upper() for one in method))
         self._of_methods = ("" if self.methods is None
                             else "@" + ",".join(sorted(self.methods)))
+        if self.methods is not None and "GET" in self.methods:
+            self.methods |= {"HEAD"}  # it runs the same view
         self.block = block
         self.cost = cost
         self.deduct_when = deduct_when
