@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 
 from limitree.decision import Decision
 from limitree.demand import Segment
-from limitree.django.ask import Ask, text_of
+from limitree.django.ask import Ask, DeductWhen, segment_of
 from limitree.django.current import current
 from limitree.django.record import record_of
 from limitree.errors import ClientGone, ConfigError
@@ -34,10 +34,46 @@ __all__ = ["AnonRateThrottle", "LimitreeThrottle", "ScopedRateThrottle",
 
 
 class _Throttle(throttling.BaseThrottle):
-    """The base of all throttles here: it keeps a decision."""
+    """The base of all throttles here: it keeps a decision.
 
+    All throttles of a view are decided in one step: if one of them denies, none
+    is charged.  A throttle with its own ``allow_request`` decides for itself.
+    """
+
+    #: Tokens that a request takes.
+    cost = 1
+    #: A method that gets the response, and returns whether the request is
+    #: charged, or how many tokens; None: it is charged before its view runs.
+    deduct_when: DeductWhen | None = None
     #: The decision on the last request, or None.
     decision: Decision | None = None
+
+    def throttle_cost(self, request: Request, view: APIView) -> int:
+        """Return the tokens that `request` takes."""
+        return self.cost
+
+    def allow_request(self, request: Request, view: APIView) -> bool:
+        """Charge all throttles of the view, or none; return whether this one
+        allows the request."""
+        if not current().conf.enabled:
+            return True
+        joint: _Joint | None = getattr(request, "_limitree_joint", None)
+        twin = None if joint is None else joint.twin_of(self, view)
+        if joint is None or twin is None:
+            joint, twin = _Joint(self, request, view), self
+            setattr(request, "_limitree_joint", joint)
+        vars(self).update(vars(twin))
+        if twin not in joint.owners:
+            return True
+        self.decision = joint.decision
+        return self._answer(twin not in joint.denying)
+
+    def _put(self, ask: Ask, request: Request, view: APIView) -> None:
+        """Add what this throttle charges."""
+        raise NotImplementedError
+
+    def _answer(self, allowed: bool) -> bool:
+        return allowed
 
     def get_ident(self, request: Request) -> str:
         """Return the address of the client in its canonical form.
@@ -69,10 +105,67 @@ class _Throttle(throttling.BaseThrottle):
             return None
         return decision.retry_after
 
-    def _note(self, request: Request, decision: Decision) -> bool:
+
+class _Joint:
+    """The throttles of a view, decided in one step for one request.
+
+    REST framework asks them one after the other, so the first that is asked
+    asks for all.
+    """
+
+    def __init__(self, first: _Throttle, request: Request, view: APIView
+                 ) -> None:
+        throttles = _joined(first, view)
+        self._view = view
+        self._waiting = [one for one in throttles if one is not first]
+        #: The throttle of each path.
+        self.owners: list[_Throttle] = []
+        #: Those that deny the request.
+        self.denying: list[_Throttle] = []
+        self.decision: Decision | None = None
+        ask = Ask()
+        for one in throttles:
+            one._put(ask, request, view)
+            ask.charge_when(one.deduct_when)
+            self.owners += [one] * (len(ask.paths) - len(self.owners))
+        if not ask.paths:
+            return
+        decision = ask.authorize(current().limiter,
+                                 True if len(throttles) > 1 else None)
+        record_of(request._request).note(decision, ask)
         self.decision = decision
-        record_of(request._request).decisions.append(decision)
-        return decision.allowed
+        if decision.limited:
+            self.denying = [
+                self.owners[level.path] for level in decision.levels or ()
+                if level.limited and level.mode != "shadow"
+            ] or self.owners[:1]
+
+    def twin_of(self, throttle: _Throttle, view: APIView) -> _Throttle | None:
+        """Return the object that was decided here in the place of `throttle`,
+        each of them once."""
+        if view is self._view and _may_join(throttle):
+            for place, one in enumerate(self._waiting):
+                if type(one) is type(throttle):
+                    return self._waiting.pop(place)
+        return None
+
+
+def _joined(first: _Throttle, view: APIView) -> list[_Throttle]:
+    """Return the throttles of `view` that are decided with `first`."""
+    make = getattr(view, "get_throttles", None)
+    if make is not None and _may_join(first):
+        found = [one for one in make() if _may_join(one)]
+        for place, one in enumerate(found):
+            if type(one) is type(first):
+                found[place] = first
+                return found
+    return [first]
+
+
+def _may_join(throttle: object) -> bool:
+    """Whether nothing but its paths decides about a throttle."""
+    return (isinstance(throttle, _Throttle)
+            and type(throttle).allow_request is _Throttle.allow_request)
 
 
 class LimitreeThrottle(_Throttle):
@@ -87,9 +180,6 @@ class LimitreeThrottle(_Throttle):
     A view may do so instead, with a method of the same name.
     """
 
-    #: Tokens that a request takes.
-    cost = 1
-
     def throttle_path(self, request: Request, view: APIView) -> Paths | None:
         """Return the path of `request`, or a list of paths, or None for none.
         """
@@ -101,23 +191,18 @@ class LimitreeThrottle(_Throttle):
         found: Paths | None = of_view(request)
         return found
 
-    def throttle_cost(self, request: Request, view: APIView) -> int:
-        """Return the tokens that `request` takes."""
-        return self.cost
-
-    def allow_request(self, request: Request, view: APIView) -> bool:
-        """Charge all limits, or none; return whether they allow it."""
-        site = current()
+    def _put(self, ask: Ask, request: Request, view: APIView) -> None:
         found: Any = self.throttle_path(request, view)
-        if found is None or not site.conf.enabled:
-            return True
-        paths = found if _holds_paths(found) else [found]
-        if not paths:
-            return True
-        ask, cost = Ask(), self.throttle_cost(request, view)
-        for path in paths:
-            ask.add([text_of(part) for part in path], cost)
-        return self._note(request, ask.authorize(site.limiter))
+        if found is None:
+            return
+        where = f"{type(view).__name__}: {type(self).__name__}."
+        if isinstance(found, (str, bytes)):
+            raise TypeError(f"{where}throttle_path returned a text: a path "
+                            "must be a sequence of segments")
+        cost = self.throttle_cost(request, view)
+        for path in found if _holds_paths(found) else [found]:
+            ask.add([segment_of(part, self.throttle_path, where)
+                     for part in path], cost)
 
 
 class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
@@ -127,22 +212,20 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     those of REST framework; ``cache`` and ``timer`` are not used.
     """
 
-    def allow_request(self, request: Request, view: APIView) -> bool:
-        """Charge the rate; return whether it allows the request."""
-        site = current()
-        if self.rate is None or not site.conf.enabled:
-            return True
+    def _put(self, ask: Ask, request: Request, view: APIView) -> None:
+        if self.rate is None:
+            return
         self.key = self.get_cache_key(request, view)
         if self.key is None:
-            return True
+            return
         num_requests, duration = self.parse_rate(self.rate)
         assert num_requests is not None and duration is not None
-        ask = Ask()
-        site.put_rate(ask, self.scope or type(self).__qualname__,
-                      (num_requests, duration), str(self.key), 1)
-        if self._note(request, ask.authorize(site.limiter)):
-            return self.throttle_success()
-        return self.throttle_failure()
+        current().put_rate(ask, self.scope or type(self).__qualname__,
+                           (num_requests, duration), str(self.key),
+                           self.throttle_cost(request, view))
+
+    def _answer(self, allowed: bool) -> bool:
+        return self.throttle_success() if allowed else self.throttle_failure()
 
     def throttle_success(self) -> bool:
         """Called for a request that is allowed."""
@@ -164,13 +247,11 @@ class ScopedRateThrottle(SimpleRateThrottle, throttling.ScopedRateThrottle):
         # The view chooses the rate, so it is not known yet.
         pass
 
-    def allow_request(self, request: Request, view: APIView) -> bool:
-        """Charge the rate of the view's scope, if it has one."""
+    def _put(self, ask: Ask, request: Request, view: APIView) -> None:
         self.scope = getattr(view, self.scope_attr, None)
-        if not self.scope:
-            return True
-        self.rate = self.get_rate()
-        return super().allow_request(request, view)
+        if self.scope:
+            self.rate = self.get_rate()
+            super()._put(ask, request, view)
 
 
 def _warn_of_no_address(why: str) -> None:

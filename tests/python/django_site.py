@@ -132,6 +132,23 @@ async def async_guess(request):
     return HttpResponse("right")
 
 
+stops = []  # processes that a request ends
+
+
+@ratelimit(key=who, rate="9/h", deduct_when=lambda response: True)
+def stop(request):
+    while stops:
+        process = stops.pop()
+        process.kill()
+        process.wait()
+    return HttpResponse("done")
+
+
+@ratelimit(key=who, rate="9/h", deduct_when=lambda response: True)
+async def async_stop(request):
+    return stop.__wrapped__(request)
+
+
 @ratelimit("hard", who, deduct_when=lambda response: len(response.content))
 def by_size(request):
     return HttpResponse("x" * 30)
@@ -184,6 +201,8 @@ urlpatterns = [
     path("async/stream", async_stream),
     path("guess", guess),
     path("async/guess", async_guess),
+    path("stop", stop),
+    path("async/stop", async_stop),
     path("size", by_size),
     path("service", by_service),
     path("class", OfClass.as_view()),

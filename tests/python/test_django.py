@@ -30,6 +30,8 @@ from limitree.django import (
 )
 
 import django_site
+from django_site import stops
+from servers import PATIENT, redis_server
 
 
 def limits(**changed):
@@ -68,7 +70,12 @@ class Awaited:
 def ask(request):
     """Gets a URL by WSGI from a view, or by ASGI from an async view."""
     client = Awaited() if request.param else Client()
-    return lambda url, **query: client.get(f"/{request.param}{url}", query)
+
+    def get(url, **query):
+        return client.get(f"/{request.param}{url}", query)
+
+    get.is_async = bool(request.param)
+    return get
 
 
 # ---- Views ------------------------------------------------------------------
@@ -145,6 +152,143 @@ def test_charged_after_the_response(ask):
     assert response.status_code == 404 and ";r=0" in response["RateLimit"]
     assert ask("guess", user="alex", right="1").status_code == 429
     assert ask("guess", user="bob", right="1").status_code == 200
+
+
+def test_headers_count_only_what_was_charged(ask):
+    """A request that costs nothing leaves what it found."""
+    policy = '"view:django_site.{}guess/*/2/1h";r={}'
+    for right, left in [("1", 2), ("1", 2), ("", 1), ("1", 1), ("", 0)]:
+        response = ask("guess", user="alex", **({"right": 1} if right else {}))
+        name = "async_" if ask.is_async else ""
+        assert response["RateLimit"].partition(";t=")[0] == policy.format(
+            name, left)
+        assert response["RateLimit-Policy"].count("view:") == 1
+
+
+@pytest.mark.parametrize("place", ["above", "below"])
+def test_what_is_charged_later_denies_before_others_are_charged(place, client):
+    later = ratelimit(key="ip", rate="1/h", group="later",
+                      deduct_when=lambda response: True)
+    now = ratelimit(key="ip", rate="5/h", group="now")
+
+    def view(request):
+        return HttpResponse("done")
+
+    view = (later(now(view)) if place == "above" else now(later(view)))
+    urls = type("urls", (), {"urlpatterns": [path("both", view)]})
+    with override_settings(ROOT_URLCONF=urls):
+        first = client.get("/both")
+        assert first.status_code == 200
+        assert '"view:later/*/1/1h";r=0' in first["RateLimit"]
+        assert '"view:now/*/5/1h";r=4' in first["RateLimit"]
+        for _ in range(3):
+            denied = client.get("/both")
+            assert denied.status_code == 429
+            assert '"view:now/*/5/1h";r=4' in denied["RateLimit"]
+
+
+def test_a_limit_that_only_tells_is_asked_last(client):
+    """A request that another limit denies is not counted by it."""
+    @ratelimit(key="ip", rate="5/h", group="tells", block=False)
+    @ratelimit(key="ip", rate="1/h", group="denies")
+    def view(request):
+        return HttpResponse("done")
+
+    urls = type("urls", (), {"urlpatterns": [path("both", view)]})
+    with override_settings(ROOT_URLCONF=urls):
+        assert client.get("/both").status_code == 200
+        for _ in range(3):
+            assert client.get("/both").status_code == 429
+    assert limiter().peek("view", "tells", "127.0.0.1", "5/1h",
+                          cost=0).remaining == 4
+
+
+@pytest.mark.parametrize("methods", ["GET", ["POST", "get"]])
+def test_a_limit_for_get_counts_head(methods, client):
+    runs = []
+
+    @ratelimit(key="ip", rate="2/h", method=methods, group="reads")
+    def view(request):
+        runs.append(request.method)
+        return HttpResponse("done")
+
+    urls = type("urls", (), {"urlpatterns": [path("reads", view)]})
+    with override_settings(ROOT_URLCONF=urls):
+        codes = [client.head("/reads").status_code,
+                 client.get("/reads").status_code,
+                 client.head("/reads").status_code,
+                 client.put("/reads").status_code]
+    assert codes == [200, 200, 429, 200] and runs == ["HEAD", "GET", "PUT"]
+    # The bucket is named by the methods that were written.
+    name = "reads@GET" if methods == "GET" else "reads@GET,POST"
+    assert limiter().peek("view", name, "127.0.0.1", "2/1h").limited
+
+
+def test_a_store_that_fails_after_the_view(ask, caplog):
+    """The view has done its work; its response is sent."""
+    with redis_server() as (store, process):
+        with limits(STORE=store, ON_STORE_ERROR="raise", TIMEOUT=PATIENT):
+            assert ask("stop", user="alex").status_code == 200
+            stops.append(process)
+            assert ask("stop", user="alex").status_code == 200
+            assert stops == []
+            assert ask("stop", user="alex").status_code == 503
+            limiter().close()
+    assert "requests fail until it is back" in caplog.text
+
+
+class Named:
+    """Key functions, one of each kind."""
+
+    def of_view(request):
+        return None
+
+    def of_group(group, request):
+        return 2.5
+
+    async def awaited(request):
+        return None
+
+    def text(request):
+        return "user"
+
+    def path(request):
+        return ["user", None]
+
+
+@pytest.mark.parametrize("decorator, message", [
+    (ratelimit("user", Named.of_view), "of_view returned None"),
+    (ratelimit(key=Named.of_group, rate="1/h"), "of_group returned a float"),
+    (ratelimit("user", lambda request: object()),
+     "<lambda> returned a object")])
+def test_a_key_that_is_none_names_its_function_and_the_view(
+        decorator, message, client):
+    @decorator
+    def view(request):
+        return HttpResponse("done")
+
+    urls = type("urls", (), {"urlpatterns": [path("named", view)]})
+    with override_settings(ROOT_URLCONF=urls):
+        with pytest.raises(TypeError) as raised:
+            client.get("/named")
+    text = str(raised.value)
+    assert text.startswith(f"{__name__}.test_a_key_that_is_none"), text
+    assert message in text and text.endswith(
+        "a segment must be str, bytes, int or UUID")
+
+
+@pytest.mark.parametrize("paths, message", [
+    ([Named.text], r"LIMITREE\['PATHS'\]: Named.text returned a text: a path"),
+    ([Named.path], r"LIMITREE\['PATHS'\]: Named.path returned None: a seg")])
+def test_a_path_for_every_request_that_is_none(paths, message, client):
+    with limits(PATHS=paths), pytest.raises(TypeError, match=message):
+        client.get("/plain")
+
+
+def test_an_awaited_key_that_is_none_names_its_function():
+    with limits(PATHS=[("user", Named.awaited)]):
+        with pytest.raises(TypeError, match="Named.awaited returned None"):
+            Awaited().get("/plain")
 
 
 def test_charged_by_the_size_of_the_response(client):

@@ -70,6 +70,74 @@ class Plain(APIView):
         return Response({"done": True})
 
 
+class Everybody(drf.SimpleRateThrottle):
+    """All clients share it."""
+
+    rate = "11/min"
+    asked = 0
+    told = []
+
+    def get_cache_key(self, request, view):
+        Everybody.asked += 1
+        return "all"
+
+    def throttle_success(self):
+        self.told.append(True)
+        return super().throttle_success()
+
+    def throttle_failure(self):
+        self.told.append(False)
+        return super().throttle_failure()
+
+
+class FewOf(drf.SimpleRateThrottle):
+    rate = "2/min"
+
+    def get_cache_key(self, request, view):
+        return request.GET["user"]
+
+
+class Foreign(throttling.BaseThrottle):
+    def allow_request(self, request, view):
+        return "foreign" not in request.GET
+
+    def wait(self):
+        return 77.0
+
+
+class OnlyGuests(FewOf):
+    def allow_request(self, request, view):
+        return "staff" in request.GET or super().allow_request(request, view)
+
+
+class Costly(drf.AnonRateThrottle):
+    rate = "10/min"
+    cost = 4
+
+
+class OfSize(drf.AnonRateThrottle):
+    rate = "10/min"
+    scope = "size"
+
+    def throttle_cost(self, request, view):
+        return int(request.GET["size"])
+
+
+class Failures(drf.AnonRateThrottle):
+    rate = "2/min"
+    scope = "failures"
+
+    def deduct_when(self, response):
+        return response.status_code == 404
+
+
+class Finds(Plain):
+    throttle_classes = [Failures, Everybody]
+
+    def get(self, request):
+        return Response(status=200 if "right" in request.GET else 404)
+
+
 def view_of(*throttles, **more):
     kind = type("View", (Plain,), {"throttle_classes": throttles, **more})
     return kind.as_view()
@@ -106,6 +174,10 @@ urlpatterns = [
         lambda self, request: ("user", "view", "trade")))),
     path("no-path", view_of(drf.LimitreeThrottle)),
     path("function", function),
+    path("costly", view_of(Costly)),
+    path("size", view_of(OfSize)),
+    path("finds", Finds.as_view()),
+    path("everybody", view_of(Everybody)),
     path("decorated", Decorated.as_view()),
 ]
 
@@ -211,6 +283,85 @@ def test_several_throttles(client):
     policies = client.get("/several")["RateLimit-Policy"]
     assert policies == ('"view:anon/*/3/1m";q=3;w=60, '
                         '"view:user/*/2/1m";q=2;w=60')
+
+
+@pytest.mark.parametrize("throttles", [
+    (Everybody, FewOf), (FewOf, Everybody), (Foreign, FewOf, Everybody),
+    (Everybody, Foreign, FewOf)])
+@pytest.mark.parametrize("headers", ["ietf", "legacy"])
+def test_denied_requests_of_one_user_are_not_charged_to_all(throttles,
+                                                            headers):
+    Everybody.asked, Everybody.told = 0, []
+    view, factory = view_of(*throttles), APIRequestFactory()
+
+    def ask(user, times=9):
+        return [view(factory.get(f"/?user={user}")).status_code
+                for _ in range(times)].count(200)
+
+    with override_settings(LIMITREE={"HEADERS": headers}):
+        assert [ask(user) for user in "abcde"] == [2] * 5
+        # It was asked once for each request, and told what it says itself.
+        assert Everybody.asked == 45 and Everybody.told == [True] * 45
+        assert ask("f") == 1 and Everybody.told[45:] == [True] + [False] * 8
+        denied = view(factory.get("/?user=a"))
+        assert denied["Retry-After"] == "30"
+
+
+def test_the_throttle_of_another_makes_its_own_decision(client):
+    response = view_of(Foreign, FewOf)(APIRequestFactory().get(
+        "/?user=a&foreign=1"))
+    assert (response.status_code, response["Retry-After"]) == (429, "77")
+
+
+def test_a_throttle_with_conditions_of_its_own_is_not_charged_before():
+    view, factory = view_of(Everybody, OnlyGuests), APIRequestFactory()
+    codes = [view(factory.get("/?user=a&staff=1")).status_code
+             for _ in range(4)]
+    codes += [view(factory.get("/?user=a")).status_code for _ in range(3)]
+    assert codes == [200] * 6 + [429]
+
+
+def test_a_throttle_that_is_asked_by_hand():
+    """By other code than REST framework's, and more than once."""
+    view = Plain()
+    view.throttle_classes = [Everybody, FewOf]
+    request = view.initialize_request(APIRequestFactory().get("/?user=a"))
+    few = FewOf()
+    assert [few.allow_request(request, view) for _ in range(3)] == [
+        True, True, False]
+    assert few.wait() == 30.0 and few.decision.limited
+    other = Plain().initialize_request(APIRequestFactory().get("/?user=b"))
+    assert FewOf().allow_request(other, None) is True
+
+
+def test_costs_of_rates(client):
+    assert allowed(client, "/costly") == 2
+    assert allowed(client, "/size?size=5") == 2
+
+
+def test_charged_after_the_response(client):
+    first = client.get("/finds?right=1")
+    assert '"view:failures/*/2/1m";r=2,' in first["RateLimit"]
+    codes = [client.get("/finds").status_code for _ in range(4)]
+    assert codes == [404, 404, 429, 429]
+    assert client.get("/finds?right=1").status_code == 429
+    # Nobody has paid for the requests that were denied.
+    assert allowed(client, "/everybody") == 8
+    with override_settings(MIDDLEWARE=[], LIMITREE={}):
+        with pytest.raises(RuntimeError, match="LimitreeMiddleware"):
+            APIClient().get("/finds")
+
+
+@pytest.mark.parametrize("path, message", [
+    (("user", None), "View: LimitreeThrottle.*throttle_path returned None: a "
+                     "segment must be str, bytes, int or UUID"),
+    ([("user", 1.5)], "View: LimitreeThrottle.*throttle_path returned a float"),
+    ("user", "View: LimitreeThrottle.throttle_path returned a text: a path")])
+def test_a_path_that_is_none_names_the_view(path, message):
+    view = view_of(drf.LimitreeThrottle,
+                   throttle_path=lambda self, request: path)
+    with pytest.raises(TypeError, match=message):
+        view(APIRequestFactory().get("/"))
 
 
 def test_no_wait_helps():

@@ -4,48 +4,101 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Union
 
 from limitree.decision import Decision
 
 if TYPE_CHECKING:
     from limitree.aio import AsyncLimiter
+    from limitree.demand import Part
     from limitree.limiter import Limiter
+
+#: Returns whether a response costs, or how much.
+DeductWhen = Callable[[Any], Union[bool, int]]
 
 
 class Ask:
     """Some paths, decided all or nothing, and what each of them costs."""
 
-    __slots__ = ("costs", "paths")
+    __slots__ = ("costs", "paths", "whens")
 
     def __init__(self) -> None:
         self.paths: list[list[Any]] = []
         self.costs: list[int] = []
+        #: What says after the response whether a path is charged; None: it is
+        #: charged at once.
+        self.whens: list[DeductWhen | None] = []
 
     def add(self, path: list[Any], cost: int) -> None:
         """Add a path."""
         self.paths.append(path)
         self.costs.append(cost)
 
-    def authorize(self, limiter: Limiter) -> Decision:
-        """Charge them all, or none; may wait for the store."""
-        if len(self.paths) == 1:
-            return limiter.authorize(*self.paths[0], cost=self.costs[0])
-        return limiter.authorize_all(self.paths, self.costs)
+    def charge_when(self, when: DeductWhen | None) -> None:
+        """Say when the paths are charged that were added since the last call.
+        """
+        self.whens += [when] * (len(self.paths) - len(self.whens))
+
+    @property
+    def is_deferred(self) -> bool:
+        """Whether some path is charged after the response, if at all."""
+        return any(when is not None for when in self.whens)
+
+    def _parts(self) -> list[Part] | None:
+        if not self.is_deferred:
+            return None
+        return ["charge" if when is None else "check" for when in self.whens]
+
+    def authorize(self, limiter: Limiter, levels: bool | None = None
+                  ) -> Decision:
+        """Decide, and charge what is charged at once; may wait for the store.
+        """
+        parts = self._parts()
+        if len(self.paths) == 1 and parts is None:
+            return limiter.authorize(*self.paths[0], cost=self.costs[0],
+                                     levels=levels)
+        return limiter.authorize_all(self.paths, self.costs, levels=levels,
+                                     part=parts)
 
     async def authorize_awaited(self, limiter: AsyncLimiter) -> Decision:
         """The same on the event loop."""
-        if len(self.paths) == 1:
+        parts = self._parts()
+        if len(self.paths) == 1 and parts is None:
             return await limiter.authorize(*self.paths[0], cost=self.costs[0])
-        return await limiter.authorize_all(self.paths, self.costs)
+        return await limiter.authorize_all(self.paths, self.costs, part=parts)
 
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""
         return limiter.peek_all(self.paths, self.costs)
 
-    async def peek_awaited(self, limiter: AsyncLimiter) -> Decision:
+    def charge(self, limiter: Limiter, response: Any) -> Decision:
+        """Charge what `response` costs; return what is left then."""
+        costs = self._due(response)
+        if any(costs):
+            return limiter.spend_all(self.paths, costs)
+        return limiter.peek_all(self.paths, 0)
+
+    async def charge_awaited(self, limiter: AsyncLimiter, response: Any
+                             ) -> Decision:
         """The same on the event loop."""
-        return await limiter.peek_all(self.paths, self.costs)
+        costs = self._due(response)
+        if any(costs):
+            return await limiter.spend_all(self.paths, costs)
+        return await limiter.peek_all(self.paths, 0)
+
+    def _due(self, response: Any) -> list[int]:
+        """Return what each path costs after `response`."""
+        told: dict[int, int | bool] = {}  # each function is asked once
+        costs = []
+        for cost, when in zip(self.costs, self.whens):
+            found: int | bool = False
+            if when is not None:
+                if id(when) not in told:
+                    told[id(when)] = when(response) or False
+                found = told[id(when)]
+            costs.append(cost if found is True else int(found))
+        return costs
 
     async def settle(self) -> None:
         """Await the results of async key functions."""
@@ -54,15 +107,33 @@ class Ask:
             for place, part in enumerate(path):
                 if inspect.isawaitable(part):
                     if id(part) not in known:
-                        known[id(part)] = part, text_of(await part)
+                        known[id(part)] = part, segment_of(await part, part)
                     path[place] = known[id(part)][1]
 
 
-def text_of(value: Any) -> Any:
-    """Return a primary key as text, and anything else as it is.
+def segment_of(value: Any, source: Any, where: str = "") -> Any:
+    """Return what the function `source` has returned, as a segment of a path.
 
-    So the limiter gets None, and refuses it: None never means "no limit".
+    A primary key becomes a text.  Raises TypeError for what is no segment, such
+    as None, which never means "no limit"; it names `source`, and `where` it is.
     """
+    if isinstance(value, (str, bytes)):
+        return value
     if type(value) is int or isinstance(value, uuid.UUID):
         return str(value)
-    return value
+    if inspect.isawaitable(value):  # see settle()
+        return value
+    raise TypeError(f"{where}{name_of(source)} returned {shown(value)}: a "
+                    "segment must be str, bytes, int or UUID")
+
+
+def name_of(function: Any) -> str:
+    """Return the name of a function, an object or a coroutine, for messages."""
+    if not hasattr(function, "__qualname__"):
+        function = type(function)
+    return str(function.__qualname__)
+
+
+def shown(value: Any) -> str:
+    """Return what an object is, without what a client may have sent."""
+    return "None" if value is None else f"a {type(value).__name__}"

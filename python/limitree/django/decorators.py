@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 
+from limitree.django.ask import DeductWhen
 from limitree.django.current import current
 from limitree.django.exceptions import Ratelimited
-from limitree.django.record import DeductWhen, record_of
+from limitree.django.record import record_of
 from limitree.django.response import too_many_awaited
 from limitree.django.rule import (
     ALL,
@@ -49,9 +50,8 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
     request that does not fit is denied, but the charge follows the response:
     `cost` if the function returns True, or the number of tokens it returns.
 
-    Several decorators of a view decide all or nothing, in one step, if they
-    block and have the same cost.  For methods of a class use
-    ``method_decorator``.
+    All decorators of a view that block decide all or nothing, in one step.
+    For methods of a class use ``method_decorator``.
 
     Raises TypeError, ValueError or ConfigError for arguments that are not
     valid.  The view raises Ratelimited or, if `block` is false, sets

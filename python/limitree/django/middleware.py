@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -68,10 +69,11 @@ class LimitreeMiddleware:
             if decision.limited:
                 return too_many(site, request, Ratelimited(decision))
         response = self.get_response(request)
-        if record.deferred:
-            for due, costs in record.due(response):
-                record.decisions.append(
-                    site.limiter.spend_all(due.paths, costs))
+        # The view has done its work, so a 503 would be wrong; the limiter has
+        # logged that its store fails.
+        with contextlib.suppress(StoreError):
+            for place, ask in record.deferred:
+                record.charged(place, ask.charge(site.limiter, response))
         if record.denial is not None and response.status_code == 403:
             # It was handled as a permission error, as REST framework does.
             return too_many(site, request, Ratelimited(record.denial))
@@ -100,10 +102,10 @@ class LimitreeMiddleware:
                 return await too_many_awaited(site, request,
                                               Ratelimited(decision))
         response = await self.get_response(request)
-        if record.deferred:
-            for due, costs in record.due(response):
-                record.decisions.append(
-                    await site.awaited.spend_all(due.paths, costs))
+        with contextlib.suppress(StoreError):  # as above
+            for place, ask in record.deferred:
+                record.charged(place, await ask.charge_awaited(
+                    site.awaited, response))
         if record.denial is not None and response.status_code == 403:
             return await too_many_awaited(site, request,
                                           Ratelimited(record.denial))

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Union
+from typing import Any
 
 from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 
 from limitree.decision import Decision
 from limitree.django.ask import Ask
-
-#: Returns whether a response costs, or how much.
-DeductWhen = Callable[[Any], Union[bool, int]]
-
-
-class Deferred(NamedTuple):
-    """A charge that waits for the response."""
-
-    ask: Ask
-    when: DeductWhen
-
-    def costs(self, response: HttpResponseBase) -> list[int] | None:
-        """Return the costs of a response, None if it is free."""
-        found = self.when(response)
-        if found is True:
-            return self.ask.costs
-        return [int(found)] * len(self.ask.costs) if found else None
 
 
 class Record:
@@ -36,7 +17,9 @@ class Record:
 
     def __init__(self, has_middleware: bool, is_asgi: bool) -> None:
         self.decisions: list[Decision] = []
-        self.deferred: list[Deferred] = []
+        #: What is charged after the response, if at all, by the place of its
+        #: decision.
+        self.deferred: list[tuple[int, Ask]] = []
         #: The decision for which the view was not run.
         self.denial: Decision | None = None
         self.has_middleware = has_middleware
@@ -49,14 +32,21 @@ class Record:
         """The tightest decision: a denial, or the longest wait; or None."""
         return max(self.decisions, key=tightness, default=None)
 
-    def due(self, response: HttpResponseBase) -> list[tuple[Ask, list[int]]]:
-        """Return the deferred charges that `response` costs."""
-        found = []
-        for one in self.deferred:
-            costs = one.costs(response)
-            if costs is not None:
-                found.append((one.ask, costs))
-        return found
+    def note(self, decision: Decision, ask: Ask) -> None:
+        """Keep a decision; raises RuntimeError if it waits for a response that
+        nobody sees."""
+        if ask.is_deferred:
+            if not self.has_middleware:
+                raise RuntimeError("deduct_when needs LimitreeMiddleware, "
+                                   "which sees the response")
+            self.deferred.append((len(self.decisions), ask))
+        self.decisions.append(decision)
+
+    def charged(self, place: int, decision: Decision) -> None:
+        """Replace a decision by what is left after the response, unless it was
+        a denial."""
+        if self.decisions[place].allowed:
+            self.decisions[place] = decision
 
 
 def tightness(decision: Decision) -> tuple[bool, float, int]:

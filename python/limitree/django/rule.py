@@ -13,8 +13,7 @@ from django.utils.module_loading import import_string
 
 from limitree.demand import Segment
 from limitree.django import keys
-from limitree.django.ask import Ask, text_of
-from limitree.django.record import DeductWhen
+from limitree.django.ask import Ask, DeductWhen, name_of, segment_of
 from limitree.plain import PlainLimits
 
 #: For ``method=``, as django-ratelimit has them.
@@ -33,6 +32,9 @@ CostOf = Union[int, Callable[..., int]]
 
 #: A rate of django-ratelimit that allows nothing: "0/s".
 NOTHING = re.compile(r"\s*0+\s*/")
+
+#: What the rules for every request are called in messages.
+PATHS = "LIMITREE['PATHS']"
 
 _KEYS = {"ip": keys.ip, "user": keys.user, "user_or_ip": keys.user_or_ip}
 _KEY_MAKERS = {"get": keys.get, "post": keys.post, "header": keys.header}
@@ -97,11 +99,6 @@ class Rule:
             parts = (self.path,) if callable(self.path) else self.path
         return any(getattr(part, "needs_user", False) for part in parts)
 
-    def may_join(self, other: Rule) -> bool:
-        """Whether both can be charged at once, or neither."""
-        return (self.block and other.block and self.deduct_when is None
-                and other.deduct_when is None)
-
     def put(self, ask: Ask, site: Site, group: str, request: HttpRequest,
             args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Add the paths of `request` to `ask`, if the rule applies to it.
@@ -114,7 +111,7 @@ class Rule:
                 else self.cost)
         rate: Any = self.rate
         if rate is None:
-            path = self._path_of_tree(request, args, kwargs)
+            path = self._path_of_tree(group, request, args, kwargs)
             if path is not None:
                 ask.add(path, cost)
             return
@@ -129,17 +126,28 @@ class Rule:
         key = self.key or site.key
         if key is keys.ip:  # the most frequent key
             return site.client_ip(request)
-        if getattr(key, "of_request", False):
-            return text_of(key(request))
-        return text_of(key(group, request))
+        found = (key(request) if getattr(key, "of_request", False)
+                 else key(group, request))
+        return segment_of(found, key, _place(group))
 
-    def _path_of_tree(self, request: HttpRequest, args: tuple[Any, ...],
-                      kwargs: dict[str, Any]) -> list[Any] | None:
+    def _path_of_tree(self, group: str, request: HttpRequest,
+                      args: tuple[Any, ...], kwargs: dict[str, Any]
+                      ) -> list[Any] | None:
+        where = _place(group)
         if callable(self.path):
             found = self.path(request, *args, **kwargs)
-            return None if found is None else [text_of(one) for one in found]
-        return [text_of(part(request, *args, **kwargs)) if callable(part)
-                else part for part in self.path]
+            if isinstance(found, (str, bytes)):
+                raise TypeError(f"{where}{name_of(self.path)} returned a text: "
+                                "a path must be a sequence of segments")
+            return None if found is None else [
+                segment_of(one, self.path, where) for one in found]
+        return [segment_of(part(request, *args, **kwargs), part, where)
+                if callable(part) else part for part in self.path]
+
+
+def _place(group: str) -> str:
+    """Return where a rule is, for messages."""
+    return f"{group or PATHS}: "
 
 
 #: The rules of all views that are decorated, and the groups they are counted
