@@ -1,6 +1,7 @@
 """Tests of the checks of the sources: each check must find its mistakes."""
 
 import pathlib
+import re
 import sys
 
 import pytest
@@ -480,3 +481,17 @@ def test_the_reference_of_typescript(tmp_path):
     assert ("### `A`\n\nWhat A is.\n\n```ts\nclass A {\n    b(): void;\n}\n"
             in page)
     assert "Hidden" not in page
+
+
+ROOT = pathlib.Path(__file__).parents[1]
+PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)*")
+
+
+def test_actions_are_pinned_by_their_commits():
+    """A tag can be moved to other code."""
+    uses = [line.split("uses:")[1].strip()
+            for path in (ROOT / ".github" / "workflows").glob("*.yml")
+            for line in path.read_text(encoding="utf-8").splitlines()
+            if re.match(r"\s*(- )?uses:", line)]
+    assert len(uses) > 20
+    assert [one for one in uses if not PINNED.fullmatch(one)] == []
