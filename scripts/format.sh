@@ -1,10 +1,24 @@
 #!/bin/sh
 # Formats the C and C++ sources, or with --check says what is not formatted.
 #
+# Usage: format.sh [--check]
+#
 # Only clang-format 14 counts, because other versions break lines differently.
 # If it is missing the script returns 77, which the tests report as skipped.
 set -eu
 cd "$(dirname "$0")/.."
+
+case $#:${1-} in
+  0: | 1:--check) ;;
+  1:--help | 1:-h)
+    sed -n '2,/^set/s/^# \{0,1\}//p' scripts/format.sh
+    exit 0
+    ;;
+  *)
+    echo "format.sh: unknown argument: $*; there is --check" >&2
+    exit 2
+    ;;
+esac
 
 for tool in clang-format-14 clang-format none; do
   if "$tool" --version 2>/dev/null | grep -q 'version 14\.'; then

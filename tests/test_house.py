@@ -1,7 +1,9 @@
 """Tests of the checks of the sources: each check must find its mistakes."""
 
+import os
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -495,3 +497,37 @@ def test_actions_are_pinned_by_their_commits():
             if re.match(r"\s*(- )?uses:", line)]
     assert len(uses) > 20
     assert [one for one in uses if not PINNED.fullmatch(one)] == []
+
+
+def format_script(tmp_path, *arguments):
+    """Runs scripts/format.sh with a formatter that only tells that it ran."""
+    ran = tmp_path / "ran"
+    write(tmp_path, "clang-format-14",
+          f'#!/bin/sh\n[ "$1" = --version ] && echo version 14.0 || '
+          f'echo "$@" >>{ran}\n')
+    (tmp_path / "clang-format-14").chmod(0o755)
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "format.sh"), *arguments], text=True,
+        capture_output=True, check=False,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    return done, ran.exists()
+
+
+@pytest.mark.parametrize("argument", ["--help", "-h"])
+def test_format_helps_without_formatting(tmp_path, argument):
+    done, ran = format_script(tmp_path, argument)
+    assert (done.returncode, ran) == (0, False)
+    assert "Usage: format.sh [--check]" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--chekc"], ["core"],
+                                       ["--check", "core"]])
+def test_format_refuses_other_arguments(tmp_path, arguments):
+    done, ran = format_script(tmp_path, *arguments)
+    assert (done.returncode, ran) == (2, False)
+    assert f"unknown argument: {' '.join(arguments)}" in done.stderr
+
+
+def test_format_checks(tmp_path):
+    done, ran = format_script(tmp_path, "--check")
+    assert (done.returncode, ran) == (0, True)
