@@ -69,14 +69,16 @@ def counted_as(method: str) -> str:
     return "GET" if method == "HEAD" else method
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str:
     """Return the end of a message about a name that is not `known`.
 
-    It is empty if there is no similar name.
+    It is empty if there is no similar name.  What names have after `prefix` is
+    compared.
     """
     import difflib
-    close = difflib.get_close_matches(name, sorted(known), 1)
-    return f": did you mean {close[0]!r}?" if close else ""
+    rests = sorted(one.removeprefix(prefix) for one in known)
+    close = difflib.get_close_matches(name.removeprefix(prefix), rests, 1)
+    return f": did you mean {prefix + close[0]!r}?" if close else ""
 
 
 class Answer(NamedTuple):

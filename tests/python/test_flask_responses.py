@@ -1,5 +1,8 @@
 """Paths of the tree in Flask, denials, headers and settings."""
 
+import pathlib
+import re
+
 import flask
 import pytest
 
@@ -284,6 +287,11 @@ def test_what_is_given_goes_first(app):
     ({"LIMITREE_HEADERS_RESET": "date"}, "with reset 'date'"),
     ({"LIMITREE_DECIDE": "late"}, "must be before_request or view"),
     ({"RATELIMIT_STRATEGY": "leaky"}, "no strategy 'leaky'"),
+    ({"LIMITREE_STROE": "redis://localhost"},
+     "no setting 'LIMITREE_STROE': did you mean 'LIMITREE_STORE'"),
+    ({"LIMITREE_XYZ": 1}, "no setting 'LIMITREE_XYZ'$"),
+    ({"RATELIMIT_STORAGE_URL": "redis://localhost"},
+     "'RATELIMIT_STORAGE_URL' is not read, so .*: call it LIMITREE_STORE"),
     ({"RATELIMIT_DEFAULT": 5}, "must be a list of limits, is 5"),
     ({"LIMITREE_STORE": "memcached://x"}, "store: must be memory"),
     ({"LIMITREE_OPTIONS": {"timeout": "soon"}}, "timeout: must be"),
@@ -294,6 +302,55 @@ def test_settings_that_are_refused(app, settings, message):
     app.config.update(settings)
     with pytest.raises(limitree.ConfigError, match=message):
         Limiter(who, app=app)
+
+
+def documented_settings():
+    """The names in the table of docs/flask.md, and those below it."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/flask.md").read_text()
+    table = page[page.index("| `LIMITREE_` |"):page.index("## Several proc")]
+    for line in table.splitlines()[1:]:
+        ours, theirs = [*line.split("|"), "", ""][1:3]
+        if line.startswith("| `"):
+            yield from (f"LIMITREE_{name}"
+                        for name in re.findall("`([A-Z_]+)`", ours))
+            yield from (f"RATELIMIT_{name}"
+                        for name in re.findall("`([A-Z_]+)`", theirs))
+    for kind in "DEFAULTS", "APPLICATION":
+        for what in "COST", "PER_METHOD", "EXEMPT_WHEN", "DEDUCT_WHEN":
+            yield f"LIMITREE_{kind}_{what}"
+            yield f"RATELIMIT_{kind}_{what}"
+
+
+@pytest.mark.parametrize("given", [{}, {
+    "key_func": who, "headers": "none", "on_store_error": "deny",
+    "storage_uri": "memory://", "header_name_mapping": {"LIMIT": "x"}}])
+def test_every_setting_that_is_documented_is_known(app, recwarn, given):
+    names = set(documented_settings())
+    assert len(names) > 40 and "LIMITREE_TRUSTED_HOPS" in names
+    app.config.update(dict.fromkeys(names))
+    Limiter(app=app, **given)
+    assert [str(one.message) for one in recwarn] == []
+
+
+@pytest.mark.parametrize("settings, message", [
+    ({"RATELIMIT_STRATEGY": "fixed-window"},
+     "RATELIMIT_STRATEGY='fixed-window' has no effect"),
+    ({"RATELIMIT_META": "1/day"}, "setting 'RATELIMIT_META' has no effect"),
+    ({"RATELIMIT_DEFUALT": "1/day"}, "did you mean 'RATELIMIT_DEFAULT'"),
+    ({"RATELIMIT_STORAGE_URL": "redis://x", "LIMITREE_STORE": "memory://"},
+     "'RATELIMIT_STORAGE_URL' has no effect"),
+])
+def test_settings_without_effect(app, settings, message):
+    app.config.update(settings)
+    with pytest.warns(UserWarning, match=message):
+        Limiter(who, app=app)
+
+
+def test_a_strategy_is_an_argument_without_effect(app, recwarn):
+    Limiter(who, app=app, strategy="gcra")
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="strategy='moving-window' has no"):
+        Limiter(who, app=app, strategy="moving-window")
 
 
 def test_the_address_of_the_client(app):

@@ -6,6 +6,7 @@ Arguments of ``Limiter(...)`` go first, then LIMITREE_*, then RATELIMIT_*.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
@@ -16,10 +17,13 @@ from limitree.flask.keys import get_remote_address
 from limitree.flask.rules import Breach, CostOf, Key, PathsOf, TextOf
 from limitree.headers import Reset, Style
 from limitree.limits import Limits
-from limitree.web import options_of
+from limitree.web import did_you_mean, options_of
 
 When = Callable[[], bool]
 
+_OURS, _THEIRS = "LIMITREE_", "RATELIMIT_"
+#: The store in old versions of Flask-Limiter.
+_OLD_STORE = "RATELIMIT_STORAGE_URL"
 #: Names of Flask-Limiter's strategies, all of which become GCRA.
 _STRATEGIES = ("fixed-window", "fixed-window-elastic-expiry", "moving-window",
                "sliding-window-counter", "gcra")
@@ -62,9 +66,11 @@ class Reader:
                  config: Mapping[str, Any]) -> None:
         self._given = given
         self._config = config
+        self._known: set[str] = set()  # the settings that get() looks for
 
     def get(self, given: str, *names: str, default: Any = None) -> Any:
         """Return the argument of this name, or a setting in `names`."""
+        self._known.update(names)
         value = self._given.get(given)
         if value is not None:
             return value
@@ -74,17 +80,45 @@ class Reader:
         return default
 
     def read(self) -> Settings:
-        """Return the settings.  Raises ConfigError for wrong values."""
+        """Return the settings.
+
+        Raises ConfigError for wrong values and unknown settings.
+        """
+        found = self._read()
+        self._refuse_unknown()
+        return found
+
+    def _refuse_unknown(self) -> None:
+        """Raise ConfigError for what is not LIMITREE_*, warn of RATELIMIT_*."""
+        unknown = [name for name in self._config if name not in self._known]
+        ours = [name for name in unknown if name.startswith(_OURS)]
+        if ours:
+            raise ConfigError(*(f"there is no setting {name!r}"
+                                + self._did_you_mean(name, _OURS)
+                                for name in sorted(ours)))
+        if self._config.get(_OLD_STORE) and not self.get(
+                "storage_uri", "LIMITREE_STORE", "RATELIMIT_STORAGE_URI"):
+            raise ConfigError(
+                f"{_OLD_STORE!r} is not read, so buckets would be in the "
+                "memory of each process: call it LIMITREE_STORE or "
+                "RATELIMIT_STORAGE_URI")
+        for name in unknown:
+            if name.startswith(_THEIRS):
+                _warn(f"the setting {name!r} has no effect on limitree"
+                      + self._did_you_mean(name, _THEIRS))
+
+    def _did_you_mean(self, name: str, prefix: str) -> str:
+        known = [one for one in self._known if one.startswith(prefix)]
+        return did_you_mean(name, known, prefix)
+
+    def _read(self) -> Settings:
         get = self.get
         style, reset = self._headers()
         decide = get("decide", "LIMITREE_DECIDE", default="before_request")
         if decide not in ("before_request", "view"):
             raise ConfigError("LIMITREE_DECIDE must be before_request or view, "
                               f"is {decide!r}")
-        strategy = get("strategy", "RATELIMIT_STRATEGY", default="gcra")
-        if strategy not in _STRATEGIES:
-            raise ConfigError(f"there is no strategy {strategy!r}: every limit "
-                              "is a token bucket, as \"gcra\" says")
+        self._check_strategy()
         return Settings(
             enabled=bool(get("enabled", "LIMITREE_ENABLED",
                              "RATELIMIT_ENABLED", default=True)),
@@ -101,16 +135,28 @@ class Reader:
                           "RATELIMIT_ON_BREACH_CALLBACK"),
             decide=decide)
 
+    def _check_strategy(self) -> None:
+        strategy = self.get("strategy", "RATELIMIT_STRATEGY", default="gcra")
+        if strategy not in _STRATEGIES:
+            raise ConfigError(f"there is no strategy {strategy!r}: every limit "
+                              "is a token bucket, as \"gcra\" says")
+        if strategy != "gcra":
+            name = ("strategy" if self._given.get("strategy") is not None
+                    else "RATELIMIT_STRATEGY")
+            _warn(f"{name}={strategy!r} has no effect on limitree: every limit "
+                  "of a view is a token bucket, \"gcra\"; LIMITREE_LIMITS may "
+                  "have other algorithms")
+
     def _options(self) -> dict[str, Any]:
         options = dict(self.get("storage_options", "LIMITREE_OPTIONS",
                                 "RATELIMIT_STORAGE_OPTIONS", default={}))
         on_error = self.get("on_store_error", "LIMITREE_ON_STORE_ERROR")
-        if on_error is None and self.get(
-                "in_memory_fallback_enabled",
-                "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED"):
+        falls_back = self.get("in_memory_fallback_enabled",
+                              "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED")
+        swallows = self.get("swallow_errors", "RATELIMIT_SWALLOW_ERRORS")
+        if on_error is None and falls_back:
             on_error = "local"
-        if on_error is None and self.get("swallow_errors",
-                                         "RATELIMIT_SWALLOW_ERRORS"):
+        if on_error is None and swallows:
             on_error = "allow"
         if on_error is not None:
             options.setdefault("on_store_error", on_error)
@@ -122,10 +168,10 @@ class Reader:
 
     def _key(self) -> Key:
         key = self.get("key_func", "LIMITREE_KEY_FUNC", "RATELIMIT_KEY_FUNC")
-        if key is not None:
-            return cast(Key, key)
         hops = self.get("", "LIMITREE_TRUSTED_HOPS", default=0)
         proxies = self.get("", "LIMITREE_TRUSTED_PROXIES", default=())
+        if key is not None:
+            return cast(Key, key)
         if not hops and not proxies:
             return get_remote_address
         client = client_ip(trusted_hops=hops, trusted_proxies=proxies)
@@ -154,8 +200,8 @@ class Reader:
     def _headers(self) -> tuple[Style, Reset]:
         style = self.get("headers", "LIMITREE_HEADERS")
         reset = self.get("", "LIMITREE_HEADERS_RESET")
+        enabled = self.get("headers_enabled", "RATELIMIT_HEADERS_ENABLED")
         if style is None:
-            enabled = self.get("headers_enabled", "RATELIMIT_HEADERS_ENABLED")
             if enabled is None:
                 style = "ietf"
             else:  # as Flask-Limiter sends them
@@ -175,7 +221,11 @@ class Reader:
         for what, usual in (("LIMIT", "X-RateLimit-Limit"),
                             ("REMAINING", "X-RateLimit-Remaining"),
                             ("RESET", "X-RateLimit-Reset")):
-            name = mapping.get(what) or self.get("", f"RATELIMIT_HEADER_{what}")
-            if name:
-                names[usual] = name
+            name = self.get("", f"RATELIMIT_HEADER_{what}")
+            if mapping.get(what) or name:
+                names[usual] = mapping.get(what) or name
         return names
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=2)
