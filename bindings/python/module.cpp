@@ -112,6 +112,19 @@ py::str prometheus(Native& native) {
   return python_text(limitree_text_str(text));
 }
 
+// Throws UnknownRoot if the tree has no such name, and ValueError if a path
+// cannot end there.  Does not ask the store.
+void check_root(Native& native, std::string_view name) {
+  const limitree_str root = {name.data(), name.size()};
+  limitree_text* text = nullptr;
+  const bool known =
+      native.call([&](limitree_limiter* limiter, limitree_error** error) {
+        return limitree_limiter_explain(limiter, &root, 1, &text, error);
+      });
+  limitree_text_free(text);
+  require(known);
+}
+
 py::object start_request(Native& native, std::int32_t operation,
                          py::object paths, bool several, py::object cost,
                          py::object levels, const py::object& make_future,
@@ -176,6 +189,7 @@ void bind_limiter(py::module_& module) {
       .def("_note_failure", &Native::note_failure)
       .def("_watch_store", &Native::watch_store, py::arg("outage"))
       .def("_reasons", reasons)
+      .def("_check_root", check_root, py::arg("name"))
       .def("_stats", stats)
       .def("_limit_stats", limit_stats);
   bind_rate_limits(&limiter);

@@ -63,7 +63,8 @@ class Telling:
                        send: Send) -> None:
         kind = scope["type"]
         if kind == "lifespan":
-            await self._keeper.lifespan(self.app, scope, receive, send)
+            await self._keeper.lifespan(self.app, scope, receive,
+                                        self._checking(send))
         elif kind not in ("http", "websocket"):
             await self.app(scope, receive, send)
         elif "limitree" in scope:  # an outer middleware reports it
@@ -71,6 +72,16 @@ class Telling:
         else:
             record = scope["limitree"] = Record()
             await self.serve(scope, receive, self._telling(record, send))
+
+    def check(self) -> None:
+        """Raise what is wrong with the limits of an application that starts."""
+
+    def _checking(self, send: Send) -> Send:
+        async def checked(message: Message) -> None:
+            if message["type"] == "lifespan.startup.complete":
+                self.check()
+            await send(message)
+        return checked
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one connection."""
@@ -132,6 +143,9 @@ class LimitreeMiddleware(Telling):
                                      {"clock": clock, **options}),
                          headers, reset)
         self._path = path or (lambda scope: ("ip", client_ip.of_scope(scope)))
+        if path is None:
+            web.check_path(self.limiter._limiter, ("ip", client_ip),
+                           "the path (\"ip\", address)")
         self._cost = cost
         self._is_excluded = exclude if callable(exclude) else _one_of(exclude)
         self._response = response

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
-from limitree._native import Decision
+from limitree._native import Decision, Limiter
 from limitree.demand import Segment
-from limitree.errors import ClientGone, StoreError
+from limitree.errors import ClientGone, StoreError, UnknownRoot
 from limitree.headers import Headers, Reset, Style
 
 Path = Sequence[Segment]
@@ -120,6 +120,22 @@ def _path(found: Path, told_by: object) -> Path:
         if not isinstance(segment, (str, bytes)):
             raise not_a_segment(f"segment {place} of a path", segment, told_by)
     return path
+
+
+def check_path(limiter: Limiter, path: Sequence[object], where: str) -> None:
+    """Raise UnknownRoot if the limits have no name that `path` begins with.
+
+    A segment may be a function, which only a request can tell.  Raises
+    ValueError for a path of one name, if no path can end there.
+    """
+    root = path[0] if path else None
+    if not isinstance(root, (str, bytes)):
+        return
+    try:
+        limiter._check_root(root)
+    except ValueError as error:
+        if isinstance(error, UnknownRoot) or len(path) == 1:
+            raise type(error)(f"{where}: {error}") from None
 
 
 def not_a_segment(what: str, value: object, told_by: object) -> TypeError:

@@ -350,6 +350,14 @@ def test_a_limiter_that_was_handed_over_stays_open(clock):
         ask(LimitreeMiddleware(hello, limiter))
 
 
+def test_an_unknown_root_is_found_at_once():
+    tree = "schema: {user: {}}"
+    with pytest.raises(limitree.UnknownRoot, match=(
+            r'the path \("ip", address\): unknown root "ip", the tree has: u')):
+        LimitreeMiddleware(hello, tree)
+    LimitreeMiddleware(hello, tree, path=lambda scope: ("user", "ann"))
+
+
 def test_what_is_no_limiter_is_refused():
     with pytest.raises(TypeError, match="use AsyncLimiter"):
         LimitreeMiddleware(hello, limitree.Limiter(LIMITS))

@@ -1,5 +1,6 @@
 """limitree.fastapi, called through Starlette's TestClient."""
 
+import contextlib
 import threading
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
 import limitree
+from asgi_servers import serve
 from limitree import client_ip
 from limitree.fastapi import Limiter, RateLimit, RateLimitExceeded
 
@@ -656,6 +658,80 @@ def test_a_path_that_is_none_is_never_no_limit(app, path):
 
     with pytest.raises((TypeError, ValueError)):
         get(app, "/a")
+
+
+def of_root_in_a_route(app, limit):
+    app.get("/a/b", dependencies=[Depends(limit)])(lambda: "")
+
+
+def of_root_in_a_parameter(app, limit):
+    def nested(decision: Annotated[Any, Depends(limit)]):
+        return decision
+
+    @app.get("/a/b")
+    async def endpoint(decision: Annotated[Any, Depends(nested)]):
+        return ""
+
+
+def of_root_in_a_router(app, limit):
+    router = APIRouter(prefix="/b", dependencies=[Depends(limit)])
+    router.get("")(lambda: "")
+    outer = APIRouter()
+    outer.include_router(router)
+    app.include_router(outer, prefix="/a")
+
+
+def of_root_in_a_websocket(app, limit):
+    @app.websocket("/a/b", dependencies=[Depends(limit)])
+    async def websocket(websocket: WebSocket):
+        pass
+
+
+def of_root_in_a_mounted_application(app, limit):
+    inner = FastAPI()
+    inner.get("/a/b", dependencies=[Depends(limit)])(lambda: "")
+    app.mount("/inner", inner)
+
+
+@pytest.mark.parametrize("written", [
+    of_root_in_a_route, of_root_in_a_parameter, of_root_in_a_router,
+    of_root_in_a_websocket, of_root_in_a_mounted_application])
+def test_an_unknown_root_is_found_when_the_application_starts(app, written):
+    of_root_in_a_route(app, RateLimit(("user", user), "1/minute"))
+    of_root_in_a_route(app, RateLimit((user, "x"), lambda: "1/minute"))
+    with client_of(app):
+        pass
+    written(app, RateLimit(("usr", user)))
+    with pytest.raises(limitree.UnknownRoot, match=(
+            'route /a/b: unknown root "usr", the tree has: user, route')):
+        with client_of(app):
+            pass
+
+
+def test_a_root_may_be_added_while_the_application_starts(clock):
+    @contextlib.asynccontextmanager
+    async def lifespan(app):
+        app.state.limiter.limiter.put("user", "limits: 1/minute")
+        yield
+
+    app = FastAPI(lifespan=lifespan)
+    Limiter(app=app, clock=clock)
+    app.get("/", dependencies=[Depends(RateLimit(("user",)))])(lambda: "")
+    with client_of(app) as client:
+        assert [client.get("/").status_code for _ in range(2)] == [200, 429]
+
+
+def test_a_server_does_not_start_with_an_unknown_root(tmp_path):
+    (tmp_path / "typo.py").write_text("""
+from fastapi import Depends, FastAPI
+from limitree.fastapi import Limiter, RateLimit
+app = FastAPI()
+Limiter(app=app, limits="schema: {user: {}}")
+app.get("/", dependencies=[Depends(RateLimit(("usr",)))])(lambda: "")
+""")
+    with pytest.raises(RuntimeError, match='route /: unknown root "usr", the'):
+        with serve("uvicorn", "typo:app", cwd=tmp_path):
+            pass
 
 
 def test_the_tree_may_not_use_the_name_of_routes():

@@ -247,7 +247,7 @@ def test_a_limit_without_its_text(app):
     with pytest.raises(TypeError, match="on a function or a blueprint"):
         limiter.limit("1/hour")("view")
     with pytest.raises(TypeError):
-        app.get("/other")(limiter.path("user"))
+        app.get("/other")(limiter.path(lambda: "user"))
 
 
 ABOVE = "the limit of '.*view' stands above its route"

@@ -62,7 +62,7 @@ def test_a_path_for_every_request(app):
 
 def test_a_path_that_the_tree_does_not_have(app):
     limiter = Limiter(who, app=app, limits=USERS)
-    app.get("/", endpoint="x")(limiter.path("usr", who)(lambda: ""))
+    app.get("/", endpoint="x")(limiter.path(lambda: "usr", who)(lambda: ""))
     with pytest.raises(ValueError, match="usr"):
         app.test_client().get("/")
 
@@ -351,6 +351,40 @@ def test_a_strategy_is_an_argument_without_effect(app, recwarn):
     assert not recwarn.list
     with pytest.warns(UserWarning, match="strategy='moving-window' has no"):
         Limiter(who, app=app, strategy="moving-window")
+
+
+def test_an_unknown_root_is_found_when_the_application_starts(app):
+    app.config["LIMITREE_LIMITS"] = "schema: {user: {}}"
+    limiter = Limiter(who, app=app)
+    limiter.path("user", who, "trade")
+    limiter.path(lambda: "usr", who)  # only a request can tell
+    with pytest.raises(limitree.UnknownRoot, match=(
+            r"limiter.path\('usr', ...\): unknown root \"usr\", the tree has: "
+            "user")):
+        limiter.path("usr", who, "trade")
+
+    later = Limiter(who)
+    later.path("user", who)
+    other = flask.Flask("other")
+    other.config["LIMITREE_LIMITS"] = "schema: {ip: {}}"
+    with pytest.raises(limitree.UnknownRoot, match='unknown root "user"'):
+        later.init_app(other)
+    assert later not in other.extensions["limitree"]
+    later.init_app(app)
+    with pytest.raises(limitree.UnknownRoot, match="without LIMITREE_LIMITS"):
+        Limiter(app=flask.Flask("x")).path("user", who)
+    with pytest.raises(ValueError, match="the path ends at ip"):
+        Limiter(app=flask.Flask("x"), limits={"schema": {"ip": {"children": {
+            "*": {"limits": "1/s"}}}}}).path("ip")
+
+
+def test_an_unknown_root_does_not_ask_the_store(app, caplog):
+    limiter = Limiter(who, app=app, limits="schema: {user: {}}",
+                      storage_uri="redis+unix:///nowhere/redis.sock")
+    limiter.path("user", who, "trade")
+    with pytest.raises(limitree.UnknownRoot):
+        limiter.path("usr", who)
+    assert not caplog.records
 
 
 def test_the_address_of_the_client(app):

@@ -16,6 +16,7 @@ from limitree.fastapi.decorators import Decorator, Endpoint
 from limitree.fastapi.errors import HANDLERS
 from limitree.fastapi.rate_limit import EXEMPT, RateLimit
 from limitree.fastapi.site import Site
+from limitree.fastapi.told import calls_in
 from limitree.headers import Reset, Style, check_style
 from limitree.keeper import Message, Scope
 from limitree.limits import Limits
@@ -108,6 +109,12 @@ class Limiter(Site):
             for route in app.routes:
                 self._check_endpoint(getattr(route, "endpoint", None))
 
+    def _check_routes(self) -> None:
+        for app in self._apps:
+            for name, call in calls_in(app.routes):
+                if isinstance(call, RateLimit):
+                    call.check(self, name)
+
     def _check_endpoint(self, endpoint: Any) -> None:
         """Raise RuntimeError if a limit was put on a route's function later."""
         if endpoint is not None and endpoint in self._inner:
@@ -123,6 +130,10 @@ class _Middleware(Telling):
     def __init__(self, app: Any, limiter: Limiter) -> None:
         super().__init__(app, limiter._keeper, *limiter._told)
         self._limiter = limiter
+
+    def check(self) -> None:
+        """Raise UnknownRoot if a route has a path that no tree has."""
+        self._limiter._check_routes()
 
     async def serve(self, scope: Scope, receive: Any, send: Any) -> None:
         limiter = scope["limitree"].limiter = self._limiter

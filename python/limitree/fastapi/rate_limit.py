@@ -24,7 +24,12 @@ from limitree.fastapi.told import (
 )
 from limitree.keeper import Scope
 from limitree.plain import joined, parse
-from limitree.web import counted_as, methods_of, not_a_segment
+from limitree.web import (
+    check_path,
+    counted_as,
+    methods_of,
+    not_a_segment,
+)
 
 By = Literal["route", "path", "app"]
 
@@ -153,6 +158,12 @@ class RateLimit:
             else:
                 paths.append(await _path(told, limit, connection))
         return paths
+
+    def check(self, site: Site, route: str) -> None:
+        """Raise UnknownRoot for a path that the tree does not have."""
+        for limit in self._limits:
+            if not isinstance(limit, str) and not callable(limit):
+                check_path(site.limiter._limiter, limit, f"route {route}")
 
     async def _applies(self, site: Site, connection: HTTPConnection
                        ) -> bool:

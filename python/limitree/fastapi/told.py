@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from limitree.clients import ClientIp
@@ -45,12 +45,30 @@ def calls_of(scope: Scope) -> Iterator[Callable[..., Any]]:
     Those that are called once, but needed by several, come several times.
     """
     context = _context_of(scope)
-    for route in (context, getattr(context, "starlette_route", None),
-                  scope.get("route")):
-        root = getattr(route, "dependant", None)
+    root = _dependant_in(context, getattr(context, "starlette_route", None),
+                         scope.get("route"))
+    return iter(()) if root is None else _calls_below(root)
+
+
+def calls_in(routes: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the dependencies of `routes` and those below, each with the path of
+    its route."""
+    for route in routes:
+        contexts = getattr(route, "effective_route_contexts", None)
+        if contexts is not None:  # of an included router
+            yield from calls_in(contexts())
+            continue
+        yield from calls_in(getattr(route, "routes", None) or ())  # mounted
+        root = _dependant_in(route, getattr(route, "starlette_route", None))
         if root is not None:
-            return _calls_below(root)
-    return iter(())
+            for call in _calls_below(root):
+                yield getattr(route, "path", "?"), call
+
+
+def _dependant_in(*routes: Any) -> Any:
+    """Return the dependencies of the first route that has some, or None."""
+    found = (getattr(route, "dependant", None) for route in routes)
+    return next((one for one in found if one is not None), None)
 
 
 def _calls_below(dependant: Any) -> Iterator[Callable[..., Any]]:

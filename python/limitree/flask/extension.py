@@ -79,6 +79,7 @@ class Limiter:
             name: value for name, value in locals().items()
             if name not in ("self", "app")}
         self._registry = Registry()
+        self._paths: list[tuple[SegmentOf, ...]] = []
         if app is not None:
             self.init_app(app)
 
@@ -87,7 +88,8 @@ class Limiter:
 
         Requests are decided in a ``before_request`` function, in the order of
         registration.  Raises ConfigError for settings or limits that are not
-        valid, OSError if a file of limits cannot be read.
+        valid, OSError if a file of limits cannot be read, UnknownRoot for a
+        path that the limits do not have.
         """
         sites = app.extensions.setdefault("limitree", {})
         if self in sites:
@@ -95,8 +97,11 @@ class Limiter:
         settings = Reader(self._given, app.config).read()
         if not settings.enabled:
             return
+        site = Site(self._registry, app, settings)
+        for path in self._paths:
+            site.check_path(path)
         self._registry.add_app(app)
-        site = sites[self] = Site(self._registry, app, settings)
+        sites[self] = site
         if settings.decide == "view":
             setattr(app, "dispatch_request",
                     _after_all_others(site.before, app.dispatch_request))
@@ -164,10 +169,14 @@ class Limiter:
     ) -> RouteLimit:
         """The same for the limits on a path of the tree, LIMITREE_LIMITS.
 
-        A segment may be a function without arguments.
+        A segment may be a function without arguments.  Raises UnknownRoot if
+        the tree of an application has no name that the path begins with.
         """
         if not path:
             raise ValueError("a path must have a segment")
+        self._paths.append(path)
+        for app in self._registry.apps():
+            app.extensions["limitree"][self].check_path(path)
         return self._route_limit(Rule(
             path=path, methods=methods_of(methods), error_message=error_message,
             exempt_when=exempt_when, override_defaults=override_defaults,

@@ -37,6 +37,10 @@ class Registry:
         self._check_views(app)
         self._apps.add(app)
 
+    def apps(self) -> list[flask.Flask]:
+        """Return the applications that still exist."""
+        return list(self._apps)
+
     def add_to_blueprint(self, blueprint: flask.Blueprint, rule: Rule) -> None:
         """Put a rule on all views of a blueprint."""
         self._blueprints.setdefault(blueprint.name, []).append(rule)

@@ -19,13 +19,14 @@ from limitree.flask.rules import (
     Key,
     RequestLimit,
     Rule,
+    SegmentOf,
 )
 from limitree.flask.settings import Group, Settings
 from limitree.headers import combined
 from limitree.limiter import Limiter as Core
 from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimit, PlainLimits
-from limitree.web import Path, unavailable
+from limitree.web import Path, check_path, unavailable
 
 Owner = tuple[Bound, "PlainLimit | None"]
 
@@ -95,6 +96,13 @@ class Site:
         core = Core(limits, settings.store, levels=True, **settings.options)
         self.plain.update(core)  # it fails now, if ever
         return core
+
+    def check_path(self, path: Sequence[SegmentOf]) -> None:
+        """Raise UnknownRoot for a path that the tree does not have."""
+        where = f"limiter.path({path[0]!r}, ...)"
+        if self.settings.limits is None:
+            where += " without LIMITREE_LIMITS"
+        check_path(self.core, path, where)
 
     def _rules_of_settings(self) -> tuple[list[Rule], list[Rule]]:
         """Return the rules for all requests, and the default rules."""
