@@ -102,23 +102,26 @@ def paths_of(found: Paths, told_by: object = None) -> Sequence[Path]:
     """
     if found is None:
         return ()
-    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
-        raise TypeError(f"a path must be a sequence of segments, is {found!r}"
-                        + _by(told_by))
-    parts = tuple(found)
+    parts = _parts_of(found, told_by)
     if parts and isinstance(parts[0], (str, bytes)):
-        return (_path(cast(Path, parts), told_by),)
-    return [_path(cast(Path, part), told_by) for part in parts]
+        return (_checked(parts, told_by),)
+    return [_checked(_parts_of(part, told_by), told_by) for part in parts]
 
 
-def _path(found: Path, told_by: object) -> Path:
+def _parts_of(found: Any, told_by: object) -> Sequence[Any]:
+    if type(found) is tuple or type(found) is list:
+        return cast("Sequence[Any]", found)
     if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
         raise TypeError(f"a path must be a sequence of segments, is {found!r}"
                         + _by(told_by))
-    path = tuple(found)
-    for place, segment in enumerate(path):
+    return tuple(found)
+
+
+def _checked(path: Sequence[Any], told_by: object) -> Path:
+    for segment in path:
         if not isinstance(segment, (str, bytes)):
-            raise not_a_segment(f"segment {place} of a path", segment, told_by)
+            raise not_a_segment(f"segment {path.index(segment)} of a path",
+                                segment, told_by)
     return path
 
 
