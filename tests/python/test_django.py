@@ -203,6 +203,19 @@ def test_a_limit_that_only_tells_is_asked_last(client):
                           cost=0).remaining == 4
 
 
+@pytest.mark.parametrize("methods, message", [
+    ("GTE", "there is no method 'GTE': did you mean 'GET'?"),
+    (["POST", "PATHC"], "there is no method 'PATHC': did you mean 'PATCH'?"),
+    ([], "methods must not be empty"), ([7], "methods must be texts")])
+def test_methods_that_are_none(methods, message):
+    with pytest.raises((TypeError, ValueError)) as raised:
+        ratelimit(key="ip", rate="2/h", method=methods)
+    assert message in str(raised.value)
+    with pytest.raises((TypeError, ValueError)):
+        is_ratelimited(RequestFactory().get("/"), "group", key="ip",
+                       rate="1/h", method=methods)
+
+
 @pytest.mark.parametrize("methods", ["GET", ["POST", "get"]])
 def test_a_limit_for_get_counts_head(methods, client):
     runs = []

@@ -396,7 +396,11 @@ def errors(**settings):
     ({"STORE": "cache://file"}, "not on a Redis"),
     ({"STORE": "cache://secret"}, "OPTIONS"),
     ({"LIMIT": {}}, "no setting 'LIMIT'"),
-    ({"TIMEOT": 1}, "no setting 'TIMEOT'"),
+    ({"TIMEOT": 1}, "no setting 'TIMEOT': did you mean 'TIMEOUT'?"),
+    ({"STROE": "shm://x"}, "no setting 'STROE': did you mean 'STORE'?"),
+    ({"LEVELS": True}, "no setting 'LEVELS'"),
+    ({"TIMEOUT": "50"}, "LIMITREE['TIMEOUT'] is '50', a text without a unit"),
+    ({"CONNECT_TIMEOUT": " 1.5"}, "write a number of seconds, or a text such"),
     ({"store": "memory://"}, "keys are capitals"),
     ([], "a dict"),
 ])
@@ -472,6 +476,14 @@ def test_unknown_paths():
     found = errors(LIMITREE={"LIMITS": django_site.LIMITS,
                              "PATHS": [("usr", keys.ip)]})
     assert "PATHS" in found["limitree.E004"] and "usr" in found["limitree.E004"]
+    # A server makes no checks: it does not start.
+    for path, text in ((("usr", keys.ip), 'unknown root "usr"'),
+                       (("user",), "an id is missing")):
+        with limits(PATHS=[("ip", keys.ip), path], STORE="redis://nowhere:1"):
+            with pytest.raises(ImproperlyConfigured) as error:
+                Client().get("/health/live")
+        assert str(error.value).startswith("LIMITREE['PATHS']: ")
+        assert text in str(error.value)
     with override_settings(LIMITREE={"LIMITS": {"schema": {"hard": {}}}}):
         found = [one.msg for one in run_checks(tags=["limitree"])]
     assert ('django_site.trade: unknown root "user", the tree has: hard, view'
@@ -508,6 +520,21 @@ def test_looks_wrong():
     found = errors(RATELIMIT_HASH_ALGORITHM="x", DEBUG=True)
     assert found == {
         "limitree.W004": "RATELIMIT_HASH_ALGORITHM has no effect on limitree"}
+
+
+@pytest.mark.parametrize("name, hint", [
+    ("LIMITREE_STORE", "write LIMITREE['STORE']"),
+    ("LIMITREE_STORES", "write LIMITREE['STORE']"),
+    ("LIMITREE_ON_STORE_ERROR", "write LIMITREE['ON_STORE_ERROR']"),
+    ("RATELIMIT_FAIL_OPN", "did you mean RATELIMIT_FAIL_OPEN?"),
+    ("RATELIMIT_USE_CACHES", "did you mean RATELIMIT_USE_CACHE?"),
+    ("LIMITREE_LIMITS", None),  # LIMITREE has it
+    ("LIMITREE_REPORTS", None),  # the project's own
+    ("RATELIMIT_OF_LOGIN", None)])
+def test_settings_that_nobody_reads(name, hint):
+    found = errors(DEBUG=True, **{name: "x"})
+    assert found == ({} if hint is None else {
+        "limitree.W004": f"{name} has no effect on limitree: {hint}"})
 
 
 def base():

@@ -12,9 +12,9 @@ from django.urls import URLResolver, get_resolver
 from limitree._native import check_options
 from limitree.django import conf
 from limitree.django.conf import Conf, Mistake
-from limitree.django.rule import Rule, known
-from limitree.django.site import ROOT
-from limitree.errors import ConfigError, UnknownRoot
+from limitree.django.rule import PATHS, Rule, known
+from limitree.django.site import ROOT, wrong_root
+from limitree.errors import ConfigError
 from limitree.limiter import Limiter
 from limitree.limits import NO_LIMITS, text_of_options
 
@@ -54,12 +54,14 @@ def _limiter(found: Conf) -> Iterator[Mistake]:
         yield Mistake("limitree.E003", f"LIMITREE: {error}")
     with limiter:
         for rule, where in _rules(found):
-            yield from _path(limiter, rule, where)
+            wrong = wrong_root(limiter, rule)
+            if wrong is not None:
+                yield Mistake("limitree.E004", f"{where}: {wrong}")
 
 
 def _rules(found: Conf) -> Iterator[tuple[Rule, str]]:
     for path in found.paths:
-        yield Rule(path), "LIMITREE['PATHS']"
+        yield Rule(path), PATHS
     import_views()
     for rule, groups in list(known.items()):
         for group in sorted(groups):
@@ -72,18 +74,6 @@ def import_views(resolver: URLResolver | None = None) -> None:
     for pattern in (resolver or get_resolver()).url_patterns:
         if isinstance(pattern, URLResolver):
             import_views(pattern)
-
-
-def _path(limiter: Limiter, rule: Rule, where: str) -> Iterator[Mistake]:
-    if rule.rate is not None or callable(rule.path) or callable(rule.path[0]):
-        return
-    try:
-        limiter.peek(rule.path[0])
-    except ValueError as error:
-        # Of a longer path a request tells the rest.
-        if len(rule.path) > 1 and not isinstance(error, UnknownRoot):
-            return
-        yield Mistake("limitree.E004", f"{where}: {error}")
 
 
 def _middleware(found: Conf) -> Iterator[CheckMessage]:
@@ -142,5 +132,6 @@ def _looks_wrong(found: Conf) -> Iterator[CheckMessage]:
                       hint="All clients have the proxy's address: set "
                       "'TRUSTED_HOPS' or 'TRUSTED_PROXIES'.",
                       id="limitree.W003")
-    for name in conf.ignored():
-        yield Warning(f"{name} has no effect on limitree", id="limitree.W004")
+    for name, hint in conf.ignored():
+        yield Warning(f"{name} has no effect on limitree{hint}",
+                      id="limitree.W004")

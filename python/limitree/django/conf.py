@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, cast, get_args
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from limitree._native import check_options
 from limitree.clients import ClientIp, client_ip
 from limitree.django import keys
 from limitree.django.rule import PathOf, check_path, check_rate, key_function
 from limitree.errors import ConfigError
 from limitree.headers import Reset, Style
-from limitree.limiter import Limiter
-from limitree.limits import NO_LIMITS, Limits
+from limitree.limits import Limits
 from limitree.wait import Clock
+from limitree.web import did_you_mean
 
 
 class Mistake(NamedTuple):
@@ -63,6 +65,9 @@ class Conf:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: The options for which a number is seconds.
+_DURATIONS = ("TIMEOUT", "CONNECT_TIMEOUT")
+
 _NAMES = {one.name.upper() for one in fields(Conf)} - {"OPTIONS"}
 
 #: The settings of django-ratelimit, and their replacements.
@@ -98,7 +103,7 @@ def read() -> tuple[Conf, list[Mistake]]:
     mistakes: list[Mistake] = []
     for name, value in raw.items():
         if name not in _NAMES:
-            mistakes.extend(_wrong_with_option(name))
+            mistakes.extend(_wrong_with_option(name, value))
             options[str(name).lower()] = value
             continue
         try:
@@ -131,9 +136,29 @@ def clients(conf: Conf, hops: int | None = None) -> ClientIp:
         ipv6_prefix=conf.ipv6_prefix)
 
 
-def ignored() -> Iterator[str]:
-    """Yield the names of settings that have no effect."""
-    return (name for name in _IGNORED if hasattr(settings, name))
+def ignored() -> Iterator[tuple[str, str]]:
+    """Yield the names of settings that have no effect, and what to do.
+
+    A project may have settings of its own with our prefixes: those that are
+    like none of ours, and those whose value LIMITREE has.
+    """
+    found = getattr(settings, "LIMITREE", None) or {}
+    for name in dir(settings):
+        owner, _, rest = name.partition("_")
+        if name in _IGNORED:
+            yield name, ""
+        elif owner == "RATELIMIT" and name not in _FALLBACKS:
+            for one in _similar(name, _FALLBACKS):
+                yield name, f": did you mean {one}?"
+        elif owner == "LIMITREE" and rest and rest not in found:
+            for one in (_similar(rest, _NAMES) if _is_unknown(rest)
+                        else [rest]):
+                yield name, f": write LIMITREE[{one!r}]"
+
+
+def _similar(name: str, known: Iterable[str]) -> list[str]:
+    # The prefix of most names counts as similar, too.
+    return difflib.get_close_matches(name, list(known), 1, 0.9)
 
 
 def _of_django_ratelimit() -> dict[str, object]:
@@ -149,24 +174,40 @@ def _of_django_ratelimit() -> dict[str, object]:
     return found
 
 
-def _wrong_with_option(name: object) -> Iterator[Mistake]:
+def _wrong_with_option(name: object, value: object) -> Iterator[Mistake]:
     """Yield a mistake unless `name` is an option of the limiter."""
     if not isinstance(name, str) or not name.isupper():
         yield Mistake("limitree.E002",
                       f"LIMITREE has the key {name!r}, but keys are capitals")
-        return
-    some_value: dict[str, Any] = {name.lower(): "on"}
+    elif _is_unknown(name):
+        yield Mistake("limitree.E002", f"LIMITREE has no setting {name!r}"
+                      + did_you_mean(name, [*_NAMES, *_options_like(name)]))
+    elif (name in _DURATIONS and isinstance(value, str)
+          and re.fullmatch(r"\s*[\d.]+\s*", value)):
+        yield Mistake("limitree.E002",
+                      f"LIMITREE[{name!r}] is {value!r}, a text without a unit:"
+                      " write a number of seconds, or a text such as '50ms'")
+
+
+def _is_unknown(name: str) -> bool:
+    return name not in _NAMES and bool(_complaint(name))
+
+
+def _options_like(name: str) -> list[str]:
+    """Return the option that the core takes `name` for, if there is one."""
+    return [found.upper() for found in
+            re.findall('did you mean "([a-z_]+)"', _complaint(name))]
+
+
+def _complaint(name: str) -> str:
+    """Return what the core says about the name of an option, if it is wrong."""
     try:
-        if name != "LEVELS":  # an argument of Limiter, not a setting
-            Limiter(NO_LIMITS, **some_value).close()
-            return
-    except ValueError:  # it is an option, with other values
-        return
-    except TypeError:
+        check_options({name.lower(): "on"})
+    except ConfigError:  # it is an option, with other values
         pass
-    close = difflib.get_close_matches(name, _NAMES, 1)
-    yield Mistake("limitree.E002", f"LIMITREE has no setting {name!r}",
-                  f"Did you mean {close[0]!r}?" if close else None)
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 # ---- Values -----------------------------------------------------------------

@@ -15,6 +15,7 @@ from limitree.demand import Segment
 from limitree.django import keys
 from limitree.django.ask import Ask, DeductWhen, name_of, segment_of
 from limitree.plain import PlainLimits
+from limitree.web import methods_of
 
 #: For ``method=``, as django-ratelimit has them.
 ALL = None
@@ -70,18 +71,12 @@ class Rule:
             raise TypeError("a path of the tree and a rate exclude each other")
         if group is not None and (not group or "*" in group):
             raise ValueError(f"a group must be a name without *, is {group!r}")
-        if isinstance(method, str):
-            method = (method,)
         #: Segments, or one function that returns the path, or None for none.
         self.path = path if callable(path) else tuple(path)
         self.group = group
         self.rate = _rate_function(rate)
-        self.methods = (None if method is None
-                        else frozenset(one.upper() for one in method))
-        self._of_methods = ("" if self.methods is None
-                            else "@" + ",".join(sorted(self.methods)))
-        if self.methods is not None and "GET" in self.methods:
-            self.methods |= {"HEAD"}  # it runs the same view
+        self.methods = methods_of(method)
+        self._of_methods = "" if method is None else _written(method)
         self.block = block
         self.cost = cost
         self.deduct_when = deduct_when
@@ -143,6 +138,13 @@ class Rule:
                 segment_of(one, self.path, where) for one in found]
         return [segment_of(part(request, *args, **kwargs), part, where)
                 if callable(part) else part for part in self.path]
+
+
+def _written(method: str | Collection[str]) -> str:
+    """Return what the name of a bucket has of its methods: those that are
+    written, without the HEAD that GET brings."""
+    written = (method,) if isinstance(method, str) else method
+    return "@" + ",".join(sorted({one.upper() for one in written}))
 
 
 def _place(group: str) -> str:

@@ -13,8 +13,15 @@ from limitree.decision import Decision
 from limitree.django import conf
 from limitree.django.ask import Ask
 from limitree.django.exceptions import Ratelimited
-from limitree.django.rule import NOTHING, RateText, Rule, known, text_of_rate
-from limitree.errors import LimitExceeded
+from limitree.django.rule import (
+    NOTHING,
+    PATHS,
+    RateText,
+    Rule,
+    known,
+    text_of_rate,
+)
+from limitree.errors import ConfigError, LimitExceeded, UnknownRoot
 from limitree.limiter import Limiter
 from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimits, PlainRule, text_of_name
@@ -44,6 +51,7 @@ class Site:
         self._plain.update(self.limiter)  # the name must be free
         self.key = found.key
         self._rules = _rules_of(found) if found.enabled else []
+        _require_roots(found)
         self._exempt = frozenset(found.exempt)
         self._exempt_below = tuple(one for one in found.exempt
                                    if one.endswith("/"))
@@ -137,6 +145,33 @@ class Site:
         error = cast("Exception", kind())
         error.decision = denial  # type: ignore[attr-defined]
         return error
+
+
+def wrong_root(tree: Limiter, rule: Rule) -> str | None:
+    """Return what is wrong with the first name of a path, or None."""
+    if rule.rate is not None or callable(rule.path) or callable(rule.path[0]):
+        return None
+    try:
+        tree.peek(rule.path[0])
+    except ValueError as error:
+        # Of a longer path a request tells the rest.
+        if len(rule.path) == 1 or isinstance(error, UnknownRoot):
+            return str(error)
+    return None
+
+
+def _require_roots(found: conf.Conf) -> None:
+    """Raise ConfigError for a path of every request that is not in the tree.
+
+    By a limiter in memory: the store of the other may not be there.
+    """
+    if not found.paths:
+        return
+    with Limiter(NO_LIMITS if found.limits is None else found.limits) as tree:
+        tree.put(ROOT, {})
+        wrong = [wrong_root(tree, Rule(path)) for path in found.paths]
+    if any(wrong):
+        raise ConfigError(*(f"{PATHS}: {text}" for text in wrong if text))
 
 
 def _rules_of(found: conf.Conf) -> list[Rule]:
