@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace limitree {
@@ -61,7 +63,15 @@ bool is_json_number(std::string_view text) {
          (text.size() > 1 && text[1] >= '0' && text[1] <= '9');
 }
 
-Metadata scalar_value(const YamlDocument& document, const YamlNode& node) {
+// Whoever reads the metadata keeps a number as a double.
+bool is_in_range(std::string_view text) {
+  double number = 0;
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec ==
+         std::errc();
+}
+
+Metadata scalar_value(const YamlDocument& document, const YamlNode& node,
+                      Problems* problems) {
   std::string text(document.text(node));
   switch (plain_kind(document, node)) {
     case PlainKind::kNull:
@@ -72,6 +82,11 @@ Metadata scalar_value(const YamlDocument& document, const YamlNode& node) {
     case PlainKind::kInteger:
     case PlainKind::kDecimal:
       if (!is_json_number(text)) break;
+      if (!is_in_range(text)) {
+        problems->add(node.mark, "error parsing metadata: the number " +
+                                     document.describe(node) +
+                                     " is out of range");
+      }
       return {Metadata::Kind::kNumber, "", std::move(text), {}};
     case PlainKind::kText:
       break;
@@ -80,18 +95,19 @@ Metadata scalar_value(const YamlDocument& document, const YamlNode& node) {
 }
 
 // Nesting is bounded by kMaxYamlDepth.
-Metadata value_at(const YamlDocument& document, std::size_t index) {
+Metadata value_at(const YamlDocument& document, std::size_t index,
+                  Problems* problems) {
   const YamlNode& node = document[index];
   Metadata value;
   switch (node.kind) {
     case Kind::kScalar:
-      return scalar_value(document, node);
+      return scalar_value(document, node, problems);
     case Kind::kRefused:
       return value;
     case Kind::kSequence:
       value.kind = Metadata::Kind::kList;
       for (std::size_t i = index + 1; i < node.end; i = document[i].end) {
-        value.items.push_back(value_at(document, i));
+        value.items.push_back(value_at(document, i, problems));
       }
       return value;
     case Kind::kMapping:
@@ -101,7 +117,7 @@ Metadata value_at(const YamlDocument& document, std::size_t index) {
   for (std::size_t i = index + 1; i < node.end;) {
     const YamlNode& key = document[i];
     if (key.kind == Kind::kScalar) {
-      value.items.push_back(value_at(document, key.end));
+      value.items.push_back(value_at(document, key.end, problems));
       value.items.back().name = document.text(key);
     }
     i = document[key.end].end;
@@ -121,7 +137,7 @@ std::shared_ptr<const Metadata> read_metadata(const YamlDocument& document,
                                  document.describe(node));
     return nullptr;
   }
-  return std::make_shared<const Metadata>(value_at(document, index));
+  return std::make_shared<const Metadata>(value_at(document, index, problems));
 }
 
 PlainKind plain_kind(const YamlDocument& document, const YamlNode& scalar) {

@@ -253,7 +253,8 @@ void Call::on_close() {
   status_ = {};
   if (wants_trace_) trace_ = {};
   timeout_ = kNever;
-  is_post_ = is_grpc_ = bad_timeout_ = has_message_ = over_ = false;
+  is_post_ = is_grpc_ = bad_timeout_ = has_message_ = false;
+  over_ = writes_ = false;
 }
 
 // ---- The response -----------------------------------------------------------
@@ -276,11 +277,13 @@ void Call::end_message() {
 void Call::finish(GrpcStatus status) {
   if (over_) return;
   over_ = true;
+  writes_ = true;
   status_ = {status.code, cut(std::move(status.message))};
   deadline_.cancel();
   state_.reset();
   report(status_.code);
   if (has_responded() || status_.code == GrpcCode::kOk) {
+  writes_ = false;
     start_response();
     end_body();
   } else {
@@ -300,6 +303,12 @@ void Call::on_body_sent() {
   if (status_.code == GrpcCode::kOk) {
     static constexpr Field kOkTrailers[] = {{"grpc-status", "0"}};
     send_trailers(kOkTrailers);
+void Call::fail_inside() {
+  if (over_) return;
+  if (std::exchange(writes_, false)) body().resize(frame_);
+  fail(GrpcCode::kInternal, "the server has made a mistake");
+}
+
     return;
   }
   send_trailers(StatusFields(status_).trailers());

@@ -41,6 +41,8 @@ class Call final : public Stream {
   // Ends the call, once; whatever comes after it is ignored.
   void finish(GrpcStatus status = {});
   bool is_over() const { return over_; }
+  // Ends it with INTERNAL and without the message that is not complete.
+  void fail_inside();
 
   // Destroyed by finish(), so not to be kept by what calls it.
   void keep(std::unique_ptr<CallState> state) { state_ = std::move(state); }
@@ -81,6 +83,7 @@ class Call final : public Stream {
   std::size_t accounted_ = 0;  // of reader_.held()
   std::size_t frame_ = 0;      // where the message that is written starts
   bool is_post_ = false;
+  bool writes_ = false;        // between begin_message() and end_message()
   bool is_grpc_ = false;
   bool bad_timeout_ = false;
   bool has_message_ = false;

@@ -43,6 +43,11 @@ void answer_text(Exchange* exchange, int status, std::string_view line) {
   exchange->finish();
 }
 
+void answer_failure(Exchange* exchange) {
+  exchange->answer()->clear();
+  answer_text(exchange, 500, "the server has made a mistake");
+}
+
 std::string_view reason_of(int status) {
   switch (status) {
     case 200:

@@ -79,6 +79,9 @@ void answer_text(Exchange* exchange, int status, std::string_view line);
 // "Not Found" for 404.
 std::string_view reason_of(int status);
 
+// Answers with 500, whatever the answer has so far.
+void answer_failure(Exchange* exchange);
+
 }  // namespace limitree::server
 
 #endif  // LIMITREE_SERVER_HTTP_EXCHANGE_HPP

@@ -3,8 +3,11 @@
 #include <signal.h>
 
 #include <chrono>
+#include <exception>
 #include <thread>
 #include <utility>
+
+#include "net/loop.hpp"
 
 namespace limitree::server {
 
@@ -26,6 +29,19 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
+// Work that throws begins again, in a second.
+void run_until_end(const std::function<void(Background::Signal&)>& run,
+                   Background::Signal* signal) {
+  while (true) {
+    try {
+      run(*signal);
+      return;
+    } catch (const std::exception&) {
+      if (!signal->wait_until(after(steady_now(), kSecond))) return;
+    }
+  }
+}
+
 }  // namespace
 
 bool Background::Signal::wait_until(Instant at) {
@@ -46,7 +62,7 @@ Background::Background(std::function<void(Signal&)> run)
     : signal_(std::make_shared<Signal>()) {
   const SignalsBlocked blocked;
   std::thread([signal = signal_, run = std::move(run)]() mutable {
-    run(*signal);
+    run_until_end(run, signal.get());
     run = nullptr;  // before the owner goes on
     const std::lock_guard lock(signal->mutex_);
     signal->ended_ = true;

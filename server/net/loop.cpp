@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <new>
+#include <exception>
 #include <utility>
 
 #include "net/failure.hpp"
@@ -21,6 +21,15 @@ int milliseconds_until(Instant at, Instant now) {
   if (at <= now) return 0;
   const Nanoseconds wait = (at - now - 1) / kMillisecond + 1;
   return static_cast<int>(std::min<Nanoseconds>(wait, INT_MAX));
+}
+
+// What throws is lost, and its callers give it up in their time.
+template <typename Work>
+void attempt(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception&) {
+  }
 }
 
 }  // namespace
@@ -101,11 +110,7 @@ void Loop::stop() {
 void Loop::run() {
   stopped_ = false;
   while (!stopped_) {
-    try {
-      turn();
-    } catch (const std::bad_alloc&) {
-      // The work at hand is lost, and its callers give it up in their time.
-    }
+    attempt([this] { turn(); });
   }
 }
 
@@ -152,7 +157,7 @@ void Loop::run_posted() {
     const std::lock_guard lock(mutex_);
     posted.swap(posted_);
   }
-  for (const std::function<void()>& work : posted) work();
+  for (const std::function<void()>& work : posted) attempt(work);
 }
 
 }  // namespace limitree::server

@@ -59,8 +59,11 @@ void write_value(const Json& value, pbf_writer* to) {
 
 }  // namespace
 
-void write_struct(std::string_view json, pbf_writer* to) {
-  write_members(Json::parse(json), to);
+bool write_struct(std::string_view json, pbf_writer* to) {
+  const Json object = Json::parse(json, nullptr, false);
+  if (!object.is_object()) return false;
+  write_members(object, to);
+  return true;
 }
 
 }  // namespace limitree::server

@@ -8,9 +8,10 @@
 
 namespace limitree::server {
 
-// Writes the members of an object into the message *to, a Struct.  REQUIRES:
-// `json` is an object, as the library writes it.
-void write_struct(std::string_view json, protozero::pbf_writer* to);
+// Writes the members of an object into the message *to, a Struct.  Returns
+// false, and has written nothing, if `json` is no object, or has a number that
+// is too large for a double.
+bool write_struct(std::string_view json, protozero::pbf_writer* to);
 
 }  // namespace limitree::server
 

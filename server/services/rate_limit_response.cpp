@@ -138,7 +138,7 @@ void write_rate_limit(const limitree_rate_limit_response& response,
   if (response.metadata != nullptr) {
     const limitree_str json = limitree_text_str(response.metadata);
     pbf_writer metadata(to, kDynamicMetadata);
-    write_struct({json.data, json.size}, &metadata);
+    if (!write_struct({json.data, json.size}, &metadata)) metadata.rollback();
   }
 }
 

@@ -2,10 +2,12 @@
 
 #include <sys/epoll.h>
 
-#include <new>
+#include <exception>
 #include <span>
+#include <string>
 
 #include "services/decision.hpp"
+#include "services/failures.hpp"
 
 namespace limitree::server {
 
@@ -13,6 +15,16 @@ namespace {
 
 // Also of those whose callers have gone.
 constexpr std::size_t kMaxWaiting = 50'000;
+
+// No exception may pass through the library.
+void fail(PendingRequest* request, const char* why) noexcept {
+  try {
+    request->fail();
+    tell_failure(std::string("a request cannot be answered: ") + why);
+  } catch (...) {
+    // Without memory the deadline of the caller ends the call.
+  }
+}
 
 }  // namespace
 
@@ -48,6 +60,10 @@ void StoreRequest::complete(const limitree_completion& completion) {
   } else {
     answer(call_, completion);
   }
+}
+
+void StoreRequest::fail() {
+  if (call_ != nullptr) call_->fail_inside();
 }
 
 StoreLoop::StoreLoop(Loop* loop, limitree_limiter* limiter)
@@ -88,9 +104,8 @@ void complete_requests(const limitree_completion* completions,
         static_cast<PendingRequest*>(completion.request));
     try {
       request->complete(completion);
-    } catch (const std::bad_alloc&) {
-      // No exception may pass through the library.  The deadline of the caller
-      // ends the call.
+    } catch (const std::exception& error) {
+      fail(request.get(), error.what());
     }
   }
 }

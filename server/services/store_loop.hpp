@@ -27,6 +27,8 @@ class PendingRequest : public InBlockMemory {
 
   // Called once, on the thread of the loop.
   virtual void complete(const limitree_completion& completion) = 0;
+  // After complete() has thrown: whoever waits learns that there is no answer.
+  virtual void fail() = 0;
 
  private:
   std::shared_ptr<std::size_t> count_;
@@ -40,6 +42,7 @@ class StoreRequest : public PendingRequest {
 
   // Answers the call, unless it is over.
   void complete(const limitree_completion& completion) override;
+  void fail() override;
 
  private:
   class Link;

@@ -22,6 +22,10 @@ class ExchangeRequest : public PendingRequest {
     if (exchange_ != nullptr) exchange_->keep(nullptr);
   }
 
+  void fail() final {
+    if (exchange_ != nullptr) answer_failure(exchange_);
+  }
+
   // Answers, unless the client has gone.
   void complete(const limitree_completion& completion) final {
     if (exchange_ != nullptr) answer(exchange_, completion);

@@ -130,6 +130,7 @@ class WaitingReset final : public PendingRequest {
 
 // A decision that waits for the store.
 class LimiterApi::Waiting final : public ExchangeRequest {
+  void fail() override { resets_->take(LIMITREE_INTERNAL, nullptr); }
  public:
   Waiting(const LimiterApi* api, Exchange* exchange, std::size_t room)
       : ExchangeRequest(api->store_loop_, exchange),

@@ -92,6 +92,8 @@ TEST(LoadDescriptors, Mistakes) {
        "3:24: quota_mode must be true or false, is \"true\""},
       {kStart + "- {key: a, metadata: [b]}",
        "3:22: error parsing metadata: must be a mapping, is a list"},
+      {kStart + "- {key: a, metadata: {b: [1, {c: -1e400}]}}",
+       "3:34: error parsing metadata: the number \"-1e400\" is out of range"},
       // Descriptors.
       {kStart + "- {value: b}", "3:3: descriptor has empty key"},
       {kStart + "- {key: '', value: b}", "3:9: descriptor has empty key"},

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <stdexcept>
 
 #include "net/loop.hpp"
 
@@ -40,6 +41,16 @@ TEST(Background, CanBeWoken) {
   });
   thread.wake();
   EXPECT_TRUE(woken.get_future().get());
+}
+
+TEST(Background, WorkThatThrowsBeginsAgain) {
+  std::promise<void> again;
+  int runs = 0;
+  const Background thread([&](Background::Signal& /*signal*/) {
+    if (++runs == 1) throw std::runtime_error("the first time");
+    again.set_value();
+  });
+  again.get_future().get();
 }
 
 TEST(Background, WhatTheThreadOwnsIsGoneBeforeTheOwnerGoesOn) {

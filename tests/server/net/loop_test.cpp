@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -109,6 +110,21 @@ TEST(Loop, TurnEndComesOnceAndAfterEverything) {
   });
   loop.run();
   EXPECT_EQ(order, (std::vector<std::string>{"posted", "end"}));
+}
+
+TEST(Loop, WhatThrowsEndsNeitherTheLoopNorWhatComesAfter) {
+  Loop loop;
+  Timer throws(&loop, [] { throw std::runtime_error("a timer"); });
+  int calls = 0;
+  loop.post([&] {
+    throws.set(loop.now());
+    throw std::out_of_range("posted");
+  });
+  loop.post([&] { ++calls; });
+  Timer ends(&loop, [&] { loop.stop(); });
+  loop.post([&] { ends.set(after(loop.now(), kMillisecond)); });
+  loop.run();
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(Loop, WorkOfOtherThreadsRunsInOrder) {

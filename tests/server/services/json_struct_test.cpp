@@ -10,7 +10,7 @@ namespace {
 std::string struct_of(std::string_view json) {
   std::string bytes;
   protozero::pbf_writer to(bytes);
-  write_struct(json, &to);
+  EXPECT_TRUE(write_struct(json, &to));
   return bytes;
 }
 
@@ -42,6 +42,15 @@ TEST(JsonStruct, ListsAndObjectsNest) {
             "\x0a\x10\x0a\x01"
             "a\x12\x0b\x2a\x09\x0a\x07\x0a\x01"
             "b\x12\x02\x1a\x00"s);
+}
+
+TEST(JsonStruct, WhatIsNoObjectOfDoublesWritesNothing) {
+  for (const std::string_view json : {R"({"a": 1, "b": 1e400})", "[1]", "{"}) {
+    std::string bytes;
+    protozero::pbf_writer to(bytes);
+    EXPECT_FALSE(write_struct(json, &to)) << json;
+    EXPECT_EQ(bytes, "");
+  }
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ class IdleRequest final : public PendingRequest {
 
 class RateLimitPageTest : public testing::Test {
  protected:
+  void fail() override {}
   // Decides in memory, unless there is a server.
   void make(const redis::RedisServer* server) {
     Config config;

@@ -1,0 +1,60 @@
+#include "services/store_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "limitree.hpp"
+
+namespace limitree::server {
+namespace {
+
+struct Seen {
+  int completions = 0;
+  int failures = 0;
+  int ends = 0;
+};
+
+template <typename Exception>
+class Throwing final : public PendingRequest {
+ public:
+  Throwing(StoreLoop* loop, Seen* seen) : PendingRequest(loop), seen_(seen) {}
+  ~Throwing() override { ++seen_->ends; }
+
+  void complete(const limitree_completion& /*completion*/) override {
+    ++seen_->completions;
+    throw Exception();
+  }
+  void fail() override {
+    ++seen_->failures;
+    throw Exception();
+  }
+
+ private:
+  Seen* seen_;
+};
+
+struct Wrong : std::runtime_error {
+  Wrong() : std::runtime_error("wrong") {}
+};
+
+// The library, which is C, calls it.
+TEST(StoreLoop, NoExceptionLeavesACompletion) {
+  Config config;
+  Limiter limiter(config);
+  Loop loop;
+  StoreLoop store_loop(&loop, limiter.get());
+  Seen seen;
+  limitree_completion completions[2] = {};
+  completions[0].request =
+      static_cast<PendingRequest*>(new Throwing<Wrong>(&store_loop, &seen));
+  completions[1].request = static_cast<PendingRequest*>(
+      new Throwing<std::bad_alloc>(&store_loop, &seen));
+  EXPECT_NO_THROW(complete_requests(completions, 2, nullptr));
+  EXPECT_EQ(seen.completions, 2);
+  EXPECT_EQ(seen.failures, 2);
+  EXPECT_EQ(seen.ends, 2);
+}
+
+}  // namespace
+}  // namespace limitree::server
