@@ -5,6 +5,7 @@
 #include <sys/signalfd.h>
 
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <optional>
 #include <string>
@@ -271,11 +272,8 @@ class Service final : public Watcher, public ConfigListener {
     const std::string name =
         what == Loaded::kAll ? "the limits" : "the descriptors";
     stats_.loaded(report.loaded);
-    for (const std::string& mistake : report.mistakes) {
-      log_line(LogLevel::kError, mistake);
-    }
     if (!report.loaded) {
-      log_line(LogLevel::kError, name + " are as before");
+      tell_mistakes(name, report);
       return;
     }
     domains_ = report.files;
@@ -295,6 +293,22 @@ class Service final : public Watcher, public ConfigListener {
     listen();
     start_workers();
   }
+  // Of mistakes that come again and again only their number is told, each time
+  // that it has doubled.
+  static void tell_mistakes(const std::string& name, const LoadReport& report) {
+    const std::size_t times = report.repeats + 1;
+    if (times > 1) {
+      if (!std::has_single_bit(times)) return;
+      log_line(LogLevel::kError, name + " have the same mistakes, " +
+                                     counted(times, "time") + " in a row");
+      return;
+    }
+    for (const std::string& mistake : report.mistakes) {
+      log_line(LogLevel::kError, mistake);
+    }
+    log_line(LogLevel::kError, name + " are as before");
+  }
+
 
   // Whether clients should come.
   void tell_health() {

@@ -102,9 +102,9 @@ void ConfigThread::unreadable(const std::string& message) {
 }
 
 std::string ConfigThread::take(std::vector<SourceFile> files) {
-  lost_.clear();
   const LoadReport report = loader_.load_descriptors(files, limiter_);
-  listener_->loaded(Loaded::kDescriptors, report);
+  if (report.loaded) lost_.clear();
+  tell_sent(report);
   std::string mistakes;
   for (const std::string& mistake : report.mistakes) {
     mistakes += (mistakes.empty() ? "" : "\n") + mistake;
@@ -113,7 +113,15 @@ std::string ConfigThread::take(std::vector<SourceFile> files) {
 }
 
 void ConfigThread::refuse(const std::string& why) {
-  unreadable(settings_.xds.server + ": " + why);
+  tell_sent(report_of(Failure(settings_.xds.server + ": " + why)));
+}
+
+void ConfigThread::tell_sent(LoadReport report) {
+  const bool again = !report.loaded && report.mistakes == mistakes_;
+  repeats_ = again ? repeats_ + 1 : 0;
+  mistakes_ = report.mistakes;
+  report.repeats = repeats_;
+  listener_->loaded(Loaded::kDescriptors, report);
 }
 
 // An attempt that ends as the one before is not worth a message.

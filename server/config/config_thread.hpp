@@ -63,6 +63,7 @@ class ConfigThread final : public FolderListener, public XdsListener {
   std::optional<SourceFile> read_limits() const;
   LoadReport load_all();
   void reload_now();
+  void tell_sent(LoadReport report);
   void ask_store();
 
   const ServeSettings& settings_;
@@ -73,7 +74,9 @@ class ConfigThread final : public FolderListener, public XdsListener {
   Loop loop_;
   std::unique_ptr<FolderWatch> folder_;
   std::unique_ptr<XdsClient> xds_;
-  std::string lost_;  // why the connection was lost last
+  std::string lost_;                   // why the connection was lost last
+  std::vector<std::string> mistakes_;  // that a server has sent last
+  std::size_t repeats_ = 0;            // of them
   Timer ask_store_;
   std::thread thread_;
 };

@@ -22,6 +22,8 @@ struct LoadReport {
   std::size_t files = 0;
   // Each mistake, as "file:line:column: what is wrong".
   std::vector<std::string> mistakes;
+  // How often a server has sent the same mistakes before.
+  std::size_t repeats = 0;
 };
 
 // What is loaded together.

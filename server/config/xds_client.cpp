@@ -69,9 +69,12 @@ XdsClient::XdsClient(Loop* loop, const XdsSettings* settings,
       settings_(*settings),
       listener_(listener),
       connect_(loop, [this] { connect(); }),
-      give_up_(loop, [this] {
-        if (!connection_->has_heard()) on_end("the server does not answer");
-      }) {
+      give_up_(loop,
+               [this] {
+                 if (!connection_->has_heard())
+                   on_end("the server does not answer");
+               }),
+      look_again_(loop, [this] { answer(read_response(kept_)); }) {
   const auto [host, port] = split_place(settings_.server);
   host_ = host;
   port_ = port;
@@ -96,6 +99,8 @@ void XdsClient::connect() {
   status_.clear();
   message_.clear();
   too_large_ = false;
+  refusals_ = 0;
+  look_again_.cancel();
   try {
     connection_ = std::make_unique<ClientConnection>(
         loop_, dial(), fields_of(settings_), this);
@@ -147,15 +152,35 @@ void XdsClient::on_data(std::string_view bytes) {
   }
 }
 
+// The latest message counts, if there are several of a version.
 void XdsClient::answer(std::string_view message) {
   XdsResponse response = read_response(message);
   attempts_ = 0;
+  if (refusals_ == 0 || response.version != refused_) {
+    look_again_.cancel();
+    answer(std::move(response));
+    return;
+  }
+  kept_ = message;
+  if (!look_again_.is_set()) {
+    look_again_.set(after(loop_->now(), next_wait(refusals_)));
+  }
+}
+
+void XdsClient::answer(XdsResponse response) {
+  kept_.clear();
   if (response.error.empty()) {
     response.error = listener_->take(std::move(response.files));
   } else {
     listener_->refuse(response.error);
   }
-  if (response.error.empty()) loaded_ = response.version;
+  if (response.error.empty()) {
+    loaded_ = response.version;
+    refusals_ = 0;
+  } else {
+    refusals_ = response.version == refused_ ? refusals_ + 1 : 1;
+    refused_ = response.version;
+  }
   send({loaded_, response.nonce, response.error});
 }
 
@@ -173,8 +198,13 @@ void XdsClient::wait(const std::string& why) {
   give_up_.cancel();
   ++attempts_;
   listener_->lost(why);
+  look_again_.cancel();
+  connect_.set(after(loop_->now(), next_wait(attempts_)));
+}
+
+Nanoseconds XdsClient::next_wait(std::size_t attempt) {
   const double chance = std::uniform_real_distribution<>(-1, 1)(random_);
-  connect_.set(after(loop_->now(), wait_before(settings_, attempts_, chance)));
+  return wait_before(settings_, attempt, chance);
 }
 
 }  // namespace limitree::server

@@ -46,8 +46,10 @@ class XdsClient final : public ClientListener {
   void connect();
   std::unique_ptr<Transport> dial();
   void answer(std::string_view message);
+  void answer(XdsResponse response);
   void send(const XdsRequest& request);
   void wait(const std::string& why);
+  Nanoseconds next_wait(std::size_t attempt);
 
   Loop* loop_;
   const XdsSettings& settings_;
@@ -58,9 +60,15 @@ class XdsClient final : public ClientListener {
   Timer give_up_;  // an attempt that takes too long
   std::unique_ptr<ClientConnection> connection_;
   FrameReader frames_;
-  std::string status_;        // grpc-status and
-  std::string message_;       // grpc-message of this stream
-  std::string loaded_;        // the version
+  std::string status_;   // grpc-status and
+  std::string message_;  // grpc-message of this stream
+  std::string loaded_;   // the version
+  // A server that sends what was refused again at once is answered later and
+  // later.
+  std::string refused_;       // the version, if refusals_ > 0
+  std::size_t refusals_ = 0;  // of it, in a row
+  std::string kept_;          // the message that look_again_ is for
+  Timer look_again_;
   std::size_t attempts_ = 0;  // since an answer has come
   bool too_large_ = false;
   std::minstd_rand random_{std::random_device{}()};

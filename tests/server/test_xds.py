@@ -1,6 +1,7 @@
 """Descriptors that a server sends while the service runs."""
 
 import pathlib
+import queue
 import signal
 import socket
 
@@ -113,6 +114,59 @@ def test_a_mistake_is_refused_with_its_place(xds_server, follow):
     service.wait_for("the descriptors are as before")
     xds_server.publish("3", config("apis", rule("plan")))
     assert xds_server.request().version_info == "3"
+
+
+@pytest.fixture(name="insisting")
+def make_insisting():
+    server = XdsServer(insists=True)
+    yield server
+    server.stop()
+
+
+BAD = config("apis", rule("plan", unit=conf.UNKNOWN))
+
+
+def test_what_is_sent_again_at_once_is_refused_once(serve, insisting):
+    insisting.publish("1", config())
+    service = serve(env={**FAST, "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL": "1h",
+                         "XDS_CLIENT_BACKOFF_MAX_INTERVAL": "1h",
+                         "CONFIG_GRPC_XDS_SERVER_URL": insisting.place})
+    insisting.request(), insisting.request()
+    insisting.publish("2", BAD)
+    assert insisting.request().response_nonce == "nonce-2"
+    with pytest.raises(queue.Empty):
+        insisting.requests.get(timeout=1)
+    # A new version need not wait.
+    insisting.publish("3", BAD)
+    assert insisting.request().response_nonce == "nonce-3"
+    insisting.publish("4", config())
+    assert insisting.request().version_info == "4"
+    assert sum("invalid rate limit unit" in line
+               for line in service.lines) == 1
+
+
+def test_what_is_refused_again_and_again_is_told_by_its_number(
+        serve, insisting):
+    insisting.publish("1", config())
+    service = serve(env={**FAST, "CONFIG_GRPC_XDS_SERVER_URL":
+                         insisting.place})
+    insisting.request(), insisting.request()
+    insisting.publish("2", BAD)
+    for _ in range(8):
+        nack = insisting.request()
+        assert nack.response_nonce == "nonce-2"
+        assert nack.error_detail.message.endswith(
+            ": invalid rate limit unit 'UNKNOWN'")
+    service.wait_for("the descriptors have the same mistakes, 8 times in a "
+                     "row")
+    # The version counts from 1 again, with what is right.
+    insisting.publish("2", config())
+    while insisting.request().HasField("error_detail"):
+        pass
+    service.wait_for(RELOADED)
+    errors = [line for line in service.lines if "error" in line]
+    assert len(errors) < 12
+    assert sum("invalid rate limit unit" in line for line in errors) == 1
 
 
 @pytest.mark.parametrize(("raw", "message"), [

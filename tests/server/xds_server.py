@@ -31,9 +31,11 @@ def config(domain="apis", *descriptors, name="the-config"):
 
 class XdsServer:
     """Answers each stream with what was published last, and again when
-    something is published."""
+    something is published.  One that `insists` sends what was refused again,
+    at once, as servers do that compare versions only."""
 
-    def __init__(self, credentials=None, port=0):
+    def __init__(self, credentials=None, port=0, insists=False):
+        self.insists = insists
         self.requests = queue.Queue()
         self.metadata = []
         self.lock = threading.Lock()
@@ -71,6 +73,8 @@ class XdsServer:
             try:
                 for one in requests:
                     self.requests.put(one)
+                    if self.insists and one.HasField("error_detail"):
+                        answers.put(self.latest)
             except grpc.RpcError:
                 pass  # the stream has ended
 
