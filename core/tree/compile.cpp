@@ -11,7 +11,6 @@ namespace limitree {
 namespace {
 
 constexpr std::uint8_t kDefaultIpv6Prefix = 64;
-constexpr std::size_t kMaxLayers = 8 * kMaxNodes;
 
 // The nodes as written that make up one node of the tree: what an earlier one
 // states goes before what a later one does.
@@ -76,6 +75,7 @@ class Compiler {
   std::deque<LoadedOverrides> loaded_;
   std::unordered_map<Layers, std::uint32_t, LayersHash> made_;
   // Of all of them:
+  std::size_t written_ = 0;  // in files of overrides, too
   std::size_t node_count_ = 0;
   std::size_t layer_count_ = 0;
   bool too_large_ = false;
@@ -85,6 +85,7 @@ void Compiler::run(const RootDraft& root) {
   problems_->set_text(root.text);
   origin_ = files_.origins[root.text];
   nodes_ = root.nodes.get();
+  written_ += nodes_->places.size();
   loaded_.clear();
   made_.clear();
 
@@ -255,6 +256,7 @@ Compiler::Files Compiler::files_of(const Layers& layers, Key key) {
       loaded_.push_back(load_overrides({origin_, files_.read}, *layer, key,
                                        nodes_, problems_));
       files.push_back(&loaded_.back());
+      written_ += loaded_.back().limits.size();
     }
   }
   return files;
@@ -292,13 +294,12 @@ bool Compiler::within_limits(const MergedList& merged, const Files& files) {
   node_count_ += merged.size();
   for (const LoadedOverrides* file : files) node_count_ += file->limits.size();
   for (const Merged& child : merged) layer_count_ += child.layers.size();
-  if (node_count_ <= kMaxNodes && layer_count_ <= kMaxLayers) return true;
-  if (!too_large_) {
-    problems_->add(merged.front().first().mark,
-                   "overrides and \"*\" multiply to more than " +
-                       std::to_string(kMaxNodes) + " nodes");
-  }
-  too_large_ = true;
+  const std::size_t most = max_nodes(written_);
+  if (node_count_ <= most && layer_count_ / kMaxLayers <= most) return true;
+  if (std::exchange(too_large_, true)) return false;
+  problems_->add(merged.front().first().mark,
+                 "overrides and \"*\" multiply to more than " +
+                     std::to_string(most) + " nodes");
   return false;
 }
 

@@ -4,6 +4,7 @@
 #ifndef LIMITREE_TREE_COMPILE_HPP
 #define LIMITREE_TREE_COMPILE_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -14,8 +15,13 @@
 namespace limitree {
 
 // A small file can stand for a large tree, as each override holds all that it
-// inherits; beyond this it is refused.
-inline constexpr std::size_t kMaxNodes = 4'000'000;
+// inherits.  A tree of more nodes than these is refused, if so many are
+// `written`.
+constexpr std::size_t max_nodes(std::size_t written) {
+  return std::min<std::size_t>(10'000 + 250 * written, 4'000'000);
+}
+// How many nodes as written these are made of, on average.
+inline constexpr std::size_t kMaxLayers = 8;
 
 // Adds to the nodes of each of `roots`, which hold limits and places already,
 // all that a walk needs.  Rules that depend on what a node inherits are checked

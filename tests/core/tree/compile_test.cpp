@@ -3,6 +3,7 @@
 #include "tree/compile.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <string>
 
@@ -277,13 +278,44 @@ std::string bomb(int width, int depth) {
   return yaml + "}}}";
 }
 
+// The most memory that this process has had.
+long peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
 TEST(Compile, RefusesATreeThatGrowsOutOfHand) {
   EXPECT_TRUE(mistakes(bomb(3, 3)).empty());
   const Strings found = mistakes(bomb(12, 8));
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_NE(found[0].find("overrides and \"*\" multiply to more than 4000000 "
-                          "nodes"),
-            std::string::npos);
+  // One for "user", 441 below it.
+  EXPECT_NE(found[0].find("overrides and \"*\" multiply to more than " +
+                          std::to_string(max_nodes(441)) + " nodes"),
+            std::string::npos)
+      << found[0];
+}
+
+// What is written takes memory in proportion to its size.
+TEST(Compile, TakesNoMoreMemoryThanAMultipleOfTheText) {
+  const std::string yaml = bomb(12, 8);
+  EXPECT_LT(yaml.size(), 10'000U);
+  const long before = peak_kilobytes();
+  EXPECT_EQ(mistakes(yaml).size(), 1U);
+  EXPECT_LT(peak_kilobytes() - before, 40 << 10);
+}
+
+// Overrides of many users, each of one endpoint of many.
+TEST(Compile, TakesWhatPeopleWrite) {
+  std::string yaml = "schema: {user: {children: {\"*\": {children: {";
+  for (int i = 0; i < 200; ++i) {
+    yaml += "e" + std::to_string(i) + ": {limits: 5/s},\n";
+  }
+  yaml += "}},\n";
+  for (int i = 0; i < 500; ++i) {
+    yaml += "u" + std::to_string(i) + ": {children: {e7: {limits: 9/s}}},\n";
+  }
+  EXPECT_TRUE(mistakes(yaml + "}}}").empty());
 }
 
 // `count` limits for one node, each with its own name.
