@@ -9,7 +9,7 @@
 //
 // Distinct (segments, suffix) always give distinct names.  The memory store
 // does not use names; it hashes the same segments itself
-// (store/buckets/siphash.hpp).
+// (store/siphash.hpp).
 
 #ifndef LIMITREE_BASE_KEY_HPP
 #define LIMITREE_BASE_KEY_HPP

@@ -1,7 +1,9 @@
 #include "limiter/hit_metrics.hpp"
 
-#include <functional>
+#include <algorithm>
 #include <new>
+
+#include "store/siphash.hpp"
 
 namespace limitree {
 
@@ -26,27 +28,39 @@ HitTally HitMetric::tally() const {
   return tally;
 }
 
-HitMetric* HitMetrics::make(std::string_view name) {
-  HitMetric* const metric = &metrics_.emplace_back(name);
-  by_name_.emplace(metric->name(), metric);
+HitMetric* HitMetrics::make(const Name& name, Shard* shard) {
+  HitMetric* const metric =
+      &shard->metrics.emplace_back(name.text, made_.fetch_add(1, kRelaxed));
+  shard->by_name.emplace(Name{metric->name(), name.hash}, metric);
   return metric;
 }
 
-HitMetric* HitMetrics::intern(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  const auto known = by_name_.find(name);
-  return known != by_name_.end() ? known->second : make(name);
+// Whether requests may bring one more name.
+bool HitMetrics::take_room() {
+  if (brought_.load(kRelaxed) >= most_) return false;
+  if (brought_.fetch_add(1, kRelaxed) < most_) return true;
+  brought_.fetch_sub(1, kRelaxed);
+  return false;
 }
 
-HitMetric* HitMetrics::find(std::string_view name) noexcept {
+HitMetric* HitMetrics::intern(std::string_view text) {
+  const Name name{text, keyed_hash(text)};
+  Shard& shard = shard_of(name.hash);
+  const std::lock_guard lock(shard.mutex);
+  const auto known = shard.by_name.find(name);
+  return known != shard.by_name.end() ? known->second : make(name, &shard);
+}
+
+HitMetric* HitMetrics::find(std::string_view text,
+                            std::uint64_t hash) noexcept {
   try {
-    const std::lock_guard lock(mutex_);
-    const auto known = by_name_.find(name);
-    if (known != by_name_.end()) return known->second;
-    if (brought_ < most_ && name.size() <= kMaxName && name != kOther) {
-      HitMetric* const metric = make(name);
-      ++brought_;
-      return metric;
+    const Name name{text, hash};
+    Shard& shard = shard_of(hash);
+    const std::lock_guard lock(shard.mutex);
+    const auto known = shard.by_name.find(name);
+    if (known != shard.by_name.end()) return known->second;
+    if (text.size() <= kMaxName && text != kOther && take_room()) {
+      return make(name, &shard);
     }
   } catch (const std::bad_alloc&) {
     // No reason to fail a request.
@@ -56,10 +70,12 @@ HitMetric* HitMetrics::find(std::string_view name) noexcept {
 }
 
 std::vector<const HitMetric*> HitMetrics::all() {
-  const std::lock_guard lock(mutex_);
   std::vector<const HitMetric*> all;
-  all.reserve(metrics_.size() + 1);
-  for (const HitMetric& metric : metrics_) all.push_back(&metric);
+  for (Shard& shard : shards_) {
+    const std::lock_guard lock(shard.mutex);
+    for (const HitMetric& metric : shard.metrics) all.push_back(&metric);
+  }
+  std::ranges::sort(all, {}, &HitMetric::number);
   if (uses_other_.load(kRelaxed)) all.push_back(&other_);
   return all;
 }
@@ -86,9 +102,11 @@ void HitCounts::add(HitMetric* metric, const HitTally& tally) {
 
 HitMetric* HitCounts::find(std::string_view name,
                            HitMetrics* metrics) noexcept {
-  HitMetric*& found =
-      found_[std::hash<std::string_view>()(name) % found_.size()];
-  if (found == nullptr || found->name() != name) found = metrics->find(name);
+  const std::uint64_t hash = keyed_hash(name);
+  HitMetric*& found = found_[hash % found_.size()];
+  if (found == nullptr || found->name() != name) {
+    found = metrics->find(name, hash);
+  }
   return found;
 }
 

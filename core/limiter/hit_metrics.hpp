@@ -4,6 +4,9 @@
 // latter, and names of domains that are not known, are bounded in number: what
 // comes later is counted together.  As in metrics.hpp, each thread counts in
 // its lane, and reading adds the lanes up.
+//
+// Clients choose names, so that these are found by a keyed hash, and in shards:
+// no lock is that of all requests.
 
 #ifndef LIMITREE_LIMITER_HIT_METRICS_HPP
 #define LIMITREE_LIMITER_HIT_METRICS_HPP
@@ -26,14 +29,19 @@ namespace limitree {
 // A name and its counters, known as long as the limiter lives.
 class HitMetric {
  public:
-  explicit HitMetric(std::string_view name) : name_(name) {}
+  HitMetric(std::string_view name, std::uint64_t number)
+      : name_(name), number_(number) {}
 
   std::string_view name() const { return name_; }
+  std::uint64_t number() const {
+    return number_;
+  }  // ascending as they are made
   void add(const HitTally& tally);
   HitTally tally() const;
 
  private:
   const std::string name_;
+  const std::uint64_t number_;
   std::array<std::atomic<std::int64_t>, kHitFields.size()> counts_{};
 };
 
@@ -52,21 +60,40 @@ class HitMetrics {
   // The metric of a rule of a file.
   HitMetric* intern(std::string_view name);
 
-  // The metric of a name that a request brings.
-  HitMetric* find(std::string_view name) noexcept;
+  // The metric of a name that a request brings, with its keyed_hash().
+  HitMetric* find(std::string_view name, std::uint64_t hash) noexcept;
 
+  // In the order in which they were made.
   std::vector<const HitMetric*> all();
 
  private:
-  HitMetric* make(std::string_view name);
+  struct Name {
+    std::string_view text;
+    std::uint64_t hash;
+
+    bool operator==(const Name& other) const { return text == other.text; }
+  };
+  struct HashOf {
+    std::size_t operator()(const Name& name) const { return name.hash; }
+  };
+  struct alignas(64) Shard {
+    std::mutex mutex;               // guards everything below
+    std::deque<HitMetric> metrics;  // never moves its elements
+    std::unordered_map<Name, HitMetric*, HashOf> by_name;
+  };
+  static constexpr std::size_t kShards = 64;
+
+  // The map of a shard takes the low bits.
+  Shard& shard_of(std::uint64_t hash) { return shards_[hash >> 58]; }
+  HitMetric* make(const Name& name, Shard* shard);
+  bool take_room();
 
   const std::size_t most_;
-  std::mutex mutex_;  // guards everything below
-  std::size_t brought_ = 0;
-  std::deque<HitMetric> metrics_;  // never moves its elements
-  std::unordered_map<std::string_view, HitMetric*> by_name_;
+  std::atomic<std::size_t> brought_{0};
+  std::atomic<std::uint64_t> made_{0};
+  std::array<Shard, kShards> shards_;
   // Counts what there is no memory for, too; listed once it is used.
-  HitMetric other_{kOther};
+  HitMetric other_{kOther, 0};
   std::atomic<bool> uses_other_{false};
 };
 
@@ -88,7 +115,7 @@ class HitCounts {
 
   void add(HitMetric* metric, const HitTally& tally);
 
-  // HitMetrics::find(), mostly without its lock.
+  // HitMetrics::find(), mostly without a lock.
   HitMetric* find(std::string_view name, HitMetrics* metrics) noexcept;
 
   void flush();  // writes the cache to the metrics

@@ -33,8 +33,8 @@
 #include "base/plan.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/shard_work.hpp"
-#include "store/buckets/siphash.hpp"
 #include "store/clock.hpp"
+#include "store/siphash.hpp"
 #include "store/store.hpp"
 
 namespace limitree {

@@ -10,7 +10,7 @@
 
 #include "base/limit.hpp"
 #include "store/buckets/measure.hpp"
-#include "store/buckets/siphash.hpp"
+#include "store/siphash.hpp"
 
 namespace limitree {
 

@@ -14,8 +14,8 @@
 #include "base/time.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/bucket_tag.hpp"
-#include "store/buckets/siphash.hpp"
 #include "store/clock.hpp"
+#include "store/siphash.hpp"
 
 namespace limitree {
 

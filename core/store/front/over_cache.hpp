@@ -18,10 +18,10 @@
 
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
-#include "store/buckets/siphash.hpp"
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
 #include "store/memory/private_home.hpp"
+#include "store/siphash.hpp"
 #include "store/spin_lock.hpp"
 #include "store/store.hpp"
 

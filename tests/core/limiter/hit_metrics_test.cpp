@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <ctime>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "store/siphash.hpp"
 
 namespace limitree {
 namespace {
@@ -15,29 +20,102 @@ HitTally hits(std::int64_t count) {
   return tally;
 }
 
+HitMetric* find(std::string_view name, HitMetrics* metrics) {
+  return metrics->find(name, keyed_hash(name));
+}
+
 TEST(HitMetrics, NamesOfFilesAreNotBounded) {
   HitMetrics metrics(1);
   HitMetric* const a = metrics.intern("d.a");
   HitMetric* const b = metrics.intern("d.b");
   EXPECT_NE(a, b);
   EXPECT_EQ(metrics.intern("d.a"), a);
-  EXPECT_EQ(metrics.find("d.b"), b);
-  HitMetric* const c = metrics.find("d.c");
+  EXPECT_EQ(find("d.b", &metrics), b);
+  HitMetric* const c = find("d.c", &metrics);
   EXPECT_EQ(c->name(), "d.c");
-  EXPECT_EQ(metrics.find("d.c"), c);
+  EXPECT_EQ(find("d.c", &metrics), c);
   EXPECT_EQ(metrics.all().size(), 3U);
-  EXPECT_EQ(metrics.find("d.d")->name(), HitMetrics::kOther);
-  EXPECT_EQ(metrics.find("other"), metrics.find("d.d"));
+  EXPECT_EQ(find("d.d", &metrics)->name(), HitMetrics::kOther);
+  EXPECT_EQ(find("other", &metrics), find("d.d", &metrics));
   EXPECT_EQ(metrics.all().size(), 4U);
 }
 
 TEST(HitMetrics, LongNamesAreCountedTogether) {
   HitMetrics metrics(10);
   const std::string longest(HitMetrics::kMaxName, 'x');
-  EXPECT_EQ(metrics.find(longest)->name(), longest);
-  EXPECT_EQ(metrics.find(longest + 'x')->name(), HitMetrics::kOther);
-  EXPECT_EQ(metrics.find("other")->name(), HitMetrics::kOther);
+  EXPECT_EQ(find(longest, &metrics)->name(), longest);
+  EXPECT_EQ(find(longest + 'x', &metrics)->name(), HitMetrics::kOther);
+  EXPECT_EQ(find("other", &metrics)->name(), HitMetrics::kOther);
   EXPECT_EQ(metrics.all().size(), 2U);
+}
+
+TEST(HitMetrics, AreInTheOrderInWhichTheyCame) {
+  HitMetrics metrics(100);
+  for (int i = 0; i < 100; ++i) find(std::to_string(i), &metrics);
+  const std::vector<const HitMetric*> all = metrics.all();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(all[static_cast<std::size_t>(i)]->name(), std::to_string(i));
+  }
+}
+
+// Names of 16 bytes to which std::hash of the GNU library, MurmurHash64A, gives
+// one value: the second word makes up for the first.
+class OneHash {
+ public:
+  std::string name(std::uint64_t first) const {
+    const std::uint64_t second =
+        unmix(mix(0) ^ state_after(0) ^ state_after(first));
+    std::string name(16, '\0');
+    std::memcpy(name.data(), &first, 8);
+    std::memcpy(name.data() + 8, &second, 8);
+    return name;
+  }
+
+ private:
+  static constexpr std::uint64_t kMultiplier = 0xc6a4a7935bd1e995;
+  static constexpr std::uint64_t kSeed = 0xc70f6907 ^ 16 * kMultiplier;
+
+  static std::uint64_t inverse() {
+    std::uint64_t inverse = 1;
+    while (inverse * kMultiplier != 1) inverse *= 2 - kMultiplier * inverse;
+    return inverse;
+  }
+  static std::uint64_t shift(std::uint64_t word) { return word ^ word >> 47; }
+  static std::uint64_t mix(std::uint64_t word) {
+    return shift(word * kMultiplier) * kMultiplier;
+  }
+  std::uint64_t unmix(std::uint64_t word) const {
+    return shift(word * inverse_) * inverse_;
+  }
+  static std::uint64_t state_after(std::uint64_t word) {
+    return (kSeed ^ mix(word)) * kMultiplier;
+  }
+
+  const std::uint64_t inverse_ = inverse();
+};
+
+// A client that chooses names must not make every other request slow.
+TEST(HitMetrics, NamesOfOneKnownHashCostNoMore) {
+  constexpr std::uint64_t kNames = 20'000;
+  const OneHash one_hash;
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < kNames; ++i) {
+    names.push_back(one_hash.name(i));
+  }
+  const std::hash<std::string_view> known_hash;
+  EXPECT_EQ(known_hash(names.front()), known_hash(names.back()));
+
+  HitMetrics metrics(kNames);
+  HitCounts counts;
+  const std::clock_t start = std::clock();
+  for (int round = 0; round < 2; ++round) {
+    for (const std::string& name : names) {
+      counts.add(counts.find(name, &metrics), hits(1));
+    }
+  }
+  const auto taken = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  EXPECT_EQ(metrics.all().size(), kNames);
+  EXPECT_LT(taken, 1) << "seconds of CPU";
 }
 
 TEST(HitCounts, AreWrittenBack) {

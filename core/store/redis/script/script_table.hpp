@@ -6,12 +6,12 @@
 
 #include <atomic>
 #include <cstddef>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "store/redis/wire/script.hpp"
+#include "store/siphash.hpp"
 
 namespace limitree::redis {
 
@@ -25,10 +25,11 @@ class ScriptTable {
   ScriptTable(const ScriptTable&) = delete;
   ScriptTable& operator=(const ScriptTable&) = delete;
 
-  // Null if there is no room for it.
+  // Null if there is no room for it.  Requests bring names of fields, which are
+  // in signatures.
   template <typename Make>
   const Script* get(const std::string& signature, Make make) {
-    std::size_t at = std::hash<std::string_view>()(signature) % slots_.size();
+    std::size_t at = keyed_hash(signature) % slots_.size();
     const Entry* mine = nullptr;
     for (;; at = (at + 1) % slots_.size()) {
       const Entry* found = slots_[at].load(std::memory_order_acquire);

@@ -1,4 +1,4 @@
-#include "store/buckets/siphash.hpp"
+#include "store/siphash.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,13 @@
-// SipHash-1-3 over path segments: the name of a bucket in memory.
+// SipHash-1-3 over path segments: the name of a bucket in memory.  And over
+// other texts, in tables that requests add to.
 //
 // Callers choose segments, so the hash must withstand chosen input: it is
 // keyed with 128 random bits per process.  Source: Aumasson and Bernstein,
 // "SipHash: a fast short-input PRF"; 1-3 is the variant that CPython, Ruby and
 // Rust use for their tables.
 
-#ifndef LIMITREE_STORE_BUCKETS_SIPHASH_HPP
-#define LIMITREE_STORE_BUCKETS_SIPHASH_HPP
+#ifndef LIMITREE_STORE_SIPHASH_HPP
+#define LIMITREE_STORE_SIPHASH_HPP
 
 #include <bit>
 #include <cstdint>
@@ -96,6 +97,11 @@ class SipHash {
   State state_;
 };
 
+// The hash of one text under the key of this process.  For every table whose
+// content callers choose: with a hash that they know, they could fill it with
+// texts of one hash.
+std::uint64_t keyed_hash(std::string_view text);
+
 }  // namespace limitree
 
-#endif  // LIMITREE_STORE_BUCKETS_SIPHASH_HPP
+#endif  // LIMITREE_STORE_SIPHASH_HPP
