@@ -168,7 +168,8 @@ Result<Descriptors> load_descriptors(std::span<const DescriptorFile> files) {
     names.push_back(file.name);
     builder.begin_file(file.name, file.merges);
     YamlDocument document;
-    if (document.read(file.yaml, &problems, "the key \"domain\"")) {
+    if (document.read(file.yaml, &problems, "the key \"domain\"",
+                      YamlForm::kReferences)) {
       FileReader(document, &builder, &problems).read();
     }
   }

@@ -10,6 +10,7 @@
 
 #include "base/utf8.hpp"
 #include "text/text_file.hpp"
+#include "text/yaml_references.hpp"
 
 namespace limitree {
 
@@ -42,10 +43,6 @@ struct Event : yaml_event_t {
   Event& operator=(const Event&) = delete;
   ~Event() { yaml_event_delete(this); }
 };
-
-}  // namespace
-
-namespace {
 
 // Reports every key that `mapping` has twice.
 void refuse_duplicates(const YamlDocument& document, std::size_t mapping,
@@ -81,7 +78,7 @@ class YamlReader {
  public:
   // If `take` is null, the whole document is kept.
   YamlReader(std::string_view yaml, YamlDocument* document, Problems* problems,
-             std::string_view expected, const TakeEntry* take);
+             std::string_view expected, const TakeEntry* take, YamlForm form);
   YamlReader(const YamlReader&) = delete;
   YamlReader& operator=(const YamlReader&) = delete;
   ~YamlReader() { yaml_parser_delete(&parser_); }
@@ -90,11 +87,12 @@ class YamlReader {
 
  private:
   bool take(const Event& event);
-  bool begin(Kind kind, const Event& event);
-  void end();
+  bool begin(Kind kind, const Event& event, const yaml_char_t* anchor,
+             const yaml_char_t* tag);
+  bool end();
   bool add(const YamlNode& node);
   bool scalar(const Event& event);
-  void alias(const Event& event);
+  bool alias(const Event& event);
   void refuse_properties(const yaml_char_t* anchor, const yaml_char_t* tag,
                          Mark mark);
   bool at_key() const;
@@ -112,6 +110,7 @@ class YamlReader {
   std::string_view expected_;
   const TakeEntry* take_;
   yaml_parser_t parser_;
+  std::optional<YamlReferences> references_;
   std::vector<std::uint32_t> open_;  // collections that have not ended
   bool done_ = false;
   bool document_seen_ = false;
@@ -119,12 +118,15 @@ class YamlReader {
 
 YamlReader::YamlReader(std::string_view yaml, YamlDocument* document,
                        Problems* problems, std::string_view expected,
-                       const TakeEntry* take)
+                       const TakeEntry* take, YamlForm form)
     : yaml_(yaml),
       document_(document),
       problems_(problems),
       expected_(expected),
       take_(take) {
+  if (form == YamlForm::kReferences) {
+    references_.emplace(&document->nodes_, &document->text_, problems);
+  }
   if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
   if (yaml.data() == nullptr) yaml = "";  // libyaml would crash
   yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
@@ -157,24 +159,18 @@ bool YamlReader::take(const Event& event) {
       document_seen_ = true;
       return true;
     case YAML_SEQUENCE_START_EVENT:
-      refuse_properties(event.data.sequence_start.anchor,
-                        event.data.sequence_start.tag,
-                        to_mark(event.start_mark));
-      return begin(Kind::kSequence, event);
+      return begin(Kind::kSequence, event, event.data.sequence_start.anchor,
+                   event.data.sequence_start.tag);
     case YAML_MAPPING_START_EVENT:
-      refuse_properties(event.data.mapping_start.anchor,
-                        event.data.mapping_start.tag,
-                        to_mark(event.start_mark));
-      return begin(Kind::kMapping, event);
+      return begin(Kind::kMapping, event, event.data.mapping_start.anchor,
+                   event.data.mapping_start.tag);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-      end();
-      return true;
+      return end();
     case YAML_SCALAR_EVENT:
       return scalar(event);
     case YAML_ALIAS_EVENT:
-      alias(event);
-      return add({Kind::kRefused, true, to_mark(event.start_mark), 0, 0, 0});
+      return alias(event);
     case YAML_STREAM_END_EVENT:
       done_ = true;
       return true;
@@ -183,21 +179,29 @@ bool YamlReader::take(const Event& event) {
   }
 }
 
-bool YamlReader::begin(Kind kind, const Event& event) {
+bool YamlReader::begin(Kind kind, const Event& event, const yaml_char_t* anchor,
+                       const yaml_char_t* tag) {
   const Mark mark = to_mark(event.start_mark);
+  if (!references_) refuse_properties(anchor, tag, mark);
   if (open_.size() == kMaxYamlDepth) {
     return stop(mark, "nested deeper than " + std::to_string(kMaxYamlDepth));
   }
   if (!add({kind, false, mark, 0, 0, 0})) return false;
-  open_.push_back(static_cast<std::uint32_t>(document_->nodes_.size() - 1));
+  const std::size_t node = document_->nodes_.size() - 1;
+  open_.push_back(static_cast<std::uint32_t>(node));
+  if (!references_) return true;
+  references_->check_collection(to_view(tag), mark);
+  references_->begin(to_view(anchor), node);
   return true;
 }
 
-void YamlReader::end() {
-  document_->nodes_[open_.back()].end =
+bool YamlReader::end() {
+  const std::size_t node = open_.back();
+  document_->nodes_[node].end =
       static_cast<std::uint32_t>(document_->nodes_.size());
   open_.pop_back();
   ended();
+  return !references_ || references_->end(node);
 }
 
 // Called when a node is complete.  An entry of the outermost mapping is handed
@@ -240,30 +244,51 @@ void YamlReader::check_key(const YamlNode& node) {
   } else if (node.kind == Kind::kScalar && node.plain) {
     const std::string_view text = document_->text(node);
     if (text.empty()) problems_->add(node.mark, "a key is missing before :");
-    if (text == "<<") problems_->add(node.mark, "merge keys are not allowed");
+    if (text == "<<" && !references_) {
+      problems_->add(node.mark, "merge keys are not allowed");
+    }
   }
 }
 
 bool YamlReader::scalar(const Event& event) {
   const auto& scalar = event.data.scalar;
   const Mark mark = to_mark(event.start_mark);
-  refuse_properties(scalar.anchor, scalar.tag, mark);
+  bool plain = scalar.style == YAML_PLAIN_SCALAR_STYLE;
+  if (!references_) {
+    refuse_properties(scalar.anchor, scalar.tag, mark);
+  } else if (scalar.tag != nullptr) {
+    plain = !references_->makes_text(to_view(scalar.tag), mark);
+  }
   const YamlNode node{Kind::kScalar,
-                      scalar.style == YAML_PLAIN_SCALAR_STYLE,
+                      plain,
                       mark,
                       static_cast<std::uint32_t>(document_->text_.size()),
                       static_cast<std::uint32_t>(scalar.length),
                       0};
   document_->text_.append(reinterpret_cast<const char*>(scalar.value),
                           scalar.length);
-  return add(node);
+  if (!add(node)) return false;
+  if (!references_) return true;
+  const std::size_t index = document_->nodes_.size() - 1;
+  references_->begin(to_view(scalar.anchor), index);
+  return references_->end(index);
 }
 
-void YamlReader::alias(const Event& event) {
-  const std::string name(to_view(event.data.alias.anchor));
-  problems_->add(to_mark(event.start_mark),
-                 "aliases are not allowed: a name with * must be quoted, as " +
-                     quote("*" + name));
+bool YamlReader::alias(const Event& event) {
+  const Mark mark = to_mark(event.start_mark);
+  const std::string_view name = to_view(event.data.alias.anchor);
+  std::vector<YamlNode>& nodes = document_->nodes_;
+  if (!references_) {
+    problems_->add(
+        mark, "aliases are not allowed: a name with * must be quoted, as " +
+                  quote("*" + std::string(name)));
+    return add({Kind::kRefused, true, mark, 0, 0, 0});
+  }
+  const std::size_t first = nodes.size();
+  if (!references_->append(name, mark, open_.size())) return false;
+  if (at_key()) check_key(nodes[first]);
+  if (!open_.empty()) ++nodes[open_.back()].size;
+  return true;
 }
 
 void YamlReader::refuse_properties(const yaml_char_t* anchor,
@@ -299,7 +324,7 @@ void YamlReader::syntax_error() {
 }
 
 bool YamlDocument::read(std::string_view yaml, Problems* problems,
-                        std::string_view expected) {
+                        std::string_view expected, YamlForm form) {
   if (yaml.size() > kMaxYamlSize) {
     problems->add(Mark(), "the file has " + std::to_string(yaml.size()) +
                               " bytes, more than " +
@@ -308,7 +333,8 @@ bool YamlDocument::read(std::string_view yaml, Problems* problems,
   }
   yaml = without_mark(yaml);
   if (!check_text(yaml, problems)) return false;
-  if (!YamlReader(yaml, this, problems, expected, nullptr).read()) return false;
+  YamlReader reader(yaml, this, problems, expected, nullptr, form);
+  if (!reader.read()) return false;
   refuse_all_duplicates(*this, 0, nodes_.size(), problems);
   return true;
 }
@@ -318,63 +344,14 @@ bool read_yaml_entries(std::string_view yaml, Problems* problems,
   YamlDocument document;
   yaml = without_mark(yaml);
   if (!check_text(yaml, problems)) return false;
-  YamlReader reader(yaml, &document, problems, "ids and their limits", &take);
+  YamlReader reader(yaml, &document, problems, "ids and their limits", &take,
+                    YamlForm::kData);
   if (!reader.read()) return false;
   const YamlNode& root = document[0];
   if (root.kind == Kind::kMapping || root.kind == Kind::kRefused) return true;
   problems->add(root.mark, "a mapping of ids to limits is expected, is " +
                                document.describe(root));
   return false;
-}
-
-void YamlDocument::add_scalar(std::string_view text, Mark mark) {
-  const auto first = static_cast<std::uint32_t>(text_.size());
-  const auto size = static_cast<std::uint32_t>(text.size());
-  const auto end = static_cast<std::uint32_t>(nodes_.size() + 1);
-  nodes_.push_back({Kind::kScalar, false, mark, first, size, end});
-  text_ += text;
-}
-
-void YamlDocument::set_scalar(std::string_view text, Mark mark) {
-  nodes_.clear();
-  text_.clear();
-  add_scalar(text, mark);
-}
-
-void YamlDocument::set_mapping(std::span<const Pair> pairs, Mark mark) {
-  nodes_.clear();
-  text_.clear();
-  const auto size = static_cast<std::uint32_t>(2 * pairs.size());
-  nodes_.push_back({Kind::kMapping, false, mark, 0, size, size + 1});
-  for (const Pair& pair : pairs) {
-    add_scalar(pair.key, pair.mark);
-    add_scalar(pair.value, pair.mark);
-  }
-}
-
-bool YamlDocument::is_null(const YamlNode& node) const {
-  if (node.kind != Kind::kScalar || !node.plain) return false;
-  const std::string_view word = text(node);
-  return word.empty() || word == "~" || word == "null" || word == "Null" ||
-         word == "NULL";
-}
-
-std::string YamlDocument::describe(const YamlNode& node) const {
-  if (node.kind == Kind::kSequence) return "a list";
-  if (node.kind == Kind::kMapping) return "a mapping";
-  return is_null(node) ? "empty" : quote(text(node));
-}
-
-std::optional<Value> read_scalar(const YamlDocument& document,
-                                 const YamlNode& node, std::string_view must,
-                                 Problems* problems) {
-  if (node.kind == Kind::kRefused) return std::nullopt;
-  if (node.kind == Kind::kScalar && !document.is_null(node)) {
-    return Value{document.text(node), node.mark};
-  }
-  problems->add(node.mark,
-                std::string(must) + ", is " + document.describe(node));
-  return std::nullopt;
 }
 
 }  // namespace limitree

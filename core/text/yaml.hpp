@@ -2,8 +2,8 @@
 //
 // The only file that knows the YAML parser (libyaml, by its events).  It
 // refuses everything in YAML that is more than data, or that is easily misread:
-// anchors, aliases, merge keys, tags, a second document, duplicate keys.
-// Floors above know the meaning of the data.
+// anchors, aliases, merge keys, tags (but see YamlForm), a second document,
+// duplicate keys.  Floors above know the meaning of the data.
 
 #ifndef LIMITREE_TEXT_YAML_HPP
 #define LIMITREE_TEXT_YAML_HPP
@@ -24,6 +24,12 @@ namespace limitree {
 inline constexpr std::size_t kMaxYamlSize = std::size_t{64} << 20;  // bytes
 inline constexpr std::size_t kMaxYamlDepth = 64;
 inline constexpr std::size_t kMaxYamlNodes = 8'000'000;
+
+// What may be in a document beside plain data.
+enum class YamlForm : std::uint8_t {
+  kData,        // nothing
+  kReferences,  // anchors, aliases, merge keys and tags: yaml_references.hpp
+};
 
 struct YamlNode {
   enum class Kind : std::uint8_t {
@@ -50,7 +56,8 @@ class YamlDocument {
   // document is then not usable.  `expected` is for the message about an empty
   // text.
   bool read(std::string_view yaml, Problems* problems,
-            std::string_view expected = "the key \"schema\"");
+            std::string_view expected = "the key \"schema\"",
+            YamlForm form = YamlForm::kData);
 
   // Makes this the document of one scalar, or of one mapping of scalars, for
   // rows of a table.

@@ -173,10 +173,51 @@ TEST(LoadDescriptors, Mistakes) {
 TEST(LoadDescriptors, RefusesWhatIsMoreThanData) {
   EXPECT_EQ(mistakes("domain: d\n---\ndomain: e\n"),
             Strings{"d.yaml:2:1: a second document: only one is allowed"});
-  EXPECT_EQ(mistakes("domain: &x d\n"),
-            Strings{"d.yaml:1:9: anchors are not allowed: \"&x\""});
   EXPECT_EQ(mistakes("domain: d\ndomain: d\n"),
             Strings{"d.yaml:2:1: duplicate key \"domain\""});
+}
+
+// As files of envoyproxy/ratelimit have them.
+TEST(LoadDescriptors, TakesAnchorsMergeKeysAndTags) {
+  const std::string plain = loaded(R"(
+domain: d
+descriptors:
+- {key: a, rate_limit: {unit: day, requests_per_unit: 5}}
+- {key: b, shadow_mode: true, rate_limit: {unit: day, requests_per_unit: 5}}
+- {key: c, rate_limit: {unit: day, requests_per_unit: 9},
+   descriptors: [{key: x, value: '5'}, {key: y}]}
+- {key: e, descriptors: [{key: x, value: '5'}, {key: y}]}
+)")
+                                .describe();
+  EXPECT_EQ(loaded(R"(
+domain: !!str d
+descriptors:
+- key: a
+  rate_limit: &daily {unit: day, requests_per_unit: !!int "5"}
+- &b
+  key: b
+  shadow_mode: !!bool yes
+  rate_limit: *daily
+- {<<: *b, key: c, shadow_mode: false, rate_limit: {requests_per_unit: 9},
+   descriptors: &below [{key: x, value: !!str 5}, {key: y}]}
+- key: e
+  descriptors: *below
+)")
+                .describe(),
+            plain);
+}
+
+// What is refused is where it is written.
+TEST(LoadDescriptors, MistakesBehindAliases) {
+  EXPECT_EQ(mistakes(kStart + "- {key: a, rate_limit: &x {unit: dat}}\n"
+                              "- {key: b, rate_limit: *x}\n"),
+            Strings{"d.yaml:3:34: invalid rate limit unit 'dat'"});
+  EXPECT_EQ(mistakes(kStart + "- {key: a, value: *ab}\n"),
+            Strings{"d.yaml:3:19: unknown anchor 'ab' referenced: a name with "
+                    "* must be quoted"});
+  EXPECT_EQ(mistakes(kStart + "- {key: !!timestamp a}\n"),
+            Strings{"d.yaml:3:9: a value cannot have the tag "
+                    "\"!!timestamp\""});
 }
 
 TEST(LoadDescriptors, ReportsAllMistakesOfAllFiles) {
