@@ -81,6 +81,7 @@ class LimitsWriter {
   // What follows the key of a composite name; empty: any value.
   std::string_view value(std::uint32_t i) const;
   const Rule* rule(std::uint32_t i) const;
+  bool can_be_root(const Domain& domain);
   std::vector<Group> groups(std::uint32_t parent);
   void add(std::uint32_t i, Group* group);
   bool can_follow(std::uint32_t i, const Group& group);
@@ -268,10 +269,24 @@ void LimitsWriter::write_below(std::uint32_t parent, std::size_t depth) {
   }
 }
 
+// Whether a top-level name can be that of the domain; it is left out if not.
+bool LimitsWriter::can_be_root(const Domain& domain) {
+  const bool is_pattern = domain.name.find('*') != std::string::npos;
+  if (is_pattern) {
+    lose_below(domain.node, "a domain with a * has no equivalent");
+  } else if (looks_like_network(domain.name)) {
+    lose_below(domain.node, "limits.yaml takes this domain for a network");
+  } else {
+    return true;
+  }
+  return false;
+}
+
 std::string LimitsWriter::write() {
-  yaml_ = "schema:\n";
   for (const Domain& domain : from_.domains_) {
+    if (!can_be_root(domain)) continue;
     domain_ = &domain;
+    if (yaml_.empty()) yaml_ = "schema:\n";
     begin_line(2, domain.name);
     yaml_ += "\n    charge: ";
     yaml_ += domain.all_or_nothing ? "all_or_nothing" : "independent";

@@ -15,9 +15,9 @@ namespace limitree {
 //
 // *lost, which may be null, takes a message for each rule, and for each setting
 // of a rule, that has no equivalent: "d.yaml:7:9: ...".  Such a rule is left
-// out.  If there are none, both allow the same requests that have one
-// descriptor, entries as the files name them, and one hit.
-// REQUIRES: there is a domain.
+// out; the text is empty if no domain is left.  If there are none, both allow
+// the same requests that have one descriptor, entries as the files name them,
+// and one hit. REQUIRES: there is a domain.
 std::string limits_from_descriptors(const Descriptors& descriptors,
                                     std::vector<std::string>* lost = nullptr);
 

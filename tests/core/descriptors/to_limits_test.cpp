@@ -236,5 +236,29 @@ TEST(ToLimits, SeveralFiles) {
             limits_from_descriptors(made.value(), &lost));
 }
 
+// A top-level name of limits.yaml is a name, and no pattern.
+TEST(ToLimits, DomainsThatCannotBeTopLevelNames) {
+  const std::string below = "\ndescriptors: [{key: k}]\n";
+  for (const auto& [domain, why] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"a*", "a domain with a * has no equivalent"},
+           {"*", "a domain with a * has no equivalent"},
+           {"10.0.0.0/8", "limits.yaml takes this domain for a network"}}) {
+    const Strings yamls = {"domain: '" + domain + "'" + below,
+                           "domain: d" + below};
+    const Result<Descriptors> all =
+        load_descriptors(files_of(yamls, {"a.yaml", "b.yaml"}));
+    ASSERT_TRUE(all.ok());
+    Strings lost;
+    const std::string yaml = limits_from_descriptors(all.value(), &lost);
+    EXPECT_EQ(yaml, converted(yamls[1]).yaml);
+    EXPECT_EQ(lost,
+              (Strings{"a.yaml:1:9: " + why,
+                       "a.yaml:2:21: what is above it has no equivalent"}));
+    EXPECT_EQ(limits_from_descriptors(loaded(yamls[0]), nullptr), "")
+        << "nothing is left";
+  }
+}
+
 }  // namespace
 }  // namespace limitree
