@@ -143,6 +143,19 @@ TEST_F(Tls, RefusesTheCertificateOfAnotherHost) {
             "not sent: tls: TLS: IP address mismatch");
 }
 
+// A common name is free text; what an authority checks are alternative names.
+TEST_F(Tls, RefusesACommonNameInPlaceOfAName) {
+  const RedisServer server({.tls = true, .certificate = "localhost"});
+  TlsSettings tls = trusting(server);
+  EXPECT_EQ(ping(tls_endpoint(server, "localhost"), settings_of(tls)),
+            "not sent: tls: TLS: hostname mismatch");
+  tls.server_name = "localhost";
+  EXPECT_EQ(ping(tls_endpoint(server, "127.0.0.1"), settings_of(tls)),
+            "not sent: tls: TLS: hostname mismatch");
+  tls.verify = false;
+  EXPECT_EQ(ping(tls_endpoint(server, "localhost"), settings_of(tls)), "PONG");
+}
+
 TEST_F(Tls, MayExpectAnotherNameThanTheHost) {
   TlsSettings tls = trusting(*elsewhere_);
   tls.server_name = "redis.example.org";
