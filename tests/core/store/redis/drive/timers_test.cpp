@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <ctime>
 #include <deque>
 #include <random>
 #include <vector>
@@ -49,18 +49,36 @@ TEST(Timers, ComeInOrderWhateverIsSetAndCleared) {
       if (timer.set && random() % 3 == 0) timers.clear(&timer);
       if (!timer.set) timers.set(&timer, at(static_cast<int>(random() % 100)));
     }
+    // In half of the rounds all of them come.
+    if (round % 2 == 0) continue;
     Monotonic last = Monotonic::min();
     std::size_t count = 0;
-    for (Timer<Owner>* timer = timers.first(); timer != nullptr;
-         timer = timer->next) {
-      EXPECT_LE(last, timer->at);
-      last = timer->at;
-      ++count;
+    for (; timers.first() != nullptr; ++count) {
+      EXPECT_LE(last, timers.next());
+      last = timers.next();
+      timers.clear(timers.first());
     }
     EXPECT_EQ(count, all.size());
   }
-  for (Timer<Owner>& timer : all) timers.clear(&timer);
-  EXPECT_EQ(timers.first(), nullptr);
+}
+
+// Callers choose their deadlines: whatever their order, a timer costs little.
+TEST(Timers, AreFastInAnyOrder) {
+  constexpr int kCount = 200'000;
+  Owner owner = 0;
+  std::deque<Timer<Owner>> all;
+  for (int i = 0; i < kCount; ++i) all.emplace_back(&owner);
+  const std::clock_t began = std::clock();
+  Timers<Owner> timers;
+  for (int i = 0; i < kCount; ++i) {
+    timers.set(&all[static_cast<std::size_t>(i)], at(i % 2 ? kCount - i : i));
+  }
+  for (int i = 0; i < kCount; i += 3) {
+    timers.clear(&all[static_cast<std::size_t>(i)]);
+  }
+  while (timers.first() != nullptr) timers.clear(timers.first());
+  // A list took 16 s, and this 0.01 s, with an optimizing compiler.
+  EXPECT_LT(std::clock() - began, 5 * CLOCKS_PER_SEC);
 }
 
 }  // namespace
