@@ -47,6 +47,10 @@ void show_reply(Task* task, Outcome* outcome) {
   outcome->detail = "a reply that is no decision";
 }
 
+void heed(Failure failure, Monotonic now, Health* health) {
+  is_outage(failure) ? health->failed(failure, now) : health->succeeded();
+}
+
 void report(const Outcome& outcome, Duration took, Monotonic now, Node* node) {
   Health& health = node->health();
   Traffic& traffic = node->traffic();
@@ -54,10 +58,12 @@ void report(const Outcome& outcome, Duration took, Monotonic now, Node* node) {
   if (answered) traffic.count_round_trip(took);
   if (outcome.failure != Failure::kNone) traffic.count(outcome.failure);
   if (answered || outcome.failure == Failure::kNoDecision) {
-    is_outage(outcome.failure) ? health.failed(now) : health.succeeded();
+    heed(outcome.failure, now, &health);
   } else if (health.open()) {
     // The circuit breaker let this one through, and needs its result.
-    if (outcome.failure == Failure::kTimeout) health.failed(now);
+    if (outcome.failure == Failure::kTimeout) {
+      health.failed(outcome.failure, now);
+    }
     if (outcome.failure == Failure::kLate) health.let_try(now);
   }
 }

@@ -290,7 +290,10 @@ void Channel::pass_on(Waiter* from) {
 
 void Channel::read_late(Monotonic at) {
   const Turn turn(this);
-  if (connection_.open() && !has_reader()) connection_.run(running_time(at));
+  if (!connection_.open() || has_reader()) return;
+  const Monotonic now = running_time(at);
+  connection_.run(now);
+  if (connection_.open()) connection_.renew(now);
 }
 
 void Channel::post(std::string_view bytes, Monotonic at) {

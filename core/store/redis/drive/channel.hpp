@@ -41,7 +41,8 @@ class alignas(64) Channel {
   // REQUIRES: the caller has joined.
   std::optional<Outcome> exchange(const Task& task, Patience* patience);
 
-  // Reads answers that came too late for their callers, unless somebody reads.
+  // Reads answers that came too late for their callers, and connects again
+  // where none comes, unless somebody reads.
   void read_late(Monotonic at);
 
   // As those of ConnectionPool.

@@ -103,8 +103,7 @@ void ConnectionPool::post(std::string_view bytes) {
 std::optional<Outcome> ConnectionPool::take_posted() {
   std::optional<Outcome> outcome = channels_.front()->take_posted();
   if (outcome && outcome->fate == Outcome::Fate::kAnswered) {
-    is_outage(outcome->failure) ? node_->health().failed(Clock::now())
-                                : node_->health().succeeded();
+    heed(outcome->failure, Clock::now(), &node_->health());
   }
   return outcome;
 }

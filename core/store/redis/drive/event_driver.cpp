@@ -159,12 +159,14 @@ void EventDriver::send(Job* job) {
 void EventDriver::send_to(Job* job, Node* node) {
   job->link = link_of(node);
   job->sent_at = now_;
+  Connection& connection = job->link->connection;
+  touch(job->link);
   if (!node->health().may_try(real_now_)) {
+    // A server that hangs is heard as soon as it is back.
+    if (connection.open()) connection.renew(now_);
     return fail(job, Failure::kBackoff, "not tried, the last attempts failed");
   }
-  Connection& connection = job->link->connection;
   const bool usable = connection.prepare(now_, false);
-  touch(job->link);
   if (!usable) {
     return fail(job, Failure::kBackoff, "answers are overdue");
   }
@@ -373,9 +375,7 @@ void EventDriver::checked() {
     check->due = false;
     const Outcome outcome = std::move(check->outcome);
     if (outcome.fate == Outcome::Fate::kAnswered) {
-      Health& health = check->node->health();
-      is_outage(outcome.failure) ? health.failed(real_now_)
-                                 : health.succeeded();
+      heed(outcome.failure, real_now_, &check->node->health());
     }
     router_->checked(check->node, outcome);
   }

@@ -11,6 +11,7 @@ struct Facts {
   const char* name;
   bool harmless;
   bool outage;
+  bool cheap;
 };
 
 // In the order of Failure.
@@ -21,23 +22,26 @@ struct Facts {
 // before its first write; not so for what may stop it half way.
 //
 // Rights that are missing are no outage: another request may have them.
+//
+// Of the outages those are cheap in which nobody waits for a server, and none
+// has to make a handshake, check a password or hold one client more.
 constexpr std::array<Facts, kFailureCount> kFacts = {{
-    {"none", false, false},      {"resolve", true, true},
-    {"refused", true, true},     {"tls", true, true},
-    {"lost", false, true},       {"timeout", false, true},
-    {"late", true, false},       {"protocol", false, true},
-    {"nodecision", false, true}, {"backoff", true, false},
-    {"cancelled", false, false}, {"noscript", true, false},
-    {"readonly", true, false},   {"loading", true, true},
-    {"busy", true, true},        {"oom", true, false},
-    {"noauth", true, true},      {"wrongpass", true, true},
-    {"noperm", false, false},    {"wrongtype", false, false},
-    {"masterdown", true, true},  {"noreplicas", true, false},
-    {"moved", true, false},      {"ask", true, false},
-    {"tryagain", true, false},   {"crossslot", true, false},
-    {"clusterdown", true, true}, {"maxclients", true, true},
-    {"misconf", true, false},    {"script", false, false},
-    {"other", false, false},
+    {"none", false, false, false},      {"resolve", true, true, true},
+    {"refused", true, true, true},      {"tls", true, true, false},
+    {"lost", false, true, true},        {"timeout", false, true, false},
+    {"late", true, false, false},       {"protocol", false, true, false},
+    {"nodecision", false, true, false}, {"backoff", true, false, false},
+    {"cancelled", false, false, false}, {"noscript", true, false, false},
+    {"readonly", true, false, false},   {"loading", true, true, true},
+    {"busy", true, true, true},         {"oom", true, false, false},
+    {"noauth", true, true, false},      {"wrongpass", true, true, false},
+    {"noperm", false, false, false},    {"wrongtype", false, false, false},
+    {"masterdown", true, true, true},   {"noreplicas", true, false, false},
+    {"moved", true, false, false},      {"ask", true, false, false},
+    {"tryagain", true, false, false},   {"crossslot", true, false, false},
+    {"clusterdown", true, true, true},  {"maxclients", true, true, false},
+    {"misconf", true, false, false},    {"script", false, false, false},
+    {"other", false, false, false},
 }};
 static_assert(kFacts.back().name != nullptr, "one line for each Failure");
 
@@ -130,6 +134,8 @@ const char* failure_name(Failure failure) { return facts_of(failure).name; }
 bool is_harmless(Failure failure) { return facts_of(failure).harmless; }
 
 bool is_outage(Failure failure) { return facts_of(failure).outage; }
+
+bool is_cheap(Failure failure) { return facts_of(failure).cheap; }
 
 bool is_out_of_time(Failure failure) {
   return failure == Failure::kTimeout || failure == Failure::kLate;

@@ -63,6 +63,10 @@ bool is_harmless(Failure failure);
 // the circuit breaker.
 bool is_outage(Failure failure);
 
+// Whether an attempt that ends so took no time and cost the server next to
+// nothing, so that the next one may follow soon.
+bool is_cheap(Failure failure);
+
 // Whether the deadline has passed, so that nothing more may be sent.
 bool is_out_of_time(Failure failure);
 

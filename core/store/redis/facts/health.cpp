@@ -16,10 +16,11 @@ std::int64_t ns_of(Monotonic at) {
   return std::chrono::duration_cast<Duration>(at.time_since_epoch()).count();
 }
 
-// Some number in [0, most]: of each process, object and instant another, so
+// Some number in [least, most]: of each process, object and instant another, so
 // that many who lost the same server do not come back to it as one.  (The
 // mixing steps of SplitMix64.)
-std::int64_t draw(std::int64_t most, std::int64_t now, const void* object) {
+std::int64_t draw(std::int64_t least, std::int64_t most, std::int64_t now,
+                  const void* object) {
   auto x = static_cast<std::uint64_t>(now) ^
            (static_cast<std::uint64_t>(getpid()) << 32U) ^
            reinterpret_cast<std::uintptr_t>(object);
@@ -27,14 +28,15 @@ std::int64_t draw(std::int64_t most, std::int64_t now, const void* object) {
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
   x ^= x >> 31U;
-  return static_cast<std::int64_t>(x % static_cast<std::uint64_t>(most + 1));
+  const auto range = static_cast<std::uint64_t>(most - least + 1);
+  return least + static_cast<std::int64_t>(x % range);
 }
 
 std::int64_t longest_wait_after(std::int32_t failures) {
   // Far more doublings than it takes to get to kLongestWait.
   const std::int32_t doublings =
       std::min(failures - Health::kFailuresToOpen, 20);
-  return std::min(Health::kFirstWait.count() << doublings,
+  return std::min(Health::kShortWait.count() << doublings,
                   Health::kLongestWait.count());
 }
 
@@ -58,7 +60,7 @@ void Health::succeeded() {
   next_try_.store(0, std::memory_order_relaxed);
 }
 
-void Health::failed(Monotonic now) {
+void Health::failed(Failure failure, Monotonic now) {
   const std::int64_t due = next_try_.load(std::memory_order_relaxed);
   const std::int64_t ns = ns_of(now);
   // One server's end fails all commands on their way to it.  That is one
@@ -69,7 +71,10 @@ void Health::failed(Monotonic now) {
     failures = failures_.fetch_add(1, std::memory_order_relaxed) + 1;
   }
   if (failures < kFailuresToOpen) return;
-  const std::int64_t wait = draw(longest_wait_after(failures), ns, this);
+  constexpr std::int64_t kShort = kShortWait.count();
+  const std::int64_t wait =
+      is_cheap(failure) ? draw(kShort / 2, kShort, ns, this)
+                        : draw(0, longest_wait_after(failures), ns, this);
   next_try_.store((ns + wait) & ~kTrying, std::memory_order_relaxed);
 }
 
@@ -84,7 +89,7 @@ void Health::broke(Monotonic ready, Monotonic now) {
     }
   } while (!broke_.compare_exchange_weak(before, ns_of(now),
                                          std::memory_order_relaxed));
-  failed(now);
+  failed(Failure::kLost, now);
 }
 
 void Health::silent(Monotonic now) {
@@ -93,7 +98,7 @@ void Health::silent(Monotonic now) {
          !failures_.compare_exchange_weak(failures, kFailuresToOpen - 1,
                                           std::memory_order_relaxed)) {
   }
-  failed(now);
+  failed(Failure::kTimeout, now);
 }
 
 void Health::let_try(Monotonic now) {

@@ -7,10 +7,16 @@
 // kFailuresToOpen times in a row that it cannot serve: a connection that it
 // refused or broke, an answer such as LOADING.
 //
-// While the circuit is open attempts are refused until a wait has passed, then
-// one is let through.  Waits double from kFirstWait to kLongestWait, each drawn
-// at random from zero to that ("full jitter": Brooker, "Exponential Backoff And
-// Jitter", AWS Architecture Blog, 2015).
+// While the circuit is open attempts are refused until a wait has passed, or
+// the server has been heard of; then one is let through.
+//
+// After an attempt that fails at once (see is_cheap()) the wait is drawn at
+// random between kShortWait / 2 and kShortWait: callers are told errors until
+// the server is found to be back.  An attempt that keeps its caller waiting, or
+// costs the server a handshake, is made less often: those waits double from
+// kShortWait to kLongestWait, each drawn at random from zero to that ("full
+// jitter": Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+// 2015).
 //
 // May be used from several threads at once.
 
@@ -22,6 +28,7 @@
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "store/redis/facts/failure.hpp"
 
 namespace limitree::redis {
 
@@ -31,7 +38,7 @@ using Monotonic = std::chrono::steady_clock::time_point;
 class Health {
  public:
   static constexpr std::int32_t kFailuresToOpen = 3;
-  static constexpr Duration kFirstWait = std::chrono::milliseconds(50);
+  static constexpr Duration kShortWait = std::chrono::milliseconds(100);
   static constexpr Duration kLongestWait = std::chrono::seconds(2);
 
   // Whether to try now.  If the circuit is open and its wait has passed, one
@@ -39,7 +46,7 @@ class Health {
   bool may_try(Monotonic now);
 
   void succeeded();
-  void failed(Monotonic now);
+  void failed(Failure failure, Monotonic now);
 
   // A connection that was ready since `ready` has broken.  One server's end
   // breaks all its connections: that is one failure.

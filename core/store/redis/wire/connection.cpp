@@ -63,12 +63,15 @@ std::size_t Connection::unsent() const {
 
 bool Connection::prepare(Monotonic now, bool alone) {
   if (open() && alone && (in_flight() > 0 || !ready())) run(now);
-  if (open()) {
-    const char* const why = reason_to_give_up(now);
-    if (why != nullptr) close(Failure::kTimeout, why);
-  }
-  if (!open()) connect(now);
+  open() ? renew(now) : connect(now);
   return !overdue(now);
+}
+
+void Connection::renew(Monotonic now) {
+  const char* const why = reason_to_give_up(now);
+  if (why == nullptr) return;
+  close(Failure::kTimeout, why);
+  connect(now);
 }
 
 void Connection::connect(Monotonic now) {
@@ -274,6 +277,8 @@ void Connection::deliver(Reply reply) {
       end(failure, std::move(detail));
     } else if (greeting_->answered()) {
       state_ = State::kReady;
+      // Of a server that was away: callers need not wait any longer.
+      node_.health().let_try(real_now());
     }
     return;
   }
@@ -307,7 +312,7 @@ void Connection::end(Failure failure, std::string detail) {
   if (is_outage(failure) && !idle) {
     was_ready_&& failure == Failure::kLost
         ? node_.health().broke(ready_at_, real_now())
-        : node_.health().failed(real_now());
+        : node_.health().failed(failure, real_now());
   }
   state_ = State::kClosed;
   failure_ = failure;

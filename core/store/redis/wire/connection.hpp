@@ -62,6 +62,10 @@ class Connection {
   // False: answers are overdue, and no command should join those that wait.
   bool prepare(Monotonic now, bool alone);
 
+  // Connects again if it has been silent or connecting for too long.  REQUIRES:
+  // what has come is read.
+  void renew(Monotonic now);
+
   // Queues a command; sends nothing yet.  If closed, it completes at once.
   // `asking`: the command is preceded by ASKING, in the same write.
   void push(Command* command, bool asking, Monotonic now);

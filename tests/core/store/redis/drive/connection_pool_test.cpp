@@ -278,12 +278,34 @@ TEST(ConnectionPool, AnOutageEndsWithTheFirstAnswer) {
   EXPECT_TRUE(soon([&] { return !client.answers("lost") && health.open(); }));
   // Moves the next attempt far into the future.
   while (health.next_try() < now() + 60s) {
-    health.failed(health.next_try() + 1ms);
+    health.failed(Failure::kTimeout, health.next_try() + 1ms);
   }
   EXPECT_EQ(client.ask("refused").failure, Failure::kBackoff);
   server.resume();
   EXPECT_TRUE(soon([&] { return client.answers("back"); }));
   EXPECT_FALSE(health.open());
+}
+
+// The connection on which it hung has been given up by then.
+TEST(ConnectionPool, HearsAServerThatHungForLong) {
+  RedisServer server;
+  Client client(server.port(), settings_for(50ms));
+  Health& health = client.node.health();
+  EXPECT_TRUE(soon([&] { return client.answers("warm"); }));
+  server.suspend();
+  const Monotonic start = now();
+  EXPECT_TRUE(soon([&] { return !client.answers("lost") && health.open(); }));
+  while (now() < start + Connection::kLongestSilence + 500ms) {
+    while (health.next_try() < now() + 60s) {
+      health.failed(Failure::kTimeout, health.next_try() + 1ms);
+    }
+    EXPECT_EQ(client.ask("refused").failure, Failure::kBackoff);
+    std::this_thread::sleep_for(1ms);
+  }
+  server.resume();
+  EXPECT_TRUE(soon([&] { return client.answers("back"); }));
+  EXPECT_FALSE(health.open());
+  EXPECT_GT(client.traffic.connects, 1);
 }
 
 TEST(ConnectionPool, KeepsDeadlinesOfManyWhileTheServerHangs) {

@@ -653,6 +653,35 @@ TEST(Loop, TellsThatNoDescriptorIsLeft) {
   EXPECT_TRUE(host.answers("b"));
 }
 
+// The connection on which it hung has been given up by then.  The circuit's
+// wait ends with the first word over the next one.
+TEST(Loop, HearsAServerThatHungForLong) {
+  RedisServer server;
+  Host host(server.port(), 50ms);
+  ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
+  Health& health = host.router.node()->health();
+  const auto refused = [&] {
+    EXPECT_FALSE(host.answers("refused"));
+    return host.finished.back()->echo.outcome.failure == Failure::kBackoff;
+  };
+  server.suspend();
+  const Monotonic start = now();
+  EXPECT_TRUE(soon([&] { return refused() && health.open(); }));
+  while (now() < start + Connection::kLongestSilence + 500ms) {
+    // The next attempt is far in the future.
+    while (health.next_try() < now() + 60s) {
+      health.failed(Failure::kTimeout, health.next_try() + 1ms);
+    }
+    EXPECT_TRUE(refused());
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_FALSE(host.answers("refused"));
+  server.resume();
+  EXPECT_TRUE(soon([&] { return host.answers("back"); }));
+  EXPECT_FALSE(health.open());
+  EXPECT_GT(host.traffic.connects, 1);
+}
+
 // ---- several loops ----------------------------------------------------------
 
 TEST(Loop, SharesWhatItKnowsOfServers) {
@@ -665,7 +694,8 @@ TEST(Loop, SharesWhatItKnowsOfServers) {
   auto other = std::make_unique<Loop>(&host.router, host.settings, take);
   Health& health = host.router.node()->health();
   const Monotonic past = now() - 10s;
-  for (int i = 0; i < Health::kFailuresToOpen; ++i) health.failed(past);
+  for (int i = 0; i < Health::kFailuresToOpen; ++i)
+    health.failed(Failure::kTimeout, past);
   server.suspend();
   // The wait has passed: one loop is let through, the other is not.
   other->start(std::make_unique<Call>("a"), host.settings.timeout);

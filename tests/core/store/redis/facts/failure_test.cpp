@@ -172,6 +172,22 @@ TEST(Failure, AnOutageIsTheServersNotTheRequests) {
   }
 }
 
+TEST(Failure, TellsWhatMayBeTriedAgainSoon) {
+  // What keeps a caller waiting is not, nor what a server has work with.
+  for (const Failure one :
+       {Failure::kTimeout, Failure::kTls, Failure::kWrongPass, Failure::kNoAuth,
+        Failure::kMaxClients, Failure::kProtocol}) {
+    EXPECT_FALSE(is_cheap(one)) << failure_name(one);
+  }
+  for (const Failure one :
+       {Failure::kRefused, Failure::kLost, Failure::kLoading}) {
+    EXPECT_TRUE(is_cheap(one)) << failure_name(one);
+  }
+  for (std::size_t i = 0; i < kFailureCount; ++i) {
+    EXPECT_TRUE(is_outage(nth(i)) || !is_cheap(nth(i))) << failure_name(nth(i));
+  }
+}
+
 // A server's words may end up in a log, and a terminal may show that log.
 TEST(Failure, IsToldInPrintableWordsThatEnd) {
   const Status odd =

@@ -17,7 +17,9 @@ const Monotonic kStart{std::chrono::hours(1)};
 
 // Reports just enough failures to open the circuit.
 void open_at(Monotonic now, Health* health) {
-  for (int i = 0; i < Health::kFailuresToOpen; ++i) health->failed(now);
+  for (int i = 0; i < Health::kFailuresToOpen; ++i) {
+    health->failed(Failure::kTimeout, now);
+  }
 }
 
 TEST(Health, StartsWell) {
@@ -31,18 +33,18 @@ TEST(Health, StartsWell) {
 TEST(Health, OpensAfterSomeFailuresInARow) {
   Health health;
   for (int i = 1; i < Health::kFailuresToOpen; ++i) {
-    health.failed(kStart);
+    health.failed(Failure::kTimeout, kStart);
     EXPECT_FALSE(health.open());
     EXPECT_TRUE(health.may_try(kStart));
   }
-  health.failed(kStart);
+  health.failed(Failure::kTimeout, kStart);
   EXPECT_TRUE(health.open());
 }
 
 TEST(Health, ASuccessEndsTheRow) {
   Health health;
   for (int i = 0; i < 3 * Health::kFailuresToOpen; ++i) {
-    health.failed(kStart);
+    health.failed(Failure::kTimeout, kStart);
     health.succeeded();
     EXPECT_FALSE(health.open());
   }
@@ -52,7 +54,7 @@ TEST(Health, SilenceOpensAtOnce) {
   Health health;
   health.silent(kStart);
   EXPECT_TRUE(health.open());
-  EXPECT_LE(health.next_try(), kStart + Health::kFirstWait);
+  EXPECT_LE(health.next_try(), kStart + Health::kShortWait);
   health.succeeded();
   EXPECT_FALSE(health.open());
 }
@@ -83,7 +85,7 @@ TEST(Health, OneThatWasLetThroughAndBreaksWithOthersKeepsNobodyWaiting) {
   EXPECT_TRUE(health.open());
   EXPECT_TRUE(health.may_try(later));
   // While nobody tries, the wait goes on.
-  health.failed(later);
+  health.failed(Failure::kTimeout, later);
   const Monotonic next = health.next_try();
   health.broke(kStart, later);
   EXPECT_EQ(health.next_try(), next);
@@ -118,7 +120,7 @@ TEST(Health, WaitsBeforeItTriesAgain) {
   open_at(kStart, &health);
   const Monotonic due = health.next_try();
   EXPECT_GE(due + Duration(1), kStart);
-  EXPECT_LE(due, kStart + Health::kFirstWait);
+  EXPECT_LE(due, kStart + Health::kShortWait);
   EXPECT_FALSE(health.may_try(due - Duration(1)));
   EXPECT_TRUE(health.may_try(due));
 }
@@ -148,7 +150,7 @@ TEST(Health, WaitsAgainWhenTheOneFails) {
   open_at(kStart, &health);
   const Monotonic tried = health.next_try();
   EXPECT_TRUE(health.may_try(tried));
-  health.failed(tried + milliseconds(10));
+  health.failed(Failure::kTimeout, tried + milliseconds(10));
   EXPECT_LE(health.next_try(), tried + milliseconds(10) + seconds(2));
   EXPECT_TRUE(health.may_try(health.next_try()));
 }
@@ -179,15 +181,39 @@ TEST(Health, WaitsDoubleUpToTheLongest) {
       largest[i] = std::max(largest[i], wait);
       now = std::max(now, health.next_try());
       ASSERT_TRUE(health.may_try(now));
-      health.failed(now);
+      health.failed(Failure::kTimeout, now);
     }
   }
-  Duration most = Health::kFirstWait;
+  Duration most = Health::kShortWait;
   for (const Duration wait : largest) {
     EXPECT_LE(wait, most);
     EXPECT_GT(wait, most * 9 / 10);
     most = std::min<Duration>(2 * most, Health::kLongestWait);
   }
+}
+
+// However long a server has been away, it is tried again soon if that costs it
+// and the callers nothing.
+TEST(Health, AfterACheapFailureWaitsStayShort) {
+  ASSERT_TRUE(is_cheap(Failure::kRefused));
+  Duration least = Duration::max();
+  Duration most = Duration::zero();
+  for (int run = 0; run < 20; ++run) {
+    Health health;
+    Monotonic now = kStart + Duration(run);
+    for (int i = 0; i < 50; ++i) {
+      health.failed(Failure::kRefused, now);
+      if (!health.open()) continue;
+      least = std::min<Duration>(least, health.next_try() - now);
+      most = std::max<Duration>(most, health.next_try() - now);
+      now = health.next_try();
+      ASSERT_TRUE(health.may_try(now));
+    }
+  }
+  EXPECT_GE(least + Duration(1), Health::kShortWait / 2);
+  EXPECT_LT(least, Health::kShortWait * 6 / 10);
+  EXPECT_GT(most, Health::kShortWait * 9 / 10);
+  EXPECT_LE(most, Health::kShortWait);
 }
 
 TEST(Health, WaitsAreDrawnFromZeroOn) {
@@ -198,7 +224,7 @@ TEST(Health, WaitsAreDrawnFromZeroOn) {
     const Monotonic now = kStart + Duration(run);
     open_at(now, &health);
     waits.insert(health.next_try() - now);
-    if (health.next_try() - now < Health::kFirstWait / 2) ++short_ones;
+    if (health.next_try() - now < Health::kShortWait / 2) ++short_ones;
   }
   EXPECT_GT(waits.size(), 390U);
   EXPECT_GT(short_ones, 150);
@@ -216,7 +242,7 @@ TEST(Health, ManyFailuresOfOneMomentCountOnce) {
     const Monotonic due = health.next_try();
     if (due <= now) continue;  // the random wait is zero
     ++waited;
-    for (int i = 0; i < 1000; ++i) health.failed(now);
+    for (int i = 0; i < 1000; ++i) health.failed(Failure::kTimeout, now);
     EXPECT_EQ(health.next_try(), due);
   }
   EXPECT_GT(waited, 0);
@@ -226,7 +252,7 @@ TEST(Health, StaysOpenHoweverLongItFails) {
   Health health;
   Monotonic now = kStart;
   for (int i = 0; i < 10'000; ++i) {
-    health.failed(now);
+    health.failed(Failure::kTimeout, now);
     ASSERT_LE(health.next_try(), now + Health::kLongestWait);
     now = std::max(now, health.next_try());
     ASSERT_TRUE(health.may_try(now));
@@ -248,7 +274,7 @@ TEST(Health, OfManyThreadsOneTries) {
     }
     for (std::thread& thread : threads) thread.join();
     ASSERT_EQ(told_yes, 1);
-    health.failed(due);
+    health.failed(Failure::kTimeout, due);
   }
 }
 
