@@ -155,6 +155,8 @@ std::optional<Outcome> Channel::exchange(const Task& task, Patience* patience) {
 // time: a reader that reads this answer too may then not be another.
 Channel::Role Channel::begin(Waiter* me, bool asking) {
   const Turn turn(this);
+  // Its time begins when the command can be sent.
+  me->patience.skip_to(Clock::now());
   const Monotonic now = running_time(me->patience.looked());
   if (!connection_.prepare(now, !has_reader())) return Role::kElsewhere;
   if (connection_.in_flight() >= kMaxInFlight) {

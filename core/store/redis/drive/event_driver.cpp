@@ -14,8 +14,8 @@ namespace {
 // More of them could not be answered within a usual deadline.
 constexpr std::size_t kMaxInFlight = 16384;
 
-// How often it wants to run while anything is under way, and how late that may
-// be before it is taken for time in which the process could not run.
+// How often it wants to run while anything is under way: what it is late shows
+// in which time the process could not run.
 constexpr Duration kBeat = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -83,9 +83,7 @@ EventDriver::Link* EventDriver::link_of(Node* node) {
 
 void EventDriver::begin_run() {
   real_now_ = std::chrono::steady_clock::now();
-  const bool late = timer_ < real_now_ && real_now_ - timer_ > kBeat;
-  if (late) lost_ += real_now_ - timer_;
-  now_ = real_now_ - lost_;
+  now_ = time_.begin(real_now_);
 }
 
 // All that has come is read before anything may expire.
@@ -289,13 +287,11 @@ Outcome EventDriver::give_up(Job* job) {
 }
 
 void EventDriver::set_timer() {
-  if (timer_ <= real_now_) timer_ = Monotonic::max();  // it has gone off
+  time_.end(std::chrono::steady_clock::now());
   if (deadlines_.first() == nullptr) return;
-  const Monotonic next =
-      std::min({deadlines_.next(), soon_.next(), now_ + kBeat}) + lost_;
-  if (next >= timer_) return;
-  timer_ = next;
-  poller_->set_timer(next);
+  const std::optional<Monotonic> next =
+      time_.want(std::min({deadlines_.next(), soon_.next(), now_ + kBeat}));
+  if (next) poller_->set_timer(*next);
 }
 
 bool EventDriver::cancel(AsyncTask* task) {

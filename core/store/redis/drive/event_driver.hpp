@@ -1,9 +1,7 @@
 // What a Loop has under way: the tasks, the connections, the timers.
 //
-// Its time is that in which it could run.  While anything is under way it wants
-// to run every few milliseconds; what a run comes late, because the host was
-// busy or the machine had no processor to give, does not count against a
-// deadline or a server.
+// Its time is that in which it waits: see RunningTime.  While anything is under
+// way it wants to run every few milliseconds.
 //
 // Not for several threads at once; the Loop sees to that.
 
@@ -20,6 +18,7 @@
 #include "store/redis/drive/loop.hpp"
 #include "store/redis/drive/poller.hpp"
 #include "store/redis/drive/timers.hpp"
+#include "store/redis/drive/waiting.hpp"
 #include "store/redis/wire/connection.hpp"
 
 namespace limitree::redis {
@@ -95,9 +94,9 @@ class EventDriver {
   const Settings& settings_;
   Poller* const poller_;
 
+  RunningTime time_;
   Monotonic real_now_{};                    // of the present run
-  Duration lost_{};                         // between runs, in all
-  Monotonic now_{};                         // real_now_ - lost_
+  Monotonic now_{};                         // the same in time_
   std::vector<std::unique_ptr<Job>> jobs_;  // never fewer
   std::vector<Job*> free_;
   std::unordered_map<Node*, std::unique_ptr<Link>> links_;
@@ -109,7 +108,6 @@ class EventDriver {
   Job* discovery_ = nullptr;
   Timers<Job> deadlines_;  // of tasks
   Timers<Job> soon_;       // ends of pauses, and of attempts of a discovery
-  Monotonic timer_ = Monotonic::max();  // as set in poller_; real
   Tasks finished_;
 };
 

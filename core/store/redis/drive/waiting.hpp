@@ -1,4 +1,4 @@
-// How a caller that blocks waits for its answer: until when, and how.
+// How callers wait for their answers: until when, and how.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVE_WAITING_HPP
 #define LIMITREE_STORE_REDIS_DRIVE_WAITING_HPP
@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "store/redis/facts/health.hpp"
 #include "store/redis/facts/settings.hpp"
@@ -49,6 +50,14 @@ class Patience {
     look(now);
   }
 
+  // Tells that nothing was asked of a server so far: the caller waited for
+  // other threads, or did not run.
+  void skip_to(Monotonic now) {
+    if (now <= looked_) return;
+    deadline_ += now - looked_;
+    looked_ = now;
+  }
+
   // As of the last look.
   Monotonic looked() const { return looked_; }
   bool over() const { return looked_ >= deadline_; }
@@ -66,6 +75,52 @@ class Patience {
  private:
   Monotonic looked_;
   Monotonic deadline_;
+};
+
+// The time of an event loop: that in which it waits and would hear a server.
+//
+// It stands still while the loop runs, because what is started then is sent at
+// the end, and when a run comes later than it was wanted: the host was busy, or
+// the machine had no processor to give.
+//
+// Knows no clock.
+class RunningTime {
+ public:
+  // No run is that long, and no timer that late, in a process that has a
+  // processor and nothing else to do.
+  static constexpr Duration kShort = std::chrono::milliseconds(1);
+
+  // A run begins: returns its time.
+  Monotonic begin(Monotonic real) {
+    began_ = real;
+    const Monotonic due = std::max(wanted_, ended_);
+    if (real > due) lose(real - due);
+    return real - lost_;
+  }
+
+  void end(Monotonic real) {
+    lose(real - began_);
+    ended_ = real;
+    if (wanted_ <= began_) wanted_ = Monotonic::max();  // that was it
+  }
+
+  // Wants a run at `at`, at the latest.  Returns when that really is, if
+  // nothing is lost till then and no earlier one is wanted.
+  std::optional<Monotonic> want(Monotonic at) {
+    const Monotonic real = at + lost_;
+    if (real >= wanted_) return std::nullopt;
+    return wanted_ = real;
+  }
+
+ private:
+  void lose(Duration time) {
+    if (time > kShort) lost_ += time;
+  }
+
+  Duration lost_{};
+  Monotonic began_{};
+  Monotonic ended_ = Monotonic::min();
+  Monotonic wanted_ = Monotonic::max();
 };
 
 // Whether, and for how long, a caller looks for its answer before it sleeps.

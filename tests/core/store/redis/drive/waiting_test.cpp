@@ -67,6 +67,17 @@ TEST(Patience, WaitsThatWereMeantCount) {
   EXPECT_EQ(patience.left(), 19ms);
 }
 
+TEST(Patience, BeginsWhenTheServerIsAsked) {
+  Patience patience(kStart, kStart + 50ms);
+  patience.look(kStart + 10ms);
+  patience.skip_to(kStart + 30ms);
+  EXPECT_EQ(patience.looked(), kStart + 30ms);
+  EXPECT_EQ(patience.left(), 40ms);
+  patience.skip_to(kStart + 20ms);
+  EXPECT_EQ(patience.looked(), kStart + 30ms);
+  EXPECT_EQ(patience.left(), 40ms);
+}
+
 TEST(Patience, HalfOfItIsForOneOfSeveral) {
   Patience patience(kStart, kStart + 100ms);
   Patience half = patience.half();
@@ -82,6 +93,65 @@ TEST(Patience, HalfOfItIsForOneOfSeveral) {
   EXPECT_EQ(half.left(), 15ms);
   patience.look_after(half);
   EXPECT_EQ(patience.left(), 40ms);
+}
+
+// ---- RunningTime ------------------------------------------------------------
+
+TEST(RunningTime, GoesOnBetweenRunsThatComeInTime) {
+  RunningTime time;
+  EXPECT_EQ(time.begin(kStart), kStart);
+  time.end(kStart + 100us);
+  EXPECT_EQ(time.want(kStart + 10ms), kStart + 10ms);
+  EXPECT_EQ(time.want(kStart + 20ms), std::nullopt) << "an earlier one is";
+  EXPECT_EQ(time.begin(kStart + 7ms), kStart + 7ms);
+  time.end(kStart + 7ms);
+  EXPECT_EQ(time.begin(kStart + 10500us), kStart + 10500us);
+  time.end(kStart + 10500us);
+  EXPECT_EQ(time.want(kStart + 20ms), kStart + 20ms);
+}
+
+// Whether the process was stopped for long or, again and again, for moments.
+TEST(RunningTime, RunsThatComeLateLoseNobodyTime) {
+  for (const Duration late : {Duration(2ms), Duration(9ms), Duration(1h)}) {
+    RunningTime time;
+    Monotonic real = kStart;
+    Monotonic now = time.begin(real);
+    for (int i = 0; i < 10; ++i) {
+      time.end(real);
+      real = time.want(now + 10ms).value() + late;
+      now = time.begin(real);
+    }
+    EXPECT_EQ(now, kStart + 100ms);
+    EXPECT_EQ(real, now + 10 * late);
+  }
+}
+
+// What is started in a run is sent at its end.
+TEST(RunningTime, StandsStillInARun) {
+  RunningTime time;
+  const Monotonic now = time.begin(kStart);
+  time.end(kStart + 30ms);
+  EXPECT_EQ(time.want(now + 10ms), kStart + 40ms);
+  EXPECT_EQ(time.begin(kStart + 40ms), now + 10ms);
+}
+
+// A run in which the next one became due.
+TEST(RunningTime, CountsOnceWhatIsLost) {
+  RunningTime time;
+  const Monotonic now = time.begin(kStart);
+  time.end(kStart);
+  time.want(now + 10ms);
+  EXPECT_EQ(time.begin(kStart + 5ms), now + 5ms);
+  time.end(kStart + 30ms);
+  EXPECT_EQ(time.begin(kStart + 50ms), now + 5ms);
+}
+
+// Without a wish there is nothing to be late for.
+TEST(RunningTime, GoesOnWhileNothingIsWanted) {
+  RunningTime time;
+  time.begin(kStart);
+  time.end(kStart);
+  EXPECT_EQ(time.begin(kStart + 1h), kStart + 1h);
 }
 
 // ---- Look -------------------------------------------------------------------
