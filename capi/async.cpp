@@ -304,6 +304,17 @@ void limitree_loop_set_wakeups(limitree_limiter* limiter, int on) {
   }
 }
 
+void limitree_loop_set_timeout(limitree_limiter* limiter, int64_t timeout_ns) {
+  if (limiter == nullptr || limiter->loop == nullptr) return;
+  try {
+    limiter->loop->set_time_limit(timeout_ns > 0
+                                      ? limitree::Duration(timeout_ns)
+                                      : limitree::Duration::max());
+  } catch (...) {
+    // If the lock is not available, the last timeout stays.
+  }
+}
+
 void limitree_loop_run(limitree_limiter* limiter) {
   if (limiter == nullptr || limiter->loop == nullptr) return;
   try {

@@ -613,6 +613,15 @@ LIMITREE_API void limitree_loop_run(limitree_limiter *limiter);
  */
 LIMITREE_API void limitree_loop_set_wakeups(limitree_limiter *limiter, int on);
 
+/*
+ * Sets how long a call may take that this handle starts from now on: this time,
+ * or the option `timeout` if that is shorter.  0: the option `timeout`, as at
+ * first.  For code that answers callers with deadlines of their own.
+ * Since 0.1.
+ */
+LIMITREE_API void limitree_loop_set_timeout(limitree_limiter *limiter,
+                                            int64_t timeout_ns);
+
 /* ---- Rate limits of Envoy ------------------------------------------------ */
 
 /* One entry of a descriptor that Envoy asks about. */

@@ -34,6 +34,9 @@ namespace {
 
 constexpr Nanoseconds kTlsInterval = kSecond;
 
+// How long the store may take if nothing else is said.
+constexpr const char* kTimeout = "250ms";
+
 void check_style(const std::string& style) {
   std::string known;
   for (std::size_t i = 0; limitree_http_style_at(i) != nullptr; ++i) {
@@ -62,6 +65,9 @@ std::string text_of(ListenFor purpose, const ListenAddress& address) {
 
 Config config_of(const ServeSettings& settings) {
   Config config;
+  // Nobody but the client waits for a server, and its deadline counts, too.  A
+  // file that others have locked stops a worker.
+  if (!settings.store.url.starts_with("shm:")) config.set("timeout", kTimeout);
   if (!settings.store.url.empty()) config.set("store", settings.store.url);
   for (const auto& [name, value] : settings.store.options) {
     config.set(name, value);

@@ -6,6 +6,8 @@
 #ifndef LIMITREE_STORE_STORE_LOOP_HPP
 #define LIMITREE_STORE_STORE_LOOP_HPP
 
+#include "base/time.hpp"
+
 namespace limitree {
 
 class StoreLoop {
@@ -25,6 +27,10 @@ class StoreLoop {
   // Without wake-ups, starting a request does not make the descriptor readable:
   // the caller then has to call run() before the host waits again.
   virtual void set_wakeups(bool on) = 0;
+
+  // The longest time for requests that are started from now on, if that is
+  // shorter than what the store gives them.
+  virtual void set_time_limit(Duration limit) = 0;
 
  protected:
   StoreLoop() = default;

@@ -9,7 +9,7 @@ namespace limitree::server {
 namespace {
 
 constexpr const char* kSocket = "/var/run/nutcracker/ratelimit.sock";
-constexpr Nanoseconds kMaxConnectTimeout = 60 * kSecond;
+constexpr Nanoseconds kMaxTimeout = 60 * kSecond;
 
 enum class Kind { kSingle, kSentinel, kCluster };
 
@@ -172,8 +172,10 @@ class StoreUrl {
 void read_details(EnvironmentReader* reader, StoreSettings* store) {
   if (const auto wait = reader->duration("REDIS_TIMEOUT")) {
     const Nanoseconds used =
-        std::clamp(*wait, kMillisecond, kMaxConnectTimeout) / kMillisecond;
-    store->options.emplace_back("connect_timeout", std::to_string(used) + "ms");
+        std::clamp(*wait, kMillisecond, kMaxTimeout) / kMillisecond;
+    for (const char* const option : {"timeout", "connect_timeout"}) {
+      store->options.emplace_back(option, std::to_string(used) + "ms");
+    }
   }
   if (const auto prefix = reader->text("CACHE_KEY_PREFIX")) {
     store->options.emplace_back("prefix", *prefix);

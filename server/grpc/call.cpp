@@ -106,6 +106,10 @@ void Call::on_request() {
   deadline_.set(after(now(), timeout_));
 }
 
+Nanoseconds Call::time_left() const {
+  return timeout_ == kNever ? kNever : after(begun(), timeout_) - now();
+}
+
 bool Call::refuse_request() {
   if (has_too_many_fields()) {
     fail(GrpcCode::kResourceExhausted,

@@ -43,6 +43,8 @@ class Call final : public Stream {
   bool is_over() const { return over_; }
   // Ends it with INTERNAL and without the message that is not complete.
   void fail_inside();
+  // Until the client gives up; kNever if it does not.
+  Nanoseconds time_left() const;
 
   // Destroyed by finish(), so not to be kept by what calls it.
   void keep(std::unique_ptr<CallState> state) { state_ = std::move(state); }

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <exception>
 #include <span>
 #include <string>
@@ -26,9 +27,22 @@ void fail(PendingRequest* request, const char* why) noexcept {
   }
 }
 
+// What the answer of a policy needs to come to the client in time: a tenth of
+// the time that the client waits.
+constexpr Nanoseconds kLongestMargin = 10 * kMillisecond;
+
+// For the library: 0 is as long as the option `timeout` says.
+Nanoseconds timeout_of(Nanoseconds time_left) {
+  if (time_left == kNever) return 0;
+  const Nanoseconds margin = std::min(time_left / 10, kLongestMargin);
+  return std::max<Nanoseconds>(time_left - margin, 1);
+}
+
 }  // namespace
 
-PendingRequest::PendingRequest(StoreLoop* loop) : count_(loop->count_) {
+PendingRequest::PendingRequest(StoreLoop* loop, Nanoseconds time_left)
+    : count_(loop->count_) {
+  limitree_loop_set_timeout(loop->limiter_, timeout_of(time_left));
   ++*count_;
 }
 
@@ -45,7 +59,7 @@ class StoreRequest::Link final : public CallState {
 };
 
 StoreRequest::StoreRequest(StoreLoop* loop, Call* call)
-    : PendingRequest(loop), call_(call) {
+    : PendingRequest(loop, call->time_left()), call_(call) {
   call->keep(std::make_unique<Link>(this));
 }
 

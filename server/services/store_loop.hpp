@@ -11,6 +11,7 @@
 #include "limitree.h"
 #include "net/block_memory.hpp"
 #include "net/loop.hpp"
+#include "net/timer.hpp"
 
 namespace limitree::server {
 
@@ -20,7 +21,8 @@ class StoreLoop;
 // holds it until it is complete, even if nobody wants the answer any more.
 class PendingRequest : public InBlockMemory {
  public:
-  explicit PendingRequest(StoreLoop* loop);
+  // The store has to answer the call that is made next in `time_left`.
+  PendingRequest(StoreLoop* loop, Nanoseconds time_left);
   virtual ~PendingRequest();
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;

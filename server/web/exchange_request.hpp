@@ -14,7 +14,7 @@ namespace limitree::server {
 class ExchangeRequest : public PendingRequest {
  public:
   ExchangeRequest(StoreLoop* loop, Exchange* exchange)
-      : PendingRequest(loop), exchange_(exchange) {
+      : PendingRequest(loop, kNever), exchange_(exchange) {
     exchange->keep(std::make_unique<Link>(this));
   }
   // Without memory for the answer there is none.

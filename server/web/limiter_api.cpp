@@ -116,7 +116,7 @@ class ResetLink final : public ExchangeState {
 class WaitingReset final : public PendingRequest {
  public:
   WaitingReset(StoreLoop* loop, std::shared_ptr<Resets> resets)
-      : PendingRequest(loop), resets_(std::move(resets)) {}
+      : PendingRequest(loop, kNever), resets_(std::move(resets)) {}
 
   void complete(const limitree_completion& completion) override {
     resets_->take(completion.status, completion.error);

@@ -194,6 +194,7 @@ static void test_levels(void) {
   CHECK(limitree_limiter_is_remote(limiter) == 0);
   limitree_loop_run(limiter);
   limitree_loop_set_wakeups(limiter, 0);
+  limitree_loop_set_timeout(limiter, 1); /* no store that takes time */
   limitree_limiter_free(limiter);
 }
 
@@ -621,6 +622,7 @@ static void test_null_handles(void) {
   limitree_decision_cell(NULL, NULL);
   limitree_loop_run(NULL);
   limitree_loop_set_wakeups(NULL, 0);
+  limitree_loop_set_timeout(NULL, 1);
   CHECK(limitree_loop_fd(NULL) == -1);
   CHECK(limitree_limiter_is_remote(NULL) == 0);
   CHECK(limitree_limiter_is_shared(NULL) == 0);

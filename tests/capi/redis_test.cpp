@@ -79,6 +79,29 @@ TEST_F(CapiRedis, SendsAtTheEndOfATurn) {
   EXPECT_EQ(inbox.calls.size(), 10U);
 }
 
+TEST_F(CapiRedis, MayHaveLessTimeThanTheOption) {
+  RedisServer hung;
+  Inbox inbox;
+  const Limiter limiter = limiter_on(url_of(hung), &inbox);
+  limitree_decision decision;
+  ASSERT_EQ(start(limiter.get(), "alex", 1, &decision), LIMITREE_PENDING);
+  run(limiter.get(), inbox, 1);
+  hung.suspend();
+  ASSERT_EQ(start(limiter.get(), "alex", 2, &decision), LIMITREE_PENDING);
+  limitree_loop_set_timeout(limiter.get(), 20'000'000);
+  ASSERT_EQ(start(limiter.get(), "alex", 3, &decision), LIMITREE_PENDING);
+  run(limiter.get(), inbox, 2);
+  EXPECT_EQ(inbox.calls[3], 1);
+  EXPECT_EQ(inbox.status[3], LIMITREE_STORE_TIMEOUT);
+  EXPECT_EQ(inbox.calls[2], 0);
+  hung.resume();
+  limitree_loop_set_timeout(limiter.get(), 0);
+  ASSERT_EQ(start(limiter.get(), "alex", 4, &decision), LIMITREE_PENDING);
+  run(limiter.get(), inbox, 4);
+  EXPECT_EQ(inbox.status[2], LIMITREE_OK);
+  EXPECT_EQ(inbox.status[4], LIMITREE_OK);
+}
+
 TEST_F(CapiRedis, GivesTheVerdictOfEachLevelLater) {
   Inbox inbox;
   const Limiter limiter = limiter_on(url(), &inbox);

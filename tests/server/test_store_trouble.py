@@ -1,6 +1,7 @@
 """Requests of Envoy while Redis hangs, restarts, or hands its work to another
 server: each is answered by the policy, in time, over gRPC and over /json."""
 
+import collections
 import contextlib
 import os
 import pathlib
@@ -189,6 +190,59 @@ def test_redis_restarts_under_load(start, redis, client, policy, outcomes):
             thread.join()
     assert seen <= outcomes | {"OK"}
     assert longest[0] < TIMEOUT + SLACK
+
+
+def asked_while_it_hangs(service, redis, seconds, threads=4):
+    """The outcomes of requests made while Redis hangs."""
+    clients = [GrpcClient(service) for _ in range(threads)]
+    assert [outcome(client(ask("warm"))) for client in clients] == (
+        ["OK"] * threads)
+    ends = threading.Event()
+    seen = collections.Counter()
+
+    def run(asking):
+        while not ends.is_set():
+            seen[outcome(asking(ask("alex")))] += 1
+
+    workers = [threading.Thread(target=run, args=[one]) for one in clients]
+    for worker in workers:
+        worker.start()
+    with redis.hanging():
+        time.sleep(seconds)
+    ends.set()
+    for worker in workers:
+        worker.join()
+    return seen
+
+
+def test_a_blip_of_redis_is_waited_for(start, redis):
+    service = start("raise")
+    # Now and then Redis gets no processor for longer.
+    assert any(all(
+        asked_while_it_hangs(service, redis, 0.13).keys() == {"OK"}
+        for _ in range(4)) for _ in range(5))
+
+
+def test_the_environment_says_how_long(serve, redis, descriptors):
+    service = serve("--descriptors", descriptors(DESCRIPTORS), "--workers", 1,
+                    limits=None, env={"REDIS_TIMEOUT": f"{PATIENT}s",
+                                      "REDIS_URL": redis.path})
+    assert asked_while_it_hangs(service, redis, 1).keys() == {"OK"}
+
+
+def test_a_client_with_less_time_gets_the_answer_of_the_policy(start, redis):
+    service = start("allow", "--set", f"timeout={PATIENT}s")
+    call = rls.Stub(service.channel()).ShouldRateLimit
+    assert outcome(call(ask("alex"), timeout=PATIENT)) == "OK"
+
+    def answers():
+        try:
+            return outcome(call(ask("alex"), timeout=0.5)) == "OK"
+        except grpc.RpcError:  # the machine was busy for a tenth of that
+            return False
+
+    with redis.hanging():
+        eventually(answers)
 
 
 @CLIENTS

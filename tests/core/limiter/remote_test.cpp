@@ -54,6 +54,7 @@ class SlowStore final : public Store {
       }
     }
     void set_wakeups(bool /*on*/) override {}
+    void set_time_limit(Duration /*limit*/) override {}
 
     Pending* take() {
       Pending* const pending = queue.front();

@@ -40,6 +40,7 @@ class FakeStore final : public Store {
       }
     }
     void set_wakeups(bool /*on*/) override {}
+    void set_time_limit(Duration /*limit*/) override {}
 
    private:
     FakeStore& store_;

@@ -364,6 +364,7 @@ TEST(Environment, SetsOptionsOfTheStore) {
                                            {"tls_ca_file", "ca"},
                                            {"tls_cert_file", "c"},
                                            {"tls_key_file", "k"},
+                                           {"timeout", "60000ms"},
                                            {"connect_timeout", "60000ms"},
                                            {"prefix", "x:"}}));
 }

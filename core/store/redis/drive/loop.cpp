@@ -1,5 +1,7 @@
 #include "store/redis/drive/loop.hpp"
 
+#include <algorithm>
+
 #include "store/redis/drive/event_driver.hpp"
 
 namespace limitree::redis {
@@ -35,7 +37,7 @@ void Loop::start(std::span<std::unique_ptr<AsyncTask>> tasks, Duration time) {
       const std::size_t count = started_.size() + tasks.size();
       if (count > started_.capacity()) started_.reserve(2 * count);
       for (std::unique_ptr<AsyncTask>& task : tasks) {
-        started_.push_back({std::move(task), time});
+        started_.push_back({std::move(task), std::min(time, time_limit_)});
       }
       wake_locked();
       return;
@@ -53,6 +55,11 @@ void Loop::set_wakeups(bool on) {
   const std::lock_guard lock(start_mutex_);
   wakes_ = on;
   if (!started_.empty()) wake_locked();
+}
+
+void Loop::set_time_limit(Duration limit) {
+  const std::lock_guard lock(start_mutex_);
+  time_limit_ = limit;
 }
 
 void Loop::wake_locked() {

@@ -71,6 +71,9 @@ class Loop final : public StoreLoop, private ForkGuard {
   // not, the caller of start() calls run() before the host waits again.
   void set_wakeups(bool on) override;
 
+  // The longest `time` that start() gives from now on.
+  void set_time_limit(Duration limit) override;
+
   // Nobody wants the answer any more: it is dropped when it comes, and the
   // task handed back as kCancelled.
   // REQUIRES: the task has not been handed back, and run() is called by this
@@ -116,6 +119,7 @@ class Loop final : public StoreLoop, private ForkGuard {
   std::mutex start_mutex_;
   std::unique_ptr<Poller> poller_;  // goes only when both mutexes are held
   std::vector<Started> started_;
+  Duration time_limit_ = Duration::max();
   bool wakes_ = true;
   bool woken_ = false;  // the descriptor is readable for started_ already
   bool closed_ = false;

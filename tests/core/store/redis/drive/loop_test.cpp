@@ -280,6 +280,30 @@ TEST(Loop, AHostThatRunsKeepsDeadlines) {
   EXPECT_EQ(host.finished.back()->echo.outcome.failure, Failure::kTimeout);
 }
 
+// Hosts whose callers have less time than the store's timeout.
+TEST(Loop, MayGiveCallsLessTime) {
+  RedisServer server;
+  Host host(server.port(), 60s);
+  ASSERT_TRUE(host.answers("warm"));
+  server.suspend();
+  host.loop->set_time_limit(50ms);
+  const Monotonic start = now();
+  host.start("a");
+  ASSERT_TRUE(host.run_until(2));
+  EXPECT_GE(now() - start, 50ms);
+  EXPECT_EQ(host.finished.back()->echo.outcome.failure, Failure::kTimeout);
+  // Deadlines need not come in the order of their calls.
+  host.loop->set_time_limit(Duration::max());
+  host.start("patient");
+  host.loop->set_time_limit(50ms);
+  host.start("b");
+  ASSERT_TRUE(host.run_until(3));
+  EXPECT_EQ(host.finished.back()->echo.sent, "b");
+  server.resume();
+  ASSERT_TRUE(host.run_until(4));
+  EXPECT_EQ(host.right(), 2);
+}
+
 // ---- the end of a turn ------------------------------------------------------
 
 TEST(Loop, DoesNotWakeAHostThatRunsItAtTheEndOfATurn) {
