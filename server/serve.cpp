@@ -293,12 +293,6 @@ class Service final : public Watcher, public ConfigListener {
     if (waits_ && !ending_ && what == Loaded::kDescriptors) serve_now();
   }
 
-  // The first descriptors of a server have come.
-  void serve_now() {
-    waits_ = false;
-    listen();
-    start_workers();
-  }
   // Of mistakes that come again and again only their number is told, each time
   // that it has doubled.
   static void tell_mistakes(const std::string& name, const LoadReport& report) {
@@ -315,6 +309,12 @@ class Service final : public Watcher, public ConfigListener {
     log_line(LogLevel::kError, name + " are as before");
   }
 
+  // The first descriptors of a server have come.
+  void serve_now() {
+    waits_ = false;
+    listen();
+    start_workers();
+  }
 
   // Whether clients should come.
   void tell_health() {

@@ -269,11 +269,13 @@ void Call::start_response() {
 
 std::string* Call::begin_message() {
   frame_ = begin_frame(&body());
+  writes_ = true;
   return &body();
 }
 
 void Call::end_message() {
   end_frame(&body(), frame_);
+  writes_ = false;
   start_response();
   send_body();
 }
@@ -281,18 +283,22 @@ void Call::end_message() {
 void Call::finish(GrpcStatus status) {
   if (over_) return;
   over_ = true;
-  writes_ = true;
   status_ = {status.code, cut(std::move(status.message))};
   deadline_.cancel();
   state_.reset();
   report(status_.code);
   if (has_responded() || status_.code == GrpcCode::kOk) {
-  writes_ = false;
     start_response();
     end_body();
   } else {
     respond_only(StatusFields(status_).response());
   }
+}
+
+void Call::fail_inside() {
+  if (over_) return;
+  if (std::exchange(writes_, false)) body().resize(frame_);
+  fail(GrpcCode::kInternal, "the server has made a mistake");
 }
 
 void Call::on_body_sent() {
@@ -307,12 +313,6 @@ void Call::on_body_sent() {
   if (status_.code == GrpcCode::kOk) {
     static constexpr Field kOkTrailers[] = {{"grpc-status", "0"}};
     send_trailers(kOkTrailers);
-void Call::fail_inside() {
-  if (over_) return;
-  if (std::exchange(writes_, false)) body().resize(frame_);
-  fail(GrpcCode::kInternal, "the server has made a mistake");
-}
-
     return;
   }
   send_trailers(StatusFields(status_).trailers());

@@ -84,8 +84,8 @@ class Call final : public Stream {
   Nanoseconds timeout_ = kNever;
   std::size_t accounted_ = 0;  // of reader_.held()
   std::size_t frame_ = 0;      // where the message that is written starts
-  bool is_post_ = false;
   bool writes_ = false;        // between begin_message() and end_message()
+  bool is_post_ = false;
   bool is_grpc_ = false;
   bool bad_timeout_ = false;
   bool has_message_ = false;

@@ -76,11 +76,11 @@ class Exchange {
 // Answers with one line of text.
 void answer_text(Exchange* exchange, int status, std::string_view line);
 
-// "Not Found" for 404.
-std::string_view reason_of(int status);
-
 // Answers with 500, whatever the answer has so far.
 void answer_failure(Exchange* exchange);
+
+// "Not Found" for 404.
+std::string_view reason_of(int status);
 
 }  // namespace limitree::server
 

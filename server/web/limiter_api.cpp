@@ -121,6 +121,7 @@ class WaitingReset final : public PendingRequest {
   void complete(const limitree_completion& completion) override {
     resets_->take(completion.status, completion.error);
   }
+  void fail() override { resets_->take(LIMITREE_INTERNAL, nullptr); }
 
  private:
   std::shared_ptr<Resets> resets_;
@@ -130,7 +131,6 @@ class WaitingReset final : public PendingRequest {
 
 // A decision that waits for the store.
 class LimiterApi::Waiting final : public ExchangeRequest {
-  void fail() override { resets_->take(LIMITREE_INTERNAL, nullptr); }
  public:
   Waiting(const LimiterApi* api, Exchange* exchange, std::size_t room)
       : ExchangeRequest(api->store_loop_, exchange),

@@ -41,11 +41,11 @@ class IdleRequest final : public PendingRequest {
  public:
   using PendingRequest::PendingRequest;
   void complete(const limitree_completion& /*completion*/) override {}
+  void fail() override {}
 };
 
 class RateLimitPageTest : public testing::Test {
  protected:
-  void fail() override {}
   // Decides in memory, unless there is a server.
   void make(const redis::RedisServer* server) {
     Config config;
