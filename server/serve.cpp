@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "admission.hpp"
 #include "config/config_thread.hpp"
 #include "limiter_counts.hpp"
 #include "limitree.hpp"
@@ -22,7 +23,6 @@
 #include "service_numbers.hpp"
 #include "stats/service_stats.hpp"
 #include "stats/statsd_reporter.hpp"
-#include "tls/files.hpp"
 #include "trace/exporter.hpp"
 #include "web/admin_pages.hpp"
 #include "web_server.hpp"
@@ -32,7 +32,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Nanoseconds kTlsInterval = kSecond;
+constexpr Nanoseconds kFilesInterval = kSecond;
 
 // How long the store may take if nothing else is said.
 constexpr const char* kTimeout = "250ms";
@@ -46,22 +46,7 @@ void check_style(const std::string& style) {
   throw Failure("there is no style of headers '" + style + "', only " + known);
 }
 
-// "127.0.0.1:8081", "https://127.0.0.1:8080".
-std::string text_of(ListenFor purpose, const ListenAddress& address) {
-  switch (purpose) {
-    case ListenFor::kGrpc:
-      return address.text();
-    case ListenFor::kHttp:
-      return "http://" + address.text();
-    case ListenFor::kHttps:
-      return "https://" + address.text();
-    case ListenFor::kAdmin:
-      return "admin http://" + address.text();
-    case ListenFor::kMetrics:
-      return "metrics http://" + address.text();
-  }
-  return {};
-}
+void warn(const std::string& message) { log_line(LogLevel::kWarning, message); }
 
 Config config_of(const ServeSettings& settings) {
   Config config;
@@ -84,8 +69,6 @@ std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
 
-void warn(const std::string& message) { log_line(LogLevel::kWarning, message); }
-
 // The main thread: signals, certificates and the workers.
 class Service final : public Watcher, public ConfigListener {
  public:
@@ -95,22 +78,19 @@ class Service final : public Watcher, public ConfigListener {
         stats_([this] { return counts(); }),
         config_(&settings, this),
         limiter_(make_limiter()),
+        admission_(settings),
         admin_pages_(limiter_.get()),
         admin_(&loop_, &settings.connection, &buffers_,
                settings.max_message_bytes, [] {}),
         metrics_(&loop_, &settings.connection, &buffers_,
                  settings.max_message_bytes, [] {}),
         delay_(&loop_, [this] { drain(); }),
-        tls_check_(&loop_, [this] { check_tls(); }),
+        files_check_(&loop_, [this] { check_files(); }),
         waits_(!settings.xds.server.empty() &&
                !settings.starts_without_descriptors) {
     check_style(settings.header_style);
     admin_pages_.add_to(admin_.handlers());
     admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
-    if (!settings.tls.cert_file.empty() ||
-        !settings.tls.client_ca_file.empty()) {
-      tls_.emplace(settings.tls);
-    }
     loop_.add(signals_.get(), EPOLLIN, this);
     if (settings.trace.enabled) exporter_.emplace(settings.trace, warn);
     make_workers();
@@ -130,7 +110,7 @@ class Service final : public Watcher, public ConfigListener {
     } else {
       start_workers();
     }
-    if (tls_) check_tls();
+    check_files();
     loop_.run();
     config_.stop();
     for (const auto& worker : workers_) worker->join();
@@ -213,7 +193,7 @@ class Service final : public Watcher, public ConfigListener {
           &settings_, limiter_.get(), &descriptors_,
           exporter_ ? exporter_->make_tracer() : nullptr));
       stats_.add_worker(workers_.back()->stats());
-      if (tls_) workers_.back()->set_tls(tls_->context());
+      workers_.back()->set_tls(admission_.tls());
     }
   }
 
@@ -245,7 +225,7 @@ class Service final : public Watcher, public ConfigListener {
   // the ports of the admin and of Prometheus: their answers are about one
   // service.
   std::string listen_at(const ListenPlace& place) {
-    if (place.purpose == ListenFor::kHttps && !tls_) {
+    if (place.purpose == ListenFor::kHttps && !admission_.tls()) {
       throw Failure("HTTPS needs a certificate of the server");
     }
     const ListenAddress address = ListenAddress::parse(place.address);
@@ -256,22 +236,27 @@ class Service final : public Watcher, public ConfigListener {
     const ListenAddress bound = ListenAddress::of(first.get());
     if (address.is_unix()) unix_paths_.push_back(address.unix_path());
     if (place.purpose == ListenFor::kAdmin) {
-      admin_.listen(std::move(first));
+      admin_.listen(std::move(first),
+                    admission_.access_of(place.purpose, bound));
     } else if (place.purpose == ListenFor::kMetrics) {
-      metrics_.listen(std::move(first));
+      metrics_.listen(std::move(first),
+                      admission_.access_of(place.purpose, bound));
     } else {
       share(place.purpose, bound, std::move(first));
     }
-    return text_of(place.purpose, bound);
+    return place_text(place.purpose, bound.text());
   }
 
   // Each worker has a TCP socket of its own; a Unix socket is shared.
   void share(ListenFor purpose, const ListenAddress& bound, Fd first) {
+    const Access access = admission_.access_of(purpose, bound);
     for (std::size_t i = 1; i < workers_.size(); ++i) {
-      workers_[i]->listen(purpose, bound.is_unix() ? Fd(dup(first.get()))
-                                                   : listen_beside(bound));
+      workers_[i]->listen(
+          purpose,
+          bound.is_unix() ? Fd(dup(first.get())) : listen_beside(bound),
+          access);
     }
-    workers_[0]->listen(purpose, std::move(first));
+    workers_[0]->listen(purpose, std::move(first), access);
   }
 
   void tell(Loaded what, const LoadReport& report) {
@@ -324,20 +309,11 @@ class Service final : public Watcher, public ConfigListener {
     for (const auto& worker : workers_) worker->set_serving(serving);
   }
 
-  void check_tls() {
-    try {
-      if (tls_->refresh()) {
-        for (const auto& worker : workers_) worker->change_tls(tls_->context());
-        log_line("the certificates are reloaded");
-      }
-      tls_trouble_.clear();
-    } catch (const Failure& failure) {
-      if (std::exchange(tls_trouble_, failure.what()) != failure.what()) {
-        log_line(LogLevel::kError, failure.what());
-        log_line(LogLevel::kError, "the certificates are as before");
-      }
+  void check_files() {
+    if (admission_.refresh()) {
+      for (const auto& worker : workers_) worker->change_tls(admission_.tls());
     }
-    tls_check_.set(after(loop_.now(), kTlsInterval));
+    files_check_.set(after(loop_.now(), kFilesInterval));
   }
 
   // First health tells clients to go elsewhere, then connections do.
@@ -379,8 +355,7 @@ class Service final : public Watcher, public ConfigListener {
   DescriptorsState descriptors_;
   ConfigThread config_;
   Limiter limiter_;
-  std::optional<TlsFiles> tls_;
-  std::string tls_trouble_;  // that is in the log
+  Admission admission_;
   std::optional<SpanExporter> exporter_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<StatsdReporter> reporter_;
@@ -391,7 +366,7 @@ class Service final : public Watcher, public ConfigListener {
   WebServer admin_;  // here, where a page may take its time
   WebServer metrics_;
   Timer delay_;
-  Timer tls_check_;
+  Timer files_check_;
   std::size_t running_ = 0;
   bool waits_;  // for the first descriptors of a server
 };

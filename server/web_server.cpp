@@ -17,29 +17,33 @@ WebServer::WebServer(Loop* loop, const ConnectionSettings* settings,
       context_{loop, settings, &handlers_, &streams_, &date_, this, buffers},
       on_empty_(std::move(on_empty)) {}
 
-void WebServer::listen(Fd listener) {
-  listen_with(std::move(listener), [](Fd fd) {
+void WebServer::listen(Fd listener, const Access& access) {
+  listen_with(std::move(listener), access, [](Fd fd) {
     return std::make_unique<PlainTransport>(std::move(fd));
   });
 }
 
-void WebServer::listen_tls(Fd listener) {
-  listen_with(std::move(listener), [this](Fd fd) {
+void WebServer::listen_tls(Fd listener, const Access& access) {
+  listen_with(std::move(listener), access, [this](Fd fd) {
     return tls_->accept(std::move(fd), TlsProtocol::kHttp);
   });
 }
 
-void WebServer::listen_with(Fd listener, Wrap wrap) {
-  acceptors_.push_back(std::make_unique<Acceptor>(
-      loop_, std::move(listener),
-      [this, wrap = std::move(wrap)](Fd fd) { connect(std::move(fd), wrap); }));
+void WebServer::listen_with(Fd listener, const Access& access, Wrap wrap) {
+  acceptors_.push_back(
+      std::make_unique<Acceptor>(loop_, std::move(listener),
+                                 [this, access, wrap = std::move(wrap)](Fd fd) {
+                                   connect(std::move(fd), access, wrap);
+                                 }));
 }
 
 // A connection for which there is no memory is closed.
-void WebServer::connect(Fd fd, const Wrap& wrap) {
+void WebServer::connect(Fd fd, const Access& access, const Wrap& wrap) {
   try {
+    HttpContext context = context_;
+    context.access = access;
     auto connection =
-        std::make_unique<HttpConnection>(context_, wrap(std::move(fd)));
+        std::make_unique<HttpConnection>(context, wrap(std::move(fd)));
     HttpConnection* const key = connection.get();
     connections_.emplace(key, std::move(connection));
   } catch (const std::exception& error) {

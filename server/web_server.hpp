@@ -28,9 +28,9 @@ class WebServer final : public HttpConnectionOwner {
 
   HandlerTable* handlers() { return &handlers_; }
 
-  void listen(Fd listener);
+  void listen(Fd listener, const Access& access);
   // With the context of set_tls().
-  void listen_tls(Fd listener);
+  void listen_tls(Fd listener, const Access& access);
   void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
 
   // Lets no more connections begin; those that have are still taken.
@@ -46,8 +46,8 @@ class WebServer final : public HttpConnectionOwner {
  private:
   using Wrap = std::function<std::unique_ptr<Transport>(Fd)>;
 
-  void listen_with(Fd listener, Wrap wrap);
-  void connect(Fd fd, const Wrap& wrap);
+  void listen_with(Fd listener, const Access& access, Wrap wrap);
+  void connect(Fd fd, const Access& access, const Wrap& wrap);
 
   Loop* loop_;
   HandlerTable handlers_;

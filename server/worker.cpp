@@ -64,16 +64,16 @@ std::vector<std::string> Worker::operations() {
 
 Worker::~Worker() { join(); }
 
-void Worker::listen(ListenFor purpose, Fd listener) {
+void Worker::listen(ListenFor purpose, Fd listener, const Access& access) {
   switch (purpose) {
     case ListenFor::kGrpc:
-      listen_for_grpc(std::move(listener));
+      listen_for_grpc(std::move(listener), access);
       break;
     case ListenFor::kHttp:
-      web_.listen(std::move(listener));
+      web_.listen(std::move(listener), access);
       break;
     case ListenFor::kHttps:
-      web_.listen_tls(std::move(listener));
+      web_.listen_tls(std::move(listener), access);
       break;
     case ListenFor::kAdmin:
     case ListenFor::kMetrics:  // not by a worker
@@ -81,9 +81,10 @@ void Worker::listen(ListenFor purpose, Fd listener) {
   }
 }
 
-void Worker::listen_for_grpc(Fd listener) {
+void Worker::listen_for_grpc(Fd listener, const Access& access) {
   acceptors_.push_back(std::make_unique<Acceptor>(
-      &loop_, std::move(listener), [this](Fd fd) { connect(std::move(fd)); }));
+      &loop_, std::move(listener),
+      [this, access](Fd fd) { connect(std::move(fd), access); }));
 }
 
 void Worker::set_tls(std::shared_ptr<const TlsContext> tls) {
@@ -121,8 +122,10 @@ void Worker::join() {
 }
 
 // A connection for which there is no memory is closed.
-void Worker::connect(Fd fd) {
+void Worker::connect(Fd fd, const Access& access) {
   try {
+    ConnectionContext context = context_;
+    context.access = access;
     std::unique_ptr<Transport> transport;
     if (tls_ != nullptr) {
       transport = tls_->accept(std::move(fd), TlsProtocol::kHttp2);
@@ -130,7 +133,7 @@ void Worker::connect(Fd fd) {
       transport = std::make_unique<PlainTransport>(std::move(fd));
     }
     auto connection =
-        std::make_unique<Connection>(context_, std::move(transport));
+        std::make_unique<Connection>(context, std::move(transport));
     Connection* const key = connection.get();
     connections_.emplace(key, std::move(connection));
   } catch (const std::exception& error) {

@@ -40,7 +40,7 @@ class Worker final : public ConnectionOwner {
   ~Worker();
 
   // Before start(), or from it on only on its thread.
-  void listen(ListenFor purpose, Fd listener);
+  void listen(ListenFor purpose, Fd listener, const Access& access);
   void set_tls(std::shared_ptr<const TlsContext> tls);
 
   // Runs `on_stopped` on the thread of the worker when that ends.
@@ -64,8 +64,8 @@ class Worker final : public ConnectionOwner {
   void closed(Connection* connection) override;
 
  private:
-  void listen_for_grpc(Fd listener);
-  void connect(Fd fd);
+  void listen_for_grpc(Fd listener, const Access& access);
+  void connect(Fd fd, const Access& access);
   void begin_drain();
   void drain_now();
   void stop_if_empty();

@@ -126,8 +126,10 @@ struct AddressOptions {
   std::vector<std::string> http;
   std::vector<std::string> https;
   std::vector<std::string> admin;
-  bool share_ports = false;
   std::vector<std::string> metrics;
+  std::vector<std::string> http_hosts;
+  bool share_ports = false;
+  bool plain_http = false;
 };
 
 // What is missing is as the environment says, or has the server's default.
@@ -148,6 +150,7 @@ struct ServeOptions {
   std::string tls_key;
   std::string tls_client_ca;
   std::vector<std::string> tls_client_names;
+  std::string admin_token_file;
   std::optional<std::uint32_t> max_streams;
   std::optional<std::size_t> max_message_bytes;
   std::optional<std::int64_t> keepalive_time_ns;

@@ -124,6 +124,8 @@ void set_places(const AddressOptions& addresses,
     });
     listen_at(purpose, *places, settings);
   }
+  settings->http_hosts = addresses.http_hosts;
+  settings->allows_plain_http = addresses.plain_http;
   settings->shares_ports = addresses.share_ports;
 }
 
@@ -135,6 +137,7 @@ void set_connection(const ServeOptions& options,
   if (!options.tls_client_names.empty()) {
     settings->tls.client_names = options.tls_client_names;
   }
+  settings->admin_token_file = options.admin_token_file;
   set(options.max_message_bytes, &settings->max_message_bytes);
   server::ConnectionSettings& connection = settings->connection;
   set(options.max_streams, &connection.max_streams);
@@ -225,6 +228,7 @@ server::ServeSettings settings_of(const ServeOptions& options) {
   set_connection(options, &settings);
   set_log(options, &settings.log);
   set_reports(options, &settings);
+  server::keep_plain_http_local(&settings);
   return settings;
 }
 

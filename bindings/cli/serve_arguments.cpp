@@ -113,6 +113,10 @@ void add_addresses(CLI::App* serve, AddressOptions* addresses) {
             "HTTP: pages for people and Prometheus");
   add_words(serve, {"--metrics-listen", "ADDRESS"}, &addresses->metrics,
             "HTTP: only the page for Prometheus");
+  add_words(serve, {"--http-host", "NAME"}, &addresses->http_hosts,
+            "another name for HTTP on the loopback device");
+  serve->add_flag("--plain-http", addresses->plain_http,
+                  "with --tls-client-ca: let HTTP be without TLS");
   serve->add_flag("--share-ports", addresses->share_ports,
                   "beside a service that listens there already");
 }
@@ -136,6 +140,8 @@ void add_tls(CLI::App* serve, ServeOptions* options) {
            "who signs the certificates of clients");
   add_words(serve, {"--tls-client-name", "NAME"}, &options->tls_client_names,
             "a name that these must have");
+  add_file(serve, "--admin-token-file", &options->admin_token_file,
+           "token of who may reset, refund and spend");
 }
 
 void add_connections(CLI::App* serve, ServeOptions* options) {

@@ -80,6 +80,12 @@ struct ServeSettings {
   // Serves even if the descriptors have mistakes or have not come yet.
   bool starts_without_descriptors = false;
   std::vector<ListenPlace> places;
+  // Names for HTTP on the loopback device, beside its own.
+  std::vector<std::string> http_hosts;
+  // HTTP without TLS also beyond this machine, although clients of the other
+  // protocols need certificates.
+  bool allows_plain_http = false;
+  std::string admin_token_file;  // empty: nobody has a token
   // Another service may listen there already, but on an admin port.
   bool shares_ports = false;
   std::size_t workers = 1;
@@ -108,6 +114,14 @@ std::vector<ListenPlace> default_places();
 // Replaces the addresses for `purpose`.
 void listen_at(ListenFor purpose, const std::vector<std::string>& addresses,
                ServeSettings* settings);
+
+// An address as the log shows it: "127.0.0.1:8081", "https://127.0.0.1:8080".
+std::string place_text(ListenFor purpose, const std::string& address);
+
+// If clients need certificates, HTTP without TLS is for this machine alone:
+// its default address becomes one of the loopback device.  Throws Failure if
+// another address is not.
+void keep_plain_http_local(ServeSettings* settings);
 
 }  // namespace limitree::server
 

@@ -91,9 +91,19 @@ void Call::on_field(std::string_view name, std::string_view value) {
         timeout_ = timeout.value_or(kNever);
       }
       break;
+    case 13:
+      if (name == "authorization" && lacks_token()) {
+        has_token_ = access().lets_change(value);
+      }
+      break;
     default:
       break;
   }
+}
+
+bool Call::lacks_token() const {
+  return !has_token_ && access().token != nullptr && method_ != nullptr &&
+         method_->needs_token();
 }
 
 void Call::on_request() {
@@ -120,6 +130,8 @@ bool Call::refuse_request() {
     refuse_http("415");
   } else if (method_ == nullptr) {
     fail(GrpcCode::kUnimplemented, "there is no such method");
+  } else if (lacks_token()) {
+    fail(GrpcCode::kUnauthenticated, std::string(AdminToken::kMissing));
   } else if (bad_timeout_) {
     fail(GrpcCode::kInternal, "grpc-timeout is malformed");
   }
@@ -257,7 +269,7 @@ void Call::on_close() {
   status_ = {};
   if (wants_trace_) trace_ = {};
   timeout_ = kNever;
-  is_post_ = is_grpc_ = bad_timeout_ = has_message_ = false;
+  is_post_ = is_grpc_ = bad_timeout_ = has_token_ = has_message_ = false;
   over_ = writes_ = false;
 }
 

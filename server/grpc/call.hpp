@@ -62,6 +62,7 @@ class Call final : public Stream {
   void on_close() override;
 
  private:
+  bool lacks_token() const;
   bool refuse_request();
   void refuse_http(std::string_view status);
   void fail(GrpcCode code, std::string message);
@@ -88,6 +89,7 @@ class Call final : public Stream {
   bool is_post_ = false;
   bool is_grpc_ = false;
   bool bad_timeout_ = false;
+  bool has_token_ = false;  // if the method needs one
   bool has_message_ = false;
   bool over_ = false;
   const bool wants_trace_;

@@ -33,6 +33,9 @@ class Method {
   // `message` is valid until this returns.
   virtual void on_message(Call* call, std::string_view message) = 0;
 
+  // Whether it changes buckets whatever their limits say: see Access.
+  virtual bool needs_token() const { return false; }
+
   MethodKind kind() const { return kind_; }
   // Its place in MethodTable::paths().
   std::size_t number() const { return number_; }

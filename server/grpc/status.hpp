@@ -20,6 +20,7 @@ enum class GrpcCode : int {
   kUnimplemented = 12,
   kInternal = 13,
   kUnavailable = 14,
+  kUnauthenticated = 16,
 };
 
 struct GrpcStatus {

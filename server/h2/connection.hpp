@@ -14,6 +14,7 @@
 #include "h2/allowance.hpp"
 #include "h2/settings.hpp"
 #include "h2/stream.hpp"
+#include "net/access.hpp"
 #include "net/loop.hpp"
 #include "net/transport.hpp"
 
@@ -45,6 +46,7 @@ struct ConnectionContext {
   Application* application;
   ConnectionOwner* owner;
   IoBuffers* buffers;
+  Access access = {};
 };
 
 class Connection final : public Watcher, public AtTurnEnd {

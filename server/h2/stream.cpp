@@ -165,6 +165,8 @@ void Stream::abort(std::uint32_t error) {
   connection_->write_soon();
 }
 
+const Access& Stream::access() const { return connection_->context_.access; }
+
 Instant Stream::now() const { return connection_->context_.loop->now(); }
 
 bool Stream::take_memory(std::size_t bytes) {

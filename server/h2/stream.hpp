@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/access.hpp"
 #include "net/timer.hpp"
 
 struct nghttp2_session;
@@ -77,6 +78,8 @@ class Stream {
   // Whether the client has ended its side.
   bool has_ended() const { return ended_; }
 
+  // Of those who use its connection.
+  const Access& access() const;
   Instant now() const;
   // The time at which the turn began in which the header came.
   Instant begun() const { return begun_; }

@@ -11,6 +11,7 @@
 
 #include "http/exchange_observer.hpp"
 #include "http/request.hpp"
+#include "net/access.hpp"
 
 namespace limitree::server {
 
@@ -39,6 +40,8 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   const HttpRequest& request() const { return request_; }
+  // Of those who use its connection.
+  virtual const Access& access() const = 0;
 
   // To be filled before finish().
   HttpAnswer* answer() { return &answer_; }

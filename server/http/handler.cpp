@@ -33,6 +33,34 @@ std::size_t place_of(std::string_view method, HttpMethods methods) {
   return static_cast<std::size_t>(found - names.begin()) - (other ? 1 : 0);
 }
 
+// Whether a browser asks because a page of another site told it to.  What is
+// only read is not shown to that page.
+bool is_cross_site(const HttpRequest& request) {
+  if (request.method == "GET" || request.method == "HEAD") return false;
+  const std::string_view site = request.field("sec-fetch-site");
+  if (!site.empty()) return site != "same-origin" && site != "none";
+  // Of a browser that is older than that field.
+  std::string_view origin = request.field("origin");
+  if (origin.empty()) return false;
+  const std::size_t scheme = origin.find("://");
+  if (scheme == origin.npos) return true;
+  origin.remove_prefix(scheme + 3);
+  return origin != request.field("host");
+}
+
+// Why the request is not served, whatever its path; null if it is.
+const char* refusal_of(const Exchange& exchange) {
+  const HostNames* const hosts = exchange.access().hosts;
+  const std::string_view host = exchange.request().field("host");
+  if (hosts != nullptr && !host.empty() && !hosts->know(host)) {
+    return "the host is no name of this machine; --http-host adds one";
+  }
+  if (is_cross_site(exchange.request())) {
+    return "pages of other sites may not ask";
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void HandlerTable::add(std::string path, HttpMethods methods,
@@ -45,6 +73,10 @@ void HandlerTable::add(std::string path, HttpMethods methods,
 }
 
 void HandlerTable::serve(Exchange* exchange) const {
+  if (const char* const refusal = refusal_of(*exchange)) {
+    answer_text(exchange, 403, refusal);
+    return;
+  }
   const auto found = entries_.find(exchange->request().path());
   if (found == entries_.end()) {
     answer_text(exchange, 404, "there is no such path");

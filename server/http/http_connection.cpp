@@ -110,8 +110,9 @@ void HttpConnection::become_http2() {
   context_.loop->forget(this);
   context_.loop->remove(transport_->fd(), this);
   watchdog_.cancel();
-  const ConnectionContext context{context_.loop, context_.settings,
-                                  context_.streams, this, context_.buffers};
+  const ConnectionContext context{context_.loop,    context_.settings,
+                                  context_.streams, this,
+                                  context_.buffers, context_.access};
   http2_ = std::make_unique<Connection>(context, std::move(transport_));
   http2_->begin(std::exchange(opening_, {}));
 }

@@ -39,6 +39,7 @@ struct HttpContext {
   HttpDate* date;
   HttpConnectionOwner* owner;
   IoBuffers* buffers;
+  Access access = {};
 };
 
 // Answers one request of HTTP/1.1 after the other: those that a client sends
@@ -71,6 +72,9 @@ class HttpConnection final : public Watcher,
         : connection_(connection) {}
     using Exchange::clear;
     using Exchange::mutable_request;
+    const Access& access() const override {
+      return connection_->context_.access;
+    }
 
    private:
     void send(const HttpAnswer& answer) override { connection_->send(answer); }

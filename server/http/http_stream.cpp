@@ -61,6 +61,8 @@ void HttpStream::on_field(std::string_view name, std::string_view value) {
     mutable_request()->method = value;
   } else if (name == ":path") {
     mutable_request()->set_target(value);
+  } else if (name == ":authority") {
+    mutable_request()->add_field("host", value);
   } else if (!name.starts_with(':')) {
     mutable_request()->add_field(name, value);
   }

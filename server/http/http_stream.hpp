@@ -21,6 +21,8 @@ class HttpStream final : public Stream, public Exchange {
   HttpStream(const HandlerTable* handlers, HttpDate* date)
       : handlers_(handlers), date_(date) {}
 
+  const Access& access() const override { return Stream::access(); }
+
   void on_field(std::string_view name, std::string_view value) override;
   void on_request() override;
   void on_data(std::string_view bytes) override;

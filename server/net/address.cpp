@@ -149,6 +149,16 @@ ListenAddress ListenAddress::of(int fd) {
   return address;
 }
 
+bool ListenAddress::is_loopback() const {
+  if (family() == AF_INET) {
+    const auto* const in = reinterpret_cast<const sockaddr_in*>(&storage_);
+    return ntohl(in->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  if (family() != AF_INET6) return false;
+  const auto* const in6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
+  return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr) != 0;
+}
+
 std::string ListenAddress::unix_path() const {
   return reinterpret_cast<const sockaddr_un*>(&storage_)->sun_path;
 }

@@ -23,6 +23,10 @@ class ListenAddress {
   static ListenAddress parse(std::string_view text);
 
   bool is_unix() const { return family() == AF_UNIX; }
+  // Of the loopback device.
+  bool is_loopback() const;
+  // Whether only this machine can connect.
+  bool is_local() const { return is_unix() || is_loopback(); }
   int family() const { return storage_.ss_family; }
   const sockaddr* get() const {
     return reinterpret_cast<const sockaddr*>(&storage_);

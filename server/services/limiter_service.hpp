@@ -32,6 +32,9 @@ class LimiterService {
           service_(service),
           operation_(operation) {}
     void on_message(Call* call, std::string_view message) override;
+    bool needs_token() const override {
+      return operation_ == LIMITREE_SPEND || operation_ == LIMITREE_REFUND;
+    }
 
    private:
     LimiterService* service_;
@@ -43,6 +46,7 @@ class LimiterService {
     explicit Reset(LimiterService* service)
         : Method(MethodKind::kUnary), service_(service) {}
     void on_message(Call* call, std::string_view message) override;
+    bool needs_token() const override { return true; }
 
    private:
     LimiterService* service_;

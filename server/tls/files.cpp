@@ -1,28 +1,10 @@
 #include "tls/files.hpp"
 
-#include <sys/stat.h>
-
 #include <utility>
 
+#include "net/file_state.hpp"
+
 namespace limitree::server {
-
-namespace {
-
-std::string state_of(const std::string& file) {
-  struct stat found {};
-  if (file.empty() || stat(file.c_str(), &found) != 0) return "-";
-  std::string state;
-  for (const auto number : {static_cast<long long>(found.st_dev),
-                            static_cast<long long>(found.st_ino),
-                            static_cast<long long>(found.st_size),
-                            static_cast<long long>(found.st_mtim.tv_sec),
-                            static_cast<long long>(found.st_mtim.tv_nsec)}) {
-    state += std::to_string(number) + ' ';
-  }
-  return state;
-}
-
-}  // namespace
 
 TlsFiles::TlsFiles(TlsSettings settings)
     : settings_(std::move(settings)),
@@ -30,8 +12,9 @@ TlsFiles::TlsFiles(TlsSettings settings)
       context_(TlsContext::load(settings_)) {}
 
 std::string TlsFiles::state() const {
-  return state_of(settings_.cert_file) + '|' + state_of(settings_.key_file) +
-         '|' + state_of(settings_.client_ca_file);
+  return file_state(settings_.cert_file) + '|' +
+         file_state(settings_.key_file) + '|' +
+         file_state(settings_.client_ca_file);
 }
 
 bool TlsFiles::refresh() {

@@ -33,6 +33,16 @@ void answer_error(Exchange* exchange, limitree_status status,
                                   : limitree_status_name(status));
 }
 
+// A page of another site can send other types without being asked first.
+bool is_json(std::string_view type) {
+  constexpr std::string_view kJson = "application/json";
+  type = type.substr(0, type.find(';'));
+  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
+  return std::ranges::equal(type, kJson, [](char one, char other) {
+    return (one >= 'A' && one <= 'Z' ? one - 'A' + 'a' : one) == other;
+  });
+}
+
 // Runs `read()`; answers and returns false if the request is not valid.
 template <typename Read>
 bool read_or_refuse(Exchange* exchange, const Read& read) {
@@ -184,9 +194,27 @@ void LimiterApi::answer(Exchange* exchange, const limitree_decision& decision,
   exchange->finish();
 }
 
+bool LimiterApi::lets_in(Exchange* exchange, bool needs_token) const {
+  const HttpRequest& request = exchange->request();
+  if (!is_json(request.field("content-type"))) {
+    answer_problem(exchange, 415, "the content-type must be application/json");
+    return false;
+  }
+  if (needs_token &&
+      !exchange->access().lets_change(request.field("authorization"))) {
+    exchange->answer()->fields = "WWW-Authenticate: Bearer\r\n";
+    answer_problem(exchange, 401, AdminToken::kMissing);
+    return false;
+  }
+  return true;
+}
+
 // ---- Decisions --------------------------------------------------------------
 
 void LimiterApi::Decide::on_request(Exchange* exchange) {
+  const bool changes =
+      operation_ == LIMITREE_SPEND || operation_ == LIMITREE_REFUND;
+  if (!api_->lets_in(exchange, changes)) return;
   const bool valid = read_or_refuse(
       exchange, [&] { api_->request_.read(exchange->request().body); });
   if (!valid) return;
@@ -240,6 +268,7 @@ void LimiterApi::decide_later(Exchange* exchange, std::int32_t operation) {
 // ---- Reset ------------------------------------------------------------------
 
 void LimiterApi::Reset::on_request(Exchange* exchange) {
+  if (!api_->lets_in(exchange, true)) return;
   const bool valid = read_or_refuse(
       exchange, [&] { api_->request_.read_reset(exchange->request().body); });
   if (!valid) return;

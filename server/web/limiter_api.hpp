@@ -49,6 +49,8 @@ class LimiterApi {
 
   class Waiting;
 
+  // Answers and returns false if the client may not ask so.
+  bool lets_in(Exchange* exchange, bool needs_token) const;
   void decide_now(Exchange* exchange, std::int32_t operation);
   void decide_later(Exchange* exchange, std::int32_t operation);
   void reset(Exchange* exchange);

@@ -178,6 +178,15 @@ class Service:
         self.process.stderr.close()
 
 
+def fails(*words, code, **env):
+    """Starts a service that must not start; returns its messages."""
+    done = subprocess.run([COMMAND, "serve", *map(str, words)], text=True,
+                          capture_output=True, check=False, timeout=60,
+                          env={**os.environ, **env})
+    assert done.returncode == code, done.stderr
+    return done.stderr.splitlines()
+
+
 def limit_of(service, domain="apis", key="user"):
     """The limit that the one descriptor of a request of Envoy meets."""
     one = rls.Descriptor()

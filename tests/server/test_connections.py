@@ -260,7 +260,8 @@ def allow_descriptors(count):
 
 @pytest.mark.parametrize("option, opening", [
     ("--listen", PREFACE + SETTINGS),
-    ("--http-listen", b"GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n")],
+    ("--http-listen",
+     b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n")],
     ids=["grpc", "http"])
 def test_ten_thousand_idle_connections(serve, option, opening):
     allow_descriptors(10_200)

@@ -22,6 +22,7 @@ from servers import redis_server  # noqa: E402
 TRADE = {"paths": [["user", "alex", "trade"]]}
 LOOK = {**TRADE, "cost": 0}
 HTTP2 = [False, True]
+JSON = {"content-type": "application/json"}
 
 
 @pytest.fixture(name="web")
@@ -135,7 +136,8 @@ def test_no_limit(client):
         "many"])
 def test_mistakes(client, body, status, detail):
     for operation in ("authorize", "reset"):
-        answer = client.post(f"/v1/{operation}", content=body)
+        answer = client.post(f"/v1/{operation}", content=body,
+                             headers=JSON)
         assert answer.status_code == status
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["detail"] == detail
@@ -301,7 +303,8 @@ def test_clients_that_do_not_wait_for_redis(serve, redis):
         # Without that of the client, which it closes.
         before = service.descriptors() - 1
     body = json.dumps(TRADE)
-    one = (f"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
+    one = (f"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
+           "Content-Type: application/json\r\n"
            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
     os.kill(process.pid, signal.SIGSTOP)
     try:
@@ -328,7 +331,8 @@ def test_clients_that_do_not_wait_for_redis(serve, redis):
                                     "--http2-prior-knowledge"])
 def test_curl(web, option):
     done = subprocess.run(
-        ["curl", "-s", option, "-w", " %{http_code}", "-d", json.dumps(TRADE),
+        ["curl", "-s", option, "-w", " %{http_code}", "-H",
+         "content-type: application/json", "-d", json.dumps(TRADE),
          f"{web.http[0]}/v1/authorize"], check=True, capture_output=True,
         text=True)
     body, _, code = done.stdout.rpartition(" ")
@@ -343,7 +347,7 @@ def test_http_client_of_python(web):
         connection.request("POST", "/v1/authorize",
                            iter([json.dumps(TRADE).encode()]),
                            encode_chunked=True,
-                           headers={"Transfer-Encoding": "chunked"})
+                           headers={**JSON, "Transfer-Encoding": "chunked"})
         answer = connection.getresponse()
         assert json.load(answer)["remaining"] == expected
     connection.close()
@@ -364,10 +368,12 @@ def test_a_unix_socket(serve, tmp_path):
 
 def test_pipelined_requests_are_answered_in_order(web):
     body = json.dumps(TRADE)
-    one = (f"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
+    one = (f"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
+           "Content-Type: application/json\r\n"
            f"Content-Length: {len(body)}\r\n\r\n{body}")
     connection = raw(web)
-    connection.sendall((one * 5 + "GET /healthcheck HTTP/1.1\r\nHost: x\r\n"
+    connection.sendall((one * 5 + "GET /healthcheck HTTP/1.1\r\n"
+                        "Host: localhost\r\n"
                         "Connection: close\r\n\r\n").encode())
     answers = all_of(connection).split("HTTP/1.1 ")[1:]
     assert [answer[:3] for answer in answers] == [
@@ -380,7 +386,8 @@ def test_pipelined_requests_are_answered_in_order(web):
 def test_expect_100_continue(web):
     body = json.dumps(TRADE).encode()
     connection = raw(web)
-    connection.sendall(b"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
+    connection.sendall(b"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Content-Type: application/json\r\n"
                        b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
                        % len(body))
     assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -419,7 +426,9 @@ def test_clients_that_go_leave_nothing_behind(web):
     before = web.descriptors()
     connections = [raw(web) for _ in range(100)]
     for i, connection in enumerate(connections):
-        connection.sendall(b"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
+        connection.sendall(b"POST /v1/authorize HTTP/1.1\r\n"
+                           b"Host: localhost\r\n"
+                           b"Content-Type: application/json\r\n"
                            b"Content-Length: 100\r\n\r\n{"[:i * 3 % 90])
     eventually(lambda: web.descriptors() >= before + 100)
     for connection in connections:
@@ -491,7 +500,7 @@ def takes_no_more(service):
 def test_a_request_that_is_late_has_the_grace(serve):
     service = serve("--http-listen", "127.0.0.1:0")
     connection = raw(service)
-    connection.sendall(b"GET /healthcheck HTTP/1.1\r\nHost: x\r\n")
+    connection.sendall(b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n")
     eventually(lambda: service.descriptors() > 0)
     httpx.get(f"{service.http[0]}/healthcheck")
     service.terminate()

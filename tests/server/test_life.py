@@ -257,7 +257,8 @@ class HttpLoad(Load):
                 connection = http.client.HTTPConnection(host, port, 30)
             try:
                 connection.request("POST", "/v1/authorize",
-                                   '{"paths": [["huge", "x"]]}')
+                                   '{"paths": [["huge", "x"]]}',
+                                   {"content-type": "application/json"})
                 answer = connection.getresponse()
                 answer.read()
             except (OSError, http.client.HTTPException) as error:

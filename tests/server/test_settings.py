@@ -9,22 +9,13 @@ import urllib.request
 
 import grpc
 import pytest
-from service import COMMAND, PATIENT, ROOT, pb_grpc, request
+from service import COMMAND, PATIENT, ROOT, fails, pb_grpc, request
 
 DESCRIPTORS = """\
 domain: apis
 descriptors:
   - {key: user, rate_limit: {unit: minute, requests_per_unit: 3}}
 """
-
-
-def fails(*words, code, **env):
-    """Starts a service that must not start; returns its messages."""
-    done = subprocess.run([COMMAND, "serve", *map(str, words)], text=True,
-                          capture_output=True, check=False, timeout=60,
-                          env={**os.environ, **env})
-    assert done.returncode == code, done.stderr
-    return done.stderr.splitlines()
 
 
 @pytest.fixture(name="settings_file")

@@ -164,7 +164,8 @@ def test_https_in_pieces_and_large(serve, own, authority):
     secure = context_for(authority, ()).wrap_socket(
         socket.create_connection(address), server_hostname="localhost")
     body = b'{"paths": [["huge", "' + b"x" * 100_000 + b'"]]}'
-    one = (b"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
+    one = (b"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
+           b"Content-Type: application/json\r\n"
            b"Content-Length: %d\r\n\r\n" % len(body)) + body
     for at in range(0, len(one), 10_000):
         secure.sendall(one[at:at + 10_000])

@@ -30,10 +30,14 @@ class TestExchange final : public Exchange {
   }
   ~TestExchange() override { clear(); }
 
+  const Access& access() const override { return access_; }
+
   std::optional<HttpAnswer> given;
 
  private:
   void send(const HttpAnswer& answer) override { given = answer; }
+
+  Access access_;
 };
 
 // Only counts.

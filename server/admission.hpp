@@ -1,0 +1,47 @@
+// Who may connect and what they may do then: certificates, the admin token and
+// the names of this machine.
+
+#ifndef LIMITREE_SERVER_ADMISSION_HPP
+#define LIMITREE_SERVER_ADMISSION_HPP
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "config/settings.hpp"
+#include "net/access.hpp"
+#include "net/address.hpp"
+#include "tls/files.hpp"
+
+namespace limitree::server {
+
+// Belongs to the main thread.
+class Admission {
+ public:
+  // Throws Failure.  `settings` outlives it.
+  explicit Admission(const ServeSettings& settings);
+
+  // Null without certificates.
+  std::shared_ptr<const TlsContext> tls() const {
+    return tls_ ? tls_->context() : nullptr;
+  }
+
+  // Of those who connect to `bound`.
+  Access access_of(ListenFor purpose, const ListenAddress& bound) const;
+
+  // Reads again the files that have changed, and logs it.  Returns whether
+  // tls() is another one now.
+  bool refresh();
+
+ private:
+  const ServeSettings& settings_;
+  std::optional<TlsFiles> tls_;
+  AdminToken token_;
+  const HostNames hosts_;
+  std::string tls_trouble_;  // that is in the log
+  std::string token_trouble_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_ADMISSION_HPP

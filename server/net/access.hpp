@@ -1,0 +1,72 @@
+// What those who connect to an address may do.
+
+#ifndef LIMITREE_SERVER_NET_ACCESS_HPP
+#define LIMITREE_SERVER_NET_ACCESS_HPP
+
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace limitree::server {
+
+// The token of those who may change buckets.  Its file is read again when it
+// changes.
+class AdminToken {
+ public:
+  // Tells clients what they lack.
+  static constexpr std::string_view kMissing =
+      "this needs the token of --admin-token-file: 'authorization: Bearer "
+      "TOKEN'";
+
+  // `file` has the token in its first line; empty: nobody has one.  Throws
+  // Failure, which names the file.
+  explicit AdminToken(std::string file);
+
+  // Reads the file again if it is another one, or has changed.  Returns whether
+  // there is a new token.  Throws Failure and keeps the token if there is none.
+  bool refresh();
+
+  // Whether `authorization`, a field of a request, is "Bearer " and the token.
+  // Takes the same time for all texts of one length.  From any thread.
+  bool allows(std::string_view authorization) const;
+
+ private:
+  std::string read() const;
+
+  const std::string file_;
+  std::string state_;  // of the file, when it was read
+  mutable std::mutex mutex_;
+  std::string token_;  // GUARDED_BY(mutex_)
+};
+
+// The names by which clients may call this machine: a page of another site can
+// make a browser ask for a name of its own that has the address 127.0.0.1.
+class HostNames {
+ public:
+  // `others` are known beside localhost and the addresses of this machine.
+  explicit HostNames(std::vector<std::string> others);
+
+  // Whether `authority`, such as "localhost:8080", has one of them.
+  bool know(std::string_view authority) const;
+
+ private:
+  std::vector<std::string> others_;  // in small letters
+};
+
+// By default everything: so it is for who uses a Unix socket, or has a
+// certificate.  What is pointed to outlives all connections.
+struct Access {
+  // Null: no token is needed to change buckets.
+  const AdminToken* token = nullptr;
+  // Null: clients may use any name.
+  const HostNames* hosts = nullptr;
+
+  bool lets_change(std::string_view authorization) const {
+    return token == nullptr || token->allows(authorization);
+  }
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_NET_ACCESS_HPP
