@@ -21,6 +21,7 @@
 #include "net/loop.hpp"
 #include "process.hpp"
 #include "service_numbers.hpp"
+#include "services/failures.hpp"
 #include "stats/service_stats.hpp"
 #include "stats/statsd_reporter.hpp"
 #include "trace/exporter.hpp"
@@ -33,6 +34,8 @@ namespace limitree::server {
 namespace {
 
 constexpr Nanoseconds kFilesInterval = kSecond;
+// Between two messages about failures of requests.
+constexpr Nanoseconds kQuiet = 10 * kSecond;
 
 // How long the store may take if nothing else is said.
 constexpr const char* kTimeout = "250ms";
@@ -47,6 +50,24 @@ void check_style(const std::string& style) {
 }
 
 void warn(const std::string& message) { log_line(LogLevel::kWarning, message); }
+
+// There may be a failure for each request: the others are counted.
+void log_failure(const std::string& why) {
+  static std::atomic<Instant> quiet_until{0};
+  static std::atomic<std::uint64_t> untold{0};
+  const Instant now = steady_now();
+  Instant until = quiet_until.load();
+  if (now < until ||
+      !quiet_until.compare_exchange_strong(until, after(now, kQuiet))) {
+    ++untold;
+    return;
+  }
+  const std::uint64_t others = untold.exchange(0);
+  log_line(LogLevel::kError,
+           why + (others == 0 ? ""
+                              : ", " + std::to_string(others) +
+                                    " other failures since the last message"));
+}
 
 Config config_of(const ServeSettings& settings) {
   Config config;
@@ -375,6 +396,7 @@ class Service final : public Watcher, public ConfigListener {
 
 void serve(const ServeSettings& settings) {
   set_log(settings.log);
+  listen_to_failures(log_failure);
   raise_descriptor_limit();
   Service(settings).run();
 }

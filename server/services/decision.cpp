@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <protozero/pbf_writer.hpp>
 
+#include "services/failures.hpp"
+
 namespace limitree::server {
 
 namespace {
@@ -78,8 +80,7 @@ GrpcCode code_of(limitree_status status) {
 }
 
 GrpcStatus status_of(limitree_status status, const limitree_error* error) {
-  return {code_of(status), error != nullptr ? limitree_error_message(error)
-                                            : limitree_status_name(status)};
+  return {code_of(status), message_for_client(status, error)};
 }
 
 }  // namespace limitree::server

@@ -39,7 +39,7 @@ std::string field_text(const std::string& name, const std::string& value) {
 class HttpPost::Client {
  public:
   explicit Client(const TraceSettings& settings)
-      : url_(traces_url(settings)), curl_(start()) {
+      : url_(traces_url(settings)), shown_(shown_url(url_)), curl_(start()) {
     add_field("Content-Type: application/x-protobuf");
     add_field("Expect:");  // no question before the message
     for (const auto& [name, value] : header_fields(settings)) {
@@ -67,13 +67,13 @@ class HttpPost::Client {
     if (code != CURLE_OK) {
       const std::string why =
           error_[0] != '\0' ? error_ : curl_easy_strerror(code);
-      return {false, true, url_ + ": " + why};
+      return {false, true, shown_ + ": " + why};
     }
     long status = 0;
     curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && status < 300) return {true, false, {}};
     return {false, is_passing(status),
-            url_ + ": status " + std::to_string(status)};
+            shown_ + ": status " + std::to_string(status)};
   }
 
  private:
@@ -87,7 +87,7 @@ class HttpPost::Client {
   template <typename Value>
   void set(CURLoption option, Value value) {
     if (curl_easy_setopt(curl_.get(), option, value) != CURLE_OK) {
-      throw Failure(url_ + ": libcurl does not take the settings");
+      throw Failure(shown_ + ": libcurl does not take the settings");
     }
   }
 
@@ -103,6 +103,7 @@ class HttpPost::Client {
   }
 
   const std::string url_;
+  const std::string shown_;
   std::unique_ptr<CURL, EndCurl> curl_;
   std::unique_ptr<curl_slist, FreeList> fields_;
   char error_[CURL_ERROR_SIZE] = {};

@@ -53,12 +53,14 @@ std::optional<std::string> decode(std::string_view text) {
   return decoded;
 }
 
-std::pair<std::string, std::string> header_field(std::string_view text) {
+std::pair<std::string, std::string> header_field(std::string_view text,
+                                                 std::size_t number) {
   const std::size_t equals = text.find('=');
   const std::string_view name = trim(text.substr(0, equals));
   if (equals == text.npos || !is_name(name)) {
-    throw Failure(std::string(kHeaders) + ": '" + std::string(text) +
-                  "' is not NAME=VALUE");
+    // Its text may be a secret.
+    throw Failure(std::string(kHeaders) + ": field " + std::to_string(number) +
+                  " is not NAME=VALUE");
   }
   const auto value = decode(trim(text.substr(equals + 1)));
   if (!value) {
@@ -83,18 +85,31 @@ void check_trace(const TraceSettings& settings) {
                        ? "OTEL_EXPORTER_OTLP_ENDPOINT"
                        : "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") +
                   std::string(" must begin with http:// or https://, is ") +
-                  (settings.traces_endpoint.empty()
-                       ? settings.endpoint
-                       : settings.traces_endpoint));
+                  shown_url(settings.traces_endpoint.empty()
+                                ? settings.endpoint
+                                : settings.traces_endpoint));
   }
   header_fields(settings);
 }
 
 std::string traces_url(const TraceSettings& settings) {
   if (!settings.traces_endpoint.empty()) return settings.traces_endpoint;
-  std::string url = settings.endpoint;
+  const std::string& all = settings.endpoint;
+  const std::size_t end = std::min(all.find_first_of("?#"), all.size());
+  std::string url = all.substr(0, end);
   while (url.ends_with('/')) url.pop_back();
-  return url + "/v1/traces";
+  return url + "/v1/traces" + all.substr(end);
+}
+
+std::string shown_url(const std::string& url) {
+  std::string shown = url.substr(0, url.find_first_of("?#"));
+  const std::size_t scheme = shown.find("://");
+  const std::size_t begin = scheme == shown.npos ? 0 : scheme + 3;
+  const std::size_t login = shown.rfind('@');
+  if (login != shown.npos && login >= begin) {
+    shown.erase(begin, login + 1 - begin);
+  }
+  return shown;
 }
 
 std::vector<std::pair<std::string, std::string>> header_fields(
@@ -104,7 +119,9 @@ std::vector<std::pair<std::string, std::string>> header_fields(
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view field = trim(text.substr(0, comma));
-    if (!field.empty()) fields.push_back(header_field(field));
+    if (!field.empty()) {
+      fields.push_back(header_field(field, fields.size() + 1));
+    }
     if (comma == text.npos) break;
     text.remove_prefix(comma + 1);
   }

@@ -49,6 +49,9 @@ void check_trace(const TraceSettings& settings);
 // The URL for spans.
 std::string traces_url(const TraceSettings& settings);
 
+// `url` for messages: without user, password and query.
+std::string shown_url(const std::string& url);
+
 // The fields of `headers`, decoded.  Throws Failure.
 std::vector<std::pair<std::string, std::string>> header_fields(
     const TraceSettings& settings);

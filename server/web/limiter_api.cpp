@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "limitree.hpp"
+#include "services/failures.hpp"
 #include "web/decision_json.hpp"
 #include "web/exchange_request.hpp"
 
@@ -29,8 +30,7 @@ void answer_problem(Exchange* exchange, int status, std::string_view detail) {
 void answer_error(Exchange* exchange, limitree_status status,
                   const limitree_error* error) {
   answer_problem(exchange, http_status_of(status),
-                 error != nullptr ? limitree_error_message(error)
-                                  : limitree_status_name(status));
+                 message_for_client(status, error));
 }
 
 // A page of another site can send other types without being asked first.
@@ -88,8 +88,7 @@ class Resets {
   void take(limitree_status status, const limitree_error* error) {
     if (status < 0 && status_ >= 0) {
       status_ = status;
-      message_ = error != nullptr ? limitree_error_message(error)
-                                  : limitree_status_name(status);
+      message_ = message_for_client(status, error);
     }
     if (--left_ == 0 && exchange_ != nullptr) answer();
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "limitree.hpp"
+#include "services/failures.hpp"
 #include "web/decision_json.hpp"
 #include "web/exchange_request.hpp"
 
@@ -21,9 +22,7 @@ void refuse(Exchange* exchange, int status, std::string_view what) {
 
 void refuse(Exchange* exchange, limitree_status status,
             const limitree_error* error) {
-  refuse(exchange, http_status_of(status),
-         error != nullptr ? limitree_error_message(error)
-                          : limitree_status_name(status));
+  refuse(exchange, http_status_of(status), message_for_client(status, error));
 }
 
 void answer(Exchange* exchange, const limitree_rate_limit_response& response,

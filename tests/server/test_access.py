@@ -330,3 +330,31 @@ def test_any_name_is_served_beyond_loopback(serve, client):
     answer = client(service.http[0]).get("/healthcheck",
                                          headers={"host": "limits.example"})
     assert answer.status_code == 200
+
+
+# ---- What clients learn of the store ----------------------------------------
+
+def test_only_the_log_says_where_the_store_is(serve, descriptors):
+    file = descriptors("domain: d\ndescriptors:\n"
+                       "- key: a\n"
+                       "  rate_limit: {unit: day, requests_per_unit: 5}\n")
+    service = serve("--http-listen", "127.0.0.1:0", "--descriptors", file,
+                    "--store", "redis://someone:secret@127.0.0.1:1", "--set",
+                    "on_store_error=raise", "--workers", 1)
+    for name in ("authorize", "reset"):
+        answer = httpx.post(f"{service.http[0]}/v1/{name}", json=PATHS)
+        assert answer.status_code == 503
+        assert answer.json()["detail"] == "the store does not answer"
+    answer = httpx.post(f"{service.http[0]}/json", json={
+        "domain": "d", "descriptors": [{"entries": [{"key": "a"}]}]})
+    assert (answer.status_code, answer.text) == (
+        503, "Service Unavailable: the store does not answer\n")
+    assert error_of(lambda: service.limiter().Authorize(
+        request("user", "alex"))) == (grpc.StatusCode.UNAVAILABLE,
+                                      "the store does not answer")
+    line = service.wait_for("error: ")
+    assert "127.0.0.1:1" in line and "secret" not in line
+    # Not one for each request.
+    for _ in range(50):
+        httpx.post(f"{service.http[0]}/v1/authorize", json=PATHS)
+    assert sum("127.0.0.1:1" in line for line in service.lines) <= 2

@@ -306,6 +306,18 @@ def test_no_collector_harms_nobody(serve):
     assert service.wait() == 0
 
 
+def test_the_log_has_no_secret_of_the_collectors_address(serve, collect):
+    collector = collect(503)
+    service = serve("--otlp", collector.url.replace("://", "://me:secret@")
+                    + "?key=hidden")
+    ask(service)
+    assert service.wait_for("cannot send spans").endswith(
+        f": {collector.url}/v1/traces: status 503")
+    collector.spans(1)
+    assert not any(word in line for line in service.lines
+                   for word in ("secret", "hidden"))
+
+
 def test_wrong_settings(limits):
     done = subprocess.run(
         [COMMAND, "serve", limits, "--otlp", "localhost:4318"], text=True,

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "services/failures.hpp"
+
 namespace limitree::server {
 namespace {
 
@@ -45,8 +47,26 @@ TEST(StatusOf, EveryErrorHasACode) {
   EXPECT_EQ(code(LIMITREE_STORE_TIMEOUT), GrpcCode::kDeadlineExceeded);
   EXPECT_EQ(code(LIMITREE_STORE_PROTOCOL), GrpcCode::kInternal);
   EXPECT_EQ(code(LIMITREE_INTERNAL), GrpcCode::kInternal);
-  EXPECT_EQ(status_of(LIMITREE_STORE_TIMEOUT, nullptr).message,
-            "store_timeout");
+  EXPECT_EQ(status_of(LIMITREE_CANCELLED, nullptr).message, "cancelled");
+}
+
+std::string told;
+
+TEST(StatusOf, WhatIsWrongWithTheStoreIsNotForClients) {
+  listen_to_failures([](const std::string& why) { told += why + '\n'; });
+  const auto message = [](limitree_status status) {
+    return status_of(status, nullptr).message;
+  };
+  EXPECT_EQ(message(LIMITREE_STORE_UNAVAILABLE), "the store does not answer");
+  EXPECT_EQ(message(LIMITREE_STORE_TIMEOUT),
+            "the store does not answer in time");
+  EXPECT_EQ(message(LIMITREE_STORE_PROTOCOL),
+            "the store does not answer as it should");
+  EXPECT_EQ(message(LIMITREE_INTERNAL), "the server has made a mistake");
+  EXPECT_EQ(message(LIMITREE_UNKNOWN_ROOT), "unknown_root");
+  listen_to_failures(nullptr);
+  EXPECT_EQ(told,
+            "store_unavailable\nstore_timeout\nstore_protocol\ninternal\n");
 }
 
 }  // namespace
