@@ -45,6 +45,17 @@ std::string text_line(LogLevel level, const std::string& message) {
   return line + message;
 }
 
+void write_line(LogLevel level, const std::string& message) {
+  std::string line = log_settings.json
+                         ? json_line(level, message, std::time(nullptr))
+                         : text_line(level, message);
+  line += '\n';
+  // One call, so that lines of several threads do not mix.  If nobody reads
+  // them, the service goes on.
+  [[maybe_unused]] const auto written =
+      write(STDERR_FILENO, line.data(), line.size());
+}
+
 }  // namespace
 
 void set_log(const LogSettings& settings) { log_settings = settings; }
@@ -65,15 +76,13 @@ void log_line(const std::string& message) {
 }
 
 void log_line(LogLevel level, const std::string& message) {
-  if (level > log_settings.level) return;
-  std::string line = log_settings.json
-                         ? json_line(level, message, std::time(nullptr))
-                         : text_line(level, message);
-  line += '\n';
-  // One call, so that lines of several threads do not mix.  If nobody reads
-  // them, the service goes on.
-  [[maybe_unused]] const auto written =
-      write(STDERR_FILENO, line.data(), line.size());
+  if (level <= log_settings.level) write_line(level, message);
+}
+
+void announce(const std::string& message) {
+  if (log_settings.level >= LogLevel::kWarning) {
+    write_line(LogLevel::kInfo, message);
+  }
 }
 
 }  // namespace limitree::server

@@ -15,6 +15,8 @@ void set_log(const LogSettings& settings);
 // One line on standard error.  From any thread.
 void log_line(const std::string& message);
 void log_line(LogLevel level, const std::string& message);
+// As the first one, but also for those who see warnings.
+void announce(const std::string& message);
 
 // The line of a message, for `seconds` since 1970.
 std::string json_line(LogLevel level, const std::string& message,

@@ -238,7 +238,7 @@ class Service final : public Watcher, public ConfigListener {
     for (const ListenPlace& place : settings_.places) {
       places += (places.empty() ? "" : ", ") + listen_at(place);
     }
-    log_line("listening on " + places + " with " +
+    announce("listening on " + places + " with " +
              counted(workers_.size(), "worker"));
   }
 

@@ -14,6 +14,7 @@
 
 #include "command.hpp"
 #include "failure.hpp"
+#include "limitree.hpp"
 #include "terminal.hpp"
 
 namespace limitree::cli {
@@ -46,10 +47,22 @@ server::Pairs split_pairs(const std::vector<std::string>& words, char mark,
   return pairs;
 }
 
+// The library does not know where the value comes from.
+void check_store(const std::string& url) {
+  try {
+    Config().set("store", url);
+  } catch (const Error& error) {
+    throw UsageError(std::string(kStoreVariable) + ": " + error.what());
+  }
+}
+
 void set_store(const Remote& remote, server::ServeSettings* settings) {
   std::string url = remote.store;
   const char* const variable = std::getenv(kStoreVariable);
-  if (url.empty() && variable != nullptr) url = variable;
+  if (url.empty() && variable != nullptr) {
+    url = variable;
+    check_store(url);
+  }
   // The options of the environment belong to its own store.
   if (!url.empty()) settings->store = {url, {}};
   for (auto& option : split_pairs(remote.settings, '=', "--set")) {

@@ -105,20 +105,22 @@ void read_folder(EnvironmentReader* reader, ServeSettings* settings) {
 void read_limiting(EnvironmentReader* reader, Pairs* options) {
   const auto read_flag = [&](const char* name, const char* option) {
     if (const auto on = reader->flag(name)) {
-      options->emplace_back(option, *on ? "on" : "off");
+      reader->add_option(name, option, *on ? "on" : "off", options);
     }
   };
   read_flag("SHADOW_MODE", "shadow_mode");
   read_flag("QUOTA_MODE", "quota_mode");
   read_flag("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "stop_increment");
   if (reader->fraction("NEAR_LIMIT_RATIO")) {
-    options->emplace_back("near_limit", *reader->text("NEAR_LIMIT_RATIO"));
+    reader->add_option("NEAR_LIMIT_RATIO", "near_limit",
+                       *reader->text("NEAR_LIMIT_RATIO"), options);
   }
   if (const auto bytes =
           reader->whole("LOCAL_CACHE_SIZE_IN_BYTES", {0, INT64_MAX})) {
     const std::int64_t counters =
         std::min(*bytes / kBytesOfCounter, kMostCounters);
-    options->emplace_back("over_cache_size", std::to_string(counters));
+    reader->add_option("LOCAL_CACHE_SIZE_IN_BYTES", "over_cache_size",
+                       std::to_string(counters), options);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "limitree.hpp"
+
 namespace limitree::server {
 
 namespace {
@@ -176,6 +178,25 @@ void EnvironmentReader::set(const char* name, bool* to) {
 
 void EnvironmentReader::set_duration(const char* name, Nanoseconds* to) {
   if (const std::optional<Nanoseconds> value = duration(name)) *to = *value;
+}
+
+void EnvironmentReader::add_option(const char* name, const char* option,
+                                   const std::string& value, Pairs* options) {
+  if (check_option(name, option, value)) options->emplace_back(option, value);
+}
+
+bool EnvironmentReader::check_option(const char* name, const char* option,
+                                     const std::string& value) {
+  try {
+    Config().set(option, value);
+    return true;
+  } catch (const Error& error) {
+    std::string_view why = error.what();
+    const std::string own = std::string(option) + ": ";
+    if (why.starts_with(own)) why.remove_prefix(own.size());
+    fail(name, std::string(why));
+    return false;
+  }
 }
 
 void EnvironmentReader::refuse(const char* name, const std::string& expected) {

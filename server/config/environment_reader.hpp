@@ -48,6 +48,14 @@ class EnvironmentReader {
   void set(const char* name, bool* to);
   void set_duration(const char* name, Nanoseconds* to);
 
+  // Adds an option of the library for that variable, or records why it takes
+  // no such value.
+  void add_option(const char* name, const char* option,
+                  const std::string& value, Pairs* options);
+  // Whether the library takes it; records why not.
+  bool check_option(const char* name, const char* option,
+                    const std::string& value);
+
   // Records "NAME: must be ..., is 'value'".
   void refuse(const char* name, const std::string& expected);
   void warn(std::string message) { warnings_.push_back(std::move(message)); }

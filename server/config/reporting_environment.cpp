@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "config/environment.hpp"
+#include "net/address.hpp"
+#include "net/failure.hpp"
 
 namespace limitree::server {
 
@@ -92,8 +94,9 @@ void read_stats(EnvironmentReader* reader, StatsSettings* stats) {
 void read_prometheus(EnvironmentReader* reader, ServeSettings* settings) {
   if (!reader->flag("USE_PROMETHEUS").value_or(false)) return;
   std::string address = reader->text("PROMETHEUS_ADDR").value_or(":9090");
-  const std::size_t colon = address.rfind(':');
-  if (colon == address.npos) {
+  try {
+    ListenAddress::parse(address);
+  } catch (const Failure&) {
     reader->refuse("PROMETHEUS_ADDR", "an address such as :9090");
     return;
   }

@@ -80,6 +80,7 @@ class StoreUrl {
   }
 
   void make() {
+    const std::size_t mistakes = reader_.errors().size();
     switch (kind_) {
       case Kind::kSingle:
         make_single();
@@ -92,6 +93,9 @@ class StoreUrl {
         break;
     }
     if (tls_) make_tls();
+    if (reader_.errors().size() == mistakes) {
+      reader_.check_option("REDIS_URL", "store", store_.url);
+    }
   }
 
  private:
@@ -136,14 +140,15 @@ class StoreUrl {
         scheme("+sentinel://") + login_ + joined(parts, 1) + '/' + parts[0];
     if (const auto login = reader_.text("REDIS_SENTINEL_AUTH")) {
       const Login own = login_of(*login);
-      if (!own.user.empty()) add("sentinel_username", own.user);
-      add("sentinel_password", own.password);
+      const char* const name = "REDIS_SENTINEL_AUTH";
+      if (!own.user.empty()) add(name, "sentinel_username", own.user);
+      add(name, "sentinel_password", own.password);
     }
   }
 
   void make_tls() {
     const auto copy = [&](const char* name, const char* option) {
-      if (const auto file = reader_.text(name)) add(option, *file);
+      if (const auto file = reader_.text(name)) add(name, option, *file);
     };
     copy("REDIS_TLS_CACERT", "tls_ca_file");
     copy("REDIS_TLS_CLIENT_CERT", "tls_cert_file");
@@ -157,8 +162,8 @@ class StoreUrl {
     }
   }
 
-  void add(const char* option, const std::string& value) {
-    store_.options.emplace_back(option, value);
+  void add(const char* name, const char* option, const std::string& value) {
+    reader_.add_option(name, option, value, &store_.options);
   }
 
   EnvironmentReader& reader_;
@@ -174,11 +179,12 @@ void read_details(EnvironmentReader* reader, StoreSettings* store) {
     const Nanoseconds used =
         std::clamp(*wait, kMillisecond, kMaxTimeout) / kMillisecond;
     for (const char* const option : {"timeout", "connect_timeout"}) {
-      store->options.emplace_back(option, std::to_string(used) + "ms");
+      reader->add_option("REDIS_TIMEOUT", option, std::to_string(used) + "ms",
+                         &store->options);
     }
   }
   if (const auto prefix = reader->text("CACHE_KEY_PREFIX")) {
-    store->options.emplace_back("prefix", *prefix);
+    reader->add_option("CACHE_KEY_PREFIX", "prefix", *prefix, &store->options);
   }
   if (reader->flag("REDIS_PERSECOND").value_or(false)) {
     reader->warn(

@@ -1,6 +1,8 @@
 // CONFIG_GRPC_XDS_... and XDS_CLIENT_...: a server of configurations.
 
 #include "config/environment.hpp"
+#include "net/address.hpp"
+#include "net/failure.hpp"
 
 namespace limitree::server {
 
@@ -35,6 +37,11 @@ void read_xds(EnvironmentReader* reader, ServeSettings* settings) {
   XdsSettings& xds = settings->xds;
   xds.server =
       reader->text("CONFIG_GRPC_XDS_SERVER_URL").value_or("localhost:18000");
+  try {
+    split_place(xds.server);
+  } catch (const Failure& failure) {
+    reader->fail("CONFIG_GRPC_XDS_SERVER_URL", failure.what());
+  }
   reader->set("CONFIG_GRPC_XDS_NODE_ID", &xds.node_id);
   if (auto data = reader->pairs("CONFIG_GRPC_XDS_NODE_METADATA", "=:")) {
     xds.node_metadata = std::move(*data);

@@ -125,6 +125,15 @@ def test_all_mistakes_of_the_environment_are_told(limits):
         "memory"]
 
 
+def test_a_variable_that_the_library_refuses_is_named(limits):
+    assert fails(limits, code=2, LIMITREE_STORE="nope://") == [
+        "limitree: LIMITREE_STORE: store: must be memory://, or a URL such as "
+        "shm://myapp or redis://localhost:6379"]
+    line, = fails(limits, code=2, REDIS_URL="redis://me:secret@a:99999")
+    assert line == ("limitree: REDIS_URL: port must be 1 to 65535, is "
+                    '"99999"')
+
+
 def test_variables_without_effect_are_named(serve, limits):
     service = serve(limits=limits, env={"REDIS_POOL_SIZE": "20",
                                         "EXPIRATION_JITTER_MAX_SECONDS": "1"})
@@ -143,6 +152,16 @@ def test_the_level_of_the_log(serve, limits, tmp_path):
     service.terminate()
     assert service.wait() == 0
     assert service.lines == []
+
+
+def test_those_who_see_warnings_see_where_it_listens(serve, limits):
+    for words in (["--log-level", "warning"], []):
+        service = serve(*words, limits=limits, env={"LOG_LEVEL": "warn"})
+        assert service.lines[0].startswith(
+            "limitree serve: listening on 127.0.0.1:")
+        service.terminate()
+        assert service.wait() == 0
+        assert len(service.lines) == 1
 
 
 def test_help_fits_a_terminal():

@@ -419,6 +419,20 @@ TEST(Environment, RefusesStoresThatAreNotThere) {
             "REDIS_TYPE: must be SINGLE, SENTINEL or CLUSTER, is 'RING'");
 }
 
+// Of values that only the library knows to be wrong, too.
+TEST(Environment, NamesEachVariableThatIsRefused) {
+  EXPECT_EQ(error({{"REDIS_URL", "redis://a:99999"}}),
+            "REDIS_URL: port must be 1 to 65535, is \"99999\"");
+  EXPECT_EQ(error({{"REDIS_URL", "a:1,b:x"}, {"REDIS_TYPE", "CLUSTER"}}),
+            "REDIS_URL: port must be 1 to 65535, is \"x\"");
+  EXPECT_EQ(error({{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
+                   {"CONFIG_GRPC_XDS_SERVER_URL", "a"}}),
+            "CONFIG_GRPC_XDS_SERVER_URL: 'a' is no place such as "
+            "localhost:18000");
+  EXPECT_EQ(error({{"USE_PROMETHEUS", "1"}, {"PROMETHEUS_ADDR", "a:b"}}),
+            "PROMETHEUS_ADDR: must be an address such as :9090, is 'a:b'");
+}
+
 TEST(Environment, NamesWhatHasNoEffectInOneWarning) {
   Variables all;
   std::string names;
