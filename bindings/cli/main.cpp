@@ -7,6 +7,8 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,6 +41,10 @@ void complain_of(const Error& error) {
   }
 }
 
+bool is_original(std::string_view program) {
+  return program.substr(program.rfind('/') + 1) == kOriginal;
+}
+
 int run_and_report(std::vector<std::string> words) {
   try {
     return run_command(std::move(words));
@@ -63,5 +69,9 @@ int main(int argc, char** argv) {
   std::setlocale(LC_CTYPE, "");
   // `limitree check limits.yaml | head`: write() reports that head has ended.
   std::signal(SIGPIPE, SIG_IGN);
-  return limitree::cli::run_and_report({argv + std::min(argc, 1), argv + argc});
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (argc > 0 && limitree::cli::is_original(argv[0])) {
+    words = limitree::cli::words_of_original(words);
+  }
+  return limitree::cli::run_and_report(std::move(words));
 }

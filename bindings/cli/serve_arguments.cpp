@@ -5,8 +5,10 @@
 #include <fstream>
 #include <utility>
 
+#include "arguments.hpp"
 #include "duration_option.hpp"
 #include "failure.hpp"
+#include "terminal.hpp"
 
 namespace limitree::cli {
 
@@ -277,6 +279,29 @@ void parse_words(CLI::App* serve, std::vector<std::string> words) {
 }
 
 }  // namespace
+
+std::vector<std::string> words_of_original(
+    const std::vector<std::string>& words) {
+  ServeOptions unused;
+  CLI::App serve("", "serve");
+  add_options(&serve, &unused);
+  std::vector<std::string> known = {"serve"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string name = words[i].substr(0, words[i].find('='));
+    const CLI::Option* const option =
+        name.starts_with("--") ? serve.get_option_no_throw(name) : nullptr;
+    if (option == nullptr) {
+      complain("warning: the argument '" + words[i] + "' has no effect");
+      continue;
+    }
+    known.push_back(words[i]);
+    const bool has_value = option->get_items_expected_max() > 0;
+    if (has_value && name == words[i] && i + 1 < words.size()) {
+      known.push_back(words[++i]);
+    }
+  }
+  return known;
+}
 
 CLI::App* add_serve(CLI::App* app, ServeOptions* options) {
   CLI::App* const serve = app->add_subcommand(

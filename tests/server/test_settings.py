@@ -164,6 +164,50 @@ def test_those_who_see_warnings_see_where_it_listens(serve, limits):
         assert len(service.lines) == 1
 
 
+# ---- As `ratelimit` ---------------------------------------------------------
+
+def as_ratelimit(*words, name="/bin/ratelimit", **env):
+    return subprocess.Popen([name, *map(str, words)], executable=COMMAND,
+                            text=True, stderr=subprocess.PIPE,
+                            stdout=subprocess.PIPE,
+                            env={**os.environ, **env})
+
+
+@pytest.mark.parametrize("name", ["/bin/ratelimit", "ratelimit"])
+def test_by_the_name_of_the_original_it_is_the_original(tmp_path, name):
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "apis.yaml").write_text(DESCRIPTORS)
+    words = ["-log_dir=/tmp", "--alsologtostderr", "--workers", 1, "verbose",
+             "-v", "--log-format=text"]
+    with as_ratelimit(*words, name=name, RUNTIME_ROOT=str(tmp_path),
+                      GRPC_HOST="127.0.0.1", GRPC_PORT="0", HOST="127.0.0.1",
+                      PORT="0", DEBUG_PORT="0") as process:
+        lines = [process.stderr.readline().rstrip("\n") for _ in range(5)]
+        process.terminate()
+    assert process.returncode == 0
+    assert lines[:4] == [
+        f"limitree: warning: the argument '{word}' has no effect"
+        for word in ("-log_dir=/tmp", "--alsologtostderr", "verbose", "-v")]
+    assert lines[4].endswith(" with 1 worker")
+
+
+def test_only_by_that_name_arguments_are_forgiven(limits):
+    done, = fails(limits, "--alsologtostderr", code=2)
+    assert "--alsologtostderr" in done
+    with as_ratelimit("check", "--quiet", name="ratelimits") as process:
+        assert "has no effect" not in process.stderr.read()
+
+
+def test_its_values_are_checked_by_that_name_too():
+    with as_ratelimit("--workers", "many", "--help=1") as process:
+        assert "many" in process.stderr.read()
+    assert process.returncode == 2
+    with as_ratelimit("--help") as process:
+        assert "--workers" in process.stdout.read()
+    assert process.returncode == 0
+
+
 def test_help_fits_a_terminal():
     done = subprocess.run([COMMAND, "serve", "--help"], text=True, check=True,
                           capture_output=True, timeout=60)
