@@ -40,7 +40,8 @@ ENVOY = [f"envoy/{name}.proto" for name in (
 
 
 def compile_protos(root, *names):
-    """Makes the modules of .proto files, as a client would."""
+    """Makes the modules of .proto files, as a client would.  `root` may be
+    NAME=FOLDER, where NAME stands for the folder in `names`."""
     folder = tempfile.mkdtemp(prefix="limitree-protos-")
     done = protoc.main([
         "protoc", f"-I{root}", f"--python_out={folder}",
@@ -50,9 +51,11 @@ def compile_protos(root, *names):
     sys.path.insert(0, folder)
 
 
-compile_protos(PROTO, "limitree/v1/limiter.proto", *ENVOY)
-from limitree.v1 import limiter_pb2 as pb  # noqa: E402
-from limitree.v1 import limiter_pb2_grpc as pb_grpc  # noqa: E402
+compile_protos(PROTO, *ENVOY)
+compile_protos(f"limitree_rpc={PROTO}/limitree",
+               "limitree_rpc/v1/limiter.proto")
+from limitree_rpc.v1 import limiter_pb2 as pb  # noqa: E402
+from limitree_rpc.v1 import limiter_pb2_grpc as pb_grpc  # noqa: E402
 from envoy.extensions.common.ratelimit.v3 import (  # noqa: E402
     ratelimit_pb2)
 from envoy.service.ratelimit.v3 import rls_pb2 as rls  # noqa: E402
