@@ -1,5 +1,8 @@
 #include "base/judge.hpp"
 
+#include "base/demand.hpp"
+#include "base/inline_vector.hpp"
+
 namespace limitree {
 
 namespace {
@@ -44,11 +47,11 @@ Duration grows_after(const Level& level) {
              : level.growth;
 }
 
-void judge(Operation operation, Level* levels, std::size_t count) {
+void judge(Operation operation, Level* levels, std::size_t count, bool denied) {
   switch (operation) {
     case Operation::kAuthorize:
     case Operation::kPeek:
-      judge_charge<false>(operation, levels, count);
+      judge_charge<false>(operation, levels, count, denied);
       break;
     case Operation::kSpend:
       for (std::size_t i = 0; i < count; ++i) judge_spend(&levels[i]);
@@ -57,6 +60,29 @@ void judge(Operation operation, Level* levels, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) judge_refund(&levels[i]);
       break;
   }
+}
+
+// Full and empty mean the same in every algorithm; waits are those of GCRA.
+void decide_assuming(Buckets buckets, Plan* plan) {
+  constexpr Instant kNow{};
+  InlineVector<Usage, 4> usages;
+  usages.resize(plan->levels.size());
+  for (std::size_t i = 0; i < plan->levels.size(); ++i) {
+    Level& level = plan->levels[i];
+    const Rate& rate = level.limit->rate;
+    const std::int64_t ceiling = ceiling_of(*level.limit, plan->pressure);
+    level.debt = buckets == Buckets::kFull ? Duration::zero()
+                                           : rate.emission_interval * ceiling;
+    if (level.limit->is_plain()) continue;
+    Overdraft bucket(kNow + level.debt, rate.emission_interval, ceiling, kNow);
+    usages[i] = evaluate({plan->operation, level.cost, ceiling, rate.capacity,
+                          kNow, plan->wants_growth, level.limit->charge},
+                         &bucket);
+    level.usage = &usages[i];
+  }
+  judge(plan->operation, plan->levels.data(), plan->levels.size(),
+        plan->denied);
+  for (Level& level : plan->levels) level.verdict.charged = false;
 }
 
 }  // namespace limitree

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/plan.hpp"
 
@@ -18,8 +19,16 @@ namespace limitree {
 //
 // The store has to write each level whose verdict is `charged`: its new TAT is
 // now + reset_after, or none if reset_after is zero.  It also writes each level
-// for which is_held() is true.
-void judge(Operation operation, Level* levels, std::size_t count);
+// for which is_held() is true.  `denied` is Plan::denied.
+void judge(Operation operation, Level* levels, std::size_t count,
+           bool denied = false);
+
+// What is assumed of buckets that cannot be read.
+enum class Buckets : std::uint8_t { kFull, kEmpty };
+
+// Decides *plan as if all buckets were full, or empty.  No level is `charged`,
+// and nothing is to be written.  For whoever decides in the place of a store.
+void decide_assuming(Buckets buckets, Plan* plan);
 
 // Whether the cost of `level` fits into its bucket.
 inline bool fits(const Level& level) {
@@ -86,11 +95,12 @@ inline Verdict plain_verdict(const Level& level, const Probe& found,
 template <bool kAllPlain>
 [[gnu::always_inline]] inline void judge_charge(Operation operation,
                                                 Level* levels,
-                                                std::size_t count) {
+                                                std::size_t count,
+                                                bool denied) {
   const auto is_plain = [](const Level& level) {
     return kAllPlain || level.limit->is_plain();
   };
-  bool allowed = true;
+  bool allowed = !denied;
   for (std::size_t i = 0; i < count; ++i) {
     const Level& level = levels[i];
     const bool fits =

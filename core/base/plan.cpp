@@ -24,6 +24,16 @@ bool may_share(const Limit& a, const Limit& b) {
          a.period == b.period;
 }
 
+// Makes `level` a part of *first.
+void join_into(const Plan& plan, const Level& level, Level* first) {
+  first->cost = joint_cost(*first, level);
+  first->mode = join(first->mode, level.mode);
+  if (ceiling_of(*level.limit, plan.pressure) >
+      ceiling_of(*first->limit, plan.pressure)) {
+    first->limit = level.limit;
+  }
+}
+
 // Orders levels by the names of their buckets; 0: they have the same bucket.
 int compare_buckets(const Plan& plan, const Level& a, const Level& b) {
   if (a.depth != b.depth) return a.depth < b.depth ? -1 : 1;
@@ -113,7 +123,7 @@ Status join_same_buckets(Plan* plan, JoinedInto* into) {
   }
   std::uint32_t kept = 0;
   for (std::uint32_t i = 0; i < plan->levels.size(); ++i) {
-    const Level& level = plan->levels[i];
+    Level& level = plan->levels[i];
     if (first_of[i] == i) {
       first_of[i] = kept;  // its place from now on
       plan->levels[kept++] = level;
@@ -127,8 +137,12 @@ Status join_same_buckets(Plan* plan, JoinedInto* into) {
                         first.limit->policy.str() + " and " +
                         level.limit->policy.str());
     }
-    first.cost = joint_cost(first, level);
-    first.mode = join(first.mode, level.mode);
+    if (stay_apart(*plan, level.limit->charge)) {
+      level.again = true;
+      plan->levels[kept++] = level;
+    } else {
+      join_into(*plan, level, &first);
+    }
   }
   plan->levels.resize(kept);
   return {};

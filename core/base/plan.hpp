@@ -64,6 +64,7 @@ struct Level {
   const Usage* usage;   // the store's, until judge() has seen it; if not plain
   Mode mode;            // of the limit, and of the path's part
   bool applied;         // verdict counts this level's charge; set by judge()
+  bool again;           // an earlier level of the plan has the same bucket
   std::uint32_t path;   // which of a request's paths met it first; from 0
   Verdict verdict;      // set by judge()
   Duration growth;      // likewise, if not plain; see grows_after()
@@ -82,6 +83,7 @@ struct Plan {
     level.depth = depth;
     level.cost = cost;
     level.mode = limit->mode;
+    level.again = false;
     level.path = 0;
   }
 
@@ -89,9 +91,10 @@ struct Plan {
   Source source =
       Source::kStore;  // set by whatever decides in place of the store
 
-  // Whether levels that another call decided deny the request.  Then no level
-  // is charged that waits for all to allow it: see is_joint().  Set by a store
-  // that decides in several calls.
+  // Whether something else than these levels denies the request.  Then no level
+  // is charged that waits for all to allow it: see is_joint().  Set by whoever
+  // knows that before a store is asked, and by a store that decides in several
+  // calls.
   bool denied = false;
 
   // Whether a caller at a limit was forgotten to make room for this request.
@@ -148,15 +151,24 @@ constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
 // Orders the names of buckets arbitrarily; 0: the names are equal.
 int compare_names(std::span<const Segment> a, std::span<const Segment> b);
 
-// For each level of a plan before its levels were joined, the level that it is
-// a part of now.
+// For each level of a plan before its levels were joined, the first level that
+// has its bucket now.
 using JoinedInto = InlineVector<std::uint32_t, 24>;
+
+// Whether levels of `plan` that share a bucket stay apart, because each of them
+// may deny by itself: see Level::again.
+constexpr bool stay_apart(const Plan& plan, Charge charge) {
+  return charge == Charge::kAllOrDenying &&
+         (plan.operation == Operation::kAuthorize ||
+          plan.operation == Operation::kPeek);
+}
 
 // Joins the levels of *plan that share a bucket into the first of them, with
 // the largest cost and the union of their modes; where what does not fit counts
-// too, with the sum of their costs.  *into, unless null, is set to where they
-// are. kInvalidArgument if they belong to different limits, unless what does
-// not fit counts: then the first limit stands for all.
+// too, with the sum of their costs.  Those that stay_apart() are only marked.
+// *into, unless null, is set to where they are.  kInvalidArgument if they
+// belong to different limits, unless what does not fit counts: then the largest
+// limit stands for all.
 Status join_same_buckets(Plan* plan, JoinedInto* into = nullptr);
 
 }  // namespace limitree

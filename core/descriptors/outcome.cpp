@@ -11,9 +11,12 @@ namespace limitree {
 namespace {
 
 // The limit that decided: if the store failed, that of this process.
-const Limit& limit_of(const RuleHit& hit, const Level& level,
-                      const Plan& plan) {
-  return plan.source == Source::kLocal ? *level.limit : hit.rule->limit;
+const Limit& limit_of(const RuleHit& hit, const Plan& plan) {
+  const Limit& limit = hit.rule->limit;
+  const bool local = plan.source == Source::kLocal &&
+                     plan.local_limits != nullptr &&
+                     limit.index != Limit::kNoIndex;
+  return local ? plan.local_limits[limit.index] : limit;
 }
 
 // A counter tells what it has counted, from which each hit is judged by itself.
@@ -22,7 +25,7 @@ void judge_counter(const RuleHit& hit, const Level& level,
   // Nothing was added if another rule has stopped that.
   const bool counted = level.applied && level.cost > 0;
   outcome->after =
-      counted ? hits_of(level, hit.earlier, hit.hits).after : level.before;
+      hits_of(level, hit.earlier, is_counted(level) ? hit.hits : 0).after;
   outcome->before = outcome->after - hit.hits;
   outcome->over = outcome->after > outcome->ceiling;
   outcome->soft = !outcome->over && outcome->after > outcome->capacity;
@@ -74,7 +77,7 @@ HitTally& HitTally::operator+=(const HitTally& other) {
 
 RuleOutcome outcome_of(const RuleHit& hit, const Level& level, const Plan& plan,
                        bool cached) {
-  const Limit& limit = limit_of(hit, level, plan);
+  const Limit& limit = limit_of(hit, plan);
   RuleOutcome outcome;
   outcome.cached = cached;
   outcome.capacity = limit.rate.capacity;

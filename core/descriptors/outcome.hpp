@@ -56,6 +56,12 @@ struct RuleOutcome {
 RuleOutcome outcome_of(const RuleHit& hit, const Level& level, const Plan& plan,
                        bool cached);
 
+// Whether the hits of a judged level were added to its counter: not if another
+// rule has stopped that.
+constexpr bool is_counted(const Level& level) {
+  return level.applied && level.cost > 0;
+}
+
 // Of a rule that denies everything.
 RuleOutcome denied_outcome(const RuleHit& hit, Instant now);
 

@@ -24,7 +24,11 @@ Status RuleHits::add(const MatchedRequest& matched, Plan* plan) {
   matched.add_levels(refunds, plan);
   const bool denied = drop_denying(first, plan);
   if (Status status = join(first, plan); !status.ok()) return status;
-  if (denied) stop_all(plan);
+  if (denied && all_or_nothing_) {
+    plan->operation = Operation::kPeek;
+  } else {
+    plan->denied = denied;
+  }
   return {};
 }
 
@@ -36,7 +40,7 @@ void RuleHits::add_hits(const MatchedRequest& matched, bool refunds) {
       const Rule& rule = matched.rule(i, k);
       quotas_ += rule.quota_mode && !refunds ? 1 : 0;
       hits_.push_back(
-          {&rule, i, k, RuleHit::kNoLevel, refunds, found.hits, 0, {}});
+          {&rule, i, k, RuleHit::kNoLevel, 0, refunds, found.hits, 0, {}});
     }
   }
 }
@@ -57,6 +61,7 @@ bool RuleHits::drop_denying(std::size_t first, Plan* plan) {
       continue;
     }
     hit.level = kept;
+    hit.bucket = kept;
     plan->levels[kept++] = level;
   }
   plan->levels.resize(kept);
@@ -77,36 +82,45 @@ Mode RuleHits::mode_of(const Rule& rule, const Limit& limit) const {
   return may_exceed ? Mode::kShadow : Mode::kEnforce;
 }
 
-// Joins levels with the same bucket.  A hit there comes after those before it.
+// Joins levels with the same bucket, unless they have to stay apart.
 Status RuleHits::join(std::size_t first, Plan* plan) {
   InlineVector<Level, 6>& levels = plan->levels;
   if (levels.size() > 1) {
     JoinedInto into;
     Status status = join_same_buckets(plan, &into);
     if (!status.ok()) return status;
-    InlineVector<std::int64_t, 6> added;
-    for (std::size_t i = 0; i < levels.size(); ++i) added.push_back(0);
+    std::uint32_t next = 0;
     for (std::size_t i = first; i < hits_.size(); ++i) {
       RuleHit& hit = hits_[i];
       if (hit.level == RuleHit::kNoLevel) continue;
-      hit.level = into[hit.level];
-      hit.earlier = added[hit.level];
-      added[hit.level] = saturating_sum(hit.earlier, hit.hits);
+      hit.bucket = into[hit.level];
+      const bool own =
+          hit.bucket == next || stay_apart(*plan, hit.rule->limit.charge);
+      hit.level = own ? next++ : hit.bucket;
     }
   }
   for (std::uint32_t i = 0; i < levels.size(); ++i) levels[i].path = i;
   return {};
 }
 
+// A hit comes after those before it that were added to its bucket.
 void RuleHits::judge(const Plan& plan, std::span<const Level> known) {
   const bool refunds = plan.operation == Operation::kRefund;
   const std::span<const Level> asked(plan.levels.begin(), plan.levels.end());
+  InlineVector<std::int64_t, 6> added;  // to each bucket
+  for (std::size_t i = 0; i < asked.size() + known.size(); ++i) {
+    added.push_back(0);
+  }
   for (RuleHit& hit : hits_) {
     if (hit.level == RuleHit::kNoLevel || hit.refund != refunds) continue;
     const Level* level = find_level(asked, hit.level);
     const bool cached = level == nullptr;
     if (cached) level = find_level(known, hit.level);
+    hit.earlier = added[hit.bucket];
     hit.outcome = outcome_of(hit, *level, plan, cached);
+    if (is_counted(*level)) {
+      added[hit.bucket] = saturating_sum(hit.earlier, hit.hits);
+    }
   }
 }
 

@@ -37,9 +37,10 @@ struct RuleHit {
   std::uint32_t descriptor;
   std::uint32_t index;   // among the rules of the descriptor that count
   std::uint32_t level;   // of its plan, before any is taken out; or kNoLevel
+  std::uint32_t bucket;  // the first of these levels with its bucket
   bool refund;           // of the other plan
   std::int64_t hits;     // as asked
-  std::int64_t earlier;  // that the same request adds to its bucket before
+  std::int64_t earlier;  // that the same request has added to its bucket before
   RuleOutcome outcome;   // once its plan was decided
 };
 
@@ -53,8 +54,8 @@ class RuleHits {
   // join_same_buckets() does.
   Status add(const MatchedRequest& matched, Plan* plan);
 
-  // The request is denied before the store is asked: so nothing is charged that
-  // waits for all to fit.
+  // The request is denied by what an OverCache has taken out of *plan: nothing
+  // else is charged that waits for all to fit, not even what denies by itself.
   void stop_all(Plan* plan);
 
   // Sets the outcomes of the rules of a plan that was decided.  `known` are the

@@ -124,7 +124,8 @@ class Store {
   // and verdicts, and writes the buckets of those that judge() charges.
   //
   // On failure no verdict is set.
-  // REQUIRES: plan->levels is not empty, and no bucket is in it twice.
+  // REQUIRES: plan->levels is not empty, and no bucket is in it twice, but for
+  // counters whose later levels are marked: see Level::again.
   virtual Status decide(Plan* plan) = 0;
 
   // A loop for requests that are pending; null if none ever is.

@@ -52,10 +52,10 @@ Status BucketShards<Home>::decide_levels(Plan* plan) {
   now = locked.settle(now, clock_);
   load(&work, now, plan);
   if (plan->operation == Operation::kAuthorize) [[likely]] {
-    judge_charge<true>(Operation::kAuthorize, plan->levels.data(),
-                       work.count());
+    judge_charge<true>(Operation::kAuthorize, plan->levels.data(), work.count(),
+                       plan->denied);
   } else {
-    judge(plan->operation, plan->levels.data(), work.count());
+    judge(plan->operation, plan->levels.data(), work.count(), plan->denied);
   }
   if (work.misses && !reserve(work, now, plan)) [[unlikely]] {
     Status full = home_.full();
@@ -163,7 +163,7 @@ Status BucketShards<Home>::decide_locked(const MixedAsk& ask,
         mixed[i].evaluate(ask, &plan->levels[i], work.tags[i], place(i));
     if (!status.ok()) return give_up(i, std::move(status));
   }
-  judge(plan->operation, plan->levels.data(), work.count());
+  judge(plan->operation, plan->levels.data(), work.count(), plan->denied);
   for (std::size_t i = 0; i < work.count(); ++i) {
     const Level& level = plan->levels[i];
     if (!level.verdict.charged || mixed[i].exists() ||
@@ -177,7 +177,8 @@ Status BucketShards<Home>::decide_locked(const MixedAsk& ask,
   return {};
 }
 
-// As store().
+// As store().  A level whose bucket an earlier one has written finds what that
+// has left.
 template <typename Home>
 template <std::size_t kLevels>
 void BucketShards<Home>::store_mixed(const MixedAsk& ask,
@@ -188,7 +189,9 @@ void BucketShards<Home>::store_mixed(const MixedAsk& ask,
     const Level& level = plan->levels[i];
     MixedLevel<Place>& one = (*mixed)[i];
     if (level.verdict.charged) {
-      if (one.exists()) one.update(level, ask.now, place_of(work.tags[i]));
+      if (one.exists() && !level.again) {
+        one.update(level, ask.now, place_of(work.tags[i]));
+      }
       continue;
     }
     one.release(place_of(work.tags[i]));
@@ -197,9 +200,17 @@ void BucketShards<Home>::store_mixed(const MixedAsk& ask,
     }
   }
   for (std::size_t i = 0; i < work.count(); ++i) {
-    const Level& level = plan->levels[i];
-    if (!level.verdict.charged || (*mixed)[i].exists()) continue;
-    plan->forgot |= (*mixed)[i].insert(ask, level, place_of(work.tags[i]));
+    Level& level = plan->levels[i];
+    if (!level.verdict.charged) continue;
+    MixedLevel<Place>& one = (*mixed)[i];
+    const Place place = place_of(work.tags[i]);
+    if (level.again) {
+      // Never fails: it is a counter.
+      [[maybe_unused]] const Status found =
+          one.evaluate(ask, &level, work.tags[i], place);
+      if (one.exists()) one.update(level, ask.now, place);
+    }
+    if (!one.exists()) plan->forgot |= one.insert(ask, level, place);
   }
 }
 
@@ -226,7 +237,8 @@ void BucketShards<Home>::peek_levels(Plan* plan, Instant now) {
     const Locked<kLevels> locked(&home_, &work);
     load(&work, now, plan);
   }
-  judge_charge<true>(Operation::kPeek, plan->levels.data(), work.count());
+  judge_charge<true>(Operation::kPeek, plan->levels.data(), work.count(),
+                     plan->denied);
 }
 
 template <typename Home>

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/demand.hpp"
 #include "base/judge.hpp"
 
 namespace limitree {
@@ -25,31 +24,6 @@ const char* reason_of(const Error& error) {
     default:
       return "unavailable";
   }
-}
-
-enum class Buckets : std::uint8_t { kFull, kEmpty };
-
-// Decides *plan as if every bucket were full, or empty, and writes nothing.
-// Full and empty mean the same in every algorithm; waits are those of GCRA.
-void decide_assuming(Buckets buckets, Plan* plan) {
-  constexpr Instant kNow{};
-  InlineVector<Usage, 4> usages;
-  usages.resize(plan->levels.size());
-  for (std::size_t i = 0; i < plan->levels.size(); ++i) {
-    Level& level = plan->levels[i];
-    const Rate& rate = level.limit->rate;
-    const std::int64_t ceiling = ceiling_of(*level.limit, plan->pressure);
-    level.debt = buckets == Buckets::kFull ? Duration::zero()
-                                           : rate.emission_interval * ceiling;
-    if (level.limit->is_plain()) continue;
-    Overdraft bucket(kNow + level.debt, rate.emission_interval, ceiling, kNow);
-    usages[i] = evaluate({plan->operation, level.cost, ceiling, rate.capacity,
-                          kNow, plan->wants_growth, level.limit->charge},
-                         &bucket);
-    level.usage = &usages[i];
-  }
-  judge(plan->operation, plan->levels.data(), plan->levels.size());
-  for (Level& level : plan->levels) level.verdict.charged = false;
 }
 
 void deny(Duration wait, Plan* plan) {

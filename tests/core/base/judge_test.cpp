@@ -333,5 +333,48 @@ TEST(Judge, RefundNeverReachesCheckLevels) {
   EXPECT_FALSE(plan.levels[1].verdict.charged);
 }
 
+// What is known to be denied charges nothing that waits for the others, but for
+// what denies by itself.
+TEST(Judge, KnowsWhatIsDeniedAlready) {
+  Limit counter = make_counter(5, std::chrono::minutes(1)).value();
+  counter.charge = Charge::kAllOrDenying;
+  Plan plan(Operation::kAuthorize);
+  add(&plan, kEnforce, 0);
+  add(&plan, kIndependent, 0);
+  Usage fits{};
+  fits.fits = fits.changes = true;
+  add(&plan, counter, 0);
+  plan.levels.back().usage = &fits;
+  Usage denies{};
+  denies.changes = true;
+  add(&plan, counter, 0);
+  plan.levels.back().usage = &denies;
+  judge(plan.operation, plan.levels.data(), 3, true);
+  EXPECT_FALSE(plan.levels[0].verdict.charged);
+  EXPECT_FALSE(plan.levels[0].verdict.limited);
+  EXPECT_TRUE(plan.levels[1].verdict.charged);
+  EXPECT_FALSE(plan.levels[2].verdict.charged);
+  judge(plan.operation, plan.levels.data(), 4, true);
+  EXPECT_TRUE(plan.levels[3].verdict.charged);
+  EXPECT_TRUE(plan.levels[3].verdict.limited);
+}
+
+TEST(DecideAssuming, ChargesNothing) {
+  const Limit counter = make_counter(5, std::chrono::minutes(1)).value();
+  for (const Buckets buckets : {Buckets::kFull, Buckets::kEmpty}) {
+    Plan plan(Operation::kAuthorize);
+    plan.add_level(&kEnforce, 0, 0, 1);
+    plan.add_level(&counter, 0, 0, 1);
+    decide_assuming(buckets, &plan);
+    for (const Level& level : plan.levels) {
+      EXPECT_EQ(level.verdict.limited, buckets == Buckets::kEmpty);
+      EXPECT_FALSE(level.verdict.charged);
+      EXPECT_EQ(level.verdict.remaining, buckets == Buckets::kEmpty
+                                             ? 0
+                                             : level.limit->rate.capacity - 1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace limitree

@@ -60,6 +60,26 @@ TEST(JoinSameBuckets, AddsTheCostsOfHits) {
             (std::vector<std::uint32_t>{0, 1, 1, 1, 2}));
 }
 
+// What denies by itself is compared by itself.
+TEST(JoinSameBuckets, KeepsLevelsApartThatMayDenyAlone) {
+  Limit limit = make_counter(5, std::chrono::minutes(1)).value();
+  limit.charge = Charge::kAllOrDenying;
+  for (const Operation operation : {Operation::kAuthorize, Operation::kPeek,
+                                    Operation::kSpend, Operation::kRefund}) {
+    Plan plan(operation);
+    fill(&plan, limit, limit, {"alex", Kind::kExact}, 3);
+    JoinedInto into;
+    ASSERT_TRUE(join_same_buckets(&plan, &into).ok());
+    EXPECT_EQ(std::vector<std::uint32_t>(into.begin(), into.end()),
+              (std::vector<std::uint32_t>{0, 0}));
+    const bool apart =
+        operation == Operation::kAuthorize || operation == Operation::kPeek;
+    ASSERT_EQ(plan.levels.size(), apart ? 2u : 1u);
+    EXPECT_FALSE(plan.levels[0].again);
+    EXPECT_EQ(plan.levels.back().again, apart);
+  }
+}
+
 TEST(JoinSameBuckets, KeepsOneLevelWithTheLargerCost) {
   const Limit limit;
   Plan plan(Operation::kAuthorize);
@@ -105,7 +125,8 @@ TEST(JoinSameBuckets, RefusesOneBucketWithTwoLimits) {
             "and ip:*");
 }
 
-// A counter of hits serves both limits, if their windows are the same.
+// A counter of hits serves both limits, if their windows are the same.  Whoever
+// asks whether it is over means the larger one.
 TEST(JoinSameBuckets, JoinsCountersOfTwoLimits) {
   Limit three = make_counter(3, std::chrono::seconds(60)).value();
   Limit nine = make_counter(9, std::chrono::seconds(60)).value();
@@ -113,8 +134,13 @@ TEST(JoinSameBuckets, JoinsCountersOfTwoLimits) {
   fill(&plan, three, nine, {"alex", Kind::kCaller}, 1);
   ASSERT_TRUE(join_same_buckets(&plan).ok());
   ASSERT_EQ(plan.levels.size(), 1U);
-  EXPECT_EQ(plan.levels[0].limit, &three);
+  EXPECT_EQ(plan.levels[0].limit, &nine);
   EXPECT_EQ(plan.levels[0].cost, 2);
+
+  Plan turned(Operation::kAuthorize);
+  fill(&turned, nine, three, {"alex", Kind::kCaller}, 1);
+  ASSERT_TRUE(join_same_buckets(&turned).ok());
+  EXPECT_EQ(turned.levels[0].limit, &nine);
 
   nine.period = std::chrono::seconds(61);
   Plan other(Operation::kAuthorize);

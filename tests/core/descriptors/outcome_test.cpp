@@ -12,7 +12,7 @@ namespace {
 constexpr Share kEight{8, 10};
 
 RuleHit hit_of(const Rule& rule, std::int64_t hits) {
-  return {&rule, 0, 0, 0, false, hits, 0, {}};
+  return {&rule, 0, 0, 0, 0, false, hits, 0, {}};
 }
 
 // What a counter of 10 counts, if a hit leaves `after` of it in use.

@@ -152,6 +152,56 @@ TEST_F(EnvoyTest, OnlyEnforcedRulesStop) {
   EXPECT_EQ(tally("d.g").total_hits, 6);
 }
 
+// The cache knows that the counter is over 3, and not that it is over 20.
+TEST_F(EnvoyTest, OneCounterOverTheSmallerOfTwoLimits) {
+  options.over_cache_size = 100;
+  make(kTwo);
+  EXPECT_EQ(ask({"a=1;hits=4"}), "OVER: over 0");
+  int admitted = 0;
+  for (int i = 0; i < 50; ++i) {
+    ask({"a=1", "a=1;limit=20/2"});
+    admitted += answer.statuses[1].code == LimitCode::kOk ? 1 : 0;
+  }
+  EXPECT_EQ(admitted, 8) << "of which each adds two";
+  EXPECT_TRUE(answer.statuses[1].outcome.cached);
+  EXPECT_EQ(ask({"a=1;limit=99/2;hits=0"}), "OK: ok 77");
+}
+
+constexpr std::string_view kStops =
+    "domain: d\n"
+    "descriptors:\n"
+    "- {key: none, rate_limit: {unit: hour}}\n"
+    "- {key: zs, shadow_mode: true, rate_limit: {unit: hour}}\n"
+    "- {key: a, rate_limit: {unit: minute, requests_per_unit: 3}}\n"
+    "- {key: b, rate_limit: {unit: hour, requests_per_unit: 5}}\n";
+
+// What is over its limit by itself is denied, and counted, whatever stops the
+// others.
+TEST_F(EnvoyTest, RulesThatDenyEverythingStopOthers) {
+  options.stop_increment = Stop::kOn;
+  make(kStops);
+  EXPECT_EQ(ask({"none=1", "b=1"}), "OVER: over 0, ok 5");
+  EXPECT_EQ(ask({"zs=1", "b=1;hits=3"}), "OK: ok 0, ok 5");
+  EXPECT_EQ(ask({"zs=1", "b=1;hits=100"}), "OVER: ok 0, over 0");
+  EXPECT_EQ(tally("d.b").over_limit, 95);
+  EXPECT_EQ(ask({"b=1;hits=0"}), "OVER: over 0");
+  EXPECT_EQ(ask({"b=1;limit=200/3;hits=0"}), "OK: ok 100");
+}
+
+// Each hit on one counter may stop the others, and they come in order.
+TEST_F(EnvoyTest, OneCounterSeveralTimesWhereDenialsStop) {
+  options.stop_increment = Stop::kOn;
+  make(kStops);
+  // None of them is over by itself, so that all are counted.
+  EXPECT_EQ(ask({"a=1;hits=2", "a=1;hits=2", "a=1;hits=2", "b=1"}),
+            "OVER: ok 1, over 0, over 0, ok 4");
+  EXPECT_EQ(ask({"a=2"}), "OK: ok 2");
+  EXPECT_EQ(ask({"a=2", "a=2;hits=3", "b=1", "a=2;hits=3"}),
+            "OVER: ok 2, over 0, ok 4, over 0");
+  EXPECT_EQ(ask({"a=2;limit=99/2;hits=0"}), "OK: ok 92");
+  EXPECT_EQ(tally("d.a").over_limit, 3 + 4);
+}
+
 TEST_F(EnvoyTest, OtherAlgorithms) {
   make(
       "domain: d\n"

@@ -10,7 +10,11 @@ namespace limitree::redis {
 
 DecideTask::DecideTask(Plan* plan, const Settings& settings,
                        const Router& router, const Now& now)
-    : plan_(plan), settings_(settings), now_(now), operation_(plan->operation) {
+    : plan_(plan),
+      settings_(settings),
+      now_(now),
+      operation_(plan->operation),
+      denied_(plan->denied) {
   if (!plan->all_plain()) usages_.resize(plan->levels.size());
   group_levels(router);
 }
@@ -19,7 +23,8 @@ DecideTask::DecideTask(const DecideTask& whole, std::size_t slot)
     : plan_(whole.plan_),
       settings_(whole.settings_),
       now_(whole.now_),
-      operation_(whole.operation_) {
+      operation_(whole.operation_),
+      denied_(whole.denied_) {
   usages_.resize(whole.usages_.size());
   const Group& group = whole.groups_[slot];
   for (const std::uint32_t i : whole.levels_of(group)) order_.push_back(i);
@@ -161,7 +166,7 @@ Task::Step DecideTask::fail(Status status, bool in_time) {
 
 Status DecideTask::conclude() {
   if (status_.ok()) {
-    judge(operation_, plan_->levels.data(), plan_->levels.size());
+    judge(operation_, plan_->levels.data(), plan_->levels.size(), denied_);
   }
   return take_status();
 }

@@ -79,10 +79,10 @@ class DecideTask final : public Task {
   Usages usages_;                         // of levels that are not plain
   InlineVector<std::uint32_t, 6> order_;  // levels, group after group
   InlineVector<Group, 1> groups_;
-  std::size_t group_ = 0;                    // the one under way
-  bool charged_ = false;                     // by the call under way
-  bool denied_ = false;                      // by one of the groups so far
-  bool refunding_ = false;                   // the call under way gives back
+  std::size_t group_ = 0;   // the one under way
+  bool charged_ = false;    // by the call under way
+  bool denied_ = false;     // by one of the groups so far, or by the caller
+  bool refunding_ = false;  // the call under way gives back
   InlineVector<std::uint32_t, 6> refunded_;  // its levels
   Call call_;
   bool with_text_ = false;  // EVAL rather than EVALSHA

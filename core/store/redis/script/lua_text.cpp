@@ -58,6 +58,16 @@ bool calls_function(std::string_view text, std::string_view name) {
   return false;
 }
 
+std::string numbered(std::string_view before, std::size_t first,
+                     std::size_t count, std::string_view behind) {
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i > 0) list += ", ";
+    list.append(before).append(std::to_string(first + i)).append(behind);
+  }
+  return list;
+}
+
 std::string quoted_lua(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {

@@ -3,6 +3,7 @@
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_LUA_TEXT_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_LUA_TEXT_HPP
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,10 @@ void append_lua(std::string_view piece, const LuaNames& names,
 
 // Whether a text calls the function of that name, which no table holds.
 bool calls_function(std::string_view text, std::string_view name);
+
+// A list of `count` texts, each with its number in it, counted from `first` on.
+std::string numbered(std::string_view before, std::size_t first,
+                     std::size_t count, std::string_view behind);
 
 // A string of Lua, whatever bytes it has; it has no names.
 std::string quoted_lua(std::string_view text);

@@ -104,7 +104,25 @@ inline constexpr std::string_view kHitChargedIf =
     "  ((<denies>) and (when == '5' or when == '6') or\n"
     "  not (<denies>) and (when == '2' or when == '1' and allowed))";
 
-// What becomes of a level if that is not known of all of them at once.
+// Several levels may have one counter: each finds what those before it have
+// left.
+inline constexpr std::string_view kResume =
+    "  $used = also[<field>] or $used\n";
+inline constexpr std::string_view kNoteCharge =
+    "  also[<field>] = $used + <added>\n";
+inline constexpr std::string_view kNoteRefund = "  also[<field>] = $used\n";
+inline constexpr std::string_view kNotNoted = " and not also[<field>]";
+inline void name_again(bool again, bool refunds, LuaNames* names) {
+  names->set("resume", again ? kResume : "");
+  names->set("not_noted", again ? kNotNoted : "");
+  names->set("note", !again ? "" : refunds ? kNoteRefund : kNoteCharge);
+}
+
+// What becomes of levels if that is not known of all of them at once.
+inline constexpr std::string_view kBeginChanges = R"(
+do
+local set, gone, also, latest, horizon = {}, {}, {}, 0, <horizon>
+)";
 inline constexpr std::string_view kPut = R"(
   set[#set + 1], set[#set + 2] = <field>, <text>
   latest = max(latest, <life>)
@@ -112,7 +130,7 @@ inline constexpr std::string_view kPut = R"(
 inline constexpr std::string_view kChangeIfCharged = R"(
 if <charged> then
   flag = '+'
-<put>elseif <ahead> then
+<resume><put><note>elseif <ahead><not_noted> then
 <hold><put_held>end
 )";
 inline constexpr std::string_view kChangeIfSpent = R"(
@@ -125,14 +143,14 @@ end
 )";
 inline constexpr std::string_view kChangeIfRefunded = R"(
 do
-<refund>if more > 0 then
+<resume><refund>if more > 0 then
   flag = '+'
   if left then
 <put>  else
     gone[#gone + 1] = <field>
   end
 end
-end
+<note>end
 )";
 
 // Twice the debt is the life of a key, so that it is not set again with the

@@ -30,7 +30,8 @@ class ScriptWriter {
     name_script();
     if (loops()) append(frame::kTables);
     if (several_)
-      body_ += "local function decide(" + keys("key", 1, "") + ")\n";
+      body_ +=
+          "local function decide(" + numbered("key", 1, families(), "") + ")\n";
     if (!at_once_) body_ += "local allowed, flag = true, '-'\n";
     each_family([this] {
       read_family();
@@ -39,8 +40,8 @@ class ScriptWriter {
     at_once_ ? decide_at_once() : decide_each();
     if (several_) {
       body_ += "end\n";
-      set("families", std::to_string(families_.members().size()));
-      set("arguments", keys("KEYS[i + ", 0, "]"));
+      set("families", std::to_string(families()));
+      set("arguments", numbered("KEYS[i + ", 0, families(), "]"));
       append(frame::kDecideSeveral);
     }
     return with_definitions();
@@ -167,7 +168,7 @@ class ScriptWriter {
       return;
     }
     first_ = 0;
-    for (family_ = 0; family_ < families_.members().size(); ++family_) {
+    for (family_ = 0; family_ < families(); ++family_) {
       name_family();
       body();
       first_ += member().levels;
@@ -197,6 +198,7 @@ class ScriptWriter {
     each_family([&] { each_level(body); });
   }
 
+  std::size_t families() const { return families_.members().size(); }
   const Families::Member& member() const {
     return families_.members()[family_];
   }
@@ -207,17 +209,6 @@ class ScriptWriter {
   char when() const { return when_charged(plan_, level()); }
   bool writes() const { return loops() || when() != '0'; }
   bool may_deny() const { return loops() || redis::may_deny(plan_, level()); }
-
-  // A list with the number of each family in it, counted from `first` on.
-  std::string keys(std::string_view before, std::size_t first,
-                   std::string_view behind) const {
-    std::string list;
-    for (std::size_t k = 0; k < families_.members().size(); ++k) {
-      if (k > 0) list += ", ";
-      list.append(before).append(std::to_string(first + k)).append(behind);
-    }
-    return list;
-  }
 
   // ---- read and decide -----------------------------------------------------
   void read_family() {
@@ -335,7 +326,7 @@ class ScriptWriter {
         });
       }
       if (!any) return;
-      append("do\nlocal set, gone, latest, horizon = {}, {}, 0, <horizon>\n");
+      append(frame::kBeginChanges);
       each_level([this] {
         if (!writes()) return;
         if (loops()) body_ += "if when ~= '0' then\n";
@@ -364,6 +355,11 @@ class ScriptWriter {
     set("put", refunds() ? put(of.refunded, "0")
                          : put(of.text, spends() ? "more" : "<added>"));
     set("put_held", put(of.text, "0"));
+    // Several levels may have this counter.
+    const bool again =
+        !of.hits.empty() && !spends() &&
+        (loops() || level().limit->charge == Charge::kAllOrDenying);
+    frame::name_again(again, refunds(), &names_);
     set("hold", of.hold);
     set("spend", of.spend.substr(of.spend.starts_with('\n')));
     set("refund", of.refund.substr(1));

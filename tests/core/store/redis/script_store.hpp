@@ -44,7 +44,8 @@ class ScriptStore : public Store {
     usages.resize(levels.size());
     Status read = Call::read_reply(*reply, plan, levels, &charged_, &usages);
     if (read.ok()) {
-      judge(plan->operation, plan->levels.data(), plan->levels.size());
+      judge(plan->operation, plan->levels.data(), plan->levels.size(),
+            plan->denied);
     }
     return read;
   }

@@ -172,6 +172,131 @@ TEST_F(HitsDifferential, CountsAsSumsDo) {
   EXPECT_GT(limited, 1000);
 }
 
+// Counters of Charge::kAllOrDenying, several of which may be one.
+class StopDifferential : public HitsDifferential {
+ protected:
+  StopDifferential() {
+    for (Limit& limit : limits_) {
+      limit.charge = Charge::kAllOrDenying;
+      limit.suffix = "!fw";
+      limit.mode = Mode::kEnforce;
+    }
+  }
+
+  // One to six counters.
+  void fill(Plan* plan) {
+    for (std::int64_t count = 1 + up_to(5); count > 0; --count) {
+      const auto first = static_cast<std::uint32_t>(plan->segments.size());
+      plan->segments.emplace_back(kNames[up_to(3)], Segment::Kind::kCaller);
+      const auto limit = static_cast<std::size_t>(1 + up_to(2));
+      plan->add_level(&limits_[limit], first, 1u, up_to(4));
+    }
+    plan->denied = up_to(4) == 0;
+  }
+
+  // What denies by itself is counted, and everything else if nothing does.
+  void expect_and_count(const Plan& plan) {
+    const Instant window = floor_to(clock_.now(), kPeriod);
+    bool denied = plan.denied;
+    for (const Level& level : plan.levels) {
+      const std::int64_t used = sums_.used(name_of(plan, level), window);
+      ASSERT_EQ(level.before, used);
+      ASSERT_EQ(level.verdict.limited,
+                used + level.cost > level.limit->rate.capacity);
+      denied |= level.verdict.limited;
+    }
+    for (const Level& level : plan.levels) {
+      const bool counted = level.cost > 0 && (!denied || level.verdict.limited);
+      ASSERT_EQ(level.verdict.charged,
+                counted && plan.operation == Operation::kAuthorize);
+      if (!level.verdict.charged) continue;
+      const std::string name = name_of(plan, level);
+      sums_.set(name, window, sums_.used(name, window) + level.cost);
+    }
+  }
+
+  std::int64_t stored(const Plan& plan, const Level& level) {
+    const Address address = address_of(plan, level, ScriptStore::kPrefix);
+    const Reply reply =
+        script_.send_words({"HGET", address.key, address.field});
+    if (reply->type != REDIS_REPLY_STRING) return 0;
+    const std::string text = reply->str;
+    return std::stoll(text.substr(text.find(':') + 1));
+  }
+};
+
+TEST_F(StopDifferential, CountsOneCounterSeveralTimes) {
+  int again = 0;
+  int limited = 0;
+  for (int i = 0; i < 3000; ++i) {
+    clock_.advance(Duration(up_to(8'000'000)));
+    Plan one(up_to(5) == 0 ? Operation::kPeek : Operation::kAuthorize);
+    fill(&one);
+    Plan two(one.operation);
+    copy(one, &two);
+    two.denied = one.denied;
+    ASSERT_TRUE(join_same_buckets(&one).ok());
+    ASSERT_TRUE(join_same_buckets(&two).ok());
+    ASSERT_EQ(one.levels.size(), one.segments.size()) << "they stay apart";
+    ASSERT_TRUE(memory_.decide(&one).ok());
+    ASSERT_TRUE(script_.decide(&two).ok());
+    SCOPED_TRACE("request " + std::to_string(i));
+    for (std::size_t k = 0; k < one.levels.size(); ++k) {
+      const Level& level = two.levels[k];
+      ASSERT_EQ(one.levels[k].before, level.before);
+      ASSERT_EQ(one.levels[k].verdict.charged, level.verdict.charged);
+      again += level.again;
+      limited += level.verdict.limited;
+    }
+    expect_and_count(one);
+    if (HasFatalFailure()) return;
+    for (const Level& level : two.levels) {
+      if (!level.verdict.charged) continue;
+      ASSERT_EQ(
+          stored(two, level),
+          sums_.used(name_of(two, level), floor_to(clock_.now(), kPeriod)));
+    }
+  }
+  EXPECT_GT(again, 1000);
+  EXPECT_GT(limited, 1000);
+}
+
+// A cluster takes back what was charged in vain, level by level.
+TEST_F(StopDifferential, GivesOneCounterBackSeveralTimes) {
+  int again = 0;
+  for (int i = 0; i < 500; ++i) {
+    clock_.advance(Duration(up_to(8'000'000)));
+    Plan charged(Operation::kAuthorize);
+    fill(&charged);
+    charged.denied = false;
+    ASSERT_TRUE(join_same_buckets(&charged).ok());
+    ASSERT_TRUE(script_.decide(&charged).ok());
+    expect_and_count(charged);
+    if (HasFatalFailure()) return;
+    Plan back(Operation::kRefund);
+    for (const Segment& one : charged.segments) back.segments.push_back(one);
+    const Instant window = floor_to(clock_.now(), kPeriod);
+    for (const Level& level : charged.levels) {
+      if (up_to(1) == 0) continue;
+      back.add_level(level.limit, level.first, level.depth, level.cost);
+      again += level.again;
+    }
+    if (back.levels.empty()) continue;
+    ASSERT_TRUE(script_.decide(&back).ok());
+    for (const Level& level : back.levels) {
+      const std::string name = name_of(back, level);
+      const std::int64_t used = sums_.used(name, window);
+      if (level.before == 0) continue;  // perhaps of an earlier window
+      sums_.set(name, window, std::max(used - level.cost, std::int64_t{0}));
+    }
+    for (const Level& level : back.levels) {
+      if (level.before == 0) continue;
+      ASSERT_EQ(stored(back, level), sums_.used(name_of(back, level), window));
+    }
+  }
+  EXPECT_GT(again, 100);
+}
+
 // Several requests in one call are counted as if each had its own call.
 TEST_F(HitsDifferential, ScriptsForSeveralCountAsSumsDo) {
   int limited = 0;
