@@ -9,7 +9,7 @@
 
 namespace limitree {
 
-// REQUIRES: 0 < part <= whole <= kMaxWhole.
+// REQUIRES: 0 <= part <= whole <= kMaxWhole, whole > 0.
 struct Share {
   static constexpr std::int64_t kMaxWhole = 1'000'000'000;
 
@@ -36,6 +36,7 @@ constexpr bool reaches(std::int64_t part, std::int64_t whole, Share share) {
 
 // Multiplies the rate and the capacity of `rate` by `share`.  Never more than
 // that, except that a bucket holds at least one token.
+// REQUIRES: share.part > 0.
 Rate share_of(const Rate& rate, Share share);
 
 }  // namespace limitree

@@ -65,9 +65,13 @@ void append_descriptor(const AskedDescriptor& asked, std::string* json) {
   *json += ']';
   if (asked.limit) {
     const auto unit = unit_of(asked.limit->unit).value_or(LimitUnit::kUnknown);
-    *json += ",\"limit\":\"requests_per_unit:" +
-             std::to_string(asked.limit->requests_per_unit) +
-             " unit:" + unit_name(unit) + '"';
+    // The text form of a protobuf, which leaves out what is 0.
+    *json += ",\"limit\":\"";
+    if (asked.limit->requests_per_unit != 0) {
+      *json += "requests_per_unit:" +
+               std::to_string(asked.limit->requests_per_unit) + ' ';
+    }
+    *json += std::string("unit:") + unit_name(unit) + '"';
   }
   if (asked.hits_addend) {
     *json += ",\"hitsAddend\":" + std::to_string(*asked.hits_addend);

@@ -22,8 +22,6 @@ const Limit& limit_of(const RuleHit& hit, const Plan& plan) {
 // A counter tells what it has counted, from which each hit is judged by itself.
 void judge_counter(const RuleHit& hit, const Level& level,
                    RuleOutcome* outcome) {
-  // Nothing was added if another rule has stopped that.
-  const bool counted = level.applied && level.cost > 0;
   outcome->after =
       hits_of(level, hit.earlier, is_counted(level) ? hit.hits : 0).after;
   outcome->before = outcome->after - hit.hits;
@@ -134,7 +132,9 @@ HitTally tally_of(const RuleHit& hit, const RuleOutcome& outcome,
     tally.over_limit = hits;
   } else {
     tally.over_limit = outcome.after - outcome.ceiling;
-    tally.near_limit = outcome.ceiling - std::max(near, outcome.before);
+    // In 32 bits the near limit may be above the limit.
+    tally.near_limit = std::max(
+        outcome.ceiling - std::max(near, outcome.before), std::int64_t{0});
   }
   if (outcome.over && hit.rule->shadow_mode) {
     tally.shadow_mode = tally.over_limit;

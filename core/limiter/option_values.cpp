@@ -89,12 +89,13 @@ Status read_switch(const Setting& setting, bool* out) {
   return {};
 }
 
-Status read_share(const Setting& setting, Share* out) {
+Status read_share(const Setting& setting, std::int64_t least, Share* out) {
   const std::optional<Share> share = parse_share(setting.value);
-  if (!share || share->part < 1 || share->part > share->whole ||
+  if (!share || share->part < least || share->part > share->whole ||
       share->whole > Share::kMaxWhole) {
-    return refuse(setting,
-                  "must be more than 0 and at most 1, such as 1/8 or 0.125");
+    return refuse(setting, std::string("must be ") +
+                               (least > 0 ? "more than" : "at least") +
+                               " 0 and at most 1, such as 1/8 or 0.125");
   }
   *out = *share;
   return {};

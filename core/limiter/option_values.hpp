@@ -35,8 +35,9 @@ Status read_time(const Setting& setting, Duration least, Duration most,
 // "on" or "off".
 Status read_switch(const Setting& setting, bool* out);
 
-// "1/8", "0.125" or "1": greater than 0, at most 1.
-Status read_share(const Setting& setting, Share* out);
+// "1/8", "0.125" or "1": greater than 0, or from 0 on if `least` is 0, and at
+// most 1.
+Status read_share(const Setting& setting, std::int64_t least, Share* out);
 
 // Text without control characters, at most `most` bytes.
 Status read_text(const Setting& setting, std::size_t most, std::string* out);

@@ -180,7 +180,7 @@ constexpr Option kOptions[] = {
      "the part of every limit that this process has under `on_store_error` "
      "`local`: `1/8` or `0.125`",
      [](const Setting& setting, Options* options) {
-       return read_share(setting, &options->local_share);
+       return read_share(setting, 1, &options->local_share);
      }},
     {"deny_cache", "on", "`on`: repeat denials of the store without asking it",
      [](const Setting& setting, Options* options) {
@@ -196,7 +196,7 @@ constexpr Option kOptions[] = {
      "the used part of a limit from which an allowed request counts as near "
      "the limit",
      [](const Setting& setting, Options* options) {
-       return read_share(setting, &options->near_limit);
+       return read_share(setting, 0, &options->near_limit);
      }},
     {"shadow_mode", "off",
      "for [descriptors](descriptors.md): `on` answers requests that are over a "

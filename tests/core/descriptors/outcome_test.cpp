@@ -58,6 +58,21 @@ TEST(Tally, AboveTheLimit) {
   EXPECT_EQ(tally(5, 12, true).shadow_mode, 2);
 }
 
+// A limit that 32 bits round up to one billion.
+TEST(Tally, OfANearLimitAboveTheLimit) {
+  const Rule rule = window_rule(999'999'999, LimitUnit::kMinute);
+  RuleOutcome outcome;
+  outcome.capacity = 999'999'999;
+  outcome.ceiling = outcome.capacity;
+  outcome.after = UINT32_MAX;
+  outcome.over = true;
+  const RuleHit hit = hit_of(rule, UINT32_MAX);
+  const HitTally tally = tally_of(hit, outcome, {1, 1});
+  EXPECT_EQ(tally.near_limit, 0);
+  EXPECT_EQ(tally.over_limit, UINT32_MAX - 999'999'999);
+  EXPECT_EQ(tally_of(hit, outcome, {0, 1}).near_limit, 999'999'999);
+}
+
 // A hit that was stopped was not counted: nothing above `after` is near.
 TEST(Tally, OfWhatWasNotCounted) {
   EXPECT_EQ(tally(5, 3).near_limit, 0);

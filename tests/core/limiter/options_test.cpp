@@ -143,15 +143,15 @@ TEST(SetOption, RefusesTimesThatAreNone) {
 }
 
 TEST(SetOption, RefusesSharesThatAreNone) {
-  for (const char* name : {"local_share", "near_limit"}) {
+  for (const std::string name : {"local_share", "near_limit"}) {
     for (const char* value :
-         {"",     "0",     "2",           "1.1",          "0/8",          "9/8",
-          "1/0",  "/8",    "1/",          "-1/8",         "1 /8",         "0.",
-          ".5",   "0.0",   "1.000000001", "0.1234567890", "1/1000000001", "50%",
-          "1e-1", "1/2/3", "0x1/2"}) {
+         {"", "2", "1.1", "9/8", "1/0", "/8", "1/", "-1/8", "1 /8", "0.", ".5",
+          "50%", "1e-1", "1/2/3", "1.000000001", "0.1234567890", "1/1000000001",
+          "0x1/2"}) {
       EXPECT_EQ(refusal(name, value),
-                std::string(name) +
-                    ": must be more than 0 and at most 1, such as 1/8 or 0.125")
+                name + ": must be " +
+                    (name == "near_limit" ? "at least" : "more than") +
+                    " 0 and at most 1, such as 1/8 or 0.125")
           << value;
     }
     for (const char* value : {"1", "1.0", "1/1", "8/8", "0.000000001",
@@ -160,6 +160,17 @@ TEST(SetOption, RefusesSharesThatAreNone) {
     }
   }
   EXPECT_EQ(with({{"local_share", "0.125"}}).local_share, (Share{125, 1000}));
+}
+
+// From nothing on, every request is near its limit.
+TEST(SetOption, TakesANearLimitOfNothing) {
+  for (const char* value : {"0", "0.0", "0/8"}) {
+    EXPECT_EQ(refusal("near_limit", value), "accepted") << value;
+    EXPECT_EQ(with({{"near_limit", value}}).near_limit.part, 0);
+    EXPECT_EQ(refusal("local_share", value),
+              "local_share: must be more than 0 and at most 1, such as 1/8 or "
+              "0.125");
+  }
 }
 
 TEST(SetOption, RefusesWordsThatMeanNothing) {

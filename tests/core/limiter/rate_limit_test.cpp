@@ -202,6 +202,25 @@ TEST_F(EnvoyTest, OneCounterSeveralTimesWhereDenialsStop) {
   EXPECT_EQ(tally("d.a").over_limit, 3 + 4);
 }
 
+// As the text form of a protobuf does; a wrapped number that is 0 is there.
+TEST_F(EnvoyTest, MetadataLeavesOutALimitOfZero) {
+  make(kTwo);
+  answer.wants_metadata = true;
+  ask({"a=1;limit=0/3;hits=0", "a=1;limit=2/3"});
+  EXPECT_EQ(answer.metadata,
+            R"({"domain":"d","descriptors":[)"
+            R"({"entries":["a=1"],"limit":"unit:HOUR","hitsAddend":0},)"
+            R"({"entries":["a=1"],"limit":"requests_per_unit:2 unit:HOUR"}]})");
+}
+
+// Every limit is nearly used up from the first hit on.
+TEST_F(EnvoyTest, NearLimitOfNothing) {
+  options.near_limit = {0, 1};
+  make(kTwo);
+  EXPECT_EQ(ask({"a=1;hits=2"}), "OK: ok 1");
+  EXPECT_EQ(tally("d.a").near_limit, 2);
+}
+
 TEST_F(EnvoyTest, OtherAlgorithms) {
   make(
       "domain: d\n"
