@@ -4,9 +4,9 @@
 //   used = floor(previous x share still inside) + current
 //
 // Exact if the units of the previous window came evenly.  If all of them came
-// at its end, some stop counting before a period has passed; still, less than
-// twice the count passes within any period.  State: when the window began, and
-// two counters.
+// at its end, they stop counting before a period has passed: up to twice the
+// count passes within a period, or one less if shares are rounded up.  State:
+// when the window began, and two counters.
 
 #ifndef LIMITREE_BASE_SLIDING_TAIL_HPP
 #define LIMITREE_BASE_SLIDING_TAIL_HPP
