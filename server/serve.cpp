@@ -19,6 +19,7 @@
 #include "net/address.hpp"
 #include "net/failure.hpp"
 #include "net/loop.hpp"
+#include "outage_log.hpp"
 #include "process.hpp"
 #include "service_numbers.hpp"
 #include "services/failures.hpp"
@@ -220,6 +221,9 @@ class Service final : public Watcher, public ConfigListener {
 
   void observe() {
     admin_pages_.add_numbers(&numbers_);
+    if (limiter_.is_shared()) {
+      outages_.emplace(&loop_, settings_, limiter_.get());
+    }
     if (exporter_) {
       exporter_->start(workers_[0]->operations());
       stats_.add_loss("limitree.spans_lost",
@@ -380,6 +384,7 @@ class Service final : public Watcher, public ConfigListener {
   std::optional<SpanExporter> exporter_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<StatsdReporter> reporter_;
+  std::optional<OutageLog> outages_;
   std::vector<std::string> unix_paths_;
   IoBuffers buffers_;  // of admin_
   ServiceNumbers numbers_{&stats_};

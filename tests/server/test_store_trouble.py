@@ -245,6 +245,25 @@ def test_a_client_with_less_time_gets_the_answer_of_the_policy(start, redis):
         eventually(answers)
 
 
+def test_the_log_says_what_clients_see(start, redis):
+    service = start("deny")
+    asking = GrpcClient(service)
+    assert outcome(asking(ask("alex"))) == "OK"
+    redis.kill()
+    assert outcome(asking(ask("alex"))) == "OVER_LIMIT"
+    here = f"in process {service.process.pid}"
+    line = service.wait_for("the store")
+    assert f"{redis.path} fails {here} (" in line
+    assert line.endswith("on_store_error=deny: requests are denied unchecked "
+                         "until it is back")
+    redis.start()
+    eventually(lambda: outcome(asking(ask("alex"))) == "OK")
+    line = service.wait_for("the store")
+    assert f"{redis.path} is back {here} after " in line
+    assert "on_store_error=deny: " in line
+    assert " requests were denied unchecked (" in line
+
+
 @CLIENTS
 def test_redis_becomes_a_replica(start, redis, client):
     asking = client(start("raise", "--set", f"timeout={PATIENT}s"))
