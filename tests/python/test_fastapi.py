@@ -1,5 +1,6 @@
 """limitree.fastapi, called through Starlette's TestClient."""
 
+import asyncio
 import contextlib
 import threading
 from typing import Annotated, Any
@@ -535,6 +536,55 @@ def test_websockets(app):
         with client_of(without).websocket_connect("/ws"):
             pass
     assert closed.value.code == 1008
+
+
+@pytest.mark.parametrize("extensions", [{}, {"websocket.http.response": {}}])
+@pytest.mark.parametrize("client", [None, ("203.0.113.9", 5)])
+def test_a_websocket_whose_client_has_gone(clock, client, extensions):
+    app = FastAPI()
+    Limiter(app=app, clock=clock)
+
+    @app.websocket("/ws", dependencies=[Depends(RateLimit("1/h", cost=2))])
+    async def ws(websocket: WebSocket):
+        raise AssertionError("the endpoint must not be reached")
+
+    sent = []
+
+    async def receive():
+        return {"type": "websocket.connect"}
+
+    async def send(message):
+        sent.append(message["type"])
+        raise ConnectionResetError("the client has gone")
+
+    scope = {"type": "websocket", "path": "/ws", "headers": [],
+             "query_string": b"", "client": client, "extensions": extensions,
+             "server": ("192.0.2.9", 80), "subprotocols": []}
+    asyncio.run(app(scope, receive, send))
+    assert sent == ["websocket.http.response.start" if extensions
+                    else "websocket.close"]
+
+
+def test_a_client_that_is_gone_is_answered_briefly(clock, caplog):
+    app = FastAPI()
+    Limiter(app=app, clock=clock)
+    app.get("/", dependencies=[Depends(RateLimit("1/h"))])(lambda: "")
+    sent = []
+
+    async def receive():
+        return {"type": "http.request"}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "path": "/", "method": "GET", "headers": [],
+             "query_string": b"", "client": None, "server": ("192.0.2.9", 80)}
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 400
+    assert not [one for one in caplog.records if one.name == "limitree"]
+    scope["server"] = ("/run/x.sock", None)  # its settings are wrong
+    with pytest.raises(ValueError, match="the peer has no address"):
+        asyncio.run(app(scope, receive, send))
 
 
 def test_a_handler_of_ones_own(app):
