@@ -472,6 +472,22 @@ def test_a_dependency_between_limits_begins_a_new_step(app):
             for _ in range(3)] == [200, 200, 429]
 
 
+def test_limits_protect_the_key_functions_of_those_behind_them(app):
+    checked = []
+
+    def user_of_token(request):
+        checked.append(1)
+        raise HTTPException(401)
+
+    app.get("/", dependencies=[
+        Depends(RateLimit("3/hour")),
+        Depends(RateLimit("9/hour", key=user_of_token)),
+        Depends(RateLimit("8/hour"))])(lambda: "")
+    assert get(app, "/", 5) == [401] * 3 + [429] * 2
+    left = client_of(app).get("/").headers["ratelimit"]
+    assert left.count(";r=") == 1  # the third limit has never been asked
+
+
 def test_a_limit_that_a_test_overrides_takes_no_part(app):
     strict = RateLimit("1/hour", scope="strict")
     app.get("/", dependencies=[Depends(RateLimit("3/hour")), Depends(strict)])(

@@ -145,6 +145,18 @@ def test_a_key_is_never_left_out(app):
         app.test_client().get("/x")
 
 
+def test_limits_protect_the_key_functions_of_those_behind_them(app):
+    limiter, checked = Limiter(who, app=app, default_limits=["3/hour"]), []
+
+    def user_of_token():
+        checked.append(1)
+        flask.abort(401)
+
+    app.get("/")(limiter.limit("9/hour", key_func=user_of_token,
+                               override_defaults=False)(lambda: ""))
+    assert codes(app.test_client(), "/", 5) == [401] * 3 + [429] * 2
+
+
 def test_paths_name_the_function_that_told_them(app):
     def path():
         return [("user", None)]

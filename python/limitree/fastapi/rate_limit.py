@@ -49,7 +49,8 @@ class RateLimit:
     step, and charged together or not at all; so are all RateLimits that FastAPI
     calls one after the other, of applications, routers, routes and decorators.
     Another dependency between them begins a new step, because it may refuse the
-    request, or find what later limits need.
+    request, or find what later limits need.  A function that raises an error
+    ends a step, and the limits before it have counted the request.
 
     A text counts for each caller.  ``key`` identifies the caller: a function of
     the request, a ``client_ip(...)``, or a ``Depends(...)``; by default the key
@@ -111,23 +112,22 @@ class RateLimit:
         """Decide this limit, and those that come next, in one step."""
         paths: list[Any] = []
         costs: list[Any] = []
-        asking: list[RateLimit] = []
-        step = self._step(connection.scope)
-        for one in step:
-            if not await one._applies(site, connection):
-                continue
-            found = await one._paths(site, connection,
-                                     key if one is self else _UNKNOWN)
-            cost = one._cost
-            if callable(cost):
-                cost = await settled(cost(connection))
-            paths += found
-            costs += [cost] * len(found)
-            asking.append(one)
-        decision = (await site.authorize(connection, paths, costs) if asking
+        asking: dict[RateLimit, bool] = {}
+        for one in self._step(connection.scope):
+            try:
+                asked, cost = await one._asked(
+                    site, connection, key if one is self else _UNKNOWN)
+            except Exception:
+                if one is self:
+                    raise
+                break  # when it is called, it fails again
+            paths += asked
+            costs += [cost] * len(asked)
+            asking[one] = bool(asked)
+        decision = (await site.authorize(connection, paths, costs) if paths
                     else None)
-        for one in step:
-            ahead[one] = decision if one in asking else None
+        for one, has_paths in asking.items():
+            ahead[one] = decision if has_paths else None
 
     def _step(self, scope: Scope) -> list[RateLimit]:
         """Return this limit and those that FastAPI calls right after it."""
@@ -143,9 +143,14 @@ class RateLimit:
                 step.append(call)
         return step
 
-    async def _paths(self, site: Site, connection: HTTPConnection, key: Any
-                     ) -> list[Any]:
-        """Return the paths of a request; `key` is from a dependency."""
+    async def _asked(self, site: Site, connection: HTTPConnection, key: Any
+                     ) -> tuple[list[Any], Any]:
+        """Return the paths of a request, none if it is exempt, and its cost.
+
+        `key` is from a dependency.
+        """
+        if not await self._applies(site, connection):
+            return [], 0
         paths: list[Any] = []
         for limit in self._limits:
             if key is _UNKNOWN and (isinstance(limit, str) or callable(limit)):
@@ -157,7 +162,9 @@ class RateLimit:
                 paths += rule.paths(self._key_in(site, connection, key))
             else:
                 paths.append(await _path(told, limit, connection))
-        return paths
+        cost = self._cost
+        return paths, (await settled(cost(connection)) if callable(cost)
+                       else cost)
 
     def check(self, site: Site, route: str) -> None:
         """Raise UnknownRoot for a path that the tree does not have."""

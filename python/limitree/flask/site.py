@@ -194,6 +194,15 @@ class Site:
 
     def _decide(self, state: State, bounds: list[Bound]) -> None:
         now, later = Asked(), Asked()
+        try:
+            self._collect(state, bounds, now, later)
+        finally:
+            # If a function refuses the request, such as a key function that
+            # checks a token, the limits before it have counted it.
+            self._authorize(state, now, later)
+
+    def _collect(self, state: State, bounds: list[Bound], now: Asked,
+                 later: Asked) -> None:
         keys: dict[Key, Segment] = {}
         for bound in bounds:
             rule = bound.rule
@@ -204,6 +213,8 @@ class Site:
             if paths:
                 asked = now if rule.deduct_when is None else later
                 asked.add(bound, paths, limits, bound.cost())
+
+    def _authorize(self, state: State, now: Asked, later: Asked) -> None:
         self.plain.update(self.core)
         if later.paths:
             self._look(state, now, later)
