@@ -5,11 +5,11 @@
 import { writeFirstTime } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Decision } from './decision.js';
-import { ConfigError, invalidArgument } from './errors.js';
+import { invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import {
   ReadLimits, checkLimiterNames, fileUrl, msOf, read, readDescriptors, readSync,
-  textOfNode, textOfOptions,
+  shownLimits, shownStore, textOfNode, textOfOptions,
 } from './limits.js';
 import type {
   DescriptorFiles, DescriptorOptions, FileUrl, Limits, StoreOptions,
@@ -28,6 +28,7 @@ import { NONE, Requests, checkFlag, checkOptions } from './requests.js';
 import type {
   AsyncCallOptions, CallOptions, Costly, Path, Segment,
 } from './requests.js';
+import { checkRuntime, checkShare } from './sharing.js';
 import { statsOf } from './stats.js';
 import type { LimitStats, ReasonStats, Stats } from './stats.js';
 import { checkNames, shown } from './words.js';
@@ -72,29 +73,6 @@ export interface PutOptions {
 const REPLACE = new Map<unknown, number>(
   [[undefined, 0], [false, 0], [true, 1], ['added', 2]]);
 
-function checkShare(options: LimiterOptions): void {
-  const share: unknown = options.share;
-  if (share === undefined) return;
-  if (typeof share !== 'string' || share === '') {
-    throw invalidArgument(`share must be a name, is ${shown(share)}`);
-  }
-  if (options.clock !== undefined) {
-    throw invalidArgument('share: threads cannot share a clock');
-  }
-}
-
-/** Refuses runtimes that cannot watch a connection for native code. */
-function checkRuntime(made: Functions): void {
-  const { bun, deno } = process.versions;
-  if (!made.isRemote || (bun === undefined && deno === undefined)) return;
-  made.close();
-  const why = bun === undefined
-    ? `Deno ${deno} never tells that it has answered`
-    : `Bun ${bun} has no uv_poll_init`;
-  throw new ConfigError(['store: a store on another machine needs Node.js, ' +
-    `for ${why}: use shm:// or memory://, or run the program with Node.js`]);
-}
-
 /** Decides whether the caller named by a path may act now. */
 export class Limiter {
   #native: Functions;
@@ -102,6 +80,7 @@ export class Limiter {
   #limits: Limits | undefined;
   #descriptors: DescriptorFiles | undefined;
   #isClosed = false;
+  readonly #store: string;
 
   /**
    * Reads `limits` if they are a file.  Connects to the store on first use.
@@ -125,6 +104,7 @@ export class Limiter {
     this.#native = native.open(text, texts, share ?? '', clock !== undefined,
                                files, mergeDomains);
     checkRuntime(this.#native);
+    this.#store = shownStore(others.store);
     this.#requests = new Requests(this.#native, new Names(this.#native),
                                   this.isRemote, levels === true, clock);
     this.#limits = limits instanceof ReadLimits ? limits.from : limits;
@@ -349,6 +329,11 @@ export class Limiter {
     return this.#native.prometheus();
   }
 
+  /** The URL of the store, without user and password. */
+  get store(): string {
+    return this.#store;
+  }
+
   /** Whether `close` was called. */
   get closed(): boolean {
     return this.#isClosed;
@@ -380,6 +365,17 @@ export class Limiter {
     this.#native = { ...CLOSED, close, isRemote, isShared };
     if (drain > 0) await this.#requests.drained(drain);
     close();
+  }
+
+  /** For console.log(). */
+  [Symbol.for('nodejs.util.inspect.custom')](
+    _depth: number,
+    options: object,
+    inspect: (value: unknown, options: object) => string,
+  ): string {
+    const { store, closed } = this;
+    const limits = shownLimits(this.#limits);
+    return `Limiter ${inspect({ store, limits, closed }, options)}`;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -292,6 +292,22 @@ export function checkLimiterNames(options: object): void {
              "{limits: 'limits.yaml'}");
 }
 
+/** The URL of a store without what may be secret. */
+export function shownStore(store: string | undefined): string {
+  if (!store) return 'memory://';
+  if (store.startsWith('shm:')) return store;
+  const scheme = /^[^:/?@]*:\/\//.exec(store)?.[0] ?? '';
+  const rest = store.slice(Math.max(store.lastIndexOf('@') + 1, scheme.length));
+  return scheme + rest.replace(/\?.*$/s, '');
+}
+
+/** The name of the file of limits, or what else they are. */
+export function shownLimits(limits: Limits | undefined): string {
+  if (limits === undefined) return 'none';
+  const files = listOf(limits).map(fileOf);
+  return files.map((file) => file ?? 'given as text').join(', ');
+}
+
 /** Names and values in turn, as the core takes them. */
 export function textOfOptions(options: object): string[] {
   const text: string[] = [];
@@ -305,6 +321,17 @@ export function textOfOptions(options: object): string[] {
 /** The options for which a number is milliseconds. */
 const DURATIONS = ['timeout', 'connectTimeout'];
 
+/**
+ * Refuses a number as text: the core takes it as seconds, but a number is
+ * milliseconds here.
+ */
+function checkUnit(duration: string, name: string): void {
+  if (!/^\s*\d+(\.\d+)?\s*$/.test(duration)) return;
+  const number = duration.trim();
+  throw invalidArgument(`${name} must have a unit if it is a text: say ` +
+    `"${number}ms" or "${number}s", or the number ${number} for milliseconds`);
+}
+
 /** Milliseconds of a duration; errors call it `name`. */
 export function msOf(duration: unknown, name: string): number {
   if (typeof duration === 'number' && duration >= 0) return duration;
@@ -313,7 +340,9 @@ export function msOf(duration: unknown, name: string): number {
       `"2s", is ${shown(duration)}`);
   }
   try {
-    return native.parseDuration(duration);
+    const ms = native.parseDuration(duration);
+    checkUnit(duration, name);
+    return ms;
   } catch (error) {
     throw error instanceof ConfigError
       ? new ConfigError([`${name} ${error.message}`]) : error;
@@ -322,7 +351,10 @@ export function msOf(duration: unknown, name: string): number {
 
 function textOfOption(name: string, value: unknown): string {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string') {
+    if (DURATIONS.includes(name)) checkUnit(value, name);
+    return value;
+  }
   if (typeof value === 'number' && Number.isFinite(value)) {
     return DURATIONS.includes(name) ? `${Math.round(value)}ms` : String(value);
   }

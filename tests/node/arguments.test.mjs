@@ -252,6 +252,11 @@ describe('a new limiter', () => {
     [{ limits: LIMITS, timeout: {} }, INVALID, /^timeout must be/],
     [{ limits: LIMITS, timeout: NaN }, INVALID, /^timeout must be/],
     [{ limits: LIMITS, timeout: 'soon' }, 'LIMITREE_INVALID_CONFIG', /timeout/],
+    ...['50', ' 50 ', '0.5'].map((text) => [
+      { limits: LIMITS, timeout: text }, INVALID,
+      /^timeout must have a unit if it is a text: say "[\d.]+ms" or/]),
+    [{ limits: LIMITS, connectTimeout: '1' }, INVALID,
+     /^connectTimeout must have a unit .* or the number 1 for milliseconds$/],
     [{ limits: LIMITS, connectTimeout: 0 }, 'LIMITREE_INVALID_CONFIG',
      /^connectTimeout: must be a duration from 1ms to 1m$/],
     [{ limits: LIMITS, store: 7 }, 'LIMITREE_INVALID_CONFIG', /^store: /],

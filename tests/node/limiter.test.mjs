@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
 
 import { ConfigError, Decision, Limiter, version } from 'limitree';
 
@@ -378,6 +379,27 @@ describe('the rest', () => {
     await assert.rejects(limiter.authorize(['job']),
                          { code: 'LIMITREE_CANCELLED' });
     assert.throws(() => limiter.stats(), { code: 'LIMITREE_CANCELLED' });
+  });
+
+  it('is shown with its store, but not with what is secret', async () => {
+    for (const [store, shown] of [
+      [undefined, 'memory://'], ['memory://', 'memory://'],
+      ['redis://alex:a%40b@10.0.0.1:7/5', 'redis://10.0.0.1:7/5'],
+      ['redis+unix://:secret@/run/redis.sock?db=2',
+       'redis+unix:///run/redis.sock'],
+      ['rediss://a.example', 'rediss://a.example'],
+      ['redis+cluster://u:p@a:1,b:2', 'redis+cluster://a:1,b:2']]) {
+      const limiter = made({ clock: undefined, store });
+      assert.equal(limiter.store, shown);
+      assert.equal(inspect(limiter, { breakLength: 200 }),
+                   `Limiter { store: '${shown}', ` +
+                   "limits: 'given as text', closed: false }");
+      await limiter.close();
+    }
+    const limiter = new Limiter({ limits: 'examples/limits.yaml' });
+    await limiter.close();
+    assert.equal(inspect(limiter), "Limiter { store: 'memory://', " +
+      "limits: 'examples/limits.yaml', closed: true }");
   });
 
   it('has a version', () => assert.match(version, /^\d+\.\d+\.\d+$/));

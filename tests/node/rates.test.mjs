@@ -42,6 +42,13 @@ describe('durations in words', () => {
   for (const { text, ns, error } of TABLE.durations) {
     it(JSON.stringify(text), async () => {
       const limiter = limiterOf('5/s');
+      if (/^[\d.]+$/.test(text) && error === undefined) {
+        // A number is milliseconds in JavaScript, and seconds in such a text.
+        await assert.rejects(limiter.close({ drain: text }), {
+          message: `drain must have a unit if it is a text: say "${text}ms" ` +
+            `or "${text}s", or the number ${text} for milliseconds` });
+        return;
+      }
       if (error === undefined && ns < 2 ** 31 * 1e6) {
         await limiter.close({ drain: text });  // nothing is under way
         assert.ok(limiter.closed);

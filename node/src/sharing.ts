@@ -1,0 +1,31 @@
+// What a limiter cannot have that is shared with other threads, or with other
+// machines.
+
+import { ConfigError, invalidArgument } from './errors.js';
+import type { LimiterOptions } from './limiter.js';
+import type { Functions } from './native.js';
+import { shown } from './words.js';
+
+/** Refuses what threads that share a limiter cannot have. */
+export function checkShare(options: LimiterOptions): void {
+  const share: unknown = options.share;
+  if (share === undefined) return;
+  if (typeof share !== 'string' || share === '') {
+    throw invalidArgument(`share must be a name, is ${shown(share)}`);
+  }
+  if (options.clock !== undefined) {
+    throw invalidArgument('share: threads cannot share a clock');
+  }
+}
+
+/** Refuses runtimes that cannot watch a connection for native code. */
+export function checkRuntime(made: Functions): void {
+  const { bun, deno } = process.versions;
+  if (!made.isRemote || (bun === undefined && deno === undefined)) return;
+  made.close();
+  const why = bun === undefined
+    ? `Deno ${deno} never tells that it has answered`
+    : `Bun ${bun} has no uv_poll_init`;
+  throw new ConfigError(['store: a store on another machine needs Node.js, ' +
+    `for ${why}: use shm:// or memory://, or run the program with Node.js`]);
+}
