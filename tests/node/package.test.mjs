@@ -99,7 +99,8 @@ describe('the tarballs', () => {
 
   it('has types and entry points as they should be', async () => {
     await run(join(BIN, 'publint'), ['run', installed, '--strict']);
-    await run(join(BIN, 'attw'), [packed.tarball(), '--profile', 'node16',
+    // Strict: also for "moduleResolution": "node10" and "bundler".
+    await run(join(BIN, 'attw'), [packed.tarball(), '--profile', 'strict',
                                   '--no-emoji', '--no-color']);
   });
 
