@@ -13,9 +13,9 @@ import { Answers, forFramework } from './web/answer.js';
 import { Gate, RateLimitInfo } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
-import { send, whenOver, writeHeaders } from './web/response.js';
+import { send, whenSent, writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
-import { warn } from './web/warnings.js';
+import { warnOnce } from './web/warnings.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
@@ -79,7 +79,10 @@ const EXPRESS: Framework<Request> = {
       advice: 'set "trust proxy" to the number of proxies or to their networks',
     };
   },
-  requestOf: (request) => request,
+  requestOf: (request) => request.socket === undefined ? undefined : request,
+  whyNoAddress: (request) => 'ip' in request ? undefined
+    : 'Express has not made this request: use the middleware for your ' +
+      'framework, or limitree/http',
 };
 
 /** Whether this is called while a request is being handled. */
@@ -93,7 +96,7 @@ function checkPlace(options: ExpressOptions): void {
   if (limiter !== undefined || validate === false) return;
   if (typeof validate === 'object' && validate.creationStack === false) return;
   if (!isInHandler()) return;
-  warn('LIMITREE_CREATED_PER_REQUEST',
+  warnOnce('LIMITREE_CREATED_PER_REQUEST',
     'a rate limit was made while a request was handled: it begins anew with ' +
       'every request, so it limits nobody; make it when the app starts');
 }
@@ -106,7 +109,7 @@ function checkPlace(options: ExpressOptions): void {
  * If the store fails, this process decides until it is back.  With
  * `onStoreError: "raise"` a StoreError goes to the app's error handlers, with
  * the `status` 503.  All other errors go there, too, such as a path that the
- * tree does not have.
+ * tree does not have; but a request whose client has gone is dropped.
  *
  * Throws ConfigError for unknown options.
  */
@@ -147,10 +150,20 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     writeHeaders(response, answers.headersOf(info));
     if (info.decision.limited) return deny(request, response, next, info);
     if (gate.refunds) {
-      whenOver(response, (isComplete) => void gate.settle(
-        info, request, response, isComplete ? response.statusCode : undefined));
+      whenSent(response, () =>
+        void gate.settle(info, request, response, response.statusCode));
     }
     return next();
+  }
+
+  function fail(
+    request: Request,
+    response: Response,
+    next: NextFunction,
+    error: unknown,
+  ): void {
+    if (gate.hasGone(request)) response.destroy();
+    else next(forFramework(error));
   }
 
   const middleware = (
@@ -164,9 +177,9 @@ export function rateLimit(options: ExpressOptions): RateLimit {
         ? go(request, response, next, info)
         : info.then((one) => go(request, response, next, one));
       if (!isPromise(done)) return;
-      done.then(undefined, (error) => next(forFramework(error)));
+      done.then(undefined, (error) => fail(request, response, next, error));
     } catch (error) {
-      next(forFramework(error));
+      fail(request, response, next, error);
     }
   };
   return Object.assign(middleware, {

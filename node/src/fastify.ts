@@ -18,11 +18,12 @@ import type { Maybe } from './web/maybe.js';
 import { checkNames, refuse, storeOptionsOf } from './web/options.js';
 import type { WebOptions } from './web/options.js';
 import type { PlainTree } from './web/plain_tree.js';
-import { whenOver, writeHeaders } from './web/response.js';
+import { whenSent, writeHeaders } from './web/response.js';
 import {
   PLAIN, plainSubject, plainTreeOf, subjectOf } from './web/subject.js';
 import type { Framework, Subject } from './web/subject.js';
-import { warn } from './web/warnings.js';
+import { warnOnce } from './web/warnings.js';
+import type { Logger } from './web/warnings.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
@@ -98,7 +99,7 @@ const FASTIFY: Framework<FastifyRequest> = {
     believesAll: false,
     advice: 'set trustProxy to the networks of your proxies' }),
   limitTakesKey: true,
-  requestOf: (request) => request,
+  requestOf: (request) => request.raw === undefined ? undefined : request,
 };
 
 /** The options without their other names. */
@@ -124,13 +125,14 @@ class Plugin {
   readonly #options: Options;
   readonly #own: Subject<FastifyRequest, FastifyReply> | undefined;
   readonly #tree: PlainTree | undefined;  // of plain limits
-  readonly #log: FastifyInstance['log'];
+  readonly #log: Logger | undefined;
 
   constructor(given: FastifyOptions, log: FastifyInstance['log']) {
     checkNames(given, [...FASTIFY.options, 'global', 'hook']);
     const { global: _, hook: __, ...options } = renamed(given);
     this.#options = options;
-    this.#log = log;
+    // Without a logger, Fastify has one whose functions are all the same.
+    this.#log = (log.warn as unknown) === log.trace ? undefined : log;
     const isPlain =
       options.limiter === undefined && options.limits === undefined;
     if (isPlain) this.#tree = plainTreeOf(options);
@@ -200,19 +202,11 @@ class Plugin {
   }
 }
 
-/** Whether a gate with this identity has counted the request already. */
-function hasCounted(request: FastifyRequest, identity: object): boolean {
-  let one = request.rateLimit?.counted;
-  while (one !== undefined && one.identity !== identity) one = one.before;
-  return one !== undefined;
-}
-
 function hookOf(
   options: Options,
   gate: Gate<FastifyRequest, FastifyReply>,
 ): onRequestHookHandler {
   const answers = new Answers(options, 'delta');
-  const alone = { identity: gate.identity, before: undefined };
   const { handler } = options;
 
   async function deny(
@@ -240,35 +234,46 @@ function hookOf(
     info: RateLimitInfo | undefined,
   ): void {
     if (info === undefined) return done();
-    const before = request.rateLimit?.counted;
-    info.counted = before === undefined ? alone
-      : { identity: gate.identity, before };
     request.rateLimit = info;
+    if (reply.raw.headersSent) return undefined;
     // On the raw response, for handlers that write to it directly, too.
     writeHeaders(reply.raw, answers.headersOf(info));
     if (info.decision.limited) {
-      deny(request, reply, info).catch((error: Error) => done(error));
+      deny(request, reply, info).catch(
+        (error: unknown) => fail(request, reply, done, error));
       return undefined;
     }
     if (gate.refunds) {
-      whenOver(reply.raw, (isComplete) => void gate.settle(
-        info, request, reply, isComplete ? reply.statusCode : undefined));
+      whenSent(reply.raw, () =>
+        void gate.settle(info, request, reply, reply.statusCode));
     }
     return done();
   }
 
+  function fail(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    done: HookHandlerDoneFunction,
+    error: unknown,
+  ): void {
+    if (!gate.hasGone(request)) return done(forFramework(error) as Error);
+    reply.hijack();
+    reply.raw.destroy();
+    return undefined;
+  }
+
   return (request, reply, done): void => {
     // A handler of 404s may have the same hook as the instance.
-    if (hasCounted(request, gate.identity)) return done();
-    const fail = (error: unknown) => done(forFramework(error) as Error);
+    if (gate.hasCounted(request)) return done();
     let info;
     try {
       info = gate.decide(request, reply);
     } catch (error) {
-      return fail(error);
+      return fail(request, reply, done, error);
     }
     if (!isPromise(info)) return go(request, reply, done, info);
-    info.then((one) => go(request, reply, done, one), fail);
+    info.then((one) => go(request, reply, done, one),
+              (error) => fail(request, reply, done, error));
     return undefined;
   };
 }
@@ -304,16 +309,14 @@ function addForOthers(
   mark: symbol,
   run: AnyHook,
 ): void {
-  let hasWarned = false;
   const others: AnyHook = (...args) => {
     const [request] = args as [FastifyRequest];
     const config = request.routeOptions.config as unknown as Marks | undefined;
     if (config?.[mark] === true || config?.rateLimit === false) {
       return (args[args.length - 1] as HookHandlerDoneFunction)();
     }
-    if (config?.rateLimit !== undefined && !hasWarned) {
-      hasWarned = true;
-      warn('LIMITREE_ROUTE_BEFORE_PLUGIN', 'the route ' +
+    if (config?.rateLimit !== undefined) {
+      warnOnce('LIMITREE_ROUTE_BEFORE_PLUGIN', 'the route ' +
         `${request.routeOptions.url} has a limit of its own, but the plugin ` +
         'came after it, so it has the limit of all: await ' +
         'app.register(limitree) before it');

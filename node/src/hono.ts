@@ -36,6 +36,13 @@ export interface HonoOptions extends WebOptions<Context, undefined> {
   readonly requestPropertyName?: string | undefined;
 }
 
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** The last decision about the request, where there is one. */
+    rateLimit: RateLimitInfo;
+  }
+}
+
 /** The middleware. */
 export interface RateLimit extends MiddlewareHandler {
   readonly limiter: Limiter;
@@ -62,8 +69,18 @@ const HONO: Framework<Context> = {
     headers: context.req.header(), believes: false, believesAll: false,
     advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
   requestOf: (context) => incomingOf(context) ??
-    { socket: {}, headers: context.req.header() },
+    { socket: {}, headers: context.req?.header?.() ?? {} },
+  whyNoAddress(context) {
+    if (incomingOf(context) !== undefined) return undefined;
+    return typeof context.req?.header === 'function'
+      ? 'only requests that @hono/node-server has received tell it, so with ' +
+        'app.request(), Bun and Deno give keyGenerator'
+      : 'Hono has not made this request: use the middleware for your framework';
+  },
 };
+
+/** As nginx calls it; nobody gets it. */
+const CLIENT_HAS_GONE = 499;
 
 /** Adds to the answer; the fields of the draft are lists. */
 function addHeaders(context: Context, headers: Headers): void {
@@ -81,7 +98,7 @@ function addHeaders(context: Context, headers: Headers): void {
  *
  * Throws a StoreError if the store fails and `onStoreError` is `"raise"`; Hono
  * answers it with 503 unless `app.onError` handles it.  Throws all other errors
- * unchanged.
+ * unchanged; but a request whose client has gone is dropped.
  *
  * Throws ConfigError for unknown options.
  */
@@ -99,18 +116,28 @@ export function rateLimit(options: HonoOptions): RateLimit {
       headers: { 'Content-Type': body.type, 'Cache-Control': 'no-store' } });
   }
 
+  /** Answers a client that has gone with anything, else throws. */
+  function drop(context: Context, error: unknown): void {
+    if (!gate.hasGone(context)) throw forFramework(error);
+    context.res = new Response(null, { status: CLIENT_HAS_GONE });
+  }
+
   const middleware = async (context: Context, next: Next): Promise<void> => {
     let info: RateLimitInfo | undefined;
     try {
       info = await gate.decide(context, undefined);
     } catch (error) {
-      throw forFramework(error);
+      return drop(context, error);
     }
     if (info === undefined) return next();
     context.set(property, info);
     const { decision } = info;
     if (decision.limited) {
-      context.res = await deny(context, info);
+      try {
+        context.res = await deny(context, info);
+      } catch (error) {
+        return drop(context, error);
+      }
     } else {
       await next();
     }

@@ -14,13 +14,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { clientIp } from './address.js';
 import type { CloseOptions, Limiter } from './limiter.js';
 import type { Segment } from './requests.js';
-import { Answers, UNAVAILABLE } from './web/answer.js';
+import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
 import { Gate, RateLimitInfo, isStoreTrouble } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
-import { send, whenOver, writeHeaders } from './web/response.js';
+import { send, whenSent, writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
+import { warnSeldom } from './web/warnings.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
@@ -41,12 +42,14 @@ export interface HttpOptions
 }
 
 /**
- * Returns whether the request was limited.  A limited request has been
- * answered; an allowed one has headers, and the caller answers it.
+ * Returns whether the request has been answered, because it was limited.  An
+ * allowed one has headers, and the caller answers it.
  *
- * If the store failed and `onStoreError` is `"raise"`, the answer is 503.
- * Rejects or throws for all other errors, such as a path that the tree does not
- * have, and answers nothing then.
+ * Never throws or rejects, because that would end the process of a caller who
+ * does not catch it.  If the store failed and `onStoreError` is `"raise"`, the
+ * answer is 503.  After all other errors, such as a path that the tree does not
+ * have, it is 500, and the error is logged.  A request whose client has gone is
+ * dropped.
  */
 export interface RateLimit {
   (request: IncomingMessage, response: ServerResponse): Maybe<boolean>;
@@ -63,13 +66,19 @@ const peer = clientIp();
 
 const HTTP: Framework<IncomingMessage> = {
   options: ['handler'],
-  ipOf: (request) => request.socket.remoteAddress === undefined
-    ? undefined : peer.of(request.socket.remoteAddress),
+  ipOf(request) {
+    const address = request.socket?.remoteAddress;
+    return address === undefined ? undefined : peer.of(address);
+  },
   trustOf: (request) => ({
     headers: request.headers, believes: false, believesAll: false,
     advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
-  requestOf: (request) => request,
+  requestOf: (request) => request.socket === undefined ? undefined : request,
 };
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.stack ?? error.message : String(error);
+}
 
 /**
  * Returns a function that decides about requests.
@@ -113,16 +122,30 @@ export function rateLimit(options: HttpOptions): RateLimit {
     writeHeaders(response, answers.headersOf(info));
     if (info.decision.limited) return deny(request, response, info);
     if (gate.refunds) {
-      whenOver(response, (isComplete) => void gate.settle(
-        info, request, response, isComplete ? response.statusCode : undefined));
+      whenSent(response, () =>
+        void gate.settle(info, request, response, response.statusCode));
     }
     return false;
   }
 
-  function refuse(response: ServerResponse, error: unknown): true {
-    if (!isStoreTrouble(error)) throw error;
-    response.setHeader('Retry-After', '1');
-    send(response, 503, UNAVAILABLE);
+  /** Answers a request that could not be decided. */
+  function fail(
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: unknown,
+  ): true {
+    if (gate.hasGone(request) || response.headersSent) {
+      response.destroy();
+    } else if (isStoreTrouble(error)) {
+      response.setHeader('Retry-After', '1');
+      send(response, 503, UNAVAILABLE);
+    } else {
+      send(response, 500, FAILED);
+    }
+    if (!gate.hasGone(request) && !isStoreTrouble(error)) {
+      warnSeldom('LIMITREE_REQUEST_FAILED', 'a request was answered with 500 ' +
+        `because it could not be decided: ${textOf(error)}`, options.logger);
+    }
     return true;
   }
 
@@ -130,15 +153,16 @@ export function rateLimit(options: HttpOptions): RateLimit {
     request: IncomingMessage,
     response: ServerResponse,
   ): Maybe<boolean> => {
-    let info;
     try {
-      info = gate.decide(request, response);
+      const info = gate.decide(request, response);
+      const done = isPromise(info)
+        ? info.then((one) => go(request, response, one))
+        : go(request, response, info);
+      return isPromise(done)
+        ? done.catch((error) => fail(request, response, error)) : done;
     } catch (error) {
-      return refuse(response, error);
+      return fail(request, response, error);
     }
-    if (!isPromise(info)) return go(request, response, info);
-    return info.then((one) => go(request, response, one),
-                     (error) => refuse(response, error));
   };
   return Object.assign(limited, {
     limiter: gate.limiter,

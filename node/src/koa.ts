@@ -14,7 +14,7 @@ import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
 import type { RateLimitInfo } from './web/gate.js';
 import type { WebOptions } from './web/options.js';
-import { whenOver, writeHeaders } from './web/response.js';
+import { whenSent, writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
 
 export { canonicalIp, clientIp } from './address.js';
@@ -44,7 +44,7 @@ export interface RateLimit extends Middleware {
 
 const KOA: Framework<Context> = {
   options: ['handler', 'requestPropertyName'],
-  ipOf: (context) => context.ip === '' ? undefined : context.ip,
+  ipOf: (context) => context.ip || undefined,
   trustOf(context) {
     const { proxy, maxIpsCount } = context.app as
       { proxy?: boolean; maxIpsCount?: number };
@@ -56,7 +56,8 @@ const KOA: Framework<Context> = {
         'app.proxy and app.maxIpsCount to the number of proxies',
     };
   },
-  requestOf: (context) => context.req,
+  requestOf: (context) =>
+    context.req?.socket === undefined ? undefined : context.req,
 };
 
 /** Koa removes all headers from the answer to an error except the error's. */
@@ -75,7 +76,7 @@ function keepHeaders(error: unknown, headers: Headers): unknown {
  *
  * Throws a StoreError with the `status` 503 if the store fails and
  * `onStoreError` is `"raise"`.  Throws all other errors unchanged, for the
- * error handlers of the app.
+ * error handlers of the app; but a request whose client has gone is dropped.
  *
  * Throws ConfigError for unknown options.
  */
@@ -99,6 +100,13 @@ export function rateLimit(options: KoaOptions): RateLimit {
     }
   }
 
+  /** Drops a request whose client has gone, else throws. */
+  function drop(context: Context, error: unknown): void {
+    if (!gate.hasGone(context)) throw forFramework(error);
+    context.respond = false;
+    context.res.destroy();
+  }
+
   async function go(
     context: Context,
     next: Next,
@@ -107,11 +115,18 @@ export function rateLimit(options: KoaOptions): RateLimit {
     context.state[property] = info;
     const headers = answers.headersOf(info);
     writeHeaders(context.res, headers);
-    if (info.decision.limited) return deny(context, info);
+    if (info.decision.limited) {
+      try {
+        await deny(context, info);
+      } catch (error) {
+        drop(context, error);
+      }
+      return;
+    }
     if (gate.refunds) {
       const { res } = context;
-      whenOver(res, (isComplete) => void gate.settle(
-        info, context, undefined, isComplete ? res.statusCode : undefined));
+      whenSent(res, () =>
+        void gate.settle(info, context, undefined, res.statusCode));
     }
     try {
       await next();
@@ -125,7 +140,8 @@ export function rateLimit(options: KoaOptions): RateLimit {
     try {
       info = await gate.decide(context, undefined);
     } catch (error) {
-      throw forFramework(error);
+      drop(context, error);
+      return;
     }
     if (info === undefined) await next();
     else await go(context, next, info);

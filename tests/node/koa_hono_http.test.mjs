@@ -14,7 +14,7 @@ import { rateLimit as limitHono } from 'limitree/hono';
 import { RateLimitInfo, rateLimit as limitHttp } from 'limitree/http';
 import { rateLimit as limitKoa } from 'limitree/koa';
 
-import { warningsOf } from './web_apps.mjs';
+import { forgetWarnings, warningsOf } from './web_apps.mjs';
 
 async function withServer(server, use) {
   if (!server.listening) await once(server, 'listening');
@@ -209,7 +209,47 @@ describe('node:http', () => {
       assert.equal(limited(request('1.1.1.1'), response), true);
       assert.equal(limited(request('2.2.2.2'), response), false);
       assert.equal(JSON.parse(answers[0]).status, 429);
-      assert.throws(() => limitHttp({ limit: 1 })(request('1.1.1.1'), response),
-                    /address of the client is unknown/);
     });
+
+  it('answers 500 and tells the program, whatever is wrong', async () => {
+    const thrower = () => { throw new Error('on purpose'); };
+    const rejecter = async () => thrower();
+    for (const options of [
+      { keyGenerator: thrower }, { keyGenerator: rejecter }, { skip: thrower },
+      { cost: rejecter }, { limit: thrower },
+      { keyGenerator: () => ({}) },
+      { limit: 1, cost: 2, message: rejecter },
+      { limit: 1, cost: 2, handler: thrower },
+    ]) {
+      forgetWarnings();
+      const lines = [];
+      await withHttp(
+        limitHttp({ limit: 9, logger: { warn: (line) => lines.push(line) },
+                    ...options }),
+        async (get) => {
+          for (let i = 0; i < 3; ++i) {
+            const answer = await get();
+            assert.equal(answer.status, 500);
+            assert.equal(answer.headers.get('content-type'),
+                         'application/problem+json');
+            assert.doesNotMatch(await answer.text(), /purpose|\.js/);
+          }
+        });
+      assert.equal(lines.length, 1);
+      assert.match(lines[0], /on purpose|must be a string/);
+      assert.match(lines[0], /LIMITREE_REQUEST_FAILED/);
+    }
+  });
+
+  it('cuts an answer off that has begun', () => withHttp(limitHttp({
+    limit: 1, logger: { warn() {} }, handler(_request, response) {
+      response.writeHead(429, { 'Content-Length': '9' });
+      response.write('so far');
+      throw new Error('in the middle');
+    },
+  }), async (get) => {
+    await get();
+    await assert.rejects(async () => (await get()).text());
+  }));
+
 });

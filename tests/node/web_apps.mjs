@@ -1,10 +1,12 @@
 // The same small app in each framework, on a port of this machine.
 //
-// Routes: /hello answers with a text, /stream with a stream, /fail throws, and
-// /status/<n> answers with that status.  There are no others.
+// Routes: /hello answers with a text, /stream with a stream, /endless with one
+// that does not end, /fail throws, and /status/<n> answers with that status.
+// There are no others.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 
 import { serve as serveHono } from '@hono/node-server';
@@ -19,7 +21,14 @@ import { rateLimit as limitHono } from 'limitree/hono';
 import { rateLimit as limitHttp } from 'limitree/http';
 import { rateLimit as limitKoa } from 'limitree/koa';
 
+const loadPart = createRequire(import.meta.url)('../../node/dist/web.js');
+export const { forgetWarnings } = loadPart('web/warnings.js');
+
 const chunks = () => Readable.from(['one ', 'two']);
+const endless = () => new Readable({ read() {
+  if (this.readableLength === 0 && !this.begun) this.push('so far');
+  this.begun = true;
+} });
 
 async function listening(server) {
   if (!server.listening) await once(server, 'listening');
@@ -67,6 +76,7 @@ async function startExpress(options) {
   });
   app.get('/hello', (_, response) => response.send('hello'));
   app.get('/stream', (_, response) => chunks().pipe(response));
+  app.get('/endless', (_, response) => endless().pipe(response));
   app.get('/fail', () => { throw new Error('on purpose'); });
   app.get('/status/:code', (request, response) =>
     response.status(Number(request.params.code)).send('so be it'));
@@ -83,7 +93,14 @@ async function startExpress(options) {
 
 async function startHttp(options) {
   const running = new App();
-  const limited = limitHttp(options);
+  // The middleware answers and logs what goes wrong.
+  forgetWarnings();
+  const note = (message) => {
+    const [, code] = /\[(\w+)\]$/.exec(message);
+    if (code === 'LIMITREE_REQUEST_FAILED') running.error = { message };
+    else process.emitWarning(message, { type: 'LimitreeWarning', code });
+  };
+  const limited = limitHttp({ logger: { warn: note }, ...options });
   const answer = (request, response) => {
     ++running.ran;
     running.info = limited.infoOf(request);
@@ -92,6 +109,8 @@ async function startHttp(options) {
       response.end('hello');
     } else if (request.url === '/stream') {
       chunks().pipe(response);
+    } else if (request.url === '/endless') {
+      endless().pipe(response);
     } else if (code !== undefined) {
       response.writeHead(Number(code)).end('so be it');
     } else if (request.url === '/fail') {
@@ -129,6 +148,8 @@ async function startKoa(options) {
       context.body = 'hello';
     } else if (context.path === '/stream') {
       context.body = chunks();
+    } else if (context.path === '/endless') {
+      context.body = endless();
     } else if (context.path === '/fail') {
       throw new Error('on purpose');
     } else if (code !== undefined) {
@@ -155,6 +176,7 @@ async function startHono(options) {
   });
   app.get('/hello', (context) => context.text('hello'));
   app.get('/stream', () => new Response(Readable.toWeb(chunks())));
+  app.get('/endless', () => new Response(Readable.toWeb(endless())));
   app.get('/fail', () => { throw new Error('on purpose'); });
   app.get('/status/:code', (context) =>
     context.req.param('code') === '204' ? context.body(null, 204)
@@ -181,6 +203,7 @@ async function startFastify(options) {
   });
   app.get('/hello', async () => 'hello');
   app.get('/stream', async (_, reply) => reply.send(chunks()));
+  app.get('/endless', async (_, reply) => reply.send(endless()));
   app.get('/fail', async () => { throw new Error('on purpose'); });
   app.get('/status/:code', async (request, reply) =>
     reply.code(Number(request.params.code)).send('so be it'));
@@ -206,8 +229,12 @@ export function headerOf(a, name) {
     : a.headers[name];
 }
 
-/** The codes of the warnings that limitree gives during `run`. */
+/**
+ * The codes of the warnings that limitree gives during `run`, as if it were the
+ * first in its process.
+ */
 export async function warningsOf(run) {
+  forgetWarnings();
   const codes = [];
   const note = (warning) => {
     if (warning.name === 'LimitreeWarning') codes.push(warning.code);

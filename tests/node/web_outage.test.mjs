@@ -14,7 +14,6 @@ import { LimitreeStore } from 'limitree/express-rate-limit';
 import limitree from 'limitree/fastify';
 
 import { PATIENT, RedisServer } from './servers.mjs';
-import { warningsOf } from './web_apps.mjs';
 
 /** Waits for a line that is logged some seconds later. */
 async function lineOf(lines, count) {
@@ -76,15 +75,18 @@ for (const [name, start] of Object.entries(SERVERS)) {
       const [status, stop] = await start({
         store: redis.url, timeout: PATIENT,
         logger: { warn: (line) => lines.push(line) } });
+      t.after(stop);
       for (let i = 0; i < 3; ++i) assert.equal(await status(), 200);
       assert.deepEqual(lines, []);
 
       await redis.kill();
       for (let i = 0; i < 20; ++i) assert.equal(await status(), 200);
+      const url = redis.url.replace('+', '\\+');
+      const where = `${url} %s in process ${process.pid}`;
       assert.match(await lineOf(lines, 1), new RegExp(
-        '^limitree: the store fails \\(.*\\): limits are decided in this ' +
-        'process until it is back \\[LIMITREE_STORE_AWAY\\]$'));
-      assert.doesNotMatch(lines[0], /\.sock|\//);
+        `^limitree: the store ${where.replace('%s', 'fails')} \\(.*\\), ` +
+        'onStoreError=local: limits are decided in this process until it is ' +
+        'back \\[LIMITREE_STORE_AWAY\\]$'));
 
       await redis.start();
       // The limiter asks it again after some time, and it must keep answering.
@@ -94,27 +96,54 @@ for (const [name, start] of Object.entries(SERVERS)) {
         await sleep(700);
       }
       const [, count] = new RegExp(
-        '^limitree: the store is back after \\d+\\.\\d s: (\\d+) requests ' +
-        'were decided in this process \\(.*\\) \\[LIMITREE_STORE_BACK\\]$')
+        `^limitree: the store ${where.replace('%s', 'is back')} after ` +
+        '\\d+\\.\\d s, onStoreError=local: (\\d+) requests were decided in ' +
+        'this process \\(.*\\) \\[LIMITREE_STORE_BACK\\]$')
         .exec(await lineOf(lines, 2));
       assert.ok(Number(count) >= 20);
-      await stop();
     });
 }
 
-describe('without a logger', () => {
-  const store = 'redis+unix:///nowhere/redis.sock';
+/** The one warning of the process after ten requests, by its options. */
+async function warningOf(start, options) {
+  const [status, stop] = await start(options);
+  const warnings = [];
+  const note = (warning) => warnings.push(warning);
+  process.on('warning', note);
+  for (let i = 0; i < 10; ++i) {
+    assert.equal(await status(), options.onStoreError === 'raise' ? 503
+      : options.onStoreError === 'deny' ? 429 : 200);
+  }
+  await stop();
+  process.off('warning', note);
+  assert.deepEqual(warnings.map(({ code }) => code), ['LIMITREE_STORE_AWAY']);
+  return warnings[0].message;
+}
 
-  it('the warnings of the process have it, once', async () => {
-    for (const onStoreError of [undefined, 'allow', 'raise']) {
-      const codes = await warningsOf(async () => {
-        const [status, stop] = await SERVERS.express({ store, onStoreError });
-        const found = new Set();
-        for (let i = 0; i < 10; ++i) found.add(await status());
-        assert.deepEqual([...found], [onStoreError === 'raise' ? 503 : 200]);
-        await stop();
-      });
-      assert.deepEqual(codes, ['LIMITREE_STORE_AWAY']);
-    }
+describe('without a logger, the warnings of the process have it, once', () => {
+  const store = 'redis://alex:secret@127.0.0.1:1/7';
+  const begin = 'the store redis://127.0.0.1:1/7 fails in process ' +
+    `${process.pid} (refused), onStoreError=`;
+
+  for (const [onStoreError, what] of [
+    ['local', 'limits are decided in this process'],
+    ['allow', 'requests are let through unchecked'],
+    ['deny', 'requests are denied unchecked'], ['raise', 'requests fail']]) {
+    it(`in Express: ${onStoreError}`, async () => {
+      assert.equal(
+        await warningOf(SERVERS.express, { store, onStoreError }),
+        `${begin}${onStoreError}: ${what} until it is back`);
+    });
+  }
+
+  it('in Fastify', async () => {
+    const start = async (options) => {
+      const app = fastify();
+      await app.register(limitree, { limit: 100, ...options });
+      app.get('/', async () => 'hello');
+      return [async () => (await app.inject('/')).statusCode,
+              () => app.close()];
+    };
+    assert.match(await warningOf(start, { store }), /127\.0\.0\.1:1.* fails/);
   });
 });

@@ -81,6 +81,12 @@ koa.use(limitKoa({
 const hono = new Hono();
 hono.use(limitHono({ limit: 1, skip: (context) => context.req.path === '/',
                      handler: (context) => context.text('no', 429) }));
+hono.get('/left', (context) => {
+  const left: number = context.get('rateLimit').remaining;
+  // @ts-expect-error: no such variable
+  const other: number = context.get('rateLimits').remaining;
+  return context.text(String(left + other + context.var.rateLimit.used));
+});
 
 const limited = limitHttp({ limit: 1, message: { error: 'enough' } });
 createServer(async (request, response) => {

@@ -92,12 +92,16 @@ function toBody(message: unknown): Body {
            text: JSON.stringify(message) ?? 'null' };
 }
 
+function failure(status: number, title: string): Body {
+  return { type: 'application/problem+json',
+           text: JSON.stringify({ type: 'about:blank', title, status }) };
+}
+
 /** The body for a request that the store could not decide. */
-export const UNAVAILABLE: Body = {
-  type: 'application/problem+json',
-  text: JSON.stringify({ type: 'about:blank', title: 'Service Unavailable',
-                         status: 503 }),
-};
+export const UNAVAILABLE = failure(503, 'Service Unavailable');
+
+/** The body for a request that no limit could decide, by a mistake. */
+export const FAILED = failure(500, 'Internal Server Error');
 
 /**
  * Returns what a framework gets for an error of the store: a 503 with a text

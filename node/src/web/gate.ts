@@ -12,19 +12,27 @@ import type { Maybe } from './maybe.js';
 import { checkKinds, checkNames, refuse } from './options.js';
 import type { WebOptions } from './options.js';
 import { Outage } from './outage.js';
+import { hasGone } from './peer.js';
 import { subjectOf } from './subject.js';
 import type { Framework, Paths, Subject } from './subject.js';
-import { Checks, checkTrust, warn } from './warnings.js';
+import { Checks, checkTrust, warnSeldom } from './warnings.js';
 import type { Logger } from './warnings.js';
 
 function areSeveral(paths: Paths): paths is readonly (Path | Costly)[] {
   return typeof paths[0] === 'object' && paths[0] !== null;
 }
 
-/** The last gate that counted a request, and those that did so before. */
-export interface Counted {
+/** Where a request keeps the last decision about it. */
+const LAST = Symbol('limitree');
+
+interface Request {
+  [LAST]?: RateLimitInfo;
+}
+
+/** What undoes a charge. */
+interface Charger {
   readonly identity: object;
-  readonly before: Counted | undefined;
+  giveBack(info: RateLimitInfo): Promise<void>;
 }
 
 /** The decision about a request, for handlers. */
@@ -36,8 +44,12 @@ export class RateLimitInfo {
   readonly cost: number;
   /** @internal What a plain limit is called. */
   readonly known: KnownLimit | undefined;
-  /** @internal The gates that have counted the request. */
-  counted: Counted | undefined = undefined;
+  /** @internal Who has charged the request. */
+  readonly charger: Charger;
+  /** @internal The decision before this one about the same request. */
+  before: RateLimitInfo | undefined = undefined;
+  /** @internal Whether its cost was given back. */
+  isGivenBack = false;
   #resetTime: Date | undefined;
 
   /** @internal */
@@ -46,11 +58,13 @@ export class RateLimitInfo {
     path: Paths,
     cost: number,
     known: KnownLimit | undefined,
+    charger: Charger,
   ) {
     this.decision = decision;
     this.path = path;
     this.cost = cost;
     this.known = known;
+    this.charger = charger;
   }
 
   /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
@@ -148,12 +162,47 @@ export class Gate<A extends object, B> {
    */
   decide(a: A, b: B): Maybe<RateLimitInfo | undefined> {
     const skip = this.#options.skip;
-    if (skip === undefined) return this.#decide(a, b);
+    if (skip === undefined) return this.#decideAndKeep(a, b);
     const skips = skip(a, b);
     if (isPromise(skips)) {
-      return skips.then((yes) => yes ? undefined : this.#decide(a, b));
+      return skips.then((yes) => yes ? undefined : this.#decideAndKeep(a, b));
     }
-    return skips ? undefined : this.#decide(a, b);
+    return skips ? undefined : this.#decideAndKeep(a, b);
+  }
+
+  #decideAndKeep(a: A, b: B): Maybe<RateLimitInfo> {
+    const info = this.#decide(a, b);
+    return isPromise(info) ? info.then((one) => this.#keep(a, one))
+      : this.#keep(a, info);
+  }
+
+  /**
+   * Keeps a decision with its request.  A denied request costs nothing, so a
+   * denial undoes what earlier gates have charged.
+   */
+  #keep(a: A, info: RateLimitInfo): RateLimitInfo {
+    const request = a as Request;
+    const last = request[LAST];
+    request[LAST] = info;
+    if (last === undefined) return info;
+    info.before = last;
+    if (!info.decision.limited) return info;
+    for (let one: RateLimitInfo | undefined = last; one; one = one.before) {
+      void one.charger.giveBack(one);
+    }
+    return info;
+  }
+
+  /** Whether a gate for the same buckets has counted the request. */
+  hasCounted(a: A): boolean {
+    let one = (a as Request)[LAST];
+    while (one && one.charger.identity !== this.identity) one = one.before;
+    return one !== undefined;
+  }
+
+  /** Whether the client has gone, so that errors concern nobody. */
+  hasGone(a: A): boolean {
+    return hasGone(this.#framework.requestOf(a));
   }
 
   #decide(a: A, b: B): Maybe<RateLimitInfo> {
@@ -216,12 +265,12 @@ export class Gate<A extends object, B> {
       return this.#failed(error);
     }
     this.#outage?.note(decision);
-    return new RateLimitInfo(decision, path, cost, known);
+    return new RateLimitInfo(decision, path, cost, known, this);
   }
 
   #answered(decision: Decision, path: Paths, cost: number): RateLimitInfo {
     this.#outage?.note(decision);
-    return new RateLimitInfo(decision, path, cost, undefined);
+    return new RateLimitInfo(decision, path, cost, undefined, this);
   }
 
   #failed(error: unknown): never {
@@ -254,27 +303,41 @@ export class Gate<A extends object, B> {
     }
   }
 
-  /** Gives back the cost of a request that has ended, if options say so. */
-  async settle(info: RateLimitInfo, a: A, b: B, status: number | undefined
-  ): Promise<void> {
+  /**
+   * Gives back the cost of a request that was answered, if options say so.  Not
+   * called for a request whose client did not wait for the answer: its handler
+   * has run.
+   */
+  async settle(info: RateLimitInfo, a: A, b: B, status: number): Promise<void> {
     const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } =
       this.#options;
-    const { decision } = info;
-    if (decision.limited || decision.unlimited) return;
-    if (decision.source === 'allow') return;  // nothing was charged
     try {
-      const succeeded = status !== undefined &&
-        (requestWasSuccessful === undefined ? status < 400
-          : await requestWasSuccessful(a, b));
+      const succeeded = requestWasSuccessful === undefined ? status < 400
+        : await requestWasSuccessful(a, b);
       const refunds = succeeded ? skipSuccessfulRequests : skipFailedRequests;
-      if (refunds !== true) return;
-      const { path, cost } = info;
+      if (refunds === true) await this.giveBack(info);
+    } catch (error) {
+      this.#warnOfRefund(error);
+    }
+  }
+
+  /** Gives back the cost of a request, once. */
+  async giveBack(info: RateLimitInfo): Promise<void> {
+    const { decision, path, cost } = info;
+    if (info.isGivenBack || decision.limited || decision.unlimited) return;
+    if (decision.source === 'allow') return;  // nothing was charged
+    info.isGivenBack = true;
+    try {
       await (areSeveral(path) ? this.limiter.refundAll(path, { cost })
         : this.limiter.refund(path, { cost }));
     } catch (error) {
-      warn('LIMITREE_REFUND_FAILED', 'a request was not given back what it ' +
-        `cost: ${(error as Error).message}`, this.#options.logger);
+      this.#warnOfRefund(error);
     }
+  }
+
+  #warnOfRefund(error: unknown): void {
+    warnSeldom('LIMITREE_REFUND_FAILED', 'a request was not given back what ' +
+      `it cost: ${(error as Error).message}`, this.#options.logger);
   }
 
   /** Forgets what the client with this key has used. */

@@ -12,15 +12,16 @@ import type { Logger } from './warnings.js';
  */
 const QUIET_MS = 5000;
 
-const SINCE_THEN = {
-  local: 'decided in this process', allow: 'let through unchecked',
-  deny: 'denied unchecked', raise: 'failed',
-} as const;
-
+/** As in python/limitree/outage.py. */
 const UNTIL_THEN = {
   local: 'limits are decided in this process',
-  allow: 'requests are let through',
-  deny: 'requests are denied', raise: 'requests fail',
+  allow: 'requests are let through unchecked',
+  deny: 'requests are denied unchecked', raise: 'requests fail',
+} as const;
+
+const SINCE_THEN = {
+  local: 'decided in this process', allow: 'let through unchecked',
+  deny: 'denied unchecked', raise: 'not decided',
 } as const;
 
 type How = keyof typeof SINCE_THEN;
@@ -81,9 +82,10 @@ export class Outage {
 
   #begin(how: How): Away {
     const reasons = this.#counts();
-    warn('LIMITREE_STORE_AWAY', `the store fails${
-      text(this.#reasons, reasons, false)}: ${UNTIL_THEN[how]} until it is ` +
-      'back', this.#logger);
+    warn('LIMITREE_STORE_AWAY', `the store ${this.#limiter.store} fails in ` +
+      `process ${process.pid}${text(this.#reasons, reasons, false)}, ` +
+      `onStoreError=${how}: ${UNTIL_THEN[how]} until it is back`,
+      this.#logger);
     const before = this.#reasons;
     return { since: Date.now(), how, reasons: before, requests: 0, limited: 0,
              back: undefined };
@@ -100,10 +102,11 @@ export class Outage {
     this.#away = undefined;
     this.#reasons = this.#counts();
     const denied = away.limited > 0 ? `, ${away.limited} of them limited` : '';
-    warn('LIMITREE_STORE_BACK', `the store is back after ${
-      seconds.toFixed(1)} s: ${away.requests} requests were ${
-      SINCE_THEN[away.how]}${denied}${
-      text(away.reasons, this.#reasons, true)}`, this.#logger);
+    warn('LIMITREE_STORE_BACK', `the store ${this.#limiter.store} is back in ` +
+      `process ${process.pid} after ${seconds.toFixed(1)} s, ` +
+      `onStoreError=${away.how}: ${away.requests} requests were ` +
+      `${SINCE_THEN[away.how]}${denied}${
+        text(away.reasons, this.#reasons, true)}`, this.#logger);
   }
 
   /** How often calls have failed by each reason; none once it is closed. */

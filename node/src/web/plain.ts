@@ -50,6 +50,8 @@ function prefixOf(ipv6Subnet: unknown): number {
 /** What a plain limit needs to know about the framework. */
 interface Ways<A> {
   ipOf(a: A): string | undefined;
+  /** Why there is no address. */
+  whyNoAddress(a: A): string;
   readonly limitTakesKey: boolean;
 }
 
@@ -65,8 +67,8 @@ export class Plain<A, B> {
   readonly #period: string;
   readonly #prefix: number | undefined;  // none: keys are no addresses
   readonly #limitOf: LimitOf<A> | undefined;
-  readonly #limitTakesKey: boolean;
   readonly #keyOf: (a: A, b: B) => Maybe<Segment>;
+  readonly #ways: Ways<A>;
   /** Limits that a function has returned; true: the limiter knows them. */
   readonly #limits = new Map<number, Promise<void> | true>();
 
@@ -82,7 +84,7 @@ export class Plain<A, B> {
     checkWindow(windowMs);
     this.#tree = tree;
     this.#period = durationOf(windowMs);
-    this.#limitTakesKey = ways.limitTakesKey;
+    this.#ways = ways;
     if (typeof limit === 'function') this.#limitOf = limit as LimitOf<A>;
     else checkLimit(limit);
     const isFixed = this.#limitOf === undefined;
@@ -108,19 +110,20 @@ export class Plain<A, B> {
   /** The path of a request. */
   path(a: A, b: B): Maybe<Path> {
     const key = this.#keyOf(a, b);
-    if (this.#limitOf !== undefined && this.#limitTakesKey && isPromise(key)) {
+    const takesKey = this.#ways.limitTakesKey;
+    if (this.#limitOf !== undefined && takesKey && isPromise(key)) {
       return key.then((one) => this.#withLimit(a, b, one));
     }
     return this.#withLimit(a, b, key);
   }
 
   #withLimit(a: A, b: B, key: Maybe<Segment>): Maybe<Path> {
-    const limit = this.#limitOf?.(a, this.#limitTakesKey ? key : b);
+    const limit = this.#limitOf?.(a, this.#ways.limitTakesKey ? key : b);
     if (isPromise(key) || isPromise(limit)) {
       return Promise.all([key, limit]).then(
-        ([one, other]) => this.#pathOf(one, other));
+        ([one, other]) => this.#pathOf(a, one, other));
     }
-    return this.#pathOf(key, limit);
+    return this.#pathOf(a, key, limit);
   }
 
   /** A path of some client, if all clients have the same limit. */
@@ -136,8 +139,8 @@ export class Plain<A, B> {
       (limit) => [this.#name, key, String(limit)]);
   }
 
-  #pathOf(key: Segment, limit: number | undefined): Maybe<Path> {
-    if (key === undefined || key === null) this.#refuseKey();
+  #pathOf(a: A, key: Segment, limit: number | undefined): Maybe<Path> {
+    if (key === undefined || key === null) this.#refuseKey(a);
     if (limit === undefined && this.#limitOf === undefined) {
       return [this.#name, key];
     }
@@ -147,11 +150,9 @@ export class Plain<A, B> {
     return known === true ? path : known.then(() => path);
   }
 
-  #refuseKey(): never {
+  #refuseKey(a: A): never {
     throw invalidArgument(this.#prefix !== undefined
-      ? 'the address of the client is unknown: its connection is gone, or it ' +
-        'came by a Unix socket, where keyGenerator, or clientIp with ' +
-        'trustedProxies ["unix", ...], can tell clients apart'
+      ? `the address of the client is unknown: ${this.#ways.whyNoAddress(a)}`
       : 'keyGenerator must return a string or a whole number');
   }
 

@@ -31,12 +31,14 @@ export function send(
   response.end(body.text);
 }
 
-/** Calls `over` when the answer has ended, with whether all of it was sent. */
-export function whenOver(
-  response: ServerResponse,
-  over: (isComplete: boolean) => void,
-): void {
-  let isComplete = false;
-  response.once('finish', () => { isComplete = true; });
-  response.once('close', () => over(isComplete));
+/** With HTTP/2, also a stream that the client has reset finishes. */
+interface Answer extends ServerResponse {
+  readonly stream?: { readonly aborted: boolean } | undefined;
+}
+
+/** Calls `over` when an answer was sent; not if the client went away before. */
+export function whenSent(response: Answer, over: () => void): void {
+  response.once('finish', () => {
+    if (response.stream?.aborted !== true) over();
+  });
 }

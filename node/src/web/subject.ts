@@ -7,6 +7,7 @@ import type { Costly, Path } from '../requests.js';
 import type { Maybe } from './maybe.js';
 import { refuse, storeOptionsOf, webStoreOptionsOf } from './options.js';
 import type { WebOptions } from './options.js';
+import { whyNoAddress } from './peer.js';
 import { Plain } from './plain.js';
 import { PlainTree } from './plain_tree.js';
 import type { Trust } from './warnings.js';
@@ -24,8 +25,13 @@ export interface Framework<A> {
   trustOf(a: A): Trust;
   /** Whether a function that returns a limit gets the key, and not `b`. */
   readonly limitTakesKey?: boolean;
-  /** The headers and the connection, for the option clientIp. */
-  requestOf(a: A): IpRequest;
+  /**
+   * The headers and the connection.  Undefined for what is no request of this
+   * framework.
+   */
+  requestOf(a: A): IpRequest | undefined;
+  /** Why a request that came by a connection has no address. */
+  whyNoAddress?(a: A): string | undefined;
 }
 
 export interface Subject<A, B> {
@@ -78,9 +84,12 @@ export function plainSubject<A, B>(
 ): Subject<A, B> {
   checkPlain(options);
   const { clientIp } = options;
+  const whyNot = (a: A) => framework.whyNoAddress?.(a) ??
+    whyNoAddress(framework.requestOf(a));
   const plain = new Plain(tree, options, {
     ipOf: clientIp === undefined ? (a) => framework.ipOf(a)
-      : (a) => clientIp(framework.requestOf(a)),
+      : (a) => clientIp(framework.requestOf(a)!),
+    whyNoAddress: whyNot,
     limitTakesKey: framework.limitTakesKey === true }, name);
   return { get limiter() { return tree.limiter; }, plain,
            identity: plain.identity,

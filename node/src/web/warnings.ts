@@ -25,6 +25,7 @@ export type WarningCode =
   | 'LIMITREE_COUNTED_TWICE'
   | 'LIMITREE_CREATED_PER_REQUEST'
   | 'LIMITREE_REFUND_FAILED'
+  | 'LIMITREE_REQUEST_FAILED'
   | 'LIMITREE_ROUTE_BEFORE_PLUGIN'
   | 'LIMITREE_STORE_AWAY'
   | 'LIMITREE_STORE_BACK';
@@ -47,13 +48,57 @@ export function warn(
   }
 }
 
+/** What was said, by code. */
+const SELDOM = new Map<WarningCode, { readonly at: number; more: number }>();
+const SELDOM_MS = 10_000;
+
+/**
+ * Warns of what any request may cause: once in ten seconds for each code, with
+ * the number of those in between, so that clients cannot fill the log.
+ */
+export function warnSeldom(
+  code: WarningCode,
+  message: string,
+  logger?: Logger,
+): void {
+  const now = performance.now();
+  const last = SELDOM.get(code);
+  if (last !== undefined && now - last.at < SELDOM_MS) {
+    ++last.more;
+    return;
+  }
+  SELDOM.set(code, { at: now, more: 0 });
+  warn(code, last === undefined || last.more === 0 ? message
+    : `${message} (and ${last.more} more before)`, logger);
+}
+
+const SAID = new Set<string>();
+const MOST_SAID = 1000;
+
+/** Forgets what was said; for tests. */
+export function forgetWarnings(): void {
+  SELDOM.clear();
+  SAID.clear();
+}
+
+/** Warns of a mistake in a program, once in the process. */
+export function warnOnce(
+  code: WarningCode,
+  message: string,
+  logger?: Logger,
+): void {
+  const text = `${code} ${message}`;
+  if (SAID.has(text) || SAID.size === MOST_SAID) return;
+  SAID.add(text);
+  warn(code, message, logger);
+}
+
 /** The checks end after this many requests, as nothing new is expected. */
 const REQUESTS = 100;
 
 /** The checks of the first requests of one middleware. */
 export class Checks {
   readonly #off: ReadonlySet<string>;
-  readonly #said = new Set<Check>();
   readonly #logger: Logger | undefined;
   #left: number;
 
@@ -75,11 +120,9 @@ export class Checks {
     --this.#left;
   }
 
-  /** Warns, unless it has warned before or the check is turned off. */
+  /** Warns, unless the process has warned before or the check is off. */
   warn(check: Check, code: WarningCode, message: string): void {
-    if (this.#said.has(check) || this.#off.has(check)) return;
-    this.#said.add(check);
-    warn(code, message, this.#logger);
+    if (!this.#off.has(check)) warnOnce(code, message, this.#logger);
   }
 }
 
