@@ -84,13 +84,17 @@ TEST_F(Http, StylesHaveNamesOfTheirOwn) {
 
 // Holds for every style, even one that no test below knows.
 TEST_F(Http, EveryStyle) {
+  std::set<std::string> texts;
   for (const HttpStyle& one : http_styles()) {
     SCOPED_TRACE(one.name);
     const std::string text = headers(one.name, answer(denied_));
-    if (one.append == nullptr) {
+    EXPECT_TRUE(texts.insert(text).second) << "another style writes the same";
+    if (std::string_view(one.name) == "none") {
+      EXPECT_EQ(one.append, nullptr);
       EXPECT_EQ(text, "");
       continue;
     }
+    ASSERT_NE(one.append, nullptr) << "a style without a writer";
     EXPECT_TRUE(text.ends_with("\r\nRetry-After: 2\r\n")) << text;
     EXPECT_EQ(headers(one.name, answer(allowed_)) + "Retry-After: 2\r\n", text);
     std::set<std::string> names;
