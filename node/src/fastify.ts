@@ -297,9 +297,14 @@ function addTo(route: RouteOptions, hook: Hook, handler: AnyHook): void {
   routes[hook] = [...Array.isArray(there) ? there : [there], handler];
 }
 
-/** The name of the limits of a route, such as `GET/orders/:id`. */
+/**
+ * The name of the limits of a route, such as `GET/orders/:id`.  HEAD counts as
+ * GET: Fastify answers it with the same handler.
+ */
 function nameOf(route: RouteOptions): string {
-  return `${String(route.method)}${route.url.replaceAll('*', '+')}`;
+  const methods = [route.method].flat().map(String)
+    .map((method) => method === 'HEAD' ? 'GET' : method);
+  return [...new Set(methods)].join() + route.url.replaceAll('*', '+');
 }
 
 /** Adds the hook for requests without a route, and for routes from before. */

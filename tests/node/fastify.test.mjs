@@ -68,6 +68,22 @@ describe('the plugin', () => {
       [200, 429]);
   }));
 
+  it('counts HEAD with GET', () => withApp(async (app) => {
+    await app.register(limitree, { limit: 10 });
+    app.get('/few', { config: { rateLimit: { max: 3 } } }, hello);
+    app.route({ method: ['GET', 'HEAD', 'PUT'], url: '/both',
+                config: { rateLimit: { max: 3 } }, handler: hello });
+  }, async (get) => {
+    for (const path of ['/few', '/both']) {
+      const found = [];
+      for (const method of ['GET', 'HEAD', 'HEAD', 'GET', 'HEAD']) {
+        found.push((await get(path, { method })).status);
+      }
+      assert.deepEqual(found, [200, 200, 200, 429, 429]);
+    }
+    assert.equal(policyOf(await get('/both')), '"GET,PUT/both:*";q=3;w=60');
+  }));
+
   it('lets a route tell clients apart in its own way',
     () => withApp(async (app) => {
       await app.register(limitree, { limit: 9, ipv6Subnet: 48 });
