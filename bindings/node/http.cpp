@@ -1,5 +1,6 @@
 #include "http.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +59,8 @@ class Answer {
     from += kDecisionSize;
     if (policies.IsUndefined()) return;
     const auto names = policies.As<Napi::Array>();
-    const std::size_t count = names.Length();
+    // JavaScript gives no more; if it did, others of its memory would be read.
+    const std::size_t count = std::min<std::size_t>(names.Length(), kMaxLevels);
     for (std::uint32_t i = 0; i < count; ++i, from += kLevelSize) {
       policies_[i] = names.Get(i).As<Napi::String>().Utf8Value();
       levels_[i] = read_level(from, policies_[i]);

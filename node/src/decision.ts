@@ -75,6 +75,10 @@ function readRows(
   count: number,
   names: Names,
 ): Rows {
+  if (!(count >= 0 && count <= at.MAX_LEVELS)) {
+    throw invalidArgument(`a decision has 0 to ${at.MAX_LEVELS} levels, not ` +
+      String(count));
+  }
   const rows: Row[] = [];
   for (let row = 0; row < count; ++row, from += at.LEVEL_SIZE) {
     rows.push({

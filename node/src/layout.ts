@@ -45,6 +45,8 @@ export const LEVEL_COST = 8;
 export const LEVEL_BITS = 9;
 export const PATH = 10;
 export const LEVEL_SIZE = 11;
+/** The most levels of a decision. */
+export const MAX_LEVELS = 64;
 /** Of LEVEL_BITS: limited 1, charged 2, soft 4, and the mode above them. */
 export const MODE_SHIFT = 3;
 

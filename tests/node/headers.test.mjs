@@ -111,6 +111,30 @@ describe('JavaScript writes what the core writes', () => {
   }
 });
 
+describe('a decision from outside', () => {
+  const names = { at: () => new Name('user:*'), warnFull() {} };
+
+  it('has at most as many levels as one of a limiter', () => {
+    for (const count of [65, 400, 1e9, -1, NaN]) {
+      const numbers = new Float64Array(16_384);
+      numbers[at.LEVEL_COUNT] = count;
+      assert.throws(() => new Decision(numbers, 0, true, names), {
+        code: 'LIMITREE_INVALID_ARGUMENT',
+        message: `a decision has 0 to 64 levels, not ${count}` });
+    }
+    const numbers = new Float64Array(16_384);
+    numbers[at.LEVEL_COUNT] = 64;
+    assert.equal(new Decision(numbers, 0, true, names).levels.length, 64);
+  });
+
+  it('cannot make the core read more', () => {
+    native.numbers.fill(0, at.INPUT_SIZE);
+    const policies = Array.from({ length: 1000 }, (_, i) => `policy:${i}`);
+    const { RateLimit } = headersOfCore('ietf', 0, policies);
+    assert.equal(RateLimit.split(', ').length, 64);
+  });
+});
+
 describe('styles', () => {
   it('of the types are those of the core', () => {
     const types = readFileSync(
