@@ -85,4 +85,8 @@ void announce(const std::string& message) {
   }
 }
 
+void log_trouble(std::string_view what) {
+  log_line(LogLevel::kError, "some work is lost: " + std::string(what));
+}
+
 }  // namespace limitree::server

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <climits>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "net/failure.hpp"
@@ -21,15 +22,6 @@ int milliseconds_until(Instant at, Instant now) {
   if (at <= now) return 0;
   const Nanoseconds wait = (at - now - 1) / kMillisecond + 1;
   return static_cast<int>(std::min<Nanoseconds>(wait, INT_MAX));
-}
-
-// What throws is lost, and its callers give it up in their time.
-template <typename Work>
-void attempt(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception&) {
-  }
 }
 
 }  // namespace
@@ -76,9 +68,9 @@ void Loop::remove(int fd, Watcher* watcher) {
 }
 
 void Loop::at_turn_end(AtTurnEnd* work) {
-  if (work->queued_) return;
-  work->queued_ = true;
+  if (work->place_ != AtTurnEnd::kNowhere) return;
   ending_.push_back(work);
+  work->place_ = ending_.size() - 1;
 }
 
 Instant Loop::turn_end() {
@@ -87,10 +79,8 @@ Instant Loop::turn_end() {
 }
 
 void Loop::forget(AtTurnEnd* work) {
-  if (!work->queued_) return;
-  work->queued_ = false;
-  std::replace(ending_.begin(), ending_.end(), work,
-               static_cast<AtTurnEnd*>(nullptr));
+  if (work->place_ == AtTurnEnd::kNowhere) return;
+  ending_[std::exchange(work->place_, AtTurnEnd::kNowhere)] = nullptr;
 }
 
 void Loop::post(std::function<void()> work) {
@@ -109,8 +99,27 @@ void Loop::stop() {
 
 void Loop::run() {
   stopped_ = false;
-  while (!stopped_) {
-    attempt([this] { turn(); });
+  while (!stopped_) turn();
+}
+
+template <typename Call>
+void Loop::guarded(const Call& call) noexcept {
+  try {
+    call();
+  } catch (const std::bad_alloc&) {
+    // To tell it would need memory, too.
+  } catch (const std::exception& error) {
+    tell(error.what());
+  } catch (...) {
+    tell("an unknown error");
+  }
+}
+
+void Loop::tell(std::string_view trouble) noexcept {
+  try {
+    if (on_trouble_) on_trouble_(trouble);
+  } catch (...) {
+    // Nobody can be told.
   }
 }
 
@@ -121,11 +130,16 @@ void Loop::turn() {
     if (event.data.ptr == nullptr) {
       run_posted();
     } else if (event.events != 0) {
-      static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
+      guarded([&] {
+        static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
+      });
     }
   }
   ready_count_ = 0;
-  Timers::run(now_);
+  guarded([this] { take_due(now_); });
+  for (bool more = true; more;) {
+    guarded([&] { more = run_due(); });
+  }
   finish_turn();
 }
 
@@ -143,8 +157,8 @@ void Loop::finish_turn() {
   for (std::size_t i = 0; i < ending_.size(); ++i) {
     AtTurnEnd* const work = std::exchange(ending_[i], nullptr);
     if (work == nullptr) continue;
-    work->queued_ = false;
-    work->on_turn_end();
+    work->place_ = AtTurnEnd::kNowhere;
+    guarded([work] { work->on_turn_end(); });
   }
   ending_.clear();
 }
@@ -157,7 +171,7 @@ void Loop::run_posted() {
     const std::lock_guard lock(mutex_);
     posted.swap(posted_);
   }
-  for (const std::function<void()>& work : posted) attempt(work);
+  for (const std::function<void()>& work : posted) guarded(work);
 }
 
 }  // namespace limitree::server

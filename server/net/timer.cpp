@@ -1,6 +1,6 @@
 #include "net/timer.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace limitree::server {
 
@@ -45,11 +45,12 @@ void Timers::insert(Timer* timer, Instant at) {
 }
 
 void Timers::remove(Timer* timer) {
-  const std::size_t place = timer->place_;
-  if (place == Timer::kNowhere) {
-    std::replace(due_.begin(), due_.end(), timer, static_cast<Timer*>(nullptr));
+  if (timer->due_ != Timer::kNowhere) {
+    due_[std::exchange(timer->due_, Timer::kNowhere)] = nullptr;
     return;
   }
+  const std::size_t place = timer->place_;
+  if (place == Timer::kNowhere) return;
   timer->place_ = Timer::kNowhere;
   Timer* const last = heap_.back();
   heap_.pop_back();
@@ -61,19 +62,26 @@ void Timers::remove(Timer* timer) {
   }
 }
 
-void Timers::run(Instant now) {
-  while (next() <= now) {
-    due_.push_back(heap_[0]);
+void Timers::take_due(Instant now) {
+  for (std::size_t i = 0; i < kMaxDue && next() <= now; ++i) {
     Timer* const timer = heap_[0];
-    timer->place_ = Timer::kNowhere;
-    Timer* const last = heap_.back();
-    heap_.pop_back();
-    if (last != timer) sink(last, 0);
+    due_.push_back(timer);
+    remove(timer);
+    timer->due_ = due_.size() - 1;
   }
-  for (std::size_t i = 0; i < due_.size(); ++i) {
-    if (due_[i] != nullptr) std::exchange(due_[i], nullptr)->on_time_();
+}
+
+bool Timers::run_due() {
+  while (called_ < due_.size()) {
+    Timer* const timer = due_[called_++];
+    if (timer == nullptr) continue;
+    timer->due_ = Timer::kNowhere;
+    timer->on_time_();
+    return true;
   }
   due_.clear();
+  called_ = 0;
+  return false;
 }
 
 }  // namespace limitree::server

@@ -49,16 +49,21 @@ class Timer {
   std::function<void()> on_time_;
   Instant at_ = kNever;
   std::size_t place_ = kNowhere;  // in the heap
+  std::size_t due_ = kNowhere;    // among those that are due
 };
 
-// All timers of a loop, as a binary heap that knows where each of them is.
+// All timers of a loop, as a binary heap that knows where each of them is: to
+// set or to cancel one takes logarithmic time.
 class Timers {
  public:
   // The earliest instant, or kNever.
   Instant next() const { return heap_.empty() ? kNever : heap_[0]->at_; }
-  // Calls the functions of all timers up to `now`.  One that is set again in
-  // the meantime, to an instant not after `now`, waits for the next run.
-  void run(Instant now);
+  // Takes timers up to `now` out of the heap, the earliest first.  There are
+  // few at a time, so that many that a client has set do not keep others from
+  // the loop; the rest is due at the next call.
+  void take_due(Instant now);
+  // Calls the function of one of them; false if there are no more.
+  bool run_due();
 
  private:
   friend class Timer;
@@ -68,8 +73,11 @@ class Timers {
   void insert(Timer* timer, Instant at);
   void remove(Timer* timer);
 
+  static constexpr std::size_t kMaxDue = 256;
+
   std::vector<Timer*> heap_;
-  std::vector<Timer*> due_;  // in run(): taken out, not yet called
+  std::vector<Timer*> due_;  // taken out; null if cancelled since then
+  std::size_t called_ = 0;   // so many of them
 };
 
 }  // namespace limitree::server

@@ -66,6 +66,15 @@ TEST(Background, WhatTheThreadOwnsIsGoneBeforeTheOwnerGoesOn) {
   EXPECT_TRUE(left.expired());
 }
 
+TEST(Background, AnExceptionEndsTheThreadOnly) {
+  const Instant begun = steady_now();
+  {
+    const Background thread(
+        [](Background::Signal&) { throw std::length_error("x"); });
+  }
+  EXPECT_LT(steady_now() - begun, 3 * kSecond);
+}
+
 TEST(Background, AThreadThatDoesNotEndIsLeftToItself) {
   auto stuck = std::make_shared<std::promise<void>>();
   auto ended = std::make_shared<std::promise<void>>();

@@ -3,8 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <ctime>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -150,6 +155,70 @@ TEST(Loop, TimersRunOnceTheirTimeHasCome) {
   timer.set(start + 5 * kMillisecond);
   loop.run();
   EXPECT_GE(loop.now(), start + 5 * kMillisecond);
+}
+
+// Whatever lets an exception out, and of whatever kind, other work goes on.
+TEST(Loop, GoesOnAfterExceptions) {
+  Loop loop;
+  std::vector<std::string> told;
+  loop.set_on_trouble([&](std::string_view what) { told.emplace_back(what); });
+  Pair pair;
+  Reading bad_watcher([&] {
+    loop.remove(pair.ours.get(), &bad_watcher);
+    throw std::length_error("watcher");
+  });
+  loop.add(pair.ours.get(), EPOLLIN, &bad_watcher);
+  ASSERT_EQ(write(pair.theirs.get(), "x", 1), 1);
+  std::vector<std::string> order;
+  Timer bad_timer(&loop, [] { throw std::length_error("timer"); });
+  Timer timer(&loop, [&] { order.push_back("timer"); });
+  bad_timer.set(0);
+  timer.set(1);
+  AtEnd bad_end([] { throw 7; });
+  AtEnd end([&] { order.push_back("end"); });
+  loop.at_turn_end(&bad_end);
+  loop.at_turn_end(&end);
+  loop.post([] { throw std::length_error("posted"); });
+  loop.post([] { throw std::bad_alloc(); });
+  loop.post([&] { order.push_back("posted"); });
+  loop.post([&] { loop.stop(); });
+  loop.run();
+  std::sort(told.begin(), told.end());
+  EXPECT_EQ(told, (std::vector<std::string>{"an unknown error", "posted",
+                                            "timer", "watcher"}));
+  EXPECT_EQ(order, (std::vector<std::string>{"posted", "timer", "end"}));
+}
+
+TEST(Loop, ForgetsManyAtTheEndOfATurn) {
+  Loop loop;
+  std::vector<std::unique_ptr<AtEnd>> all;
+  int ended = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    all.push_back(std::make_unique<AtEnd>([&] { ++ended; }));
+    loop.at_turn_end(all.back().get());
+  }
+  const std::clock_t begun = std::clock();
+  for (const auto& one : all) loop.forget(one.get());
+  EXPECT_LT((std::clock() - begun) / CLOCKS_PER_SEC, 2);
+  loop.at_turn_end(all.front().get());
+  loop.stop();
+  loop.run();
+  EXPECT_EQ(ended, 1);
+}
+
+// Not before all that are due: another client has a turn in between.
+TEST(Loop, RunsFewTimersInOneTurn) {
+  Loop loop;
+  int ran = 0;
+  std::vector<std::unique_ptr<Timer>> set;
+  for (int i = 0; i < 10'000; ++i) {
+    set.push_back(std::make_unique<Timer>(&loop, [&] {
+      if (++ran == 1) loop.stop();  // at the begin of the next turn
+    }));
+    set.back()->set(0);
+  }
+  loop.run();
+  EXPECT_LE(ran, 1000);
 }
 
 }  // namespace

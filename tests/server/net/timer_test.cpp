@@ -2,11 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 namespace limitree::server {
 namespace {
+
+// Until no timer is due.
+void run(Timers* timers, Instant now) {
+  timers->take_due(now);
+  while (timers->run_due()) {
+  }
+}
 
 TEST(Timers, RunInOrderOfTheirInstants) {
   Timers timers;
@@ -18,10 +27,10 @@ TEST(Timers, RunInOrderOfTheirInstants) {
     set.back()->set((i * 37) % 100);
   }
   EXPECT_EQ(timers.next(), 0);
-  timers.run(49);
+  run(&timers, 49);
   EXPECT_EQ(order.size(), 50u);
   EXPECT_EQ(timers.next(), 50);
-  timers.run(1000);
+  run(&timers, 1000);
   ASSERT_EQ(order.size(), 100u);
   for (std::size_t i = 0; i < 100; ++i) {
     EXPECT_EQ(order[i] * 37 % 100, static_cast<int>(i));
@@ -41,7 +50,7 @@ TEST(Timers, CancelledOneDoesNotRun) {
   for (std::size_t i = 0; i < 20; i += 2) set[i]->cancel();
   set[1].reset();  // one that is destroyed, too
   EXPECT_FALSE(set[0]->is_set());
-  timers.run(100);
+  run(&timers, 100);
   EXPECT_EQ(ran.size(), 9u);
   for (const int one : ran) EXPECT_EQ(one % 2, 1);
 }
@@ -52,9 +61,9 @@ TEST(Timers, SetAgainReplacesTheInstant) {
   Timer timer(&timers, [&] { ++count; });
   timer.set(10);
   timer.set(20);
-  timers.run(15);
+  run(&timers, 15);
   EXPECT_EQ(count, 0);
-  timers.run(20);
+  run(&timers, 20);
   EXPECT_EQ(count, 1);
   timer.set(kNever);
   EXPECT_FALSE(timer.is_set());
@@ -67,7 +76,7 @@ TEST(Timers, OneThatIsDueMayBeCancelledByAnother) {
   Timer first(&timers, [&] { second.reset(); });
   second->set(2);
   first.set(1);
-  timers.run(5);
+  run(&timers, 5);
   EXPECT_EQ(count, 0);
 }
 
@@ -81,10 +90,81 @@ TEST(Timers, SettingItselfAgainDoesNotRunForEver) {
   });
   self = &timer;
   timer.set(0);
-  timers.run(1);
+  run(&timers, 1);
   EXPECT_EQ(count, 1);
-  timers.run(1);
+  run(&timers, 1);
   EXPECT_EQ(count, 2);
+}
+
+TEST(Timers, OneThatIsDueMayBeSetAgainByAnother) {
+  Timers timers;
+  std::vector<int> ran;
+  Timer second(&timers, [&] { ran.push_back(2); });
+  Timer first(&timers, [&] {
+    ran.push_back(1);
+    second.set(20);
+    EXPECT_TRUE(second.is_set());
+  });
+  second.set(2);
+  first.set(1);
+  run(&timers, 5);
+  EXPECT_EQ(ran, std::vector<int>{1});
+  EXPECT_EQ(timers.next(), 20);
+  run(&timers, 20);
+  EXPECT_EQ(ran, (std::vector<int>{1, 2}));
+}
+
+TEST(Timers, OthersRunAfterOneThatThrows) {
+  Timers timers;
+  int count = 0;
+  Timer bad(&timers, [] { throw std::length_error("bad"); });
+  Timer good(&timers, [&] { ++count; });
+  bad.set(1);
+  good.set(2);
+  timers.take_due(5);
+  EXPECT_THROW(timers.run_due(), std::length_error);
+  while (timers.run_due()) {
+  }
+  EXPECT_EQ(count, 1);
+  EXPECT_EQ(timers.next(), kNever);
+}
+
+// A client can set very many timers to one instant.
+TEST(Timers, FewAreTakenAtATime) {
+  Timers timers;
+  std::size_t ran = 0;
+  std::vector<std::unique_ptr<Timer>> set;
+  for (int i = 0; i < 10'000; ++i) {
+    set.push_back(std::make_unique<Timer>(&timers, [&ran] { ++ran; }));
+    set.back()->set(1);
+  }
+  std::size_t turns = 0;
+  for (; timers.next() <= 1; ++turns) {
+    const std::size_t before = ran;
+    run(&timers, 1);
+    ASSERT_LE(ran - before, 500u);
+    ASSERT_GT(ran, before);
+  }
+  EXPECT_EQ(ran, 10'000u);
+  EXPECT_GE(turns, 20u);
+}
+
+// With time in proportion to all timers this would take minutes.
+TEST(Timers, ThatAreDueTogetherTakeLittleTime) {
+  Timers timers;
+  std::size_t ran = 0;
+  std::vector<std::unique_ptr<Timer>> set;
+  for (int i = 0; i < 300'000; ++i) {
+    set.push_back(std::make_unique<Timer>(&timers, [&, i] {
+      ++ran;
+      set[static_cast<std::size_t>(i)]->cancel();  // it is not set any more
+    }));
+    set.back()->set(1);
+  }
+  const std::clock_t begun = std::clock();
+  while (timers.next() <= 1) run(&timers, 1);
+  EXPECT_EQ(ran, 300'000u);
+  EXPECT_LT((std::clock() - begun) / CLOCKS_PER_SEC, 10);
 }
 
 TEST(Timers, AfterSaturates) {
