@@ -2,6 +2,7 @@
 
 #include <llhttp.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace limitree::server {
@@ -11,15 +12,21 @@ namespace {
 // Of each field, as RFC 9113 counts.
 constexpr std::size_t kFieldOverhead = 32;
 
-bool is_continue(std::string_view value) {
-  static constexpr std::string_view kContinue = "100-continue";
-  if (value.size() != kContinue.size()) return false;
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    const char byte = value[i];
+// Whether `value` is `word`, which is in small letters.
+bool is_word(std::string_view value, std::string_view word) {
+  return std::ranges::equal(value, word, [](char byte, char small) {
     const bool capital = byte >= 'A' && byte <= 'Z';
-    if ((capital ? byte - 'A' + 'a' : byte) != kContinue[i]) return false;
-  }
-  return true;
+    return (capital ? byte - 'A' + 'a' : byte) == small;
+  });
+}
+
+constexpr std::string_view kBlanks = " \t";
+
+// Whether `text` ends with the begin of a line and blanks, if any; `before`
+// tells it of what came before `text`.
+bool is_at_line_begin(std::string_view text, bool before) {
+  const std::size_t last = text.find_last_not_of(kBlanks);
+  return last == text.npos ? before : text[last] == '\n';
 }
 
 }  // namespace
@@ -49,6 +56,14 @@ struct ReaderCallbacks {
     });
   }
 
+  static int value(llhttp_t* parser, const char* data, std::size_t size) {
+    const int result = guarded(parser, [&](RequestReader* reader) {
+      return reader->on_value({data, size});
+    });
+    return result != 0 ? result
+                       : append<&RequestReader::value_>(parser, data, size);
+  }
+
   template <int (RequestReader::*call)()>
   static int event(llhttp_t* parser) {
     return guarded(parser,
@@ -66,7 +81,7 @@ struct ReaderCallbacks {
     llhttp_settings_init(&settings);
     settings.on_url = append<&RequestReader::target_>;
     settings.on_header_field = append<&RequestReader::name_>;
-    settings.on_header_value = append<&RequestReader::value_>;
+    settings.on_header_value = value;
     settings.on_header_value_complete = event<&RequestReader::on_field_end>;
     settings.on_headers_complete = event<&RequestReader::on_headers_end>;
     settings.on_body = body;
@@ -92,9 +107,11 @@ RequestReader::Step RequestReader::next(std::string_view* bytes) {
   if (status_ != 0) return Step::kBad;
   if (bytes->empty()) return Step::kMore;
   if (!begun_) begin();
+  input_ = *bytes;
   const llhttp_errno_t error =
       llhttp_execute(parser_.get(), bytes->data(), bytes->size());
   if (error == HPE_OK) {
+    at_line_begin_ = is_at_line_begin(*bytes, at_line_begin_);
     *bytes = {};
     return Step::kMore;
   }
@@ -111,7 +128,7 @@ RequestReader::Step RequestReader::next(std::string_view* bytes) {
 
 void RequestReader::begin() {
   begun_ = true;
-  in_body_ = expects_ = false;
+  in_body_ = expects_ = at_line_begin_ = false;
   header_bytes_ = 0;
   target_.clear();
 }
@@ -129,8 +146,22 @@ int RequestReader::on_header_bytes(std::size_t size) {
                          std::to_string(limits_.max_header_bytes) + " bytes");
 }
 
+// llhttp takes a value that goes on in the next line (obs-fold), where not all
+// servers find the same fields.
+int RequestReader::on_value(std::string_view part) {
+  if (part.empty()) return 0;  // which may be where the next line begins
+  const std::string_view before =
+      input_.substr(0, static_cast<std::size_t>(part.data() - input_.data()));
+  if (!is_at_line_begin(before, at_line_begin_)) return 0;
+  return refuse(400, "the request is malformed: a field has one line");
+}
+
 // Fields after a body are read but have no meaning.
 int RequestReader::on_field_end() {
+  if (name_.empty()) {
+    return refuse(400, "the request is malformed: a field has a name");
+  }
+  value_.erase(value_.find_last_not_of(kBlanks) + 1);
   if (!in_body_) request_->add_field(name_, value_);
   name_.clear();
   value_.clear();
@@ -148,6 +179,7 @@ int RequestReader::on_headers_end() {
   // from the first byte on.
   parser_->upgrade = 0;
   const bool is_1_1 = parser_->http_minor > 0;
+  if (const int result = check_coding(is_1_1); result != 0) return result;
   const std::size_t hosts = request_->count("host");
   if (hosts > 1 || (is_1_1 && hosts == 0)) {
     return refuse(400, "a request has one field Host");
@@ -157,8 +189,23 @@ int RequestReader::on_headers_end() {
     return on_body({});
   }
   expects_ = is_1_1 && (chunked || parser_->content_length > 0) &&
-             is_continue(request_->field("expect"));
+             is_word(request_->field("expect"), "100-continue");
   return 0;
+}
+
+// llhttp refuses a coding that does not end with `chunked`.
+int RequestReader::check_coding(bool is_1_1) {
+  const std::size_t count = request_->count("transfer-encoding");
+  if (count == 0) return 0;
+  if (!is_1_1 || count > 1) {
+    return refuse(400, is_1_1 ? "a request has one field Transfer-Encoding"
+                              : "HTTP/1.0 has no Transfer-Encoding");
+  }
+  const bool chunked = (parser_->flags & F_CHUNKED) != 0;
+  if (!chunked || is_word(request_->field("transfer-encoding"), "chunked")) {
+    return 0;
+  }
+  return refuse(501, "the only Transfer-Encoding is chunked");
 }
 
 int RequestReader::on_body(std::string_view bytes) {

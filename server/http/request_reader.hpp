@@ -55,8 +55,10 @@ class RequestReader {
   };
 
   int on_header_bytes(std::size_t size);
+  int on_value(std::string_view part);
   int on_field_end();
   int on_headers_end();
+  int check_coding(bool is_1_1);
   int on_body(std::string_view bytes);
   int on_message_end();
   int refuse(int status, std::string reason);
@@ -66,6 +68,8 @@ class RequestReader {
   HttpRequest* request_;
   const RequestLimits limits_;
   std::unique_ptr<llhttp__internal_s, Free> parser_;
+  std::string_view input_;      // that llhttp reads
+  bool at_line_begin_ = false;  // but for blanks, what was read before it
   std::string target_;
   std::string name_;
   std::string value_;

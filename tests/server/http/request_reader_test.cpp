@@ -108,7 +108,12 @@ TEST(RequestReader, RefusesWhatIsMalformed) {
            "\x16\x03\x01\x02\r\n\r\n",
            "GET\r\n\r\n",
            "GET / HTTP/1.1\r\nHost : x\r\n\r\n",
-           "GET / HTTP/1.1\r\nHost: x\r\n folded: y\r\nX\r\n\r\n",
+           "GET / HTTP/1.1\r\nHost: x\r\n folded: y\r\n\r\n",
+           "GET / HTTP/1.1\r\nHost: x\r\nX-Y: 1\r\n\t2\r\n\r\n",
+           "GET / HTTP/1.1\r\nHost: x\r\nX-Y:\r\n  2\r\n\r\n",
+           "GET / HTTP/1.1\r\nHost: x\r\nX-Y:  \r\n \r\n  2\r\n\r\n",
+           "GET / HTTP/1.1\r\nHost: x\r\n: y\r\n\r\n",
+           "GET / HTTP/1.1\r\nHost: x\r\n:\r\n\r\n",
            "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
            "Content-Length: 2\r\n\r\n",
            "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
@@ -124,6 +129,40 @@ TEST(RequestReader, RefusesWhatIsMalformed) {
         << found.reason;
     EXPECT_TRUE(found.requests.empty()) << bytes;
   }
+}
+
+TEST(RequestReader, TakesBlanksInValues) {
+  const std::string blanks(300, ' ');
+  const Read found = read("GET / HTTP/1.1\r\nHost: x\r\nX-Y: \t a" + blanks +
+                          "b \t \r\nZ:\r\n\r\n");
+  EXPECT_EQ(found.status, 0) << found.reason;
+  EXPECT_EQ(found.requests,
+            std::vector<std::string>{"GET / [x-y=a" + blanks + "b]"});
+}
+
+TEST(RequestReader, TakesNoCodingButChunked) {
+  const auto post = [](const std::string& version, const std::string& fields) {
+    return read("POST / HTTP/" + version + "\r\nHost: x\r\n" + fields +
+                "\r\n0\r\n\r\n");
+  };
+  EXPECT_EQ(post("1.1", "Transfer-Encoding: Chunked\r\n").status, 0);
+  for (const char* const coding :
+       {"gzip, chunked", "gzip,chunked", "chunked, chunked",
+        "x;a=chunked,"
+        " chunked"}) {
+    const Read found =
+        post("1.1", "Transfer-Encoding: " + std::string(coding) + "\r\n");
+    EXPECT_TRUE(found.status == 501 || found.status == 400) << coding;
+    EXPECT_TRUE(found.requests.empty()) << coding;
+  }
+  EXPECT_EQ(post("1.1", "Transfer-Encoding: gzip, chunked\r\n").status, 501);
+  EXPECT_EQ(
+      post("1.1", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n")
+          .status,
+      400);
+  const Read old = post("1.0", "Transfer-Encoding: chunked\r\n");
+  EXPECT_EQ(old.status, 400);
+  EXPECT_EQ(old.reason, "HTTP/1.0 has no Transfer-Encoding");
 }
 
 TEST(RequestReader, WantsOneHost) {

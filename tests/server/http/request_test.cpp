@@ -41,6 +41,9 @@ TEST(HttpRequest, HasFields) {
   EXPECT_EQ(request.field("x-two"), "");
   EXPECT_EQ(request.count("x-two"), 1u);
   EXPECT_EQ(request.count("x-on"), 0u);
+  // From the first letter to the last, and nothing else.
+  request.add_field("Accept-ZONE@[", "C");
+  EXPECT_EQ(request.field("accept-zone@["), "C");
 }
 
 TEST(HttpRequest, IsClearedForTheNextOne) {
