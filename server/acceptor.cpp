@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include <cerrno>
+#include <string>
 #include <utility>
 
 #include "log.hpp"
@@ -27,10 +28,11 @@ constexpr std::uint32_t kEvents = EPOLLIN | EPOLLEXCLUSIVE;
 
 }  // namespace
 
-Acceptor::Acceptor(Loop* loop, Fd listener,
-                   std::function<void(Fd)> on_connection)
+Acceptor::Acceptor(Loop* loop, Fd listener, Seats* seats,
+                   OnConnection on_connection)
     : loop_(loop),
       listener_(std::move(listener)),
+      seats_(seats),
       on_connection_(std::move(on_connection)),
       resume_(loop, [this] { resume(); }) {
   loop_->add(listener_.get(), kEvents, this);
@@ -53,13 +55,31 @@ void Acceptor::accept_all() {
 bool Acceptor::accept_one() {
   Fd fd = accept_from(listener_.get());
   if (fd) {
-    on_connection_(std::move(fd));
+    take(std::move(fd));
     return true;
   }
   // A client that has already gone is no reason to stop.
   if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) pause();
   return false;
+}
+
+// At once, so that a client without a seat goes elsewhere.
+void Acceptor::take(Fd fd) {
+  if (seats_ == nullptr) {
+    on_connection_(std::move(fd), Seat());
+  } else if (Seat seat = seats_->take()) {
+    on_connection_(std::move(fd), std::move(seat));
+  } else {
+    complain("connections are refused: there are " +
+             std::to_string(seats_->count()));
+  }
+}
+
+void Acceptor::complain(const std::string& about) {
+  if (loop_->now() < quiet_until_) return;
+  log_line(LogLevel::kWarning, about);
+  quiet_until_ = after(loop_->now(), kQuiet);
 }
 
 void Acceptor::resume() {
@@ -72,10 +92,7 @@ void Acceptor::resume() {
 
 void Acceptor::pause() {
   if (resume_.is_set()) return;
-  if (loop_->now() >= quiet_until_) {
-    log_line("no new connections for now: " + error_text(errno));
-    quiet_until_ = after(loop_->now(), kQuiet);
-  }
+  complain("no new connections for now: " + error_text(errno));
   loop_->remove(listener_.get(), this);
   resume_.set(after(loop_->now(), kPause));
 }

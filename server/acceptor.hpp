@@ -5,15 +5,21 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "net/fd.hpp"
 #include "net/loop.hpp"
+#include "net/seats.hpp"
 
 namespace limitree::server {
 
 class Acceptor final : public Watcher {
  public:
-  Acceptor(Loop* loop, Fd listener, std::function<void(Fd)> on_connection);
+  using OnConnection = std::function<void(Fd, Seat)>;
+
+  // Closes connections for which there is no seat.  `seats` may be null: then
+  // there is no limit.
+  Acceptor(Loop* loop, Fd listener, Seats* seats, OnConnection on_connection);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
@@ -26,12 +32,15 @@ class Acceptor final : public Watcher {
 
  private:
   bool accept_one();
+  void take(Fd fd);
+  void complain(const std::string& about);
   void pause();
   void resume();
 
   Loop* loop_;
   Fd listener_;
-  std::function<void(Fd)> on_connection_;
+  Seats* seats_;
+  OnConnection on_connection_;
   Timer resume_;
   Instant quiet_until_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "process.hpp"
 
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -15,6 +16,12 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void give_memory_back() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 Fd watch_signals() {

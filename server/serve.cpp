@@ -101,15 +101,17 @@ class Service final : public Watcher, public ConfigListener {
         config_(&settings, this),
         limiter_(make_limiter()),
         admission_(settings),
+        seats_(settings.max_connections),
         admin_pages_(limiter_.get()),
-        admin_(&loop_, &settings.connection, &buffers_,
+        admin_(&loop_, &settings.connection, &buffers_, nullptr,
                settings.max_message_bytes, [] {}),
-        metrics_(&loop_, &settings.connection, &buffers_,
+        metrics_(&loop_, &settings.connection, &buffers_, nullptr,
                  settings.max_message_bytes, [] {}),
         delay_(&loop_, [this] { drain(); }),
         files_check_(&loop_, [this] { check_files(); }),
         waits_(!settings.xds.server.empty() &&
                !settings.starts_without_descriptors) {
+    loop_.set_on_trouble(log_trouble);
     check_style(settings.header_style);
     admin_pages_.add_to(admin_.handlers());
     admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
@@ -212,7 +214,7 @@ class Service final : public Watcher, public ConfigListener {
   void make_workers() {
     for (std::size_t i = 0; i < settings_.workers; ++i) {
       workers_.push_back(std::make_unique<Worker>(
-          &settings_, limiter_.get(), &descriptors_,
+          &settings_, limiter_.get(), &descriptors_, &seats_,
           exporter_ ? exporter_->make_tracer() : nullptr));
       stats_.add_worker(workers_.back()->stats());
       workers_.back()->set_tls(admission_.tls());
@@ -382,6 +384,7 @@ class Service final : public Watcher, public ConfigListener {
   Limiter limiter_;
   Admission admission_;
   std::optional<SpanExporter> exporter_;
+  Seats seats_;  // of connections to the workers
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<StatsdReporter> reporter_;
   std::optional<OutageLog> outages_;

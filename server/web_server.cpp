@@ -9,9 +9,10 @@
 namespace limitree::server {
 
 WebServer::WebServer(Loop* loop, const ConnectionSettings* settings,
-                     IoBuffers* buffers, std::size_t max_body_bytes,
-                     std::function<void()> on_empty)
+                     IoBuffers* buffers, Seats* seats,
+                     std::size_t max_body_bytes, std::function<void()> on_empty)
     : loop_(loop),
+      seats_(seats),
       handlers_(max_body_bytes),
       streams_(&handlers_, &date_),
       context_{loop, settings, &handlers_, &streams_, &date_, this, buffers},
@@ -30,20 +31,23 @@ void WebServer::listen_tls(Fd listener, const Access& access) {
 }
 
 void WebServer::listen_with(Fd listener, const Access& access, Wrap wrap) {
-  acceptors_.push_back(
-      std::make_unique<Acceptor>(loop_, std::move(listener),
-                                 [this, access, wrap = std::move(wrap)](Fd fd) {
-                                   connect(std::move(fd), access, wrap);
-                                 }));
+  acceptors_.push_back(std::make_unique<Acceptor>(
+      loop_, std::move(listener), seats_,
+      [this, access, wrap = std::move(wrap)](Fd fd, Seat seat) {
+        connect(std::move(fd), std::move(seat), access, wrap);
+      }));
 }
 
 // A connection for which there is no memory is closed.
-void WebServer::connect(Fd fd, const Access& access, const Wrap& wrap) {
+void WebServer::connect(Fd fd, Seat seat, const Access& access,
+                        const Wrap& wrap) {
   try {
     HttpContext context = context_;
     context.access = access;
+    std::unique_ptr<Transport> transport = wrap(std::move(fd));
+    transport->sit(std::move(seat));
     auto connection =
-        std::make_unique<HttpConnection>(context, wrap(std::move(fd)));
+        std::make_unique<HttpConnection>(context, std::move(transport));
     HttpConnection* const key = connection.get();
     connections_.emplace(key, std::move(connection));
   } catch (const std::exception& error) {

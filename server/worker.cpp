@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "log.hpp"
+#include "process.hpp"
 
 namespace limitree::server {
 
@@ -11,6 +12,10 @@ namespace {
 
 // Of TCP, with clients in the same network.
 constexpr Nanoseconds kHandshake = 50 * kMillisecond;
+
+// When clients hold so much less than before, the system gets memory back.
+constexpr std::size_t kMuchMemory = 16 * 1024 * 1024;
+constexpr Nanoseconds kBetweenTrims = 5 * kSecond;
 
 LimiterHandle new_loop(limitree_limiter* limiter) {
   limitree_limiter* other = nullptr;
@@ -23,8 +28,10 @@ LimiterHandle new_loop(limitree_limiter* limiter) {
 }  // namespace
 
 Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
-               DescriptorsState* descriptors, std::shared_ptr<Tracer> tracer)
+               DescriptorsState* descriptors, Seats* seats,
+               std::shared_ptr<Tracer> tracer)
     : settings_(settings),
+      seats_(seats),
       limiter_(new_loop(limiter)),
       health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
                "limitree.v1.Limiter"}),
@@ -40,10 +47,13 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
       limiter_api_(limiter_.get(), &store_loop_, settings->header_style),
       rate_limit_page_(limiter_.get(), &store_loop_, &settings->answers,
                        descriptors),
-      web_(&loop_, &settings->connection, &buffers_,
+      web_(&loop_, &settings->connection, &buffers_, seats,
            settings->max_message_bytes, [this] { stop_if_empty(); }),
       last_connections_(&loop_, [this] { drain_now(); }),
-      last_call_(&loop_, [this] { loop_.stop(); }) {
+      last_call_(&loop_, [this] { loop_.stop(); }),
+      trim_(&loop_, [this] { trim(); }) {
+  loop_.set_on_trouble(log_trouble);
+  buffers_.memory.set_most(settings->max_buffered_bytes / settings->workers);
   health_.add_to(&methods_);
   reflection_.add_to(&methods_);
   limiter_service_.add_to(&methods_);
@@ -83,8 +93,9 @@ void Worker::listen(ListenFor purpose, Fd listener, const Access& access) {
 
 void Worker::listen_for_grpc(Fd listener, const Access& access) {
   acceptors_.push_back(std::make_unique<Acceptor>(
-      &loop_, std::move(listener),
-      [this, access](Fd fd) { connect(std::move(fd), access); }));
+      &loop_, std::move(listener), seats_, [this, access](Fd fd, Seat seat) {
+        connect(std::move(fd), std::move(seat), access);
+      }));
 }
 
 void Worker::set_tls(std::shared_ptr<const TlsContext> tls) {
@@ -109,6 +120,7 @@ void Worker::drain() {
 
 void Worker::start(std::function<void()> on_stopped) {
   thread_ = std::thread([this, on_stopped = std::move(on_stopped)] {
+    trim_.set(after(loop_.now(), kBetweenTrims));
     loop_.run();
     acceptors_.clear();
     connections_.clear();
@@ -122,7 +134,7 @@ void Worker::join() {
 }
 
 // A connection for which there is no memory is closed.
-void Worker::connect(Fd fd, const Access& access) {
+void Worker::connect(Fd fd, Seat seat, const Access& access) {
   try {
     ConnectionContext context = context_;
     context.access = access;
@@ -132,6 +144,7 @@ void Worker::connect(Fd fd, const Access& access) {
     } else {
       transport = std::make_unique<PlainTransport>(std::move(fd));
     }
+    transport->sit(std::move(seat));
     auto connection =
         std::make_unique<Connection>(context, std::move(transport));
     Connection* const key = connection.get();
@@ -144,6 +157,13 @@ void Worker::connect(Fd fd, const Access& access) {
 void Worker::closed(Connection* connection) {
   connections_.erase(connection);
   stop_if_empty();
+}
+
+void Worker::trim() {
+  if (buffers_.memory.take_peak() > buffers_.memory.used() + kMuchMemory) {
+    give_memory_back();
+  }
+  trim_.set(after(loop_.now(), kBetweenTrims));
 }
 
 void Worker::stop_if_empty() {

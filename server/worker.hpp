@@ -33,10 +33,11 @@ namespace limitree::server {
 
 class Worker final : public ConnectionOwner {
  public:
-  // Decides by a handle of its own of the same limiter.  `settings`
-  // and `descriptors` outlive the worker.  `tracer` may be null.
+  // Decides by a handle of its own of the same limiter.  `settings`,
+  // `descriptors` and `seats` outlive the worker.  `tracer` may be null.
   Worker(const ServeSettings* settings, limitree_limiter* limiter,
-         DescriptorsState* descriptors, std::shared_ptr<Tracer> tracer);
+         DescriptorsState* descriptors, Seats* seats,
+         std::shared_ptr<Tracer> tracer);
   ~Worker();
 
   // Before start(), or from it on only on its thread.
@@ -65,12 +66,14 @@ class Worker final : public ConnectionOwner {
 
  private:
   void listen_for_grpc(Fd listener, const Access& access);
-  void connect(Fd fd, const Access& access);
+  void connect(Fd fd, Seat seat, const Access& access);
+  void trim();
   void begin_drain();
   void drain_now();
   void stop_if_empty();
 
   const ServeSettings* settings_;
+  Seats* seats_;
   LimiterHandle limiter_;  // outlives what waits for the store
   Loop loop_;
   IoBuffers buffers_;
@@ -92,6 +95,7 @@ class Worker final : public ConnectionOwner {
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   Timer last_connections_;  // the end of listening
   Timer last_call_;         // the end of the grace
+  Timer trim_;
   bool draining_ = false;
   std::thread thread_;
 };

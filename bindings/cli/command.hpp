@@ -153,6 +153,8 @@ struct ServeOptions {
   std::string admin_token_file;
   std::optional<std::uint32_t> max_streams;
   std::optional<std::size_t> max_message_bytes;
+  std::optional<std::size_t> max_connections;
+  std::optional<std::size_t> max_buffered_bytes;
   std::optional<std::int64_t> keepalive_time_ns;
   std::optional<std::int64_t> keepalive_timeout_ns;
   std::optional<std::int64_t> max_idle_ns;

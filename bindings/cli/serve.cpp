@@ -152,6 +152,8 @@ void set_connection(const ServeOptions& options,
   }
   settings->admin_token_file = options.admin_token_file;
   set(options.max_message_bytes, &settings->max_message_bytes);
+  set(options.max_connections, &settings->max_connections);
+  set(options.max_buffered_bytes, &settings->max_buffered_bytes);
   server::ConnectionSettings& connection = settings->connection;
   set(options.max_streams, &connection.max_streams);
   set(options.keepalive_time_ns, &connection.keepalive_time);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <fstream>
 #include <utility>
 
@@ -151,6 +152,10 @@ void add_connections(CLI::App* serve, ServeOptions* options) {
              "calls of one connection at a time (1000)");
   add_number(serve, "--max-message", &options->max_message_bytes, 1 << 30,
              "bytes of a request (4194304)");
+  add_number(serve, "--max-connections", &options->max_connections, 10'000'000,
+             "connections at a time (20000)");
+  add_number(serve, "--max-buffered", &options->max_buffered_bytes, INT_MAX,
+             "bytes that clients may make it hold (268435456)");
   add_duration(serve, "--keepalive-time", &options->keepalive_time_ns,
                "silence after which clients are pinged (5m)");
   add_duration(serve, "--keepalive-timeout", &options->keepalive_timeout_ns,

@@ -95,7 +95,11 @@ struct ServeSettings {
   TlsSettings tls;
   ConnectionSettings connection;
   std::size_t max_message_bytes = 4 * 1024 * 1024;  // also of a body of HTTP
-  std::string header_style = "ietf";                // of answers of /v1
+  std::size_t max_connections = 20'000;  // but for those to the admin
+  // What clients make the service hold: requests that are not complete, answers
+  // that are not read, and calls.
+  std::size_t max_buffered_bytes = 256 * 1024 * 1024;
+  std::string header_style = "ietf";  // of answers of /v1
   // After SIGTERM: how long health says NOT_SERVING before connections are
   // drained, and how long open calls may then take.
   Nanoseconds drain_delay = 0;

@@ -121,10 +121,7 @@ Nanoseconds Call::time_left() const {
 }
 
 bool Call::refuse_request() {
-  if (has_too_many_fields()) {
-    fail(GrpcCode::kResourceExhausted,
-         "the fields of the header are too large");
-  } else if (!is_post_) {
+  if (!is_post_) {
     refuse_http("405");
   } else if (!is_grpc_) {
     refuse_http("415");
@@ -200,6 +197,11 @@ void Call::take_message(bool has_more) {
   const bool one = method_->kind() != MethodKind::kBidirectional;
   if (one && (has_message_ || has_more)) {
     fail(GrpcCode::kUnimplemented, "this method takes one message");
+    return;
+  }
+  if (method_->kind() != MethodKind::kUnary && !may_last()) {
+    fail(GrpcCode::kResourceExhausted,
+         "the connection has too many calls that last");
     return;
   }
   has_message_ = true;

@@ -26,6 +26,9 @@ constexpr std::int64_t kControlFramesPerRequest = 5;
 // Of the body of a response, when its stream is used again.
 constexpr std::size_t kMaxKept = 4096;
 
+// What nghttp2 and the classes here keep for each stream, about.
+constexpr std::size_t kStreamBytes = 2048;
+
 // How long a client may take to read the end of a connection.
 constexpr Nanoseconds kLinger = 2 * kSecond;
 
@@ -35,6 +38,7 @@ Connection::Connection(const ConnectionContext& context,
                        std::unique_ptr<Transport> transport)
     : context_(context),
       transport_(std::move(transport)),
+      memory_(&context.buffers->memory),
       watched_(EPOLLIN),
       control_(kControlFrames, kControlFramesPerSecond, context.loop->now()),
       begun_(context.loop->now()),
@@ -218,6 +222,8 @@ void Connection::close_now() {
 
 // ---- Streams ----------------------------------------------------------------
 
+bool Connection::may_open() const { return !memory_.is_used_up(); }
+
 void Connection::opened(std::int32_t id) {
   Stream* const stream = context_.application->open();
   stream->connection_ = this;
@@ -227,6 +233,7 @@ void Connection::opened(std::int32_t id) {
   if (streams_ != nullptr) streams_->previous_ = stream;
   streams_ = latest_ = stream;
   ++stream_count_;
+  memory_.take(kStreamBytes);
   control_.give(kControlFramesPerRequest);
   wake_at(after(stream->begun_, std::min(context_.settings->request_timeout,
                                          context_.settings->write_timeout)));
@@ -240,9 +247,11 @@ void Connection::remove(Stream* stream) {
   if (next != nullptr) next->previous_ = previous;
   if (latest_ == stream) latest_ = nullptr;
   --stream_count_;
+  if (std::exchange(stream->lasts_, false)) --lasting_count_;
   idle_since_ = context_.loop->now();
   stream->on_close();
   unsent_bytes_ -= stream->counted_;
+  memory_.give(kStreamBytes + stream->counted_);
   stream->connection_ = nullptr;
   stream->body_.clear();
   // Streams are used again: not all of them keep the room of a large answer.

@@ -16,14 +16,17 @@
 #include "h2/stream.hpp"
 #include "net/access.hpp"
 #include "net/loop.hpp"
+#include "net/memory_budget.hpp"
 #include "net/transport.hpp"
 
 namespace limitree::server {
 
-// Buffers that all connections of a loop share.
+// Buffers that all connections of a loop share, and the budget for what each of
+// them holds.
 struct IoBuffers {
   std::array<char, 64 * 1024> in;
   std::string out;
+  MemoryBudget memory;
 };
 
 struct SessionEnd {
@@ -99,6 +102,7 @@ class Connection final : public Watcher, public AtTurnEnd {
   void write_soon() { context_.loop->at_turn_end(this); }
 
   // Called by the session.
+  bool may_open() const;
   void opened(std::int32_t id);
   void remove(Stream* stream);
   void settings_came();
@@ -113,8 +117,10 @@ class Connection final : public Watcher, public AtTurnEnd {
   Stream* streams_ = nullptr;
   Stream* latest_ = nullptr;  // most calls of the session are about it
   std::size_t stream_count_ = 0;
-  std::size_t held_bytes_ = 0;    // by requests that are not complete
-  std::size_t unsent_bytes_ = 0;  // of responses
+  std::size_t lasting_count_ = 0;  // of those that take several messages
+  std::size_t held_bytes_ = 0;     // by requests that are not complete
+  std::size_t unsent_bytes_ = 0;   // of responses
+  MemoryShare memory_;             // of both, and of the streams
   // Streams that are answered although their clients could send more.
   std::vector<std::int32_t> answered_;
   std::string out_;  // written in part

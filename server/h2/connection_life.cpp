@@ -14,6 +14,10 @@ namespace {
 // How long it may take to learn that it should use another connection.
 constexpr Nanoseconds kNotice = kSecond;
 
+// So long after a look at the streams is the next one at the earliest: there
+// may be many, whose times end one after the other.
+constexpr Nanoseconds kBetweenLooks = kSecond;
+
 // The content of the ping that comes with the notice.
 constexpr std::string_view kNoticePing = "draining";
 static_assert(kNoticePing.size() == 8);
@@ -89,24 +93,35 @@ Instant Connection::check_age() {
 
 // Whether a request takes too long to come, or its client to read the answer.
 Instant Connection::check_streams() {
+  if (stream_count_ == 0) return kNever;
   const Nanoseconds timeout = context_.settings->request_timeout;
   const Nanoseconds write_timeout = context_.settings->write_timeout;
+  const Nanoseconds shortest = std::min(timeout, write_timeout);
   const Instant now = context_.loop->now();
+  // Streams that have no time yet can be due no sooner.
+  Instant next_due = after(now, shortest);
   for (Stream* stream = streams_; stream != nullptr;) {
     Stream* const next = stream->next_;
-    if (!stream->ended_ && !stream->late_ &&
-        now >= after(stream->begun_, timeout)) {
-      stream->late_ = true;
-      stream->on_late();
+    if (!stream->ended_ && !stream->late_) {
+      const Instant due = after(stream->begun_, timeout);
+      if (now >= due) {
+        stream->late_ = true;
+        stream->on_late();
+      } else {
+        next_due = std::min(next_due, due);
+      }
     }
-    if (stream->has_bytes() && now >= after(stream->moved_, write_timeout)) {
-      stream->abort(NGHTTP2_CANCEL);
+    if (stream->has_bytes()) {
+      const Instant due = after(stream->moved_, write_timeout);
+      if (now >= due) {
+        stream->abort(NGHTTP2_CANCEL);
+      } else {
+        next_due = std::min(next_due, due);
+      }
     }
     stream = next;
   }
-  return stream_count_ == 0
-             ? kNever
-             : after(now, std::min(timeout, write_timeout) / 2 + 1);
+  return std::max(next_due, after(now, std::min(kBetweenLooks, shortest / 8)));
 }
 
 void Connection::pong_came(std::string_view content) {

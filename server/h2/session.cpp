@@ -50,10 +50,10 @@ int on_begin_headers(nghttp2_session* /*session*/, const nghttp2_frame* frame,
 int on_header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
               nghttp2_rcbuf* name, nghttp2_rcbuf* value, std::uint8_t /*flags*/,
               void* data) {
-  if (frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
+  const bool is_header = frame->headers.cat == NGHTTP2_HCAT_REQUEST;
   return guarded([&] {
     return Session::on_field(connection_of(data), frame->hd.stream_id,
-                             view_of(name), view_of(value));
+                             is_header, view_of(name), view_of(value));
   });
 }
 
@@ -113,6 +113,12 @@ int on_stream_close(nghttp2_session* /*session*/, std::int32_t id,
   return guarded([&] { return Session::on_close(connection_of(data), id); });
 }
 
+// Of a frame whose type is not one of RFC 9113: its content means nothing.
+int ignore_extension(nghttp2_session* /*session*/, void** /*payload*/,
+                     const nghttp2_frame_hd* /*header*/, void* /*data*/) {
+  return NGHTTP2_ERR_CANCEL;
+}
+
 using Callbacks = std::unique_ptr<nghttp2_session_callbacks,
                                   decltype(&nghttp2_session_callbacks_del)>;
 using Options = std::unique_ptr<nghttp2_option, decltype(&nghttp2_option_del)>;
@@ -129,6 +135,8 @@ Callbacks make_callbacks() {
   nghttp2_session_callbacks_set_on_frame_recv_callback(made, on_frame_recv);
   nghttp2_session_callbacks_set_on_frame_send_callback(made, on_frame_send);
   nghttp2_session_callbacks_set_on_stream_close_callback(made, on_stream_close);
+  nghttp2_session_callbacks_set_unpack_extension_callback(made,
+                                                          ignore_extension);
   return {made, nghttp2_session_callbacks_del};
 }
 
@@ -139,6 +147,11 @@ Options make_options() {
   nghttp2_option_set_no_closed_streams(made, 1);
   nghttp2_option_set_max_outbound_ack(made, 1000);
   nghttp2_option_set_stream_reset_rate_limit(made, kResets, kResetsPerSecond);
+  // Else nghttp2 would not tell of frames with other types.
+  for (unsigned type = NGHTTP2_CONTINUATION + 1; type <= UINT8_MAX; ++type) {
+    nghttp2_option_set_user_recv_extension_type(
+        made, static_cast<std::uint8_t>(type));
+  }
   return {made, nghttp2_option_del};
 }
 
@@ -201,20 +214,28 @@ Stream* Session::find(Connection* connection, std::int32_t id) {
 }
 
 int Session::on_begin(Connection* connection, std::int32_t id) {
-  connection->opened(id);
-  return 0;
+  if (connection->may_open()) {
+    connection->opened(id);
+    return 0;
+  }
+  nghttp2_submit_rst_stream(connection->session_.get(), NGHTTP2_FLAG_NONE, id,
+                            NGHTTP2_REFUSED_STREAM);
+  return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
-int Session::on_field(Connection* connection, std::int32_t id,
+int Session::on_field(Connection* connection, std::int32_t id, bool is_header,
                       std::string_view name, std::string_view value) {
   Stream* const stream = find(connection, id);
   if (stream == nullptr) return 0;
   // As RFC 9113 counts them.
   stream->field_bytes_ += name.size() + value.size() + 32;
   if (stream->field_bytes_ > connection->context_.settings->max_header_bytes) {
-    return 0;
+    // A byte may stand for a field of any size, whose check takes time: nghttp2
+    // does not look at fields of a stream that is reset.
+    stream->abort(NGHTTP2_ENHANCE_YOUR_CALM);
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
-  stream->on_field(name, value);
+  if (is_header) stream->on_field(name, value);
   return 0;
 }
 

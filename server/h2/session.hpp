@@ -15,7 +15,8 @@ class Session {
 
   // Each is one callback: 0, or an error of nghttp2.
   static int on_begin(Connection* connection, std::int32_t id);
-  static int on_field(Connection* connection, std::int32_t id,
+  // Of the header of a request, or of what follows its body.
+  static int on_field(Connection* connection, std::int32_t id, bool is_header,
                       std::string_view name, std::string_view value);
   static int on_headers(Connection* connection, std::int32_t id, bool ends);
   static int on_data(Connection* connection, std::int32_t id,

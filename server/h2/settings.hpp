@@ -13,6 +13,11 @@ namespace limitree::server {
 struct ConnectionSettings {
   std::uint32_t max_streams = 1000;          // at a time
   std::size_t max_header_bytes = 16 * 1024;  // of one request
+  std::size_t max_lasting = 100;             // calls with many messages
+  // Of all requests that are not complete, and of all responses that the client
+  // has not taken.
+  std::size_t max_held_bytes = 16 * 1024 * 1024;
+  std::size_t max_unsent_bytes = 1024 * 1024;
   // The TLS handshake and the first frames must have come by then.
   Nanoseconds handshake_timeout = 10 * kSecond;
   // A request must be complete so long after its first frame.

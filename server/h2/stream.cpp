@@ -14,11 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxFields = 16;
 
-// Of all requests of a connection that are not complete, and of all responses
-// that the client has not taken.
-constexpr std::size_t kMaxHeldBytes = 16 * 1024 * 1024;
-constexpr std::size_t kMaxUnsentBytes = 16 * 1024 * 1024;
-
 // nghttp2 does not write to the texts that it borrows.
 std::uint8_t* bytes_of(std::string_view text) {
   return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
@@ -119,6 +114,7 @@ void Stream::leave_rest() {
 
 void Stream::count_unsent() {
   connection_->unsent_bytes_ += unsent() - counted_;
+  connection_->memory_.change(counted_, unsent());
   counted_ = unsent();
 }
 
@@ -152,11 +148,6 @@ void Stream::consumed(std::size_t bytes) {
   nghttp2_session_consume_stream(connection_->session_.get(), id_, bytes);
 }
 
-bool Stream::has_too_many_fields() const {
-  return connection_ != nullptr &&
-         field_bytes_ > connection_->context_.settings->max_header_bytes;
-}
-
 void Stream::abort(std::uint32_t error) {
   if (nghttp2_submit_rst_stream(connection_->session_.get(), NGHTTP2_FLAG_NONE,
                                 id_, error) != 0) {
@@ -170,17 +161,39 @@ const Access& Stream::access() const { return connection_->context_.access; }
 Instant Stream::now() const { return connection_->context_.loop->now(); }
 
 bool Stream::take_memory(std::size_t bytes) {
-  if (bytes > kMaxHeldBytes - connection_->held_bytes_) return false;
+  const std::size_t most = connection_->context_.settings->max_held_bytes;
+  if (bytes > most - connection_->held_bytes_) return false;
+  if (connection_->memory_.is_used_up()) return false;
   connection_->held_bytes_ += bytes;
+  connection_->memory_.take(bytes);
   return true;
 }
 
-bool Stream::reads_too_slowly() const {
-  return connection_ != nullptr && connection_->unsent_bytes_ > kMaxUnsentBytes;
+void Stream::give_memory(std::size_t bytes) {
+  if (connection_ == nullptr) return;
+  connection_->held_bytes_ -= bytes;
+  connection_->memory_.give(bytes);
 }
 
-void Stream::give_memory(std::size_t bytes) {
-  if (connection_ != nullptr) connection_->held_bytes_ -= bytes;
+bool Stream::reads_too_slowly() const {
+  return connection_ != nullptr &&
+         (connection_->unsent_bytes_ >
+              connection_->context_.settings->max_unsent_bytes ||
+          connection_->memory_.is_used_up());
+}
+
+bool Stream::may_last() {
+  if (lasts_ || connection_ == nullptr) return true;
+  const std::size_t most = connection_->context_.settings->max_lasting;
+  if (connection_->lasting_count_ >= most) return false;
+  ++connection_->lasting_count_;
+  lasts_ = true;
+  return true;
+}
+
+void Stream::charge_frames(std::size_t frames) {
+  if (connection_ == nullptr || frames == 0) return;
+  connection_->take_control(static_cast<std::int64_t>(frames));
 }
 
 }  // namespace limitree::server

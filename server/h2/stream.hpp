@@ -72,9 +72,8 @@ class Stream {
   // Bytes that were given to on_data(): the client may send as many more.
   void consumed(std::size_t bytes);
 
-  // Whether the fields of the request are larger than allowed; those that are
-  // too many were not given to on_field().
-  bool has_too_many_fields() const;
+  // Of the fields of the request, as RFC 9113 counts them.
+  std::size_t field_bytes() const { return field_bytes_; }
   // Whether the client has ended its side.
   bool has_ended() const { return ended_; }
 
@@ -89,6 +88,11 @@ class Stream {
   // Whether the client has left so much of the responses of its connection
   // unread that there should not be more.
   bool reads_too_slowly() const;
+  // Counts this stream among those of its connection that take several
+  // messages, or answer with several; false if there are too many.
+  bool may_last();
+  // The request has cost as much work as so many frames that bring nothing.
+  void charge_frames(std::size_t frames);
 
  private:
   friend class Connection;
@@ -114,6 +118,7 @@ class Stream {
   std::int32_t id_ = 0;
   bool ended_ = false;
   bool late_ = false;
+  bool lasts_ = false;
   bool responded_ = false;
   bool has_body_ = false;
   bool body_ended_ = false;

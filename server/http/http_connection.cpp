@@ -34,6 +34,7 @@ HttpConnection::HttpConnection(const HttpContext& context,
       reader_(exchange_.mutable_request(),
               {context.settings->max_header_bytes,
                context.handlers->max_body_bytes()}),
+      memory_(&context.buffers->memory),
       watched_(EPOLLIN),
       begun_(context.loop->now()),
       idle_since_(begun_),
@@ -110,6 +111,7 @@ void HttpConnection::become_http2() {
   context_.loop->forget(this);
   context_.loop->remove(transport_->fd(), this);
   watchdog_.cancel();
+  account();
   const ConnectionContext context{context_.loop,    context_.settings,
                                   context_.streams, this,
                                   context_.buffers, context_.access};
@@ -141,6 +143,18 @@ void HttpConnection::take(std::string_view bytes) {
   }
   taking_ = false;
   if (!last_) pending_.assign(bytes);
+  account();
+}
+
+// What the client makes the connection hold.
+void HttpConnection::account() {
+  const std::size_t held =
+      exchange_.request().body.size() + pending_.size() + unsent();
+  memory_.change(accounted_, held);
+  accounted_ = held;
+  if (!busy_ && !last_ && memory_.is_used_up()) {
+    refuse(503, "too many requests are not complete");
+  }
 }
 
 void HttpConnection::serve() {
@@ -194,6 +208,7 @@ void HttpConnection::on_turn_end() {
   guarded([this] {
     if (phase_ == Phase::kOpen) flush();
     if (phase_ == Phase::kClosed) return;
+    account();
     watch();
     wake_at(due());
   });

@@ -15,6 +15,7 @@
 #include "http/handler.hpp"
 #include "http/request_reader.hpp"
 #include "net/loop.hpp"
+#include "net/memory_budget.hpp"
 #include "net/transport.hpp"
 
 namespace limitree::server {
@@ -92,6 +93,7 @@ class HttpConnection final : public Watcher,
   void serve();
   void refuse(int status, std::string_view line);
   bool can_take() const;
+  void account();
   std::size_t unsent() const { return out_.size() - written_; }
 
   void send(const HttpAnswer& answer);
@@ -119,6 +121,8 @@ class HttpConnection final : public Watcher,
   std::string pending_;  // bytes that have to wait
   std::string out_;      // written in part
   std::size_t written_ = 0;
+  MemoryShare memory_;
+  std::size_t accounted_ = 0;  // of memory_
   std::uint32_t watched_;
   Phase phase_ = Phase::kOpen;
   bool known_ = false;   // that it is HTTP/1.1

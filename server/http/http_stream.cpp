@@ -70,7 +70,7 @@ void HttpStream::on_field(std::string_view name, std::string_view value) {
 
 void HttpStream::on_request() {
   mutable_request()->begun = begun();
-  if (has_too_many_fields()) refuse(431, "the header is too large");
+  if (!hold(field_bytes())) refuse_for_memory();
 }
 
 void HttpStream::on_data(std::string_view bytes) {
@@ -80,10 +80,9 @@ void HttpStream::on_data(std::string_view bytes) {
   if (bytes.size() > handlers_->max_body_bytes() - body->size()) {
     refuse(413, "the body is larger than " +
                     std::to_string(handlers_->max_body_bytes()) + " bytes");
-  } else if (!take_memory(bytes.size())) {
-    refuse(503, "too many requests of the connection are not complete");
+  } else if (!hold(bytes.size())) {
+    refuse_for_memory();
   } else {
-    held_ += bytes.size();
     body->append(bytes);
   }
 }
@@ -106,6 +105,16 @@ void HttpStream::on_close() {
   give_memory(std::exchange(held_, 0));
   over_ = false;
   clear();
+}
+
+bool HttpStream::hold(std::size_t bytes) {
+  if (!take_memory(bytes)) return false;
+  held_ += bytes;
+  return true;
+}
+
+void HttpStream::refuse_for_memory() {
+  refuse(503, "too many requests of the connection are not complete");
 }
 
 void HttpStream::refuse(int status, std::string_view line) {

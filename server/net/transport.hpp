@@ -10,8 +10,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "net/fd.hpp"
+#include "net/seats.hpp"
 
 namespace limitree::server {
 
@@ -46,6 +48,12 @@ class Transport {
   // Why the last call has failed, if more is known than that the connection is
   // closed.
   virtual std::string trouble() const { return {}; }
+
+  // Keeps the seat as long as this exists.
+  void sit(Seat seat) { seat_ = std::move(seat); }
+
+ private:
+  Seat seat_;
 };
 
 class PlainTransport final : public Transport {

@@ -105,12 +105,25 @@ def opened(stream=1):
     return frame.serialize()
 
 
+class Unknown:
+    """A frame of a type that RFC 9113 does not have."""
+
+    def __init__(self, kind, body):
+        self.bytes = len(body).to_bytes(3, "big") + bytes([kind]) + (
+            bytes(5) + body)
+
+    def serialize(self):
+        return self.bytes
+
+
 @pytest.mark.parametrize("frame", [
     PingFrame(0, opaque_data=b"12345678"),
     PingFrame(0, opaque_data=b"12345678", flags=["ACK"]), SettingsFrame(0),
     PriorityFrame(5, depends_on=0, stream_weight=1, exclusive=False),
-    WindowUpdateFrame(0, window_increment=1)],
-    ids=["ping", "pong", "settings", "priority", "window"])
+    WindowUpdateFrame(0, window_increment=1),
+    Unknown(10, b"x"), Unknown(200, b"x" * 100)],
+    ids=["ping", "pong", "settings", "priority", "window", "altsvc",
+         "unknown"])
 def test_a_flood_of_frames_ends_the_connection(service, frame):
     assert goaway_of(service, frame.serialize() * 1000) in (
         [], [ENHANCE_YOUR_CALM])
@@ -227,6 +240,119 @@ def test_slow_readers_do_not_fill_the_memory(service):
     for client in clients:
         client.close()
     assert still_serves(service)
+
+
+def test_zero_windows_do_not_fill_the_memory(serve):
+    """40 clients ask for megabytes of answers, and let none come."""
+    service = serve("--workers", 1)
+    ask = framed(b"\x22\x2benvoy.service.ratelimit.v3.RateLimitService")
+    before = service.memory()
+    clients = []
+    for _ in range(40):
+        client = Client(service)
+        client.h2.update_settings(
+            {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+        client.flush()
+        for _ in range(100):
+            client.send(client.start(REFLECTION), ask * 4)
+        for _ in range(300):
+            stream = client.start(AUTHORIZE)
+            client.send(stream, framed(OK), end=True)
+        clients.append(client)
+    for _ in range(100):
+        assert still_serves(service)
+    assert service.memory() - before < 120_000_000
+    for client in clients:
+        client.close()
+    eventually(lambda: service.memory() - before < 30_000_000)
+
+
+def test_the_process_has_a_budget_of_memory(serve):
+    """Many hold what is little for each; who holds little is served."""
+    service = serve("--workers", 1, "--max-buffered", 10_000_000,
+                    "--http-listen", "127.0.0.1:0")
+    before = service.memory()
+    http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    begun = b"\0" + (4_000_000).to_bytes(4, "big") + b"x" * 60_000
+    post = (b"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
+            b"Content-Length: 4000000\r\n\r\n" + b"x" * 500_000)
+    clients = []
+    for _ in range(40):
+        client = Client(service)
+        for _ in range(16):
+            client.send_all(client.start(AUTHORIZE), begun)
+        clients.append(client)
+        connection = socket.create_connection(http)
+        connection.sendall(post)
+        clients.append(connection)
+    assert still_serves(service)
+    assert service.memory() - before < 60_000_000
+    assert clients[-2].status(31) == (
+        "8", "too many messages of the connection are not complete")
+    answer = clients[-1].recv(65536)
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    for client in clients:
+        client.close()
+    assert still_serves(service)
+
+
+def test_connections_have_a_limit(serve):
+    service = serve("--workers", 2, "--max-connections", 10, "--http-listen",
+                    "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+    http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    taken = [socket.create_connection(http) for _ in range(5)]
+    for connection in taken:
+        connection.sendall(b"GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert connection.recv(65536)
+    taken += [connect(service) for _ in range(5)]
+    for connection in taken[5:]:
+        connection.sendall(PREFACE + SETTINGS)
+        assert connection.recv(65536)
+    for more in (connect(service), socket.create_connection(http)):
+        with more:
+            try:
+                assert more.recv(65536) == b""
+            except ConnectionResetError:
+                pass
+    service.wait_for("warning: connections are refused: there are 10")
+    # Whoever looks what is wrong has a way in.
+    address, _, port = service.admin[0].removeprefix("http://").partition(":")
+    with socket.create_connection((address, int(port))) as admin:
+        admin.sendall(b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert admin.recv(65536).startswith(b"HTTP/1.1 200 ")
+    for connection in taken:
+        connection.close()
+    eventually(lambda: still_serves_now(service))
+
+
+def still_serves_now(service):
+    try:
+        return still_serves(service)
+    except grpc.RpcError:
+        return False
+
+
+def test_deadlines_that_pass_together_stop_nobody(serve):
+    """Calls that last are few for each connection, whose time ends at once."""
+    service = serve("--workers", 1)
+    clients = [Client(service) for _ in range(50)]
+    for client in clients:
+        for _ in range(200):
+            stream = client.start(WATCH, headers={"grpc-timeout": "2S"})
+            client.h2.send_data(stream, framed(b""), end_stream=True)
+        client.flush()
+    limiter = service.limiter()
+    until = time.monotonic() + 4
+    worst = 0
+    while time.monotonic() < until:
+        start = time.monotonic()
+        assert not limiter.Authorize(request("huge", "x")).limited
+        worst = max(worst, time.monotonic() - start)
+    assert worst < 2
+    statuses = [clients[0].status(stream)[0] for stream in range(1, 401, 2)]
+    assert statuses.count("8") == 100 and statuses.count("4") == 100
+    for client in clients:
+        client.close()
 
 
 def test_a_reader_without_a_window_waits_for_it(service):

@@ -163,8 +163,16 @@ def test_large_requests_and_answers(client):
     assert answer.status_code == 200 and len(answer.json()["levels"]) == 1000
     answer = client.post("/v1/authorize", content=b" " * (4 * 1024 * 1024 + 1))
     assert answer.status_code == 413
-    answer = client.get("/healthcheck", headers={"x": "y" * 17 * 1024})
+
+
+def test_a_header_that_is_too_large(web):
+    large = {"x": "y" * 17 * 1024}
+    answer = httpx.get(f"{web.http[0]}/healthcheck", headers=large)
     assert answer.status_code == 431
+    with httpx.Client(http1=False, http2=True) as client:
+        with pytest.raises(httpx.RemoteProtocolError):
+            client.get(f"{web.http[0]}/healthcheck", headers=large)
+        assert client.get(f"{web.http[0]}/healthcheck").text == "OK"
 
 
 def test_the_style_of_the_headers(serve):
@@ -403,6 +411,12 @@ def test_expect_100_continue(web):
     (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
      b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400 Bad Request"),
     (b"GET / HTTP/1.1\nHost x\n\n", "400 Bad Request"),
+    (b"GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", "400 Bad Request"),
+    (b"GET / HTTP/1.1\r\nHost: x\r\n: b\r\n\r\n", "400 Bad Request"),
+    (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+     "400 Bad Request"),
+    (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
+     b"0\r\n\r\n", "501 Not Implemented"),
     (b"\xff" * 100_000, "400 Bad Request"),
     (b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
      "431 Request Header Fields Too Large"),
@@ -410,7 +424,8 @@ def test_expect_100_continue(web):
      "413 Content Too Large"),
     (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", "501 Not Implemented"),
     (b"GET / HTTP/3.0\r\nHost: x\r\n\r\n", "400 Bad Request"),
-], ids=["tls", "length", "host", "smuggling", "colon", "ones", "target",
+], ids=["tls", "length", "host", "smuggling", "colon", "fold",
+        "nameless", "old-chunks", "coding", "ones", "target",
         "body", "connect", "version"])
 def test_what_is_malformed_is_refused(web, data, status):
     connection = raw(web)

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <ctime>
 #include <functional>
 #include <new>
 #include <string>
@@ -83,6 +84,7 @@ std::vector<Frame> frames_of(std::string_view bytes) {
 // What happened to a stream, for the test.
 struct Seen {
   int requests = 0;
+  int fields = 0;
   int late = 0;
   int closed = 0;
   bool too_slow = false;
@@ -93,7 +95,9 @@ class Answering final : public Stream {
  public:
   Answering(std::size_t size, Seen* seen) : size_(size), seen_(seen) {}
 
-  void on_field(std::string_view, std::string_view) override {}
+  void on_field(std::string_view, std::string_view) override {
+    ++seen_->fields;
+  }
   void on_request() override {
     ++seen_->requests;
     seen_->too_slow = reads_too_slowly();
@@ -296,7 +300,7 @@ TEST_F(Http2, AClientThatTakesNoBytesIsClosed) {
 }
 
 TEST_F(Http2, UnreadAnswersOfAllStreamsCountTogether) {
-  answer_size_ = 6 * 1024 * 1024;
+  answer_size_ = 400 * 1024;
   connect();
   send(begin(0));
   for (std::uint32_t stream = 1; stream <= 5; stream += 2) send(post(stream));
@@ -312,6 +316,140 @@ TEST_F(Http2, UnreadAnswersOfAllStreamsCountTogether) {
   send(post(9));
   run_until([&] { return seen_.requests == 5; });
   EXPECT_FALSE(seen_.too_slow);
+}
+
+TEST_F(Http2, StreamsEndWhenTheirTimeIsOver) {
+  settings_.request_timeout = settings_.write_timeout = kSecond;
+  answer_size_ = 0;
+  connect();
+  send(begin() + post(1, false));
+  run_until([&] { return seen_.requests == 1; });
+  const Instant start = loop_.now();
+  run_until([&] { return loop_.now() >= start + 525 * kMillisecond; });
+  const Instant second = loop_.now();
+  send(post(3, false));
+  run_until([&] { return seen_.late == 1; });
+  EXPECT_LT(loop_.now() - start, 1250 * kMillisecond);
+  run_until([&] { return seen_.late == 2; });
+  EXPECT_GE(loop_.now() - second, kSecond);
+  EXPECT_LT(loop_.now() - second, 1250 * kMillisecond);
+}
+
+TEST_F(Http2, AClientThatHoldsTooMuchGetsNoMore) {
+  answer_size_ = 60'000;
+  connect();
+  buffers_->memory.set_most(100'000);
+  send(begin(0) + post(1) + post(3));
+  run_until([&] { return seen_.requests == 2; });
+  EXPECT_FALSE(seen_.too_slow);
+  EXPECT_GT(buffers_->memory.used(), 120'000u);
+  send(post(5));
+  run_until(has_come(kReset, 5));
+  EXPECT_EQ(frames(kReset).at(0).word(0), 7u);  // REFUSED_STREAM
+  EXPECT_EQ(frames(kReset).size(), 1u);
+  EXPECT_EQ(seen_.requests, 2);
+  send(frame(kReset, 0, 1, number(8, 4)) + post(7));
+  run_until([&] { return seen_.requests == 3; });
+  connection_.reset();
+  EXPECT_EQ(buffers_->memory.used(), 0u);
+}
+
+// Two fields are then in the table of HPACK, where a byte stands for each.
+constexpr char kReference = '\xbe';
+constexpr char kAuthority = '\xbf';
+
+std::string with_large_field(std::uint32_t stream) {
+  const std::string field = "\x40\x01x\x7f\xbd\x1d"s + std::string(3900, 'a');
+  return frame(kHeaders, kEndHeaders | kEndStream, stream,
+               "\x83\x86\x84\x41\x01x"s + field);
+}
+
+std::string with_references(std::uint32_t stream, std::size_t count,
+                            bool ends = true) {
+  return frame(kHeaders, kEndHeaders | (ends ? kEndStream : 0), stream,
+               "\x83\x86\x84"s + kAuthority + std::string(count, kReference));
+}
+
+TEST_F(Http2, AHeaderThatIsTooLargeEndsTheStream) {
+  connect();
+  send(begin() + with_large_field(1) + with_references(3, 16'000));
+  run_until(has_come(kReset, 3));
+  EXPECT_EQ(frames(kReset).size(), 1u);
+  EXPECT_EQ(frames(kReset).at(0).word(0), 11u);  // ENHANCE_YOUR_CALM
+  EXPECT_LT(seen_.fields, 20);
+  EXPECT_EQ(seen_.requests, 1);
+  // The tables of HPACK still agree.
+  send(with_references(5, 2));
+  run_until([&] { return seen_.requests == 2; });
+  EXPECT_TRUE(frames(kGoaway).empty());
+}
+
+TEST_F(Http2, WhatFollowsABodyCountsAsTheHeader) {
+  answer_size_ = 0;
+  connect();
+  send(begin() + with_large_field(1) + with_references(3, 0, false));
+  run_until([&] { return seen_.requests == 2; });
+  const int fields = seen_.fields;
+  send(frame(kHeaders, kEndHeaders | kEndStream, 3,
+             std::string(16'000, kReference)));
+  run_until(has_come(kReset, 3));
+  EXPECT_EQ(frames(kReset, 3).at(0).word(0), 11u);
+  EXPECT_EQ(seen_.fields, fields);
+}
+
+// 16 ms each if all fields were looked at.
+TEST_F(Http2, HeadersThatAreTooLargeTakeLittleTime) {
+  connect();
+  send(begin() + with_large_field(1));
+  run_until([&] { return seen_.requests == 1; });
+  const std::clock_t begun = std::clock();
+  for (std::uint32_t stream = 3; stream < 203; stream += 2) {
+    send(with_references(stream, 16'000));
+    run_until(has_come(kReset, stream));
+  }
+  EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 0.8);
+}
+
+TEST_F(Http2, AFloodOfHeadersThatAreTooLargeEndsTheConnection) {
+  connect();
+  send(begin() + with_large_field(1));
+  run_until([&] { return seen_.requests == 1; });
+  std::uint32_t stream = 3;
+  run_until([&] {
+    if (!frames(kGoaway).empty()) return true;
+    std::string many;
+    for (int i = 0; i < 500; ++i, stream += 2) {
+      many += with_references(stream, 6);
+    }
+    got_.clear();
+    send(many);
+    return false;
+  });
+  EXPECT_EQ(frames(kGoaway).at(0).word(4), 11u);
+  EXPECT_LT(stream, 50'000u);
+}
+
+TEST_F(Http2, AFloodOfUnknownFramesEndsTheConnection) {
+  for (const int type : {10, 12, 16, 77, 255}) {
+    got_.clear();
+    connect();
+    send(begin());
+    const std::string unknown = frame(type, 0, 0, "x");
+    std::string many;
+    for (int i = 0; i < 1000; ++i) many += unknown;
+    for (int i = 0; i < 9; ++i) {
+      send(many);
+      run_until([] { return true; });
+    }
+    EXPECT_TRUE(frames(kGoaway).empty()) << type;
+    int sent = 0;
+    run_until([&] {
+      if (!frames(kGoaway).empty()) return true;
+      if (++sent < 20) send(many);
+      return false;
+    });
+    EXPECT_EQ(frames(kGoaway).at(0).word(4), 11u) << type;
+  }
 }
 
 TEST_F(Http2, ADrainWaitsUntilTheClientKnows) {

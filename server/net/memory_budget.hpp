@@ -1,0 +1,74 @@
+// How much memory the connections of one loop may hold for their clients.
+
+#ifndef LIMITREE_SERVER_NET_MEMORY_BUDGET_HPP
+#define LIMITREE_SERVER_NET_MEMORY_BUDGET_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace limitree::server {
+
+// All bytes of a loop, and how many connections share them.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::size_t most = 256 * 1024 * 1024) : most_(most) {}
+
+  void set_most(std::size_t bytes) { most_ = bytes; }
+  std::size_t used() const { return used_; }
+  // The most that has been used since the last call.
+  std::size_t take_peak() { return std::exchange(peak_, used_); }
+
+ private:
+  friend class MemoryShare;
+
+  std::size_t most_;
+  std::size_t used_ = 0;
+  std::size_t peak_ = 0;
+  std::size_t connections_ = 0;
+};
+
+// The part of one connection.  When the budget is used up, those that hold more
+// than an equal part get no more; so all together hold at most twice as much,
+// and a client that holds little never notices one that holds much.
+class MemoryShare {
+ public:
+  explicit MemoryShare(MemoryBudget* budget) : budget_(budget) {
+    ++budget_->connections_;
+  }
+  ~MemoryShare() {
+    --budget_->connections_;
+    give(used_);
+  }
+  MemoryShare(const MemoryShare&) = delete;
+  MemoryShare& operator=(const MemoryShare&) = delete;
+
+  // Whether the connection must not take more.
+  bool is_used_up() const {
+    return budget_->used_ > budget_->most_ &&
+           used_ > budget_->most_ / budget_->connections_;
+  }
+
+  void take(std::size_t bytes) {
+    used_ += bytes;
+    budget_->used_ += bytes;
+    budget_->peak_ = std::max(budget_->peak_, budget_->used_);
+  }
+  void give(std::size_t bytes) {
+    used_ -= bytes;
+    budget_->used_ -= bytes;
+  }
+  // Instead of `before` bytes, which it has taken.
+  void change(std::size_t before, std::size_t bytes) {
+    give(before);
+    take(bytes);
+  }
+
+ private:
+  MemoryBudget* budget_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_NET_MEMORY_BUDGET_HPP
