@@ -88,6 +88,7 @@ SERVER_LIBRARIES = {
     "openssl": ["tls"],
     "protozero": ["services", "config", "trace"],
     "re2": ["stats"],
+    "zlib.h": ["grpc"],
 }
 
 # The ground is values and arithmetic: no I/O, no locks, no threads.

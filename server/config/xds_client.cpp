@@ -131,11 +131,11 @@ void XdsClient::on_data(std::string_view bytes) {
   while (!bytes.empty() && !too_large_) {
     switch (frames_.next(&bytes, settings_.max_message_bytes)) {
       case FrameReader::Step::kMessage:
-        answer(frames_.message());
+        too_large_ = frames_.is_compressed();
+        if (!too_large_) answer(frames_.message());
         break;
       case FrameReader::Step::kMore:
         break;
-      case FrameReader::Step::kCompressed:
       case FrameReader::Step::kBadFlag:
       case FrameReader::Step::kTooLarge:
         too_large_ = true;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "grpc/gzip.hpp"
 #include "grpc/percent.hpp"
 #include "grpc/timeout.hpp"
 
@@ -17,10 +18,19 @@ constexpr std::size_t kMaxUnsent = 64 * 1024;
 // and a byte may become three.
 constexpr std::size_t kMaxStatusMessage = 2000;
 
+// Shorter answers take more time to compress than to send.
+constexpr std::size_t kMinPacked = 1024;
+
+// What was unpacked costs as much as a frame that brings nothing.
+constexpr std::size_t kUnpackedPerFrame = 16 * 1024;
+
 constexpr std::string_view kContentType = "application/grpc";
 
 constexpr Field kResponse[] = {{":status", "200"},
                                {"content-type", kContentType}};
+constexpr Field kPackedResponse[] = {{":status", "200"},
+                                     {"content-type", kContentType},
+                                     {"grpc-encoding", "gzip"}};
 
 // application/grpc, application/grpc+proto, but not application/grpc-web.
 bool is_grpc_type(std::string_view type) {
@@ -45,7 +55,7 @@ class StatusFields {
       : code_(std::to_string(static_cast<int>(status.code))),
         message_(percent_encode(status.message)),
         fields_{Field{":status", "200"}, Field{"content-type", kContentType},
-                Field{"grpc-accept-encoding", "identity"},
+                Field{"grpc-accept-encoding", "identity,gzip"},
                 Field{"grpc-status", code_, false},
                 Field{"grpc-message", message_, false}} {}
 
@@ -92,8 +102,15 @@ void Call::on_field(std::string_view name, std::string_view value) {
       }
       break;
     case 13:
-      if (name == "authorization" && lacks_token()) {
+      if (name == "grpc-encoding") {
+        encoding_ = encoding_of(value);
+      } else if (name == "authorization" && lacks_token()) {
         has_token_ = access().lets_change(value);
+      }
+      break;
+    case 20:
+      if (name == "grpc-accept-encoding") {
+        takes_gzip_ = value.find("gzip") != value.npos;
       }
       break;
     default:
@@ -104,6 +121,11 @@ void Call::on_field(std::string_view name, std::string_view value) {
 bool Call::lacks_token() const {
   return !has_token_ && access().token != nullptr && method_ != nullptr &&
          method_->needs_token();
+}
+
+Call::Encoding Call::encoding_of(std::string_view name) {
+  if (name == "identity") return Encoding::kIdentity;
+  return name == "gzip" ? Encoding::kGzip : Encoding::kOther;
 }
 
 void Call::on_request() {
@@ -177,9 +199,6 @@ bool Call::read_message(std::string_view* bytes) {
       return true;
     case FrameReader::Step::kMore:
       return false;
-    case FrameReader::Step::kCompressed:
-      fail(GrpcCode::kUnimplemented, "compressed messages are not supported");
-      return false;
     case FrameReader::Step::kBadFlag:
       fail(GrpcCode::kInternal, "the flag of a message must be 0 or 1");
       return false;
@@ -209,7 +228,33 @@ void Call::take_message(bool has_more) {
     fail(GrpcCode::kResourceExhausted, "too many answers are not read");
     return;
   }
-  method_->on_message(this, reader_.message());
+  if (reader_.is_compressed()) {
+    unpack_message();
+  } else {
+    method_->on_message(this, reader_.message());
+  }
+}
+
+void Call::unpack_message() {
+  if (encoding_ != Encoding::kGzip) {
+    const bool unnamed = encoding_ == Encoding::kIdentity;
+    fail(unnamed ? GrpcCode::kInternal : GrpcCode::kUnimplemented,
+         unnamed ? "a message is compressed, but grpc-encoding does not say how"
+                 : "grpc-encoding is neither gzip nor identity");
+    return;
+  }
+  const std::size_t most = methods_->max_message_bytes();
+  std::string message;
+  const Unpacked result = unpack_gzip(reader_.message(), most, &message);
+  charge_frames(message.size() / kUnpackedPerFrame);
+  if (result == Unpacked::kTooLarge) {
+    fail(GrpcCode::kResourceExhausted,
+         "the message has more than " + std::to_string(most) + " bytes");
+  } else if (result == Unpacked::kMalformed) {
+    fail(GrpcCode::kInternal, "the message is not valid gzip");
+  } else {
+    method_->on_message(this, message);
+  }
 }
 
 // All calls of a connection share the memory for messages that are not
@@ -271,6 +316,8 @@ void Call::on_close() {
   status_ = {};
   if (wants_trace_) trace_ = {};
   timeout_ = kNever;
+  encoding_ = Encoding::kIdentity;
+  takes_gzip_ = false;
   is_post_ = is_grpc_ = bad_timeout_ = has_token_ = has_message_ = false;
   over_ = writes_ = false;
 }
@@ -288,10 +335,32 @@ std::string* Call::begin_message() {
 }
 
 void Call::end_message() {
-  end_frame(&body(), frame_);
+  const bool is_packed = encoding_ == Encoding::kGzip && pack_message();
+  if (!is_packed) end_frame(&body(), frame_);
   writes_ = false;
-  start_response();
+  if (is_packed) {
+    respond(kPackedResponse);
+  } else {
+    start_response();
+  }
   send_body();
+}
+
+// For a client that compresses, too: one that only can unpack wants its answer
+// soon.  Whether the answer is compressed.
+bool Call::pack_message() {
+  const std::string_view message =
+      std::string_view(body()).substr(frame_ + kFramePrefix);
+  if (!takes_gzip_ || method_->kind() != MethodKind::kUnary ||
+      message.size() < kMinPacked) {
+    return false;
+  }
+  const std::string packed = pack_gzip(message);
+  if (packed.size() >= message.size()) return false;
+  body().resize(frame_ + kFramePrefix);
+  body() += packed;
+  end_frame(&body(), frame_, true);
+  return true;
 }
 
 void Call::finish(GrpcStatus status) {

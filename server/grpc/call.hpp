@@ -62,6 +62,9 @@ class Call final : public Stream {
   void on_close() override;
 
  private:
+  enum class Encoding : std::uint8_t { kIdentity, kGzip, kOther };
+
+  static Encoding encoding_of(std::string_view name);
   bool lacks_token() const;
   bool refuse_request();
   void refuse_http(std::string_view status);
@@ -69,6 +72,8 @@ class Call final : public Stream {
   void start_response();
   bool read_message(std::string_view* bytes);
   void take_message(bool has_more);
+  void unpack_message();
+  bool pack_message();
   void read_input(std::string_view bytes);
   void account();
   void report(GrpcCode code);
@@ -86,6 +91,8 @@ class Call final : public Stream {
   std::size_t accounted_ = 0;  // of reader_.held()
   std::size_t frame_ = 0;      // where the message that is written starts
   bool writes_ = false;        // between begin_message() and end_message()
+  Encoding encoding_ = Encoding::kIdentity;  // of messages
+  bool takes_gzip_ = false;
   bool is_post_ = false;
   bool is_grpc_ = false;
   bool bad_timeout_ = false;

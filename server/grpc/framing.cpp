@@ -14,8 +14,8 @@ std::uint32_t byte_at(std::string_view text, std::size_t place) {
 
 FrameReader::Step FrameReader::read_prefix(std::string_view prefix,
                                            std::size_t max_size) {
-  if (prefix[0] == 1) return Step::kCompressed;
-  if (prefix[0] != 0) return Step::kBadFlag;
+  if (prefix[0] != 0 && prefix[0] != 1) return Step::kBadFlag;
+  is_compressed_ = prefix[0] == 1;
   size_ = byte_at(prefix, 1) << 24 | byte_at(prefix, 2) << 16 |
           byte_at(prefix, 3) << 8 | byte_at(prefix, 4);
   return size_ > max_size ? Step::kTooLarge : Step::kMessage;
@@ -60,11 +60,11 @@ void FrameReader::clear() {
   size_ = 0;
 }
 
-void end_frame(std::string* out, std::size_t start) {
+void end_frame(std::string* out, std::size_t start, bool is_compressed) {
   const auto size =
       static_cast<std::uint32_t>(out->size() - start - kFramePrefix);
   char* const prefix = out->data() + start;
-  prefix[0] = 0;
+  prefix[0] = is_compressed ? 1 : 0;
   prefix[1] = static_cast<char>(size >> 24);
   prefix[2] = static_cast<char>(size >> 16);
   prefix[3] = static_cast<char>(size >> 8);

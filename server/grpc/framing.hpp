@@ -16,11 +16,10 @@ inline constexpr std::size_t kFramePrefix = 5;
 class FrameReader {
  public:
   enum class Step {
-    kMessage,     // message() is one
-    kMore,        // all bytes are used; the next message is not complete
-    kCompressed,  // the message is compressed; no more can be read
-    kBadFlag,     // likewise
-    kTooLarge,    // likewise; size() is that of the message
+    kMessage,   // message() is one
+    kMore,      // all bytes are used; the next message is not complete
+    kBadFlag,   // no more can be read
+    kTooLarge,  // likewise; size() is that of the message
   };
 
   // Tries to read a message from *bytes, whose used part it cuts off.  The
@@ -29,6 +28,8 @@ class FrameReader {
 
   std::string_view message() const { return message_; }
   std::size_t size() const { return size_; }
+  // Whether the message is compressed, as grpc-encoding says.
+  bool is_compressed() const { return is_compressed_; }
 
   // Bytes of a message that is not complete.
   std::size_t held() const { return held_.size(); }
@@ -41,6 +42,7 @@ class FrameReader {
   std::string held_;  // from the prefix on
   std::string_view message_;
   std::size_t size_ = 0;
+  bool is_compressed_ = false;
 };
 
 // Adds room for the prefix of a message that is then appended to *out.
@@ -51,7 +53,7 @@ inline std::size_t begin_frame(std::string* out) {
 }
 
 // Writes the prefix of the message that begin_frame() began.
-void end_frame(std::string* out, std::size_t start);
+void end_frame(std::string* out, std::size_t start, bool is_compressed = false);
 
 }  // namespace limitree::server
 

@@ -1,16 +1,19 @@
 """The edges of gRPC: what calls may be like, and how they end."""
 
 import concurrent.futures
+import gzip
 import socket
 import threading
 import time
+import zlib
 
 import grpc
 import h2.events
+import h2.exceptions
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from raw import AUTHORIZE, REFLECTION, WATCH, Client, framed
-from service import error_of, eventually, pb, request
+from service import error_of, eventually, pb, pb_grpc, request
 
 OK = request("huge", "x").SerializeToString()
 
@@ -38,14 +41,42 @@ def test_ten_thousand_calls_on_one_connection(service):
 
 def test_ten_thousand_streams_at_a_time(serve):
     service = serve("--max-streams", 10_000)
-    health = health_pb2_grpc.HealthStub(service.channel())
+    client = Client(service)
+    client.wait(h2.events.RemoteSettingsChanged)
+    streams = [client.start(AUTHORIZE) for _ in range(10_000)]
+    assert not service.limiter().Authorize(request("huge", "x")).limited
+    for stream in streams:
+        client.send(stream, framed(OK), end=True)
+    for stream in streams[::1000] + streams[-1:]:
+        assert client.status(stream) == ("0", "")
+    client.close()
+
+
+def test_calls_that_last_are_few_for_each_connection(service):
+    channel = service.channel()
+    health = health_pb2_grpc.HealthStub(channel)
     watches = [health.Watch(health_pb2.HealthCheckRequest())
-               for _ in range(10_000)]
+               for _ in range(100)]
     for watch in watches:
         assert next(watch).status == 1
-    assert not service.limiter().Authorize(request("huge", "x")).limited
+    code, message = error_of(
+        lambda: next(health.Watch(health_pb2.HealthCheckRequest())))
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert message == "the connection has too many calls that last"
+    # Others are not concerned, and an end makes room.
+    assert not pb_grpc.LimiterStub(channel).Authorize(
+        request("huge", "x")).limited
+    watches[7].cancel()
+    eventually(lambda: watch_again(health) == 1)
     for watch in watches:
         watch.cancel()
+
+
+def watch_again(health):
+    try:
+        return next(health.Watch(health_pb2.HealthCheckRequest())).status
+    except grpc.RpcError:
+        return 0
 
 
 def test_more_streams_than_allowed_are_refused(serve):
@@ -129,13 +160,90 @@ def test_unknown_fields_are_ignored(client):
     assert call(client, framed(OK + b"\xf8\x7f\x01")) == ("0", "")
 
 
-def test_compressed_messages_are_unimplemented(service, client):
+def zipped(message):
+    return framed(gzip.compress(message), flag=1)
+
+
+@pytest.mark.parametrize("compression", [
+    grpc.Compression.Gzip, grpc.Compression.NoCompression])
+def test_a_client_may_compress(service, compression):
+    limiter = pb_grpc.LimiterStub(service.channel(
+        ("grpc.default_compression_algorithm", compression)))
+    for size in (1, 100, 10_000, 1_000_000):
+        assert not limiter.Authorize(request("huge", "x" * size)).limited
+    decision = limiter.Authorize(pb.DecideRequest(paths=[
+        pb.Path(segments=["user", f"{i}" * 100]) for i in range(900)]))
+    assert decision.level_count == 900 and len(decision.levels) == 900
+    with grpc.insecure_channel(service.target,
+                               compression=compression) as channel:
+        assert not pb_grpc.LimiterStub(channel).Authorize(
+            request("huge", "x" * 1000)).limited
+
+
+MANY = pb.DecideRequest(paths=[
+    pb.Path(segments=["user", f"{i}"]) for i in range(100)]).SerializeToString()
+
+
+@pytest.mark.parametrize("fields, packed", [
+    ({"grpc-encoding": "gzip", "grpc-accept-encoding": "identity, gzip"}, True),
+    ({"grpc-encoding": "gzip", "grpc-accept-encoding": "deflate"}, False),
+    ({"grpc-encoding": "gzip"}, False),
+    ({"grpc-accept-encoding": "gzip"}, False)],
+    ids=["both", "takes-deflate", "takes-none", "does-not-compress"])
+def test_answers_are_compressed_for_clients_that_compress(client, fields,
+                                                          packed):
+    message = zipped(MANY) if "grpc-encoding" in fields else framed(MANY)
+    stream = client.start(AUTHORIZE, headers=fields)
+    client.send(stream, message, end=True)
+    answer = client.answer(stream)
+    assert answer["trailers"] == {"grpc-status": "0"}
+    assert answer["header"].get("grpc-encoding") == ("gzip" if packed else None)
+    assert answer["body"][0] == packed
+    assert int.from_bytes(answer["body"][1:5], "big") == (
+        len(answer["body"]) - 5)
+    body = answer["body"][5:]
+    decision = pb.Decision.FromString(gzip.decompress(body) if packed else body)
+    assert decision.level_count == 100
+    # A short one is not worth it.
+    stream = client.start(AUTHORIZE, headers=fields)
+    client.send(stream, framed(OK), end=True)
+    assert client.answer(stream)["body"][0] == 0
+
+
+def test_messages_that_cannot_be_unpacked(client):
+    fields = {"grpc-encoding": "gzip"}
     assert call(client, framed(OK, flag=1)) == (
-        "12", "compressed messages are not supported")
-    limiter = service.limiter()
-    code, _ = error_of(lambda: limiter.Authorize(
-        request("user", "x" * 1000), compression=grpc.Compression.Gzip))
-    assert code == grpc.StatusCode.UNIMPLEMENTED
+        "13", "a message is compressed, but grpc-encoding does not say how")
+    assert call(client, framed(OK, flag=1), headers=fields) == (
+        "13", "the message is not valid gzip")
+    assert call(client, zipped(OK)[:-1] + b"x", headers=fields) == (
+        "13", "the message is not valid gzip")
+    assert call(client, framed(OK), headers=fields) == ("0", "")
+    stream = client.start(AUTHORIZE, headers={"grpc-encoding": "deflate"})
+    client.send(stream, framed(zlib.compress(OK), flag=1), end=True)
+    answer = client.answer(stream)
+    assert answer["header"]["grpc-status"] == "12"
+    assert answer["header"]["grpc-accept-encoding"] == "identity,gzip"
+    assert call(client, zipped(OK), headers=fields,
+                path="/grpc.health.v1.Health/Check")[0] in ("0", "5", "3")
+
+
+def test_a_bomb_costs_as_much_as_the_largest_message(service, client):
+    before = service.memory()
+    bomb = zipped(bytes(200_000_000))
+    for _ in range(20):
+        stream = client.start(AUTHORIZE, headers={"grpc-encoding": "gzip"})
+        client.send_all(stream, bomb)
+        assert client.status(stream) == (
+            "8", "the message has more than 4194304 bytes")
+    assert service.memory() - before < 20_000_000
+    # Many of them are a flood.
+    small = zipped(bytes(4_000_000))
+    with pytest.raises((AssertionError, OSError,
+                        h2.exceptions.ProtocolError)):
+        for _ in range(1000):
+            call(client, small, headers={"grpc-encoding": "gzip"})
+    assert client.wait(h2.events.ConnectionTerminated).error_code == 11
 
 
 def test_another_flag_is_an_error(client):
@@ -228,9 +336,16 @@ def test_a_message_of_a_status_is_short(service):
 
 
 def test_fields_that_are_too_large_are_refused(client):
-    assert call(client, framed(OK), headers={"x-large": "x" * 17_000}) == (
-        "8", "the fields of the header are too large")
+    stream = client.start(AUTHORIZE, headers={"x-large": "x" * 17_000})
+    assert client.wait(h2.events.StreamReset, stream).error_code == 11
     assert call(client, framed(OK)) == ("0", "")
+
+
+def test_a_client_learns_that_its_fields_are_too_large(service):
+    limiter = service.limiter(("grpc.max_metadata_size", 100_000))
+    code, _ = error_of(lambda: limiter.Authorize(
+        request("huge", "x"), metadata=[("x-large", "x" * 17_000)]))
+    assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 def test_the_deadline_of_the_client_holds_here_too(client):
@@ -269,9 +384,9 @@ def test_a_malformed_deadline_is_an_error(client, timeout):
 def test_a_client_that_cancels_leaves_nothing(service):
     health = health_pb2_grpc.HealthStub(service.channel())
     before = service.memory()
-    for _ in range(20):
+    for _ in range(200):
         watches = [health.Watch(health_pb2.HealthCheckRequest())
-                   for _ in range(500)]
+                   for _ in range(50)]
         for watch in watches:
             next(watch)
             watch.cancel()

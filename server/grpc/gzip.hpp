@@ -1,0 +1,24 @@
+// Messages that are compressed as grpc-encoding: gzip says.
+
+#ifndef LIMITREE_SERVER_GRPC_GZIP_HPP
+#define LIMITREE_SERVER_GRPC_GZIP_HPP
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace limitree::server {
+
+enum class Unpacked { kDone, kTooLarge, kMalformed };
+
+// Unpacks all of `packed` into *message.  Ends with kTooLarge as soon as there
+// would be more than `most` bytes, and never needs memory for more.
+Unpacked unpack_gzip(std::string_view packed, std::size_t most,
+                     std::string* message);
+
+// Takes little time rather than little room.
+std::string pack_gzip(std::string_view message);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_GRPC_GZIP_HPP
