@@ -14,8 +14,9 @@ namespace limitree {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kKinds = {
-    "text", "ip", "cidr4/N", "cidr6/N", "integer", "domain", "fqdn_set", "hex"};
+constexpr std::array<std::string_view, 9> kKinds = {
+    "text",   "ip",       "cidr4/N", "cidr6/N", "integer",
+    "domain", "fqdn_set", "hex",     "tier"};
 constexpr int kHostPrefix6 = 64;  // mostly one site
 constexpr std::size_t kMaxDigits = 20;
 constexpr std::size_t kMaxSet = 65536;  // bytes
@@ -75,6 +76,7 @@ Result<Key> parse_key(std::string_view text) {
   if (text == "integer") return Key{KeyKind::kInteger, 0};
   if (text == "fqdn_set") return Key{KeyKind::kFqdnSet, 0};
   if (text == "hex") return Key{KeyKind::kHex, 0};
+  if (text == "tier") return Key{KeyKind::kTier, 0};
   if (text == "domain") {
     if (knows_public_suffixes()) return Key{KeyKind::kDomain, 0};
     return invalid_config(
@@ -103,6 +105,8 @@ std::string key_text(Key key) {
       return "fqdn_set";
     case KeyKind::kHex:
       return "hex";
+    case KeyKind::kTier:
+      return "tier";
   }
   return "";
 }
@@ -111,6 +115,7 @@ const char* CanonicalId::set(Key key, std::string_view id) {
   view_ = id;
   switch (key.kind) {
     case KeyKind::kText:
+    case KeyKind::kTier:
       return nullptr;
     case KeyKind::kIp:
       return set_ip(id);

@@ -24,6 +24,7 @@ enum class KeyKind : std::uint8_t {
   kDomain,   // the registrable domain of a host name
   kFqdnSet,  // host names, "a.example,b.example", in any order
   kHex,      // hexadecimal digits in any case
+  kTier,     // which limit it is, not who: all have one bucket
 };
 
 struct Key {

@@ -161,11 +161,26 @@ void Nodes::step_by_pattern(const Children& from, std::string_view segment,
                      : substituted(segment);
 }
 
+// Steps to one of several limits for the same bucket.
+void Nodes::step_by_tier(const Children& from, std::string_view segment,
+                         Step* out) const {
+  if (const Child* exact = find_exact(from, segment)) {
+    *out = {exact, PatternKind::kExact, nullptr, {}};
+  } else {
+    step_by_pattern(from, segment, out);
+  }
+  out->segment = {"*", Segment::Kind::kPattern};
+}
+
 // Steps to a segment that is more than text.
 const char* Nodes::step_by_key(const Children& from, std::string_view segment,
                                Plan* plan, Step* out) const {
   if (from.key.kind == KeyKind::kIp) {
     return step_by_address(from, segment, plan, out);
+  }
+  if (from.key.kind == KeyKind::kTier) {
+    step_by_tier(from, segment, out);
+    return nullptr;
   }
   CanonicalId id;
   if (const char* const wrong = id.set(from.key, segment)) return wrong;

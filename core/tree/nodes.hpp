@@ -188,6 +188,8 @@ struct Nodes {
                      Step* out) const;
   void step_by_pattern(const Children& from, std::string_view segment,
                        Step* out) const;
+  void step_by_tier(const Children& from, std::string_view segment,
+                    Step* out) const;
   const char* step_by_key(const Children& from, std::string_view segment,
                           Plan* plan, Step* out) const;
   const char* step_by_address(const Children& from, std::string_view segment,

@@ -24,8 +24,9 @@ using limitree::ReadFile;
 using limitree::Result;
 using limitree::Tree;
 
-constexpr std::string_view kKeys[] = {"text",    "ip",     "cidr4/24", "cidr6",
-                                      "integer", "domain", "fqdn_set", "hex"};
+constexpr std::string_view kKeys[] = {"text",     "ip",      "cidr4/24",
+                                      "cidr6",    "integer", "domain",
+                                      "fqdn_set", "hex",     "tier"};
 
 void require(bool fact) {
   if (!fact) std::abort();

@@ -42,6 +42,7 @@ schema:
       "2001:db8::/80": {limits: 2/s}
       "*": {limits: 3/s, children: {"*": {limits: 1/s}}}
   set: {key: fqdn_set, children: {"*": {limits: 1/s}}}
+  plan: {key: tier, children: {"*": {limits: 1/s}, a: {limits: 2/s}}}
   account: {key: integer, children: {"*": {limits: 1/s}}}
 )";
 

@@ -22,7 +22,7 @@ std::string as(std::string_view key, const std::string& id) {
 
 TEST(Key, SaysWhatItIs) {
   for (const char* text : {"text", "ip", "cidr4/24", "cidr6/48", "integer",
-                           "domain", "fqdn_set", "hex"}) {
+                           "domain", "fqdn_set", "hex", "tier"}) {
     Result<Key> key = parse_key(text);
     ASSERT_TRUE(key.ok()) << text;
     EXPECT_EQ(key_text(key.value()), text);
@@ -40,7 +40,7 @@ TEST(Key, RefusesWhatIsNone) {
             "unknown key \"intger\", did you mean \"integer\"?");
   EXPECT_EQ(wrong("uuid"),
             "unknown key \"uuid\", known are: text, ip, cidr4/N, cidr6/N, "
-            "integer, domain, fqdn_set, hex");
+            "integer, domain, fqdn_set, hex, tier");
   for (const char* text :
        {"cidr4/0", "cidr4/33", "cidr4/", "cidr4/x", "cidr4/-1", "cidr4/024"}) {
     EXPECT_EQ(wrong(text),

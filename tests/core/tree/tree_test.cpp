@@ -32,6 +32,42 @@ schema:
       10.0.0.1: {limits: 1/s}
 )";
 
+// Whatever the tier, there is one bucket, and the tier says which limit it has.
+TEST(Match, TiersHaveOneBucket) {
+  const Tree tree = loaded(R"(
+schema:
+  user:
+    children:
+      "*":
+        key: tier
+        children:
+          free: {limits: 5/m}
+          pro: {limits: 500/m, children: {trade: {limits: 50/m}}}
+          "team-*": {limits: 50/m}
+          "*": {limits: 1/m}
+  other: {children: {"*": {key: tier, children: {free: {limits: 5/m}}}}}
+)");
+  const auto met = [&](const Segments& path) {
+    Plan plan(Operation::kAuthorize);
+    EXPECT_TRUE(tree.match(path, 1, &plan).ok());
+    std::string text;
+    for (const Level& level : plan.levels) {
+      text += std::to_string(level.limit->count) + " " +
+              bucket_name(plan, level) + ";";
+    }
+    return text;
+  };
+  EXPECT_EQ(met({"user", "alex", "free"}), "5 user:alex:*;");
+  EXPECT_EQ(met({"user", "alex", "pro", "trade"}),
+            "500 user:alex:*;50 user:alex:*:trade;");
+  EXPECT_EQ(met({"user", "alex", "team-7"}), "50 user:alex:*;");
+  EXPECT_EQ(met({"user", "alex", "unknown"}), "1 user:alex:*;");
+  EXPECT_EQ(met({"user", "alex", "*"}), "1 user:alex:*;");
+  EXPECT_EQ(met({"user", "bob", "free"}), "5 user:bob:*;");
+  EXPECT_EQ(met({"other", "bob", "free"}), "5 other:bob:*;");
+  EXPECT_EQ(met({"other", "bob", "unknown"}), "");
+}
+
 TEST(Match, AppendsSegmentsAndLevels) {
   const Tree tree = loaded(kLimits);
   const Segments path = {"user", "alex", "trade", "beyond"};
