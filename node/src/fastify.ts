@@ -125,6 +125,7 @@ class Plugin {
   readonly #options: Options;
   readonly #own: Subject<FastifyRequest, FastifyReply> | undefined;
   readonly #tree: PlainTree | undefined;  // of plain limits
+  readonly #subjects: Subject<FastifyRequest, FastifyReply>[] = [];
   readonly #log: Logger | undefined;
 
   constructor(given: FastifyOptions, log: FastifyInstance['log']) {
@@ -141,6 +142,7 @@ class Plugin {
     } else if (given.global !== false || options.limit !== undefined) {
       this.#own = plainSubject(this.#tree!, options, FASTIFY);
     }
+    if (this.#own !== undefined) this.#subjects.push(this.#own);
   }
 
   /** The hook for routes without their own options. */
@@ -176,8 +178,9 @@ class Plugin {
       // keyGenerator, the plugin's options for addresses.
       const { ipv6Subnet, clientIp } = own.keyGenerator ? own : options;
       const plain = { ...options, name: own.name, ipv6Subnet, clientIp };
-      return this.#hookOf(
-        plain, plainSubject(this.#tree, plain, FASTIFY, name));
+      const subject = plainSubject(this.#tree, plain, FASTIFY, name);
+      this.#subjects.push(subject);
+      return this.#hookOf(plain, subject);
     }
     if (this.#own === undefined) {
       refuse('there are no limits: give limit, to the plugin or to the route');
@@ -191,14 +194,13 @@ class Plugin {
       options, { ...this.#own, pathOf: own.path, identity: own.path });
   }
 
-  /** Makes the limiter, so that a wrong store is reported at the start. */
+  /** Makes the limiters, so that a wrong store is reported at the start. */
   ready(): void {
-    if (this.#tree?.isEmpty === false) void this.#tree.limiter;
+    for (const subject of this.#subjects) void subject.limiter;
   }
 
   async close(): Promise<void> {
-    await this.#own?.close();
-    await this.#tree?.close();
+    for (const subject of this.#subjects) await subject.close();
   }
 }
 

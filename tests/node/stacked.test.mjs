@@ -23,35 +23,39 @@ import { headerOf } from './web_apps.mjs';
 
 const HOUR = 3_600_000;
 
-/** Functions that serve `hello` behind the limits. */
+/** Functions that serve `hello` behind the limits, and note them. */
 const SERVERS = {
-  express(limits) {
+  express(limits, all) {
     const app = express();
-    for (const one of limits) app.use(limitExpress(one));
+    all.push(...limits.map((one) => limitExpress(one)));
+    app.use(all);
     app.get('/', (_, response) => response.send('hello'));
     return app.listen(0, '127.0.0.1');
   },
-  http(limits) {
-    const all = limits.map((one) => limitHttp(one));
+  http(limits, all) {
+    all.push(...limits.map((one) => limitHttp(one)));
     return createServer(async (request, response) => {
       for (const one of all) if (await one(request, response)) return;
       response.end('hello');
     }).listen(0, '127.0.0.1');
   },
-  koa(limits) {
+  koa(limits, all) {
     const app = new Koa();
-    for (const one of limits) app.use(limitKoa(one));
+    all.push(...limits.map((one) => limitKoa(one)));
+    for (const one of all) app.use(one);
     app.use((context) => { context.body = 'hello'; });
     return app.listen(0, '127.0.0.1');
   },
-  hono(limits) {
+  hono(limits, all) {
     const app = new Hono();
-    for (const one of limits) app.use(limitHono(one));
+    all.push(...limits.map((one) => limitHono(one)));
+    app.use(...all);
     app.get('/', (context) => context.text('hello'));
     return serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' });
   },
-  async fastify(limits) {
+  async fastify(limits, all) {
     const app = fastify();
+    all.push(app);
     await app.register(limitFastify, { global: false, ...limits[0] });
     // The store is an option of the plugin.
     const onRequest = limits.map(({ store, timeout, prefix, ...own }) =>
@@ -87,7 +91,8 @@ for (const [name, start] of Object.entries(SERVERS)) {
       it(`denied requests cost nothing: ${what}`, async () => {
         const given = options.store === undefined ? options
           : { store: redis.url, timeout: PATIENT, prefix: `${name}:` };
-        const server = await start(limitsOf(given));
+        const all = [];
+        const server = await start(limitsOf(given), all);
         if (!server.listening) await once(server, 'listening');
         const url = `http://127.0.0.1:${server.address().port}`;
         const ask = async (user) => {
@@ -102,6 +107,7 @@ for (const [name, start] of Object.entries(SERVERS)) {
         const bob = await ask('bob');
         server.closeAllConnections();
         server.close();
+        for (const one of all) await one.close();
         assert.deepEqual(statuses.slice(0, 3), [200, 200, 429]);
         assert.deepEqual(new Set(statuses.slice(2)), new Set([429]));
         assert.equal(bob.status, 200);

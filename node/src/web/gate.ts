@@ -346,9 +346,7 @@ export class Gate<A extends object, B> {
     if (plain === undefined) {
       refuse('resetKey is for plain limits: here limiter.reset(path) does it');
     }
-    for (const path of plain.pathsOfKey(key)) {
-      await this.limiter.reset(path);
-    }
+    await this.limiter.reset(await plain.pathOfKey(key));
   }
 
   /** Closes the limiter, if it was made here. */

@@ -44,7 +44,8 @@ export interface WebOptions<A, B> extends StoreOptions {
 
   /**
    * The requests of a client in `windowMs`.  A client may use all of them at
-   * once; used requests come back at an even pace.
+   * once; used requests come back at an even pace.  A client has one bucket,
+   * whatever a function returns.
    */
   readonly limit?: number | ((a: A, b: B) => Maybe<number>) | undefined;
   /** Another name for `limit`. */
@@ -53,8 +54,8 @@ export interface WebOptions<A, B> extends StoreOptions {
   readonly windowMs?: number | undefined;
   /**
    * The name of the limit in headers and in keys of the store; default: a name
-   * such as `"100/1m"`.  Middlewares with the same name and store count
-   * together.
+   * such as `"100/1m"`.  Limits that were given the same name count together in
+   * one store; one without a name counts for itself.
    */
   readonly name?: string | undefined;
   /** Returns the key of the client; default: its address. */

@@ -9,7 +9,7 @@ import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { refuse } from './options.js';
 import type { WebOptions } from './options.js';
-import type { Node, PlainTree } from './plain_tree.js';
+import type { KnownLimits, Node, PlainTree } from './plain_tree.js';
 
 /**
  * The most different limits of one middleware.  If limits are computed for each
@@ -62,15 +62,14 @@ type LimitOf<A> = (a: A, more: unknown) => Maybe<number>;
 export class Plain<A, B> {
   /** The same for all that count in the same buckets. */
   readonly identity: object;
+  readonly name: string;
   readonly #tree: PlainTree;
-  readonly #name: string;
   readonly #period: string;
   readonly #prefix: number | undefined;  // none: keys are no addresses
   readonly #limitOf: LimitOf<A> | undefined;
   readonly #keyOf: (a: A, b: B) => Maybe<Segment>;
   readonly #ways: Ways<A>;
-  /** Limits that a function has returned; true: the limiter knows them. */
-  readonly #limits = new Map<number, Promise<void> | true>();
+  readonly #limits: KnownLimits;
 
   /** `name` is for a limit that `options` give none. */
   constructor(
@@ -88,11 +87,12 @@ export class Plain<A, B> {
     if (typeof limit === 'function') this.#limitOf = limit as LimitOf<A>;
     else checkLimit(limit);
     const isFixed = this.#limitOf === undefined;
-    this.#name = options.name ?? name ??
+    this.name = options.name ?? name ??
       `${isFixed ? String(limit) : 'limits'}/${this.#period}`;
-    if (typeof this.#name !== 'string' || !/^[^*]+$/.test(this.#name)) {
-      refuse(`name must be a text without *, is ${shown(this.#name)}`);
+    if (typeof this.name !== 'string' || !/^[^*]+$/.test(this.name)) {
+      refuse(`name must be a text without *, is ${shown(this.name)}`);
     }
+    this.#limits = tree.limitsOf(this.name);
     if (keyGenerator === undefined) {
       this.#prefix = prefixOf(options.ipv6Subnet);
       this.#keyOf = ways.ipOf as (a: A) => string;
@@ -104,7 +104,7 @@ export class Plain<A, B> {
       this.#keyOf = keyGenerator;
     }
     this.identity = tree.add(
-      this.#name, this.#node(isFixed ? limit as number : undefined));
+      this.name, this.#node(isFixed ? limit as number : undefined));
   }
 
   /** The path of a request. */
@@ -129,22 +129,26 @@ export class Plain<A, B> {
   /** A path of some client, if all clients have the same limit. */
   get fixedPath(): Path | undefined {
     if (this.#limitOf !== undefined) return undefined;
-    return [this.#name, this.#prefix === undefined ? '-' : '::'];
+    return [this.name, this.#prefix === undefined ? '-' : '::'];
   }
 
-  /** The paths to all buckets of the client with this key. */
-  pathsOfKey(key: Segment): Path[] {
-    if (this.#limitOf === undefined) return [[this.#name, key]];
-    return [...this.#limits.keys()].map(
-      (limit) => [this.#name, key, String(limit)]);
+  /** The path to the bucket of the client with this key. */
+  pathOfKey(key: Segment): Maybe<Path> {
+    // Every limit leads to it.
+    const [limit = 1] = this.#limits.keys();
+    return this.#pathWith(key, this.#limitOf && limit);
   }
 
   #pathOf(a: A, key: Segment, limit: number | undefined): Maybe<Path> {
     if (key === undefined || key === null) this.#refuseKey(a);
+    return this.#pathWith(key, limit);
+  }
+
+  #pathWith(key: Segment, limit: number | undefined): Maybe<Path> {
     if (limit === undefined && this.#limitOf === undefined) {
-      return [this.#name, key];
+      return [this.name, key];
     }
-    const path = [this.#name, key, String(limit)];
+    const path = [this.name, key, String(limit)];
     const known = this.#limits.get(limit as number) ??
       this.#learn(limit as number);
     return known === true ? path : known.then(() => path);
@@ -163,7 +167,7 @@ export class Plain<A, B> {
         'different ones already');
     }
     this.#limits.set(limit, Promise.resolve());
-    const changed = this.#tree.change(this.#name, this.#node(undefined));
+    const changed = this.#tree.change(this.name, this.#node(undefined));
     this.#limits.set(limit, changed);
     changed.then(() => this.#limits.set(limit, true),
                  () => this.#limits.delete(limit));
@@ -176,7 +180,7 @@ export class Plain<A, B> {
       ({ limits: { count, burst: count, period: this.#period } });
     const known = [...this.#limits.keys()];
     const client = limit !== undefined ? of(limit) : known.length === 0 ? {}
-      : { children: Object.fromEntries(
+      : { key: 'tier', children: Object.fromEntries(
         known.map((count) => [String(count), of(count)])) };
     const key = this.#prefix === undefined ? {}
       : { key: 'ip', ipv6_prefix: this.#prefix };

@@ -9,10 +9,14 @@ import { refuse } from './options.js';
 /** What stands below a top-level name. */
 export type Node = Readonly<Record<string, unknown>>;
 
+/** Limits that functions have returned; true: the limiter knows them. */
+export type KnownLimits = Map<number, Promise<void> | true>;
+
 export class PlainTree {
   readonly #options: StoreOptions & { readonly clock?: Clock | undefined };
   readonly #nodes = new Map<string, Node>();
   readonly #identities = new Map<string, object>();
+  readonly #limits = new Map<string, KnownLimits>();
   #limiter: Limiter | undefined;
   #changed: Promise<void> = Promise.resolve();  // the last change()
 
@@ -20,10 +24,6 @@ export class PlainTree {
     options: StoreOptions & { readonly clock?: Clock | undefined },
   ) {
     this.#options = options;
-  }
-
-  get isEmpty(): boolean {
-    return this.#nodes.size === 0;
   }
 
   get limiter(): Limiter {
@@ -49,6 +49,13 @@ export class PlainTree {
     const identity = this.#identities.get(name) ?? {};
     this.#identities.set(name, identity);
     return identity;
+  }
+
+  /** The limits with that name that functions have returned. */
+  limitsOf(name: string): KnownLimits {
+    const limits = this.#limits.get(name) ?? new Map<number, never>();
+    this.#limits.set(name, limits);
+    return limits;
   }
 
   /** Changes what stands below a name; it is known once this has resolved. */

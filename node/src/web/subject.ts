@@ -9,6 +9,7 @@ import { refuse, storeOptionsOf, webStoreOptionsOf } from './options.js';
 import type { WebOptions } from './options.js';
 import { whyNoAddress } from './peer.js';
 import { Plain } from './plain.js';
+import { namedTree, takeName } from './plain_names.js';
 import { PlainTree } from './plain_tree.js';
 import type { Trust } from './warnings.js';
 
@@ -57,9 +58,7 @@ export function subjectOf<A, B>(
 ): Subject<A, B> {
   const { limiter, limits } = options;
   if (limiter === undefined && limits === undefined) {
-    const tree = plainTreeOf(options);
-    const close = (how?: CloseOptions) => tree.close(how);
-    return { ...plainSubject(tree, options, framework), close };
+    return plainSubject(plainTreeOf(options), options, framework);
   }
   checkTree(options);
   const made = limiter ?? new Limiter({
@@ -75,9 +74,12 @@ export function plainTreeOf(options: WebOptions<never, never>): PlainTree {
     { ...webStoreOptionsOf(options), clock: options.clock });
 }
 
-/** A plain limit in that tree; `name` is for one that `options` give none. */
+/**
+ * A plain limit in the tree `own`, unless `options` give it a name; `name` is
+ * for one without.  Closing it closes the limiter of the tree.
+ */
 export function plainSubject<A, B>(
-  tree: PlainTree,
+  own: PlainTree,
   options: WebOptions<A, B>,
   framework: Framework<A>,
   name?: string,
@@ -86,14 +88,32 @@ export function plainSubject<A, B>(
   const { clientIp } = options;
   const whyNot = (a: A) => framework.whyNoAddress?.(a) ??
     whyNoAddress(framework.requestOf(a));
-  const plain = new Plain(tree, options, {
-    ipOf: clientIp === undefined ? (a) => framework.ipOf(a)
-      : (a) => clientIp(framework.requestOf(a)!),
-    whyNoAddress: whyNot,
-    limitTakesKey: framework.limitTakesKey === true }, name);
+  const ways = {
+    ipOf: clientIp === undefined ? (a: A) => framework.ipOf(a)
+      : (a: A) => clientIp(framework.requestOf(a)!),
+    whyNoAddress: whyNot, limitTakesKey: framework.limitTakesKey === true };
+  const { tree, close } = treeFor(own, options);
+  let plain: Plain<A, B>;
+  try {
+    plain = new Plain(tree, options, ways, name);
+  } catch (error) {
+    void close();
+    throw error;
+  }
+  const hasName = options.name !== undefined || name !== undefined;
+  const free = hasName ? undefined : takeName(tree, options, plain.name);
   return { get limiter() { return tree.limiter; }, plain,
-           identity: plain.identity,
-           pathOf: (a, b) => plain.path(a, b), close: async () => undefined };
+           identity: plain.identity, pathOf: (a, b) => plain.path(a, b),
+           async close(how) {
+             free?.();
+             await close(how);
+           } };
+}
+
+function treeFor(own: PlainTree, options: WebOptions<never, never>) {
+  return options.name === undefined
+    ? { tree: own, close: (how?: CloseOptions) => own.close(how) }
+    : namedTree(options, options.name);
 }
 
 function checkPlain(options: WebOptions<never, never>): void {
