@@ -27,7 +27,7 @@ constexpr std::int64_t kControlFramesPerRequest = 5;
 constexpr std::size_t kMaxKept = 4096;
 
 // What nghttp2 and the classes here keep for each stream, about.
-constexpr std::size_t kStreamBytes = 2048;
+constexpr std::size_t kStreamBytes = 1024;
 
 // How long a client may take to read the end of a connection.
 constexpr Nanoseconds kLinger = 2 * kSecond;
