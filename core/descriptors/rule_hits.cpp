@@ -100,6 +100,7 @@ Status RuleHits::join(std::size_t first, Plan* plan) {
     }
   }
   for (std::uint32_t i = 0; i < levels.size(); ++i) levels[i].path = i;
+  while (added_.size() < levels.size()) added_.push_back(0);
   return {};
 }
 
@@ -107,19 +108,16 @@ Status RuleHits::join(std::size_t first, Plan* plan) {
 void RuleHits::judge(const Plan& plan, std::span<const Level> known) {
   const bool refunds = plan.operation == Operation::kRefund;
   const std::span<const Level> asked(plan.levels.begin(), plan.levels.end());
-  InlineVector<std::int64_t, 6> added;  // to each bucket
-  for (std::size_t i = 0; i < asked.size() + known.size(); ++i) {
-    added.push_back(0);
-  }
+  std::ranges::fill(added_, 0);
   for (RuleHit& hit : hits_) {
     if (hit.level == RuleHit::kNoLevel || hit.refund != refunds) continue;
     const Level* level = find_level(asked, hit.level);
     const bool cached = level == nullptr;
     if (cached) level = find_level(known, hit.level);
-    hit.earlier = added[hit.bucket];
+    hit.earlier = added_[hit.bucket];
     hit.outcome = outcome_of(hit, *level, plan, cached);
     if (is_counted(*level)) {
-      added[hit.bucket] = saturating_sum(hit.earlier, hit.hits);
+      added_[hit.bucket] = saturating_sum(hit.earlier, hit.hits);
     }
   }
 }

@@ -80,6 +80,7 @@ class RuleHits {
   std::uint32_t quotas_ = 0;     // rules in quota mode, of hits
   std::uint32_t denying_ = 0;    // rules that deny everything
   InlineVector<RuleHit, 6> hits_;
+  InlineVector<std::int64_t, 6> added_;  // room for judge(): to each bucket
 };
 
 }  // namespace limitree

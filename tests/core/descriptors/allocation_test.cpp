@@ -1,4 +1,4 @@
-// Matching an ordinary request does not allocate.
+// Matching an ordinary request does not allocate, and judging any does not.
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/judge.hpp"
 #include "core/counted_allocations.hpp"
 #include "core/descriptors/loaded.hpp"
-#include "descriptors/request.hpp"
+#include "descriptors/rule_hits.hpp"
 
 namespace limitree {
 namespace {
@@ -49,6 +50,30 @@ descriptors:
   EXPECT_TRUE(ok);
   EXPECT_EQ(metric, "shop.id_n777");
   EXPECT_EQ(levels.levels.size(), 3U);
+}
+
+// A store has charged by then, so nothing may fail.
+TEST(RuleHits, JudgeWithoutMemory) {
+  const Descriptors made = loaded(
+      "domain: d\ndescriptors:\n"
+      "- {key: k, rate_limit: {unit: hour, requests_per_unit: 5}}\n");
+  std::vector<std::string> names;
+  for (int i = 0; i < 100; ++i) names.push_back(std::to_string(i));
+  std::vector<std::vector<Entry>> entries;
+  for (const std::string& name : names) entries.push_back({{"k", name}});
+  std::vector<AskedDescriptor> asked;
+  for (const auto& one : entries) asked.push_back({one});
+  const DescriptorRequest request{"d", asked};
+  MatchedRequest matched;
+  ASSERT_TRUE(matched.match(made, request).ok());
+  Plan plan(Operation::kAuthorize);
+  RuleHits hits;
+  ASSERT_TRUE(hits.add(matched, &plan).ok());
+  decide_assuming(Buckets::kFull, &plan);
+  const std::size_t before = allocations;
+  hits.judge(plan, {});
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(hits.all()[99].outcome.remaining, 4);
 }
 
 }  // namespace
