@@ -115,6 +115,24 @@ def test_convert_names_what_has_no_equivalent(tmp_path):
                                       text=B + "foo: 1\n")
 
 
+def test_convert_leaves_out_a_domain_with_a_star(tmp_path):
+    folder_with(tmp_path, {"a.yaml": A.replace("domain: d", "domain: 'd*'"),
+                           "b.yaml": A})
+    done = run("convert", "--from", "envoy", tmp_path)
+    assert done.code == 1
+    assert done.out == good("convert", "--from", "envoy", "-", text=A)
+    assert done.err.startswith(
+        f"{tmp_path}/a.yaml:1:9: a domain with a * has no equivalent\n")
+
+
+def test_files_of_envoy_may_have_anchors():
+    text = ("domain: d\ndescriptors:\n"
+            "- {key: a, rate_limit: &daily {unit: day, requests_per_unit: 5}}\n"
+            "- {key: b, rate_limit: {<<: *daily, requests_per_unit: 7}}\n")
+    assert good("check", "--from", "envoy", "-", text=text) == (
+        "d\n  a   5 per DAY\n  b   7 per DAY\n")
+
+
 def test_convert_of_boulder(tmp_path):
     folder_with(tmp_path, {
         "d": "NewOrdersPerAccount: {burst: 3, count: 3, period: 1h}",

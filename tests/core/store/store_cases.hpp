@@ -398,6 +398,9 @@ class HitRequest {
     plan_.add_level(&limit, first, 1u, cost);
     return *this;
   }
+  // Names of several counters may be the same.
+  void join() { EXPECT_TRUE(join_same_buckets(&plan_).ok()); }
+  void deny() { plan_.denied = true; }
   Decision decide(Store* store) {
     EXPECT_TRUE(store->decide(&plan_).ok());
     return aggregate(plan_);
@@ -530,6 +533,45 @@ TYPED_TEST_P(StoreCases, CountersCountWhateverOthersSay) {
   }
 }
 
+// Each hit is compared by itself, and finds its counter as the hits before it
+// leave it.
+TYPED_TEST_P(StoreCases, CountersThatDenyMayBeMetAgain) {
+  const Limit limit = hour_counter(3, Charge::kAllOrDenying);
+  const auto used = [&](const char* name) {
+    HitRequest look;
+    look.hit(limit, name, 0).decide(this->fixture.store());
+    return look.level(0).before;
+  };
+  HitRequest none_over;
+  none_over.hit(limit, "a", 2).hit(limit, "b", 1).hit(limit, "a", 2).join();
+  EXPECT_FALSE(none_over.decide(this->fixture.store()).limited);
+  EXPECT_TRUE(none_over.level(2).again);
+  EXPECT_EQ(used("a"), 4);
+  EXPECT_EQ(used("b"), 1);
+  HitRequest some_over;
+  some_over.hit(limit, "b", 2).hit(limit, "a", 1).hit(limit, "b", 3);
+  some_over.hit(limit, "a", 5).join();
+  EXPECT_TRUE(some_over.decide(this->fixture.store()).limited);
+  EXPECT_FALSE(some_over.level(0).verdict.charged);
+  EXPECT_EQ(used("a"), 10);
+  EXPECT_EQ(used("b"), 4);
+}
+
+TYPED_TEST_P(StoreCases, DenialsOfOthersStopCounters) {
+  const Limit limit = hour_counter(3, Charge::kAllOrDenying);
+  HitRequest request;
+  const Limit every = hour_counter(5);
+  request.hit(limit, "a", 1).hit(limit, "b", 9).hit(every, "c", 1).deny();
+  EXPECT_TRUE(request.decide(this->fixture.store()).limited);
+  EXPECT_FALSE(request.level(0).verdict.charged);
+  EXPECT_TRUE(request.level(1).verdict.charged);
+  EXPECT_TRUE(request.level(2).verdict.charged);
+  HitRequest look;
+  look.hit(limit, "a", 0).hit(limit, "b", 0).decide(this->fixture.store());
+  EXPECT_EQ(look.level(0).before, 0);
+  EXPECT_EQ(look.level(1).before, 9);
+}
+
 // Only the counter that denies goes on counting.
 TYPED_TEST_P(StoreCases, CountersThatDenyCountAlone) {
   const Limit tight = hour_counter(1, Charge::kAllOrDenying);
@@ -639,7 +681,8 @@ REGISTER_TYPED_TEST_SUITE_P(
     WhatIsDatedAfterNowIsMovedByWhateverMeetsIt,
     CountsEveryHitAndDeniesByWhatItLeaves, CountersTellWhenTheirWindowEnds,
     CountersAddUpExactly, CountersCountWhateverOthersSay,
-    CountersThatDenyCountAlone, CountersDenyLevelsOfOtherCharges,
+    CountersThatDenyCountAlone, CountersThatDenyMayBeMetAgain,
+    DenialsOfOthersStopCounters, CountersDenyLevelsOfOtherCharges,
     RefundsOfHitsStopAtNothing, CountersHoldAsMuchAsTheyCan,
     CountersSurviveAClockThatStepsBack);
 
