@@ -10,11 +10,17 @@
 //
 //   std::uint32_t shard_count()      a power of two
 //   Waiter                           what one request knows of its waits
-//   bool lock(shard, Waiter*)        false: the deadline has passed
+//   bool lock(shard, has_others, Waiter*)   false: the deadline has passed, or
+//                                    who waits and has others should give back
 //   void unlock(shard)
-//   Instant& latest(shard)           the time of the last request there
-//   Status busy()                    the error of a lock that failed
-//   Status full()                    likewise of a bucket without memory
+//   Time                             has `at`, an Instant
+//   Time time_of(now)                that of a request which reads the clock
+//   Time& latest(shard)              of the last request there
+//   bool settle(read, clock, Time*, Waiter*)   sets the time of a request that
+//                                    comes after the last one, at *Time, but
+//                                    has read an earlier one; false: it cannot
+//   Status failure(Waiter)           why lock() or settle() have failed
+//   Status full()                    the error of a bucket without memory
 //   buckets(shard)                   a SlotTable of Bucket
 //   Place place(shard)               both tables: mixed_level.hpp
 //   void decided_logs(ask)           called without locks after a plan that

@@ -46,10 +46,11 @@ Status BucketShards<Home>::decide_levels(Plan* plan) {
   // The hash overlaps with reading the clock, but not the other way round.
   Instant now = clock_.now();
   hash_levels(seed_, *plan, &work);
-  const Locked<kLevels> locked(&home_, &work);
+  Locked<kLevels> locked(&home_, &work);
+  if (locked.ok()) [[likely]]
+    now = locked.settle(now, clock_);
   if (!locked.ok()) [[unlikely]]
-    return home_.busy();
-  now = locked.settle(now, clock_);
+    return locked.failure();
   load(&work, now, plan);
   if (plan->operation == Operation::kAuthorize) [[likely]] {
     judge_charge<true>(Operation::kAuthorize, plan->levels.data(), work.count(),
@@ -135,9 +136,9 @@ template <std::size_t kLevels>
   MixedAsk ask{plan, clock_.now(), {&work.tags[0], work.count()}};
   hash_levels(seed_, *plan, &work);
   {
-    const Locked<kLevels> locked(&home_, &work);
-    if (!locked.ok()) return home_.busy();
-    ask.now = locked.settle(ask.now, clock_);
+    Locked<kLevels> locked(&home_, &work);
+    if (locked.ok()) ask.now = locked.settle(ask.now, clock_);
+    if (!locked.ok()) return locked.failure();
     Status status = decide_locked(ask, work);
     if (!status.ok()) return status;
   }
@@ -274,7 +275,7 @@ Status BucketShards<Home>::forget(const Plan& plan) {
   Work<0> work(plan.levels.size());
   hash_levels(seed_, plan, &work);
   const Locked<0> locked(&home_, &work);
-  if (!locked.ok()) return home_.busy();
+  if (!locked.ok()) return locked.failure();
   for (const std::uint64_t tag : work.tags) {
     Place place = place_of(tag);
     Bucket* const bucket = place.buckets.find(tag);
@@ -295,7 +296,7 @@ void BucketShards<Home>::add_stats(StoreStats* stats) {
   };
   typename Home::Waiter waiter;
   for (std::uint32_t i = 0; i < home_.shard_count(); ++i) {
-    if (!home_.lock(i, &waiter)) continue;
+    if (!home_.lock(i, false, &waiter)) continue;
     const Place place = home_.place(i);
     add(place.buckets);
     add(place.cells);

@@ -5,12 +5,12 @@
 #define LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
+#include "base/status.hpp"
 #include "base/time.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/bucket_tag.hpp"
@@ -80,22 +80,6 @@ inline std::uint32_t shard_of(std::uint64_t tag, std::uint32_t count) {
   return static_cast<std::uint32_t>(tag) & (count - 1);
 }
 
-// The time of a request that `read` the clock before it had its locks, if
-// others have decided since then, the last of them at `latest`.
-//
-// The request must not take place before theirs.  It would find more debt than
-// there can be, as if the clock had stepped back, and give tokens back: see
-// is_held().  But a clock that was really set back is obeyed.
-[[gnu::noinline]] inline Instant time_after(Instant latest, Instant read,
-                                            const Clock& clock) {
-  // By less, two threads may differ that read the clock at the same time.
-  constexpr Duration kNoise = std::chrono::seconds(1);
-  if (clock.is_callers()) return clock.now();
-  if (saturating_sub(latest, read) < kNoise) return latest;
-  const Instant now = clock.now();  // it may have waited for long
-  return saturating_sub(latest, now) < kNoise ? std::max(latest, now) : now;
-}
-
 // Holds the locks of the shards of all tags, taken in ascending order.
 template <typename Home, std::size_t kLevels>
 class ShardLocks {
@@ -105,37 +89,58 @@ class ShardLocks {
     for (std::size_t i = 0; i < work->count(); ++i) {
       insert(shard_of(work->tags[i], home_.shard_count()), &count);
     }
-    for (; held_ < count; ++held_) {
-      if (!home_.lock(work->shards[held_], &waiter_)) [[unlikely]] {
+    while (held_ < count) {
+      const std::uint32_t shard = work->shards[held_];
+      if (home_.lock(shard, held_ > 0, &waiter_)) [[likely]] {
+        ++held_;
+      } else if (!waits_alone(shard)) {
         ok_ = false;
         return;
       }
     }
   }
-  ~ShardLocks() {
-    for (std::size_t i = 0; i < held_; ++i) home_.unlock(work_->shards[i]);
-  }
+  ~ShardLocks() { release(); }
   ShardLocks(const ShardLocks&) = delete;
   ShardLocks& operator=(const ShardLocks&) = delete;
 
-  // Whether it holds all of them; otherwise nothing may be touched.
+  // Whether it holds all of them, and has a time; otherwise nothing may be
+  // touched, and failure() says why.
   bool ok() const { return ok_; }
+  Status failure() const { return home_.failure(waiter_); }
 
-  // Returns the time of the request, which read `now` before it had the locks.
-  [[gnu::always_inline]] Instant settle(Instant now, const Clock& clock) const {
-    Instant latest = now;
+  // Returns the time of the request, which read `now` before it had the locks;
+  // ok() may be false then.
+  [[gnu::always_inline]] Instant settle(Instant now, const Clock& clock) {
+    auto latest = home_.time_of(now);
     for (std::size_t i = 0; i < held_; ++i) {
-      latest = std::max(latest, home_.latest(work_->shards[i]));
+      const auto& other = home_.latest(work_->shards[i]);
+      if (other.at > latest.at) latest = other;
     }
-    if (latest != now) [[unlikely]]
-      now = time_after(latest, now, clock);
+    if (latest.at != now) [[unlikely]] {
+      ok_ = home_.settle(now, clock, &latest, &waiter_);
+      if (!ok_) return now;
+    }
     for (std::size_t i = 0; i < held_; ++i) {
-      home_.latest(work_->shards[i]) = now;
+      home_.latest(work_->shards[i]) = latest;
     }
-    return now;
+    return latest.at;
   }
 
  private:
+  void release() {
+    for (; held_ > 0; --held_) home_.unlock(work_->shards[held_ - 1]);
+  }
+
+  // Waits for a lock that is long in coming without those that it has: others
+  // need them.  Returns false if the deadline has passed.
+  [[gnu::noinline]] bool waits_alone(std::uint32_t shard) {
+    if (held_ == 0) return false;
+    release();
+    if (!home_.lock(shard, false, &waiter_)) return false;
+    home_.unlock(shard);
+    return true;
+  }
+
   // Insertion sort without duplicates.
   void insert(std::uint32_t shard, std::size_t* count) {
     auto& shards = work_->shards;

@@ -1,5 +1,7 @@
 #include "store/memory/private_home.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <new>
 
@@ -42,6 +44,20 @@ PrivateHome::PrivateHome(std::uint32_t shard_count, std::int64_t max_buckets,
 }
 
 PrivateHome::~PrivateHome() = default;
+
+bool PrivateHome::settle(Instant read, const Clock& clock, Time* time,
+                         Waiter* /*waiter*/) {
+  // By less, two threads may differ that read the clock at the same time.
+  constexpr Duration kNoise = std::chrono::seconds(1);
+  Instant& at = time->at;
+  if (clock.is_callers()) {
+    at = clock.now();
+  } else if (saturating_sub(at, read) >= kNoise) {
+    const Instant now = clock.now();  // it may have waited for long
+    at = saturating_sub(at, now) < kNoise ? std::max(at, now) : now;
+  }
+  return true;
+}
 
 void PrivateHome::decided_logs(const MixedAsk& ask) {
   if (log_bytes_.load(std::memory_order_relaxed) > max_log_bytes_) {

@@ -13,6 +13,7 @@
 #include "base/time.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/slot_table.hpp"
+#include "store/clock.hpp"
 #include "store/memory/pages.hpp"
 #include "store/spin_lock.hpp"
 
@@ -95,13 +96,22 @@ class PrivateHome {
 
   std::uint32_t shard_count() const { return shard_count_; }
   struct Waiter {};  // waits for ever
-  bool lock(std::uint32_t shard, Waiter* /*waiter*/) {
+  bool lock(std::uint32_t shard, bool /*has_others*/, Waiter* /*waiter*/) {
     shards_[shard].lock.lock();
     return true;
   }
   void unlock(std::uint32_t shard) { shards_[shard].lock.unlock(); }
-  Instant& latest(std::uint32_t shard) { return shards_[shard].latest; }
-  static Status busy() { return {}; }  // never happens
+  struct Time {
+    Instant at;
+  };
+  static Time time_of(Instant now) { return {now}; }
+  Time& latest(std::uint32_t shard) { return shards_[shard].latest; }
+  // The request must not take place before the last one.  It would find more
+  // debt than there can be, as if the clock had stepped back, and give tokens
+  // back: see is_held().  But a clock that was really set back is obeyed.
+  static bool settle(Instant read, const Clock& clock, Time* time,
+                     Waiter* waiter);
+  static Status failure(const Waiter& /*waiter*/) { return {}; }  // never fails
   static Status full() { return {}; }  // goes on, as far as it goes
 
   BucketTable& buckets(std::uint32_t shard) { return shards_[shard].table; }
@@ -120,7 +130,7 @@ class PrivateHome {
  private:
   struct alignas(64) Shard {
     SpinLock lock;
-    Instant latest = kLongAgo;
+    Time latest{kLongAgo};
     BucketTable table{1};
   };
   static_assert(sizeof(Shard) == 64, "a decision reads one line of it");

@@ -101,10 +101,16 @@ struct Journal {
   LogEntry entry;
 };
 
+// The time of a request, and the word of the seat whose clock said so.
+struct Time {
+  Instant at;
+  std::uint64_t by;
+};
+
 struct alignas(256) ShardWords {
   std::atomic<std::uint64_t> lock;  // 0, or the word of a seat
   TableWords buckets;
-  Instant latest;  // the time of the last request
+  Time latest;  // of the last request
   alignas(64) TableWords cells;
   std::uint32_t log_ready;  // units that have memory
   std::uint32_t log_free;   // all units before it are taken

@@ -126,6 +126,11 @@ Wrong check(int file, const SharedUrl& url, Header* header) {
   }
   wrong = wrong_with_header(*header, facts);
   if (!wrong.what.empty()) return wrong;
+  if (lets_only_lock(facts.st_mode)) {
+    return {
+        "lets users read it who may not write to it, or the other way round, "
+        "and they can lock it; chmod 600 mends that"};
+  }
   const auto made_for = static_cast<std::int64_t>(header->sizes.max_buckets);
   if (url.max_buckets != 0 && url.max_buckets != made_for) {
     return is_another("was made for " + std::to_string(made_for) +

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <mutex>
@@ -81,24 +82,55 @@ int open_again(int file, const std::string& path) {
   if (again >= 0) return again;
   // Without /proc: by its name, if that still names the same file.
   again = open(path.c_str(), kFlags | O_NOFOLLOW | O_NONBLOCK);
+  if (again < 0) return again;
   if (FileId::of(again).is_same_as(FileId::of(file))) return again;
-  if (again >= 0) close(again);
+  close(again);
+  errno = ENOENT;
   return -1;
 }
 
-Status lock_opening(int file, const std::string& path) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+namespace {
+
+bool is_of_another(int failed) { return failed == EAGAIN || failed == EACCES; }
+
+// `try_lock` returns what failed, or 0.
+template <typename Try>
+Status wait_to_open(const std::string& path, Try try_lock) {
+  constexpr auto kLongest = std::chrono::milliseconds(16);
+  const auto end = std::chrono::steady_clock::now() + kOpeningWait;
+  auto rest = std::chrono::milliseconds(1);
   for (;;) {
-    const int failed = set_lock(file, F_WRLCK, kOpening, 1);
+    const int failed = try_lock();
     if (failed == 0) return {};
-    if (failed != EAGAIN && failed != EACCES) {
+    if (!is_of_another(failed)) {
       return file_error(path, "cannot be locked", failed);
     }
     if (std::chrono::steady_clock::now() > end) {
       return file_error(path, "is being opened by a process that is stopped");
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(rest);
+    rest = std::min(2 * rest, kLongest);
   }
+}
+
+}  // namespace
+
+Status lock_opening(int file, const std::string& path) {
+  return wait_to_open(path,
+                      [file] { return set_lock(file, F_WRLCK, kOpening, 1); });
+}
+
+Status lock_to_enter(int file, std::uint64_t seats, const std::string& path,
+                     bool* alone) {
+  return wait_to_open(path, [&] {
+    int failed = set_lock(file, F_RDLCK, kOpening, 1);
+    if (failed != 0) return failed;
+    *alone = !is_locked(file, seats, kSeats * sizeof(Seat));
+    if (!*alone) return 0;
+    failed = set_lock(file, F_WRLCK, kOpening, 1);
+    if (failed != 0) unlock_opening(file);  // others look, too
+    return failed;
+  });
 }
 
 void unlock_opening(int file) { set_lock(file, F_UNLCK, kOpening, 1); }
@@ -116,6 +148,7 @@ OwnSeat::~OwnSeat() {
   unwatch_forks();
   if (own_file_ < 0) return;
   // A child that was forked just now may have the file open for long.
+  seats_[seat_of(word_)].process = 0;
   set_lock(own_file_, F_UNLCK, place_of(seat_of(word_)), sizeof(Seat));
   close(own_file_);
 }
@@ -127,21 +160,38 @@ void OwnSeat::after_fork_in_child() {
   if (word_ != 0) take_another();
 }
 
+// The kernel looks through all locks of the file for each that it is asked for.
+// So the seats of nobody come first, and then the others from anywhere: those
+// of processes that were killed are among them.
 bool OwnSeat::take() {
   const std::lock_guard lock(taking_);
   const int file = open_again(file_, path_);
-  if (file < 0) return false;
-  for (std::uint32_t i = 0; i < kSeats; ++i) {
-    if (set_lock(file, F_WRLCK, place_of(i), sizeof(Seat)) != 0) continue;
-    const std::uint32_t generation = next(seats_[i].generation);
-    seats_[i].generation = generation;
-    seats_[i].process = static_cast<std::uint32_t>(getpid());
+  failed_ = file < 0 ? errno : take_one(file, true);
+  if (failed_ == kNone) failed_ = take_one(file, false);
+  if (failed_ == 0) {
     own_file_ = file;
-    word_ = word_of(i, generation);
-    return true;
+  } else if (file >= 0) {
+    close(file);
   }
-  close(file);
-  return false;
+  return failed_ == 0;
+}
+
+// Takes a seat that its process has `left`, or one that looks taken.
+int OwnSeat::take_one(int file, bool left) {
+  const std::uint32_t first = next(0);
+  for (std::uint32_t i = 0; i < kSeats; ++i) {
+    const std::uint32_t seat = (first + i) % kSeats;
+    if ((seats_[seat].process == 0) != left) continue;
+    const int failed = set_lock(file, F_WRLCK, place_of(seat), sizeof(Seat));
+    if (is_of_another(failed)) continue;
+    if (failed != 0) return failed;
+    const std::uint32_t generation = next(seats_[seat].generation);
+    seats_[seat].generation = generation;
+    seats_[seat].process = static_cast<std::uint32_t>(getpid());
+    word_ = word_of(seat, generation);
+    return 0;
+  }
+  return kNone;
 }
 
 void OwnSeat::take_another() {
@@ -168,10 +218,6 @@ bool OwnSeat::lives(std::uint64_t word) const {
 std::uint32_t OwnSeat::process_of(std::uint64_t word) const {
   const std::uint32_t seat = seat_of(word);
   return seat < kSeats ? seats_[seat].process.load() : 0;
-}
-
-bool OwnSeat::has_company() const {
-  return is_locked(own_file_, offset_, kSeats * sizeof(Seat));
 }
 
 int OwnSeat::count() const {

@@ -12,6 +12,7 @@
 #define LIMITREE_STORE_SHARED_SEATS_HPP
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -26,15 +27,22 @@ namespace limitree::shared {
 // Whether this system has such locks: Linux has them since 3.15.
 bool has_record_locks();
 
-// Opens what is open as `file` once more, with record locks of its own; -1 if
-// that fails.  `path` is where it was.
+// Opens what is open as `file` once more, with record locks of its own; -1 and
+// errno if that fails.  `path` is where it was.
 int open_again(int file, const std::string& path);
 
 // Takes the lock of those who open or replace a file, on `file`, and waits for
-// it for at most a second.  To close `file` would not release it, if a child of
+// it for at most so long.  To close `file` would not release it, if a child of
 // a fork() has it open too.
+inline constexpr std::chrono::seconds kOpeningWait{5};
 Status lock_opening(int file, const std::string& path);
 void unlock_opening(int file);
+
+// The same for a process that wants a seat.  Sets *alone to whether nobody else
+// has one.  Otherwise it shares the lock, so that many can come at once.
+// `seats` is where they are in the file.
+Status lock_to_enter(int file, std::uint64_t seats, const std::string& path,
+                     bool* alone);
 
 class OwnSeat final : private ForkGuard {
  public:
@@ -44,9 +52,12 @@ class OwnSeat final : private ForkGuard {
   OwnSeat(const OwnSeat&) = delete;
   OwnSeat& operator=(const OwnSeat&) = delete;
 
-  // Takes a free seat.  Returns false if there is none, or the file cannot be
-  // opened again.
+  // Takes a free seat.  Sets failed() unless it has one then.
   bool take();
+
+  // 0, or why take() has failed: the error of the system, or kNone.
+  static constexpr int kNone = -1;  // none is free
+  int failed() const { return failed_; }
 
   // What the locks of this process contain; 0 while it has no seat.
   std::uint64_t word() const { return word_.load(std::memory_order_relaxed); }
@@ -57,9 +68,6 @@ class OwnSeat final : private ForkGuard {
   // The number of the process whose `word` it is, in its own container; 0 if
   // that is not known.
   std::uint32_t process_of(std::uint64_t word) const;
-
-  // Whether another process has a seat.
-  bool has_company() const;
 
   // Counts the processes that have seats, this one included.
   int count() const;
@@ -76,6 +84,7 @@ class OwnSeat final : private ForkGuard {
     return offset_ + seat * sizeof(Seat);
   }
   bool is_taken(std::uint32_t seat) const;
+  int take_one(int file, bool left);
 
   Seat* const seats_;
   const std::uint64_t offset_;
@@ -84,6 +93,7 @@ class OwnSeat final : private ForkGuard {
   const std::string path_;
   std::mutex taking_;
   std::atomic<int> own_file_{-1};
+  std::atomic<int> failed_{0};
   std::atomic<std::uint64_t> word_{0};
 };
 

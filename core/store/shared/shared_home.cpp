@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -23,9 +25,16 @@ constexpr int kYieldingRounds = 64;  // later ones sleep
 constexpr auto kSleep = std::chrono::microseconds(200);
 
 // How long to wait for an owner for whom others have waited in vain, and how
-// long that is remembered.
-constexpr Duration kStalledWait = std::chrono::milliseconds(1);
+// long that is remembered after the last of them.
+constexpr Duration kStalledWait = std::chrono::microseconds(100);
 constexpr Duration kStalledFor = std::chrono::seconds(1);
+
+// How long a request waits for a lock before it gives back those that it has.
+// Nobody who runs keeps a lock for as long.
+constexpr Duration kPatience = std::chrono::milliseconds(1);
+
+// A process whose clock is behind by less decides at the time of the others.
+constexpr Duration kMostBehind = std::chrono::seconds(60);
 
 Duration steady_time() {
   return std::chrono::steady_clock::now().time_since_epoch();
@@ -65,6 +74,22 @@ void rest(int round) {
 // ten decisions.
 bool is_time_to_ask(int round) { return round % 4 == 3; }
 
+// "2026-11-24 05:31:21.004 UTC"
+std::string text_of(Instant at) {
+  using std::chrono::milliseconds;
+  const Instant second = std::chrono::floor<std::chrono::seconds>(at);
+  const auto seconds = static_cast<std::time_t>(second.time_since_epoch() /
+                                                std::chrono::seconds(1));
+  std::tm time{};
+  gmtime_r(&seconds, &time);
+  char text[64];
+  const std::size_t size =
+      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S.", &time);
+  const std::string millis =
+      std::to_string(1000 + (at - second) / milliseconds(1));
+  return std::string(text, size) + millis.substr(1) + " UTC";
+}
+
 }  // namespace
 
 SharedHome::SharedHome(std::unique_ptr<MappedFile> file,
@@ -76,43 +101,54 @@ SharedHome::SharedHome(std::unique_ptr<MappedFile> file,
       tables_(file_->layout().tables),
       shard_bytes_(file_->layout().shard_bytes),
       bucket_lines_(file_->sizes().bucket_lines),
-      shard_count_(file_->sizes().shard_count) {}
+      shard_count_(file_->sizes().shard_count),
+      stalled_(new Stalled[shard_count_]) {}
 
 SharedHome::Place SharedHome::place(std::uint32_t shard) {
   return {buckets(shard),
           MappedCellTable(MappedCells(file_.get(), &words(shard), shard))};
 }
 
-[[gnu::noinline]] bool SharedHome::wait(std::uint32_t shard, Waiter* waiter) {
+[[gnu::noinline]] bool SharedHome::wait(std::uint32_t shard, bool has_others,
+                                        Waiter* waiter) {
   const std::uint64_t mine = seat_->word();
   if (mine == 0) return false;
-  std::uint64_t before = 0;
+  Duration begin{};
   for (int round = 0;; ++round) {
-    const std::uint64_t owner = look(words(shard).lock, mine);
-    if (before != 0 && owner != before && before == stalled_) stalled_ = 0;
-    if (owner == 0) return true;
-    // Not before the first look, which is all that most waits take.
-    if (waiter->since == Duration::zero()) waiter->since = steady_time();
-    if (is_time_to_ask(round) && !seat_->lives(owner) &&
-        take_over(shard, owner)) {
+    waiter->owner = look(words(shard).lock, mine);
+    if (waiter->owner == 0) {
+      forget_stalled(shard);
       return true;
     }
-    if (round >= kLeastRounds && gives_up(owner, waiter->since)) return false;
-    before = owner;
+    if (round == 0) {
+      // Not before the first look, which is all that most waits take.
+      begin = steady_time();
+      if (waiter->since == Duration::zero()) waiter->since = begin;
+    }
+    if (is_time_to_ask(round) && !seat_->lives(waiter->owner) &&
+        take_over(shard, waiter->owner)) {
+      return true;
+    }
+    if (round >= kLeastRounds) {
+      if (gives_up(shard, waiter)) return false;
+      if (has_others && steady_time() - begin >= kPatience) return false;
+    }
     rest(round);
   }
 }
 
-bool SharedHome::gives_up(std::uint64_t owner, Duration since) {
+bool SharedHome::gives_up(std::uint32_t shard, Waiter* waiter) {
   const Duration now = steady_time();
-  const bool known = owner == stalled_ && now.count() < stalled_until_;
-  if (now - since < (known ? std::min(kStalledWait, timeout_) : timeout_)) {
+  Stalled& stalled = stalled_[shard];
+  const bool known =
+      waiter->owner == stalled.owner && now.count() < stalled.until;
+  if (now - waiter->since <
+      (known ? std::min(kStalledWait, timeout_) : timeout_)) {
     return false;
   }
-  if (!known) {
-    stalled_ = owner;
-    stalled_until_ = (now + kStalledFor).count();
-  }
+  stalled.owner = waiter->owner;
+  stalled.until = (now + kStalledFor).count();
+  any_stalled_ = true;
   return true;
 }
 
@@ -120,30 +156,58 @@ bool SharedHome::take_over(std::uint32_t shard, std::uint64_t owner) {
   if (!words(shard).lock.compare_exchange_strong(owner, seat_->word())) {
     return false;  // another process does it
   }
+  forget_stalled(shard);
   repair(file_.get(), shard);
   return true;
 }
 
-Status SharedHome::busy() const {
-  if (seat_->word() == 0) {
-    return Status(Error{Code::kStoreUnavailable,
-                        {file_->path() + ": this process has no seat in it"},
-                        "shm_seat"});
+bool SharedHome::settle(Instant read, const Clock& clock, Time* time,
+                        Waiter* waiter) {
+  const bool is_close = saturating_sub(time->at, read) <= kMostBehind;
+  if (is_close && !clock.is_callers()) return true;
+  const Instant now = clock.now();  // it may have waited for long
+  // A caller may set its own clock back, as tests do.
+  const bool is_set_back = clock.is_callers() && time->by == seat_->word();
+  if (time->at <= now || is_set_back) {
+    *time = time_of(now);
+  } else if (saturating_sub(time->at, now) > kMostBehind) {
+    waiter->now = now;
+    waiter->latest = time->at;
+    return false;
   }
-  const std::uint32_t process = seat_->process_of(stalled_);
-  return Status(Error{Code::kStoreUnavailable,
-                      {file_->path() + ": " +
-                       (process != 0 ? "process " + std::to_string(process)
-                                     : std::string("a process")) +
-                       " holds a lock in it, and does not run"},
-                      "shm_busy"});
+  return true;
+}
+
+Status SharedHome::unavailable(const std::string& what,
+                               const char* reason) const {
+  return Status(
+      Error{Code::kStoreUnavailable, {file_->path() + ": " + what}, reason});
+}
+
+Status SharedHome::failure(const Waiter& waiter) const {
+  if (waiter.latest != Instant()) {
+    return unavailable("the clock of this process shows " +
+                           text_of(waiter.now) +
+                           ", and another process has used the file at " +
+                           text_of(waiter.latest),
+                       "shm_clock");
+  }
+  if (seat_->word() == 0) {
+    const int failed = seat_->failed();
+    const std::string why =
+        failed > 0 ? ": " + std::generic_category().message(failed) : "";
+    return unavailable("this process has no seat in it" + why, "shm_seat");
+  }
+  const std::uint32_t process = seat_->process_of(waiter.owner);
+  return unavailable((process != 0 ? "process " + std::to_string(process)
+                                   : std::string("a process")) +
+                         " holds a lock in it, and does not run",
+                     "shm_busy");
 }
 
 Status SharedHome::full() const {
-  return Status(Error{
-      Code::kStoreUnavailable,
-      {file_->path() + ": there is no memory for a bucket; is its disk full?"},
-      "shm_full"});
+  return unavailable("there is no memory for a bucket; is its disk full?",
+                     "shm_full");
 }
 
 }  // namespace limitree::shared

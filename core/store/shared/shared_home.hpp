@@ -7,9 +7,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/status.hpp"
 #include "base/time.hpp"
+#include "store/clock.hpp"
 #include "store/shared/layout.hpp"
 #include "store/shared/mapped_file.hpp"
 #include "store/shared/mapped_lines.hpp"
@@ -27,6 +29,9 @@ struct MappedPlace;  // mapped_cells.hpp
 // that waits for it asks now and then whether the owner lives.  If the owner
 // was killed, the waiting process takes the lock over, and repairs the shard.
 // If the owner lives but does not run, it gives up after its timeout.
+//
+// Processes may have clocks of their own.  No request is decided before the
+// last one of its shards, whose time counts for a process that is behind.
 class SharedHome {
  public:
   using Place = MappedPlace;
@@ -37,27 +42,36 @@ class SharedHome {
 
   std::uint32_t shard_count() const { return shard_count_; }
 
-  // When a request began to wait for its locks; all of them have one deadline.
+  // What a request waits for, and then why it fails.
   struct Waiter {
-    Duration since{};  // 0: it has not waited
+    Duration since{};         // all its locks have one deadline; 0: no wait
+    std::uint64_t owner = 0;  // who does not run
+    Instant now{};            // the clock of this process is behind ...
+    Instant latest{};         // ... that of others; 0: it is not
   };
 
-  bool lock(std::uint32_t shard, Waiter* waiter) {
+  bool lock(std::uint32_t shard, bool has_others, Waiter* waiter) {
     std::uint64_t nobody = 0;
     const std::uint64_t mine = seat_->word();
     if (mine != 0 && words(shard).lock.compare_exchange_strong(
                          nobody, mine, std::memory_order_acquire,
                          std::memory_order_relaxed)) [[likely]] {
+      if (any_stalled_.load(std::memory_order_relaxed)) [[unlikely]]
+        forget_stalled(shard);
       return true;
     }
-    return wait(shard, waiter);
+    return wait(shard, has_others, waiter);
   }
   void unlock(std::uint32_t shard) {
     words(shard).lock.store(0, std::memory_order_release);
   }
-  Instant& latest(std::uint32_t shard) { return words(shard).latest; }
 
-  Status busy() const;
+  using Time = shared::Time;
+  Time time_of(Instant now) const { return {now, seat_->word()}; }
+  Time& latest(std::uint32_t shard) { return words(shard).latest; }
+  bool settle(Instant read, const Clock& clock, Time* time, Waiter* waiter);
+
+  Status failure(const Waiter& waiter) const;
   Status full() const;
 
   MappedBuckets buckets(std::uint32_t shard) {
@@ -73,9 +87,21 @@ class SharedHome {
   ShardWords& words(std::uint32_t shard) const { return words_[shard]; }
 
  private:
-  bool wait(std::uint32_t shard, Waiter* waiter);
-  bool gives_up(std::uint64_t owner, Duration since);
+  // The owner of a lock for whom a request has waited in vain.  For a while, or
+  // until the lock is taken, other requests do not wait for it as long.
+  struct Stalled {
+    std::atomic<std::uint64_t> owner{0};
+    std::atomic<std::int64_t> until{0};
+  };
+
+  bool wait(std::uint32_t shard, bool has_others, Waiter* waiter);
+  bool gives_up(std::uint32_t shard, Waiter* waiter);
   bool take_over(std::uint32_t shard, std::uint64_t owner);
+  void forget_stalled(std::uint32_t shard) {
+    std::atomic<std::uint64_t>& owner = stalled_[shard].owner;
+    if (owner.load(std::memory_order_relaxed) != 0) owner = 0;
+  }
+  Status unavailable(const std::string& what, const char* reason) const;
 
   const std::unique_ptr<MappedFile> file_;
   const std::unique_ptr<OwnSeat> seat_;
@@ -88,10 +114,8 @@ class SharedHome {
   const std::uint32_t bucket_lines_;
   const std::uint32_t shard_count_;
 
-  // The owner for whom a request has waited in vain.  Until then, or until it
-  // is seen to run, other requests do not wait for it as long.
-  std::atomic<std::uint64_t> stalled_{0};
-  std::atomic<std::int64_t> stalled_until_{0};
+  std::atomic<bool> any_stalled_{false};      // ever
+  const std::unique_ptr<Stalled[]> stalled_;  // for each shard
 };
 
 }  // namespace shared

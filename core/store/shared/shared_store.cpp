@@ -47,34 +47,46 @@ Clock clock_of(const shared::Header& header) {
 void mend(MappedFile* file) {
   const std::uint64_t boot = shared::this_boot();
   std::uint64_t& written = file->header().boot;
-  if (written == boot) return;
+  if (boot == 0 || written == boot) return;
   for (std::uint32_t i = 0; i < file->sizes().shard_count; ++i) {
     shared::repair(file, i);
   }
   written = boot;
 }
 
-// Takes a seat.  If nobody else has one, sets the clock of the file: so the
-// clocks of all processes that use it at a time agree, and run on although
-// somebody sets the clock of the machine.
-Status take_seat(MappedFile* file, OwnSeat* seat) {
-  if (!seat->take()) {
-    return shared::file_error(file->path(), "has no seat for this process");
+// Nobody else has the file open, so it is at no time: the clock of those who
+// have used it may have been ahead.
+void set_time(MappedFile* file) {
+  set_clock(&file->header());
+  auto* const shards =
+      reinterpret_cast<shared::ShardWords*>(file->at(file->layout().shards));
+  for (std::uint32_t i = 0; i < file->sizes().shard_count; ++i) {
+    shards[i].latest = {kLongAgo, 0};
   }
-  if (!seat->has_company()) {
-    set_clock(&file->header());
-    mend(file);
-  }
-  return {};
 }
 
+Status no_seat(const std::string& path, int failed) {
+  return failed == OwnSeat::kNone
+             ? shared::file_error(path, "has no seat for this process")
+             : shared::file_error(path, "cannot be opened again", failed);
+}
+
+// Takes a seat.  Who has no company sets the clock of the file: so the clocks
+// of all processes that use it at a time agree, and run on although somebody
+// sets the clock of the machine.
 Status enter(MappedFile* file, OwnSeat* seat) {
   const int opening = shared::open_again(file->file(), file->path());
-  if (opening < 0) {
-    return shared::file_error(file->path(), "cannot be opened again", errno);
+  if (opening < 0) return no_seat(file->path(), errno);
+  bool alone = false;
+  Status status = shared::lock_to_enter(opening, file->layout().seats,
+                                        file->path(), &alone);
+  if (status.ok() && !seat->take()) {
+    status = no_seat(file->path(), seat->failed());
   }
-  Status status = shared::lock_opening(opening, file->path());
-  if (status.ok()) status = take_seat(file, seat);
+  if (status.ok() && alone) {
+    set_time(file);
+    mend(file);
+  }
   shared::unlock_opening(opening);
   close(opening);
   return status;
@@ -138,7 +150,7 @@ Status SharedStore::ping() {
   shared::SharedHome& home = shards_.home();
   shared::SharedHome::Waiter waiter;
   for (std::uint32_t i = 0; i < home.shard_count(); ++i) {
-    if (!home.lock(i, &waiter)) return home.busy();
+    if (!home.lock(i, false, &waiter)) return home.failure(waiter);
     home.unlock(i);
   }
   return home.file().is_lost() ? lost() : Status();

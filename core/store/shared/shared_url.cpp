@@ -75,6 +75,11 @@ Status read_parameter(std::string_view name, std::string_view value,
       return refuse(quoted(name) + " must be such as 0600 or 0660");
     }
     url->mode = static_cast<std::uint32_t>(number);
+    if (lets_only_lock(url->mode)) {
+      return refuse(quoted(name) +
+                    " must let others read and write, or neither: who does "
+                    "one of them can lock the file");
+    }
     return {};
   }
   if (name == "max_buckets") {
@@ -91,6 +96,12 @@ Status read_parameter(std::string_view name, std::string_view value,
 }
 
 }  // namespace
+
+bool lets_only_lock(std::uint32_t mode) {
+  const std::uint32_t reads = mode >> 2 & 0011;
+  const std::uint32_t writes = mode >> 1 & 0011;
+  return reads != writes;
+}
 
 bool is_shared_url(std::string_view text) { return text.starts_with(kScheme); }
 

@@ -25,6 +25,10 @@ struct SharedUrl {
   bool make = true;              // make a file if there is none
 };
 
+// Whether a class of users may read a file of that mode, or write to it, but
+// not both: such a user can hold its locks, and do nothing else with it.
+bool lets_only_lock(std::uint32_t mode);
+
 bool is_shared_url(std::string_view text);
 
 // kInvalidConfig if `text` is no such URL.

@@ -24,7 +24,7 @@ class FileWalk {
       name_ = "shard " + std::to_string(i) + ": ";
       shared::SharedHome::Waiter waiter;
       // Repairs it first if its owner was killed.
-      if (home_.lock(i, &waiter)) {
+      if (home_.lock(i, false, &waiter)) {
         look_at(i);
         home_.unlock(i);
       } else {

@@ -209,6 +209,21 @@ TEST(SharedOpen, RefusesTheFileOfAnotherUserUnlessShared) {
             0);
 }
 
+// It may be of a version that made such files.
+TEST(SharedOpen, RefusesAFileThatReadersCanLock) {
+  const SharedFile file(1000);
+  ASSERT_EQ(file.error(), "");
+  for (const mode_t mode : {0644u, 0640u, 0604u, 0620u}) {
+    ASSERT_EQ(chmod(file.path().c_str(), mode), 0);
+    EXPECT_EQ(file.error(),
+              file.path() +
+                  ": lets users read it who may not write to it, or the other "
+                  "way round, and they can lock it; chmod 600 mends that");
+  }
+  ASSERT_EQ(chmod(file.path().c_str(), 0660), 0);
+  EXPECT_EQ(file.error(), "");
+}
+
 TEST(SharedOpen, SaysThatAFolderIsReadOnly) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
   const SharedFile file;

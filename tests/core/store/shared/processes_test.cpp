@@ -40,7 +40,7 @@ Limit sliding_log(std::int64_t count) {
 // Takes the only lock, without a request.
 bool take_lock(SharedStore* store) {
   shared::SharedHome::Waiter waiter;
-  return store->home().lock(0, &waiter);
+  return store->home().lock(0, false, &waiter);
 }
 
 // In a child that has the file open: takes the lock, and then ends or stops.

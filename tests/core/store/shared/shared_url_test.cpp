@@ -34,6 +34,8 @@ TEST(SharedUrl, HasParameters) {
   EXPECT_EQ(all.max_buckets, 5000);
   EXPECT_EQ(all.mode, 0660u);
   EXPECT_TRUE(all.reset);
+  EXPECT_EQ(good("shm://a?mode=0666").mode, 0666u);
+  EXPECT_EQ(good("shm://a?mode=0606").mode, 0606u);
   EXPECT_FALSE(good("shm://a?reset=0").reset);
   EXPECT_FALSE(good("shm://a?make=0").make);
 }
@@ -48,6 +50,10 @@ TEST(SharedUrl, SaysWhatIsWrong) {
   const std::string buckets =
       "store: \"max_buckets\" must be from 1 to 1073741824";
   const std::string mode = "store: \"mode\" must be such as 0600 or 0660";
+  const std::string one_of_both =
+      "store: \"mode\" must let others read and write, or neither: who does "
+      "one "
+      "of them can lock the file";
   EXPECT_EQ(error("redis://a"), "store: must begin with shm://");
   EXPECT_EQ(error("shm://"), "store: shm:// needs a name: shm://myapp");
   EXPECT_EQ(error("shm://?reset=1"), "store: shm:// needs a name: shm://myapp");
@@ -66,6 +72,10 @@ TEST(SharedUrl, SaysWhatIsWrong) {
   for (const char* bad : {"mode=0777", "mode=0060", "mode=", "mode=x",
                           "mode=-0600", "mode=000000600"}) {
     EXPECT_EQ(error(std::string("shm://a?") + bad), mode) << bad;
+  }
+  for (const char* bad : {"mode=0644", "mode=0640", "mode=0604", "mode=0664",
+                          "mode=0646", "mode=0620", "mode=0602"}) {
+    EXPECT_EQ(error(std::string("shm://a?") + bad), one_of_both) << bad;
   }
   for (const char* bad :
        {"max_buckets=0", "max_buckets=", "max_buckets=1x", "max_buckets=-1",
