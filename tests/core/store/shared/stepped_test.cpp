@@ -9,11 +9,13 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "core/sanitizers.hpp"
+#include "core/store/manual_clock.hpp"
 #include "core/store/shared/child_process.hpp"
 #include "core/store/shared/file_walk.hpp"
 #include "core/store/shared/shared_file.hpp"
@@ -100,6 +102,97 @@ TEST(SharedSteps, AKillAtAnyInstructionLeavesTheFileSound) {
   }
   std::printf("%d kills in the lock\n", kills);
   EXPECT_EQ(store->file()->processes, 1);
+}
+
+// A file with one cell, of which a request is to change all that there is.
+class OneCell {
+ public:
+  explicit OneCell(Algorithm algorithm)
+      : limit_(limit_of(algorithm, 100, std::chrono::seconds(1))) {
+    clock_.set(Instant(std::chrono::hours(400'000)));
+    EXPECT_TRUE(allowed(store_.get(), limit_, "a"));
+    clock_.advance(std::chrono::milliseconds(
+        algorithm == Algorithm::kSlidingLog ? 500 : 1500));
+  }
+
+  SharedStore* store() { return store_.get(); }
+  void change() { allowed(store_.get(), limit_, "a"); }
+
+  // What may be half written.
+  std::string bytes() {
+    const shared::MappedFile& file = home().file();
+    const auto* const log =
+        reinterpret_cast<const char*>(file.at(file.layout().slab_of(0)));
+    return {std::string(reinterpret_cast<const char*>(cell()), sizeof(Cell)) +
+            std::string(log, 256)};
+  }
+
+  // What it says, but for its tag, which is another one in each file.
+  std::string text() {
+    const Cell& cell = *this->cell();
+    std::string text =
+        std::to_string(cell.over_at) + " " + std::to_string(cell.part) + " " +
+        std::to_string(cell.start) + " " + std::to_string(cell.log);
+    if (cell.has_log == 0) return text;
+    const LogBlock* const log = home().place(0).cells.home().block(cell.log);
+    text += " " + std::to_string(log->head().sum);
+    for (std::uint32_t i = 0; i < log->head().size; ++i) {
+      const LogEntry& entry = log->entry(log->head().first + i);
+      text += " " + std::to_string(entry.at().time_since_epoch().count()) +
+              "/" + std::to_string(entry.units());
+    }
+    return text;
+  }
+
+ private:
+  shared::SharedHome& home() { return store_->home(); }
+  Cell* cell() {
+    Cell* found = nullptr;
+    home().place(0).cells.lines().each([&](Cell* one) { found = one; });
+    return found;
+  }
+
+  ManualClock clock_;
+  const Limit limit_;
+  SharedFile file_{100, clock_.clock()};
+  std::unique_ptr<SharedStore> store_ = file_.open();
+};
+
+// Killed after each store to memory that changes the cell or its log, in turn.
+TEST(SharedSteps, AKillLeavesACellAsItWasOrAsItWillBe) {
+  if (kThreadSanitized) GTEST_SKIP() << "its runtime does not like steps";
+  for (const Algorithm algorithm :
+       {Algorithm::kFixedWindow, Algorithm::kSlidingLog}) {
+    OneCell whole(algorithm);
+    const std::string before = whole.text();
+    whole.change();
+    const std::string after = whole.text();
+    ASSERT_NE(before, after);
+    int change = 0;
+    for (bool ended = false; !ended; ++change) {
+      OneCell cell(algorithm);
+      ASSERT_EQ(cell.text(), before);
+      SteppedProcess process([&](auto ready) {
+        ready();
+        cell.change();
+      });
+      if (!process.is_traced()) GTEST_SKIP() << "no right to trace a child";
+      std::string seen = cell.bytes();
+      for (int changes = 0; changes <= change && !ended;) {
+        ended = !process.step(1);
+        if (cell.bytes() == seen) continue;
+        seen = cell.bytes();
+        ++changes;
+      }
+      process.kill();
+      EXPECT_EQ(faults_in(cell.store()), std::vector<std::string>());
+      const std::string left = cell.text();
+      EXPECT_TRUE(left == before || left == after)
+          << traits_of(algorithm).name << ", change " << change << ": " << left
+          << "\n  before: " << before << "\n  after:  " << after;
+    }
+    EXPECT_GT(change, 2) << "more than one store, and the end";
+  }
 }
 
 }  // namespace
