@@ -357,6 +357,7 @@ void set_fragments(Kind kind, bool small, LuaNames* names) {
   for (const auto& [name, text] :
        Values{{"denies", of.denies},
               {"ahead", of.ahead},
+              {"hold", of.hold},
               {"read_units", kReadUnits.substr(1)},
               {"side_left", kSideLeft.substr(1)},
               {"waits", kWaits.substr(1)},

@@ -277,7 +277,6 @@ class ScriptWriter {
 
   // What becomes of a level that is not charged.
   void append_hold() {
-    set("hold", fragments().hold);
     set("text", fragments().text);
     set("more", "0");
     append(frame::kHold);
@@ -360,7 +359,6 @@ class ScriptWriter {
         !of.hits.empty() && !spends() &&
         (loops() || level().limit->charge == Charge::kAllOrDenying);
     frame::name_again(again, refunds(), &names_);
-    set("hold", of.hold);
     set("spend", of.spend.substr(of.spend.starts_with('\n')));
     set("refund", of.refund.substr(1));
     append(refunds()  ? frame::kChangeIfRefunded
