@@ -8,6 +8,7 @@
 #define LIMITREE_BASE_JUDGE_HPP
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,6 +18,7 @@ namespace limitree {
 
 // Sets the verdict of each of `count` levels from its debt.
 //
+// REQUIRES: `debt` of each plain level is set, and `usage` of each other one.
 // The store has to write each level whose verdict is `charged`: its new TAT is
 // now + reset_after, or none if reset_after is zero.  It also writes each level
 // for which is_held() is true.  `denied` is Plan::denied.
@@ -30,10 +32,16 @@ enum class Buckets : std::uint8_t { kFull, kEmpty };
 // and nothing is to be written.  For whoever decides in the place of a store.
 void decide_assuming(Buckets buckets, Plan* plan);
 
+// What the store has found of a level that is not plain.
+inline const Usage& found_in(const Level& level) {
+  assert(level.usage != nullptr);
+  return *level.usage;
+}
+
 // Whether the cost of `level` fits into its bucket.
 inline bool fits(const Level& level) {
   if (!level.limit->is_plain()) [[unlikely]]
-    return level.usage->fits;
+    return found_in(level).fits;
   return probe(level.limit->rate, level.debt, level.cost).fits;
 }
 
@@ -45,7 +53,7 @@ inline bool fits(const Level& level) {
 inline bool is_held(const Level& level) {
   const Limit& limit = *level.limit;
   return limit.is_plain() ? level.debt > limit.rate.burst_offset()
-                          : level.usage->ahead;
+                          : found_in(level).ahead;
 }
 
 // The time until more tokens are left than the verdict says; 0 if the bucket is
@@ -57,12 +65,12 @@ Duration grows_after(const Level& level);
 
 // The state of a level that is not plain, with or without the charge.
 inline const Usage::Side& side_of(const Level& level, bool charged) {
-  return charged ? level.usage->charged : level.usage->left;
+  return charged ? found_in(level).charged : found_in(level).left;
 }
 
 // The verdict of such a level.
 inline Verdict usage_verdict(const Level& level, bool charged) {
-  const Usage& found = *level.usage;
+  const Usage& found = found_in(level);
   const Usage::Side& side = side_of(level, charged);
   const std::int64_t capacity = level.limit->rate.capacity;
   return {
@@ -79,7 +87,7 @@ inline Verdict usage_verdict(const Level& level, bool charged) {
 // Sets what such a level tells beside its verdict.
 inline void note_usage(bool charged, Level* level) {
   level->growth = side_of(*level, charged).grows_after;
-  level->before = level->usage->left.used;
+  level->before = found_in(*level).left.used;
 }
 
 // The verdict of a plain level.
@@ -105,7 +113,7 @@ template <bool kAllPlain>
     const Level& level = levels[i];
     const bool fits =
         is_plain(level) ? probe(level.limit->rate, level.debt, level.cost).fits
-                        : level.usage->fits;
+                        : found_in(level).fits;
     allowed &= fits || !counts(level.mode);
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -114,7 +122,7 @@ template <bool kAllPlain>
     const bool may = allowed || !is_joint(limit.charge);
     const Probe found = is_plain(level)
                             ? probe(limit.rate, level.debt, level.cost)
-                            : Probe{.fits = level.usage->fits};
+                            : Probe{.fits = found_in(level).fits};
     // Assumes that every level that fits is charged: peek() and levels in check
     // mode report the same, but nothing is written.
     const bool applied =

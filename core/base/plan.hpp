@@ -82,6 +82,7 @@ struct Plan {
     level.first = first;
     level.depth = depth;
     level.cost = cost;
+    level.usage = nullptr;  // a store that forgets it is told so: see judge()
     level.mode = limit->mode;
     level.again = false;
     level.path = 0;

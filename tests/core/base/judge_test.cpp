@@ -322,6 +322,34 @@ TEST(JudgeHits, OfOneBucketAreTakenApart) {
   EXPECT_TRUE(second.exceeds(10));
 }
 
+// Also where another level was before.
+TEST(Judge, ANewLevelHasNoUsageUntilAStoreHasSetIt) {
+  const Limit limit = counter_of(Charge::kEveryHit);
+  const Usage usage{};
+  Plan plan(Operation::kAuthorize);
+  for (int i = 0; i < 20; ++i) plan.add_level(&limit, 0, 0, 1);
+  for (Level& level : plan.levels) level.usage = &usage;
+  plan.levels.resize(0);
+  for (int i = 0; i < 20; ++i) {
+    plan.add_level(&limit, 0, 0, 1);
+    EXPECT_EQ(plan.levels.back().usage, nullptr);
+  }
+}
+
+using JudgeDeathTest = testing::Test;
+
+// A store that forgets to answer for a level ends at once: no verdict is made
+// up of what was in memory.
+TEST_F(JudgeDeathTest, AskedAboutALevelThatNoStoreHasSeenEnds) {
+  const Limit limit = counter_of(Charge::kEveryHit);
+  for (const Operation operation : {Operation::kAuthorize, Operation::kPeek,
+                                    Operation::kSpend, Operation::kRefund}) {
+    Plan plan(operation);
+    plan.add_level(&limit, 0, 0, 1);
+    EXPECT_DEATH(judged(&plan), "");
+  }
+}
+
 TEST(Judge, RefundNeverReachesCheckLevels) {
   Plan plan(Operation::kRefund);
   add(&plan, kEnforce, 5, 2);

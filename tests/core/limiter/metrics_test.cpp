@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -60,6 +63,31 @@ TEST(Lane, WritesBackWhatItsCacheCannotHold) {
   for (const Policy& policy : policies.all()) {
     EXPECT_EQ(policy.tally().allowed, 10) << policy.name();
   }
+}
+
+// Each of them consists of counters, so a new one is looked at, too.
+template <typename Sum>
+void expect_that_each_counter_is_summed() {
+  using Counters = std::array<std::int64_t, sizeof(Sum) / sizeof(std::int64_t)>;
+  static_assert(sizeof(Counters) == sizeof(Sum));
+  Counters some{};
+  Counters more{};
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    some[i] = std::int64_t{1} << i;
+    more[i] = 3 * some[i];
+  }
+  auto sum = std::bit_cast<Sum>(some);
+  sum += std::bit_cast<Sum>(more);
+  const auto found = std::bit_cast<Counters>(sum);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    EXPECT_EQ(found[i], 4 * some[i]) << "counter " << i;
+  }
+}
+
+TEST(Sums, HaveEveryCounter) {
+  expect_that_each_counter_is_summed<Tally>();
+  expect_that_each_counter_is_summed<Totals>();
+  expect_that_each_counter_is_summed<RateLimitTotals>();
 }
 
 // More threads than lanes: every count arrives.

@@ -221,6 +221,41 @@ TEST_F(GuardedStoreTest, LocalDecidesInMemoryUntilTheStoreIsBack) {
   EXPECT_EQ(back.remaining, 6);
 }
 
+// Both have evicted some, and some of those at their limit.
+TEST_F(GuardedStoreTest, StatsAreThoseOfBothStores) {
+  ManualClock time;
+  const auto small = [&] {
+    return std::make_unique<MemoryStore>(4, time.clock());
+  };
+  const Limit one = simple_limit(seconds(1), 1);
+  auto remote = small();
+  auto local = small();
+  StoreStats expected;
+  const auto fill = [&](MemoryStore* one_of_both, int callers) {
+    for (int i = 0; i < callers; ++i) {
+      Request(Operation::kAuthorize, {std::to_string(i)})
+          .level(one, 1)
+          .decide(one_of_both);
+    }
+    const StoreStats stats = one_of_both->stats();
+    EXPECT_GT(stats.forgotten_limited, 0);
+    expected.buckets += stats.buckets;
+    expected.max_buckets += stats.max_buckets;
+    expected.bytes += stats.bytes;
+    expected.evictions += stats.evictions;
+    expected.forgotten_limited += stats.forgotten_limited;
+  };
+  fill(remote.get(), 7);
+  fill(local.get(), 11);
+  GuardedStore both(std::move(remote), OnStoreError::kLocal, std::move(local));
+  const StoreStats stats = both.stats();
+  EXPECT_EQ(stats.buckets, expected.buckets);
+  EXPECT_EQ(stats.max_buckets, expected.max_buckets);
+  EXPECT_EQ(stats.bytes, expected.bytes);
+  EXPECT_EQ(stats.evictions, expected.evictions);
+  EXPECT_EQ(stats.forgotten_limited, expected.forgotten_limited);
+}
+
 TEST_F(GuardedStoreTest, LocalTakesTheLimitsOfThePlan) {
   guarded(OnStoreError::kLocal);
   store->fail(Code::kStoreUnavailable);
