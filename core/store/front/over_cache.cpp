@@ -71,8 +71,10 @@ bool OverCache::find(Instant now, const Plan& plan, Level* level) {
     ++shard.lookups;
     const Bucket* const bucket = shard.table.find(name);
     if (bucket == nullptr || bucket->is_over(now)) return false;
-    ++shard.hits;
     wait = saturating_sub(bucket->tat, now);
+    // The clock has stepped back: the store is to move the counter to now.
+    if (wait > level->limit->period) return false;
+    ++shard.hits;
   }
   const std::int64_t ceiling = ceiling_of(*level->limit, plan.pressure);
   const Duration fits = level->cost > ceiling ? kNever : wait;

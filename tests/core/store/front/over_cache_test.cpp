@@ -105,6 +105,20 @@ TEST_F(OverCacheTest, KnowsOnlyWhatIsOver) {
   EXPECT_EQ(cache.stats().counters, 1);
 }
 
+// The store moves what is dated after now to now; until it has, the end that is
+// known here is too late.
+TEST_F(OverCacheTest, AsksAgainIfTheClockHasSteppedBack) {
+  knows("a", 3);
+  EXPECT_TRUE(knows("a"));
+  clock.advance(-std::chrono::hours(5));
+  EXPECT_FALSE(knows("a"));
+  EXPECT_TRUE(knows("a")) << "from now on";
+  EXPECT_LE(known[0].verdict.retry_after, std::chrono::hours(1));
+  clock.advance(known[0].verdict.retry_after);
+  EXPECT_FALSE(knows("a"));
+  EXPECT_EQ(counted("a"), 1) << "the window of now has ended";
+}
+
 // A peek of a counter that is over tells it, too.
 TEST_F(OverCacheTest, LearnsFromThoseWhoLook) {
   Plan plan(Operation::kSpend);
