@@ -176,6 +176,8 @@ void bind_limiter(py::module_& module) {
       .def("_put", &Native::put, py::arg("name"), py::arg("yaml"),
            py::arg("replace"))
       .def("_refuse", &Native::refuse)
+      .def("_renew", &Native::renew, py::arg("texts"), py::arg("options"),
+           py::arg("clock"))
       .def_property_readonly("_busy", &Native::busy)
       .def_property_readonly("_pending", &Native::pending)
       .def(

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -98,10 +99,17 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
     : with_levels_(with_levels),
       descriptors_(descriptors.first),
       merge_domains_(descriptors.second) {
+  limiter_ = make(texts, options, std::move(clock));
+  is_remote_ = limitree_limiter_is_remote(limiter_) != 0;
+  is_shared_ = limitree_limiter_is_shared(limiter_) != 0;
+}
+
+limitree_limiter* Native::make(const py::list& texts, const py::dict& options,
+                               py::object clock) {
   const auto config = new_config();
   set_options(config.get(), options);
-  if (!clock.is_none()) {
-    clock_ = std::move(clock);
+  clock_ = clock.is_none() ? py::object() : std::move(clock);
+  if (clock_) {
     if (!read_clock()) throw py::error_already_set();
     check([&](limitree_error** error) {
       return limitree_config_set_clock(config.get(), last_time, &now_ns_,
@@ -114,11 +122,11 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
   });
   add_limits(config.get(), texts);
   add_descriptors(config.get(), descriptors_, merge_domains_);
+  limitree_limiter* limiter = nullptr;
   check([&](limitree_error** error) {
-    return limitree_limiter_new(config.get(), &limiter_, error);
+    return limitree_limiter_new(config.get(), &limiter, error);
   });
-  is_remote_ = limitree_limiter_is_remote(limiter_) != 0;
-  is_shared_ = limitree_limiter_is_shared(limiter_) != 0;
+  return limiter;
 }
 
 Native::~Native() { close(); }
@@ -195,6 +203,15 @@ void Native::begin_pending() noexcept {
   const int pid = getpid();
   if (std::exchange(pid_, pid) != pid) pending_ = 0;  // the calls of the parent
   ++pending_;
+}
+
+void Native::renew(const py::list& texts, const py::dict& options,
+                   py::object clock) {
+  if (is_shared_ || busy() > 0) {
+    throw std::runtime_error("only an idle limiter in memory can begin again");
+  }
+  limitree_limiter* const made = make(texts, options, std::move(clock));
+  limitree_limiter_free(std::exchange(limiter_, made));
 }
 
 int Native::loop_fd() { return released_ ? -1 : limitree_loop_fd(limiter_); }

@@ -117,6 +117,11 @@ class Native {
   // As limitree_limiter_put.  Throws error_already_set.
   void put(std::string_view name, std::string_view yaml, std::int32_t replace);
 
+  // Begins again, with full buckets, as the constructor: for tests.  Throws if
+  // the store is not this process's memory.
+  void renew(const pybind11::list& texts, const pybind11::dict& options,
+             pybind11::object clock);
+
   // For the event loop to watch; -1 if there is nothing to watch.
   int loop_fd();
   // Without wake-ups, code that starts a request has to run the loop.
@@ -146,6 +151,10 @@ class Native {
     return false;
   }
 
+  // Returns a new limiter of the arguments of the constructor.  Throws
+  // error_already_set.
+  limitree_limiter* make(const pybind11::list& texts,
+                         const pybind11::dict& options, pybind11::object clock);
   bool read_clock();
   static bool refuse_closed();
   static std::int64_t last_time(void* now_ns) noexcept;

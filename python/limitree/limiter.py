@@ -21,7 +21,7 @@ from limitree.wait import Waiting, seconds_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, MutableMapping
     from types import TracebackType
     from typing import Any, TypeVar
 
@@ -51,6 +51,19 @@ _LOOK_AGAIN = 0.002  # seconds, while calls come to their end
 
 #: The clock of limiters that are made without one; limitree.testing sets it.
 default_clock: Clock | None = None
+#: How limiters in memory began that were made without a clock, if somebody
+#: wants them to begin again: limitree.pytest_plugin does.
+beginnings: MutableMapping[Limiter, Beginning] | None = None
+
+
+class Beginning:
+    """What a limiter was made of, and what it has got since."""
+
+    def __init__(self, texts: list[tuple[bytes, bytes]],
+                 options: Mapping[str, str]) -> None:
+        self.texts = texts
+        self.options = options
+        self.put: dict[bytes, tuple[bytes, int]] = {}
 
 
 class Limiter(_native.Limiter):
@@ -79,6 +92,7 @@ class Limiter(_native.Limiter):
                  *, clock: Clock | None = None, levels: bool = False,
                  descriptors: Limits | None = None,
                  merge_domains: bool = False, **options: object) -> None:
+        has_clock = clock is not None
         if clock is None:
             clock = default_clock
         if limits is NOT_GIVEN:
@@ -86,8 +100,9 @@ class Limiter(_native.Limiter):
                 raise TypeError("a limiter needs limits, descriptors, or both")
             limits = NO_LIMITS
         named = text_of_options({"store": store, **options})
+        texts = read(limits)
         super().__init__(
-            read(limits), named, clock, levels,
+            texts, named, clock, levels,
             ([] if descriptors is None else read_descriptors(descriptors),
              merge_domains))
         self._limits = limits
@@ -104,6 +119,8 @@ class Limiter(_native.Limiter):
             from limitree.outage import Outage
             self._watch_store(Outage(self, shown_store(self._store),
                                      named.get("on_store_error", "raise")))
+        elif beginnings is not None and not has_clock:
+            beginnings[self] = Beginning(texts, named)
         self.clock = clock  #: as it was given, or None
 
     def _import_all(self) -> None:
@@ -131,6 +148,8 @@ class Limiter(_native.Limiter):
         with self._swapping:
             self._reload(texts)
             self._limits = limits
+            if self._beginning is not None:
+                self._beginning.texts = texts
 
     def reload_descriptors(self, descriptors: Limits | None = None) -> None:
         """Replace the descriptors; None reads their files again.
@@ -186,7 +205,10 @@ class Limiter(_native.Limiter):
         if replace not in _REPLACE:
             raise ValueError("replace must be True, False or \"added\", is "
                              f"{replace!r}")
-        self._put(name.encode(), read_node(node), _REPLACE[replace])
+        key, yaml, how = name.encode(), read_node(node), _REPLACE[replace]
+        self._put(key, yaml, how)
+        if self._beginning is not None:
+            self._beginning.put[key] = yaml, how
 
     def stats(self) -> Stats:
         """Return the counters; takes about 1 ms per million buckets."""
@@ -213,6 +235,23 @@ class Limiter(_native.Limiter):
         """
         forget = super().reset
         self._aside(lambda: forget(*path, leaf=leaf))
+
+    def _begin_again(self, clock: Clock | None) -> None:
+        """Be as if just made, with full buckets and another clock.
+
+        For tests, of limiters with a Beginning.
+        """
+        first = self._beginning
+        if first is None or self.closed:
+            return
+        self._renew(first.texts, first.options, clock)
+        for name, (yaml, replace) in first.put.items():
+            self._put(name, yaml, replace)
+        self.clock = clock
+
+    @property
+    def _beginning(self) -> Beginning | None:
+        return None if beginnings is None else beginnings.get(self)
 
     def _aside(self, function: Callable[[], _Result]) -> _Result:
         """Return the result of `function`, which may wait for the store."""

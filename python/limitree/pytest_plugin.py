@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 
 import pytest
@@ -9,14 +10,25 @@ import pytest
 from limitree import default, limiter
 from limitree.testing import ManualClock
 
+# From now on: pytest imports plugins before the programs that it tests.
+limiter.beginnings = weakref.WeakKeyDictionary()
+
 
 @pytest.fixture
 def limitree_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[ManualClock]:
-    """The clock of every limiter that the test makes without a clock.
+    """The clock of every limiter without one that the test makes or finds.
 
-    The default limiter is new in each test, too, so buckets are full at first.
+    Limiters in memory that were made before, with the modules of a program,
+    begin again with full buckets, and once more when the test ends.
     """
     clock = ManualClock()
     monkeypatch.setattr(limiter, "default_clock", clock)
-    monkeypatch.setattr(default, "_limiter", None)
+    monkeypatch.setattr(default, "_limiter", default._limiter)
+    _begin_again(clock)
     yield clock
+    _begin_again(None)
+
+
+def _begin_again(clock: ManualClock | None) -> None:
+    for one in list(limiter.beginnings or ()):
+        one._begin_again(clock)

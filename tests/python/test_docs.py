@@ -26,8 +26,8 @@ PAGES = {"README.md": 0, "docs/boulder.md": 0, "docs/client-ip.md": 0,
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page(page, tmp_path, monkeypatch, limitree_clock):
-    monkeypatch.setattr("limitree.limiter.default_clock", None)
+def test_page(page, tmp_path, monkeypatch, request):
+    monkeypatch.setattr(default, "_limiter", None)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # as if Python was started there
     names, run = {"__name__": page}, 0
@@ -43,10 +43,11 @@ def test_page(page, tmp_path, monkeypatch, limitree_clock):
             exec(compile(text, page, "exec"), names)
             run += 1
     assert run
-    monkeypatch.setattr("limitree.limiter.default_clock", limitree_clock)
+    # As for a test of a program: its modules have been imported before.
+    clock = request.getfixturevalue("limitree_clock")
     tests = [name for name in names if name.startswith("test_")]
     for name in tests:
-        names[name](limitree_clock)
+        names[name](clock)
     assert len(tests) == PAGES[page]
 
 
