@@ -1,11 +1,11 @@
-"""The Decision: made in C++, with the method that makes a dict added here.
+"""The Decision: made in C++, with the methods that make dicts added here.
 
 A subclass would do the same, but decisions would be made and freed more slowly.
 """
 
 from __future__ import annotations
 
-from limitree._native import Decision, Level
+from limitree._native import Decision, Level, _decision, _level
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,4 +32,35 @@ def problem(decision: Decision) -> dict[str, object]:
     return members
 
 
+def to_json(decision: Decision) -> dict[str, object]:
+    """Return what of_json takes, of which JSON can be made.
+
+    Celery's own encoder calls it, so that a LimitExceeded of a task arrives
+    with its decision.
+    """
+    state, levels, is_denial = decision.__reduce__()[1]
+    return {"text": repr(decision), "state": state.hex(),
+            "denial": bool(is_denial),
+            "levels": None if levels is None else [
+                [level.policy, level.__reduce__()[1][0].hex()]
+                for level in levels]}
+
+
+def of_json(found: Any) -> Decision:
+    """Return the decision of which to_json has made `found`.
+
+    Raises ValueError or TypeError for anything else.
+    """
+    try:
+        levels = found["levels"]
+        return _decision(bytes.fromhex(found["state"]),
+                         None if levels is None else tuple(
+                             _level(bytes.fromhex(state), policy)
+                             for policy, state in levels),
+                         found["denial"])
+    except LookupError as error:
+        raise ValueError(f"a decision lacks its {error}") from error
+
+
 setattr(Decision, "problem", problem)
+setattr(Decision, "__json__", to_json)

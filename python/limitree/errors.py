@@ -21,6 +21,9 @@ class LimitExceeded(Exception):
     decision: Decision
 
     def __init__(self, decision: Decision) -> None:
+        if isinstance(decision, dict):  # it went through JSON
+            from limitree.decision import of_json
+            decision = of_json(decision)
         super().__init__(decision)
         self.decision = decision
 
@@ -35,7 +38,7 @@ class LimitExceeded(Exception):
 
     def __str__(self) -> str:
         if isinstance(self.decision, str):
-            # Task queues that pass errors on as JSON make the decision a text.
+            # A task queue that is not Celery may pass on a text.
             return f"limit exceeded: {self.decision}"
         wait = self.decision.retry_after
         if wait is None or wait == float("inf"):

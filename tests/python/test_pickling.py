@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import copy
+import json
 import multiprocessing
 import pickle
 
@@ -89,11 +90,27 @@ def test_an_error(way):
         assert str(way(other)) == str(other)
 
 
-def test_an_error_that_went_through_json():
-    """Celery passes on the text of objects that JSON cannot encode."""
-    decision = denied()
-    error = limitree.LimitExceeded(repr(decision))
-    assert str(error) == f"limit exceeded: {decision!r}"
+@pytest.mark.parametrize("levels", [True, False])
+def test_an_error_that_went_through_json(levels):
+    """Celery's encoder calls __json__."""
+    decision = denied(levels)
+    text = json.dumps([decision], default=lambda other: other.__json__())
+    made = limitree.LimitExceeded(*json.loads(text))
+    assert made == limitree.LimitExceeded(decision)
+    assert made.decision == decision
+    other = limitree.LimitExceeded(repr(decision))  # of another queue
+    assert str(other) == f"limit exceeded: {decision!r}"
+
+
+@pytest.mark.parametrize("change, error", [
+    ({"state": "00"}, ValueError), ({"state": "xy"}, ValueError),
+    ({"state": None}, TypeError), ({"levels": [["job"]]}, ValueError),
+    ({"levels": [["job", "00"]]}, ValueError), ({"levels": 7}, TypeError),
+    ({"levels": [["job", "00" * 128]] * 65}, ValueError), (None, ValueError)])
+def test_an_error_that_json_has_damaged(change, error):
+    found = {} if change is None else {**denied().__json__(), **change}
+    with pytest.raises(error):
+        limitree.LimitExceeded(found)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])

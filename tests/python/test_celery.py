@@ -1,0 +1,115 @@
+"""Tasks under a limit in a Celery worker, with its default serialiser."""
+
+import contextlib
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import time
+
+import pytest
+from celery import Celery
+
+import limitree
+
+HERE = pathlib.Path(__file__).parent
+TREE = {"schema": {"mail": {"children": {"*": {
+    "limits": "2/hour", "children": {"news": {"limits": "1/hour"}}}}}}}
+
+app = Celery("test_celery")
+folder = os.environ.get("LIMITREE_CELERY")
+if folder:
+    for name in ("in", "results", "control"):
+        pathlib.Path(folder, name).mkdir(exist_ok=True)
+    app.conf.update(
+        broker_url="filesystem://",
+        broker_transport_options={"data_folder_in": f"{folder}/in",
+                                  "data_folder_out": f"{folder}/in",
+                                  "control_folder": f"{folder}/control"},
+        result_backend=f"file://{folder}/results")
+
+limiter = limitree.Limiter(TREE, levels=True)
+
+
+@app.task(name="mail")
+@limiter.limit("mail", lambda user: user, "news")
+def mail(user):
+    return f"sent to {user}"
+
+
+@app.task(name="later", bind=True, max_retries=1)
+def later(self, user):
+    try:
+        return mail.run(user)
+    except limitree.LimitExceeded as denied:
+        raise self.retry(exc=denied, countdown=0.1)
+
+
+@contextlib.contextmanager
+def worker(folder):
+    """A worker in a process of its own."""
+    with open(folder / "log", "w+") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "celery", "-A", "test_celery", "worker",
+             "--pool", "solo", "--without-gossip", "--without-mingle",
+             "--without-heartbeat"], cwd=HERE, stdout=log, stderr=log,
+            env={**os.environ, "LIMITREE_CELERY": str(folder),
+                 "C_FORCE_ROOT": "1", "PYTHONPATH": os.pathsep.join(
+                     [str(HERE), os.environ["PYTHONPATH"]])})
+        try:
+            yield
+        except BaseException:
+            log.seek(0)
+            print(log.read())
+            raise
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch):
+    """Runs tasks in a worker from another process: this one has another
+    limiter."""
+    monkeypatch.setenv("LIMITREE_CELERY", str(tmp_path))
+    program = """if True:
+        import pickle, sys
+        import limitree
+        from test_celery import app
+        results = [app.send_task(name, [user]) for name, user in TASKS]
+        found = []
+        for result in results:
+            try:
+                found.append(result.get(timeout=60, interval=0.05))
+            except limitree.LimitExceeded as error:
+                found.append(error)
+        sys.stdout.buffer.write(pickle.dumps(found))
+        """
+
+    def ask(*tasks):
+        done = subprocess.run(
+            [sys.executable, "-c", program.replace("TASKS", repr(tasks))],
+            cwd=HERE, check=True, stdout=subprocess.PIPE)
+        return pickle.loads(done.stdout)
+
+    with worker(tmp_path):
+        yield ask
+
+
+def test_an_error_of_a_task_has_its_decision(asked):
+    assert app.conf.result_serializer == "json"
+    started = time.monotonic()
+    sent, error, retried, other = asked(
+        ("mail", "alex"), ("mail", "alex"), ("later", "alex"), ("mail", "bob"))
+    assert (sent, other) == ("sent to alex", "sent to bob")
+    for one in (error, retried):
+        assert type(one) is limitree.LimitExceeded
+        assert type(one.decision) is limitree.Decision
+        assert one.decision.limited and one.decision.limit == 1
+        waited = time.monotonic() - started
+        assert 3600 - waited <= one.decision.retry_after <= 3600
+        assert [level.policy for level in one.decision.levels] == [
+            "mail:*", "mail:*/news"]
+        assert "Retry-After" in dict(one.decision.headers())
+        assert str(one).startswith("limit exceeded: try again in 3")
