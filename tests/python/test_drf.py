@@ -1,5 +1,8 @@
 """limitree.drf: throttles, asked by REST framework's own client."""
 
+import subprocess
+import sys
+
 import django_site  # noqa: F401  its settings come first
 
 import pytest
@@ -411,3 +414,38 @@ def test_no_rate_is_an_error():
     kind = type("Unrated", (drf.AnonRateThrottle,), {"THROTTLE_RATES": {}})
     with pytest.raises(ImproperlyConfigured, match="anon"):
         kind()
+
+
+ALONE = """if True:
+    import django
+    from django.conf import settings
+    settings.configure(INSTALLED_APPS=["rest_framework"],
+                       REST_FRAMEWORK={"UNAUTHENTICATED_USER": None})
+    django.setup()
+    from django.test import override_settings
+    from rest_framework.response import Response
+    from rest_framework.test import APIRequestFactory
+    from rest_framework.views import APIView
+    from limitree import drf
+
+    class Few(drf.AnonRateThrottle):
+        rate = "1/min"
+
+    class View(APIView):
+        throttle_classes = [Few]
+        def get(self, request):
+            return Response()
+
+    def ask():
+        return View.as_view()(APIRequestFactory().get("/")).status_code
+
+    for _ in range(2):
+        with override_settings(LIMITREE={}):
+            print(ask(), ask())
+"""
+
+
+def test_without_the_application_settings_make_a_new_limiter():
+    done = subprocess.run([sys.executable, "-c", ALONE], text=True, check=True,
+                          stdout=subprocess.PIPE)
+    assert done.stdout.splitlines() == ["200 429"] * 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from django.core.exceptions import ImproperlyConfigured
+from django.core.signals import setting_changed
 from django.http import HttpRequest
 
 from limitree import limiter as limiters
@@ -64,6 +65,10 @@ def forget_if_changed(*, setting: str, **others: object) -> None:
     if setting in ("LIMITREE", "CACHES") or setting.startswith("RATELIMIT_"):
         with _lock:
             _site = None
+
+
+# Not by the entry of INSTALLED_APPS, which throttles do without.
+setting_changed.connect(forget_if_changed, dispatch_uid="limitree.django")
 
 
 def limiter() -> Limiter:
