@@ -18,6 +18,8 @@ from django.test import (
     override_settings,
 )
 from django.urls import path
+from django.utils.decorators import method_decorator
+from django.views import View
 
 import limitree
 from limitree.django import (
@@ -334,6 +336,26 @@ def test_async_classes():
     for _ in range(6):
         assert client.get("/async/class?user=alex").status_code == 200
     assert client.get("/async/class?user=alex").status_code == 429
+
+
+async def who_awaited(request):
+    await asyncio.sleep(0)
+    return request.GET["user"]
+
+
+def test_async_classes_do_not_wait_in_the_loop():
+    """Their dispatch is not async, but it runs there, and returns what is
+    awaited: only so can a key be awaited."""
+    @method_decorator(ratelimit("user", who_awaited, "trade"), name="dispatch")
+    class Own(View):
+        async def get(self, request):
+            return HttpResponse("got")
+
+    urls = type("urls", (), {"urlpatterns": [path("own", Own.as_view())]})
+    with override_settings(ROOT_URLCONF=urls):
+        codes = [Awaited().get("/own?user=alex").status_code
+                 for _ in range(7)]
+    assert codes == [200] * 6 + [429]
 
 
 def test_a_method_without_method_decorator():
