@@ -29,7 +29,7 @@ def combined(decisions: list[Decision], style: Style = "ietf",
     if len(decisions) == 1:
         return decisions[0].headers(style, reset)
     if style != "ietf":
-        return max(decisions, key=_tightness).headers(style, reset)
+        return max(decisions, key=tightness).headers(style, reset)
     joined: dict[str, str] = {}
     for decision in decisions:
         for name, value in decision.headers(style):
@@ -42,5 +42,6 @@ def combined(decisions: list[Decision], style: Style = "ietf",
     return list(joined.items())
 
 
-def _tightness(decision: Decision) -> tuple[bool, float, int]:
+def tightness(decision: Decision) -> tuple[bool, float, int]:
+    """Return a key that orders decisions by how near a limit is."""
     return decision.limited, decision.next_after, -decision.remaining

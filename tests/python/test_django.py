@@ -30,6 +30,7 @@ from limitree.django import (
     limiter,
     ratelimit,
 )
+from limitree.django.record import Record
 
 import django_site
 from django_site import stops
@@ -372,6 +373,21 @@ def test_limits_below_the_views(client):
     response = client.get("/service?user=alex")
     assert response.status_code == 429
     assert response["Retry-After"] == "2"
+
+
+def test_the_tightest_decision(clock):
+    asked = limitree.Limiter({"schema": {
+        name: {"limits": [burst, 1, seconds]} for name, burst, seconds in
+        [("wide", 9, 60), ("late", 0, 60), ("less", 3, 60), ("more", 4, 60)]}})
+    record = Record(True, False)
+    assert record.decision is None
+    for names, tightest in [(["more", "less", "wide"], "less"),
+                            (["less", "late", "wide"], "late")]:
+        record.decisions = [asked.authorize(name) for name in names]
+        assert record.decision is record.decisions[names.index(tightest)]
+    record.decisions = [asked.peek("wide", cost=10 ** 6),
+                        asked.peek("wide"), asked.peek("more")]
+    assert record.decision is record.decisions[0]
 
 
 def test_a_limiter_elsewhere_does_not_name_its_limits():

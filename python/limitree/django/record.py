@@ -8,6 +8,7 @@ from django.http import HttpRequest
 
 from limitree.decision import Decision
 from limitree.django.ask import Ask
+from limitree.headers import tightness
 
 
 class Record:
@@ -47,11 +48,6 @@ class Record:
         a denial."""
         if self.decisions[place].allowed:
             self.decisions[place] = decision
-
-
-def tightness(decision: Decision) -> tuple[bool, float, int]:
-    """Return a key that orders decisions by how near a limit is."""
-    return decision.limited, decision.next_after, -decision.remaining
 
 
 def record_of(request: HttpRequest) -> Record:
