@@ -31,6 +31,22 @@ WRONG = ['limiter.authorize("job", None)', 'limiter.authorize("job", cost="1")',
          'decision.headers("ietf-draft")', 'decision.limit = 1',
          'limitree.Limiter(None)', 'limiter.authorize_all([1])', 'job(1)']
 
+DJANGO = """
+from django.http import HttpRequest, HttpResponse
+
+from limitree.django import is_ratelimited, ratelimit
+
+@ratelimit(key="ip", rate="5/m", method=ratelimit.UNSAFE)
+def view(request: HttpRequest, pk: int) -> HttpResponse:
+    return HttpResponse(str(pk))
+
+answer: HttpResponse = view(HttpRequest(), 7)
+limited: bool = is_ratelimited(HttpRequest(), "group", rate="5/m",
+                               method=is_ratelimited.ALL)
+"""
+WRONG_DJANGO = ['view(HttpRequest(), "7")', 'ratelimit.UNSAVE',
+                'ratelimit(rate=5.0)', 'is_ratelimited("group")']
+
 
 def run(*command, cwd):
     return subprocess.run([sys.executable, *command], cwd=cwd, text=True,
@@ -55,11 +71,13 @@ def test_stubs():
     assert done.returncode == 0, done.stdout
 
 
-def test_users_are_told(tmp_path):
-    (tmp_path / "user.py").write_text(USER + "\n".join(WRONG))
+@pytest.mark.parametrize("right, wrong", [(USER, WRONG),
+                                          (DJANGO, WRONG_DJANGO)])
+def test_users_are_told(tmp_path, right, wrong):
+    (tmp_path / "user.py").write_text(right + "\n".join(wrong))
     done = run("-m", "mypy", "--strict", "--cache-dir", str(tmp_path),
                "user.py", cwd=tmp_path)
-    first = USER.count("\n") + 1
+    first = right.count("\n") + 1
     lines = {int(line.split(":")[1]) for line in done.stdout.splitlines()
              if ": error:" in line}
-    assert lines == set(range(first, first + len(WRONG))), done.stdout
+    assert lines == set(range(first, first + len(wrong))), done.stdout

@@ -15,7 +15,7 @@ from limitree.django.ask import Ask
 from limitree.django.current import current
 from limitree.django.decorators import group_of
 from limitree.django.record import record_of
-from limitree.django.rule import ALL, UNSAFE, Key, RateOf, Rule
+from limitree.django.rule import ALL, Key, RateOf, Rule, with_methods
 
 
 class Usage(TypedDict):
@@ -28,6 +28,7 @@ class Usage(TypedDict):
     decision: Decision  #: all there is to know
 
 
+@with_methods
 def get_usage(request: HttpRequest, group: str | None = None,
               fn: Callable[..., Any] | None = None, key: Key | None = None,
               rate: RateOf | None = None,
@@ -67,6 +68,7 @@ def get_usage(request: HttpRequest, group: str | None = None,
             "decision": decision}
 
 
+@with_methods
 def is_ratelimited(request: HttpRequest, group: str | None = None,
                    fn: Callable[..., Any] | None = None, key: Key | None = None,
                    rate: RateOf | None = None,
@@ -75,11 +77,6 @@ def is_ratelimited(request: HttpRequest, group: str | None = None,
     """Return whether a request is one too many, as in get_usage."""
     usage = get_usage(request, group, fn, key, rate, method, increment)
     return usage is not None and usage["should_limit"]
-
-
-for _function in (get_usage, is_ratelimited):
-    setattr(_function, "ALL", ALL)
-    setattr(_function, "UNSAFE", UNSAFE)
 
 
 @functools.lru_cache(maxsize=256)

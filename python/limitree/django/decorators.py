@@ -17,13 +17,13 @@ from limitree.django.record import record_of
 from limitree.django.response import too_many_awaited
 from limitree.django.rule import (
     ALL,
-    UNSAFE,
     CostOf,
     Key,
     Part,
     RateOf,
     Rule,
     known,
+    with_methods,
 )
 from limitree.django.site import Site
 from limitree.django.steps import Bound, Step, steps_of
@@ -31,6 +31,7 @@ from limitree.django.steps import Bound, Step, steps_of
 View = TypeVar("View", bound=Callable[..., Any])
 
 
+@with_methods
 def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
               rate: RateOf | None = None,
               method: str | Collection[str] | None = ALL, block: bool = True,
@@ -69,10 +70,6 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
         return _limited(Bound(rule, rule.group or group_of(view)), view)
 
     return decorate
-
-
-setattr(ratelimit, "ALL", ALL)
-setattr(ratelimit, "UNSAFE", UNSAFE)
 
 
 class _Mark(NamedTuple):

@@ -6,7 +6,7 @@ import functools
 import re
 import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Protocol, Union, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union, cast
 
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
@@ -30,6 +30,28 @@ PathOf = Union[Sequence[Part], Callable[..., Union[Sequence[Any], None]]]
 Key = Union[str, Callable[..., Any]]
 RateOf = Union[RateText, Callable[..., Union[RateText, None]]]
 CostOf = Union[int, Callable[..., int]]
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    _P = ParamSpec("_P")
+    _R = TypeVar("_R", covariant=True)
+
+    class _WithMethods(Protocol[_P, _R]):
+        """A function that has ALL and UNSAFE, as in django-ratelimit."""
+
+        ALL: None
+        UNSAFE: tuple[str, ...]
+
+        def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+
+
+def with_methods(function: Callable[_P, _R]) -> _WithMethods[_P, _R]:
+    """Give a function the attributes ALL and UNSAFE."""
+    setattr(function, "ALL", ALL)
+    setattr(function, "UNSAFE", UNSAFE)
+    return cast("_WithMethods[_P, _R]", function)
+
 
 #: A rate of django-ratelimit that allows nothing: "0/s".
 NOTHING = re.compile(r"\s*0+\s*/")
