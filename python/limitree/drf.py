@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 
 from limitree.decision import Decision
 from limitree.demand import Segment
-from limitree.django.ask import Ask, DeductWhen, segment_of
+from limitree.django.ask import Ask, DeductWhen, not_a_path, segment_of
 from limitree.django.current import current
 from limitree.django.record import record_of
 from limitree.errors import ClientGone, ConfigError
@@ -195,10 +195,9 @@ class LimitreeThrottle(_Throttle):
         found: Any = self.throttle_path(request, view)
         if found is None:
             return
-        where = f"{type(view).__name__}: {type(self).__name__}."
+        where = f"{type(view).__name__}: "
         if isinstance(found, (str, bytes)):
-            raise TypeError(f"{where}throttle_path returned a text: a path "
-                            "must be a sequence of segments")
+            raise not_a_path(where, self.throttle_path)
         cost = self.throttle_cost(request, view)
         for path in found if _holds_paths(found) else [found]:
             ask.add([segment_of(part, self.throttle_path, where)

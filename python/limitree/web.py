@@ -113,7 +113,7 @@ def _parts_of(found: Any, told_by: object) -> Sequence[Any]:
         return cast("Sequence[Any]", found)
     if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
         raise TypeError(f"a path must be a sequence of segments, is {found!r}"
-                        + _by(told_by))
+                        + returned_by(told_by))
     return tuple(found)
 
 
@@ -144,10 +144,10 @@ def check_path(limiter: Limiter, path: Sequence[object], where: str) -> None:
 def not_a_segment(what: str, value: object, told_by: object) -> TypeError:
     """Return the error that the function `told_by` has caused by `value`."""
     return TypeError(f"{what} must be str or bytes, not {type(value).__name__}"
-                     + _by(told_by))
+                     + returned_by(told_by))
 
 
-def _by(function: object) -> str:
+def returned_by(function: object) -> str:
     """Return the end of a message about the result of `function`."""
     if function is None:
         return ""

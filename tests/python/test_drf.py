@@ -356,10 +356,10 @@ def test_charged_after_the_response(client):
 
 
 @pytest.mark.parametrize("path, message", [
-    (("user", None), "View: LimitreeThrottle.*throttle_path returned None: a "
-                     "segment must be str, bytes, int or UUID"),
-    ([("user", 1.5)], "View: LimitreeThrottle.*throttle_path returned a float"),
-    ("user", "View: LimitreeThrottle.throttle_path returned a text: a path")])
+    (("user", None), "View: a segment must be str or bytes, not NoneType, as "
+                     "limitree.drf.LimitreeThrottle.throttle_path has"),
+    ([("user", 1.5)], "View: a segment .*not float, as .*throttle_path has"),
+    ("user", "View: a path must be a sequence of segments, not a text, as ")])
 def test_a_path_that_is_none_names_the_view(path, message):
     view = view_of(drf.LimitreeThrottle,
                    throttle_path=lambda self, request: path)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Union
 
 from limitree.decision import Decision
+from limitree.web import not_a_segment, returned_by
 
 if TYPE_CHECKING:
     from limitree.aio import AsyncLimiter
@@ -114,8 +115,9 @@ class Ask:
 def segment_of(value: Any, source: Any, where: str = "") -> Any:
     """Return what the function `source` has returned, as a segment of a path.
 
-    A primary key becomes a text.  Raises TypeError for what is no segment, such
-    as None, which never means "no limit"; it names `source`, and `where` it is.
+    A primary key, an int or a UUID, becomes a text.  Raises TypeError for what
+    is no segment, such as None, which never means "no limit"; it names `source`,
+    and `where` it is.
     """
     if isinstance(value, (str, bytes)):
         return value
@@ -123,17 +125,10 @@ def segment_of(value: Any, source: Any, where: str = "") -> Any:
         return str(value)
     if inspect.isawaitable(value):  # see settle()
         return value
-    raise TypeError(f"{where}{name_of(source)} returned {shown(value)}: a "
-                    "segment must be str, bytes, int or UUID")
+    raise not_a_segment(f"{where}a segment", value, source)
 
 
-def name_of(function: Any) -> str:
-    """Return the name of a function, an object or a coroutine, for messages."""
-    if not hasattr(function, "__qualname__"):
-        function = type(function)
-    return str(function.__qualname__)
-
-
-def shown(value: Any) -> str:
-    """Return what an object is, without what a client may have sent."""
-    return "None" if value is None else f"a {type(value).__name__}"
+def not_a_path(where: str, source: Any) -> TypeError:
+    """Return the error that `source` has caused by a text."""
+    return TypeError(f"{where}a path must be a sequence of segments, not a text"
+                     + returned_by(source))

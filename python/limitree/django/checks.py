@@ -13,10 +13,11 @@ from limitree._native import check_options
 from limitree.django import conf
 from limitree.django.conf import Conf, Mistake
 from limitree.django.rule import PATHS, Rule, known
-from limitree.django.site import ROOT, wrong_root
+from limitree.django.site import ROOT
 from limitree.errors import ConfigError
 from limitree.limiter import Limiter
 from limitree.limits import NO_LIMITS, text_of_options
+from limitree.web import check_path
 
 _MIDDLEWARE = ("limitree.django.LimitreeMiddleware",
                "limitree.django.middleware.LimitreeMiddleware")
@@ -54,9 +55,11 @@ def _limiter(found: Conf) -> Iterator[Mistake]:
         yield Mistake("limitree.E003", f"LIMITREE: {error}")
     with limiter:
         for rule, where in _rules(found):
-            wrong = wrong_root(limiter, rule)
-            if wrong is not None:
-                yield Mistake("limitree.E004", f"{where}: {wrong}")
+            if rule.rate is None and not callable(rule.path):
+                try:
+                    check_path(limiter, rule.path, where)
+                except ValueError as error:
+                    yield Mistake("limitree.E004", str(error))
 
 
 def _rules(found: Conf) -> Iterator[tuple[Rule, str]]:

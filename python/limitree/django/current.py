@@ -47,7 +47,7 @@ def _make() -> Site:
                 return _site
             except ConfigError as error:
                 texts = list(error.messages)
-            except (OSError, StoreError, TypeError) as error:
+            except (OSError, StoreError, TypeError, ValueError) as error:
                 texts = [str(error)]
         raise ImproperlyConfigured("\n".join(texts))
 

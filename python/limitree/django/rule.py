@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from limitree.demand import Segment
 from limitree.django import keys
-from limitree.django.ask import Ask, DeductWhen, name_of, segment_of
+from limitree.django.ask import Ask, DeductWhen, not_a_path, segment_of
 from limitree.plain import PlainLimits
 from limitree.web import methods_of
 
@@ -154,8 +154,7 @@ class Rule:
         if callable(self.path):
             found = self.path(request, *args, **kwargs)
             if isinstance(found, (str, bytes)):
-                raise TypeError(f"{where}{name_of(self.path)} returned a text: "
-                                "a path must be a sequence of segments")
+                raise not_a_path(where, self.path)
             return None if found is None else [
                 segment_of(one, self.path, where) for one in found]
         return [segment_of(part(request, *args, **kwargs), part, where)

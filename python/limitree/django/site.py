@@ -21,11 +21,11 @@ from limitree.django.rule import (
     known,
     text_of_rate,
 )
-from limitree.errors import ConfigError, LimitExceeded, UnknownRoot
+from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimits, PlainRule, text_of_name
-from limitree.web import options_of
+from limitree.web import check_path, options_of
 
 #: The top-level name of the limits at views.
 ROOT = "view"
@@ -34,7 +34,8 @@ ROOT = "view"
 class Site:
     """The limiter of the settings, and how it finds its callers.
 
-    Raises ConfigError, TypeError and OSError as Limiter and client_ip do.
+    Raises ValueError, TypeError and OSError as Limiter and client_ip do, and
+    UnknownRoot for a path of every request.
     """
 
     def __init__(self, found: conf.Conf) -> None:
@@ -51,7 +52,9 @@ class Site:
         self._plain.update(self.limiter)  # the name must be free
         self.key = found.key
         self._rules = _rules_of(found) if found.enabled else []
-        _require_roots(found)
+        for path in found.paths:
+            if not callable(path):
+                check_path(self.limiter, path, PATHS)
         self._exempt = frozenset(found.exempt)
         self._exempt_below = tuple(one for one in found.exempt
                                    if one.endswith("/"))
@@ -145,33 +148,6 @@ class Site:
         error = cast("Exception", kind())
         error.decision = denial  # type: ignore[attr-defined]
         return error
-
-
-def wrong_root(tree: Limiter, rule: Rule) -> str | None:
-    """Return what is wrong with the first name of a path, or None."""
-    if rule.rate is not None or callable(rule.path) or callable(rule.path[0]):
-        return None
-    try:
-        tree.peek(rule.path[0])
-    except ValueError as error:
-        # Of a longer path a request tells the rest.
-        if len(rule.path) == 1 or isinstance(error, UnknownRoot):
-            return str(error)
-    return None
-
-
-def _require_roots(found: conf.Conf) -> None:
-    """Raise ConfigError for a path of every request that is not in the tree.
-
-    By a limiter in memory: the store of the other may not be there.
-    """
-    if not found.paths:
-        return
-    with Limiter(NO_LIMITS if found.limits is None else found.limits) as tree:
-        tree.put(ROOT, {})
-        wrong = [wrong_root(tree, Rule(path)) for path in found.paths]
-    if any(wrong):
-        raise ConfigError(*(f"{PATHS}: {text}" for text in wrong if text))
 
 
 def _rules_of(found: conf.Conf) -> list[Rule]:
