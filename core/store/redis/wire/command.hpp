@@ -67,6 +67,10 @@ class Command {
   // Called exactly once, from within a member function of the Connection it
   // was pushed to, which it must not call back.  Must not throw.
   virtual void complete(Outcome outcome) noexcept = 0;
+
+ private:
+  friend class Pipeline;
+  std::uint64_t place_ = 0;  // of its reply, among all that were ever due
 };
 
 // Appends a command of these words in RESP.

@@ -193,6 +193,27 @@ void Pipeline::append(Command* command, std::unique_ptr<Joint> joint) {
   const std::uint64_t begin = outbox_.end();
   outbox_.tail()->append(command->bytes());
   expected_.push({command, false, begin, outbox_.end(), std::move(joint)});
+  const std::uint64_t number = expected_.end_number() - 1;
+  set_place(*expected_.at(number), number);
+}
+
+void Pipeline::set_place(const Expected& expected, std::uint64_t number) {
+  if (expected.joint == nullptr) {
+    if (expected.command != nullptr) expected.command->place_ = number;
+    return;
+  }
+  for (Command* const command : expected.joint->commands()) {
+    if (command != nullptr) command->place_ = number;
+  }
+}
+
+// Null if no reply is due to it.
+Expected* Pipeline::find(const Command* command) {
+  Expected* const due = expected_.at(command->place_);
+  if (due == nullptr) return nullptr;
+  const bool is_it = due->joint == nullptr ? due->command == command
+                                           : due->joint->has(command);
+  return is_it ? due : nullptr;
 }
 
 void Pipeline::join() {
@@ -208,12 +229,8 @@ bool Pipeline::abandon(const Command* command) {
     --in_flight_;
     return false;
   }
-  Expected* const found = std::find_if(
-      expected_.begin(), expected_.end(), [command](const Expected& one) {
-        return one.joint == nullptr ? one.command == command
-                                    : one.joint->has(command);
-      });
-  if (found == expected_.end()) return false;
+  Expected* const found = find(command);
+  if (found == nullptr) return false;
   // ASKING and its command belong together.
   const bool asks = found != expected_.begin() && found[-1].asking;
   Expected* const first = asks ? found - 1 : found;
@@ -232,9 +249,11 @@ bool Pipeline::abandon(const Command* command) {
   }
   const std::uint64_t size = found->end - first->begin;
   outbox_.take_back(first->begin, found->end);
+  std::uint64_t number = command->place_ - (asks ? 1 : 0);
   for (Expected* later = found + 1; later != expected_.end(); ++later) {
     later->begin -= size;
     later->end -= size;
+    set_place(*later, number++);
   }
   expected_.erase(first, found + 1);
   --in_flight_;

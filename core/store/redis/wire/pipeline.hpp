@@ -76,6 +76,13 @@ class ExpectedQueue {
  public:
   bool empty() const { return first_ == all_.size(); }
   Expected& front() { return all_[first_]; }
+  // Numbers count from the first one that was ever pushed.  Null: it has gone.
+  std::uint64_t end_number() const { return gone_ + all_.size(); }
+  Expected* at(std::uint64_t number) {
+    const bool here = number >= gone_ + first_ && number < end_number();
+    return here ? &all_[number - gone_] : nullptr;
+  }
+
   Expected* begin() { return all_.data() + first_; }
   Expected* end() { return all_.data() + all_.size(); }
 
@@ -88,7 +95,7 @@ class ExpectedQueue {
     const bool many_left = 2 * first_ < all_.size();
     if (!empty() && (first_ < 64 || many_left)) return;
     all_.erase(all_.begin(), all_.begin() + offset(begin()));
-    first_ = 0;
+    gone_ += std::exchange(first_, 0);
   }
 
   void erase(Expected* from, Expected* to) {
@@ -100,6 +107,7 @@ class ExpectedQueue {
 
   std::vector<Expected> all_;
   std::size_t first_ = 0;
+  std::uint64_t gone_ = 0;  // before all_[0]
 };
 
 // Commands that can be joined, until they can be sent: the more of them there
@@ -167,6 +175,8 @@ class Pipeline {
 
  private:
   void append(Command* command, std::unique_ptr<Joint> joint);
+  Expected* find(const Command* command);
+  static void set_place(const Expected& expected, std::uint64_t number);
   bool send_text(std::unique_ptr<Joint>* joint);
   void take_apart(const Joint& joint);
 

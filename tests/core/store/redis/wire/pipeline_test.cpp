@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <deque>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/store/redis/joining.hpp"
@@ -221,6 +223,93 @@ TEST(Gathering, ForgetsAndGivesBack) {
   gathering.push(&commands[1]);
   EXPECT_TRUE(gathering.forget(&commands[1]));
   EXPECT_TRUE(gathering.empty());
+}
+
+// ---- which command a reply belongs to ---------------------------------------
+
+class Numbered final : public Command {
+ public:
+  explicit Numbered(int of) : number(of), bytes_(resp(std::to_string(of))) {}
+
+  std::string_view bytes() const override { return bytes_; }
+  void complete(Outcome outcome) noexcept override {
+    answer = outcome.reply->integer;
+  }
+
+  const int number;
+  long long answer = -1;
+
+ private:
+  static std::string resp(const std::string& word) {
+    std::string bytes;
+    append_command({word}, &bytes);
+    return bytes;
+  }
+
+  const std::string bytes_;
+};
+
+// Compares a pipeline with a list, while commands come and go in any order.
+TEST(Pipeline, GivesEachItsReplyWhateverIsAbandoned) {
+  struct Due {
+    Numbered* command;
+    bool asking;
+    bool abandoned;
+  };
+  std::mt19937 random(1);  // NOLINT: the same each time
+  std::deque<Numbered> commands;
+  std::deque<Due> model;
+  Pipeline pipeline;
+  int asked = 0;
+  for (int i = 0; i < 30'000; ++i) {
+    const auto choice = random() % 10;
+    if (choice < 4) {
+      const bool asking = random() % 4 == 0;
+      Numbered& command = commands.emplace_back(i);
+      pipeline.push(&command, asking);
+      model.push_back({&command, asking, false});
+    } else if (choice < 6) {
+      Outbox& box = *pipeline.outbox();
+      box.remove_front(random() % (box.size() + 1));
+    } else if (choice < 7 && !model.empty()) {
+      const auto one =
+          model.begin() + static_cast<std::ptrdiff_t>(random() % model.size());
+      if (one->abandoned) continue;
+      one->abandoned = true;
+      if (!pipeline.abandon(one->command)) model.erase(one);
+    } else if (pipeline.expects_reply()) {
+      ASSERT_FALSE(model.empty());
+      Due& due = model.front();
+      Reader reader;
+      const bool answers_asking = std::exchange(due.asking, false);
+      asked += answers_asking ? 1 : 0;
+      reader.feed(answers_asking
+                      ? "+OK\r\n"
+                      : ":" + std::to_string(due.command->number) + "\r\n");
+      pipeline.answer(reader.next());
+      if (answers_asking) continue;
+      ASSERT_EQ(due.command->answer, due.abandoned ? -1 : due.command->number);
+      model.pop_front();
+    }
+  }
+  EXPECT_GT(asked, 100);
+  EXPECT_EQ(pipeline.in_flight() > 0, !model.empty());
+}
+
+// A server that hangs keeps them all waiting, and each has a deadline.
+TEST(Pipeline, AbandonsManyAtLittleCost) {
+  constexpr int kCount = 100'000;
+  std::deque<Numbered> commands;
+  Pipeline pipeline;
+  for (int i = 0; i < kCount; ++i) {
+    pipeline.push(&commands.emplace_back(i), false);
+  }
+  pipeline.outbox()->remove_front(pipeline.outbox()->size());
+  const std::clock_t began = std::clock();
+  for (int i = kCount; i-- > 0;) {
+    ASSERT_TRUE(pipeline.abandon(&commands[static_cast<std::size_t>(i)]));
+  }
+  EXPECT_LT(std::clock() - began, CLOCKS_PER_SEC);
 }
 
 }  // namespace
