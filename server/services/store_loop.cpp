@@ -6,6 +6,7 @@
 #include <exception>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "services/decision.hpp"
 #include "services/failures.hpp"
@@ -42,7 +43,7 @@ Nanoseconds timeout_of(Nanoseconds time_left) {
 
 PendingRequest::PendingRequest(StoreLoop* loop, Nanoseconds time_left)
     : count_(loop->count_) {
-  limitree_loop_set_timeout(loop->limiter_, timeout_of(time_left));
+  loop->set_timeout(timeout_of(time_left));
   ++*count_;
 }
 
@@ -98,6 +99,11 @@ bool StoreLoop::refuses(Call* call) const {
   if (!is_full()) return false;
   call->finish({GrpcCode::kResourceExhausted, "too many calls wait"});
   return true;
+}
+
+void StoreLoop::set_timeout(Nanoseconds timeout) {
+  if (std::exchange(timeout_, timeout) == timeout) return;
+  limitree_loop_set_timeout(limiter_, timeout);
 }
 
 void StoreLoop::started(std::unique_ptr<PendingRequest> request) {

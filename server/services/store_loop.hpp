@@ -79,8 +79,11 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
  private:
   friend class PendingRequest;
 
+  void set_timeout(Nanoseconds timeout);
+
   Loop* loop_;
   limitree_limiter* limiter_;
+  Nanoseconds timeout_ = 0;  // as the library knows it
   int fd_;
   // Of requests, some of which may outlive this.
   std::shared_ptr<std::size_t> count_ = std::make_shared<std::size_t>(0);
