@@ -18,7 +18,8 @@ struct Seen {
 template <typename Exception>
 class Throwing final : public PendingRequest {
  public:
-  Throwing(StoreLoop* loop, Seen* seen) : PendingRequest(loop), seen_(seen) {}
+  Throwing(StoreLoop* loop, Seen* seen)
+      : PendingRequest(loop, kNever), seen_(seen) {}
   ~Throwing() override { ++seen_->ends; }
 
   void complete(const limitree_completion& /*completion*/) override {
