@@ -95,6 +95,18 @@ Status set_stop_increment(const Setting& setting, Options* options) {
   return {};
 }
 
+Status set_tls_verify(const Setting& setting, Options* options) {
+  constexpr std::string_view kWords[] = {"on", "authority", "off"};
+  const auto* const word = std::ranges::find(kWords, setting.value);
+  if (word == std::end(kWords)) {
+    return refuse(setting, "must be on, authority or off");
+  }
+  redis::TlsSettings& tls = options->redis_settings.tls;
+  tls.verify = setting.value != "off";
+  tls.verify_name = setting.value == "on";
+  return {};
+}
+
 Status set_low_latency(const Setting& setting, Options* options) {
   constexpr std::string_view kWords[] = {"off", "on", "auto"};
   const auto* const word = std::ranges::find(kWords, setting.value);
@@ -253,10 +265,10 @@ constexpr Option kOptions[] = {
                         &options->redis_settings.tls.server_name);
      }},
     {"tls_verify", "on",
-     "`off`: accept any certificate from any server; only for experiments",
-     [](const Setting& setting, Options* options) {
-       return read_switch(setting, &options->redis_settings.tls.verify);
-     }},
+     "`authority`: accept the certificates of the authorities, whatever their "
+     "names; `off`: accept any certificate from any server, only for "
+     "experiments",
+     set_tls_verify},
     {"sentinel_username", "",
      "user name at the sentinels; empty: the default user",
      [](const Setting& setting, Options* options) {
@@ -305,7 +317,7 @@ Status check_tls(const Options& options) {
     if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);
     if (!tls.key_file.empty()) return mismatch("tls_key_file", kTls);
     if (!tls.server_name.empty()) return mismatch("tls_server_name", kTls);
-    if (!tls.verify) return mismatch("tls_verify", kTls);
+    if (!tls.verify_name) return mismatch("tls_verify", kTls);
   }
   if (tls.cert_file.empty() != tls.key_file.empty()) {
     return tls.key_file.empty() ? mismatch("tls_cert_file", "tls_key_file")

@@ -156,9 +156,7 @@ class StoreUrl {
     bool skips = false;
     reader_.set("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", &skips);
     if (skips) {
-      reader_.warn(
-          "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: the name is verified; if the "
-          "certificate has another one, use --set tls_server_name=NAME");
+      add("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "tls_verify", "authority");
     }
   }
 

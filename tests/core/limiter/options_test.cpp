@@ -81,6 +81,7 @@ TEST(SetOption, SetsWhatItNames) {
   EXPECT_EQ(redis.tls.key_file, "/etc/us.key");
   EXPECT_EQ(redis.tls.server_name, "redis.example");
   EXPECT_FALSE(redis.tls.verify);
+  EXPECT_FALSE(redis.tls.verify_name);
   EXPECT_EQ(redis.sentinel_login.user, "watch");
   EXPECT_EQ(redis.sentinel_login.password, "dog");
 }
@@ -173,8 +174,17 @@ TEST(SetOption, TakesANearLimitOfNothing) {
   }
 }
 
+TEST(SetOption, TakesWhatIsVerified) {
+  const redis::TlsSettings tls =
+      with({{"tls_verify", "authority"}}).redis_settings.tls;
+  EXPECT_TRUE(tls.verify);
+  EXPECT_FALSE(tls.verify_name);
+  EXPECT_EQ(refusal("tls_verify", "name"),
+            "tls_verify: must be on, authority or off");
+}
+
 TEST(SetOption, RefusesWordsThatMeanNothing) {
-  for (const char* name : {"deny_cache", "share_calls", "tls_verify"}) {
+  for (const char* name : {"deny_cache", "share_calls"}) {
     for (const char* value : {"", "yes", "true", "1", "ON", "on "}) {
       EXPECT_EQ(refusal(name, value), std::string(name) + ": must be on or off")
           << value;

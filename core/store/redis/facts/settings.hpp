@@ -28,6 +28,7 @@ struct TlsSettings {
   std::string key_file;     // PEM
   std::string server_name;  // for SNI and verification; empty: the host
   bool verify = true;       // off only for experiments
+  bool verify_name = true;  // off: any certificate of the authorities
 };
 
 // Whether a blocking call looks for its answer before it sleeps: see look.hpp.

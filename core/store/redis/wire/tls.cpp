@@ -145,7 +145,8 @@ int int_size(std::size_t size) {
 TlsContext::TlsContext(ssl_ctx_st* context, const TlsSettings& settings)
     : context_(context),
       server_name_(settings.server_name),
-      verify_(settings.verify) {}
+      verify_(settings.verify),
+      verify_name_(settings.verify && settings.verify_name) {}
 
 TlsContext::~TlsContext() { SSL_CTX_free(context_); }
 
@@ -178,7 +179,12 @@ TlsSession::TlsSession(const TlsContext& context, const std::string& host)
   BIO_set_mem_eof_return(to_server_, -1);
   SSL_set_bio(session_, from_server_, to_server_);
   SSL_set_connect_state(session_);
-  expect(context.server_name_.empty() ? host : context.server_name_);
+  const std::string& name =
+      context.server_name_.empty() ? host : context.server_name_;
+  if (!is_address(name) && !name.empty()) {
+    SSL_set_tlsext_host_name(session_, name.c_str());
+  }
+  if (context.verify_name_) expect(name);
 }
 
 TlsSession::~TlsSession() {
@@ -196,11 +202,10 @@ void TlsSession::expect(const std::string& host) {
                                     X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |
                                         X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     set = !host.empty() &&
-          X509_VERIFY_PARAM_set1_host(param, host.data(), host.size()) == 1 &&
-          SSL_set_tlsext_host_name(session_, host.c_str()) == 1;
+          X509_VERIFY_PARAM_set1_host(param, host.data(), host.size()) == 1;
   }
   // Without one, any certificate of the authority would do.
-  if (!set && verify_) detail_ = "no name that a certificate could have";
+  if (!set) detail_ = "no name that a certificate could have";
 }
 
 void TlsSession::feed(std::string_view bytes) {

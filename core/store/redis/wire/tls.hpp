@@ -42,6 +42,7 @@ class TlsContext {
   ssl_ctx_st* const context_;
   const std::string server_name_;
   const bool verify_;
+  const bool verify_name_;
 };
 
 // The client's end of one connection.

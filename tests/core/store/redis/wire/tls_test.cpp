@@ -166,6 +166,21 @@ TEST_F(Tls, MayExpectAnotherNameThanTheHost) {
             "not sent: tls: TLS: hostname mismatch");
 }
 
+TEST_F(Tls, MayTakeAnyNameOfTheAuthority) {
+  TlsSettings tls = trusting(*elsewhere_);
+  tls.verify_name = false;
+  for (const char* host : {"localhost", "127.0.0.1"}) {
+    EXPECT_EQ(ping(tls_endpoint(*elsewhere_, host), settings_of(tls)), "PONG");
+  }
+  tls.ca_file = trusting(*expired_).ca_file;
+  EXPECT_EQ(ping(tls_endpoint(*expired_, "localhost"), settings_of(tls)),
+            "not sent: tls: TLS: certificate has expired");
+  tls.ca_file = trusting(*server_, "other_ca.crt").ca_file;
+  const std::string answer =
+      ping(tls_endpoint(*elsewhere_, "localhost"), settings_of(tls));
+  EXPECT_TRUE(answer.starts_with("not sent: tls: TLS: ")) << answer;
+}
+
 TEST_F(Tls, RefusesACertificateThatHasExpired) {
   const Settings settings = settings_of(trusting(*expired_));
   EXPECT_EQ(ping(tls_endpoint(*expired_, "localhost"), settings),
