@@ -71,7 +71,10 @@ class HitMetrics {
     std::string_view text;
     std::uint64_t hash;
 
-    bool operator==(const Name& other) const { return text == other.text; }
+    // The text is elsewhere, and mostly not in a cache.
+    bool operator==(const Name& other) const {
+      return hash == other.hash && text == other.text;
+    }
   };
   struct HashOf {
     std::size_t operator()(const Name& name) const { return name.hash; }
