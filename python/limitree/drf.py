@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from rest_framework import throttling
 from rest_framework.request import Request
@@ -57,12 +57,14 @@ class _Throttle(throttling.BaseThrottle):
         allows the request."""
         if not current().conf.enabled:
             return True
-        joint: _Joint | None = getattr(request, "_limitree_joint", None)
+        # Not by getattr, which goes on to Django's request.
+        joint: _Joint | None = vars(request).get("_limitree_joint")
         twin = None if joint is None else joint.twin_of(self, view)
         if joint is None or twin is None:
             joint, twin = _Joint(self, request, view), self
             setattr(request, "_limitree_joint", joint)
-        vars(self).update(vars(twin))
+        else:
+            vars(self).update(vars(twin))
         if twin not in joint.owners:
             return True
         self.decision = joint.decision
@@ -124,9 +126,11 @@ class _Joint:
         self.denying: list[_Throttle] = []
         self.decision: Decision | None = None
         ask = Ask()
+        defers = any(one.deduct_when is not None for one in throttles)
         for one in throttles:
             one._put(ask, request, view)
-            ask.charge_when(one.deduct_when)
+            if defers:
+                ask.charge_when(one.deduct_when)
             self.owners += [one] * (len(ask.paths) - len(self.owners))
         if not ask.paths:
             return
@@ -152,14 +156,22 @@ class _Joint:
 
 def _joined(first: _Throttle, view: APIView) -> list[_Throttle]:
     """Return the throttles of `view` that are decided with `first`."""
-    make = getattr(view, "get_throttles", None)
-    if make is not None and _may_join(first):
-        found = [one for one in make() if _may_join(one)]
-        for place, one in enumerate(found):
-            if type(one) is type(first):
-                found[place] = first
-                return found
+    if not _may_join(first) or _has_one(view):
+        return [first]
+    found = [cast("_Throttle", one) for one in view.get_throttles()
+             if _may_join(one)]
+    for place, one in enumerate(found):
+        if type(one) is type(first):
+            found[place] = first
+            return found
     return [first]
+
+
+def _has_one(view: APIView) -> bool:
+    """Whether `view` has no throttles to join, at a glance."""
+    make = getattr(type(view), "get_throttles", None)
+    return make is None or (make is APIView.get_throttles
+                            and len(view.throttle_classes) == 1)
 
 
 def _may_join(throttle: object) -> bool:

@@ -28,7 +28,7 @@ class Ask:
         self.paths: list[list[Any]] = []
         self.costs: list[int] = []
         #: What says after the response whether a path is charged; None: it is
-        #: charged at once.
+        #: charged at once.  Empty if all are.
         self.whens: list[DeductWhen | None] = []
 
     def add(self, path: list[Any], cost: int) -> None:
@@ -44,10 +44,10 @@ class Ask:
     @property
     def is_deferred(self) -> bool:
         """Whether some path is charged after the response, if at all."""
-        return any(when is not None for when in self.whens)
+        return bool(self.whens) and any(when is not None for when in self.whens)
 
     def _parts(self) -> list[Part] | None:
-        if not self.is_deferred:
+        if not self.whens:
             return None
         return ["charge" if when is None else "check" for when in self.whens]
 
@@ -55,19 +55,18 @@ class Ask:
                   ) -> Decision:
         """Decide, and charge what is charged at once; may wait for the store.
         """
-        parts = self._parts()
-        if len(self.paths) == 1 and parts is None:
+        if len(self.paths) == 1 and not self.whens:
             return limiter.authorize(*self.paths[0], cost=self.costs[0],
                                      levels=levels)
         return limiter.authorize_all(self.paths, self.costs, levels=levels,
-                                     part=parts)
+                                     part=self._parts())
 
     async def authorize_awaited(self, limiter: AsyncLimiter) -> Decision:
         """The same on the event loop."""
-        parts = self._parts()
-        if len(self.paths) == 1 and parts is None:
+        if len(self.paths) == 1 and not self.whens:
             return await limiter.authorize(*self.paths[0], cost=self.costs[0])
-        return await limiter.authorize_all(self.paths, self.costs, part=parts)
+        return await limiter.authorize_all(self.paths, self.costs,
+                                           part=self._parts())
 
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""

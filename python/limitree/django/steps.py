@@ -34,6 +34,8 @@ class Step:
 
     def __init__(self, rules: list[Bound]) -> None:
         self.rules = rules
+        self._defers = any(bound.rule.deduct_when is not None
+                           for bound in rules)
 
     def decide(self, site: Site, record: Record, request: HttpRequest,
                args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -63,7 +65,8 @@ class Step:
         ask = Ask()
         for rule, group in self.rules:
             rule.put(ask, site, group, request, args, kwargs)
-            ask.charge_when(rule.deduct_when)
+            if self._defers:
+                ask.charge_when(rule.deduct_when)
         return ask
 
     def _note(self, record: Record, request: Any, decision: Decision, ask: Ask
