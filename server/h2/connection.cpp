@@ -278,7 +278,9 @@ void Connection::settings_came() {
   check_times();
 }
 
-void Connection::control_came() { take_control(1); }
+void Connection::control_came(std::size_t frames) {
+  take_control(static_cast<std::int64_t>(frames));
+}
 
 // It may have cost work for nothing, so it does not allow any frames.
 void Connection::stream_failed() { take_control(kControlFramesPerRequest); }

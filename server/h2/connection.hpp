@@ -106,7 +106,7 @@ class Connection final : public Watcher, public AtTurnEnd {
   void opened(std::int32_t id);
   void remove(Stream* stream);
   void settings_came();
-  void control_came();
+  void control_came(std::size_t frames);
   void stream_failed();
   void take_control(std::int64_t frames);
   void pong_came(std::string_view content);

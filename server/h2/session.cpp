@@ -17,6 +17,9 @@ constexpr std::int32_t kConnectionWindow = 1 << 20;
 constexpr std::uint64_t kResets = 10'000;
 constexpr std::uint64_t kResetsPerSecond = 1'000;
 
+// Of a frame that brings nothing: a larger one counts as several.
+constexpr std::size_t kBytesPerFrame = 1024;
+
 Connection* connection_of(void* user_data) {
   return static_cast<Connection*>(user_data);
 }
@@ -275,7 +278,11 @@ int Session::on_frame(Connection* connection, std::uint8_t type,
   // nghttp2 counts frames that reset a stream.
   const bool brings =
       type == NGHTTP2_RST_STREAM || (type == NGHTTP2_DATA && size > 0);
-  if (!brings) connection->control_came();
+  if (brings) return 0;
+  // The size of a header has a limit of its own.
+  const bool is_header =
+      type == NGHTTP2_HEADERS || type == NGHTTP2_CONTINUATION;
+  connection->control_came(is_header ? 1 : 1 + size / kBytesPerFrame);
   return 0;
 }
 

@@ -193,7 +193,7 @@ bool Stream::may_last() {
 
 void Stream::charge_frames(std::size_t frames) {
   if (connection_ == nullptr || frames == 0) return;
-  connection_->take_control(static_cast<std::int64_t>(frames));
+  connection_->control_came(frames);
 }
 
 }  // namespace limitree::server

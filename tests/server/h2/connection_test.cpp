@@ -452,6 +452,22 @@ TEST_F(Http2, AFloodOfUnknownFramesEndsTheConnection) {
   }
 }
 
+// 160 MB would be read if each counted once.
+TEST_F(Http2, LargeFramesThatBringNothingCountForMore) {
+  connect();
+  send(begin());
+  const std::string unknown = frame(77, 0, 0, std::string(16'000, 'x'));
+  std::size_t sent = 0;
+  run_until([&] {
+    if (!frames(kGoaway).empty()) return true;
+    for (int i = 0; i < 4; ++i, ++sent) send(unknown);
+    return false;
+  });
+  EXPECT_EQ(frames(kGoaway).at(0).word(4), 11u);
+  EXPECT_GT(sent, 500u);
+  EXPECT_LT(sent, 2000u);
+}
+
 TEST_F(Http2, ADrainWaitsUntilTheClientKnows) {
   connect();
   send(begin());
