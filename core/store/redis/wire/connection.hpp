@@ -18,6 +18,7 @@
 #ifndef LIMITREE_STORE_REDIS_WIRE_CONNECTION_HPP
 #define LIMITREE_STORE_REDIS_WIRE_CONNECTION_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,9 @@ namespace limitree::redis {
 
 class Connection {
  public:
+  // What is shorter is no silence, however impatient callers are: the server
+  // had no processor, or a slow command.
+  static constexpr Duration kShortestSilence = std::chrono::milliseconds(250);
   // The connection gives up answers that are overdue for longer than this.
   static constexpr Duration kLongestSilence = std::chrono::seconds(1);
   // If a name server does not answer, the resolver takes five seconds before it
@@ -134,7 +138,9 @@ class Connection {
   void greet();
   bool looks_up() const { return dialer_ && !dialer_->wants_write(); }
 
-  Duration usual_silence() const { return 2 * settings_.timeout; }
+  Duration usual_silence() const {
+    return std::max<Duration>(2 * settings_.timeout, kShortestSilence);
+  }
   const char* reason_to_give_up(Monotonic now) const;
   bool overdue(Monotonic now);
   void note_progress(Monotonic now);

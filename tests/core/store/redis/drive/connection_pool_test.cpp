@@ -438,7 +438,7 @@ TEST(ConnectionPool, RefusesToJoinAQueueThatDoesNotMove) {
   ASSERT_TRUE(soon([&] { return client.answers("a"); }));
   proxy.swallow = true;
   EXPECT_EQ(client.ask("b").failure, Failure::kTimeout);
-  std::this_thread::sleep_for(Duration(150ms));
+  std::this_thread::sleep_for(Connection::kShortestSilence);
   const Outcome outcome = client.ask("c");
   EXPECT_EQ(outcome.fate, Fate::kNotSent);
   EXPECT_EQ(outcome.failure, Failure::kBackoff) << outcome.detail;

@@ -236,6 +236,27 @@ TEST(Connection, AHalfReplyIsWaitedFor) {
   EXPECT_EQ(connection.failure(), Failure::kTimeout);
 }
 
+// Callers may have no more patience than a busy machine takes to run a server.
+TEST(ConnectionSilence, IsNotShorterThanABlip) {
+  FakeServer server([](Peer& peer) { peer.wait_for_end(); });
+  Traffic traffic;
+  Node node(server.endpoint(), kNoLogin, &traffic);
+  Settings settings;
+  settings.timeout = milliseconds(10);
+  Connection connection(&node, settings);
+  const Monotonic start = std::chrono::steady_clock::now();
+  connection.prepare(start, false);
+  while (!connection.ready() && connection.open()) connection.run(start);
+  TestCommand command({"GET", "a"});
+  connection.push(&command, false, start);
+  connection.flush();
+  EXPECT_TRUE(connection.prepare(start + milliseconds(249), false));
+  EXPECT_FALSE(node.health().open());
+  EXPECT_FALSE(connection.prepare(start + milliseconds(251), false));
+  EXPECT_TRUE(node.health().open());
+  connection.close(Failure::kLost, "the end of the test");
+}
+
 // ---- replies that are wrong -------------------------------------------------
 
 struct Wrong {
