@@ -223,6 +223,36 @@ def test_a_blip_of_redis_is_waited_for(start, redis):
         for _ in range(4)) for _ in range(5))
 
 
+def test_a_service_that_is_stopped_does_not_blame_redis(start, redis):
+    """Whatever the process loses, a healthy Redis is no store that fails."""
+    # Longer than Redis waits for a processor here.
+    service = start("raise", "--set", "timeout=1s")
+    ends = threading.Event()
+    seen = collections.Counter()
+
+    def run(name):
+        asking = GrpcClient(service)
+        while not ends.is_set():
+            seen[outcome(asking(ask(name)))] += 1
+
+    workers = [threading.Thread(target=run, args=[f"t{i}"]) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for pause in (0.02, 0.06, 0.5, 1.5, 0.2, 0.02, 1.5, 1.5):
+        before = seen["OK"]
+        eventually(lambda before=before: seen["OK"] > before + 8)
+        service.signal(signal.SIGSTOP)
+        time.sleep(pause)
+        service.signal(signal.SIGCONT)
+    before = seen["OK"]
+    eventually(lambda: seen["OK"] > before + 8)
+    ends.set()
+    for worker in workers:
+        worker.join()
+    assert seen.keys() == {"OK"}
+    assert not [line for line in service.lines if "the store" in line]
+
+
 def test_the_environment_says_how_long(serve, redis, descriptors):
     service = serve("--descriptors", descriptors(DESCRIPTORS), "--workers", 1,
                     limits=None, env={"REDIS_TIMEOUT": f"{PATIENT}s",

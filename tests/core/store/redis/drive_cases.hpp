@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/sanitizers.hpp"
+#include "core/store/redis/lateness.hpp"
 #include "store/redis/facts/node.hpp"
 #include "store/redis/route/router.hpp"
 
@@ -25,7 +26,7 @@ namespace limitree::redis {
 
 using namespace std::chrono_literals;
 
-// How much later than its deadline a call may return.  A busy machine or a
+// How much later than its deadline a call may return, by a Stopwatch: a
 // sanitizer makes calls late.
 inline constexpr auto kGrace = kSanitized ? 200ms : 20ms;
 

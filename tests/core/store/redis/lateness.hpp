@@ -68,7 +68,22 @@ inline Duration waited_for_processor() {
   return waited;
 }
 
-// The same of several threads, summed up.
+// The time since it was made, without that in which this thread, which made it,
+// wanted a processor and had none.
+class Stopwatch {
+ public:
+  Duration time() const {
+    const Duration passed = std::chrono::steady_clock::now() - started_;
+    return passed - (waited_for_processor() - waited_);
+  }
+
+ private:
+  const Duration waited_ = waited_for_processor();
+  const std::chrono::steady_clock::time_point started_ =
+      std::chrono::steady_clock::now();
+};
+
+// What several threads have waited for a processor, summed up.
 class ProcessorWaits {
  public:
   ProcessorWaits() = default;
