@@ -153,7 +153,8 @@ constexpr Option kOptions[] = {
      set_max_bytes},
     {"timeout", "50ms",
      "how long a call to the store may take, connecting included; `1ms` to "
-     "`1m`",
+     "`1m`; in `limitree serve` it is `250ms`, and no longer than the caller "
+     "waits",
      [](const Setting& setting, Options* options) {
        return read_time(setting, milliseconds(1), seconds(60),
                         &options->redis_settings.timeout);
