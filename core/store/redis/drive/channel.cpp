@@ -290,12 +290,15 @@ void Channel::pass_on(Waiter* from) {
   if (newest_ != nullptr) appoint(newest_);
 }
 
-void Channel::read_late(Monotonic at) {
+bool Channel::read_late(Monotonic at) {
   const Turn turn(this);
-  if (!connection_.open() || has_reader()) return;
-  const Monotonic now = running_time(at);
-  connection_.run(now);
-  if (connection_.open()) connection_.renew(now);
+  if (connection_.open() && !has_reader()) connection_.run(running_time(at));
+  return connection_.open();
+}
+
+void Channel::renew(Monotonic at) {
+  const Turn turn(this);
+  if (connection_.open() && !has_reader()) connection_.renew(running_time(at));
 }
 
 void Channel::post(std::string_view bytes, Monotonic at) {

@@ -41,9 +41,11 @@ class alignas(64) Channel {
   // REQUIRES: the caller has joined.
   std::optional<Outcome> exchange(const Task& task, Patience* patience);
 
-  // Reads answers that came too late for their callers, and connects again
-  // where none comes, unless somebody reads.
-  void read_late(Monotonic at);
+  // Reads answers that came too late for their callers, unless somebody reads.
+  // Returns whether it is connected.
+  bool read_late(Monotonic at);
+  // After that: connects again if none has come for too long.
+  void renew(Monotonic at);
 
   // As those of ConnectionPool.
   void post(std::string_view bytes, Monotonic at);

@@ -51,7 +51,12 @@ bool ConnectionPool::may_try(Monotonic now) {
                        due, now + kLookEvery, std::memory_order_relaxed)) {
     return false;
   }
-  for (const auto& channel : channels_) channel->read_late(now);
+  Channel* listens = nullptr;
+  for (const auto& channel : channels_) {
+    if (channel->read_late(now) && listens == nullptr) listens = channel.get();
+  }
+  // One that is made again is enough: the others are still good if it hangs.
+  if (listens != nullptr) listens->renew(now);
   return health.may_try(now);
 }
 

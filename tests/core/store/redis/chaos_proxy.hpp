@@ -55,6 +55,7 @@ class ChaosProxy {
   ChaosProxy& operator=(const ChaosProxy&) = delete;
 
   int port() const { return port_; }
+  int accepted() const { return accepted_; }  // connections so far
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -107,6 +108,7 @@ class ChaosProxy {
   void accept_one() {
     Pair pair;
     pair.client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    ++accepted_;
     pair.server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address = loopback(server_port_);
     if (connect(pair.server, as_sockaddr(&address), sizeof address) != 0) {
@@ -166,6 +168,7 @@ class ChaosProxy {
   int listener_ = -1;
   int port_ = 0;
   std::list<Pair> pairs_;
+  std::atomic<int> accepted_{0};
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

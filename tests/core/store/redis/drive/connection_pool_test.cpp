@@ -308,6 +308,31 @@ TEST(ConnectionPool, HearsAServerThatHungForLong) {
   EXPECT_GT(client.traffic.connects, 1);
 }
 
+// Many processes that lose a server must not fill its queue of connections.
+TEST(ConnectionPool, MakesOneOfItsConnectionsAgain) {
+  const RedisServer server;
+  ChaosProxy proxy(server.port());
+  Client client(proxy.port(), settings_for(50ms));
+  Health& health = client.node.health();
+  EXPECT_TRUE(soon([&] { return client.answers("warm"); }));
+  proxy.swallow = true;
+  EXPECT_TRUE(soon([&] {
+    on_threads(4, [&](int) { client.ask("lost"); });
+    return health.open() && proxy.accepted() >= 4;
+  }));
+  const int before = proxy.accepted();
+  const Monotonic start = now();
+  while (now() < start + 3 * Connection::kLongestSilence) {
+    while (health.next_try() < now() + 60s) {
+      health.failed(Failure::kTimeout, health.next_try() + 1ms);
+    }
+    EXPECT_EQ(client.ask("refused").failure, Failure::kBackoff);
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_GE(proxy.accepted(), before + 1);
+  EXPECT_LE(proxy.accepted(), before + 4);
+}
+
 TEST(ConnectionPool, KeepsDeadlinesOfManyWhileTheServerHangs) {
   RedisServer server;
   Client client(server.port(), settings_for(kSanitized ? 500ms : 50ms));
