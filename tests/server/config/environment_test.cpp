@@ -424,7 +424,7 @@ TEST(Environment, NamesEachVariableThatIsRefused) {
   EXPECT_EQ(error({{"REDIS_URL", "redis://a:99999"}}),
             "REDIS_URL: port must be 1 to 65535, is \"99999\"");
   EXPECT_EQ(error({{"REDIS_URL", "a:1,b:x"}, {"REDIS_TYPE", "CLUSTER"}}),
-            "REDIS_URL: port must be 1 to 65535, is \"x\"");
+            "REDIS_URL: port must be 1 to 65535");
   EXPECT_EQ(error({{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
                    {"CONFIG_GRPC_XDS_SERVER_URL", "a"}}),
             "CONFIG_GRPC_XDS_SERVER_URL: 'a' is no place such as "
