@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <exception>
 #include <string_view>
@@ -27,6 +28,9 @@ constexpr Policy kPolicies[] = {
     {"deny", "requests are denied unchecked", "denied unchecked"},
     {"raise", "requests fail", "not decided"},
 };
+
+// Between two messages of log_failure().
+constexpr Nanoseconds kFailures = 60 * kSecond;
 
 const Policy& words_of(std::string_view name) {
   for (const Policy& policy : kPolicies) {
@@ -148,6 +152,23 @@ OutageLog::OutageLog(Loop* loop, const ServeSettings& settings,
       outage_(shown_store(settings), policy_),
       timer_(loop, [this] { look(); }) {
   look();
+}
+
+void log_failure(const std::string& why) {
+  static std::atomic<Instant> quiet_until{0};
+  static std::atomic<std::uint64_t> untold{0};
+  const Instant now = steady_now();
+  Instant until = quiet_until.load();
+  if (now < until ||
+      !quiet_until.compare_exchange_strong(until, after(now, kFailures))) {
+    ++untold;
+    return;
+  }
+  const std::uint64_t others = untold.exchange(0);
+  log_line(LogLevel::kError,
+           why + (others == 0 ? ""
+                              : ", " + std::to_string(others) +
+                                    " other failures since the last message"));
 }
 
 void OutageLog::look() {

@@ -35,8 +35,6 @@ namespace limitree::server {
 namespace {
 
 constexpr Nanoseconds kFilesInterval = kSecond;
-// Between two messages about failures of requests.
-constexpr Nanoseconds kQuiet = 10 * kSecond;
 
 // How long the store may take if nothing else is said.
 constexpr const char* kTimeout = "250ms";
@@ -51,24 +49,6 @@ void check_style(const std::string& style) {
 }
 
 void warn(const std::string& message) { log_line(LogLevel::kWarning, message); }
-
-// There may be a failure for each request: the others are counted.
-void log_failure(const std::string& why) {
-  static std::atomic<Instant> quiet_until{0};
-  static std::atomic<std::uint64_t> untold{0};
-  const Instant now = steady_now();
-  Instant until = quiet_until.load();
-  if (now < until ||
-      !quiet_until.compare_exchange_strong(until, after(now, kQuiet))) {
-    ++untold;
-    return;
-  }
-  const std::uint64_t others = untold.exchange(0);
-  log_line(LogLevel::kError,
-           why + (others == 0 ? ""
-                              : ", " + std::to_string(others) +
-                                    " other failures since the last message"));
-}
 
 Config config_of(const ServeSettings& settings) {
   Config config;
