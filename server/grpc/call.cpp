@@ -1,9 +1,7 @@
 #include "grpc/call.hpp"
 
-#include <array>
-
 #include "grpc/gzip.hpp"
-#include "grpc/percent.hpp"
+#include "grpc/status_fields.hpp"
 #include "grpc/timeout.hpp"
 
 namespace limitree::server {
@@ -14,60 +12,24 @@ namespace {
 // again.
 constexpr std::size_t kMaxUnsent = 64 * 1024;
 
-// Of the message of a status: some clients take no header of more than 8 KiB,
-// and a byte may become three.
-constexpr std::size_t kMaxStatusMessage = 2000;
-
 // Shorter answers take more time to compress than to send.
 constexpr std::size_t kMinPacked = 1024;
 
 // What was unpacked costs as much as a frame that brings nothing.
 constexpr std::size_t kUnpackedPerFrame = 16 * 1024;
 
-constexpr std::string_view kContentType = "application/grpc";
-
 constexpr Field kResponse[] = {{":status", "200"},
-                               {"content-type", kContentType}};
+                               {"content-type", kGrpcContentType}};
 constexpr Field kPackedResponse[] = {{":status", "200"},
-                                     {"content-type", kContentType},
+                                     {"content-type", kGrpcContentType},
                                      {"grpc-encoding", "gzip"}};
 
 // application/grpc, application/grpc+proto, but not application/grpc-web.
 bool is_grpc_type(std::string_view type) {
-  if (!type.starts_with(kContentType)) return false;
-  type.remove_prefix(kContentType.size());
+  if (!type.starts_with(kGrpcContentType)) return false;
+  type.remove_prefix(kGrpcContentType.size());
   return type.empty() || type[0] == '+' || type[0] == ';';
 }
-
-// `text`, cut between two characters if it is too long.
-std::string cut(std::string text) {
-  if (text.size() <= kMaxStatusMessage) return text;
-  std::size_t size = kMaxStatusMessage;
-  while (size > 0 && (text[size] & 0xc0) == 0x80) --size;
-  text.resize(size);
-  return text + "...";
-}
-
-// The fields that tell a status, as long as this is there.
-class StatusFields {
- public:
-  explicit StatusFields(const GrpcStatus& status)
-      : code_(std::to_string(static_cast<int>(status.code))),
-        message_(percent_encode(status.message)),
-        fields_{Field{":status", "200"}, Field{"content-type", kContentType},
-                Field{"grpc-accept-encoding", "identity,gzip"},
-                Field{"grpc-status", code_, false},
-                Field{"grpc-message", message_, false}} {}
-
-  // A response without messages.
-  std::span<const Field> response() const { return fields_; }
-  std::span<const Field> trailers() const { return response().subspan(3); }
-
- private:
-  std::string code_;
-  std::string message_;
-  std::array<Field, 5> fields_;
-};
 
 }  // namespace
 
@@ -366,7 +328,7 @@ bool Call::pack_message() {
 void Call::finish(GrpcStatus status) {
   if (over_) return;
   over_ = true;
-  status_ = {status.code, cut(std::move(status.message))};
+  status_ = {status.code, short_message(std::move(status.message))};
   deadline_.cancel();
   state_.reset();
   report(status_.code);
