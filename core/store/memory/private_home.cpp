@@ -45,18 +45,14 @@ PrivateHome::PrivateHome(std::uint32_t shard_count, std::int64_t max_buckets,
 
 PrivateHome::~PrivateHome() = default;
 
-bool PrivateHome::settle(Instant read, const Clock& clock, Time* time,
-                         Waiter* /*waiter*/) {
+Instant PrivateHome::time_after(Instant latest, Instant read,
+                                const Clock& clock) {
   // By less, two threads may differ that read the clock at the same time.
   constexpr Duration kNoise = std::chrono::seconds(1);
-  Instant& at = time->at;
-  if (clock.is_callers()) {
-    at = clock.now();
-  } else if (saturating_sub(at, read) >= kNoise) {
-    const Instant now = clock.now();  // it may have waited for long
-    at = saturating_sub(at, now) < kNoise ? std::max(at, now) : now;
-  }
-  return true;
+  if (clock.is_callers()) return clock.now();
+  if (saturating_sub(latest, read) < kNoise) return latest;
+  const Instant now = clock.now();  // it may have waited for long
+  return saturating_sub(latest, now) < kNoise ? std::max(latest, now) : now;
 }
 
 void PrivateHome::decided_logs(const MixedAsk& ask) {
