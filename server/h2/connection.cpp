@@ -99,7 +99,12 @@ void Connection::receive() {
     if (got.outcome == Io::kClosed) close_now();
     if (got.outcome != Io::kDone) return;
     heard_ = context_.loop->now();
-    if (phase_ == Phase::kLingering) continue;
+    if (phase_ == Phase::kLingering) {
+      lingered_bytes_ += got.size;
+      if (lingered_bytes_ <= context_.settings->max_linger_bytes) continue;
+      close_now();
+      return;
+    }
     if (!feed({context_.buffers->in.data(), got.size})) return;
   } while (transport_->has_buffered());
 }

@@ -125,6 +125,7 @@ class Connection final : public Watcher, public AtTurnEnd {
   std::vector<std::int32_t> answered_;
   std::string out_;  // written in part
   std::size_t written_ = 0;
+  std::size_t lingered_bytes_ = 0;  // that were read at the end
   std::uint32_t watched_;
   Phase phase_ = Phase::kOpen;
   bool ready_ = false;   // the client's first frame has come

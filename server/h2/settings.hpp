@@ -18,6 +18,8 @@ struct ConnectionSettings {
   // has not taken.
   std::size_t max_held_bytes = 16 * 1024 * 1024;
   std::size_t max_unsent_bytes = 1024 * 1024;
+  // That a client sends while it gets the time to read the end.
+  std::size_t max_linger_bytes = 16 * 1024 * 1024;
   // The TLS handshake and the first frames must have come by then.
   Nanoseconds handshake_timeout = 10 * kSecond;
   // A request must be complete so long after its first frame.

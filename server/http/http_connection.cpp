@@ -78,7 +78,13 @@ void HttpConnection::receive() {
     const IoResult got = transport_->read(context_.buffers->in);
     if (got.outcome == Io::kClosed) input_ends();
     if (got.outcome != Io::kDone) return;
-    if (!lingers) take({context_.buffers->in.data(), got.size});
+    if (lingers) {
+      lingered_bytes_ += got.size;
+      const std::size_t most = context_.settings->max_linger_bytes;
+      if (lingered_bytes_ > most) close_now();
+    } else {
+      take({context_.buffers->in.data(), got.size});
+    }
     if (http2_ != nullptr || !transport_->has_buffered()) return;
   }
 }

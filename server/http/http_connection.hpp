@@ -122,7 +122,8 @@ class HttpConnection final : public Watcher,
   std::string out_;      // written in part
   std::size_t written_ = 0;
   MemoryShare memory_;
-  std::size_t accounted_ = 0;  // of memory_
+  std::size_t accounted_ = 0;       // of memory_
+  std::size_t lingered_bytes_ = 0;  // that were read at the end
   std::uint32_t watched_;
   Phase phase_ = Phase::kOpen;
   bool known_ = false;   // that it is HTTP/1.1

@@ -468,6 +468,27 @@ TEST_F(Http2, LargeFramesThatBringNothingCountForMore) {
   EXPECT_LT(sent, 2000u);
 }
 
+// Frames that are wrong end the connection, whose client gets time to read why.
+TEST_F(Http2, AClientThatSendsWithoutEndIsNotReadForLong) {
+  settings_.max_linger_bytes = 1'000'000;
+  connect();
+  send(begin() + frame(kSettings, 0, 1, ""));
+  run_until(has_come(kGoaway));
+  const std::string more(50'000, 'x');
+  std::size_t sent = 0;
+  run_until([&] {
+    if (is_closed()) return true;
+    for (ssize_t size; (size = ::send(client_.get(), more.data(), more.size(),
+                                      MSG_NOSIGNAL)) > 0;) {
+      sent += static_cast<std::size_t>(size);
+      if (size < static_cast<ssize_t>(more.size())) break;
+    }
+    return false;
+  });
+  EXPECT_GE(sent, 1'000'000u);
+  EXPECT_LT(sent, 10'000'000u);
+}
+
 TEST_F(Http2, ADrainWaitsUntilTheClientKnows) {
   connect();
   send(begin());

@@ -266,6 +266,24 @@ TEST_F(HttpConnectionTest, AClientThatNeverReadsIsGivenUp) {
   EXPECT_FALSE(connection_);
 }
 
+TEST_F(HttpConnectionTest, AClientThatSendsWithoutEndIsNotReadForLong) {
+  settings_.max_linger_bytes = 1'000'000;
+  connect();
+  send("bad\r\n\r\n");
+  EXPECT_TRUE(receive().starts_with("HTTP/1.1 400 "));
+  const std::string more(50'000, 'x');
+  std::size_t sent = 0;
+  while (connection_ && sent < 100'000'000) {
+    const ssize_t size =
+        ::send(client_.get(), more.data(), more.size(), MSG_NOSIGNAL);
+    if (size > 0) sent += static_cast<std::size_t>(size);
+    turn();
+  }
+  EXPECT_FALSE(connection_);
+  EXPECT_GE(sent, 1'000'000u);
+  EXPECT_LT(sent, 10'000'000u);
+}
+
 TEST_F(HttpConnectionTest, ASilentClientIsGivenUp) {
   settings_.handshake_timeout = kMillisecond;
   connect();
