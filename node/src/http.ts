@@ -135,7 +135,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
     error: unknown,
   ): true {
     if (gate.hasGone(request) || response.headersSent) {
-      response.destroy();
+      if (!response.writableEnded) response.destroy();
     } else if (isStoreTrouble(error)) {
       response.setHeader('Retry-After', '1');
       send(response, 503, UNAVAILABLE);

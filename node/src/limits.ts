@@ -295,9 +295,9 @@ export function checkLimiterNames(options: object): void {
 /** The URL of a store without what may be secret. */
 export function shownStore(store: string | undefined): string {
   if (!store) return 'memory://';
-  if (store.startsWith('shm:')) return store;
   const scheme = /^[^:/?@]*:\/\//.exec(store)?.[0] ?? '';
-  const rest = store.slice(Math.max(store.lastIndexOf('@') + 1, scheme.length));
+  const at = scheme === 'shm://' ? 0 : store.lastIndexOf('@') + 1;
+  const rest = store.slice(Math.max(at, scheme.length));
   return scheme + rest.replace(/\?.*$/s, '');
 }
 

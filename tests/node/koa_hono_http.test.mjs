@@ -236,7 +236,7 @@ describe('node:http', () => {
           }
         });
       assert.equal(lines.length, 1);
-      assert.match(lines[0], /on purpose|must be a string/);
+      assert.match(lines[0], /on purpose|keyGenerator must .* not an object/);
       assert.match(lines[0], /LIMITREE_REQUEST_FAILED/);
     }
   });

@@ -388,6 +388,8 @@ describe('the rest', () => {
       ['redis+unix://:secret@/run/redis.sock?db=2',
        'redis+unix:///run/redis.sock'],
       ['rediss://a.example', 'rediss://a.example'],
+      [`shm://${tmpdir()}/a@${process.pid}?max_buckets=1000`,
+       `shm://${tmpdir()}/a@${process.pid}`],
       ['redis+cluster://u:p@a:1,b:2', 'redis+cluster://a:1,b:2']]) {
       const limiter = made({ clock: undefined, store });
       assert.equal(limiter.store, shown);
@@ -395,6 +397,7 @@ describe('the rest', () => {
                    `Limiter { store: '${shown}', ` +
                    "limits: 'given as text', closed: false }");
       await limiter.close();
+      rmSync(shown.slice('shm://'.length), { force: true });
     }
     const limiter = new Limiter({ limits: 'examples/limits.yaml' });
     await limiter.close();

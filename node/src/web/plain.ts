@@ -27,6 +27,9 @@ function durationOf(ms: number): string {
   return `${ms / unit[1]}${unit[0]}`;
 }
 
+/** What a key may be. */
+const KEYS: readonly string[] = ['string', 'number', 'bigint'];
+
 function checkLimit(limit: unknown): void {
   if (Number.isSafeInteger(limit) && (limit as number) > 0) return;
   refuse('limit must be a whole number greater than 0, is ' +
@@ -140,7 +143,7 @@ export class Plain<A, B> {
   }
 
   #pathOf(a: A, key: Segment, limit: number | undefined): Maybe<Path> {
-    if (key === undefined || key === null) this.#refuseKey(a);
+    if (!KEYS.includes(typeof key)) this.#refuseKey(a, key);
     return this.#pathWith(key, limit);
   }
 
@@ -154,10 +157,11 @@ export class Plain<A, B> {
     return known === true ? path : known.then(() => path);
   }
 
-  #refuseKey(a: A): never {
+  #refuseKey(a: A, key: unknown): never {
     throw invalidArgument(this.#prefix !== undefined
       ? `the address of the client is unknown: ${this.#ways.whyNoAddress(a)}`
-      : 'keyGenerator must return a string or a whole number');
+      : 'keyGenerator must return a string or a whole number, not ' +
+        shown(key));
   }
 
   #learn(limit: number): Promise<void> | true {
