@@ -43,7 +43,7 @@ class TestExchange final : public Exchange {
 // Only counts.
 class IdleRequest final : public PendingRequest {
  public:
-  using PendingRequest::PendingRequest;
+  explicit IdleRequest(StoreLoop* loop) : PendingRequest(loop, kNever) {}
   void complete(const limitree_completion& /*completion*/) override {}
   void fail() override {}
 };
