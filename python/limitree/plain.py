@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from limitree import _native
 from limitree.demand import Segment
@@ -91,21 +91,51 @@ class PlainRule(NamedTuple):
     root: str
     scope: str
     limits: tuple[PlainLimit, ...]
-    names: tuple[str, ...]  # of the limits
+    tails: tuple[tuple[str, ...], ...]  # of the paths to the limits
 
     def paths(self, key: Segment) -> list[tuple[Segment, ...]]:
         """Return the paths to the buckets of `key`, one for each limit."""
         root, scope = self.root, self.scope
-        return [(root, scope, key, name) for name in self.names]
+        return [(root, scope, key, *tail) for tail in self.tails]
+
+
+def _tails(limits: list[PlainLimit], varies: bool) -> tuple[tuple[str, ...],
+                                                            ...]:
+    periods: dict[str, int] = {}
+    tails: list[tuple[str, ...]] = []
+    for limit in limits:
+        # Limits share a bucket only if they take equally long to fill it:
+        # otherwise the faster one would forgive what the other is owed.
+        if not varies or limit.burst != limit.count:
+            tails.append((limit.name,))
+            continue
+        period = limit.name.partition("/")[2]
+        count = periods[period] = periods.get(period, 0) + 1
+        tails.append((period if count == 1 else f"{period}-{count}",
+                      limit.name))
+    return tuple(tails)
+
+
+def _below(limits: Mapping[tuple[str, ...], PlainLimit]) -> dict[str, Any]:
+    nodes: dict[str, Any] = {}
+    for tail, limit in limits.items():
+        if len(tail) == 1:
+            nodes[tail[0]] = limit.node
+        else:
+            period = nodes.setdefault(tail[0], {"key": "tier", "children": {}})
+            period["children"][tail[1]] = limit.node
+    return nodes
 
 
 class PlainLimits:
     """The plain limits of a program, as nodes of a tree.
 
     Limits of one scope are at ``<root>:<scope>/*/<name of the limit>``; ``*``
-    is the key of a caller.  The names come from the texts of the limits, not
-    from the order of imports, so they are the same in all processes of a
-    program.
+    is the key of a caller.  If a function returns them, they are at
+    ``<root>:<scope>/*/<period>/<name of the limit>``, and those of one period
+    without a burst share the bucket of a caller.  The names come from the texts
+    of the limits, not from the order of imports, so they are the same in all
+    processes of a program.
 
     Rules may be added at any time by any thread; a limiter knows them after
     `update`, which costs nothing if there are no new rules.
@@ -113,36 +143,39 @@ class PlainLimits:
 
     def __init__(self, root: str = "view") -> None:
         self.root = root  #: the top-level name
-        self._scopes: dict[str, dict[str, PlainLimit]] = {}
-        self._rules: dict[tuple[str, str], PlainRule] = {}
+        self._scopes: dict[str, dict[tuple[str, ...], PlainLimit]] = {}
+        self._rules: dict[tuple[str, str, bool], PlainRule] = {}
         self._count = 0
         self._lock = ForkLock()
         self._news = True
 
-    def rule(self, text: str, scope: str) -> PlainRule:
+    def rule(self, text: str, scope: str, varies: bool = False) -> PlainRule:
         """Return the rule for the limits in `text`, adding it if it is new.
 
-        `scope` names the thing that is limited, such as an endpoint.  Raises
-        ConfigError if the limits are not valid, ValueError if the scope is
-        empty or has a ``*``.
+        `scope` names the thing that is limited, such as an endpoint.  With
+        `varies` a caller may get other limits in the next request, and then
+        still has the same buckets, one for each period; limits with a burst
+        have their own.  Raises ConfigError if
+        the limits are not valid, ValueError if the scope is empty or has a
+        ``*``.
         """
-        known = self._rules.get((scope, text))
+        known = self._rules.get((scope, text, varies))
         if known is not None:
             return known
         if not scope or "*" in scope:
             raise ValueError(f"a scope must be a name without *, is {scope!r}")
         limits = parse(text)
+        rule = PlainRule(self.root, scope, tuple(limits),
+                         _tails(limits, varies))
         with self._lock:
-            self._add(scope, limits, text)
-            rule = PlainRule(self.root, scope, tuple(limits),
-                             tuple(limit.name for limit in limits))
-            self._rules[scope, text] = rule
+            self._add(rule, text)
+            self._rules[scope, text, varies] = rule
         return rule
 
-    def _add(self, scope: str, limits: list[PlainLimit], text: str) -> None:
-        of_scope = self._scopes.setdefault(scope, {})
-        new = {limit.name: limit for limit in limits
-               if limit.name not in of_scope}
+    def _add(self, rule: PlainRule, text: str) -> None:
+        of_scope = self._scopes.setdefault(rule.scope, {})
+        new = {tail: limit for tail, limit in zip(rule.tails, rule.limits)
+               if tail not in of_scope}
         if self._count + len(new) > MAX_LIMITS:
             raise ConfigError(f"{text!r} would be one limit too many: there "
                               f"are {self._count} different ones already")
@@ -171,9 +204,8 @@ class PlainLimits:
         """Return the content of the top-level name."""
         if not self._count:
             return {}
-        scopes = {scope: {"children": {"*": {"children": {
-            name: limit.node for name, limit in limits.items()}}}}
-            for scope, limits in self._scopes.items() if limits}
+        scopes = {scope: {"children": {"*": {"children": _below(limits)}}}
+                  for scope, limits in self._scopes.items() if limits}
         return {"children": scopes}
 
     def __iter__(self) -> Iterator[PlainRule]:

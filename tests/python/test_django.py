@@ -560,6 +560,25 @@ def test_rates_by_request(group, allowed):
         0 if allowed < 20 else 20)  # the same group: the same buckets
 
 
+def test_a_caller_has_one_bucket_whatever_its_rate():
+    @ratelimit(key="get:user", rate=lambda group, request: request.GET["rate"])
+    def view(request):
+        return HttpResponse("done")
+
+    def allowed(rate, times=1):
+        found = 0
+        for _ in range(times):
+            with contextlib.suppress(Ratelimited):
+                view(RequestFactory().get("/", {"rate": rate, "user": "alex"}))
+                found += 1
+        return found
+
+    assert allowed("2/h") == 1
+    assert allowed("8/h", 9) == 4  # half of the other limit was used
+    assert allowed("2/h") == allowed("0/h") == 0
+    assert allowed("2/m", 3) == 2
+
+
 def test_an_async_key_of_several_limits():
     async def key(group, request):
         await asyncio.sleep(0)

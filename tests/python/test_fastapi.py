@@ -275,7 +275,9 @@ def test_the_limit_may_be_told_by_the_request(app):
         pass
 
     assert get(app, "/a", 2, headers={"limit": "1/minute"}) == [200, 429]
-    assert get(app, "/a", 2, headers={"limit": "2/minute"}) == [200, 200]
+    # All of one limit is all of another in the same period.
+    assert get(app, "/a", 2, headers={"limit": "2/minute"}) == [429, 429]
+    assert get(app, "/a", 2, headers={"limit": "2/hour"}) == [200, 200]
     with pytest.raises(limitree.ConfigError):
         get(app, "/a", headers={"limit": "lots"})
 

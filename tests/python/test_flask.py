@@ -106,8 +106,12 @@ def test_limits_that_are_told_for_each_request(app):
     client = app.test_client()
     assert codes(client, "/", 4, **as_("alex")) == [200, 200, 200, 429]
     assert codes(client, "/", 2, **as_("bob")) == [200, 429]
-    texts["bob"] = "4/hour"
-    assert codes(client, "/", 5, **as_("bob")) == [200] * 4 + [429]
+    texts["bob"] = "4/hour"  # of which bob has used all
+    assert codes(client, "/", 2, **as_("bob")) == [429, 429]
+    texts["carol"] = "4/hour"
+    assert codes(client, "/", 2, **as_("carol")) == [200, 200]
+    texts["carol"] = "2/hour"
+    assert codes(client, "/", 2, **as_("carol")) == [200, 429]
     texts["bob"] = "4/mile"
     with pytest.raises(limitree.ConfigError, match='is "mile", in'):
         client.get("/", **as_("bob"))

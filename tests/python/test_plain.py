@@ -111,6 +111,41 @@ def test_one_tree_with_the_limits_of_the_user(limiter):
     assert limiter.peek_all(rule.paths("bob")).remaining == 1
 
 
+def test_a_caller_whose_limits_vary_has_one_bucket_for_each_period(limiter):
+    plain_limits = PlainLimits()
+    rules = [plain_limits.rule(text, "trade", varies=True)
+             for text in ("2/hour; 9/day", "4/hour; 90/day", "8/hour")]
+    plain_limits.update(limiter)
+    poor, rich, richest = (rule.paths("alex") for rule in rules)
+
+    decision = limiter.authorize_all(poor, levels=True)
+    assert [(level.policy, level.remaining) for level in decision.levels] == [
+        ("view:trade/*/1h/2/1h", 1), ("view:trade/*/1d/9/1d", 8)]
+    # Half of one limit is half of another, and all is all.
+    assert limiter.authorize_all(rich).remaining == 1
+    assert limiter.authorize_all(poor).limited
+    assert limiter.authorize_all(rich).allowed
+    for paths in (poor, rich, richest):
+        assert limiter.authorize_all(paths).limited
+    limiter.reset(*richest[0])
+    assert limiter.authorize_all(poor).allowed
+    # Those that a program has written down count apart.
+    plain_limits.rule("2/hour", "trade")
+    plain_limits.update(limiter)
+    assert limiter.peek("view", "trade", "alex", "2/1h").remaining == 1
+
+
+def test_two_limits_of_one_period_stay_apart(limiter):
+    plain_limits = PlainLimits()
+    rule = plain_limits.rule(
+        "600/minute burst 3; 60/minute; 120/60 seconds", "trade", varies=True)
+    plain_limits.update(limiter)
+    levels = limiter.authorize_all(rule.paths("alex"), levels=True).levels
+    assert [(level.policy, level.remaining) for level in levels] == [
+        ("view:trade/*/600/1m-burst3", 2), ("view:trade/*/1m/60/1m", 59),
+        ("view:trade/*/1m-2/120/1m", 119)]
+
+
 def test_names_do_not_depend_on_the_order():
     texts = [("5/s", "b"), ("1/h;5/s", "a"), ("10/m", "b")]
     keys = []
@@ -195,7 +230,7 @@ def test_there_is_an_end_to_them(monkeypatch):
         plain_limits.rule(f"{i}/s", "x")
     with pytest.raises(limitree.ConfigError, match="one limit too many"):
         plain_limits.rule("6/s", "x")
-    assert plain_limits.rule("5/s;4/s", "x").names == ("5/1s", "4/1s")
+    assert plain_limits.rule("5/s;4/s", "x").tails == (("5/1s",), ("4/1s",))
 
 
 def test_rules_from_many_threads(limiter):

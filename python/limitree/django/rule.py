@@ -72,7 +72,7 @@ class Site(Protocol):
         """Return the address of the client."""
 
     def put_rate(self, ask: Ask, scope: str, rate: RateText, key: Any,
-                 cost: int) -> None:
+                 cost: int, varies: bool = False) -> None:
         """Add the limits of `rate`, counted by `scope`, to `ask`."""
 
 
@@ -137,7 +137,8 @@ class Rule:
             if rate is None:
                 return
         site.put_rate(ask, self.scope_of(group), rate,
-                      self._caller(site, group, request), cost)
+                      self._caller(site, group, request), cost,
+                      callable(self.rate))
 
     def _caller(self, site: Site, group: str, request: HttpRequest) -> Any:
         key = self.key or site.key

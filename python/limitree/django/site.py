@@ -41,7 +41,8 @@ class Site:
     def __init__(self, found: conf.Conf) -> None:
         self.conf = found
         self._plain = PlainLimits(ROOT)
-        self._rates: dict[tuple[str, RateText], tuple[PlainRule, bool]] = {}
+        self._rates: dict[tuple[str, RateText, bool],
+                          tuple[PlainRule, bool]] = {}
         limits = found.limits
         self.awaited = AsyncLimiter(
             NO_LIMITS if limits is None else limits, found.store,
@@ -70,13 +71,17 @@ class Site:
                                       for rule in self._rules)
 
     def put_rate(self, ask: Ask, scope: str, rate: RateText, key: Any,
-                 cost: int) -> None:
-        """Add the limits of `rate`, counted by `scope`, to `ask`."""
-        plain, fits = self._rates.get((scope, rate)) or self._add(scope, rate)
+                 cost: int, varies: bool = False) -> None:
+        """Add the limits of `rate`, counted by `scope`, to `ask`.
+
+        With `varies` a caller may have another rate in the next request.
+        """
+        plain, fits = (self._rates.get((scope, rate, varies)) or
+                       self._add(scope, rate, varies))
         if not fits:
             cost = 2  # of one token
-        for name in plain.names:
-            ask.paths.append([ROOT, scope, key, name])
+        for path in plain.paths(key):
+            ask.paths.append(list(path))
             ask.costs.append(cost)
 
     def know_rates(self) -> None:
@@ -88,18 +93,19 @@ class Site:
                     if ".<locals>.dummy" not in group:  # of method_decorator
                         self._add(rule.scope_of(group), rule.rate)
 
-    def know_rate(self, scope: str, name: str) -> None:
+    def know_rate(self, scope: str, name: str, varies: bool = False) -> None:
         """The same for one rate, by its name in the tree."""
-        self._add(scope, text_of_name(name))
+        self._add(scope, text_of_name(name), varies)
 
-    def _add(self, scope: str, rate: RateText) -> tuple[PlainRule, bool]:
+    def _add(self, scope: str, rate: RateText, varies: bool = False
+             ) -> tuple[PlainRule, bool]:
         text = text_of_rate(rate)
         fits = not NOTHING.match(text)
         plain = self._plain.rule(text if fits else NOTHING.sub("1/", text),
-                                 scope)
+                                 scope, varies)
         self._plain.update(self.limiter)
         # Only now: a path that the tree does not know has no limits.
-        self._rates[scope, rate] = plain, fits
+        self._rates[scope, rate, varies] = plain, fits
         return plain, fits
 
     def ask_of(self, request: HttpRequest) -> Ask | None:

@@ -158,7 +158,8 @@ class RateLimit:
             told = (await settled(limit(connection, key)) if callable(limit)
                     else limit)
             if isinstance(told, str):
-                rule = site.plain.rule(told, self._scope_of(connection))
+                rule = site.plain.rule(told, self._scope_of(connection),
+                                       callable(limit))
                 paths += rule.paths(self._key_in(site, connection, key))
             else:
                 paths.append(await _path(told, limit, connection))

@@ -163,7 +163,7 @@ class Bound:
         if text is None:
             return None
         return self._plain.rule(text() if callable(text) else text,
-                                self._scope)
+                                self._scope, callable(text))
 
     def cost(self) -> int:
         """Return the cost of this request."""

@@ -36,8 +36,8 @@ class Command(BaseCommand):
         try:
             site = current()
             path = options.get("path", ())
-            if len(path) == 4 and path[0] == ROOT:
-                site.know_rate(path[1], path[3])
+            if len(path) in (4, 5) and path[0] == ROOT:
+                site.know_rate(path[1], path[-1], len(path) == 5)
             getattr(self, "_" + options["action"])(site, options)
         except (ImproperlyConfigured, ValueError, StoreError) as error:
             raise CommandError(str(error)) from error
