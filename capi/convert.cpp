@@ -8,6 +8,7 @@ static_assert(LIMITREE_PEEK == static_cast<int>(limitree::Operation::kPeek));
 static_assert(LIMITREE_SPEND == static_cast<int>(limitree::Operation::kSpend));
 static_assert(LIMITREE_REFUND ==
               static_cast<int>(limitree::Operation::kRefund));
+static_assert(LIMITREE_LOOK == static_cast<int>(limitree::Operation::kLook));
 static_assert(LIMITREE_REPLACE_NONE ==
               static_cast<int>(limitree::Replace::kNone));
 static_assert(LIMITREE_REPLACE_ANY ==
@@ -135,7 +136,7 @@ Status check(const limitree_limiter* limiter,
 }
 
 Status check_operation(std::int32_t operation) {
-  if (operation >= LIMITREE_AUTHORIZE && operation <= LIMITREE_REFUND) {
+  if (operation >= LIMITREE_AUTHORIZE && operation <= LIMITREE_LOOK) {
     return {};
   }
   return Status(Code::kInvalidArgument,

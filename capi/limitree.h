@@ -445,7 +445,9 @@ LIMITREE_API limitree_status limitree_authorize_action_for_user(
     limitree_limiter *limiter, limitree_str user, limitree_str action,
     int64_t cost, limitree_decision *decision, limitree_error **error);
 
-/* Answers as limitree_authorize would, and charges nothing.  Since 0.1. */
+/* Answers as limitree_authorize would, and charges nothing.  A bucket that owes
+ * more than it holds, because its limit was relaxed or a clock stepped back, is
+ * mended as by any request; LIMITREE_LOOK does not do that.  Since 0.1. */
 LIMITREE_API limitree_status limitree_peek(limitree_limiter *limiter,
                                            const limitree_str *path,
                                            size_t path_size, int64_t cost,
@@ -506,7 +508,8 @@ enum {
   LIMITREE_AUTHORIZE = 0,
   LIMITREE_PEEK = 1,
   LIMITREE_SPEND = 2,
-  LIMITREE_REFUND = 3
+  LIMITREE_REFUND = 3,
+  LIMITREE_LOOK = 4 /* LIMITREE_PEEK from outside: writes nothing at all */
 };
 
 /* What a request does with the levels of one path, as far as the modes of their

@@ -32,23 +32,24 @@ Limiter limiter_for(const CallerOptions& options) {
   return limiter_of(config);
 }
 
-std::vector<limitree_level> peek(Limiter* limiter,
+// Changes nothing: these limits may be others than those of the service.
+std::vector<limitree_level> look(Limiter* limiter,
                                  const std::vector<limitree_str>& path,
                                  std::int64_t cost) {
   const limitree_path one = {path.data(), path.size(), cost};
   std::vector<limitree_level> levels(kMaxLevels);
-  const Decision decision = limiter->decide(LIMITREE_PEEK, {&one, 1}, levels);
+  const Decision decision = limiter->decide(LIMITREE_LOOK, {&one, 1}, levels);
   levels.resize(
       std::min(kMaxLevels, static_cast<std::size_t>(decision.level_count)));
   return levels;
 }
 
-// The tokens left in each bucket, from a peek of cost 0, and the time until one
-// more token fits, from a peek of cost 1.
+// The tokens left in each bucket, for a cost of 0, and the time until one
+// more token fits, for a cost of 1.
 std::string state(Limiter* limiter, const std::vector<limitree_str>& path,
                   const Terminal& terminal) {
-  const std::vector<limitree_level> now = peek(limiter, path, 0);
-  const std::vector<limitree_level> next = peek(limiter, path, 1);
+  const std::vector<limitree_level> now = look(limiter, path, 0);
+  const std::vector<limitree_level> next = look(limiter, path, 1);
   if (now.empty()) return "there is no limit on this path\n";
   Table table;
   table.add_column("limit", Align::kLeft);

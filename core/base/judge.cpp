@@ -51,6 +51,7 @@ void judge(Operation operation, Level* levels, std::size_t count, bool denied) {
   switch (operation) {
     case Operation::kAuthorize:
     case Operation::kPeek:
+    case Operation::kLook:
       judge_charge<false>(operation, levels, count, denied);
       break;
     case Operation::kSpend:

@@ -50,10 +50,11 @@ inline bool fits(const Level& level) {
 // or a clock stepped back.  Without this the caller would stay locked out while
 // the answer names a short wait.  So whatever meets such a bucket writes it,
 // also what writes nothing else: a peek, a level in check mode, a cost of 0.
-inline bool is_held(const Level& level) {
+inline bool is_held(const Plan& plan, const Level& level) {
   const Limit& limit = *level.limit;
-  return limit.is_plain() ? level.debt > limit.rate.burst_offset()
-                          : found_in(level).ahead;
+  const bool ahead = limit.is_plain() ? level.debt > limit.rate.burst_offset()
+                                      : found_in(level).ahead;
+  return ahead && !plan.only_looks;
 }
 
 // The time until more tokens are left than the verdict says; 0 if the bucket is

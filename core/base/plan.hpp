@@ -28,7 +28,13 @@ inline constexpr std::size_t kMaxPaths = 4096;
 inline constexpr std::size_t kMaxLevels = 4096;  // of all paths, before they
                                                  // are joined
 
-enum class Operation : std::uint8_t { kAuthorize, kPeek, kSpend, kRefund };
+enum class Operation : std::uint8_t {
+  kAuthorize,
+  kPeek,
+  kSpend,
+  kRefund,
+  kLook,  // a kPeek from outside: see Plan::only_looks
+};
 
 // Who decided: the store, or a substitute.
 enum class Source : std::uint8_t {
@@ -72,7 +78,9 @@ struct Level {
 };
 
 struct Plan {
-  explicit Plan(Operation op) : operation(op) {}
+  explicit Plan(Operation op)
+      : operation(op == Operation::kLook ? Operation::kPeek : op),
+        only_looks(op == Operation::kLook) {}
 
   // Appends a level; store and judge() set the rest of it.
   void add_level(const Limit* limit, std::uint32_t first, std::uint32_t depth,
@@ -88,7 +96,12 @@ struct Plan {
     level.path = 0;
   }
 
-  Operation operation;
+  Operation operation;  // never kLook
+
+  // Whether not even what is_held() is written: the limits may be others than
+  // those of the processes that use the buckets.
+  bool only_looks;
+
   Source source =
       Source::kStore;  // set by whatever decides in place of the store
 

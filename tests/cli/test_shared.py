@@ -32,6 +32,19 @@ def test_show_and_reset(url):
         assert re.search(rf"user:\*/trade +{left}/6 ", out), out
 
 
+def test_show_changes_nothing(url, tmp_path):
+    """Its limits may be others than those of the service."""
+    def limits(text):
+        path = tmp_path / "limits.yaml"
+        path.write_text(f"schema: {{user: {{limits: {text}}}}}\n")
+        return str(path)
+    daily = limits("1 per 1d burst 4")
+    good("try", daily, "user", "--times", "4", "--store", url)
+    good("show", limits("1 per 1s"), "user", "--store", url)
+    out = good("show", limits("1 per 1d burst 4"), "user", "--store", url)
+    assert re.search(r"user +0/4 +1d +4d", out), out
+
+
 def test_ping_tells_what_the_file_is(url, tmp_path):
     try_twice(url + "?max_buckets=5000")
     size = os.stat(tmp_path / "limits").st_size

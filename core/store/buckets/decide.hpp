@@ -106,7 +106,7 @@ template <std::size_t kLevels>
   for (std::size_t i = 0; i < work.count(); ++i) {
     const Level& level = plan->levels[i];
     const Verdict& verdict = level.verdict;
-    if (!verdict.charged && !is_held(level)) continue;
+    if (!verdict.charged && !is_held(*plan, level)) continue;
     if (work.buckets[i] == nullptr) {
       inserts = true;
     } else {
@@ -196,7 +196,7 @@ void BucketShards<Home>::store_mixed(const MixedAsk& ask,
       continue;
     }
     one.release(place_of(work.tags[i]));
-    if (is_held(level)) {
+    if (is_held(*plan, level)) {
       one.hold(level, ask.now, place_of(work.tags[i]));
     }
   }

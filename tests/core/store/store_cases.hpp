@@ -301,7 +301,8 @@ TYPED_TEST_P(StoreCases, WhoOnlyPeeksIsNotLockedOutByARelaxedLimit) {
   EXPECT_TRUE(this->once(Operation::kPeek, relaxed, "a").limited);
 }
 
-// Whatever meets such a bucket reduces its debt to the capacity.
+// Whatever meets such a bucket reduces its debt to the capacity; only a look
+// from outside does not.
 TYPED_TEST_P(StoreCases, WhoOwesTooMuchIsHeldByWhateverMeetsIt) {
   const Limit large = simple_limit(std::chrono::hours(1), 100);
   Limit small = simple_limit(std::chrono::seconds(1), 5);
@@ -323,6 +324,8 @@ TYPED_TEST_P(StoreCases, WhoOwesTooMuchIsHeldByWhateverMeetsIt) {
   EXPECT_EQ(left_after_a_second("c", small, Operation::kSpend, 1), 1);
   EXPECT_EQ(left_after_a_second("d", small, Operation::kRefund, 1), 2);
   EXPECT_EQ(left_after_a_second("e", shadow, authorize, 1), 1);
+  EXPECT_EQ(left_after_a_second("f", small, Operation::kLook, 1), 0);
+  EXPECT_EQ(left_after_a_second("g", small, Operation::kLook, 0), 0);
   int name = 0;
   for (const Operation operation :
        {authorize, Operation::kPeek, Operation::kSpend, Operation::kRefund}) {

@@ -40,6 +40,7 @@ void write_signature(const Plan& plan, const Families& families,
                      bool callers_clock, Layout layout, std::string* out) {
   out->clear();
   out->push_back(static_cast<char>(plan.operation));
+  out->push_back(static_cast<char>(plan.only_looks));
   out->push_back(static_cast<char>(callers_clock));
   if (layout == Layout::kLoop) return;
   std::size_t at = 0;

@@ -74,7 +74,7 @@ class Scripts {
 
  private:
   // For each operation, with the server's clock and with a caller's.
-  static constexpr std::size_t kLoopScripts = 8;
+  static constexpr std::size_t kLoopScripts = 10;
 
   ScriptTable written_;
   ScriptTable passed_;

@@ -275,8 +275,8 @@ class ScriptWriter {
     body_ += "end\n";
   }
 
-  // What becomes of a level that is not charged.
   void append_hold() {
+    if (plan_.only_looks) return;
     set("text", fragments().text);
     set("more", "0");
     append(frame::kHold);

@@ -500,7 +500,7 @@ void Layouts::agree_on_any_state(Charge charge) {
       ASSERT_EQ(stored(address_of(two.plan, level, "b:")), left)
           << text_of(one.plan) << "\n"
           << expected;
-      held += is_held(level) && !level.verdict.charged;
+      held += is_held(one.plan, level) && !level.verdict.charged;
     }
   }
   EXPECT_GT(held, 25);

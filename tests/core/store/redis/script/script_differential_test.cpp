@@ -266,7 +266,7 @@ class Ledger {
     if (level.verdict.charged) {
       const Duration owed = level.verdict.reset_after;
       bucket = {owed > Duration(0) ? now + owed : kLongAgo, false};
-    } else if (is_held(level)) {
+    } else if (is_held(plan, level)) {
       bucket = {now + level.limit->rate.burst_offset(), false};
       ++held_;
     }
@@ -533,7 +533,7 @@ TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
             level.verdict.reset_after == Duration(0)
                 ? ""
                 : std::to_string(now + level.verdict.reset_after.count());
-      } else if (is_held(level)) {
+      } else if (is_held(plan, level)) {
         ++held_ones;
         expected =
             std::to_string(now + level.limit->rate.burst_offset().count());
