@@ -129,24 +129,31 @@ SharedHome::Place SharedHome::place(std::uint32_t shard) {
         take_over(shard, waiter->owner)) {
       return true;
     }
+    const Duration now = steady_time();
+    const bool known = is_stalled(shard, waiter->owner, now);
     if (round >= kLeastRounds) {
-      if (gives_up(shard, waiter)) return false;
-      if (has_others && steady_time() - begin >= kPatience) return false;
+      if (gives_up(shard, *waiter, known, now)) return false;
+      if (has_others && now - begin >= kPatience) return false;
     }
-    rest(round);
+    // To leave the processor to others would not help one who does not run.
+    if (!known) rest(round);
   }
 }
 
-bool SharedHome::gives_up(std::uint32_t shard, Waiter* waiter) {
-  const Duration now = steady_time();
-  Stalled& stalled = stalled_[shard];
-  const bool known =
-      waiter->owner == stalled.owner && now.count() < stalled.until;
-  if (now - waiter->since <
+bool SharedHome::is_stalled(std::uint32_t shard, std::uint64_t owner,
+                            Duration now) const {
+  const Stalled& stalled = stalled_[shard];
+  return owner == stalled.owner && now.count() < stalled.until;
+}
+
+bool SharedHome::gives_up(std::uint32_t shard, const Waiter& waiter, bool known,
+                          Duration now) {
+  if (now - waiter.since <
       (known ? std::min(kStalledWait, timeout_) : timeout_)) {
     return false;
   }
-  stalled.owner = waiter->owner;
+  Stalled& stalled = stalled_[shard];
+  stalled.owner = waiter.owner;
   stalled.until = (now + kStalledFor).count();
   any_stalled_ = true;
   return true;

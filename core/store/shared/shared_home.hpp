@@ -95,7 +95,9 @@ class SharedHome {
   };
 
   bool wait(std::uint32_t shard, bool has_others, Waiter* waiter);
-  bool gives_up(std::uint32_t shard, Waiter* waiter);
+  bool is_stalled(std::uint32_t shard, std::uint64_t owner, Duration now) const;
+  bool gives_up(std::uint32_t shard, const Waiter& waiter, bool known,
+                Duration now);
   bool take_over(std::uint32_t shard, std::uint64_t owner);
   void forget_stalled(std::uint32_t shard) {
     std::atomic<std::uint64_t>& owner = stalled_[shard].owner;
