@@ -32,11 +32,14 @@ void fail(PendingRequest* request, const char* why) noexcept {
 // the time that the client waits.
 constexpr Nanoseconds kLongestMargin = 10 * kMillisecond;
 
+// An attempt with less time than that says nothing of a store.
+constexpr Nanoseconds kShortestTimeout = kMillisecond;
+
 // For the library: 0 is as long as the option `timeout` says.
 Nanoseconds timeout_of(Nanoseconds time_left) {
   if (time_left == kNever) return 0;
   const Nanoseconds margin = std::min(time_left / 10, kLongestMargin);
-  return std::max<Nanoseconds>(time_left - margin, 1);
+  return std::max(time_left - margin, kShortestTimeout);
 }
 
 }  // namespace
