@@ -127,11 +127,14 @@ class _Joint:
         self.decision: Decision | None = None
         ask = Ask()
         defers = any(one.deduct_when is not None for one in throttles)
-        for one in throttles:
-            one._put(ask, request, view)
-            if defers:
-                ask.charge_when(one.deduct_when)
-            self.owners += [one] * (len(ask.paths) - len(self.owners))
+        try:
+            for one in throttles:
+                one._put(ask, request, view)
+                if defers:
+                    ask.charge_when(one.deduct_when)
+                self.owners += [one] * (len(ask.paths) - len(self.owners))
+        except Exception as error:
+            ask.refuse(error)
         if not ask.paths:
             return
         decision = ask.authorize(current().limiter,
@@ -143,6 +146,8 @@ class _Joint:
                 self.owners[level.path] for level in decision.levels or ()
                 if level.limited and level.mode != "shadow"
             ] or self.owners[:1]
+        else:
+            ask.pass_on()
 
     def twin_of(self, throttle: _Throttle, view: APIView) -> _Throttle | None:
         """Return the object that was decided here in the place of `throttle`,
@@ -211,9 +216,10 @@ class LimitreeThrottle(_Throttle):
         if isinstance(found, (str, bytes)):
             raise not_a_path(where, self.throttle_path)
         cost = self.throttle_cost(request, view)
-        for path in found if _holds_paths(found) else [found]:
-            ask.add([segment_of(part, self.throttle_path, where)
-                     for part in path], cost)
+        paths = [[segment_of(part, self.throttle_path, where) for part in path]
+                 for path in (found if _holds_paths(found) else [found])]
+        for path in paths:  # all or none
+            ask.add(path, cost)
 
 
 class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):

@@ -273,8 +273,10 @@ class Named:
 
 
 @pytest.mark.parametrize("decorator, message", [
-    (ratelimit("user", Named.of_view), "not NoneType, as test_django.Named.of_view has"),
-    (ratelimit(key=Named.of_group, rate="1/h"), "not float, as test_django.Named.of_group has"),
+    (ratelimit("user", Named.of_view),
+     "not NoneType, as test_django.Named.of_view has"),
+    (ratelimit(key=Named.of_group, rate="1/h"),
+     "not float, as test_django.Named.of_group has"),
     (ratelimit("user", lambda request: object()),
      "not object, as test_django.<lambda> has")])
 def test_a_key_that_is_none_names_its_function_and_the_view(
@@ -422,6 +424,69 @@ def test_decorators_above_each_other_are_all_or_nothing():
     left = limiter().peek("user", "alex", "trade", cost=0)
     assert left.remaining == 5  # not 4
     assert len(request.limitree.decisions) == 3
+
+
+def key_that_refuses(checked):
+    """A key function that finds no valid password, and its async twin."""
+    def key(request):
+        checked.append("sync")
+        raise PermissionDenied
+
+    async def awaited(request):
+        checked.append("async")
+        raise PermissionDenied
+    return key, awaited
+
+
+@pytest.mark.parametrize("when", [None, lambda response: True])
+@pytest.mark.parametrize("by_path", [False, True])
+def test_limits_protect_the_key_functions_of_those_behind_them(
+        ask, by_path, when):
+    checked = []
+    key, awaited = key_that_refuses(checked)
+    if ask.is_async:
+        key = awaited
+    by_ip = ratelimit(key="ip", rate="3/m", deduct_when=when)
+    by_token = (ratelimit("user", key) if by_path
+                else ratelimit(key=lambda group, request: key(request),
+                               rate="9/m;20/h"))
+
+    def view(request):
+        raise AssertionError
+
+    async def async_view(request):
+        raise AssertionError
+
+    urls = type("urls", (), {"urlpatterns": [
+        path("both", by_ip(by_token(view))),
+        path("async/both", by_ip(by_token(async_view)))]})
+    with override_settings(ROOT_URLCONF=urls):
+        codes = [ask("both").status_code for _ in range(5)]
+    assert codes == [403] * 3 + [429] * 2 and len(checked) == 5
+
+
+def test_limits_of_every_request_count_what_a_key_refuses(ask):
+    key, awaited = key_that_refuses([])
+    with limits(PATHS=[("hard", keys.ip),
+                       ("user", awaited if ask.is_async else key)],
+                LIMITS={"schema": {"hard": {"children": {"*": {
+                    "limits": "3/m"}}}, "user": {}}}):
+        codes = [ask("plain").status_code for _ in range(5)]
+    assert codes == [403] * 3 + [429] * 2
+
+
+def test_a_key_that_refuses_first_is_answered_at_once(ask):
+    key, awaited = key_that_refuses([])
+    decorator = ratelimit("user", awaited if ask.is_async else key)
+
+    async def async_view(request):
+        raise AssertionError
+
+    urls = type("urls", (), {"urlpatterns": [
+        path("one", decorator(lambda request: HttpResponse())),
+        path("async/one", decorator(async_view))]})
+    with override_settings(ROOT_URLCONF=urls):
+        assert [ask("one").status_code for _ in range(5)] == [403] * 5
 
 
 def test_the_mark_is_not_taken_over_by_other_decorators():

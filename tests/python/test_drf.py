@@ -6,7 +6,7 @@ import sys
 import django_site  # noqa: F401  its settings come first
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.test import override_settings
 from django.urls import path
 from rest_framework import throttling
@@ -308,6 +308,32 @@ def test_denied_requests_of_one_user_are_not_charged_to_all(throttles,
         assert ask("f") == 1 and Everybody.told[45:] == [True] + [False] * 8
         denied = view(factory.get("/?user=a"))
         assert denied["Retry-After"] == "30"
+
+
+class Refusing(drf.SimpleRateThrottle):
+    rate = "9/min"
+
+    def get_cache_key(self, request, view):
+        raise PermissionDenied
+
+
+class HalfAPath(drf.LimitreeThrottle):
+    def throttle_path(self, request, view):
+        return [("user", "a"), ("user", 1.5)]
+
+
+@pytest.mark.parametrize("charged", [None, lambda self, response: True])
+def test_throttles_count_what_one_behind_them_refuses(charged, client):
+    few = type("Few", (FewOf,), {"deduct_when": charged})
+    urls = type("urls", (), {"urlpatterns": [
+        path("both", view_of(few, Refusing)),
+        path("half", view_of(few, HalfAPath))]})
+    with override_settings(ROOT_URLCONF=urls):
+        codes = [client.get("/both?user=a").status_code for _ in range(4)]
+        assert codes == [403] * 2 + [429] * 2
+        with pytest.raises(TypeError):
+            client.get("/half?user=b")
+        assert client.get("/half?user=a").status_code == 429
 
 
 def test_the_throttle_of_another_makes_its_own_decision(client):

@@ -22,7 +22,7 @@ DeductWhen = Callable[[Any], Union[bool, int]]
 class Ask:
     """Some paths, decided all or nothing, and what each of them costs."""
 
-    __slots__ = ("costs", "paths", "whens")
+    __slots__ = ("costs", "paths", "refusal", "whens")
 
     def __init__(self) -> None:
         self.paths: list[list[Any]] = []
@@ -30,6 +30,9 @@ class Ask:
         #: What says after the response whether a path is charged; None: it is
         #: charged at once.  Empty if all are.
         self.whens: list[DeductWhen | None] = []
+        #: What a function has raised that tells a later path, such as one that
+        #: checks a password.
+        self.refusal: Exception | None = None
 
     def add(self, path: list[Any], cost: int) -> None:
         """Add a path."""
@@ -40,6 +43,24 @@ class Ask:
         """Say when the paths are charged that were added since the last call.
         """
         self.whens += [when] * (len(self.paths) - len(self.whens))
+
+    def refuse(self, error: Exception) -> None:
+        """Keep `error` until the paths that are known have been decided: limits
+        count what a function behind them refuses.
+
+        Raises it at once if there are none.
+        """
+        if not self.paths:
+            raise error
+        self.refusal = error
+
+    def pass_on(self) -> None:
+        """Raise what was refused, if anything; call it when the paths allow."""
+        if self.refusal is not None:
+            try:
+                raise self.refusal
+            finally:
+                self.refusal = None  # it knows this object
 
     @property
     def is_deferred(self) -> bool:
@@ -103,20 +124,28 @@ class Ask:
     async def settle(self) -> None:
         """Await the results of async key functions."""
         known: dict[int, Any] = {}  # several limits of a rate share a key
-        for path in self.paths:
-            for place, part in enumerate(path):
-                if inspect.isawaitable(part):
-                    if id(part) not in known:
-                        known[id(part)] = part, segment_of(await part, part)
-                    path[place] = known[id(part)][1]
+        for count, path in enumerate(self.paths):
+            try:
+                await _settle(path, known)
+            except Exception as error:
+                del self.paths[count:], self.costs[count:], self.whens[count:]
+                return self.refuse(error)
+
+
+async def _settle(path: list[Any], known: dict[int, Any]) -> None:
+    for place, part in enumerate(path):
+        if inspect.isawaitable(part):
+            if id(part) not in known:
+                known[id(part)] = part, segment_of(await part, part)
+            path[place] = known[id(part)][1]
 
 
 def segment_of(value: Any, source: Any, where: str = "") -> Any:
     """Return what the function `source` has returned, as a segment of a path.
 
     A primary key, an int or a UUID, becomes a text.  Raises TypeError for what
-    is no segment, such as None, which never means "no limit"; it names `source`,
-    and `where` it is.
+    is no segment, such as None, which never means "no limit"; it names
+    `source`, and `where` it is.
     """
     if isinstance(value, (str, bytes)):
         return value

@@ -68,6 +68,7 @@ class LimitreeMiddleware:
             record.decisions.append(decision)
             if decision.limited:
                 return too_many(site, request, Ratelimited(decision))
+            ask.pass_on()
         response = self.get_response(request)
         # The view has done its work, so a 503 would be wrong; the limiter has
         # logged that its store fails.
@@ -101,6 +102,7 @@ class LimitreeMiddleware:
             if decision.limited:
                 return await too_many_awaited(site, request,
                                               Ratelimited(decision))
+            ask.pass_on()
         response = await self.get_response(request)
         with contextlib.suppress(StoreError):  # as above
             for place, ask in record.deferred:

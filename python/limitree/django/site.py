@@ -116,8 +116,11 @@ class Site:
         if url in self._exempt or url.startswith(self._exempt_below):
             return None
         ask = Ask()
-        for rule in self._rules:
-            rule.put(ask, self, rule.group or "", request, (), {})
+        try:
+            for rule in self._rules:
+                rule.put(ask, self, rule.group or "", request, (), {})
+        except Exception as error:
+            ask.refuse(error)
         return ask if ask.paths else None
 
     def client_ip(self, request: HttpRequest, hops: int | None = None) -> str:

@@ -63,10 +63,13 @@ class Step:
     def _ask(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
              kwargs: dict[str, Any]) -> Ask:
         ask = Ask()
-        for rule, group in self.rules:
-            rule.put(ask, site, group, request, args, kwargs)
-            if self._defers:
-                ask.charge_when(rule.deduct_when)
+        try:
+            for rule, group in self.rules:
+                rule.put(ask, site, group, request, args, kwargs)
+                if self._defers:
+                    ask.charge_when(rule.deduct_when)
+        except Exception as error:
+            ask.refuse(error)
         return ask
 
     def _note(self, record: Record, request: Any, decision: Decision, ask: Ask
@@ -77,4 +80,5 @@ class Step:
             if self.rules[0].rule.block:
                 record.denial = decision
                 return decision
+        ask.pass_on()
         return None
