@@ -38,9 +38,9 @@ class Record:
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = []  #: in the order they were made
-        #: The answers to limits whose turn has not come, but that were decided
-        #: in one step with others.
-        self.ahead: dict[Any, Decision | None] = {}
+        #: The answers to limits that were decided in one step with others, for
+        #: those whose turn has not come.
+        self.ahead: dict[Any, Any] = {}
         #: The integration that handles the connection, if there is one.
         self.limiter: Any = None
 

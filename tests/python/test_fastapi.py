@@ -517,6 +517,21 @@ def test_a_limit_that_a_function_calls_is_a_step_of_its_own(app):
     assert client_of(app).get("/").json() is True
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_limit_that_the_route_calls_once_more_charges_no_others(app, place):
+    """For each part of a batch, for example."""
+    pair = RateLimit("9/hour", scope="a"), RateLimit("9/hour", scope="b")
+
+    @app.get("/", dependencies=[Depends(one) for one in pair])
+    async def endpoint(request: Request):
+        return [(await pair[place](request)).remaining for _ in range(3)]
+
+    answer = client_of(app).get("/")
+    assert answer.json() == [7, 6, 5]
+    other = "ab"[1 - place]
+    assert answer.headers["ratelimit"].count(f'"route:{other}/') == 1
+
+
 def test_a_limit_that_could_not_be_decided_is_asked_again(app):
     keys = [None, "ann", "ann"]
     limit = RateLimit("1/hour", key=lambda: keys.pop(0))

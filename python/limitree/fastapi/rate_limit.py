@@ -37,6 +37,7 @@ By = Literal["route", "path", "app"]
 EXEMPT, OVERRIDES = "_limitree_exempt", "_limitree_overrides"
 
 _UNKNOWN = object()  # no dependency has given a key
+_TAKEN = object()  # a limit that was called before has taken its decision
 
 
 class RateLimit:
@@ -102,18 +103,20 @@ class RateLimit:
                        ) -> Decision | None:
         """Return the answer of the limiter; FastAPI calls this."""
         site = site_of(connection)
-        ahead: dict[Any, Decision | None] = connection.scope["limitree"].ahead
-        if self not in ahead:
+        ahead: dict[Any, Any] = connection.scope["limitree"].ahead
+        if ahead.get(self, _TAKEN) is _TAKEN:
             await self._decide(site, connection, key, ahead)
-        return ahead.pop(self)
+        decision: Decision | None = ahead[self]
+        ahead[self] = _TAKEN
+        return decision
 
     async def _decide(self, site: Site, connection: HTTPConnection, key: Any,
-                      ahead: dict[Any, Decision | None]) -> None:
+                      ahead: dict[Any, Any]) -> None:
         """Decide this limit, and those that come next, in one step."""
         paths: list[Any] = []
         costs: list[Any] = []
         asking: dict[RateLimit, bool] = {}
-        for one in self._step(connection.scope):
+        for one in self._step(connection.scope, ahead):
             try:
                 asked, cost = await one._asked(
                     site, connection, key if one is self else _UNKNOWN)
@@ -129,17 +132,17 @@ class RateLimit:
         for one, has_paths in asking.items():
             ahead[one] = decision if has_paths else None
 
-    def _step(self, scope: Scope) -> list[RateLimit]:
+    def _step(self, scope: Scope, ahead: dict[Any, Any]) -> list[RateLimit]:
         """Return this limit and those that FastAPI calls right after it."""
         calls = calls_of(scope)
         step = [self]
-        if all(call is not self for call in calls):  # called by a function
-            return step
+        if self in ahead or all(call is not self for call in calls):
+            return step  # called by a function
         overridden = getattr(scope.get("app"), "dependency_overrides", {})
         for call in calls:
             if not isinstance(call, RateLimit) or call in overridden:
                 break
-            if call not in step:
+            if call not in step and call not in ahead:
                 step.append(call)
         return step
 
