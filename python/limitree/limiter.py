@@ -21,9 +21,10 @@ from limitree.wait import Waiting, seconds_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, MutableMapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Any, TypeVar
+    from weakref import WeakKeyDictionary
 
     from limitree import rate_limit
     from limitree.decision import Decision
@@ -53,7 +54,7 @@ _LOOK_AGAIN = 0.002  # seconds, while calls come to their end
 default_clock: Clock | None = None
 #: How limiters in memory began that were made without a clock, if somebody
 #: wants them to begin again: limitree.pytest_plugin does.
-beginnings: MutableMapping[Limiter, Beginning] | None = None
+beginnings: WeakKeyDictionary[Limiter, Beginning] | None = None
 
 
 class Beginning:

@@ -30,5 +30,9 @@ def limitree_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[ManualClock]:
 
 
 def _begin_again(clock: ManualClock | None) -> None:
-    for one in list(limiter.beginnings or ()):
-        one._begin_again(clock)
+    if limiter.beginnings is None:
+        return
+    for found in limiter.beginnings.keyrefs():  # threads may make others now
+        one = found()
+        if one is not None:
+            one._begin_again(clock)

@@ -3,12 +3,15 @@
 import asyncio
 import subprocess
 import sys
+import threading
+import weakref
 
 import fastapi.testclient
 import pytest
 
 import limitree
 import module_site
+from limitree import pytest_plugin
 from limitree.testing import ManualClock
 
 WAYS = {
@@ -54,6 +57,41 @@ def test_afterwards_they_have_full_buckets_and_the_clock_of_the_system():
         assert limiter.peek("job", cost=0).remaining == 2
     assert module_site.bare.authorize("job", cost=2).allowed
     assert 3500 < module_site.bare.peek("job", cost=0).reset_after < 3600
+
+
+class Made:
+    """As a limiter that a thread makes."""
+
+    def _begin_again(self, clock):
+        pass
+
+
+def test_threads_may_make_limiters_meanwhile(monkeypatch):
+    known = weakref.WeakKeyDictionary()
+    monkeypatch.setattr(limitree.limiter, "beginnings", known)
+    stop = threading.Event()
+
+    def make():
+        kept = []
+        while not stop.is_set():
+            kept.append(Made())
+            known[kept[-1]] = None
+            if len(kept) > 500:
+                kept.clear()
+
+    threads = [threading.Thread(target=make) for _ in range(2)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(10_000):  # one in 300 failed
+            pytest_plugin._begin_again(None)
+    finally:
+        sys.setswitchinterval(before)
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_acquire_moves_the_clock(limitree_clock):
