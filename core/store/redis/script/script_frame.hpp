@@ -82,6 +82,16 @@ inline constexpr std::string_view kCharge = R"(
 if $q >= 1000 then $p, $q = $p + 1, $q - 1000 end
 )";
 
+inline void name_clock(bool callers, LuaNames* names) {
+  names->set("time", callers ? "ARGV" : "call('TIME')");
+  names->set("callers", callers ? kCallersTime.substr(1) : "");
+  names->set("borrow", callers ? kBorrow.substr(1) : "");
+  names->set("up", callers ? "up" : "now");
+  names->set("linger", callers ? "3600" : "2");
+  names->set("stamp", callers ? "t[1] .. ' ' .. t[2] .. t[3] .. ' '"
+                              : "t[1] .. ' ' .. t[2] .. '000 '");
+}
+
 // What a request writes of a level that stays as it is.
 inline constexpr std::string_view kHold = R"(
   if <ahead> then

@@ -79,13 +79,7 @@ class ScriptWriter {
   }
 
   void name_script() {
-    set("time", callers_clock_ ? "ARGV" : "call('TIME')");
-    set("callers", callers_clock_ ? frame::kCallersTime.substr(1) : "");
-    set("borrow", callers_clock_ ? frame::kBorrow.substr(1) : "");
-    set("up", callers_clock_ ? "up" : "now");
-    set("linger", callers_clock_ ? "3600" : "2");
-    set("stamp", callers_clock_ ? "t[1] .. ' ' .. t[2] .. t[3] .. ' '"
-                                : "t[1] .. ' ' .. t[2] .. '000 '");
+    frame::name_clock(callers_clock_, &names_);
     // What is given back was not joined.
     set("joins", refunds()
                      ? "false"
