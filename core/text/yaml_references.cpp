@@ -35,6 +35,16 @@ std::size_t depth_of(const std::vector<YamlNode>& nodes) {
   return deepest;
 }
 
+// How many values `nodes` count as: whoever reads a text may copy it.
+std::size_t weight_of(const std::vector<YamlNode>& nodes) {
+  std::size_t weight = nodes.size();
+  for (const YamlNode& node : nodes) {
+    if (node.kind != Kind::kScalar) continue;
+    weight += node.size / YamlReferences::kTextPerValue;
+  }
+  return weight;
+}
+
 }  // namespace
 
 void YamlReferences::begin(std::string_view anchor, std::size_t node) {
@@ -54,7 +64,7 @@ bool YamlReferences::end(std::size_t node) {
   return take_room(named.size(), nodes_[node].mark);
 }
 
-// Counts nodes that are not written.
+// Counts values that are not written.
 bool YamlReferences::take_room(std::size_t count, Mark mark) {
   const std::size_t most =
       std::min(kMaxYamlNodes, kFreeCopies + kCopiesPerNode * written_);
@@ -84,7 +94,7 @@ bool YamlReferences::append(std::string_view alias, Mark mark,
     problems_.add(mark, "nested deeper than " + std::to_string(kMaxYamlDepth));
     return false;
   }
-  if (!take_room(named.size(), mark)) return false;
+  if (!take_room(weight_of(named), mark)) return false;
   const std::size_t first = nodes_.size();
   nodes_.insert(nodes_.end(), named.begin(), named.end());
   move_ends(first, static_cast<std::ptrdiff_t>(first), &nodes_);

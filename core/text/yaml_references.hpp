@@ -23,9 +23,11 @@ namespace limitree {
 class YamlReferences {
  public:
   // Aliases may stand for kFreeCopies nodes, and for kCopiesPerNode for each
-  // node that is written, in all at most kMaxYamlNodes.
+  // node that is written, in all at most kMaxYamlNodes.  A text counts as one
+  // more for each kTextPerValue bytes.
   static constexpr std::size_t kFreeCopies = 100'000;
   static constexpr std::size_t kCopiesPerNode = 32;
+  static constexpr std::size_t kTextPerValue = 64;
 
   // `nodes` are those of a document that is being read, `text` its text.
   YamlReferences(std::vector<YamlNode>* nodes, const std::string* text,

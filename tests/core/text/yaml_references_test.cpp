@@ -138,6 +138,17 @@ TEST(YamlReferences, AreBounded) {
   EXPECT_NE(message.find("aliases stand for more than 10"), message.npos);
 }
 
+// Each alias may become a copy of the text: ten of a megabyte are too much.
+TEST(YamlReferences, LongTextsAreBounded) {
+  const std::string text = "[&a " + std::string(1 << 20, 'x');
+  std::string yaml = text;
+  for (int i = 0; i < 10; ++i) yaml += ", *a";
+  const std::string message = expanded(yaml + "]");
+  EXPECT_NE(message.find("aliases stand for more than 10"), message.npos)
+      << message.substr(0, 100);
+  EXPECT_EQ(expanded(text + ", *a]").substr(0, 3), "[xx");
+}
+
 TEST(YamlReferences, NestNoDeeperThanWhatIsWritten) {
   std::string yaml = "x0: &x0 [1]\n";
   for (std::size_t i = 1; i < kMaxYamlDepth + 1; ++i) {
