@@ -61,7 +61,10 @@ class _Throttle(throttling.BaseThrottle):
         joint: _Joint | None = vars(request).get("_limitree_joint")
         twin = None if joint is None else joint.twin_of(self, view)
         if joint is None or twin is None:
-            joint, twin = _Joint(self, request, view), self
+            throttles = _joined(self, view)
+            if len(throttles) == 1:
+                return self._allow_alone(request, view)
+            joint, twin = _Joint(self, throttles, request, view), self
             setattr(request, "_limitree_joint", joint)
         else:
             vars(self).update(vars(twin))
@@ -69,6 +72,16 @@ class _Throttle(throttling.BaseThrottle):
             return True
         self.decision = joint.decision
         return self._answer(twin not in joint.denying)
+
+    def _allow_alone(self, request: Request, view: APIView) -> bool:
+        ask = Ask()
+        self._put(ask, request, view)
+        if not ask.paths:
+            return True
+        if self.deduct_when is not None:
+            ask.charge_when(self.deduct_when)
+        self.decision = _decided(request, ask)
+        return self._answer(self.decision.allowed)
 
     def _put(self, ask: Ask, request: Request, view: APIView) -> None:
         """Add what this throttle charges."""
@@ -108,6 +121,14 @@ class _Throttle(throttling.BaseThrottle):
         return decision.retry_after
 
 
+def _decided(request: Request, ask: Ask, levels: bool | None = None
+             ) -> Decision:
+    """Decide `ask`, and keep the decision with Django's request."""
+    decision = ask.authorize(current().limiter, levels)
+    record_of(request._request).note(decision, ask)
+    return decision
+
+
 class _Joint:
     """The throttles of a view, decided in one step for one request.
 
@@ -115,9 +136,8 @@ class _Joint:
     asks for all.
     """
 
-    def __init__(self, first: _Throttle, request: Request, view: APIView
-                 ) -> None:
-        throttles = _joined(first, view)
+    def __init__(self, first: _Throttle, throttles: list[_Throttle],
+                 request: Request, view: APIView) -> None:
         self._view = view
         self._waiting = [one for one in throttles if one is not first]
         #: The throttle of each path.
@@ -137,10 +157,7 @@ class _Joint:
             ask.refuse(error)
         if not ask.paths:
             return
-        decision = ask.authorize(current().limiter,
-                                 True if len(throttles) > 1 else None)
-        record_of(request._request).note(decision, ask)
-        self.decision = decision
+        self.decision = decision = _decided(request, ask, True)
         if decision.limited:
             self.denying = [
                 self.owners[level.path] for level in decision.levels or ()

@@ -65,7 +65,7 @@ class Ask:
     @property
     def is_deferred(self) -> bool:
         """Whether some path is charged after the response, if at all."""
-        return bool(self.whens) and any(when is not None for when in self.whens)
+        return any(when is not None for when in self.whens)
 
     def _parts(self) -> list[Part] | None:
         if not self.whens:

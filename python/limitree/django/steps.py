@@ -80,5 +80,6 @@ class Step:
             if self.rules[0].rule.block:
                 record.denial = decision
                 return decision
-        ask.pass_on()
+        if ask.refusal is not None:
+            ask.pass_on()
         return None
