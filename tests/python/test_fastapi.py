@@ -724,6 +724,7 @@ def test_nobody_to_ask_is_an_error():
 
 @pytest.mark.parametrize("limits, more, error", [
     ([], {}, TypeError), ([None], {}, TypeError), ([1], {}, TypeError),
+    ([b"1/minute"], {}, TypeError),
     (["lots"], {}, limitree.ConfigError),
     (["1/minute"], {"by": "url"}, ValueError),
     (["1/minute"], {"key": 1}, TypeError),
@@ -741,6 +742,12 @@ def test_a_path_that_is_none_is_never_no_limit(app, path):
 
     with pytest.raises((TypeError, ValueError)):
         get(app, "/a")
+
+
+def test_the_application_is_no_key_function():
+    """It is callable; as a key function it would leave itself unlimited."""
+    with pytest.raises(TypeError, match="the application goes into app="):
+        Limiter(FastAPI(), default_limits=["1/minute"])
 
 
 def of_root_in_a_route(app, limit):

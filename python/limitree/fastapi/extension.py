@@ -44,6 +44,8 @@ class Limiter(Site):
                  default_limits: Iterable[str] = (), enabled: bool = True,
                  headers: Style = "ietf", reset: Reset = "delta",
                  clock: Clock | None = None, **options: object) -> None:
+        if isinstance(key_func, FastAPI):  # it is callable
+            raise TypeError("the application goes into app=, or to init_app()")
         check_style(headers, reset)
         if isinstance(default_limits, str):
             default_limits = [default_limits]

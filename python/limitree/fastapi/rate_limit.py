@@ -81,7 +81,8 @@ class RateLimit:
         for one in limits:
             if isinstance(one, str):
                 parse(one)
-            elif not callable(one) and not isinstance(one, Sequence):
+            elif not callable(one) and (isinstance(one, bytes) or
+                                        not isinstance(one, Sequence)):
                 raise TypeError("a limit must be a text, a path or a function, "
                                 f"not {type(one).__name__}")
         self._limits = [limit_function(one) if callable(one) else one
