@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import subprocess
 import sys
@@ -473,6 +474,20 @@ def test_limits_of_every_request_count_what_a_key_refuses(ask):
                     "limits": "3/m"}}}, "user": {}}}):
         codes = [ask("plain").status_code for _ in range(5)]
     assert codes == [403] * 3 + [429] * 2
+
+
+def test_keys_behind_one_that_refuses_are_not_awaited(recwarn):
+    _, awaited = key_that_refuses([])
+
+    async def view(request):
+        raise AssertionError
+
+    view = ratelimit("user", awaited)(ratelimit("user", who_awaited)(view))
+    urls = type("urls", (), {"urlpatterns": [path("both", view)]})
+    with override_settings(ROOT_URLCONF=urls):
+        assert Awaited().get("/both").status_code == 403
+    gc.collect()
+    assert not [one for one in recwarn if "awaited" in str(one.message)]
 
 
 def test_a_key_that_refuses_first_is_answered_at_once(ask):

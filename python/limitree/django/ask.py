@@ -128,8 +128,16 @@ class Ask:
             try:
                 await _settle(path, known)
             except Exception as error:
-                del self.paths[count:], self.costs[count:], self.whens[count:]
+                self._cut(count)
                 return self.refuse(error)
+
+    def _cut(self, count: int) -> None:
+        """Forget all but `count` paths."""
+        for path in self.paths[count:]:
+            for part in path:
+                if inspect.iscoroutine(part):  # or Python warns of it
+                    part.close()
+        del self.paths[count:], self.costs[count:], self.whens[count:]
 
 
 async def _settle(path: list[Any], known: dict[int, Any]) -> None:
