@@ -1,5 +1,7 @@
 #include "grpc/call.hpp"
 
+#include <algorithm>
+
 #include "grpc/gzip.hpp"
 #include "grpc/status_fields.hpp"
 #include "grpc/timeout.hpp"
@@ -17,6 +19,12 @@ constexpr std::size_t kMinPacked = 1024;
 
 // What was unpacked costs as much as a frame that brings nothing.
 constexpr std::size_t kUnpackedPerFrame = 16 * 1024;
+
+// A message may have so many times as many bytes as were sent, or a few more:
+// gzip makes a thousand of one, which costs a client nothing and takes time
+// here.  What differs in a number alone makes less than a hundred of one.
+constexpr std::size_t kMostGrowth = 128;
+constexpr std::size_t kFewUnpacked = 16 * 1024;
 
 constexpr Field kResponse[] = {{":status", "200"},
                                {"content-type", kGrpcContentType}};
@@ -205,13 +213,16 @@ void Call::unpack_message() {
                  : "grpc-encoding is neither gzip nor identity");
     return;
   }
-  const std::size_t most = methods_->max_message_bytes();
+  const std::size_t most =
+      std::min(methods_->max_message_bytes(),
+               std::max(kFewUnpacked, kMostGrowth * reader_.message().size()));
   std::string message;
   const Unpacked result = unpack_gzip(reader_.message(), most, &message);
   charge_frames(message.size() / kUnpackedPerFrame);
   if (result == Unpacked::kTooLarge) {
-    fail(GrpcCode::kResourceExhausted,
-         "the message has more than " + std::to_string(most) + " bytes");
+    fail(GrpcCode::kResourceExhausted, "the message has more than " +
+                                           std::to_string(most) +
+                                           " bytes when it is unpacked");
   } else if (result == Unpacked::kMalformed) {
     fail(GrpcCode::kInternal, "the message is not valid gzip");
   } else {

@@ -169,6 +169,12 @@ class Service:
             "ascii")
         return int(text.split("VmRSS:")[1].split()[0]) * 1024
 
+    def cpu(self):
+        """Seconds of processor time that the process has taken."""
+        text = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text("ascii")
+        fields = text.rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import gzip
+import random
 import socket
 import threading
 import time
@@ -160,6 +161,10 @@ def test_unknown_fields_are_ignored(client):
     assert call(client, framed(OK + b"\xf8\x7f\x01")) == ("0", "")
 
 
+def noise(size):
+    return random.Random(1).randbytes(size)
+
+
 def zipped(message):
     return framed(gzip.compress(message), flag=1)
 
@@ -169,8 +174,8 @@ def zipped(message):
 def test_a_client_may_compress(service, compression):
     limiter = pb_grpc.LimiterStub(service.channel(
         ("grpc.default_compression_algorithm", compression)))
-    for size in (1, 100, 10_000, 1_000_000):
-        assert not limiter.Authorize(request("huge", "x" * size)).limited
+    for text in ("x", "x" * 10_000, noise(500_000).hex()):
+        assert not limiter.Authorize(request("huge", text)).limited
     decision = limiter.Authorize(pb.DecideRequest(paths=[
         pb.Path(segments=["user", f"{i}" * 100]) for i in range(900)]))
     assert decision.level_count == 900 and len(decision.levels) == 900
@@ -235,15 +240,28 @@ def test_a_bomb_costs_as_much_as_the_largest_message(service, client):
         stream = client.start(AUTHORIZE, headers={"grpc-encoding": "gzip"})
         client.send_all(stream, bomb)
         assert client.status(stream) == (
-            "8", "the message has more than 4194304 bytes")
+            "8", "the message has more than 4194304 bytes when it is unpacked")
     assert service.memory() - before < 20_000_000
     # Many of them are a flood.
-    small = zipped(bytes(4_000_000))
+    large = zipped(noise(50_000) + bytes(4_000_000))
     with pytest.raises((AssertionError, OSError,
                         h2.exceptions.ProtocolError)):
-        for _ in range(1000):
-            call(client, small, headers={"grpc-encoding": "gzip"})
+        for _ in range(100):
+            stream = client.start(AUTHORIZE, headers={"grpc-encoding": "gzip"})
+            client.send_all(stream, large)
+            assert client.status(stream)[0] == "3"
     assert client.wait(h2.events.ConnectionTerminated).error_code == 11
+
+
+def test_a_small_bomb_costs_little(service, client):
+    """Each would take 10 ms if it were unpacked as far as 4 MiB."""
+    bomb = zipped(bytes(4_000_000))
+    assert len(bomb) < 4096
+    before = service.cpu()
+    for _ in range(100):
+        code, message = call(client, bomb, headers={"grpc-encoding": "gzip"})
+        assert code == "8" and message.endswith("bytes when it is unpacked")
+    assert service.cpu() - before < 0.5
 
 
 def test_another_flag_is_an_error(client):
