@@ -50,6 +50,8 @@ std::size_t weight_of(const std::vector<YamlNode>& nodes) {
 void YamlReferences::begin(std::string_view anchor, std::size_t node) {
   ++written_;
   if (anchor.empty()) return;
+  // A name stands for the node that has begun last, also inside another one.
+  std::erase_if(open_, [&](const auto& one) { return one.second == anchor; });
   named_[std::string(anchor)].clear();
   open_[node] = anchor;
 }
