@@ -132,7 +132,7 @@ TEST_F(RateLimitPageTest, AsksTheStoreForSoManyAtOnce) {
   make(&server);
   std::vector<std::unique_ptr<IdleRequest>> waiting;
   while (!store_loop->is_full()) {
-    waiting.push_back(std::make_unique<IdleRequest>(&*store_loop, kNever));
+    waiting.push_back(std::make_unique<IdleRequest>(&*store_loop));
   }
   EXPECT_EQ(waiting.size(), 50'000U);
   EXPECT_EQ(ask(body_of(kEntry)),
