@@ -16,6 +16,7 @@
 //   Time                             has `at`, an Instant
 //   Time time_of(now)                that of a request which reads the clock
 //   Time& latest(shard)              of the last request there
+//   void set_latest(shard, Time)
 //   bool settle(read, clock, Time*, Waiter*)   sets the time of a request that
 //                                    comes after the last one, at *Time, but
 //                                    has read an earlier one; false: it cannot

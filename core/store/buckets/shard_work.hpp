@@ -121,7 +121,7 @@ class ShardLocks {
       if (!ok_) return now;
     }
     for (std::size_t i = 0; i < held_; ++i) {
-      home_.latest(work_->shards[i]) = latest;
+      home_.set_latest(work_->shards[i], latest);
     }
     return latest.at;
   }

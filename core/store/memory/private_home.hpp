@@ -106,6 +106,7 @@ class PrivateHome {
   };
   static Time time_of(Instant now) { return {now}; }
   Time& latest(std::uint32_t shard) { return shards_[shard].latest; }
+  void set_latest(std::uint32_t shard, Time time) { latest(shard) = time; }
   // The request must not take place before the last one.  It would find more
   // debt than there can be, as if the clock had stepped back, and give tokens
   // back: see is_held().  But a clock that was really set back is obeyed.

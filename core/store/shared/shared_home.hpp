@@ -69,6 +69,11 @@ class SharedHome {
   using Time = shared::Time;
   Time time_of(Instant now) const { return {now, seat_->word()}; }
   Time& latest(std::uint32_t shard) { return words(shard).latest; }
+  void set_latest(std::uint32_t shard, Time time) {
+    latest(shard).at = time.at;
+    if (latest(shard).by != time.by) [[unlikely]]
+      latest(shard).by = time.by;
+  }
   bool settle(Instant read, const Clock& clock, Time* time, Waiter* waiter);
 
   Status failure(const Waiter& waiter) const;
