@@ -2,11 +2,18 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <ctime>
+
+#include "net/loop.hpp"
 
 namespace limitree::server {
 
 namespace {
+
+// Between two messages of log_trouble().
+constexpr Nanoseconds kBetweenTroubles = 60 * kSecond;
 
 LogSettings log_settings;
 
@@ -85,8 +92,21 @@ void announce(const std::string& message) {
   }
 }
 
-void log_trouble(std::string_view what) {
-  log_line(LogLevel::kError, "some work is lost: " + std::string(what));
+void log_trouble(const std::string& what) {
+  static std::atomic<Instant> quiet_until{0};
+  static std::atomic<std::uint64_t> untold{0};
+  const Instant now = steady_now();
+  Instant until = quiet_until.load();
+  if (now < until || !quiet_until.compare_exchange_strong(
+                         until, after(now, kBetweenTroubles))) {
+    ++untold;
+    return;
+  }
+  const std::uint64_t others = untold.exchange(0);
+  log_line(LogLevel::kError,
+           what + (others == 0 ? ""
+                               : ", " + std::to_string(others) +
+                                     " other failures since the last message"));
 }
 
 }  // namespace limitree::server

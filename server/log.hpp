@@ -4,7 +4,6 @@
 #define LIMITREE_SERVER_LOG_HPP
 
 #include <string>
-#include <string_view>
 
 #include "config/log_settings.hpp"
 
@@ -18,9 +17,9 @@ void log_line(const std::string& message);
 void log_line(LogLevel level, const std::string& message);
 // As the first one, but also for those who see warnings.
 void announce(const std::string& message);
-
-// That an exception has ended some work, with what it says.
-void log_trouble(std::string_view what);
+// Logs what has gone wrong, once a minute: there may be some trouble for each
+// request, and the others are only counted.  From any thread.
+void log_trouble(const std::string& what);
 
 // The line of a message, for `seconds` since 1970.
 std::string json_line(LogLevel level, const std::string& message,

@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
-#include <exception>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,9 +26,6 @@ constexpr Policy kPolicies[] = {
     {"deny", "requests are denied unchecked", "denied unchecked"},
     {"raise", "requests fail", "not decided"},
 };
-
-// Between two messages of log_failure().
-constexpr Nanoseconds kFailures = 60 * kSecond;
 
 const Policy& words_of(std::string_view name) {
   for (const Policy& policy : kPolicies) {
@@ -154,32 +149,11 @@ OutageLog::OutageLog(Loop* loop, const ServeSettings& settings,
   look();
 }
 
-void log_failure(const std::string& why) {
-  static std::atomic<Instant> quiet_until{0};
-  static std::atomic<std::uint64_t> untold{0};
-  const Instant now = steady_now();
-  Instant until = quiet_until.load();
-  if (now < until ||
-      !quiet_until.compare_exchange_strong(until, after(now, kFailures))) {
-    ++untold;
-    return;
-  }
-  const std::uint64_t others = untold.exchange(0);
-  log_line(LogLevel::kError,
-           why + (others == 0 ? ""
-                              : ", " + std::to_string(others) +
-                                    " other failures since the last message"));
-}
-
 void OutageLog::look() {
   timer_.set(after(loop_->now(), kSecond));
-  try {
-    const std::string message =
-        outage_.note(read_store_counts(limiter_, policy_), loop_->now());
-    if (!message.empty()) log_line(LogLevel::kWarning, message);
-  } catch (const std::exception&) {
-    // Without memory for a message there is none.
-  }
+  const std::string message =
+      outage_.note(read_store_counts(limiter_, policy_), loop_->now());
+  if (!message.empty()) log_line(LogLevel::kWarning, message);
 }
 
 }  // namespace limitree::server

@@ -57,10 +57,6 @@ class Outage {
   Instant answered_ = kNever;  // the first time since a failure
 };
 
-// Logs why a request has failed, once a minute: there may be a failure for each
-// request, and the others are only counted.  From any thread.
-void log_failure(const std::string& why);
-
 // Looks at a limiter once a second.
 class OutageLog {
  public:

@@ -19,10 +19,10 @@
 #include "net/address.hpp"
 #include "net/failure.hpp"
 #include "net/loop.hpp"
+#include "net/trouble.hpp"
 #include "outage_log.hpp"
 #include "process.hpp"
 #include "service_numbers.hpp"
-#include "services/failures.hpp"
 #include "stats/service_stats.hpp"
 #include "stats/statsd_reporter.hpp"
 #include "trace/exporter.hpp"
@@ -91,7 +91,6 @@ class Service final : public Watcher, public ConfigListener {
         files_check_(&loop_, [this] { check_files(); }),
         waits_(!settings.xds.server.empty() &&
                !settings.starts_without_descriptors) {
-    loop_.set_on_trouble(log_trouble);
     check_style(settings.header_style);
     admin_pages_.add_to(admin_.handlers());
     admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
@@ -384,7 +383,7 @@ class Service final : public Watcher, public ConfigListener {
 
 void serve(const ServeSettings& settings) {
   set_log(settings.log);
-  listen_to_failures(log_failure);
+  listen_to_trouble(log_trouble);
   raise_descriptor_limit();
   Service(settings).run();
 }

@@ -52,7 +52,6 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
       last_connections_(&loop_, [this] { drain_now(); }),
       last_call_(&loop_, [this] { loop_.stop(); }),
       trim_(&loop_, [this] { trim(); }) {
-  loop_.set_on_trouble(log_trouble);
   buffers_.memory.set_most(settings->max_buffered_bytes / settings->workers);
   health_.add_to(&methods_);
   reflection_.add_to(&methods_);

@@ -52,9 +52,6 @@ void ConfigThread::start(Limiter* limiter) {
   if (settings_.health.needs_store && limiter_->is_remote()) {
     ask_store_.set(loop_.now());
   }
-  loop_.set_on_trouble([this](std::string_view what) {
-    listener_->server_lost("some work is lost: " + std::string(what));
-  });
   thread_ = std::thread([this] { loop_.run(); });
 }
 

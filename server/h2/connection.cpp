@@ -4,10 +4,10 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "h2/session.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 
@@ -67,11 +67,7 @@ Connection::~Connection() {
 // A connection without memory cannot know what it has said: it is closed.
 template <typename Work>
 void Connection::guarded(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception&) {
-    close_now();
-  }
+  if (!server::guarded(work)) close_now();
 }
 
 void Connection::on_ready(std::uint32_t events) {

@@ -3,8 +3,9 @@
 #include <sys/epoll.h>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
+
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 
@@ -53,11 +54,7 @@ HttpConnection::~HttpConnection() {
 // A connection without memory cannot know what it has said: it is closed.
 template <typename Work>
 void HttpConnection::guarded(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception&) {
-    close_now();
-  }
+  if (!server::guarded(work)) close_now();
 }
 
 // ---- Reading ----------------------------------------------------------------

@@ -3,11 +3,11 @@
 #include <signal.h>
 
 #include <chrono>
-#include <exception>
 #include <thread>
 #include <utility>
 
 #include "net/loop.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 
@@ -32,13 +32,8 @@ class SignalsBlocked {
 // Work that throws begins again, in a second.
 void run_until_end(const std::function<void(Background::Signal&)>& run,
                    Background::Signal* signal) {
-  while (true) {
-    try {
-      run(*signal);
-      return;
-    } catch (const std::exception&) {
-      if (!signal->wait_until(after(steady_now(), kSecond))) return;
-    }
+  while (!guarded([&] { run(*signal); })) {
+    if (!signal->wait_until(after(steady_now(), kSecond))) return;
   }
 }
 

@@ -6,11 +6,10 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <exception>
-#include <new>
 #include <utility>
 
 #include "net/failure.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 
@@ -100,27 +99,6 @@ void Loop::stop() {
 void Loop::run() {
   stopped_ = false;
   while (!stopped_) turn();
-}
-
-template <typename Call>
-void Loop::guarded(const Call& call) noexcept {
-  try {
-    call();
-  } catch (const std::bad_alloc&) {
-    // To tell it would need memory, too.
-  } catch (const std::exception& error) {
-    tell(error.what());
-  } catch (...) {
-    tell("an unknown error");
-  }
-}
-
-void Loop::tell(std::string_view trouble) noexcept {
-  try {
-    if (on_trouble_) on_trouble_(trouble);
-  } catch (...) {
-    // Nobody can be told.
-  }
 }
 
 void Loop::turn() {

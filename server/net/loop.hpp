@@ -10,8 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "net/fd.hpp"
@@ -65,13 +63,7 @@ class Loop : public Timers {
   // Runs `work` on the loop's thread.  From any thread.
   void post(std::function<void()> work);
 
-  // Is told of each exception that something on this loop lets out: the work at
-  // hand is lost, all other work goes on.
-  void set_on_trouble(std::function<void(std::string_view)> on_trouble) {
-    on_trouble_ = std::move(on_trouble);
-  }
-
-  // Until stop().
+  // Until stop(), whatever the work on it throws: see tell_trouble().
   void run();
   // From any thread; posted work that is already there still runs.
   void stop();
@@ -83,9 +75,6 @@ class Loop : public Timers {
   Instant turn_end();
 
  private:
-  template <typename Call>
-  void guarded(const Call& call) noexcept;
-  void tell(std::string_view trouble) noexcept;
   void turn();
   void wait();
   void finish_turn();
@@ -98,7 +87,6 @@ class Loop : public Timers {
   std::array<epoll_event, 256> ready_;
   int ready_count_ = 0;
   std::vector<AtTurnEnd*> ending_;
-  std::function<void(std::string_view)> on_trouble_;
   std::mutex mutex_;  // guards posted_
   std::vector<std::function<void()>> posted_;
   bool stopped_ = false;

@@ -1,10 +1,10 @@
 #include "services/failures.hpp"
 
+#include "net/trouble.hpp"
+
 namespace limitree::server {
 
 namespace {
-
-FailureListener failure_listener = nullptr;
 
 // Null: the client may read the error itself.
 const char* text_instead_of(limitree_status status) {
@@ -24,21 +24,13 @@ const char* text_instead_of(limitree_status status) {
 
 }  // namespace
 
-void listen_to_failures(FailureListener listener) {
-  failure_listener = listener;
-}
-
-void tell_failure(const std::string& why) {
-  if (failure_listener != nullptr) failure_listener(why);
-}
-
 std::string message_for_client(limitree_status status,
                                const limitree_error* error) {
   const char* const text = text_instead_of(status);
   const char* const own = error != nullptr ? limitree_error_message(error)
                                            : limitree_status_name(status);
   if (text == nullptr) return own;
-  tell_failure(own);
+  tell_trouble(own);
   return text;
 }
 

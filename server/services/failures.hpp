@@ -9,15 +9,8 @@
 
 namespace limitree::server {
 
-// From any thread.
-using FailureListener = void (*)(const std::string& why);
-
-// Before other threads run.
-void listen_to_failures(FailureListener listener);
-void tell_failure(const std::string& why);
-
 // What a client may read.  Where the store is, and what is wrong with it, is
-// for the listener alone.
+// for the log alone: see tell_trouble().
 std::string message_for_client(limitree_status status,
                                const limitree_error* error);
 

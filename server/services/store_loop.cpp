@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "net/trouble.hpp"
 #include "services/decision.hpp"
-#include "services/failures.hpp"
 
 namespace limitree::server {
 
@@ -22,7 +22,7 @@ constexpr std::size_t kMaxWaiting = 50'000;
 void fail(PendingRequest* request, const char* why) noexcept {
   try {
     request->fail();
-    tell_failure(std::string("a request cannot be answered: ") + why);
+    tell_trouble(std::string("a request cannot be answered: ") + why);
   } catch (...) {
     // Without memory the deadline of the caller ends the call.
   }

@@ -6,8 +6,10 @@
 #include <future>
 #include <memory>
 #include <stdexcept>
+#include <string>
 
 #include "net/loop.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 namespace {
@@ -67,11 +69,15 @@ TEST(Background, WhatTheThreadOwnsIsGoneBeforeTheOwnerGoesOn) {
 }
 
 TEST(Background, AnExceptionEndsTheThreadOnly) {
+  static std::promise<std::string> told;
+  listen_to_trouble([](const std::string& what) { told.set_value(what); });
   const Instant begun = steady_now();
   {
     const Background thread(
         [](Background::Signal&) { throw std::length_error("x"); });
+    EXPECT_EQ(told.get_future().get(), "some work is lost: x");
   }
+  listen_to_trouble(nullptr);
   EXPECT_LT(steady_now() - begun, 3 * kSecond);
 }
 

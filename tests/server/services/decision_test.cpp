@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "services/failures.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 namespace {
@@ -53,7 +53,7 @@ TEST(StatusOf, EveryErrorHasACode) {
 std::string told;
 
 TEST(StatusOf, WhatIsWrongWithTheStoreIsNotForClients) {
-  listen_to_failures([](const std::string& why) { told += why + '\n'; });
+  listen_to_trouble([](const std::string& why) { told += why + '\n'; });
   const auto message = [](limitree_status status) {
     return status_of(status, nullptr).message;
   };
@@ -64,7 +64,7 @@ TEST(StatusOf, WhatIsWrongWithTheStoreIsNotForClients) {
             "the store does not answer as it should");
   EXPECT_EQ(message(LIMITREE_INTERNAL), "the server has made a mistake");
   EXPECT_EQ(message(LIMITREE_UNKNOWN_ROOT), "unknown_root");
-  listen_to_failures(nullptr);
+  listen_to_trouble(nullptr);
   EXPECT_EQ(told,
             "store_unavailable\nstore_timeout\nstore_protocol\ninternal\n");
 }
