@@ -6,16 +6,18 @@
 #include <sys/signalfd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <utility>
 
 #include "net/failure.hpp"
 
 namespace limitree::server {
 
-void raise_descriptor_limit() {
+std::size_t raise_descriptor_limit() {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
+  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
 }
 
 void give_memory_back() {

@@ -3,13 +3,15 @@
 #ifndef LIMITREE_SERVER_PROCESS_HPP
 #define LIMITREE_SERVER_PROCESS_HPP
 
+#include <cstddef>
+
 #include "net/fd.hpp"
 
 namespace limitree::server {
 
-// Allows as many descriptors as the system lets it: thousands of connections
-// need as many.
-void raise_descriptor_limit();
+// Allows as many descriptors as the system lets it, and returns how many:
+// thousands of connections need as many.
+std::size_t raise_descriptor_limit();
 
 // SIGTERM, SIGINT and SIGHUP as bytes of a descriptor that does not block. This
 // thread and those that it starts no longer get them in another way.  Throws

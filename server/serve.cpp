@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <memory>
@@ -67,6 +68,11 @@ Config config_of(const ServeSettings& settings) {
   return config;
 }
 
+// Other descriptors are for the store, the log and files that are read again.
+std::size_t count_seats(const ServeSettings& settings) {
+  return std::min(raise_descriptor_limit() / 4 * 3, settings.max_connections);
+}
+
 std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
@@ -81,7 +87,7 @@ class Service final : public Watcher, public ConfigListener {
         config_(&settings, this),
         limiter_(make_limiter()),
         admission_(settings),
-        seats_(settings.max_connections),
+        seats_(count_seats(settings)),
         admin_pages_(limiter_.get()),
         admin_(&loop_, &settings.connection, &buffers_, nullptr,
                settings.max_message_bytes, [] {}),
@@ -384,7 +390,6 @@ class Service final : public Watcher, public ConfigListener {
 void serve(const ServeSettings& settings) {
   set_log(settings.log);
   listen_to_trouble(log_trouble);
-  raise_descriptor_limit();
   Service(settings).run();
 }
 

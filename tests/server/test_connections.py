@@ -2,6 +2,7 @@
 
 import random
 import resource
+import signal
 import socket
 import threading
 import time
@@ -321,6 +322,17 @@ def test_connections_have_a_limit(serve):
     with socket.create_connection((address, int(port))) as admin:
         admin.sendall(b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert admin.recv(65536).startswith(b"HTTP/1.1 200 ")
+    for connection in taken:
+        connection.close()
+    eventually(lambda: still_serves_now(service))
+
+
+def test_connections_leave_descriptors_for_the_rest(serve):
+    service = serve("--workers", 1, max_descriptors=100)
+    taken = [connect(service) for _ in range(120)]
+    service.wait_for("warning: connections are refused: there are 75")
+    service.signal(signal.SIGHUP)
+    service.wait_for("the limits are reloaded")
     for connection in taken:
         connection.close()
     eventually(lambda: still_serves_now(service))
