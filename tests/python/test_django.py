@@ -476,6 +476,14 @@ def test_limits_of_every_request_count_what_a_key_refuses(ask):
     assert codes == [403] * 3 + [429] * 2
 
 
+def test_the_default_counts_what_a_path_refuses(ask):
+    key, awaited = key_that_refuses([])
+    with limits(PATHS=[("user", awaited if ask.is_async else key)],
+                DEFAULT="3/m"):
+        codes = [ask("plain").status_code for _ in range(5)]
+    assert codes == [403] * 3 + [429] * 2
+
+
 def test_keys_behind_one_that_refuses_are_not_awaited(recwarn):
     _, awaited = key_that_refuses([])
 

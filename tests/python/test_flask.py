@@ -161,6 +161,14 @@ def test_limits_protect_the_key_functions_of_those_behind_them(app):
     assert codes(app.test_client(), "/", 5) == [401] * 3 + [429] * 2
 
 
+@pytest.mark.parametrize("limits", ["default_limits", "application_limits"])
+def test_limits_of_the_settings_count_what_the_path_refuses(app, limits):
+    Limiter(who, app=app, path=lambda: flask.abort(401),
+            **{limits: ["3/hour"]})
+    app.get("/")(lambda: "")
+    assert codes(app.test_client(), "/", 5) == [401] * 3 + [429] * 2
+
+
 def test_paths_name_the_function_that_told_them(app):
     def path():
         return [("user", None)]

@@ -160,8 +160,10 @@ class Site:
 
 
 def _rules_of(found: conf.Conf) -> list[Rule]:
-    """Return the rules of every request."""
-    rules = [Rule(path) for path in found.paths]
-    if found.default is not None:
-        rules.append(Rule((), group="default", rate=found.default))
-    return rules
+    """Return the rules of every request.
+
+    DEFAULT comes first, so that it counts what a function of PATHS refuses.
+    """
+    rules = [] if found.default is None else [
+        Rule((), group="default", rate=found.default)]
+    return rules + [Rule(path) for path in found.paths]

@@ -88,7 +88,9 @@ class Site:
         self._bounds: dict[tuple[str, str], list[Bound]] = {}
         self._version = -1
         self._state = f"limitree.flask.{id(registry):x}"  # in the environ
-        self._everywhere, self._defaults = self._rules_of_settings()
+        self._everywhere = _rules_of(settings.application, "application")
+        self._defaults = _rules_of(settings.default, None)
+        self._path = [Rule(paths=settings.path)] if settings.path else []
 
     def _new_core(self) -> Core:
         settings = self.settings
@@ -103,13 +105,6 @@ class Site:
         if self.settings.limits is None:
             where += " without LIMITREE_LIMITS"
         check_path(self.core, path, where)
-
-    def _rules_of_settings(self) -> tuple[list[Rule], list[Rule]]:
-        """Return the rules for all requests, and the default rules."""
-        settings = self.settings
-        everywhere = [Rule(paths=settings.path)] if settings.path else []
-        everywhere += _rules_of(settings.application, "application")
-        return everywhere, _rules_of(settings.default, None)
 
     # ---- Which rules apply --------------------------------------------------
 
@@ -151,6 +146,8 @@ class Site:
         if (all(not rule.override_defaults for rule in own)
                 and not exempt & ExemptionScope.DEFAULT):
             found += self._defaults
+        if not exempt & ExemptionScope.APPLICATION:
+            found += self._path  # it may refuse, so the texts count first
         return found + own
 
     # ---- Before the view ----------------------------------------------------
