@@ -80,8 +80,8 @@ class Site:
                        self._add(scope, rate, varies))
         if not fits:
             cost = 2  # of one token
-        for path in plain.paths(key):
-            ask.paths.append(list(path))
+        for tail in plain.tails:
+            ask.paths.append([ROOT, scope, key, *tail])
             ask.costs.append(cost)
 
     def know_rates(self) -> None:
