@@ -5,42 +5,13 @@
 #include <unordered_map>
 
 #include "tree/arrange.hpp"
+#include "tree/merged.hpp"
 
 namespace limitree {
 
 namespace {
 
 constexpr std::uint8_t kDefaultIpv6Prefix = 64;
-
-// The nodes as written that make up one node of the tree: what an earlier one
-// states goes before what a later one does.
-using Layers = std::vector<const Draft*>;
-
-struct LayersHash {
-  std::size_t operator()(const Layers& layers) const {
-    std::size_t hash = layers.size();
-    for (const Draft* layer : layers) {
-      hash = (hash ^ std::hash<const Draft*>()(layer)) * 0x9e3779b97f4a7c15;
-      hash ^= hash >> 29;
-    }
-    return hash;
-  }
-};
-
-// One child of a node: the children of that name in all its layers.
-struct Merged {
-  std::string_view name;  // canonical; borrows from `text` or a draft
-  std::string text;
-  PatternKind pattern = PatternKind::kExact;
-  Network network;  // if it is one
-  Layers layers;
-  std::size_t own = 0;                        // layers before those of "*"
-  std::optional<LimitRange> override_limits;  // that a file has for its name
-  const Draft* parent = nullptr;  // that the last of the layers is a child of
-  bool inherits = true;
-
-  const Draft& first() const { return *layers.front(); }
-};
 
 class Compiler {
  public:
@@ -50,7 +21,6 @@ class Compiler {
   void run(const RootDraft& root);
 
  private:
-  using MergedList = std::deque<Merged>;  // they do not move
   using Files = std::vector<const LoadedOverrides*>;
 
   std::uint32_t children_of(const Layers& layers);
@@ -137,6 +107,9 @@ std::uint32_t Compiler::make_children(const Layers& layers) {
   const Files files = files_of(layers, children.key);
   if (merged.empty() || !within_limits(merged, files)) return kNoIndex;
   apply(files, &merged);
+  if (children.key.kind == KeyKind::kTier) {
+    check_tiers(merged, *nodes_, problems_);
+  }
   if (!store(merged, &children)) return kNoIndex;
   if (!files.empty()) store_overrides(files, &children);
   nodes_->children_of.push_back(children);
@@ -145,7 +118,7 @@ std::uint32_t Compiler::make_children(const Layers& layers) {
 
 // The children of all layers by name, each with what it inherits from the
 // layers below and then from its "*" sibling.
-Compiler::MergedList Compiler::merge(const Layers& layers, Key key) {
+MergedList Compiler::merge(const Layers& layers, Key key) {
   MergedList list;
   std::unordered_map<std::string_view, Merged*> by_name;
   for (const Draft* layer : layers) {
@@ -304,20 +277,9 @@ bool Compiler::within_limits(const MergedList& merged, const Files& files) {
 }
 
 Node Compiler::make_node(const Merged& merged) {
-  Node node{0, 0, children_of(merged.layers), merged.first().place};
-  LimitRange limits{kNoIndex, 0};
-  for (std::size_t i = 0; i < merged.layers.size(); ++i) {
-    if (i == merged.own && merged.override_limits) {
-      limits = *merged.override_limits;
-      break;
-    }
-    if (!merged.layers[i]->limits_stated) continue;
-    limits = merged.layers[i]->limits;
-    break;
-  }
-  node.first_limit = limits.first;
-  node.limit_count = limits.count;
-  return node;
+  const LimitRange limits = limits_of(merged);
+  return {limits.first, limits.count, children_of(merged.layers),
+          merged.first().place};
 }
 
 // The text of a name; that of its place, where it is written the same.

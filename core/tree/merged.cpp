@@ -1,0 +1,69 @@
+#include "tree/merged.hpp"
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "text/number.hpp"
+
+namespace limitree {
+
+namespace {
+
+// How long an empty bucket takes to fill, before anything is rounded.
+double time_to_fill(const Limit& limit) {
+  const auto period = static_cast<double>(limit.period.count());
+  if (traits_of(limit.algorithm).kept != Kept::kTat) return period;
+  const std::int64_t most = 100 + (limit.rules ? limit.rules->overrun : 0);
+  return period / static_cast<double>(limit.count) *
+         static_cast<double>(limit.rate.capacity) * static_cast<double>(most) /
+         100;
+}
+
+std::string words_for(const Limit& limit) {
+  const auto time = std::llround(time_to_fill(limit));
+  return format_duration(Duration(time)) + " by " +
+         traits_of(limit.algorithm).rule;
+}
+
+bool may_be_tiers(const Limit& a, const Limit& b) {
+  constexpr double kRounded = 1e-9;
+  const double one = time_to_fill(a);
+  return a.algorithm == b.algorithm &&
+         std::abs(one - time_to_fill(b)) <= kRounded * one;
+}
+
+}  // namespace
+
+LimitRange limits_of(const Merged& merged) {
+  for (std::size_t i = 0; i < merged.layers.size(); ++i) {
+    if (i == merged.own && merged.override_limits) {
+      return *merged.override_limits;
+    }
+    if (merged.layers[i]->limits_stated) return merged.layers[i]->limits;
+  }
+  return {kNoIndex, 0};
+}
+
+void check_tiers(const MergedList& tiers, const Nodes& nodes,
+                 Problems* problems) {
+  // By the names of limits, which tell buckets apart.
+  std::map<std::string_view, std::pair<const Limit*, const Merged*>> firsts;
+  for (const Merged& tier : tiers) {
+    const LimitRange limits = limits_of(tier);
+    for (std::uint32_t i = 0; i < limits.count; ++i) {
+      const Limit& limit = nodes.limits[limits.first + i];
+      const auto [place, added] =
+          firsts.try_emplace(limit.name.view(), &limit, &tier);
+      const auto& [first, of] = place->second;
+      if (added || may_be_tiers(*first, limit)) continue;
+      problems->add(tier.first().mark,
+                    "the limits of tiers have one bucket, so each must have "
+                    "the same algorithm and time to fill: " +
+                        quote(of->name) + " takes " + words_for(*first) + ", " +
+                        quote(tier.name) + " " + words_for(limit));
+    }
+  }
+}
+
+}  // namespace limitree
