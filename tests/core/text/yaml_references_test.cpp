@@ -49,8 +49,7 @@ TEST(YamlReferences, AliasesAreCopies) {
             "{a: 1, b: a, c: {a: 2}}");
   EXPECT_EQ(expanded("[&a 'x', *a, &a y, *a]"), "['x', 'x', y, y]");
   EXPECT_EQ(expanded("[&a , *a]"), "[, ]");
-  EXPECT_EQ(expanded("[&a [&a x, *a, [&a [y]]], *a]"),
-            "[[x, x, [[y]]], [y]]");
+  EXPECT_EQ(expanded("[&a [&a x, *a, [&a [y]]], *a]"), "[[x, x, [[y]]], [y]]");
   EXPECT_EQ(expanded("[&a {k: &a x, m: {<<: {n: 1}}}, {<<: {k: *a}}]"),
             "[{k: x, m: {n: 1}}, {k: x}]");
 }
