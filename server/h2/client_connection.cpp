@@ -8,6 +8,7 @@
 #include <new>
 
 #include "net/failure.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 
@@ -22,13 +23,8 @@ ClientConnection* connection_of(void* data) {
 
 // No exception may pass through nghttp2.
 template <typename Call>
-int guarded(const Call& call) noexcept {
-  try {
-    call();
-    return 0;
-  } catch (...) {
-    return NGHTTP2_ERR_CALLBACK_FAILURE;
-  }
+int safely(const Call& call) noexcept {
+  return guarded(call) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
 nghttp2_nv field_of(const std::pair<std::string, std::string>& field) {
@@ -50,7 +46,7 @@ struct ClientCallbacks {
                        std::size_t name_size, const std::uint8_t* value,
                        std::size_t value_size, std::uint8_t /*flags*/,
                        void* data) {
-    return guarded([&] {
+    return safely([&] {
       connection_of(data)->listener_->on_field(
           {reinterpret_cast<const char*>(name), name_size},
           {reinterpret_cast<const char*>(value), value_size});
@@ -60,7 +56,7 @@ struct ClientCallbacks {
   static int on_data(nghttp2_session* /*session*/, std::uint8_t /*flags*/,
                      std::int32_t /*id*/, const std::uint8_t* bytes,
                      std::size_t size, void* data) {
-    return guarded([&] {
+    return safely([&] {
       connection_of(data)->listener_->on_data(
           {reinterpret_cast<const char*>(bytes), size});
     });
@@ -73,14 +69,14 @@ struct ClientCallbacks {
     // After GOAWAY the server wants to be asked elsewhere.
     if (frame->hd.type == NGHTTP2_GOAWAY ||
         (ends && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)) {
-      return guarded([&] { connection_of(data)->end(""); });
+      return safely([&] { connection_of(data)->end(""); });
     }
     return 0;
   }
 
   static int on_close(nghttp2_session* /*session*/, std::int32_t /*id*/,
                       std::uint32_t error, void* data) {
-    return guarded([&] {
+    return safely([&] {
       connection_of(data)->end(error == NGHTTP2_NO_ERROR
                                    ? std::string()
                                    : std::string("the stream ended with ") +

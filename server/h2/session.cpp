@@ -6,6 +6,7 @@
 #include <new>
 
 #include "net/block_memory.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 
@@ -26,10 +27,11 @@ Connection* connection_of(void* user_data) {
 
 // No exception may pass through nghttp2.
 template <typename Call>
-int guarded(const Call& call) noexcept {
+int safely(const Call& call) noexcept {
   try {
     return call();
   } catch (...) {
+    tell_exception();
     return NGHTTP2_ERR_CALLBACK_FAILURE;
   }
 }
@@ -45,7 +47,7 @@ int on_begin_headers(nghttp2_session* /*session*/, const nghttp2_frame* frame,
       frame->headers.cat != NGHTTP2_HCAT_REQUEST) {
     return 0;
   }
-  return guarded([&] {
+  return safely([&] {
     return Session::on_begin(connection_of(data), frame->hd.stream_id);
   });
 }
@@ -54,7 +56,7 @@ int on_header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
               nghttp2_rcbuf* name, nghttp2_rcbuf* value, std::uint8_t /*flags*/,
               void* data) {
   const bool is_header = frame->headers.cat == NGHTTP2_HCAT_REQUEST;
-  return guarded([&] {
+  return safely([&] {
     return Session::on_field(connection_of(data), frame->hd.stream_id,
                              is_header, view_of(name), view_of(value));
   });
@@ -63,7 +65,7 @@ int on_header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
 int on_data_chunk(nghttp2_session* /*session*/, std::uint8_t /*flags*/,
                   std::int32_t id, const std::uint8_t* bytes, std::size_t size,
                   void* data) {
-  return guarded([&] {
+  return safely([&] {
     return Session::on_data(connection_of(data), id,
                             {reinterpret_cast<const char*>(bytes), size});
   });
@@ -72,7 +74,7 @@ int on_data_chunk(nghttp2_session* /*session*/, std::uint8_t /*flags*/,
 // Only its header has come.  Also called for frames that are then ignored.
 int on_begin_frame(nghttp2_session* /*session*/, const nghttp2_frame_hd* header,
                    void* data) {
-  return guarded([&] {
+  return safely([&] {
     return Session::on_frame(connection_of(data), header->type, header->length);
   });
 }
@@ -82,7 +84,7 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame,
                   void* data) {
   Connection* const connection = connection_of(data);
   const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
-  return guarded([&] {
+  return safely([&] {
     if (frame->hd.type == NGHTTP2_HEADERS) {
       if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
         return Session::on_headers(connection, frame->hd.stream_id, ends);
@@ -106,14 +108,14 @@ int on_frame_recv(nghttp2_session* /*session*/, const nghttp2_frame* frame,
 int on_frame_send(nghttp2_session* /*session*/, const nghttp2_frame* frame,
                   void* data) {
   if (frame->hd.type != NGHTTP2_RST_STREAM) return 0;
-  return guarded([&] {
+  return safely([&] {
     return Session::on_reset(connection_of(data), frame->rst_stream.error_code);
   });
 }
 
 int on_stream_close(nghttp2_session* /*session*/, std::int32_t id,
                     std::uint32_t /*error*/, void* data) {
-  return guarded([&] { return Session::on_close(connection_of(data), id); });
+  return safely([&] { return Session::on_close(connection_of(data), id); });
 }
 
 // Of a frame whose type is not one of RFC 9113: its content means nothing.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "h2/connection.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 
@@ -53,6 +54,7 @@ struct StreamBody {
     try {
       return take(stream, {to, room}, flags);
     } catch (...) {
+      tell_exception();
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     }
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "net/trouble.hpp"
+
 namespace limitree::server {
 
 namespace {
@@ -42,6 +44,7 @@ struct ReaderCallbacks {
     try {
       return call(of(parser));
     } catch (...) {
+      tell_exception();
       return of(parser)->refuse(503, {});
     }
   }

@@ -7,9 +7,12 @@
 #include <ctime>
 #include <functional>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 namespace {
@@ -180,6 +183,7 @@ class Http2 : public testing::Test, public Application, public ConnectionOwner {
 
   Stream* open() override {
     if (no_memory_) throw std::bad_alloc();
+    if (has_bug_) throw std::length_error("bug");
     return new Answering(answer_size_, &seen_);
   }
   void release(Stream* stream) override { delete stream; }
@@ -189,6 +193,7 @@ class Http2 : public testing::Test, public Application, public ConnectionOwner {
   ConnectionSettings settings_;
   std::size_t answer_size_ = 10;  // 0: requests are never answered
   bool no_memory_ = false;
+  bool has_bug_ = false;
   bool reads_ = true;
   Seen seen_;
   Loop loop_;
@@ -529,6 +534,18 @@ TEST_F(Http2, WithoutMemoryTheConnectionEnds) {
   send(begin() + post(1));
   run_until(has_come(kGoaway));
   EXPECT_EQ(frames(kGoaway).at(0).word(4), 2u);  // INTERNAL_ERROR
+}
+
+TEST_F(Http2, AnExceptionEndsTheConnectionAndIsTold) {
+  static std::string told;
+  listen_to_trouble([](const std::string& what) { told += what; });
+  has_bug_ = true;
+  connect();
+  send(begin() + post(1));
+  run_until(has_come(kGoaway));
+  listen_to_trouble(nullptr);
+  EXPECT_EQ(frames(kGoaway).at(0).word(4), 2u);  // INTERNAL_ERROR
+  EXPECT_EQ(told, "some work is lost: bug");
 }
 
 TEST_F(Http2, AConnectionMayEndInTheMiddleOfARequest) {
