@@ -85,6 +85,11 @@ const EXPRESS: Framework<Request> = {
       'framework, or limitree/http',
 };
 
+/** Whether next(value) calls the next handler, and no error handler. */
+function passes(value: unknown): boolean {
+  return !value || value === 'route' || value === 'router';
+}
+
 /** Whether this is called while a request is being handled. */
 function isInHandler(): boolean {
   return /[\\/](express|router)[\\/]lib[\\/]([\w-]+[\\/])?layer\.js/.test(
@@ -114,11 +119,28 @@ function checkPlace(options: ExpressOptions): void {
  * Throws ConfigError for unknown options.
  */
 export function rateLimit(options: ExpressOptions): RateLimit {
-  const gate = new Gate(options, EXPRESS);
+  const { handler } = options;
+  const gate = new Gate(
+    options, { ...EXPRESS, mayPass: handler !== undefined });
   const answers = new Answers(options, 'epoch');
   const property = options.requestPropertyName ?? 'rateLimit';
-  const { handler } = options;
   checkPlace(options);
+
+  /** For a handler: what it lets pass has to be paid for. */
+  function nextOf(
+    response: Response,
+    next: NextFunction,
+    info: RateLimitInfo,
+  ): NextFunction {
+    let hasPassed = false;
+    response.once('close', () => {
+      if (!hasPassed) gate.undoEarlier(info);
+    });
+    return (value?: unknown) => {
+      hasPassed ||= passes(value);
+      next(value);
+    };
+  }
 
   function deny(
     request: Request,
@@ -129,7 +151,8 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     const { statusCode } = answers;
     if (handler !== undefined) {
       const message = answers.messageOf(info);
-      return handler(request, response, next, { statusCode, message });
+      return handler(request, response, nextOf(response, next, info),
+                     { statusCode, message });
     }
     const body = answers.bodyOf(info, request, response);
     if (isPromise(body)) {

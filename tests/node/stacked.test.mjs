@@ -118,3 +118,58 @@ for (const [name, start] of Object.entries(SERVERS)) {
     }
   });
 }
+
+it('Express: what a handler lets pass is charged elsewhere', async () => {
+  const app = express();
+  const one = { windowMs: HOUR, keyGenerator: () => 'all' };
+  const hard = limitExpress({ ...one, limit: 4, name: 'hard' });
+  const soft = limitExpress({ ...one, limit: 1, name: 'soft',
+    handler(request, response, next) {
+      const { how } = request.query;
+      if (how === 'end') response.status(418).end();
+      else if (how === 'error') next({ status: 420 });
+      else if (how === 'route') next('route');
+      else next();
+    } });
+  app.get('/', hard, soft, (_, response) => response.send('hello'));
+  app.get('/', (_, response) => response.send('other route'));
+  const server = app.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  const found = [];
+  for (const how of ['', 'end', 'error', 'end', 'error', '', 'route', '', '']) {
+    const answer = await fetch(`http://127.0.0.1:${port}/?how=${how}`);
+    await answer.text();
+    found.push(answer.status);
+  }
+  server.closeAllConnections();
+  server.close();
+  await hard.close();
+  await soft.close();
+  assert.deepEqual(found, [200, 418, 420, 418, 420, 200, 200, 200, 429]);
+});
+
+it('a request that is asked about often keeps its charges', async () => {
+  const one = { windowMs: HOUR, limit: 5, keyGenerator: () => 'me' };
+  const all = limitHttp({ ...one, limit: 9, name: 'each message' });
+  const few = limitHttp({ ...one, name: 'each few' });
+  const server = createServer(async (request, response) => {
+    // As for each message of a connection that stays.
+    for (let i = 0; i < 7; ++i) {
+      for (const limited of [all, few]) {
+        if (await limited(request, { headersSent: true })) break;
+      }
+    }
+    response.end('done');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  await (await fetch(`http://127.0.0.1:${server.address().port}`)).text();
+  server.closeAllConnections();
+  server.close();
+  const left = async (limit, name) => (await limit.limiter.peek(
+    [name, 'me'], { cost: 0 })).remaining;
+  assert.equal(await left(few, 'each few'), 0);
+  assert.equal(await left(all, 'each message'), 4);
+  await all.close();
+  await few.close();
+});

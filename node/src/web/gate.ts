@@ -177,20 +177,30 @@ export class Gate<A extends object, B> {
   }
 
   /**
-   * Keeps a decision with its request.  A denied request costs nothing, so a
-   * denial undoes what earlier gates have charged.
+   * Keeps a decision with its request.  A gate that asks again about a request,
+   * such as for each message of it, begins anew: what was charged before stays.
    */
   #keep(a: A, info: RateLimitInfo): RateLimitInfo {
     const request = a as Request;
     const last = request[LAST];
     request[LAST] = info;
     if (last === undefined) return info;
-    info.before = last;
-    if (!info.decision.limited) return info;
-    for (let one: RateLimitInfo | undefined = last; one; one = one.before) {
+    let one: RateLimitInfo | undefined = last;
+    while (one && one.charger !== this) one = one.before;
+    if (one === undefined) info.before = last;
+    if (this.#framework.mayPass !== true) this.undoEarlier(info);
+    return info;
+  }
+
+  /**
+   * A denied request costs nothing, so a denial undoes what earlier gates have
+   * charged.
+   */
+  undoEarlier(info: RateLimitInfo): void {
+    if (!info.decision.limited) return;
+    for (let one = info.before; one; one = one.before) {
       void one.charger.giveBack(one);
     }
-    return info;
   }
 
   /** Whether a gate for the same buckets has counted the request. */

@@ -26,6 +26,8 @@ export interface Framework<A> {
   trustOf(a: A): Trust;
   /** Whether a function that returns a limit gets the key, and not `b`. */
   readonly limitTakesKey?: boolean;
+  /** Whether a denied request may pass: then undoEarlier() is called later. */
+  readonly mayPass?: boolean;
   /**
    * The headers and the connection.  Undefined for what is no request of this
    * framework.
