@@ -137,6 +137,14 @@ it('functions of two middlewares know the limits of each other', async () => {
     });
 });
 
+it('memory is one store, whether it is named or not', async () => {
+  const options = { limit: 1, windowMs: HOUR, name: 'default' };
+  await withRoutes([rateLimit(options), rateLimit({ ...options,
+                                                    store: 'memory://' })],
+    async (status) =>
+      assert.deepEqual([await status(0), await status(1)], [200, 429]));
+});
+
 it('a name is free once its limits are closed', async () => {
   const options = { limit: 1, windowMs: HOUR, name: 'again' };
   const others = [rateLimit(options), rateLimit(options)];

@@ -16,7 +16,8 @@ const NAMED = new Map<string, { readonly tree: PlainTree; users: number }>();
 /** Whose limits have no name, likewise; in stores that others share. */
 const UNNAMED = new Map<string, PlainTree>();
 
-function keyOf(store: StoreOptions, name: string): string {
+function keyOf(options: StoreOptions, name: string): string {
+  const store = { ...options, store: options.store ?? 'memory://' };
   return JSON.stringify([name, ...Object.entries(store).sort()]);
 }
 
@@ -61,7 +62,8 @@ export function takeName(
   const key = keyOf({ store, prefix }, name);
   if ((UNNAMED.get(key) ?? tree) !== tree) {
     refuse(`two limits are called ${name} in ${shownStore(store)}: give each ` +
-      'a name of its own, or both the same name to count together');
+      'a name of its own, or both the same name to count together; the name ' +
+      'is free once the first is closed');
   }
   UNNAMED.set(key, tree);
   return () => UNNAMED.delete(key);

@@ -44,7 +44,8 @@ export class PlainTree {
       check(name, node);
       this.#nodes.set(name, node);
     } else if (JSON.stringify(before) !== JSON.stringify(node)) {
-      refuse(`there are two different limits with the name ${name}`);
+      refuse(`there are two different limits with the name ${name}: give one ` +
+        'another name, or close the first before the second is made');
     }
     const identity = this.#identities.get(name) ?? {};
     this.#identities.set(name, identity);
