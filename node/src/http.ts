@@ -10,6 +10,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { inspect } from 'node:util';
 
 import { clientIp } from './address.js';
 import type { CloseOptions, Limiter } from './limiter.js';
@@ -77,7 +78,7 @@ const HTTP: Framework<IncomingMessage> = {
 };
 
 function textOf(error: unknown): string {
-  return error instanceof Error ? error.stack ?? error.message : String(error);
+  return error instanceof Error ? error.stack ?? error.message : inspect(error);
 }
 
 /**

@@ -253,3 +253,16 @@ describe('node:http', () => {
   }));
 
 });
+
+it('http: an error without a text is answered with 500, too', async () => {
+  const limited = limitHttp({
+    limit: 5, logger: { warn() {} },
+    keyGenerator() { throw Object.create(null); } });
+  const server = createServer((request, response) =>
+    limited(request, response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const answer = await fetch(`http://127.0.0.1:${server.address().port}`);
+  assert.equal(answer.status, 500);
+  server.closeAllConnections();
+  server.close();
+});
