@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "log.hpp"
+#include "net/trouble.hpp"
 
 namespace limitree::server {
 
@@ -51,7 +51,7 @@ void WebServer::connect(Fd fd, Seat seat, const Access& access,
     HttpConnection* const key = connection.get();
     connections_.emplace(key, std::move(connection));
   } catch (const std::exception& error) {
-    log_line(std::string("a connection is refused: ") + error.what());
+    tell_trouble(std::string("a connection is refused: ") + error.what());
   }
 }
 

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "log.hpp"
+#include "net/trouble.hpp"
 #include "process.hpp"
 
 namespace limitree::server {
@@ -149,7 +149,7 @@ void Worker::connect(Fd fd, Seat seat, const Access& access) {
     Connection* const key = connection.get();
     connections_.emplace(key, std::move(connection));
   } catch (const std::exception& error) {
-    log_line(std::string("a connection is refused: ") + error.what());
+    tell_trouble(std::string("a connection is refused: ") + error.what());
   }
 }
 

@@ -1,7 +1,10 @@
 """The start, the reload and the end of a service."""
 
+import contextlib
 import http.client
 import os
+import pathlib
+import resource
 import signal
 import subprocess
 import threading
@@ -10,7 +13,9 @@ import time
 import grpc
 import h2.events
 import pytest
-from raw import AUTHORIZE, WATCH, Client, connect, connect_unix, framed
+from hyperframe.frame import SettingsFrame
+from raw import (
+    AUTHORIZE, PREFACE, WATCH, Client, connect, connect_unix, framed)
 from service import (
     COMMAND, LIMITS, PATIENT, eventually, pb_grpc, request)
 
@@ -121,6 +126,32 @@ def test_without_descriptors_it_goes_on(serve):
     minutes = 1 + (time.monotonic() - start) // 60
     said = [line for line in service.lines if "for now" in line]
     assert len(said) <= 2 * minutes
+
+
+@pytest.mark.skipif(bool(os.environ.get("LIMITREE_SANITIZED")),
+                    reason="a sanitizer has memory of its own")
+def test_without_memory_it_goes_on(serve):
+    service = serve("--workers", 1)
+    service.limiter().Authorize(request("huge", "x"))  # all threads run
+    status = pathlib.Path(f"/proc/{service.process.pid}/status")
+    data = int(status.read_text("ascii").split("VmData:")[1].split()[0]) * 1024
+    _, most = resource.prlimit(service.process.pid, resource.RLIMIT_DATA)
+    resource.prlimit(service.process.pid, resource.RLIMIT_DATA,
+                     (data + 4_000_000, most))
+    start = time.monotonic()
+    idle = []
+    for _ in range(1000):
+        idle.append(connect(service))
+        with contextlib.suppress(OSError):
+            idle[-1].sendall(PREFACE + SettingsFrame(0).serialize())
+    service.wait_for("is refused: std::bad_alloc")
+    for connection in idle:
+        connection.close()
+    assert not service.limiter().Authorize(
+        request("huge", "x"), wait_for_ready=True, timeout=PATIENT).limited
+    # Not a line for each of hundreds of connections.
+    minutes = 1 + (time.monotonic() - start) // 60
+    assert len(service.lines) <= 1 + minutes
 
 
 def test_nobody_need_read_its_messages(limits):
