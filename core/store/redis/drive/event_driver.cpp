@@ -12,7 +12,7 @@ namespace limitree::redis {
 namespace {
 
 // More of them could not be answered within a usual deadline.
-constexpr std::size_t kMaxInFlight = 16384;
+constexpr std::size_t kMaxInFlightOfLoop = 16384;
 
 // How often it wants to run while anything is under way: what it is late shows
 // in which time the process could not run.
@@ -168,7 +168,7 @@ void EventDriver::send_to(Job* job, Node* node) {
   if (!usable) {
     return fail(job, Failure::kBackoff, "answers are overdue");
   }
-  if (connection.in_flight() >= kMaxInFlight) {
+  if (connection.in_flight() >= kMaxInFlightOfLoop) {
     return fail(job, Failure::kBackoff, "too many commands are in flight");
   }
   job->state = Job::State::kSent;
