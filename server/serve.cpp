@@ -340,9 +340,10 @@ class Service final : public Watcher, public ConfigListener {
       loop_.stop();
       return;
     }
+    // First: what follows may need memory that is not there.
+    delay_.set(after(loop_.now(), settings_.drain_delay));
     log_line("draining");
     tell_health();
-    delay_.set(after(loop_.now(), settings_.drain_delay));
   }
 
   // While the sockets still listen: later, the names could be those of a

@@ -179,6 +179,8 @@ void Worker::begin_drain() {
 
 void Worker::drain_now() {
   draining_ = true;
+  // First: what follows may need memory that is not there.
+  last_call_.set(after(loop_.now(), settings_->drain_grace));
   for (const auto& acceptor : acceptors_) acceptor->accept_all();
   acceptors_.clear();
   for (const auto& [key, connection] : connections_) {
@@ -186,7 +188,6 @@ void Worker::drain_now() {
     key->shut_down_streams();
   }
   web_.drain(settings_->drain_grace);
-  last_call_.set(after(loop_.now(), settings_->drain_grace));
   stop_if_empty();
 }
 

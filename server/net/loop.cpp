@@ -15,6 +15,9 @@ namespace limitree::server {
 
 namespace {
 
+// So much small work can be posted without memory for it, such as the end.
+constexpr std::size_t kRoom = 16;
+
 // Rounded up, so that no timer is looked at too early.
 int milliseconds_until(Instant at, Instant now) {
   if (at == kNever) return -1;
@@ -36,6 +39,8 @@ Loop::Loop()
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       now_(steady_now()) {
   if (!epoll_ || !wake_) throw Failure("event loop", errno);
+  posted_.reserve(kRoom);
+  running_.reserve(kRoom);
   add(wake_.get(), EPOLLIN, nullptr);
 }
 
@@ -144,12 +149,12 @@ void Loop::finish_turn() {
 void Loop::run_posted() {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto got = read(wake_.get(), &count, sizeof count);
-  std::vector<std::function<void()>> posted;
   {
     const std::lock_guard lock(mutex_);
-    posted.swap(posted_);
+    running_.swap(posted_);
   }
-  for (const std::function<void()>& work : posted) guarded(work);
+  for (const std::function<void()>& work : running_) guarded(work);
+  running_.clear();
 }
 
 }  // namespace limitree::server

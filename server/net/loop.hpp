@@ -89,6 +89,7 @@ class Loop : public Timers {
   std::vector<AtTurnEnd*> ending_;
   std::mutex mutex_;  // guards posted_
   std::vector<std::function<void()>> posted_;
+  std::vector<std::function<void()>> running_;  // were posted
   bool stopped_ = false;
 };
 

@@ -128,30 +128,49 @@ def test_without_descriptors_it_goes_on(serve):
     assert len(said) <= 2 * minutes
 
 
-@pytest.mark.skipif(bool(os.environ.get("LIMITREE_SANITIZED")),
-                    reason="a sanitizer has memory of its own")
-def test_without_memory_it_goes_on(serve):
-    service = serve("--workers", 1)
+NEEDS_ITS_OWN_MEMORY = pytest.mark.skipif(
+    bool(os.environ.get("LIMITREE_SANITIZED")),
+    reason="a sanitizer has memory of its own")
+
+
+def without_memory(service):
+    """Return connections that take what memory the service may have."""
     service.limiter().Authorize(request("huge", "x"))  # all threads run
     status = pathlib.Path(f"/proc/{service.process.pid}/status")
     data = int(status.read_text("ascii").split("VmData:")[1].split()[0]) * 1024
     _, most = resource.prlimit(service.process.pid, resource.RLIMIT_DATA)
     resource.prlimit(service.process.pid, resource.RLIMIT_DATA,
                      (data + 4_000_000, most))
-    start = time.monotonic()
     idle = []
     for _ in range(1000):
         idle.append(connect(service))
         with contextlib.suppress(OSError):
             idle[-1].sendall(PREFACE + SettingsFrame(0).serialize())
     service.wait_for("is refused: std::bad_alloc")
-    for connection in idle:
+    return idle
+
+
+@NEEDS_ITS_OWN_MEMORY
+def test_without_memory_it_goes_on(serve):
+    service = serve("--workers", 1)
+    start = time.monotonic()
+    for connection in without_memory(service):
         connection.close()
     assert not service.limiter().Authorize(
         request("huge", "x"), wait_for_ready=True, timeout=PATIENT).limited
     # Not a line for each of hundreds of connections.
     minutes = 1 + (time.monotonic() - start) // 60
     assert len(service.lines) <= 1 + minutes
+
+
+@NEEDS_ITS_OWN_MEMORY
+def test_without_memory_it_ends_when_told_to(serve):
+    service = serve("--workers", 1, "--drain-grace", "1s")
+    idle = without_memory(service)
+    service.terminate()
+    assert service.process.wait(PATIENT) == 0
+    for connection in idle:
+        connection.close()
 
 
 def test_nobody_need_read_its_messages(limits):
