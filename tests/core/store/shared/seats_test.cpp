@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/sanitizers.hpp"
 #include "core/store/shared/child_process.hpp"
 #include "core/store/shared/shared_file.hpp"
 #include "core/store/store_cases.hpp"
@@ -158,6 +159,7 @@ TEST_F(SharedSeats, SayWhenNoneIsFree) {
 
 // Wherever it runs out of descriptors, it says so.
 TEST(SharedFiles, SayThatThereAreTooManyOfThem) {
+  if (kAddressSanitized) GTEST_SKIP() << "it needs descriptors, too";
   for (const bool there : {true, false}) {
     ChildProcess child([&] {
       const SharedFile file(1000);
@@ -185,6 +187,7 @@ TEST(SharedFiles, SayThatThereAreTooManyOfThem) {
 
 // A child that gets no seat of its own says why.
 TEST(SharedFiles, AChildWithoutDescriptorsHasNoSeat) {
+  if (kAddressSanitized) GTEST_SKIP() << "it needs descriptors, too";
   const SharedFile file(1000);
   const auto store = file.open();
   ChildProcess parent([&] {

@@ -191,7 +191,9 @@ TEST(SharedSteps, AKillLeavesACellAsItWasOrAsItWillBe) {
           << traits_of(algorithm).name << ", change " << change << ": " << left
           << "\n  before: " << before << "\n  after:  " << after;
     }
-    EXPECT_GT(change, 2) << "more than one store, and the end";
+    // An instrumented memcpy() stores all of it at once.
+    EXPECT_GT(change, kAddressSanitized ? 1 : 2)
+        << "more than one store, and the end";
   }
 }
 
