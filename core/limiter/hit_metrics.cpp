@@ -30,7 +30,7 @@ HitTally HitMetric::tally() const {
 
 HitMetric* HitMetrics::make(const Name& name, Shard* shard) {
   HitMetric* const metric =
-      &shard->metrics.emplace_back(name.text, made_.fetch_add(1, kRelaxed));
+      &shard->metrics.emplace_front(name.text, made_.fetch_add(1, kRelaxed));
   shard->by_name.emplace(Name{metric->name(), name.hash}, metric);
   return metric;
 }

@@ -15,7 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <forward_list>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -80,14 +80,15 @@ class HitMetrics {
     std::size_t operator()(const Name& name) const { return name.hash; }
   };
   struct alignas(64) Shard {
-    std::mutex mutex;               // guards everything below
-    std::deque<HitMetric> metrics;  // never moves its elements
+    std::mutex mutex;  // guards everything below
+    // Never moves its elements, and takes no memory before there is one.
+    std::forward_list<HitMetric> metrics;
     std::unordered_map<Name, HitMetric*, HashOf> by_name;
   };
-  static constexpr std::size_t kShards = 64;
+  static constexpr std::size_t kShards = 16;
 
   // The map of a shard takes the low bits.
-  Shard& shard_of(std::uint64_t hash) { return shards_[hash >> 58]; }
+  Shard& shard_of(std::uint64_t hash) { return shards_[hash >> 60]; }
   HitMetric* make(const Name& name, Shard* shard);
   bool take_room();
 

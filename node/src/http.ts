@@ -10,7 +10,6 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { inspect } from 'node:util';
 
 import { clientIp } from './address.js';
 import type { CloseOptions, Limiter } from './limiter.js';
@@ -77,8 +76,14 @@ const HTTP: Framework<IncomingMessage> = {
   requestOf: (request) => request.socket === undefined ? undefined : request,
 };
 
+// Of whatever was thrown: an object may have no text.
 function textOf(error: unknown): string {
-  return error instanceof Error ? error.stack ?? error.message : inspect(error);
+  if (error instanceof Error) return error.stack ?? error.message;
+  try {
+    return String(error);
+  } catch {
+    return typeof error;
+  }
 }
 
 /**
