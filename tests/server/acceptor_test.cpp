@@ -72,6 +72,7 @@ class AcceptorTest : public testing::Test {
   Loop loop_;
   int listener_fd_ = -1;
   std::vector<Fd> taken_;
+  Seats room_for_one_{1};
   std::vector<Seat> seats_;
 };
 
@@ -101,8 +102,7 @@ TEST_F(AcceptorTest, WithoutDescriptorsItWaits) {
 }
 
 TEST_F(AcceptorTest, ClosesConnectionsWithoutASeat) {
-  Seats seats(1);
-  const auto acceptor = this->acceptor(&seats);
+  const auto acceptor = this->acceptor(&room_for_one_);
   const Fd first = connect();
   start(first);
   run_for(100 * kMillisecond);

@@ -156,15 +156,19 @@ OwnSeat::~OwnSeat() {
 void OwnSeat::before_fork() { taking_.lock(); }
 void OwnSeat::after_fork() { taking_.unlock(); }
 void OwnSeat::after_fork_in_child() {
-  taking_.unlock();
   if (word_ != 0) take_another();
+  taking_.unlock();
+}
+
+bool OwnSeat::take() {
+  const std::lock_guard lock(taking_);
+  return take_any();
 }
 
 // The kernel looks through all locks of the file for each that it is asked for.
 // So the seats of nobody come first, and then the others from anywhere: those
 // of processes that were killed are among them.
-bool OwnSeat::take() {
-  const std::lock_guard lock(taking_);
+bool OwnSeat::take_any() {
   const int file = open_again(file_, path_);
   failed_ = file < 0 ? errno : take_one(file, true);
   if (failed_ == kNone) failed_ = take_one(file, false);
@@ -197,7 +201,7 @@ int OwnSeat::take_one(int file, bool left) {
 void OwnSeat::take_another() {
   const int of_parent = own_file_.exchange(-1);
   word_ = 0;
-  take();
+  take_any();
   if (of_parent >= 0) close(of_parent);
 }
 

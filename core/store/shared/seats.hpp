@@ -84,6 +84,8 @@ class OwnSeat final : private ForkGuard {
     return offset_ + seat * sizeof(Seat);
   }
   bool is_taken(std::uint32_t seat) const;
+  // REQUIRES: taking_ is held.
+  bool take_any();
   int take_one(int file, bool left);
 
   Seat* const seats_;
