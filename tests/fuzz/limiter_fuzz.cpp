@@ -308,7 +308,8 @@ void Game::mistake() {
   if (kind == 0) question.paths[0].cost = -1;
   if (kind == 1) question.paths[0].size = 0;
   if (kind == 2) question.segments[0][0] = str("nobody");
-  const std::int32_t operation = kind == 3 ? 4 : input_.byte() % 4;
+  const std::int32_t operation =
+      kind == 3 ? LIMITREE_LOOK + 1 : input_.byte() % 4;
   limitree_decision decision{};
   limitree_error* error = nullptr;
   const limitree_status status =
