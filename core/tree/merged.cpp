@@ -1,6 +1,7 @@
 #include "tree/merged.hpp"
 
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <utility>
 
@@ -21,7 +22,7 @@ double time_to_fill(const Limit& limit) {
 }
 
 std::string words_for(const Limit& limit) {
-  const auto time = std::llround(time_to_fill(limit));
+  const auto time = static_cast<std::int64_t>(time_to_fill(limit) + 0.5);
   return format_duration(Duration(time)) + " by " +
          traits_of(limit.algorithm).rule;
 }
