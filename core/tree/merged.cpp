@@ -1,5 +1,6 @@
 #include "tree/merged.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -22,8 +23,8 @@ double time_to_fill(const Limit& limit) {
 }
 
 std::string words_for(const Limit& limit) {
-  const auto time = static_cast<std::int64_t>(time_to_fill(limit) + 0.5);
-  return format_duration(Duration(time)) + " by " +
+  const std::chrono::duration<double, std::nano> time(time_to_fill(limit));
+  return format_duration(std::chrono::round<Duration>(time)) + " by " +
          traits_of(limit.algorithm).rule;
 }
 
