@@ -129,6 +129,8 @@ void complete_requests(const limitree_completion* completions,
       request->complete(completion);
     } catch (const std::exception& error) {
       fail(request.get(), error.what());
+    } catch (...) {
+      fail(request.get(), "an unknown error");
     }
   }
 }

@@ -39,6 +39,8 @@ struct Wrong : std::runtime_error {
   Wrong() : std::runtime_error("wrong") {}
 };
 
+struct Unknown {};  // no std::exception
+
 // The library, which is C, calls it.
 TEST(StoreLoop, NoExceptionLeavesACompletion) {
   Config config;
@@ -46,15 +48,17 @@ TEST(StoreLoop, NoExceptionLeavesACompletion) {
   Loop loop;
   StoreLoop store_loop(&loop, limiter.get());
   Seen seen;
-  limitree_completion completions[2] = {};
+  limitree_completion completions[3] = {};
   completions[0].request =
       static_cast<PendingRequest*>(new Throwing<Wrong>(&store_loop, &seen));
   completions[1].request = static_cast<PendingRequest*>(
       new Throwing<std::bad_alloc>(&store_loop, &seen));
-  EXPECT_NO_THROW(complete_requests(completions, 2, nullptr));
-  EXPECT_EQ(seen.completions, 2);
-  EXPECT_EQ(seen.failures, 2);
-  EXPECT_EQ(seen.ends, 2);
+  completions[2].request =
+      static_cast<PendingRequest*>(new Throwing<Unknown>(&store_loop, &seen));
+  EXPECT_NO_THROW(complete_requests(completions, 3, nullptr));
+  EXPECT_EQ(seen.completions, 3);
+  EXPECT_EQ(seen.failures, 3);
+  EXPECT_EQ(seen.ends, 3);
 }
 
 }  // namespace
