@@ -73,6 +73,11 @@ struct Requests {
   bool operator==(const Requests&) const = default;
 };
 
+// llhttp counts the bytes of a target or a field when it has all of them that
+// a piece has.  So the pieces decide which of two faults is found first: that
+// the header is too large (431), or a malformed byte behind it (400).
+int status_of_any_piece(int status) { return status == 431 ? 400 : status; }
+
 Requests read(std::string_view bytes, std::size_t piece) {
   Requests requests;
   HttpRequest request;
@@ -89,7 +94,7 @@ Requests read(std::string_view bytes, std::size_t piece) {
       require(request.body.size() <= kBounds.max_body_bytes);
       if (step == Step::kBad) {
         require(reader.status() >= 400 && !reader.reason().empty());
-        requests.status = reader.status();
+        requests.status = status_of_any_piece(reader.status());
         return requests;
       }
       if (step == Step::kMore) break;
