@@ -73,9 +73,9 @@ struct Requests {
   bool operator==(const Requests&) const = default;
 };
 
-// llhttp counts the bytes of a target or a field when it has all of them that
-// a piece has.  So the pieces decide which of two faults is found first: that
-// the header is too large (431), or a malformed byte behind it (400).
+// The reader counts the bytes of a target or a field when llhttp has read all
+// that a piece has of it.  So the pieces decide which of two faults is found
+// first: that the header is too large (431), or a malformed byte in it (400).
 int status_of_any_piece(int status) { return status == 431 ? 400 : status; }
 
 Requests read(std::string_view bytes, std::size_t piece) {
