@@ -60,19 +60,19 @@ void denied_from_cache(benchmark::State& state) {
   const auto callers = static_cast<std::uint32_t>(state.range(1));
   Callers next(callers, static_cast<std::uint64_t>(state.thread_index()) + 1);
   std::string_view path[] = {"user", {}, "trade", "AAPL-USD"};
-  const Ask ask{Path(path, levels + 1), 1};
+  const PathCost path_cost{Path(path, levels + 1), 1};
   Decision decision;
   if (state.thread_index() == 0) {
     for (std::uint32_t i = 0; i < 2 * callers; ++i) {
       path[1] = next.name(i % callers);
-      (void)g_limiter->decide(Operation::kAuthorize, {&ask, 1}, nullptr,
+      (void)g_limiter->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
                               &decision);
     }
   }
   bool asked = false;
   for (auto _ : state) {
     path[1] = next.next();
-    (void)g_limiter->decide(Operation::kAuthorize, {&ask, 1}, nullptr,
+    (void)g_limiter->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
                             &decision);
     asked |= decision.source != Source::kDenyCache;
   }

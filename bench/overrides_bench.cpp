@@ -110,9 +110,11 @@ double decide(Limiter* limiter, const Ids& ids,
   const double start = seconds();
   for (const std::uint32_t i : order) {
     const std::string_view path[] = {"account", ids[i]};
-    const Ask ask{path, 1};
+    const PathCost path_cost{path, 1};
     Decision decision;
-    if (!limiter->decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision)
+    if (!limiter
+             ->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
+                      &decision)
              .ok()) {
       std::exit(1);
     }

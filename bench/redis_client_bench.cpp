@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "core/store/redis/redis_server.hpp"
-#include "store/redis/drive/blocking_driver.hpp"
-#include "store/redis/drive/connection_pool.hpp"
-#include "store/redis/drive/loop.hpp"
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/common/traffic.hpp"
+#include "store/redis/drivers/blocking_driver.hpp"
+#include "store/redis/drivers/connection_pool.hpp"
+#include "store/redis/drivers/loop.hpp"
 
 namespace limitree::redis {
 namespace {

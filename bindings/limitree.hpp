@@ -434,10 +434,10 @@ class Limiter {
     return list<limitree_descriptor_stats>(limitree_limiter_descriptor_stats);
   }
 
-  limitree_rate_limit_stats rate_limit_stats() const {
-    limitree_rate_limit_stats stats;
+  limitree_envoy_stats envoy_stats() const {
+    limitree_envoy_stats stats;
     check([&](limitree_error** error) {
-      return limitree_limiter_rate_limit_stats(get(), &stats, error);
+      return limitree_limiter_envoy_stats(get(), &stats, error);
     });
     return stats;
   }
@@ -510,10 +510,10 @@ class Limiter {
 
   // Answers a request of Envoy; `statuses` has room for one of each descriptor,
   // or for fewer.  See limitree_should_rate_limit.
-  limitree_rate_limit_response should_rate_limit(
-      const limitree_rate_limit_request& request,
+  limitree_envoy_response should_rate_limit(
+      const limitree_envoy_request& request,
       std::span<limitree_descriptor_status> statuses) const {
-    limitree_rate_limit_response response;
+    limitree_envoy_response response;
     check([&](limitree_error** error) {
       return limitree_should_rate_limit(get(), &request, statuses.data(),
                                         statuses.size(), &response, error);

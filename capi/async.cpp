@@ -6,25 +6,25 @@
 
 #include "base/recycled.hpp"
 #include "convert.hpp"
-#include "rate_limit.hpp"
+#include "envoy.hpp"
 
 using limitree::Answer;
 using limitree::Code;
+using limitree::EnvoyAnswer;
 using limitree::LevelReports;
 using limitree::Operation;
 using limitree::Path;
-using limitree::RateLimitAnswer;
 using limitree::Status;
 using limitree::capi::append;
 using limitree::capi::AsyncCall;
 using limitree::capi::check;
 using limitree::capi::check_operation;
+using limitree::capi::EnvoyQuestion;
 using limitree::capi::fill;
 using limitree::capi::guarded;
 using limitree::capi::Levels;
 using limitree::capi::Paths;
 using limitree::capi::Question;
-using limitree::capi::RateLimitQuestion;
 using limitree::capi::Segments;
 using limitree::capi::Statuses;
 
@@ -56,7 +56,7 @@ class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
     complete(std::move(status));
   }
 
-  void answered(Status status, RateLimitAnswer* answer) noexcept override {
+  void answered(Status status, EnvoyAnswer* answer) noexcept override {
     if (status.ok()) statuses_.fill(answer);
     complete(std::move(status));
   }
@@ -174,16 +174,16 @@ limitree_status start(const Call& call, limitree_decision* decision,
 }
 
 limitree_status start(limitree_limiter* limiter,
-                      const limitree_rate_limit_request* request,
-                      void* user_request, const Statuses& statuses,
+                      const limitree_envoy_request* request, void* user_request,
+                      const Statuses& statuses,
                       limitree_error** error) noexcept {
   bool pending = false;
   const limitree_status status = guarded(error, [&]() -> Status {
     if (Status bad = check(limiter, request, statuses); !bad.ok()) return bad;
     if (Status bad = check_loop(*limiter); !bad.ok()) return bad;
-    RateLimitQuestion question;
+    EnvoyQuestion question;
     if (Status bad = question.read(*request); !bad.ok()) return bad;
-    RateLimitAnswer answer;
+    EnvoyAnswer answer;
     answer.wants_metadata = question.wants_metadata();
     Status outcome;
     auto listener =
@@ -274,9 +274,9 @@ limitree_status limitree_reset_async(limitree_limiter* limiter,
 }
 
 limitree_status limitree_should_rate_limit_async(
-    limitree_limiter* limiter, const limitree_rate_limit_request* request,
+    limitree_limiter* limiter, const limitree_envoy_request* request,
     void* user_request, limitree_descriptor_status* statuses,
-    size_t status_capacity, limitree_rate_limit_response* response,
+    size_t status_capacity, limitree_envoy_response* response,
     limitree_error** error) {
   if (limiter == nullptr || !limiter->limiter.is_remote()) {
     return limitree_should_rate_limit(limiter, request, statuses,

@@ -90,7 +90,7 @@ Status Question::read(const Paths& from) {
   // Only now, because the segments moved while they grew.
   const std::string_view* next = segments_.data();
   for (const limitree_path& path : paths) {
-    asks_.emplace_back(Path(next, path.size), path.cost);
+    path_costs_.emplace_back(Path(next, path.size), path.cost);
     next += path.size;
   }
   for (std::size_t i = 0; from.parts != nullptr && i < paths.size(); ++i) {
@@ -99,7 +99,7 @@ Status Question::read(const Paths& from) {
       return Status(Code::kInvalidArgument,
                     "no part " + std::to_string(from.parts[i]));
     }
-    asks_[i].part = static_cast<Part>(from.parts[i]);
+    path_costs_[i].part = static_cast<Part>(from.parts[i]);
   }
   return {};
 }

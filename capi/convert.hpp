@@ -41,11 +41,13 @@ class Question {
   // The strings are borrowed.
   Status read(const Paths& from);
 
-  std::span<const Ask> asks() const { return {asks_.data(), asks_.size()}; }
+  std::span<const PathCost> asks() const {
+    return {path_costs_.data(), path_costs_.size()};
+  }
 
  private:
   Segments segments_;
-  InlineVector<Ask, 4> asks_;
+  InlineVector<PathCost, 4> path_costs_;
 };
 
 // Where the caller wants the verdicts of the levels.

@@ -24,7 +24,7 @@ static_assert(sizeof(limitree_stats) == 256);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_limit_stats) == 128);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_reason_stats) == 64);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor_stats) == 128);
-static_assert(sizeof(limitree_rate_limit_stats) == 128);
+static_assert(sizeof(limitree_envoy_stats) == 128);
 static_assert(sizeof(limitree_round_trips) == 256);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_store_file) == 128);
 static_assert(LIMITREE_ROUND_TRIP_BUCKETS == StoreStats::kRoundTripBuckets);
@@ -250,13 +250,13 @@ limitree_status limitree_limiter_descriptor_stats(
   });
 }
 
-limitree_status limitree_limiter_rate_limit_stats(
-    limitree_limiter* limiter, limitree_rate_limit_stats* stats,
-    limitree_error** error) {
+limitree_status limitree_limiter_envoy_stats(limitree_limiter* limiter,
+                                             limitree_envoy_stats* stats,
+                                             limitree_error** error) {
   return guarded(error, [&]() -> Status {
     if (limiter == nullptr) return null_argument("limiter");
     if (stats == nullptr) return null_argument("stats");
-    const limitree::RateLimitStats core = limiter->limiter.rate_limit_stats();
+    const limitree::EnvoyStats core = limiter->limiter.envoy_stats();
     *stats = {};
     stats->ok = core.totals.ok;
     stats->over_limit = core.totals.over_limit;

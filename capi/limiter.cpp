@@ -8,11 +8,11 @@
 #include "convert.hpp"
 #include "limiter/make_store.hpp"
 
-using limitree::Ask;
 using limitree::Decision;
 using limitree::LevelReports;
 using limitree::Operation;
 using limitree::Path;
+using limitree::PathCost;
 using limitree::Result;
 using limitree::Status;
 using limitree::Store;
@@ -58,10 +58,10 @@ limitree_status decide_one(limitree_limiter* limiter, Operation operation,
     if (Status status = append(path, path_size, &segments); !status.ok()) {
       return status;
     }
-    const Ask ask{Path(segments.data(), path_size), cost};
+    const PathCost path_cost{Path(segments.data(), path_size), cost};
     Decision core;
     Status status =
-        limiter->limiter.decide(operation, {&ask, 1}, nullptr, &core);
+        limiter->limiter.decide(operation, {&path_cost, 1}, nullptr, &core);
     if (status.ok()) fill(core, decision);
     return status;
   });

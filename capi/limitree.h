@@ -627,7 +627,7 @@ LIMITREE_API void limitree_loop_set_timeout(limitree_limiter *limiter,
 
 /* ---- Rate limits of Envoy ------------------------------------------------ */
 
-/* One entry of a descriptor that Envoy asks about. */
+/* One entry of a descriptor that Envoy path_costs about. */
 typedef struct limitree_entry {
   limitree_str key;
   limitree_str value;
@@ -667,20 +667,20 @@ typedef struct limitree_descriptor {
   int64_t reserved[3];
 } limitree_descriptor;
 
-/* Bits of limitree_rate_limit_request.flags. */
+/* Bits of limitree_envoy_request.flags. */
 enum {
-  LIMITREE_WANTS_METADATA = 1u << 0 /* limitree_rate_limit_response.metadata */
+  LIMITREE_WANTS_METADATA = 1u << 0 /* limitree_envoy_response.metadata */
 };
 
 /* A request of Envoy.  Always 64 bytes if pointers take 8, as above. */
-typedef struct limitree_rate_limit_request {
+typedef struct limitree_envoy_request {
   limitree_str domain;
   const limitree_descriptor *descriptors;
   size_t descriptor_count;
   uint32_t hits_addend; /* of each descriptor without its own; 0 means 1 */
   uint32_t flags;       /* LIMITREE_WANTS_METADATA */
   int64_t reserved[3];
-} limitree_rate_limit_request;
+} limitree_envoy_request;
 
 /* Answers, numbered as in Envoy's messages. */
 enum { LIMITREE_CODE_OK = 1, LIMITREE_CODE_OVER_LIMIT = 2 };
@@ -721,7 +721,7 @@ typedef struct limitree_descriptor_status {
 } limitree_descriptor_status;
 
 /* The answer to a request.  Always 64 bytes if pointers take 8, as above. */
-typedef struct limitree_rate_limit_response {
+typedef struct limitree_envoy_response {
   int32_t overall_code;    /* LIMITREE_CODE_OK or LIMITREE_CODE_OVER_LIMIT */
   int32_t header_status;   /* index of the status that RateLimit-* headers show;
                               -1: no status has a limit */
@@ -735,7 +735,7 @@ typedef struct limitree_rate_limit_response {
                               dynamic metadata, as one line of JSON; the caller
                               frees it */
   int64_t reserved[4];
-} limitree_rate_limit_response;
+} limitree_envoy_response;
 
 /*
  * Answers a request of Envoy by the descriptors of the config, as
@@ -749,18 +749,18 @@ typedef struct limitree_rate_limit_response {
  * NULL if that is 0.  Since 0.1.
  */
 LIMITREE_API limitree_status limitree_should_rate_limit(
-    limitree_limiter *limiter, const limitree_rate_limit_request *request,
+    limitree_limiter *limiter, const limitree_envoy_request *request,
     limitree_descriptor_status *statuses, size_t status_capacity,
-    limitree_rate_limit_response *response, limitree_error **error);
+    limitree_envoy_response *response, limitree_error **error);
 
 /* The same without blocking, as limitree_decide_async: `user_request` is
  * limitree_completion.request, and the decision of that completion is zero.
  * `statuses` and `response` must live until the completion, and are filled
  * before it; `request` need not live on.  Since 0.1. */
 LIMITREE_API limitree_status limitree_should_rate_limit_async(
-    limitree_limiter *limiter, const limitree_rate_limit_request *request,
+    limitree_limiter *limiter, const limitree_envoy_request *request,
     void *user_request, limitree_descriptor_status *statuses,
-    size_t status_capacity, limitree_rate_limit_response *response,
+    size_t status_capacity, limitree_envoy_response *response,
     limitree_error **error);
 
 /* Replaces the descriptors alone by those of `config`; its limits and options
@@ -871,7 +871,7 @@ LIMITREE_API limitree_status limitree_limiter_descriptor_stats(
     size_t capacity, size_t *count, limitree_error **error);
 
 /* Requests of Envoy since the limiter was made.  Always 128 bytes, as above. */
-typedef struct limitree_rate_limit_stats {
+typedef struct limitree_envoy_stats {
   int64_t ok;                 /* answered as OK ... */
   int64_t over_limit;         /* ... or OVER_LIMIT */
   int64_t global_shadow_mode; /* of `ok`: thanks to the option shadow_mode */
@@ -883,10 +883,10 @@ typedef struct limitree_rate_limit_stats {
   int64_t over_cache_entries;
   int64_t over_cache_evictions;
   int64_t reserved[6];
-} limitree_rate_limit_stats;
+} limitree_envoy_stats;
 
-LIMITREE_API limitree_status limitree_limiter_rate_limit_stats(
-    limitree_limiter *limiter, limitree_rate_limit_stats *stats,
+LIMITREE_API limitree_status limitree_limiter_envoy_stats(
+    limitree_limiter *limiter, limitree_envoy_stats *stats,
     limitree_error **error);
 
 #define LIMITREE_ROUND_TRIP_BUCKETS 16

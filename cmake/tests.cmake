@@ -8,11 +8,11 @@
 #   unit, conformance, abi, cli   run in every build
 #   server                        the parts of `limitree serve`, in every build
 #   clients                       its clients, in a build with Python
-#   house, docs, install          have the same result in every build: run once
+#   lint, docs, install           have the same result in every build: run once
 #   topology                      sentinels and clusters: seconds for each case
 #   python                        the Python package, in a build that has it
 #   node                          the Node.js package, likewise
-#   lint                          clang-tidy, which takes the flags of clang
+#   tidy                          clang-tidy, which takes the flags of clang
 #   slow                          beside another label: only by ./dev test all
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
@@ -183,7 +183,7 @@ endfunction()
 function(limitree_python_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "ARGS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_LABELS)
-    set(ARG_LABELS house)
+    set(ARG_LABELS lint)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)

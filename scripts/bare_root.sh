@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/debian_roots.sh
 
-DEFAULT='./dev demo && ./dev test house release python server node'
+DEFAULT='./dev demo && ./dev test lint release python server node'
 
 suites=''
 while [ $# -gt 0 ] && [ "$1" != -- ]; do

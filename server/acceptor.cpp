@@ -28,11 +28,11 @@ constexpr std::uint32_t kEvents = EPOLLIN | EPOLLEXCLUSIVE;
 
 }  // namespace
 
-Acceptor::Acceptor(Loop* loop, Fd listener, Seats* seats,
+Acceptor::Acceptor(Loop* loop, Fd listener, Permits* permits,
                    OnConnection on_connection)
     : loop_(loop),
       listener_(std::move(listener)),
-      seats_(seats),
+      permits_(permits),
       on_connection_(std::move(on_connection)),
       resume_(loop, [this] { resume(); }) {
   loop_->add(listener_.get(), kEvents, this);
@@ -64,15 +64,15 @@ bool Acceptor::accept_one() {
   return false;
 }
 
-// At once, so that a client without a seat goes elsewhere.
+// At once, so that a client without a permit goes elsewhere.
 void Acceptor::take(Fd fd) {
-  if (seats_ == nullptr) {
-    on_connection_(std::move(fd), Seat());
-  } else if (Seat seat = seats_->take()) {
-    on_connection_(std::move(fd), std::move(seat));
+  if (permits_ == nullptr) {
+    on_connection_(std::move(fd), Permit());
+  } else if (Permit permit = permits_->take()) {
+    on_connection_(std::move(fd), std::move(permit));
   } else {
     complain("connections are refused: there are " +
-             std::to_string(seats_->count()));
+             std::to_string(permits_->count()));
   }
 }
 

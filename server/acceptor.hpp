@@ -9,17 +9,18 @@
 
 #include "net/fd.hpp"
 #include "net/loop.hpp"
-#include "net/seats.hpp"
+#include "net/permits.hpp"
 
 namespace limitree::server {
 
 class Acceptor final : public Watcher {
  public:
-  using OnConnection = std::function<void(Fd, Seat)>;
+  using OnConnection = std::function<void(Fd, Permit)>;
 
-  // Closes connections for which there is no seat.  `seats` may be null: then
-  // there is no limit.
-  Acceptor(Loop* loop, Fd listener, Seats* seats, OnConnection on_connection);
+  // Closes connections for which there is no permit.  `permits` may be null:
+  // then there is no limit.
+  Acceptor(Loop* loop, Fd listener, Permits* permits,
+           OnConnection on_connection);
   ~Acceptor();
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
@@ -39,7 +40,7 @@ class Acceptor final : public Watcher {
 
   Loop* loop_;
   Fd listener_;
-  Seats* seats_;
+  Permits* permits_;
   OnConnection on_connection_;
   Timer resume_;
   Instant quiet_until_ = 0;

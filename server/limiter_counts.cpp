@@ -55,9 +55,9 @@ LimiterCounts read_counts(limitree_limiter* limiter) {
   for (const limitree_descriptor_stats& stats : all_limits) {
     if (has_few || is_used(stats)) counts.limits.push_back(counts_of(stats));
   }
-  limitree_rate_limit_stats all;
+  limitree_envoy_stats all;
   check([&](limitree_error** error) {
-    return limitree_limiter_rate_limit_stats(limiter, &all, error);
+    return limitree_limiter_envoy_stats(limiter, &all, error);
   });
   counts.global_shadow_mode = whole(all.global_shadow_mode);
   counts.service_errors = whole(all.service_errors);

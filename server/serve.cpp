@@ -69,7 +69,7 @@ Config config_of(const ServeSettings& settings) {
 }
 
 // Other descriptors are for the store, the log and files that are read again.
-std::size_t count_seats(const ServeSettings& settings) {
+std::size_t count_permits(const ServeSettings& settings) {
   return std::min(raise_descriptor_limit() / 4 * 3, settings.max_connections);
 }
 
@@ -87,7 +87,7 @@ class Service final : public Watcher, public ConfigListener {
         config_(&settings, this),
         limiter_(make_limiter()),
         admission_(settings),
-        seats_(count_seats(settings)),
+        permits_(count_permits(settings)),
         admin_pages_(limiter_.get()),
         admin_(&loop_, &settings.connection, &buffers_, nullptr,
                settings.max_message_bytes, [] {}),
@@ -199,7 +199,7 @@ class Service final : public Watcher, public ConfigListener {
   void make_workers() {
     for (std::size_t i = 0; i < settings_.workers; ++i) {
       workers_.push_back(std::make_unique<Worker>(
-          &settings_, limiter_.get(), &descriptors_, &seats_,
+          &settings_, limiter_.get(), &descriptors_, &permits_,
           exporter_ ? exporter_->make_tracer() : nullptr));
       stats_.add_worker(workers_.back()->stats());
       workers_.back()->set_tls(admission_.tls());
@@ -370,7 +370,7 @@ class Service final : public Watcher, public ConfigListener {
   Limiter limiter_;
   Admission admission_;
   std::optional<SpanExporter> exporter_;
-  Seats seats_;  // of connections to the workers
+  Permits permits_;  // of connections to the workers
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<StatsdReporter> reporter_;
   std::optional<OutageLog> outages_;

@@ -9,10 +9,10 @@
 namespace limitree::server {
 
 WebServer::WebServer(Loop* loop, const ConnectionSettings* settings,
-                     IoBuffers* buffers, Seats* seats,
+                     IoBuffers* buffers, Permits* permits,
                      std::size_t max_body_bytes, std::function<void()> on_empty)
     : loop_(loop),
-      seats_(seats),
+      permits_(permits),
       handlers_(max_body_bytes),
       streams_(&handlers_, &date_),
       context_{loop, settings, &handlers_, &streams_, &date_, this, buffers},
@@ -32,20 +32,20 @@ void WebServer::listen_tls(Fd listener, const Access& access) {
 
 void WebServer::listen_with(Fd listener, const Access& access, Wrap wrap) {
   acceptors_.push_back(std::make_unique<Acceptor>(
-      loop_, std::move(listener), seats_,
-      [this, access, wrap = std::move(wrap)](Fd fd, Seat seat) {
-        connect(std::move(fd), std::move(seat), access, wrap);
+      loop_, std::move(listener), permits_,
+      [this, access, wrap = std::move(wrap)](Fd fd, Permit permit) {
+        connect(std::move(fd), std::move(permit), access, wrap);
       }));
 }
 
 // A connection for which there is no memory is closed.
-void WebServer::connect(Fd fd, Seat seat, const Access& access,
+void WebServer::connect(Fd fd, Permit permit, const Access& access,
                         const Wrap& wrap) {
   try {
     HttpContext context = context_;
     context.access = access;
     std::unique_ptr<Transport> transport = wrap(std::move(fd));
-    transport->sit(std::move(seat));
+    transport->sit(std::move(permit));
     auto connection =
         std::make_unique<HttpConnection>(context, std::move(transport));
     HttpConnection* const key = connection.get();

@@ -21,10 +21,10 @@ namespace limitree::server {
 // Belongs to the thread of its loop.
 class WebServer final : public HttpConnectionOwner {
  public:
-  // What is given by pointer outlives this.  `seats` may be null.  `on_empty`
+  // What is given by pointer outlives this.  `permits` may be null.  `on_empty`
   // is called when a connection has gone and none is left.
   WebServer(Loop* loop, const ConnectionSettings* settings, IoBuffers* buffers,
-            Seats* seats, std::size_t max_body_bytes,
+            Permits* permits, std::size_t max_body_bytes,
             std::function<void()> on_empty);
 
   HandlerTable* handlers() { return &handlers_; }
@@ -48,10 +48,10 @@ class WebServer final : public HttpConnectionOwner {
   using Wrap = std::function<std::unique_ptr<Transport>(Fd)>;
 
   void listen_with(Fd listener, const Access& access, Wrap wrap);
-  void connect(Fd fd, Seat seat, const Access& access, const Wrap& wrap);
+  void connect(Fd fd, Permit permit, const Access& access, const Wrap& wrap);
 
   Loop* loop_;
-  Seats* seats_;
+  Permits* permits_;
   HandlerTable handlers_;
   HttpDate date_;
   HttpStreams streams_;

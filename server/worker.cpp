@@ -28,26 +28,26 @@ LimiterHandle new_loop(limitree_limiter* limiter) {
 }  // namespace
 
 Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
-               DescriptorsState* descriptors, Seats* seats,
+               DescriptorsState* descriptors, Permits* permits,
                std::shared_ptr<Tracer> tracer)
     : settings_(settings),
-      seats_(seats),
+      permits_(permits),
       limiter_(new_loop(limiter)),
-      health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
+      health_({"ratelimit", "envoy.service.ratelimit.v3.EnvoyService",
                "limitree.v1.Limiter"}),
       reflection_(&DescriptorIndex::own()),
       store_loop_(&loop_, limiter_.get()),
       limiter_service_(&store_loop_, limiter_.get()),
-      rate_limit_service_(&store_loop_, limiter_.get(), &settings->answers,
-                          descriptors),
+      envoy_service_(&store_loop_, limiter_.get(), &settings->answers,
+                     descriptors),
       methods_(settings->max_message_bytes),
       observer_(&loop_, std::move(tracer)),
       grpc_(&methods_, &loop_, &observer_),
       context_{&loop_, &settings->connection, &grpc_, this, &buffers_},
       limiter_api_(limiter_.get(), &store_loop_, settings->header_style),
-      rate_limit_page_(limiter_.get(), &store_loop_, &settings->answers,
-                       descriptors),
-      web_(&loop_, &settings->connection, &buffers_, seats,
+      envoy_page_(limiter_.get(), &store_loop_, &settings->answers,
+                  descriptors),
+      web_(&loop_, &settings->connection, &buffers_, permits,
            settings->max_message_bytes, [this] { stop_if_empty(); }),
       last_connections_(&loop_, [this] { drain_now(); }),
       last_call_(&loop_, [this] { loop_.stop(); }),
@@ -56,9 +56,9 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
   health_.add_to(&methods_);
   reflection_.add_to(&methods_);
   limiter_service_.add_to(&methods_);
-  rate_limit_service_.add_to(&methods_);
+  envoy_service_.add_to(&methods_);
   limiter_api_.add_to(web_.handlers());
-  rate_limit_page_.add_to(web_.handlers());
+  envoy_page_.add_to(web_.handlers());
   health_page_.add_to(web_.handlers());
   observer_.set_methods(methods_.paths());
   if (observer_.wants_trace()) web_.handlers()->set_observer(&observer_);
@@ -92,8 +92,9 @@ void Worker::listen(ListenFor purpose, Fd listener, const Access& access) {
 
 void Worker::listen_for_grpc(Fd listener, const Access& access) {
   acceptors_.push_back(std::make_unique<Acceptor>(
-      &loop_, std::move(listener), seats_, [this, access](Fd fd, Seat seat) {
-        connect(std::move(fd), std::move(seat), access);
+      &loop_, std::move(listener), permits_,
+      [this, access](Fd fd, Permit permit) {
+        connect(std::move(fd), std::move(permit), access);
       }));
 }
 
@@ -133,7 +134,7 @@ void Worker::join() {
 }
 
 // A connection for which there is no memory is closed.
-void Worker::connect(Fd fd, Seat seat, const Access& access) {
+void Worker::connect(Fd fd, Permit permit, const Access& access) {
   try {
     ConnectionContext context = context_;
     context.access = access;
@@ -143,7 +144,7 @@ void Worker::connect(Fd fd, Seat seat, const Access& access) {
     } else {
       transport = std::make_unique<PlainTransport>(std::move(fd));
     }
-    transport->sit(std::move(seat));
+    transport->sit(std::move(permit));
     auto connection =
         std::make_unique<Connection>(context, std::move(transport));
     Connection* const key = connection.get();

@@ -18,14 +18,14 @@
 #include "net/loop.hpp"
 #include "serve.hpp"
 #include "services/descriptors_state.hpp"
+#include "services/envoy_service.hpp"
 #include "services/health.hpp"
 #include "services/limiter_service.hpp"
-#include "services/rate_limit_service.hpp"
 #include "services/reflection.hpp"
 #include "services/store_loop.hpp"
+#include "web/envoy_page.hpp"
 #include "web/health_page.hpp"
 #include "web/limiter_api.hpp"
-#include "web/rate_limit_page.hpp"
 #include "web_server.hpp"
 #include "worker_observer.hpp"
 
@@ -34,9 +34,9 @@ namespace limitree::server {
 class Worker final : public ConnectionOwner {
  public:
   // Decides by a handle of its own of the same limiter.  `settings`,
-  // `descriptors` and `seats` outlive the worker.  `tracer` may be null.
+  // `descriptors` and `permits` outlive the worker.  `tracer` may be null.
   Worker(const ServeSettings* settings, limitree_limiter* limiter,
-         DescriptorsState* descriptors, Seats* seats,
+         DescriptorsState* descriptors, Permits* permits,
          std::shared_ptr<Tracer> tracer);
   ~Worker();
 
@@ -66,14 +66,14 @@ class Worker final : public ConnectionOwner {
 
  private:
   void listen_for_grpc(Fd listener, const Access& access);
-  void connect(Fd fd, Seat seat, const Access& access);
+  void connect(Fd fd, Permit permit, const Access& access);
   void trim();
   void begin_drain();
   void drain_now();
   void stop_if_empty();
 
   const ServeSettings* settings_;
-  Seats* seats_;
+  Permits* permits_;
   LimiterHandle limiter_;  // outlives what waits for the store
   Loop loop_;
   IoBuffers buffers_;
@@ -81,13 +81,13 @@ class Worker final : public ConnectionOwner {
   ReflectionService reflection_;
   StoreLoop store_loop_;
   LimiterService limiter_service_;
-  RateLimitService rate_limit_service_;
+  EnvoyService envoy_service_;
   MethodTable methods_;
   WorkerObserver observer_;
   GrpcServer grpc_;
   ConnectionContext context_;
   LimiterApi limiter_api_;
-  RateLimitPage rate_limit_page_;
+  EnvoyPage envoy_page_;
   HealthPage health_page_;
   WebServer web_;
   std::shared_ptr<const TlsContext> tls_;

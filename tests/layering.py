@@ -11,10 +11,10 @@ of python/limitree must not import each other in a circle.
 
 The rooms of core/store have an order too:
 
-    facts < wire < script, route < drive < the rest of core/store/redis
+    common < wire < script, route < drivers < the rest of core/store/redis
 
 buckets is below memory and shared, which are two homes of the same tables.
-Stores may not include each other, nor may script and route.  front may use
+Stores may not include each other, nor may script and route.  decorators may use
 memory, because it keeps denials as memory keeps buckets.
 
 So do the rooms of server/:
@@ -50,16 +50,16 @@ ROOMS = {
     "store/buckets": ["store"],
     "store/memory": ["store", "store/buckets"],
     "store/shared": ["store", "store/buckets"],
-    "store/front": ["store", "store/buckets", "store/memory"],
-    "store/redis/facts": ["store"],
-    "store/redis/wire": ["store", "store/redis/facts"],
-    "store/redis/script": ["store", "store/redis/facts", "store/redis/wire"],
-    "store/redis/route": ["store", "store/redis/facts", "store/redis/wire"],
-    "store/redis/drive": ["store", "store/redis/facts", "store/redis/wire",
+    "store/decorators": ["store", "store/buckets", "store/memory"],
+    "store/redis/common": ["store"],
+    "store/redis/wire": ["store", "store/redis/common"],
+    "store/redis/script": ["store", "store/redis/common", "store/redis/wire"],
+    "store/redis/route": ["store", "store/redis/common", "store/redis/wire"],
+    "store/redis/drivers": ["store", "store/redis/common", "store/redis/wire",
                           "store/redis/script", "store/redis/route"],
-    "store/redis": ["store", "store/redis/facts", "store/redis/wire",
+    "store/redis": ["store", "store/redis/common", "store/redis/wire",
                     "store/redis/script", "store/redis/route",
-                    "store/redis/drive"],
+                    "store/redis/drivers"],
 }
 
 # The rooms of server/, and which other rooms each of them may include.  Only

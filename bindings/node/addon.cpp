@@ -12,10 +12,10 @@
 #include "address.hpp"
 #include "engine.hpp"
 #include "environment.hpp"
+#include "envoy.hpp"
 #include "http.hpp"
 #include "native.hpp"
 #include "pool_call.hpp"
-#include "rate_limit.hpp"
 #include "requests.hpp"
 
 namespace limitree::node {
@@ -184,7 +184,7 @@ Napi::Value stats_of(const Napi::CallbackInfo& info) {
       info, [&](Native& native) { return kFunction(native, info.Env()); });
 }
 
-Napi::Value rate_limit(const Napi::CallbackInfo& info) {
+Napi::Value envoy(const Napi::CallbackInfo& info) {
   return told_of_open(
       info, [&](Native& native) { return should_rate_limit(native, info); });
 }
@@ -275,9 +275,9 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add_raw("reset", reset);
   add("reload", reload);
   add("reloadDescriptors", reload_descriptors);
-  add("shouldRateLimit", rate_limit);
+  add("shouldRateLimit", envoy);
   add("descriptorStats", stats_of<descriptor_stats>);
-  add("rateLimitStats", stats_of<rate_limit_stats>);
+  add("envoyStats", stats_of<envoy_stats>);
   add("put", put);
   add("ping", ping);
   add("stats", stats);

@@ -61,8 +61,8 @@ void deliver(Native& native, Outgoing* answers) {
     std::size_t count = 0;
     while (!answers->is_empty() && to <= last) {
       const Answer& answer = answers->front();
-      if (static_cast<Pending*>(answer.request)->rate_limit != nullptr) {
-        answers->take()->rate_limit->settle(environment, answer);
+      if (static_cast<Pending*>(answer.request)->envoy != nullptr) {
+        answers->take()->envoy->settle(environment, answer);
         continue;
       }
       ++count;

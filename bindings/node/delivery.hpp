@@ -8,8 +8,8 @@
 #include <span>
 
 #include "engine.hpp"
+#include "envoy.hpp"
 #include "native.hpp"
-#include "rate_limit.hpp"
 
 namespace limitree::node {
 
@@ -18,7 +18,7 @@ struct Pending {
   double slot;                               // its name in JavaScript
   std::unique_ptr<limitree_level[]> levels;  // null: not wanted
   // Null: a decision is wanted.  Else its own promise takes the answer.
-  std::unique_ptr<RateLimitCall> rate_limit;
+  std::unique_ptr<EnvoyCall> envoy;
 };
 
 // Delivers `answers` inside a call from JavaScript: waiting code continues

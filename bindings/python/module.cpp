@@ -13,6 +13,7 @@
 
 #include "address.hpp"
 #include "decision.hpp"
+#include "envoy.hpp"
 #include "errors.hpp"
 #include "http.hpp"
 #include "level.hpp"
@@ -21,7 +22,6 @@
 #include "native.hpp"
 #include "parse.hpp"
 #include "pending.hpp"
-#include "rate_limit.hpp"
 
 namespace py = pybind11;
 using py::literals::operator""_a;
@@ -194,7 +194,7 @@ void bind_limiter(py::module_& module) {
       .def("_check_root", check_root, py::arg("name"))
       .def("_stats", stats)
       .def("_limit_stats", limit_stats);
-  bind_rate_limits(&limiter);
+  bind_envoy(&limiter);
   require(add_methods(reinterpret_cast<PyTypeObject*>(limiter.ptr())));
 }
 

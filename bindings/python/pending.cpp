@@ -5,10 +5,10 @@
 
 #include "arguments.hpp"
 #include "decision.hpp"
+#include "envoy.hpp"
 #include "errors.hpp"
 #include "level.hpp"
 #include "path_list.hpp"
-#include "rate_limit.hpp"
 
 namespace py = pybind11;
 
@@ -19,8 +19,8 @@ namespace {
 // A pending request.  The library owns it from PENDING to its completion.
 struct Pending {
   py::object future;
-  std::unique_ptr<limitree_level[]> levels;   // null: not wanted
-  std::unique_ptr<RateLimitCall> rate_limit;  // null: a Decision is wanted
+  std::unique_ptr<limitree_level[]> levels;  // null: not wanted
+  std::unique_ptr<EnvoyCall> envoy;          // null: a Decision is wanted
 };
 
 py::object decision_of(const limitree_decision& decision,
@@ -42,8 +42,8 @@ py::tuple answer_of(const limitree_completion& completion) {
   py::object decision = py::none();
   py::object failure = py::none();
   if (completion.status == LIMITREE_OK) {
-    decision = pending->rate_limit != nullptr
-                   ? pending->rate_limit->answer()
+    decision = pending->envoy != nullptr
+                   ? pending->envoy->answer()
                    : decision_of(completion.decision, *pending);
   } else {
     failure = exception_of(completion.status, completion.error);
@@ -133,16 +133,15 @@ py::object start(Native& native, const Request& request,
   return made;
 }
 
-py::object start_rate_limit(Native& native, const py::object& domain,
-                            const py::list& descriptors,
-                            std::uint32_t hits_addend, bool metadata,
-                            const py::object& make_future) {
+py::object start_envoy(Native& native, const py::object& domain,
+                       const py::list& descriptors, std::uint32_t hits_addend,
+                       bool metadata, const py::object& make_future) {
   auto pending = std::make_unique<Pending>();
-  pending->rate_limit = std::make_unique<RateLimitCall>(domain, descriptors,
-                                                        hits_addend, metadata);
+  pending->envoy =
+      std::make_unique<EnvoyCall>(domain, descriptors, hits_addend, metadata);
   py::object future = make_future();
   pending->future = future;
-  RateLimitCall& one = *pending->rate_limit;
+  EnvoyCall& one = *pending->envoy;
   const auto call = [&](limitree_limiter* limiter, limitree_error** error) {
     return limitree_should_rate_limit_async(limiter, one.request(),
                                             pending.get(), one.statuses(),
@@ -150,7 +149,7 @@ py::object start_rate_limit(Native& native, const py::object& domain,
   };
   if (start(native, &pending, call)) return future;
   py::tuple answer = one.answer();
-  native.note(RateLimitCall::decision_of(answer));
+  native.note(EnvoyCall::decision_of(answer));
   return answer;
 }
 

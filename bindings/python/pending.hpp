@@ -32,13 +32,12 @@ struct Request {
 pybind11::object start(Native& native, const Request& request,
                        const pybind11::object& make_future);
 
-// The same for a request of Envoy: returns RateLimitCall::answer(), or the
+// The same for a request of Envoy: returns EnvoyCall::answer(), or the
 // result of `make_future()`.
-pybind11::object start_rate_limit(Native& native,
-                                  const pybind11::object& domain,
-                                  const pybind11::list& descriptors,
-                                  std::uint32_t hits_addend, bool metadata,
-                                  const pybind11::object& make_future);
+pybind11::object start_envoy(Native& native, const pybind11::object& domain,
+                             const pybind11::list& descriptors,
+                             std::uint32_t hits_addend, bool metadata,
+                             const pybind11::object& make_future);
 
 // The limitree_completion_fn of every limiter.
 void complete(const limitree_completion* completions, std::size_t count,

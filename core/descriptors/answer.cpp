@@ -41,7 +41,7 @@ DescriptorStatus status_of(const RuleHit& hit) {
 }
 
 void fill_statuses(const MatchedRequest& matched, const RuleHits& hits,
-                   RateLimitAnswer* answer) {
+                   EnvoyAnswer* answer) {
   answer->statuses.clear();
   for (const MatchedDescriptor& found : matched.descriptors()) {
     DescriptorStatus status;
@@ -65,7 +65,7 @@ void fill_statuses(const MatchedRequest& matched, const RuleHits& hits,
 }  // namespace
 
 void answer(const MatchedRequest& matched, const RuleHits& hits,
-            const AnswerModes& modes, RateLimitAnswer* answer) {
+            const AnswerModes& modes, EnvoyAnswer* answer) {
   fill_statuses(matched, hits, answer);
   bool denied = false;
   std::size_t quotas = 0;

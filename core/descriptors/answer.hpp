@@ -44,7 +44,7 @@ struct AnswerModes {
   bool quota_mode = false;   // all descriptors count as quota_mode says
 };
 
-struct RateLimitAnswer {
+struct EnvoyAnswer {
   LimitCode overall = LimitCode::kOk;
   bool shadowed = false;            // OK thanks to AnswerModes::shadow_mode
   Source source = Source::kStore;   // set by whoever asked the store
@@ -59,7 +59,7 @@ struct RateLimitAnswer {
 // Sets *answer, except for its source and metadata.  All outcomes of `hits` are
 // set.
 void answer(const MatchedRequest& matched, const RuleHits& hits,
-            const AnswerModes& modes, RateLimitAnswer* answer);
+            const AnswerModes& modes, EnvoyAnswer* answer);
 
 }  // namespace limitree
 

@@ -53,7 +53,7 @@ void append_value(const Metadata& value, std::string* json) {
   *json += map ? '}' : ']';
 }
 
-void append_descriptor(const AskedDescriptor& asked, std::string* json) {
+void append_descriptor(const RequestDescriptor& asked, std::string* json) {
   *json += "{\"entries\":[";
   for (const Entry& entry : asked.entries) {
     if (&entry != asked.entries.data()) *json += ',';
@@ -80,7 +80,7 @@ void append_descriptor(const AskedDescriptor& asked, std::string* json) {
 }
 
 // The metadata of all rules that allowed a descriptor.
-Metadata joined(const RuleHits& hits, const RateLimitAnswer& answer) {
+Metadata joined(const RuleHits& hits, const EnvoyAnswer& answer) {
   Metadata all;
   all.kind = Kind::kMap;
   for (const DescriptorStatus& status : answer.statuses) {
@@ -95,12 +95,11 @@ Metadata joined(const RuleHits& hits, const RateLimitAnswer& answer) {
 }  // namespace
 
 std::string dynamic_metadata(const DescriptorRequest& request,
-                             const RuleHits& hits,
-                             const RateLimitAnswer& answer) {
+                             const RuleHits& hits, const EnvoyAnswer& answer) {
   std::string json = "{\"domain\":";
   append_json(request.domain, &json);
   json += ",\"descriptors\":[";
-  for (const AskedDescriptor& asked : request.descriptors) {
+  for (const RequestDescriptor& asked : request.descriptors) {
     if (&asked != request.descriptors.data()) json += ',';
     append_descriptor(asked, &json);
   }

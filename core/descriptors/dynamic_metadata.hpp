@@ -21,8 +21,7 @@ namespace limitree {
 // Members that the request or the rules lack are left out.  The metadata of
 // descriptors that are OK are joined; of two values of a name, the first stays.
 std::string dynamic_metadata(const DescriptorRequest& request,
-                             const RuleHits& hits,
-                             const RateLimitAnswer& answer);
+                             const RuleHits& hits, const EnvoyAnswer& answer);
 
 }  // namespace limitree
 

@@ -105,7 +105,7 @@ std::string Descriptors::explain(std::string_view name, Entries entries) const {
   }
   DescriptorSteps steps;
   walk(*domain, entries, &steps);
-  const std::array<AskedDescriptor, 1> asked = {{{entries}}};
+  const std::array<RequestDescriptor, 1> asked = {{{entries}}};
   const DescriptorRequest request{name, asked};
   MatchedRequest matched;
   // Fails only for limits that the request states, and for very many levels.

@@ -45,7 +45,7 @@ class FileReader {
   void read_below(std::uint32_t parent, const std::optional<Field>& list);
   void read_descriptor(std::uint32_t parent, std::size_t map);
   void take(const Field& field, Parts* parts);
-  void read_rate_limit(Parts* parts);
+  void read_envoy(Parts* parts);
   void check_share(const DescriptorDraft& draft, Mark mark);
 
   FieldReader reader_;
@@ -115,7 +115,7 @@ void FileReader::take(const Field& field, Parts* parts) {
   }
 }
 
-void FileReader::read_rate_limit(Parts* parts) {
+void FileReader::read_envoy(Parts* parts) {
   std::shared_ptr<const Metadata> metadata;
   if (parts->metadata) {
     metadata = read_metadata(reader_.document(), parts->metadata->value,
@@ -152,7 +152,7 @@ void FileReader::read_descriptor(std::uint32_t parent, std::size_t map) {
   if (draft.key.text.empty() && !parts.key_refused) {
     reader_.add(draft.key.mark, "descriptor has empty key");
   }
-  read_rate_limit(&parts);
+  read_envoy(&parts);
   check_share(draft, draft.key.mark);
   const auto node = builder_.add(parent, std::move(draft));
   if (node) read_below(*node, parts.descriptors);

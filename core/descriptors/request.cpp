@@ -10,7 +10,7 @@ namespace {
 
 // The hits of a descriptor: its own, or those of the request.
 std::int64_t hits_of(const DescriptorRequest& request,
-                     const AskedDescriptor& asked) {
+                     const RequestDescriptor& asked) {
   const std::uint64_t hits =
       asked.hits_addend.value_or(std::max(request.hits_addend, 1U));
   return static_cast<std::int64_t>(
@@ -38,7 +38,7 @@ Status MatchedRequest::match(const Descriptors& descriptors,
   descriptors_ = &descriptors;
   request_ = &request;
   domain_ = descriptors.find(request.domain);
-  for (const AskedDescriptor& asked : request.descriptors) {
+  for (const RequestDescriptor& asked : request.descriptors) {
     MatchedDescriptor matched;
     matched.hits = hits_of(request, asked);
     matched.refund = asked.is_negative_hits;
@@ -58,7 +58,7 @@ Status MatchedRequest::match(const Descriptors& descriptors,
   return {};
 }
 
-Status MatchedRequest::match_one(const AskedDescriptor& asked,
+Status MatchedRequest::match_one(const RequestDescriptor& asked,
                                  MatchedDescriptor* matched) {
   matched->first_rule = static_cast<std::uint32_t>(rules_.size());
   matched->first_step = static_cast<std::uint32_t>(steps_.size());
@@ -76,7 +76,7 @@ Status MatchedRequest::match_one(const AskedDescriptor& asked,
   return {};
 }
 
-void MatchedRequest::state(const AskedDescriptor& asked, LimitUnit unit,
+void MatchedRequest::state(const RequestDescriptor& asked, LimitUnit unit,
                            MatchedDescriptor* matched) {
   const std::uint32_t requests = asked.limit->requests_per_unit;
   // Equal limits are one, because they may share a bucket.
@@ -94,7 +94,7 @@ void MatchedRequest::state(const AskedDescriptor& asked, LimitUnit unit,
   matched->rule_count = 1;
 }
 
-void MatchedRequest::walk(const AskedDescriptor& asked,
+void MatchedRequest::walk(const RequestDescriptor& asked,
                           MatchedDescriptor* matched) {
   descriptors_->walk(*domain_, asked.entries, &steps_);
   const auto first = matched->first_step;
@@ -153,7 +153,7 @@ void MatchedRequest::add_levels(bool refunds, Plan* plan) const {
 }
 
 // Appends the domain, and the key and value of each entry.
-void MatchedRequest::add_segments(const AskedDescriptor& asked,
+void MatchedRequest::add_segments(const RequestDescriptor& asked,
                                   const MatchedDescriptor& matched,
                                   Plan* plan) const {
   const std::uint32_t depth =
@@ -178,7 +178,7 @@ std::string_view MatchedRequest::metric_key(std::size_t descriptor,
                                             std::size_t index,
                                             std::string* room) const {
   const MatchedDescriptor& matched = matched_[descriptor];
-  const AskedDescriptor& asked = request_->descriptors[descriptor];
+  const RequestDescriptor& asked = request_->descriptors[descriptor];
   if (asked.limit) {
     *room = domain_->name + '.';
     for (const Entry& entry : asked.entries) {

@@ -21,22 +21,22 @@
 namespace limitree {
 
 // A limit that the request itself states, in the place of all rules.
-struct AskedLimit {
+struct RequestLimit {
   std::uint32_t requests_per_unit = 0;
   std::int32_t unit = 0;  // the number of a LimitUnit
 };
 
 // One descriptor of a request.
-struct AskedDescriptor {
+struct RequestDescriptor {
   Entries entries;
-  std::optional<AskedLimit> limit = std::nullopt;
+  std::optional<RequestLimit> limit = std::nullopt;
   std::optional<std::uint64_t> hits_addend = std::nullopt;  // 0: only look
   bool is_negative_hits = false;  // give the hits back
 };
 
 struct DescriptorRequest {
   std::string_view domain;
-  std::span<const AskedDescriptor> descriptors;
+  std::span<const RequestDescriptor> descriptors;
   std::uint32_t hits_addend = 0;  // for descriptors without one; 0 is 1
 };
 
@@ -103,13 +103,13 @@ class MatchedRequest {
     std::uint32_t depth;
   };
 
-  Status match_one(const AskedDescriptor& asked, MatchedDescriptor* matched);
-  void state(const AskedDescriptor& asked, LimitUnit unit,
+  Status match_one(const RequestDescriptor& asked, MatchedDescriptor* matched);
+  void state(const RequestDescriptor& asked, LimitUnit unit,
              MatchedDescriptor* matched);
-  void walk(const AskedDescriptor& asked, MatchedDescriptor* matched);
+  void walk(const RequestDescriptor& asked, MatchedDescriptor* matched);
   bool is_replaced(const Rule& rule) const;
   void settle();
-  void add_segments(const AskedDescriptor& asked,
+  void add_segments(const RequestDescriptor& asked,
                     const MatchedDescriptor& matched, Plan* plan) const;
 
   const Descriptors* descriptors_ = nullptr;

@@ -80,7 +80,7 @@ std::vector<const HitMetric*> HitMetrics::all() {
   return all;
 }
 
-RateLimitTotals& RateLimitTotals::operator+=(const RateLimitTotals& other) {
+EnvoyTotals& EnvoyTotals::operator+=(const EnvoyTotals& other) {
   ok += other.ok;
   over_limit += other.over_limit;
   global_shadow_mode += other.global_shadow_mode;

@@ -3,7 +3,7 @@
 // A rule of a file has one name, or one for each value that clients send.  The
 // latter, and names of domains that are not known, are bounded in number: what
 // comes later is counted together.  As in metrics.hpp, each thread counts in
-// its lane, and reading adds the lanes up.
+// its stripe, and reading adds the stripes up.
 //
 // Clients choose names, so that these are found by a keyed hash, and in shards:
 // no lock is that of all requests.
@@ -46,7 +46,7 @@ class HitMetric {
 };
 
 // Every name that a limiter has ever counted under.  Threads may use it at
-// once, each of them while it holds a lane, or the lock of reloads.
+// once, each of them while it holds a stripe, or the lock of reloads.
 class HitMetrics {
  public:
   // What is counted together.  No name of a rule: these have a dot.
@@ -102,20 +102,20 @@ class HitMetrics {
 };
 
 // Requests of Envoy, regardless of the rules they met.
-struct RateLimitTotals {
+struct EnvoyTotals {
   std::int64_t ok = 0;
   std::int64_t over_limit = 0;
   std::int64_t global_shadow_mode = 0;  // of `ok`
   std::int64_t service_errors = 0;
   std::int64_t store_errors = 0;
 
-  RateLimitTotals& operator+=(const RateLimitTotals& other);
+  EnvoyTotals& operator+=(const EnvoyTotals& other);
 };
 
-// The part of a lane that counts hits: a small write-back cache.
+// The part of a stripe that counts hits: a small write-back cache.
 class HitCounts {
  public:
-  RateLimitTotals totals;
+  EnvoyTotals totals;
 
   void add(HitMetric* metric, const HitTally& tally);
 

@@ -15,31 +15,32 @@ namespace {
 // caller intends.
 constexpr std::size_t kMaxPathBytes = std::size_t{1} << 26;
 
-bool acceptable(const Ask& ask) {
+bool acceptable(const PathCost& path_cost) {
   std::size_t longest = 0;
-  for (const std::string_view segment : ask.path) {
+  for (const std::string_view segment : path_cost.path) {
     longest = std::max(longest, segment.size());
   }
-  return ask.cost >= 0 && longest <= kMaxPathBytes;
+  return path_cost.cost >= 0 && longest <= kMaxPathBytes;
 }
 
 // Returns why `ask` is not valid.
-Status refuse(const Ask& ask) {
-  if (ask.cost < 0) {
-    return Status(Code::kInvalidArgument,
-                  "cost must not be negative, is " + std::to_string(ask.cost));
+Status refuse(const PathCost& path_cost) {
+  if (path_cost.cost < 0) {
+    return Status(Code::kInvalidArgument, "cost must not be negative, is " +
+                                              std::to_string(path_cost.cost));
   }
   return Status(
       Code::kInvalidArgument,
       "a segment has more than " + std::to_string(kMaxPathBytes) + " bytes");
 }
 
-Status too_many_levels(std::span<const Ask> asks, std::size_t path,
+Status too_many_levels(std::span<const PathCost> path_costs, std::size_t path,
                        std::size_t levels) {
   const std::string paths =
-      asks.size() == 1 ? "the path meets "
-                       : "the first " + std::to_string(path + 1) + " of " +
-                             std::to_string(asks.size()) + " paths meet ";
+      path_costs.size() == 1
+          ? "the path meets "
+          : "the first " + std::to_string(path + 1) + " of " +
+                std::to_string(path_costs.size()) + " paths meet ";
   return Status(Code::kInvalidArgument, paths + std::to_string(levels) +
                                             " limits, the most is " +
                                             std::to_string(kMaxLevels));
@@ -55,31 +56,32 @@ Status check_path_count(std::size_t paths) {
 }
 
 // Walks all paths down the tree, and joins their common levels.
-Status Limiter::match(const Snapshot& snapshot, std::span<const Ask> asks,
-                      Plan* plan) const {
+Status Limiter::match(const Snapshot& snapshot,
+                      std::span<const PathCost> path_costs, Plan* plan) const {
   const std::vector<Limit>& local = snapshot.local_limits;
   if (!local.empty()) plan->local_limits = local.data();
-  if (asks.size() > kMaxPaths) return check_path_count(asks.size());
-  for (std::size_t i = 0; i < asks.size(); ++i) {
+  if (path_costs.size() > kMaxPaths) return check_path_count(path_costs.size());
+  for (std::size_t i = 0; i < path_costs.size(); ++i) {
     const std::size_t before = plan->levels.size();
-    if (!acceptable(asks[i])) [[unlikely]]
-      return refuse(asks[i]);
-    if (Status status = snapshot.tree->match(asks[i].path, asks[i].cost, plan);
+    if (!acceptable(path_costs[i])) [[unlikely]]
+      return refuse(path_costs[i]);
+    if (Status status =
+            snapshot.tree->match(path_costs[i].path, path_costs[i].cost, plan);
         !status.ok()) {
       return status;
     }
     if (plan->levels.size() > kMaxLevels) {
-      return too_many_levels(asks, i, plan->levels.size());
+      return too_many_levels(path_costs, i, plan->levels.size());
     }
     for (std::size_t k = before; k < plan->levels.size(); ++k) {
       Level& level = plan->levels[k];
       level.path = static_cast<std::uint32_t>(i);
-      level.mode = mode_of(level.mode, asks[i].part);
+      level.mode = mode_of(level.mode, path_costs[i].part);
     }
   }
   if (snapshot.has_rules)
     plan->pressure = pressure_.load(std::memory_order_relaxed);
-  return asks.size() > 1 ? join_same_buckets(plan) : Status();
+  return path_costs.size() > 1 ? join_same_buckets(plan) : Status();
 }
 
 // A pending request: its plan, and everything that the plan borrows.
@@ -96,20 +98,22 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
   }
 
   // Copies the texts of the caller's paths.
-  void copy(std::span<const Ask> asks) {
+  void copy(std::span<const PathCost> path_costs) {
     std::size_t bytes = 0;
     std::size_t count = 0;
-    for (const Ask& ask : asks) {
-      count += ask.path.size();
-      for (const std::string_view segment : ask.path) bytes += segment.size();
+    for (const PathCost& path_cost : path_costs) {
+      count += path_cost.path.size();
+      for (const std::string_view segment : path_cost.path)
+        bytes += segment.size();
     }
     text_.resize(bytes);
     segments_.resize(count);
     char* text = text_.data();
     std::string_view* segment = segments_.data();
-    for (const Ask& ask : asks) {
-      asks_.push_back({Path(segment, ask.path.size()), ask.cost, ask.part});
-      for (const std::string_view from : ask.path) {
+    for (const PathCost& path_cost : path_costs) {
+      path_costs_.push_back({Path(segment, path_cost.path.size()),
+                             path_cost.cost, path_cost.part});
+      for (const std::string_view from : path_cost.path) {
         *segment++ = {text, from.size()};
         text = std::copy(from.begin(), from.end(), text);
       }
@@ -117,8 +121,8 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
   }
 
   Status walk() {
-    Status status =
-        limiter_.match(*snapshot_, {asks_.data(), asks_.size()}, &plan());
+    Status status = limiter_.match(
+        *snapshot_, {path_costs_.data(), path_costs_.size()}, &plan());
     if (wants_reports_) reports_.resize(plan().levels.size());
     return status;
   }
@@ -146,7 +150,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
   const bool wants_reports_;
   InlineVector<char, 128> text_;
   InlineVector<std::string_view, 8> segments_;
-  InlineVector<Ask, 2> asks_;
+  InlineVector<PathCost, 2> path_costs_;
   LevelReports reports_;
 };
 
@@ -164,7 +168,7 @@ Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
                       ? nullptr
                       : std::make_unique<OverCache>(options.over_cache_size,
                                                     options.clock)),
-      lanes_(options.near_limit),
+      stripes_(options.near_limit),
       metrics_(static_cast<std::size_t>(options.max_metric_keys)),
       owner_(
           snapshot_of(std::move(tree),
@@ -191,33 +195,35 @@ void Limiter::report(const Snapshot& snapshot, const Plan& plan,
   }
 }
 
-Status Limiter::decide(Operation operation, std::span<const Ask> asks,
+Status Limiter::decide(Operation operation,
+                       std::span<const PathCost> path_costs,
                        LevelReports* reports, Decision* decision) {
-  if (remote_) return decide_remotely(operation, asks, reports, decision);
+  if (remote_) return decide_remotely(operation, path_costs, reports, decision);
   Reader reader(this);
   Plan plan(operation);
   plan.wants_growth = reports != nullptr;
-  Status status = match(reader.snapshot(), asks, &plan);
+  Status status = match(reader.snapshot(), path_costs, &plan);
   // Allocates the reports now: nothing may fail after the store has charged.
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
   if (!status.ok()) {
-    reader.lane().count_error();
+    reader.stripe().count_error();
     return status;
   }
   aggregate(plan, decision);
-  record(reader.snapshot(), plan, *decision, &reader.lane());
+  record(reader.snapshot(), plan, *decision, &reader.stripe());
   if (reports != nullptr) report(reader.snapshot(), plan, reports);
   return {};
 }
 
-// Holds no lane while the store is asked, because that takes long.
-Status Limiter::decide_remotely(Operation operation, std::span<const Ask> asks,
+// Holds no stripe while the store is asked, because that takes long.
+Status Limiter::decide_remotely(Operation operation,
+                                std::span<const PathCost> path_costs,
                                 LevelReports* reports, Decision* decision) {
   const std::shared_ptr<const Snapshot> snapshot = current();
   Plan plan(operation);
   plan.wants_growth = reports != nullptr;
-  Status status = match(*snapshot, asks, &plan);
+  Status status = match(*snapshot, path_costs, &plan);
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
   if (!status.ok()) {
@@ -230,15 +236,16 @@ Status Limiter::decide_remotely(Operation operation, std::span<const Ask> asks,
   return {};
 }
 
-bool Limiter::decide_async(Operation operation, std::span<const Ask> asks,
-                           Answer* answer, Listener* listener, Status* status) {
+bool Limiter::decide_async(Operation operation,
+                           std::span<const PathCost> path_costs, Answer* answer,
+                           Listener* listener, Status* status) {
   if (!remote_) {
-    *status = decide(operation, asks, answer->reports, &answer->decision);
+    *status = decide(operation, path_costs, answer->reports, &answer->decision);
     return true;
   }
   auto request = std::make_unique<Request>(
       this, operation, answer->reports != nullptr, listener);
-  request->copy(asks);
+  request->copy(path_costs);
   *status = request->walk();
   const Plan& plan = request->plan();
   if (status->ok() && !plan.levels.empty() &&
@@ -263,19 +270,19 @@ void Limiter::record(const Snapshot& snapshot, const Plan& plan,
                      const Decision& decision) {
   if (plan.operation != Operation::kAuthorize) return;
   Reader reader(this);
-  record(snapshot, plan, decision, &reader.lane());
+  record(snapshot, plan, decision, &reader.stripe());
 }
 
 void Limiter::record(const Snapshot& snapshot, const Plan& plan,
-                     const Decision& decision, Lane* lane) {
+                     const Decision& decision, Stripe* stripe) {
   if (plan.operation != Operation::kAuthorize) return;
-  lane->count(decision);
+  stripe->count(decision);
   for (const Level& level : plan.levels) {
-    lane->count(snapshot.policy(level), level, !decision.limited);
+    stripe->count(snapshot.policy(level), level, !decision.limited);
   }
 }
 
-void Limiter::count_error() { Reader(this).lane().count_error(); }
+void Limiter::count_error() { Reader(this).stripe().count_error(); }
 
 Status Limiter::ping() { return store_->ping(); }
 
@@ -286,8 +293,8 @@ std::shared_ptr<const Limiter::Snapshot> Limiter::current() {
 std::string Limiter::describe() { return current()->tree->describe(); }
 
 Result<std::string> Limiter::explain(Path path) {
-  const Ask ask{path, 0};
-  if (!acceptable(ask)) return refuse(ask);
+  const PathCost path_cost{path, 0};
+  if (!acceptable(path_cost)) return refuse(path_cost);
   return current()->tree->explain(path);
 }
 
@@ -301,18 +308,18 @@ LimiterStats Limiter::stats() {
   stats.store = store_->stats();
   stats.reloads = reloads_;
   stats.limits = static_cast<std::int64_t>(owner_->tree->limit_count());
-  for (Lane& lane : lanes_) {
-    const std::lock_guard hold(lane);
-    stats.totals += lane.totals();
+  for (Stripe& stripe : stripes_) {
+    const std::lock_guard hold(stripe);
+    stats.totals += stripe.totals();
   }
   return stats;
 }
 
 std::vector<PolicyStats> Limiter::policy_stats() {
   const std::lock_guard lock(reload_mutex_);
-  for (Lane& lane : lanes_) {
-    const std::lock_guard hold(lane);
-    lane.flush();
+  for (Stripe& stripe : stripes_) {
+    const std::lock_guard hold(stripe);
+    stripe.flush();
   }
   std::vector<PolicyStats> stats;
   for (const Policy& policy : policies_.all()) {
@@ -323,9 +330,9 @@ std::vector<PolicyStats> Limiter::policy_stats() {
 
 std::vector<MetricStats> Limiter::metric_stats() {
   const std::lock_guard lock(reload_mutex_);
-  for (Lane& lane : lanes_) {
-    const std::lock_guard hold(lane);
-    lane.flush();
+  for (Stripe& stripe : stripes_) {
+    const std::lock_guard hold(stripe);
+    stripe.flush();
   }
   std::vector<MetricStats> stats;
   for (const HitMetric* const metric : metrics_.all()) {
@@ -334,25 +341,25 @@ std::vector<MetricStats> Limiter::metric_stats() {
   return stats;
 }
 
-RateLimitStats Limiter::rate_limit_stats() {
+EnvoyStats Limiter::envoy_stats() {
   const std::lock_guard lock(reload_mutex_);
-  RateLimitStats stats;
+  EnvoyStats stats;
   if (over_cache_ != nullptr) stats.over_cache = over_cache_->stats();
   stats.metric_keys = static_cast<std::int64_t>(metrics_.all().size());
-  for (Lane& lane : lanes_) {
-    const std::lock_guard hold(lane);
-    stats.totals += lane.hits().totals;
+  for (Stripe& stripe : stripes_) {
+    const std::lock_guard hold(stripe);
+    stats.totals += stripe.hits().totals;
   }
   return stats;
 }
 
 void Limiter::before_fork() {
   reload_mutex_.lock();
-  for (Lane& lane : lanes_) lane.lock();
+  for (Stripe& stripe : stripes_) stripe.lock();
 }
 
 void Limiter::after_fork() {
-  for (Lane& lane : lanes_) lane.unlock();
+  for (Stripe& stripe : stripes_) stripe.unlock();
   reload_mutex_.unlock();
 }
 

@@ -28,15 +28,15 @@
 #include "limiter/hit_metrics.hpp"
 #include "limiter/metrics.hpp"
 #include "limiter/options.hpp"
+#include "store/decorators/over_cache.hpp"
 #include "store/fork_guard.hpp"
-#include "store/front/over_cache.hpp"
 #include "store/store.hpp"
 #include "tree/tree.hpp"
 
 namespace limitree {
 
 // A path, and the tokens to take along it.
-struct Ask {
+struct PathCost {
   Path path;
   std::int64_t cost = 1;
   Part part = Part::kCharge;
@@ -77,8 +77,8 @@ struct MetricStats {
   HitTally tally;
 };
 
-struct RateLimitStats {
-  RateLimitTotals totals;
+struct EnvoyStats {
+  EnvoyTotals totals;
   OverCache::Stats over_cache;
   std::int64_t metric_keys = 0;
 };
@@ -108,8 +108,7 @@ class Listener {
                        const LevelReports& reports) noexcept = 0;
 
   // The same for a request of Envoy.  May take the metadata of *answer.
-  virtual void answered(Status /*status*/,
-                        RateLimitAnswer* /*answer*/) noexcept {}
+  virtual void answered(Status /*status*/, EnvoyAnswer* /*answer*/) noexcept {}
 
  protected:
   explicit Listener(StoreLoop* loop) : loop_(loop) {}
@@ -133,7 +132,7 @@ class Limiter final : private ForkGuard {
   // larger cost and both parts.  `reports`, which may be null, gets a report of
   // each level.  Fails as Tree::match() and Store::decide() do, and with
   // kInvalidArgument for more than kMaxPaths asks or kMaxLevels levels.
-  Status decide(Operation operation, std::span<const Ask> asks,
+  Status decide(Operation operation, std::span<const PathCost> path_costs,
                 LevelReports* reports, Decision* decision);
 
   // A loop for pending requests, which must go before the limiter; null if
@@ -144,17 +143,17 @@ class Limiter final : private ForkGuard {
   // *status.  Returns false if it is pending: `asks` has been copied, `answer`
   // is not needed any more, and `listener`, which must live until then, gets
   // the outcome.
-  bool decide_async(Operation operation, std::span<const Ask> asks,
+  bool decide_async(Operation operation, std::span<const PathCost> path_costs,
                     Answer* answer, Listener* listener, Status* status);
 
   // Answers a request of Envoy: see RuleHits and Answer.  Fails as
   // MatchedRequest::match() and Store::decide() do.
   Status should_rate_limit(const DescriptorRequest& request,
-                           RateLimitAnswer* answer);
+                           EnvoyAnswer* answer);
 
   // The same without waiting, as decide_async().
   bool should_rate_limit_async(const DescriptorRequest& request,
-                               RateLimitAnswer* answer, Listener* listener,
+                               EnvoyAnswer* answer, Listener* listener,
                                Status* status);
 
   // Whether a decision may need more than memory.
@@ -206,7 +205,7 @@ class Limiter final : private ForkGuard {
   LimiterStats stats();
   std::vector<PolicyStats> policy_stats();
   std::vector<MetricStats> metric_stats();
-  RateLimitStats rate_limit_stats();
+  EnvoyStats envoy_stats();
 
  private:
   // Descriptors and, by the index of a rule: its metric, or null if that
@@ -236,18 +235,19 @@ class Limiter final : private ForkGuard {
   class Reader;
   class Request;
   class ResetRequest;
-  class RateLimit;         // in rate_limit.hpp
-  class PendingRateLimit;  // in rate_limit_async.cpp
+  class EnvoyRequest;         // in rate_limit.hpp
+  class PendingEnvoyRequest;  // in envoy_async.cpp
 
-  Status match(const Snapshot& snapshot, std::span<const Ask> asks,
+  Status match(const Snapshot& snapshot, std::span<const PathCost> path_costs,
                Plan* plan) const;
   Status match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
                      Plan* plan) const;
-  Status decide_remotely(Operation operation, std::span<const Ask> asks,
+  Status decide_remotely(Operation operation,
+                         std::span<const PathCost> path_costs,
                          LevelReports* reports, Decision* decision);
   std::shared_ptr<const Snapshot> current();
   void record(const Snapshot& snapshot, const Plan& plan,
-              const Decision& decision, Lane* lane);
+              const Decision& decision, Stripe* stripe);
   void record(const Snapshot& snapshot, const Plan& plan,
               const Decision& decision);
   void count_error();
@@ -272,14 +272,14 @@ class Limiter final : private ForkGuard {
   const Clock clock_;
   const std::unique_ptr<OverCache> over_cache_;  // may be null
   std::atomic<std::int32_t> pressure_{kFullPressure};
-  Lanes lanes_;
-  std::mutex reload_mutex_;  // taken before any lane
+  Stripes stripes_;
+  std::mutex reload_mutex_;  // taken before any stripe
   Policies policies_;        // guarded by reload_mutex_
   HitMetrics metrics_;
   std::set<std::string, std::less<>> rule_names_;  // guarded by reload_mutex_
   std::int64_t reloads_ = 0;                       // guarded by reload_mutex_
   std::shared_ptr<const Snapshot> owner_;          // of *snapshot_; likewise
-  std::atomic<const Snapshot*> snapshot_;          // read while a lane is held
+  std::atomic<const Snapshot*> snapshot_;  // read while a stripe is held
 };
 
 }  // namespace limitree

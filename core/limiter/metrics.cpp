@@ -53,7 +53,7 @@ Policy* Policies::intern(const std::string& name) {
   return policy;
 }
 
-void Lane::flush() {
+void Stripe::flush() {
   for (Entry& entry : cache_) {
     if (entry.policy != nullptr) entry.policy->add(entry.tally);
     entry = {};
@@ -63,25 +63,25 @@ void Lane::flush() {
 
 namespace {
 
-std::uint32_t lane_count() {
+std::uint32_t stripe_count() {
   return std::bit_ceil(
       std::clamp(2 * std::thread::hardware_concurrency(), 4u, 64u));
 }
 
 }  // namespace
 
-Lanes::Lanes(Share near_limit)
-    : count_(lane_count()), lanes_(new Lane[count_]) {
-  for (Lane& lane : *this) lane.set_near_limit(near_limit);
+Stripes::Stripes(Share near_limit)
+    : count_(stripe_count()), stripes_(new Stripe[count_]) {
+  for (Stripe& stripe : *this) stripe.set_near_limit(near_limit);
 }
 
-Lane& Lanes::acquire_another(std::uint32_t usual) {
+Stripe& Stripes::acquire_another(std::uint32_t usual) {
   for (;;) {
     for (std::uint32_t i = 1; i <= count_; ++i) {
-      Lane& lane = lanes_[(usual + i) & (count_ - 1)];
-      if (lane.try_lock()) return lane;
+      Stripe& stripe = stripes_[(usual + i) & (count_ - 1)];
+      if (stripe.try_lock()) return stripe;
     }
-    // More threads than lanes, and all of them are busy.
+    // More threads than stripes, and all of them are busy.
     sched_yield();
   }
 }

@@ -1,9 +1,10 @@
 // Counters of decisions, in total and for each limit.
 //
 // A counter that every thread increments would be the most contended word of
-// the library.  So each thread counts in a Lane of its own, if one is free, and
-// reading adds the lanes up.  A thread holds its lane for the whole decision,
-// which also lets reload() know when the last reader of an old tree has gone.
+// the library.  So each thread counts in a Stripe of its own, if one is free,
+// and reading adds the stripes up.  A thread holds its stripe for the whole
+// decision, which also lets reload() know when the last reader of an old tree
+// has gone.
 
 #ifndef LIMITREE_LIMITER_METRICS_HPP
 #define LIMITREE_LIMITER_METRICS_HPP
@@ -99,9 +100,9 @@ struct Totals {
 // The counters of one thread.  The lock guards everything else.
 //
 // Threads that decide without pause may hold it almost all the time.  So a
-// thread that reads all lanes claims one after the other, and deciding threads
-// stay off a claimed lane until it was read.
-class alignas(64) Lane {
+// thread that reads all stripes claims one after the other, and deciding
+// threads stay off a claimed stripe until it was read.
+class alignas(64) Stripe {
  public:
   // For deciding threads.
   bool try_lock() {
@@ -109,7 +110,8 @@ class alignas(64) Lane {
   }
   void unlock() { lock_.unlock(); }
 
-  // For all other threads, as a BasicLockable: std::lock_guard claims the lane.
+  // For all other threads, as a BasicLockable: std::lock_guard claims the
+  // stripe.
   void lock() {
     claims_.fetch_add(1, std::memory_order_relaxed);
     lock_.lock();
@@ -143,39 +145,39 @@ class alignas(64) Lane {
   HitCounts hits_;
 };
 
-class Lanes {
+class Stripes {
  public:
-  explicit Lanes(Share near_limit = {8, 10});
+  explicit Stripes(Share near_limit = {8, 10});
 
-  // Locks and returns a free lane: the usual lane of the calling thread, unless
-  // another thread is using it.
-  Lane& acquire() {
+  // Locks and returns a free stripe: the usual stripe of the calling thread,
+  // unless another thread is using it.
+  Stripe& acquire() {
     // A number that differs between threads and costs nothing to get.
     const auto id = std::bit_cast<std::uintptr_t>(pthread_self());
     const auto usual =
         static_cast<std::uint32_t>((id * 0x9e3779b97f4a7c15) >> 32);
-    Lane& lane = lanes_[usual & (count_ - 1)];
-    return lane.try_lock() ? lane : acquire_another(usual);
+    Stripe& stripe = stripes_[usual & (count_ - 1)];
+    return stripe.try_lock() ? stripe : acquire_another(usual);
   }
 
-  Lane* begin() { return lanes_.get(); }
-  Lane* end() { return lanes_.get() + count_; }
+  Stripe* begin() { return stripes_.get(); }
+  Stripe* end() { return stripes_.get() + count_; }
 
  private:
-  Lane& acquire_another(std::uint32_t usual);
+  Stripe& acquire_another(std::uint32_t usual);
 
   const std::uint32_t count_;  // a power of two
-  std::unique_ptr<Lane[]> lanes_;
+  std::unique_ptr<Stripe[]> stripes_;
 };
 
-inline void Lane::count(const Decision& decision) {
+inline void Stripe::count(const Decision& decision) {
   const auto source = static_cast<std::size_t>(decision.source);
   ++totals_.decided[source][decision.limited ? 1 : 0];
   if (decision.shadowed && !decision.limited) ++totals_.shadow_limited;
   totals_.soft += decision.soft ? 1 : 0;
 }
 
-inline void Lane::count(Policy* policy, const Level& level, bool allowed) {
+inline void Stripe::count(Policy* policy, const Level& level, bool allowed) {
   Entry& entry =
       cache_[(reinterpret_cast<std::uintptr_t>(policy) / sizeof(Policy)) %
              cache_.size()];

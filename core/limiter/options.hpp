@@ -16,10 +16,10 @@
 #include "descriptors/answer.hpp"
 #include "descriptors/rule_hits.hpp"
 #include "store/clock.hpp"
-#include "store/front/deny_cache.hpp"
-#include "store/front/guarded_store.hpp"
+#include "store/decorators/deny_cache.hpp"
+#include "store/decorators/guarded_store.hpp"
 #include "store/memory/memory_store.hpp"
-#include "store/redis/facts/settings.hpp"
+#include "store/redis/common/settings.hpp"
 #include "store/shared/shared_url.hpp"
 
 namespace limitree {

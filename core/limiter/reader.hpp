@@ -7,21 +7,21 @@
 
 namespace limitree {
 
-// Holds a lane, and so the snapshot that is current now.
+// Holds a stripe, and so the snapshot that is current now.
 class Limiter::Reader {
  public:
   explicit Reader(Limiter* limiter)
-      : lane_(limiter->lanes_.acquire()),
+      : stripe_(limiter->stripes_.acquire()),
         snapshot_(*limiter->snapshot_.load(std::memory_order_acquire)) {}
-  ~Reader() { lane_.unlock(); }
+  ~Reader() { stripe_.unlock(); }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  Lane& lane() { return lane_; }
+  Stripe& stripe() { return stripe_; }
   const Snapshot& snapshot() const { return snapshot_; }
 
  private:
-  Lane& lane_;
+  Stripe& stripe_;
   const Snapshot& snapshot_;
 };
 

@@ -100,10 +100,10 @@ void Limiter::replace(std::shared_ptr<const Snapshot> snapshot) {
       std::exchange(owner_, std::move(snapshot));
   snapshot_.store(owner_.get(), std::memory_order_release);
   ++reloads_;
-  // A thread that takes a lane from now on sees the new snapshot.  Waits for
+  // A thread that takes a stripe from now on sees the new snapshot.  Waits for
   // threads that took one before.  Afterwards only owners of a share of the old
   // snapshot still have it.
-  for (Lane& lane : lanes_) const std::lock_guard wait(lane);
+  for (Stripe& stripe : stripes_) const std::lock_guard wait(stripe);
   store_->limits_changed();
 }
 

@@ -39,8 +39,8 @@ class Limiter::ResetRequest final : public Pending {
 // Plans the levels to forget, which may be none.
 Status Limiter::match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
                             Plan* plan) const {
-  const Ask ask{path, 0};
-  Status status = match(snapshot, {&ask, 1}, plan);
+  const PathCost path_cost{path, 0};
+  Status status = match(snapshot, {&path_cost, 1}, plan);
   if (!status.ok() || plan->levels.empty() || !leaf_only) return status;
   const std::uint32_t leaf = plan->levels.back().depth;
   const auto outer = [leaf](const Level& level) { return level.depth != leaf; };

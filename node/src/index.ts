@@ -28,7 +28,7 @@ export type {
   OneDescriptors, OneLimits, StoreOptions } from './limits.js';
 export type {
   Code, CurrentLimit, Descriptor, DescriptorStats, DescriptorStatus, Entries,
-  FullDescriptor, RateLimitOptions, RateLimitResponse, RateLimitStats, Unit,
+  FullDescriptor, RateLimitOptions, EnvoyResponse, EnvoyStats, Unit,
 } from './rate-limit.js';
 export type {
   AsyncCallOptions, CallOptions, Costly, Part, Path, Segment,

@@ -16,11 +16,11 @@ import type {
 } from './limits.js';
 import { Names } from './names.js';
 import {
-  descriptorStatsOf, rateLimitStatsOf, readRequest, responseOf,
+  descriptorStatsOf, envoyStatsOf, readRequest, responseOf,
 } from './rate-limit.js';
 import type {
-  Descriptor, DescriptorStats, RateLimitOptions, RateLimitResponse,
-  RateLimitStats,
+  Descriptor, DescriptorStats, RateLimitOptions, EnvoyResponse,
+  EnvoyStats,
 } from './rate-limit.js';
 import { CLOSED, native } from './native.js';
 import type { Functions } from './native.js';
@@ -249,7 +249,7 @@ export class Limiter {
   async shouldRateLimit(
     domain: string, descriptors: readonly Descriptor[],
     options: RateLimitOptions = {},
-  ): Promise<RateLimitResponse> {
+  ): Promise<EnvoyResponse> {
     return responseOf(await this.#requests.shouldRateLimit(
       ...readRequest(domain, descriptors, options)));
   }
@@ -260,8 +260,8 @@ export class Limiter {
   }
 
   /** The counters of requests of Envoy. */
-  rateLimitStats(): RateLimitStats {
-    return rateLimitStatsOf(this.#native.rateLimitStats());
+  envoyStats(): EnvoyStats {
+    return envoyStatsOf(this.#native.envoyStats());
   }
 
   /**

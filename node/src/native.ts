@@ -26,7 +26,7 @@ export interface Functions {
     metadata: boolean,
   ): NativeAnswer | Promise<NativeAnswer>;
   descriptorStats(): [string, number[]][];
-  rateLimitStats(): number[];
+  envoyStats(): number[];
   /** `replace` is one of LIMITREE_REPLACE_* of limitree.h. */
   put(name: string, yaml: string, replace: number): Promise<number>;
   ping(): Promise<number>;
@@ -49,7 +49,7 @@ export const CLOSED: Functions = {
   isRemote: false, isShared: false,
   decide: refuse, start: refuse, reset: refuse, reload: refuse, put: refuse,
   ping: refuse, reloadDescriptors: refuse, shouldRateLimit: refuse,
-  descriptorStats: refuse, rateLimitStats: refuse,
+  descriptorStats: refuse, envoyStats: refuse,
   stats: refuse, limitStats: refuse, reasonStats: refuse, prometheus: refuse,
   setPressure: refuse, policy: refuse, root: refuse, close() {},
 };

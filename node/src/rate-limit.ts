@@ -75,7 +75,7 @@ export interface DescriptorStatus {
 }
 
 /** The answer to a request of Envoy. */
-export interface RateLimitResponse {
+export interface EnvoyResponse {
   readonly overallCode: Code;
   readonly overLimit: boolean;
   /** One for each descriptor. */
@@ -108,7 +108,7 @@ export interface DescriptorStats {
 }
 
 /** Requests of Envoy since the limiter was made. */
-export interface RateLimitStats {
+export interface EnvoyStats {
   readonly ok: number;
   readonly overLimit: number;
   /** Of `ok`: thanks to the option `shadowMode`. */
@@ -147,7 +147,7 @@ const SOURCES = ['store', 'deny_cache', 'local', 'allow', 'deny'] as const;
 /** Keys and values in turn, flags, hits, requests per unit and unit. */
 export type NativeDescriptor = [string[], number, number, number, number];
 
-/** What native code answers: bindings/node/rate_limit.cpp has the order. */
+/** What native code answers: bindings/node/envoy.cpp has the order. */
 export type NativeAnswer = [
   overallCode: number, flags: number, source: number, headerStatus: number,
   metadata: string | undefined, statuses: NativeStatus[]];
@@ -256,7 +256,7 @@ function statusOf(status: NativeStatus): DescriptorStatus {
   };
 }
 
-export function responseOf(answer: NativeAnswer): RateLimitResponse {
+export function responseOf(answer: NativeAnswer): EnvoyResponse {
   const [code, flags, source, headerStatus, metadata, statuses] = answer;
   return {
     overallCode: code === OVER_LIMIT ? 'OVER_LIMIT' : 'OK',
@@ -293,6 +293,6 @@ export function descriptorStatsOf(
     ({ key, ...named(HIT_NAMES, numbers) }) as unknown as DescriptorStats);
 }
 
-export function rateLimitStatsOf(numbers: readonly number[]): RateLimitStats {
-  return named(TOTAL_NAMES, numbers) as unknown as RateLimitStats;
+export function envoyStatsOf(numbers: readonly number[]): EnvoyStats {
+  return named(TOTAL_NAMES, numbers) as unknown as EnvoyStats;
 }

@@ -28,13 +28,13 @@ from limitree.limiter import Limiter
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from limitree.aio import AsyncLimiter
-    from limitree.rate_limit import (
+    from limitree.envoy import (
         CurrentLimit,
         Descriptor,
         DescriptorStats,
         DescriptorStatus,
-        RateLimitResponse,
-        RateLimitStats,
+        EnvoyResponse,
+        EnvoyStats,
     )
     from limitree.stats import LimitStats, Stats
 
@@ -52,8 +52,8 @@ __all__ = [
     "LimitExceeded",
     "LimitStats",
     "Limiter",
-    "RateLimitResponse",
-    "RateLimitStats",
+    "EnvoyResponse",
+    "EnvoyStats",
     "Stats",
     "StoreError",
     "StoreTimeout",
@@ -76,8 +76,8 @@ _LATER = {
     "DescriptorStats": "rate_limit",
     "DescriptorStatus": "rate_limit",
     "LimitStats": "stats",
-    "RateLimitResponse": "rate_limit",
-    "RateLimitStats": "rate_limit",
+    "EnvoyResponse": "rate_limit",
+    "EnvoyStats": "rate_limit",
     "Stats": "stats",
 }
 _MODULES = ("aio", "delivery", "demand", "headers", "outage", "rate_limit",

@@ -17,11 +17,11 @@ from limitree.demand import CostOf, Costs, Demand, Parts, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.limits import NOT_GIVEN, Limits, Replace
-from limitree.rate_limit import (
+from limitree.envoy import (
     Descriptors,
     DescriptorStats,
-    RateLimitResponse,
-    RateLimitStats,
+    EnvoyResponse,
+    EnvoyStats,
 )
 from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Duration, Waiting, seconds_of
@@ -141,14 +141,14 @@ class AsyncLimiter:
 
     async def should_rate_limit(self, domain: Segment, descriptors: Descriptors,
                                 hits_addend: int = 1, *, metadata: bool = False
-                                ) -> RateLimitResponse:
+                                ) -> EnvoyResponse:
         """Answer a request of Envoy, as Limiter.should_rate_limit."""
         if self._watch is None:
             return self._limiter.should_rate_limit(
                 domain, descriptors, hits_addend, metadata=metadata)
         request = (domain, rate_limit.read(descriptors),
                    rate_limit.hits_of(hits_addend), metadata)
-        return rate_limit.response(await self._watch.ask_rate_limit(request))
+        return rate_limit.response(await self._watch.ask_envoy(request))
 
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets along `path`, or only those of its last node.
@@ -225,9 +225,9 @@ class AsyncLimiter:
         """Return the hits of rules, by their names in metrics."""
         return self._limiter.descriptor_stats()
 
-    def rate_limit_stats(self) -> RateLimitStats:
+    def envoy_stats(self) -> EnvoyStats:
         """Return the counters of requests of Envoy."""
-        return self._limiter.rate_limit_stats()
+        return self._limiter.envoy_stats()
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:

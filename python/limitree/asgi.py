@@ -19,7 +19,7 @@ from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
 from limitree.errors import ClientGone, StoreError
 from limitree.headers import Headers, Reset, Style, check_style, combined
-from limitree.keeper import App, Keeper, Message, Receive, Scope, Send
+from limitree.lifespan import App, Keeper, Message, Receive, Scope, Send
 from limitree.limits import Limits
 from limitree.wait import Clock
 

@@ -12,7 +12,7 @@ from limitree.errors import StoreError
 
 if TYPE_CHECKING:
     from limitree._native import Decision, Limiter
-    from limitree.rate_limit import Request
+    from limitree.envoy import Request
 
 class Waiter(Protocol):
     """Waits for an answer, but not on a loop of asyncio."""
@@ -65,11 +65,11 @@ class Watch:
             self._limiter._note)
         return cast("Decision", answer)
 
-    async def ask_rate_limit(self, request: Request) -> Any:
-        """The same for Limiter._start_rate_limit."""
+    async def ask_envoy(self, request: Request) -> Any:
+        """The same for Limiter._start_envoy."""
         return await self._answer(
-            lambda make: self._limiter._start_rate_limit(*request, make),
-            self._limiter._note_rate_limit)
+            lambda make: self._limiter._start_envoy(*request, make),
+            self._limiter._note_envoy)
 
     async def _answer(self, start: Callable[[Callable[[], Any]], Any],
                       note: Callable[[Any], None]) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from limitree._native import Decision
     from limitree.limiter import Limiter
-    from limitree.rate_limit import Request
+    from limitree.envoy import Request
 
     _Result = AsyncResult[Any]
 else:
@@ -171,11 +171,11 @@ def ask(limiter: Limiter, operation: int, paths: object, several: bool,
     return cast("Decision | None", decision)
 
 
-def ask_rate_limit(limiter: Limiter, request: Request) -> Any:
-    """The same for Limiter._start_rate_limit."""
+def ask_envoy(limiter: Limiter, request: Request) -> Any:
+    """The same for Limiter._start_envoy."""
     return _ask(limiter,
-                lambda make: limiter._start_rate_limit(*request, make),
-                limiter._note_rate_limit)
+                lambda make: limiter._start_envoy(*request, make),
+                limiter._note_envoy)
 
 
 def aside(function: Callable[[], Result]) -> Result:

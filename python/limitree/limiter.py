@@ -7,7 +7,7 @@ import time
 
 from limitree import _native
 from limitree.errors import LimitExceeded
-from limitree.later import Later
+from limitree.lazy_imports import Later
 from limitree.limits import (
     NO_LIMITS,
     NOT_GIVEN,
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from limitree.demand import CostOf, Segment, SegmentOf
     from limitree.greenlets import Watch
     from limitree.limits import Limits, Replace
-    from limitree.rate_limit import (
+    from limitree.envoy import (
         Descriptors,
         DescriptorStats,
-        RateLimitResponse,
-        RateLimitStats,
+        EnvoyResponse,
+        EnvoyStats,
     )
     from limitree.stats import LimitStats, Stats
     from limitree.wait import Clock, Duration
@@ -115,7 +115,7 @@ class Limiter(_native.Limiter):
         if "gevent.monkey" in sys.modules:
             self._import_all()
         if descriptors is not None:
-            import limitree.rate_limit  # not while the first request waits
+            import limitree.envoy  # not while the first request waits
         if self.is_shared:
             from limitree.outage import Outage
             self._watch_store(Outage(self, shown_store(self._store),
@@ -131,7 +131,7 @@ class Limiter(_native.Limiter):
         be lost between threads.
         """
         import limitree.outage
-        import limitree.rate_limit
+        import limitree.envoy
         if self.is_remote:
             import limitree.delivery
             import limitree.greenlets  # noqa: F401
@@ -167,7 +167,7 @@ class Limiter(_native.Limiter):
 
     def should_rate_limit(self, domain: Segment, descriptors: Descriptors,
                           hits_addend: int = 1, *, metadata: bool = False
-                          ) -> RateLimitResponse:
+                          ) -> EnvoyResponse:
         """Answer a request of Envoy by the descriptors of this limiter.
 
         Each of `descriptors` is a dict of entries, a list of pairs, or a
@@ -179,8 +179,8 @@ class Limiter(_native.Limiter):
         request = (domain, rate_limit.read(descriptors),
                    rate_limit.hits_of(hits_addend), metadata)
         if "gevent.monkey" in sys.modules and self.is_remote:
-            from limitree.greenlets import ask_rate_limit
-            answer = ask_rate_limit(self, request)
+            from limitree.greenlets import ask_envoy
+            answer = ask_envoy(self, request)
             if answer is not None:
                 return rate_limit.response(answer)
         return rate_limit.response(self._should_rate_limit(*request))
@@ -190,9 +190,9 @@ class Limiter(_native.Limiter):
         return [rate_limit.DescriptorStats(**one)
                 for one in self._descriptor_stats()]
 
-    def rate_limit_stats(self) -> RateLimitStats:
+    def envoy_stats(self) -> EnvoyStats:
         """Return the counters of requests of Envoy."""
-        return rate_limit.RateLimitStats(**self._rate_limit_stats())
+        return rate_limit.EnvoyStats(**self._envoy_stats())
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:

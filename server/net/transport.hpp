@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "net/fd.hpp"
-#include "net/seats.hpp"
+#include "net/permits.hpp"
 
 namespace limitree::server {
 
@@ -49,11 +49,11 @@ class Transport {
   // closed.
   virtual std::string trouble() const { return {}; }
 
-  // Keeps the seat as long as this exists.
-  void sit(Seat seat) { seat_ = std::move(seat); }
+  // Keeps the permit as long as this exists.
+  void sit(Permit permit) { permit_ = std::move(permit); }
 
  private:
-  Seat seat_;
+  Permit permit_;
 };
 
 class PlainTransport final : public Transport {

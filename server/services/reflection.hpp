@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "grpc/method.hpp"
-#include "services/descriptors.hpp"
+#include "services/proto_files.hpp"
 
 namespace limitree::server {
 

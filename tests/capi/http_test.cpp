@@ -35,7 +35,7 @@ class HttpTest : public testing::Test {
                      .set_clock([](void*) { return std::int64_t{1} << 60; },
                                 nullptr)) {}
 
-  void ask(std::vector<std::string> segments, std::int64_t cost) {
+  void path_cost(std::vector<std::string> segments, std::int64_t cost) {
     const auto path = to_path(segments);
     const std::array paths = {limitree_path{path.data(), path.size(), cost}};
     room_.resize(8);
@@ -75,7 +75,7 @@ std::string refusal_of(const auto& call) {
 TEST_F(HttpTest, Styles) {
   EXPECT_STREQ(limitree_http_style_at(0), "ietf");
   EXPECT_EQ(limitree_http_style_needs_levels(0), 1);
-  ask({"user", "a", "trade"}, 1);
+  path_cost({"user", "a", "trade"}, 1);
   std::size_t count = 0;
   for (; limitree_http_style_at(count) != nullptr; ++count) {
     const std::string style = limitree_http_style_at(count);
@@ -95,8 +95,8 @@ TEST_F(HttpTest, Styles) {
 }
 
 TEST_F(HttpTest, HeadersOfADecision) {
-  ask({"user", "a", "trade"}, 6);
-  ask({"user", "a", "trade"}, 1);
+  path_cost({"user", "a", "trade"}, 6);
+  path_cost({"user", "a", "trade"}, 1);
   EXPECT_EQ(
       fields("ietf", levels()),
       (Fields{{"RateLimit-Policy",
@@ -111,14 +111,14 @@ TEST_F(HttpTest, HeadersOfADecision) {
 }
 
 TEST_F(HttpTest, WhereThereIsNoLimit) {
-  ask({"free"}, 1);
+  path_cost({"free"}, 1);
   EXPECT_EQ(fields("ietf", levels()), Fields());
   EXPECT_EQ(fields("ietf", std::nullopt), Fields());
   EXPECT_EQ(fields("legacy", std::nullopt), Fields());
 }
 
 TEST_F(HttpTest, Problem) {
-  ask({"user", "a", "trade"}, 7);
+  path_cost({"user", "a", "trade"}, 7);
   EXPECT_EQ(http_problem(503, decision_, levels()).view(),
             "{\"type\":\"https://iana.org/assignments/http-problem-types"
             "#quota-exceeded\",\"title\":\"Too Many Requests\",\"status\":503,"
@@ -129,7 +129,7 @@ TEST_F(HttpTest, Problem) {
 }
 
 TEST_F(HttpTest, Refusals) {
-  ask({"user", "a", "trade"}, 1);
+  path_cost({"user", "a", "trade"}, 1);
   EXPECT_EQ(refusal_of([&] { fields("draft-8", levels()); }),
             "unknown style of headers \"draft-8\", did you mean \"draft-7\"?");
   std::string known;
@@ -140,7 +140,7 @@ TEST_F(HttpTest, Refusals) {
             "unknown style of headers \"\", known are: " + known);
   EXPECT_EQ(refusal_of([&] { http_problem(429, decision_, levels()); }),
             "the request was allowed: there is no problem");
-  ask({"user", "a", "trade"}, 7);
+  path_cost({"user", "a", "trade"}, 7);
   for (const int status : {399, 600}) {
     EXPECT_EQ(refusal_of([&] { http_problem(status, decision_, levels()); }),
               "status must be 400 to 599, is " + std::to_string(status));
@@ -152,7 +152,7 @@ TEST_F(HttpTest, Refusals) {
 // More levels and more text than fit without an allocation.
 TEST_F(HttpTest, ManyLevels) {
   const std::string name(100, 'n');
-  ask({"user", "a", "trade"}, 1);
+  path_cost({"user", "a", "trade"}, 1);
   limitree_level level = room_[1];
   level.policy = to_str(name);
   room_.assign(40, level);
@@ -162,7 +162,7 @@ TEST_F(HttpTest, ManyLevels) {
 }
 
 TEST_F(HttpTest, TheTextThatFits) {
-  ask({"user", "a", "trade"}, 1);
+  path_cost({"user", "a", "trade"}, 1);
   const limitree_str style = to_str("draft-6");
   std::size_t size = 0;
   ASSERT_EQ(limitree_http_headers(style, &decision_, nullptr, 0, 0, nullptr, 0,
@@ -180,7 +180,7 @@ TEST_F(HttpTest, TheTextThatFits) {
 }
 
 TEST_F(HttpTest, Null) {
-  ask({"user", "a", "trade"}, 7);
+  path_cost({"user", "a", "trade"}, 7);
   std::array<char, 8> text;
   std::size_t size = 0;
   const limitree_str style = to_str("none");

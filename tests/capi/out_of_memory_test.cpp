@@ -202,12 +202,12 @@ int main() {
   limitree_descriptor asked[40] = {};
   for (limitree_descriptor& one : asked) one.entries = entries;
   for (limitree_descriptor& one : asked) one.entry_count = 2;
-  limitree_rate_limit_request request{};
+  limitree_envoy_request request{};
   request.domain = str(d);
   request.descriptors = asked;
   request.descriptor_count = 40;
   limitree_descriptor_status statuses[40];
-  limitree_rate_limit_response response;
+  limitree_envoy_response response;
   starve("should_rate_limit", [&](limitree_error** error) {
     return limitree_should_rate_limit(limiter, &request, statuses, 40,
                                       &response, error);

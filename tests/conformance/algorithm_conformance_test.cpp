@@ -92,11 +92,11 @@ class LimiterRunner {
         {"peek", Operation::kPeek},
         {"spend", Operation::kSpend},
         {"refund", Operation::kRefund}};
-    const Ask ask{path, step.at("cost")};
+    const PathCost path_cost{path, step.at("cost")};
     LevelReports reports;
     Decision decision;
-    const Status status = limiter_->decide(kOperations.at(operation), {&ask, 1},
-                                           &reports, &decision);
+    const Status status = limiter_->decide(
+        kOperations.at(operation), {&path_cost, 1}, &reports, &decision);
     ASSERT_TRUE(status.ok()) << status.error().messages.front();
     compare(step.at("expect"), reports, decision);
   }

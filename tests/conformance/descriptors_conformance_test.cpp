@@ -87,7 +87,7 @@ class Request {
     }
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const json& descriptor = from.at("descriptors").at(i);
-      AskedDescriptor& asked = asked_.emplace_back();
+      RequestDescriptor& asked = asked_.emplace_back();
       asked.entries = entries_[i];
       if (descriptor.contains("hits_addend")) {
         asked.hits_addend = descriptor.at("hits_addend").get<std::uint64_t>();
@@ -96,8 +96,8 @@ class Request {
         const json& limit = descriptor.at("limit");
         const std::string unit = limit.at("unit");
         asked.limit =
-            AskedLimit{limit.at("requests_per_unit").get<std::uint32_t>(),
-                       static_cast<std::int32_t>(unit_of(unit))};
+            RequestLimit{limit.at("requests_per_unit").get<std::uint32_t>(),
+                         static_cast<std::int32_t>(unit_of(unit))};
       }
     }
     hits_addend_ = from.value("hits_addend", 0U);
@@ -114,7 +114,7 @@ class Request {
   std::string domain_;
   std::vector<std::vector<Text>> texts_;
   std::vector<std::vector<Entry>> entries_;
-  std::vector<AskedDescriptor> asked_;
+  std::vector<RequestDescriptor> asked_;
   std::uint32_t hits_addend_ = 0;
 };
 

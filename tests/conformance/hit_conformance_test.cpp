@@ -21,7 +21,7 @@
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
-#include "store/front/over_cache.hpp"
+#include "store/decorators/over_cache.hpp"
 #include "store/memory/memory_store.hpp"
 
 namespace limitree::conformance {

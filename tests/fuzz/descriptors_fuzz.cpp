@@ -18,13 +18,13 @@
 
 namespace {
 
-using limitree::AskedDescriptor;
 using limitree::DescriptorFile;
 using limitree::Descriptors;
 using limitree::Domain;
 using limitree::Entry;
 using limitree::Fate;
 using limitree::MatchedRequest;
+using limitree::RequestDescriptor;
 
 void require(bool fact) {
   if (!fact) std::abort();
@@ -57,7 +57,7 @@ std::vector<Entry> entries_of(std::string_view text) {
 
 void ask(const Descriptors& descriptors, const Domain& domain,
          const std::vector<Entry>& entries) {
-  std::vector<AskedDescriptor> asked;
+  std::vector<RequestDescriptor> asked;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     asked.push_back({{entries.data() + i,
                       std::min<std::size_t>(entries.size() - i, 1 + i % 4)}});

@@ -16,17 +16,17 @@
 #include "json/document.hpp"
 #include "limitree.hpp"
 #include "web/decision_json.hpp"
+#include "web/envoy_answer.hpp"
+#include "web/envoy_request.hpp"
 #include "web/path_request.hpp"
-#include "web/rate_limit_answer.hpp"
-#include "web/rate_limit_request.hpp"
 
 namespace {
 
+using limitree::server::EnvoyJson;
 using limitree::server::HttpRequest;
 using limitree::server::JsonDocument;
 using limitree::server::JsonError;
 using limitree::server::PathRequest;
-using limitree::server::RateLimitJson;
 using limitree::server::RequestReader;
 using Step = RequestReader::Step;
 
@@ -136,11 +136,11 @@ void decide(const PathRequest& request, limitree::Limiter* limiter) {
   }
 }
 
-void ask(const RateLimitJson& json, limitree::Limiter* limiter) {
-  limitree_rate_limit_request request = json.request();
+void ask(const EnvoyJson& json, limitree::Limiter* limiter) {
+  limitree_envoy_request request = json.request();
   request.flags |= LIMITREE_WANTS_METADATA;
   std::vector<limitree_descriptor_status> statuses(json.descriptor_count());
-  limitree_rate_limit_response response{};
+  limitree_envoy_response response{};
   const limitree_status status =
       limitree_should_rate_limit(limiter->get(), &request, statuses.data(),
                                  statuses.size(), &response, nullptr);
@@ -149,8 +149,7 @@ void ask(const RateLimitJson& json, limitree::Limiter* limiter) {
   limitree::server::AnswerSettings settings;
   settings.headers = true;
   std::string answer;
-  limitree::server::append_rate_limit_answer(response, statuses, settings,
-                                             &answer);
+  limitree::server::append_envoy_answer(response, statuses, settings, &answer);
   JsonDocument().read(answer);
 }
 
@@ -160,7 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
   static auto* const limiter = new limitree::Limiter(config());
   static PathRequest request;
-  static RateLimitJson json;
+  static EnvoyJson json;
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1,
                                size - 1);

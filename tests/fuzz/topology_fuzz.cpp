@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/common/traffic.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/facts/url.hpp"
+#include "store/redis/common/url.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"
 

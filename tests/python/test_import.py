@@ -24,7 +24,7 @@ OTHERS = {"__future__", "_thread", "_weakref", "time"}
 LATER = {"AsyncLimiter": "aio", "CurrentLimit": "rate_limit",
          "Descriptor": "rate_limit", "DescriptorStats": "rate_limit",
          "DescriptorStatus": "rate_limit", "LimitStats": "stats",
-         "RateLimitResponse": "rate_limit", "RateLimitStats": "rate_limit",
+         "EnvoyResponse": "rate_limit", "EnvoyStats": "rate_limit",
          "Stats": "stats"}
 
 
@@ -155,14 +155,14 @@ kinds = []
 
 def look():
     start.wait()
-    kinds.append(type(limiter.rate_limit_stats()))
+    kinds.append(type(limiter.envoy_stats()))
 
 threads = [threading.Thread(target=look) for _ in range(8)]
 for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-assert kinds == [limitree.RateLimitStats] * 8, kinds
+assert kinds == [limitree.EnvoyStats] * 8, kinds
 from limitree import limiter as module, rate_limit
 assert module.rate_limit is rate_limit
 print("ok")
@@ -175,6 +175,6 @@ def test_threads_get_one_object(program):
 
 
 def test_a_limiter_of_descriptors_does_not_import_while_a_request_waits():
-    assert "limitree.rate_limit" in loaded_by(
+    assert "limitree.envoy" in loaded_by(
         "import limitree\n"
         "limitree.Limiter(descriptors='domain: a\\ndescriptors: []')")

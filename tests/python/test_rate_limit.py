@@ -76,7 +76,7 @@ def stats_of(limiter):
              for one in limiter.descriptor_stats()
              for name, value in one._asdict().items()
              if name != "key" and value}
-    if limiter.rate_limit_stats().global_shadow_mode:
+    if limiter.envoy_stats().global_shadow_mode:
         stats[".global_shadow_mode"] = 1
     return stats
 
@@ -266,7 +266,7 @@ def test_a_store_that_fails(clock):
                           store="redis://127.0.0.1:1") as limiter:
         with pytest.raises(limitree.StoreError):
             limiter.should_rate_limit("d", [{"a": "1"}])
-        assert limiter.rate_limit_stats().store_errors == 1
+        assert limiter.envoy_stats().store_errors == 1
 
 
 def test_many_at_once(server):

@@ -59,21 +59,21 @@ class AcceptorTest : public testing::Test {
     end.set(after(steady_now(), time));
     loop_.run();
   }
-  std::unique_ptr<Acceptor> acceptor(Seats* seats) {
+  std::unique_ptr<Acceptor> acceptor(Permits* permits) {
     Fd listener = listen_on(ListenAddress::parse("127.0.0.1:0"));
     listener_fd_ = listener.get();
-    return std::make_unique<Acceptor>(&loop_, std::move(listener), seats,
-                                      [this](Fd fd, Seat seat) {
+    return std::make_unique<Acceptor>(&loop_, std::move(listener), permits,
+                                      [this](Fd fd, Permit permit) {
                                         taken_.push_back(std::move(fd));
-                                        seats_.push_back(std::move(seat));
+                                        permits_.push_back(std::move(permit));
                                       });
   }
 
   Loop loop_;
   int listener_fd_ = -1;
   std::vector<Fd> taken_;
-  Seats room_for_one_{1};
-  std::vector<Seat> seats_;
+  Permits room_for_one_{1};
+  std::vector<Permit> permits_;
 };
 
 TEST_F(AcceptorTest, TakesConnections) {
@@ -113,7 +113,7 @@ TEST_F(AcceptorTest, ClosesConnectionsWithoutASeat) {
   EXPECT_EQ(taken_.size(), 1u);
   char byte = 0;
   EXPECT_EQ(recv(second.get(), &byte, 1, 0), 0);
-  seats_.clear();
+  permits_.clear();
   const Fd third = connect();
   start(third);
   run_for(100 * kMillisecond);

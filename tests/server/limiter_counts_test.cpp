@@ -44,12 +44,12 @@ void ask(const Limiter& limiter, std::string_view domain,
   descriptor.entry_count = entries.size();
   descriptor.flags = LIMITREE_HAS_HITS_ADDEND;
   descriptor.hits_addend = hits;
-  limitree_rate_limit_request request{};
+  limitree_envoy_request request{};
   request.domain = str(domain);
   request.descriptors = &descriptor;
   request.descriptor_count = 1;
   limitree_descriptor_status status;
-  limitree_rate_limit_response response;
+  limitree_envoy_response response;
   limitree_error* error = nullptr;
   limitree_should_rate_limit(limiter.get(), &request, &status, 1, &response,
                              &error);

@@ -6,7 +6,7 @@
 // Decisions do not allocate, except that shards grow now and then.
 //
 // Only the file that instantiates the template includes decide.hpp, which
-// defines its functions.  A Home has the shards:
+// defines its functions.  A Memory has the shards:
 //
 //   std::uint32_t shard_count()      a power of two
 //   Waiter                           what one request knows of its waits
@@ -46,7 +46,7 @@
 
 namespace limitree {
 
-struct MixedAsk;  // mixed_level.hpp
+struct MixedRequest;  // mixed_level.hpp
 template <typename Place>
 class MixedLevel;  // likewise
 
@@ -72,16 +72,16 @@ constexpr std::int64_t log_bytes_of(std::int64_t max_buckets,
   return max_bytes - kTableBytes * max_buckets;
 }
 
-template <typename Home>
+template <typename Memory>
 class BucketShards {
  public:
-  using Place = typename Home::Place;
+  using Place = typename Memory::Place;
 
-  template <typename... Args>  // of Home's constructor
+  template <typename... Args>  // of Memory's constructor
   BucketShards(Clock clock, const SipKey& key, Args&&... args)
-      : home_(std::forward<Args>(args)...), clock_(clock), seed_(key) {}
+      : memory_(std::forward<Args>(args)...), clock_(clock), seed_(key) {}
 
-  Home& home() { return home_; }
+  Memory& memory() { return memory_; }
   Instant now() const { return clock_.now(); }
 
   // As Store::decide().
@@ -102,15 +102,15 @@ class BucketShards {
   template <std::size_t kLevels>
   using Work = ShardWork<kLevels>;
   template <std::size_t kLevels>
-  using Locked = ShardLocks<Home, kLevels>;
+  using Locked = ShardLocks<Memory, kLevels>;
   template <std::size_t kLevels>
   using Mixed = InlineVector<MixedLevel<Place>, kLevels == 0 ? 8 : kLevels>;
 
   decltype(auto) table_of(std::uint64_t tag) {
-    return home_.buckets(shard_of(tag, home_.shard_count()));
+    return memory_.buckets(shard_of(tag, memory_.shard_count()));
   }
   Place place_of(std::uint64_t tag) {
-    return home_.place(shard_of(tag, home_.shard_count()));
+    return memory_.place(shard_of(tag, memory_.shard_count()));
   }
 
   template <std::size_t kLevels>
@@ -118,9 +118,9 @@ class BucketShards {
   template <std::size_t kLevels>
   Status decide_mixed(Plan* plan);
   template <std::size_t kLevels>
-  Status decide_locked(const MixedAsk& ask, const Work<kLevels>& work);
+  Status decide_locked(const MixedRequest& ask, const Work<kLevels>& work);
   template <std::size_t kLevels>
-  void store_mixed(const MixedAsk& ask, const Work<kLevels>& work,
+  void store_mixed(const MixedRequest& ask, const Work<kLevels>& work,
                    Mixed<kLevels>* mixed);
   template <std::size_t kLevels>
   void peek_levels(Plan* plan, Instant now);
@@ -131,7 +131,7 @@ class BucketShards {
   template <std::size_t kLevels>
   void store(const Work<kLevels>& work, Instant now, Plan* plan);
 
-  Home home_;
+  Memory memory_;
   const Clock clock_;
   const SipHash seed_;
 };

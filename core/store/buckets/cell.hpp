@@ -32,7 +32,8 @@ struct Cell {
   };
   union {
     Units units;
-    std::uint64_t log;  // the link to its LogBlock: the home of the cell knows
+    std::uint64_t
+        log;  // the link to its LogBlock: the memory of the cell knows
   };
 
   // Before any Instant, in microseconds.  An over_at of 0 is always past.

@@ -17,8 +17,8 @@
 
 namespace limitree {
 
-template <typename Home>
-Status BucketShards<Home>::decide(Plan* plan) {
+template <typename Memory>
+Status BucketShards<Memory>::decide(Plan* plan) {
   switch (plan->levels.size()) {
     case 1:
       return decide_levels<1>(plan);
@@ -33,9 +33,9 @@ Status BucketShards<Home>::decide(Plan* plan) {
   }
 }
 
-template <typename Home>
+template <typename Memory>
 template <std::size_t kLevels>
-Status BucketShards<Home>::decide_levels(Plan* plan) {
+Status BucketShards<Memory>::decide_levels(Plan* plan) {
   Work<kLevels> work(plan->levels.size());
   bool plain = true;
   for (std::size_t i = 0; i < work.count(); ++i) {
@@ -46,7 +46,7 @@ Status BucketShards<Home>::decide_levels(Plan* plan) {
   // The hash overlaps with reading the clock, but not the other way round.
   Instant now = clock_.now();
   hash_levels(seed_, *plan, &work);
-  Locked<kLevels> locked(&home_, &work);
+  Locked<kLevels> locked(&memory_, &work);
   if (locked.ok()) [[likely]]
     now = locked.settle(now, clock_);
   if (!locked.ok()) [[unlikely]]
@@ -59,18 +59,17 @@ Status BucketShards<Home>::decide_levels(Plan* plan) {
     judge(plan->operation, plan->levels.data(), work.count(), plan->denied);
   }
   if (work.misses && !reserve(work, now, plan)) [[unlikely]] {
-    Status full = home_.full();
+    Status full = memory_.full();
     if (!full.ok()) return full;
   }
   store(work, now, plan);
   return {};
 }
 
-template <typename Home>
+template <typename Memory>
 template <std::size_t kLevels>
-[[gnu::always_inline]] inline void BucketShards<Home>::load(Work<kLevels>* work,
-                                                            Instant now,
-                                                            Plan* plan) {
+[[gnu::always_inline]] inline void BucketShards<Memory>::load(
+    Work<kLevels>* work, Instant now, Plan* plan) {
   for (std::size_t i = 0; work->count() > 1 && i < work->count(); ++i) {
     table_of(work->tags[i]).lines().prefetch(work->tags[i]);
   }
@@ -85,10 +84,10 @@ template <std::size_t kLevels>
 
 // Makes sure of memory for the buckets that are to be made, before anything is
 // charged.  Returns false if there is none.
-template <typename Home>
+template <typename Memory>
 template <std::size_t kLevels>
-[[gnu::noinline]] bool BucketShards<Home>::reserve(const Work<kLevels>& work,
-                                                   Instant now, Plan* plan) {
+[[gnu::noinline]] bool BucketShards<Memory>::reserve(const Work<kLevels>& work,
+                                                     Instant now, Plan* plan) {
   for (std::size_t i = 0; i < work.count(); ++i) {
     const bool is_made =
         plan->levels[i].verdict.charged && work.buckets[i] == nullptr;
@@ -98,9 +97,9 @@ template <std::size_t kLevels>
 }
 
 // Writes existing buckets first, because an insert may move them.
-template <typename Home>
+template <typename Memory>
 template <std::size_t kLevels>
-[[gnu::always_inline]] inline void BucketShards<Home>::store(
+[[gnu::always_inline]] inline void BucketShards<Memory>::store(
     const Work<kLevels>& work, Instant now, Plan* plan) {
   bool inserts = false;
   for (std::size_t i = 0; i < work.count(); ++i) {
@@ -129,28 +128,28 @@ template <std::size_t kLevels>
 }
 
 // decide_levels() for levels of all kinds.
-template <typename Home>
+template <typename Memory>
 template <std::size_t kLevels>
-[[gnu::noinline]] Status BucketShards<Home>::decide_mixed(Plan* plan) {
+[[gnu::noinline]] Status BucketShards<Memory>::decide_mixed(Plan* plan) {
   Work<kLevels> work(plan->levels.size());
-  MixedAsk ask{plan, clock_.now(), {&work.tags[0], work.count()}};
+  MixedRequest ask{plan, clock_.now(), {&work.tags[0], work.count()}};
   hash_levels(seed_, *plan, &work);
   {
-    Locked<kLevels> locked(&home_, &work);
+    Locked<kLevels> locked(&memory_, &work);
     if (locked.ok()) ask.now = locked.settle(ask.now, clock_);
     if (!locked.ok()) return locked.failure();
     Status status = decide_locked(ask, work);
     if (!status.ok()) return status;
   }
-  home_.decided_logs(ask);
+  memory_.decided_logs(ask);
   return {};
 }
 
 // Evaluates, judges, and makes sure of memory before it charges anything.
-template <typename Home>
+template <typename Memory>
 template <std::size_t kLevels>
-Status BucketShards<Home>::decide_locked(const MixedAsk& ask,
-                                         const Work<kLevels>& work) {
+Status BucketShards<Memory>::decide_locked(const MixedRequest& ask,
+                                           const Work<kLevels>& work) {
   Plan* const plan = ask.plan;
   Mixed<kLevels> mixed;
   mixed.resize(work.count());
@@ -171,7 +170,7 @@ Status BucketShards<Home>::decide_locked(const MixedAsk& ask,
         mixed[i].reserve(level, ask.now, place(i))) {
       continue;
     }
-    Status full = home_.full();
+    Status full = memory_.full();
     if (!full.ok()) return give_up(work.count(), std::move(full));
   }
   store_mixed<kLevels>(ask, work, &mixed);
@@ -180,11 +179,11 @@ Status BucketShards<Home>::decide_locked(const MixedAsk& ask,
 
 // As store().  A level whose bucket an earlier one has written finds what that
 // has left.
-template <typename Home>
+template <typename Memory>
 template <std::size_t kLevels>
-void BucketShards<Home>::store_mixed(const MixedAsk& ask,
-                                     const Work<kLevels>& work,
-                                     Mixed<kLevels>* mixed) {
+void BucketShards<Memory>::store_mixed(const MixedRequest& ask,
+                                       const Work<kLevels>& work,
+                                       Mixed<kLevels>* mixed) {
   Plan* const plan = ask.plan;
   for (std::size_t i = 0; i < work.count(); ++i) {
     const Level& level = plan->levels[i];
@@ -215,8 +214,8 @@ void BucketShards<Home>::store_mixed(const MixedAsk& ask,
   }
 }
 
-template <typename Home>
-void BucketShards<Home>::peek(Plan* plan, Instant now) {
+template <typename Memory>
+void BucketShards<Memory>::peek(Plan* plan, Instant now) {
   switch (plan->levels.size()) {
     case 1:
       return peek_levels<1>(plan, now);
@@ -229,26 +228,26 @@ void BucketShards<Home>::peek(Plan* plan, Instant now) {
   }
 }
 
-template <typename Home>
+template <typename Memory>
 template <std::size_t kLevels>
-void BucketShards<Home>::peek_levels(Plan* plan, Instant now) {
+void BucketShards<Memory>::peek_levels(Plan* plan, Instant now) {
   Work<kLevels> work(plan->levels.size());
   hash_levels(seed_, *plan, &work);
   {
-    const Locked<kLevels> locked(&home_, &work);
+    const Locked<kLevels> locked(&memory_, &work);
     load(&work, now, plan);
   }
   judge_charge<true>(Operation::kPeek, plan->levels.data(), work.count(),
                      plan->denied);
 }
 
-template <typename Home>
+template <typename Memory>
 template <typename IsCurrent>
-void BucketShards<Home>::learn(const Plan& plan, Instant now,
-                               IsCurrent is_current) {
+void BucketShards<Memory>::learn(const Plan& plan, Instant now,
+                                 IsCurrent is_current) {
   Work<0> work(plan.levels.size());
   hash_levels(seed_, plan, &work);
-  const Locked<0> locked(&home_, &work);
+  const Locked<0> locked(&memory_, &work);
   if (!is_current()) return;
   for (std::size_t i = 0; i < work.count(); ++i) {
     const std::uint64_t tag = work.tags[i];
@@ -270,37 +269,37 @@ void BucketShards<Home>::learn(const Plan& plan, Instant now,
   }
 }
 
-template <typename Home>
-Status BucketShards<Home>::forget(const Plan& plan) {
+template <typename Memory>
+Status BucketShards<Memory>::forget(const Plan& plan) {
   Work<0> work(plan.levels.size());
   hash_levels(seed_, plan, &work);
-  const Locked<0> locked(&home_, &work);
+  const Locked<0> locked(&memory_, &work);
   if (!locked.ok()) return locked.failure();
   for (const std::uint64_t tag : work.tags) {
     Place place = place_of(tag);
     Bucket* const bucket = place.buckets.find(tag);
     if (bucket != nullptr) bucket->tat = kLongAgo;
     Cell* const cell = place.cells.find(tag);
-    if (cell != nullptr) place.cells.home().discard(cell);
+    if (cell != nullptr) place.cells.memory().discard(cell);
   }
   return {};
 }
 
-template <typename Home>
-void BucketShards<Home>::add_stats(StoreStats* stats) {
+template <typename Memory>
+void BucketShards<Memory>::add_stats(StoreStats* stats) {
   const auto add = [stats, now = now()](const auto& table) {
     stats->buckets += table.live(now);
     stats->bytes += table.bytes();
     stats->evictions += table.evictions();
     stats->forgotten_limited += table.forgotten_limited();
   };
-  typename Home::Waiter waiter;
-  for (std::uint32_t i = 0; i < home_.shard_count(); ++i) {
-    if (!home_.lock(i, false, &waiter)) continue;
-    const Place place = home_.place(i);
+  typename Memory::Waiter waiter;
+  for (std::uint32_t i = 0; i < memory_.shard_count(); ++i) {
+    if (!memory_.lock(i, false, &waiter)) continue;
+    const Place place = memory_.place(i);
     add(place.buckets);
     add(place.cells);
-    home_.unlock(i);
+    memory_.unlock(i);
   }
 }
 

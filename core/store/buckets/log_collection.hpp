@@ -29,9 +29,9 @@ class LogCollection {
     table->lines().each([this, table](Cell* cell) {
       if (!may_go(*cell)) return;
       if (cell->is_over(now_)) {
-        table->home().discard(cell);
+        table->memory().discard(cell);
       } else {
-        bytes_[cell->rank(now_)] += table->home().log_bytes(*cell);
+        bytes_[cell->rank(now_)] += table->memory().log_bytes(*cell);
       }
     });
   }
@@ -53,7 +53,7 @@ class LogCollection {
       if (!may_go(*cell) || cell->is_over(now_)) return;
       const std::size_t rank = cell->rank(now_);
       if (rank > last_ || (rank == last_ && of_last_ <= 0)) return;
-      if (rank == last_) of_last_ -= table->home().log_bytes(*cell);
+      if (rank == last_) of_last_ -= table->memory().log_bytes(*cell);
       table->evict(cell, now_);
     });
     return table->forgotten_limited() != before;

@@ -29,7 +29,7 @@ struct LinkedLog {
 };
 
 // What the levels of a request have in common.
-struct MixedAsk {
+struct MixedRequest {
   Plan* plan;
   Instant now;
   std::span<const std::uint64_t> tags;  // of all levels: none is evicted
@@ -41,7 +41,7 @@ struct MixedAsk {
 //   cells                         a SlotTable of Cell
 //   Status make_log(room, ask, &log)   a new LogBlock
 //
-// The home of cells knows their logs by links, which are 0 if there is none:
+// The memory of cells knows their logs by links, which are 0 if there is none:
 //
 //   LogBlock* block(link)         null: none
 //   void free_log(link)
@@ -57,14 +57,14 @@ class MixedLevel {
   // if a log cannot grow; nothing is to be released then.  The result is valid
   // until the next insert into either table.  The usage lives as long as this
   // object.
-  Status evaluate(const MixedAsk& ask, Level* level, std::uint64_t tag,
+  Status evaluate(const MixedRequest& ask, Level* level, std::uint64_t tag,
                   Place place);
 
   // update() writes the charge if the bucket exists; otherwise insert() does,
   // and returns what SlotTable::insert() returns.  REQUIRES: reserve().
   bool exists() const { return bucket_ != nullptr || cell_ != nullptr; }
   void update(const Level& level, Instant now, Place place);
-  bool insert(const MixedAsk& ask, const Level& level, Place place);
+  bool insert(const MixedRequest& ask, const Level& level, Place place);
 
   // Makes sure of memory for insert().  Returns false if there is none.
   bool reserve(const Level& level, Instant now, Place place) {
@@ -74,7 +74,7 @@ class MixedLevel {
 
   // For a level that is not charged: releases what was prepared.
   void release(Place place) {
-    if (fresh_.link != 0) place.cells.home().free_log(fresh_.link);
+    if (fresh_.link != 0) place.cells.memory().free_log(fresh_.link);
     fresh_ = {};
   }
   // Then writes its bucket as it is.  REQUIRES: is_held().
@@ -101,7 +101,7 @@ class MixedLevel {
   void evaluate_fixed_window(const Demand& demand, const Limit& limit);
   void evaluate_sliding_tail(const Demand& demand, const Limit& limit);
   void finish_counts(Instant over);
-  Status evaluate_log(const MixedAsk& ask, const Demand& demand,
+  Status evaluate_log(const MixedRequest& ask, const Demand& demand,
                       const Level& level, Place place);
   Instant new_tat(const Level& level, Instant now) const;
   bool finish(const Level& level, Instant now);
@@ -121,7 +121,7 @@ class MixedLevel {
 };
 
 template <typename Place>
-Status MixedLevel<Place>::evaluate(const MixedAsk& ask, Level* level,
+Status MixedLevel<Place>::evaluate(const MixedRequest& ask, Level* level,
                                    std::uint64_t tag, Place place) {
   const Limit& limit = *level->limit;
   const Plan& plan = *ask.plan;
@@ -213,11 +213,11 @@ void MixedLevel<Place>::finish_counts(Instant over) {
 }
 
 template <typename Place>
-Status MixedLevel<Place>::evaluate_log(const MixedAsk& ask,
+Status MixedLevel<Place>::evaluate_log(const MixedRequest& ask,
                                        const Demand& demand, const Level& level,
                                        Place place) {
   if (cell_ != nullptr && cell_->has_log != 0) {
-    log_ = {cell_->log, place.cells.home().block(cell_->log)};
+    log_ = {cell_->log, place.cells.memory().block(cell_->log)};
   }
   edit_ = LogEdit(block());
   const Log<LogEdit> log = log_of(*level.limit, demand.now);
@@ -269,20 +269,20 @@ void MixedLevel<Place>::update(const Level& level, Instant now, Place place) {
     *bucket_ = Bucket::made(tag_, *level.limit, new_tat(level, now));
     return;
   }
-  auto& home = place.cells.home();
+  auto& memory = place.cells.memory();
   if (!finish(level, now)) {
     release(place);
-    home.discard(cell_);
+    memory.discard(cell_);
   } else if (next_.has_log == 0) {
-    home.write(cell_, next_);
+    memory.write(cell_, next_);
   } else if (fresh_.link == 0) {
-    home.write(cell_, next_, log_.block, edit_);
+    memory.write(cell_, next_, log_.block, edit_);
   } else {
     // Nobody else sees the new block before the cell names it.
     edit_.apply(fresh_.block);
-    home.write(cell_, next_);
+    memory.write(cell_, next_);
     fresh_ = {};
-    if (log_.link != 0) home.free_log(log_.link);
+    if (log_.link != 0) memory.free_log(log_.link);
   }
 }
 
@@ -315,7 +315,7 @@ void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
 }
 
 template <typename Place>
-bool MixedLevel<Place>::insert(const MixedAsk& ask, const Level& level,
+bool MixedLevel<Place>::insert(const MixedRequest& ask, const Level& level,
                                Place place) {
   if (!is_window(level.limit->algorithm)) {
     const Instant tat = new_tat(level, ask.now);

@@ -81,17 +81,18 @@ inline std::uint32_t shard_of(std::uint64_t tag, std::uint32_t count) {
 }
 
 // Holds the locks of the shards of all tags, taken in ascending order.
-template <typename Home, std::size_t kLevels>
+template <typename Memory, std::size_t kLevels>
 class ShardLocks {
  public:
-  ShardLocks(Home* home, ShardWork<kLevels>* work) : home_(*home), work_(work) {
+  ShardLocks(Memory* memory, ShardWork<kLevels>* work)
+      : memory_(*memory), work_(work) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < work->count(); ++i) {
-      insert(shard_of(work->tags[i], home_.shard_count()), &count);
+      insert(shard_of(work->tags[i], memory_.shard_count()), &count);
     }
     while (held_ < count) {
       const std::uint32_t shard = work->shards[held_];
-      if (home_.lock(shard, held_ > 0, &waiter_)) [[likely]] {
+      if (memory_.lock(shard, held_ > 0, &waiter_)) [[likely]] {
         ++held_;
       } else if (!waits_alone(shard)) {
         ok_ = false;
@@ -106,29 +107,29 @@ class ShardLocks {
   // Whether it holds all of them, and has a time; otherwise nothing may be
   // touched, and failure() says why.
   bool ok() const { return ok_; }
-  Status failure() const { return home_.failure(waiter_); }
+  Status failure() const { return memory_.failure(waiter_); }
 
   // Returns the time of the request, which read `now` before it had the locks;
   // ok() may be false then.
   [[gnu::always_inline]] Instant settle(Instant now, const Clock& clock) {
-    auto latest = home_.time_of(now);
+    auto latest = memory_.time_of(now);
     for (std::size_t i = 0; i < held_; ++i) {
-      const auto& other = home_.latest(work_->shards[i]);
+      const auto& other = memory_.latest(work_->shards[i]);
       if (other.at > latest.at) latest = other;
     }
     if (latest.at != now) [[unlikely]] {
-      ok_ = home_.settle(now, clock, &latest, &waiter_);
+      ok_ = memory_.settle(now, clock, &latest, &waiter_);
       if (!ok_) return now;
     }
     for (std::size_t i = 0; i < held_; ++i) {
-      home_.set_latest(work_->shards[i], latest);
+      memory_.set_latest(work_->shards[i], latest);
     }
     return latest.at;
   }
 
  private:
   void release() {
-    for (; held_ > 0; --held_) home_.unlock(work_->shards[held_ - 1]);
+    for (; held_ > 0; --held_) memory_.unlock(work_->shards[held_ - 1]);
   }
 
   // Waits for a lock that is long in coming without those that it has: others
@@ -136,8 +137,8 @@ class ShardLocks {
   [[gnu::noinline]] bool waits_alone(std::uint32_t shard) {
     if (held_ == 0) return false;
     release();
-    if (!home_.lock(shard, false, &waiter_)) return false;
-    home_.unlock(shard);
+    if (!memory_.lock(shard, false, &waiter_)) return false;
+    memory_.unlock(shard);
     return true;
   }
 
@@ -151,9 +152,9 @@ class ShardLocks {
     shards[at] = shard;
   }
 
-  Home& home_;
+  Memory& memory_;
   ShardWork<kLevels>* const work_;
-  [[no_unique_address]] typename Home::Waiter waiter_;
+  [[no_unique_address]] typename Memory::Waiter waiter_;
   std::size_t held_ = 0;
   bool ok_ = true;
 };

@@ -6,7 +6,7 @@
 //            |tag,TAT |        |        |             |        |
 //            |  x 4   |        |        |             |        |
 //            +--------+--------+--------+---- ... ----+--------+
-//   window            <- home line of a tag and the seven after it ->
+//   window            <- memory line of a tag and the seven after it ->
 //
 // A bucket is in the window of its tag, in the first slot that was free when it
 // was made.  A slot is free if it was never used, or if its TAT has passed:

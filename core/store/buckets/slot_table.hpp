@@ -5,8 +5,8 @@
 // is evicted: the one that has used the smallest share of what it holds.  So a
 // flood of callers does not evict a caller at a limit.
 //
-// Its lines and counts have a Home, in this process's memory or in a file that
-// several processes share:
+// Its lines and counts have a Memory, in this process's memory or in a file
+// that several processes share:
 //
 //   SlotLines<Slot> lines()              the lines in use
 //   std::uint32_t max_lines()
@@ -44,7 +44,7 @@ struct TableCounts {
   std::uint64_t forgotten = 0;  // of them, those that would deny
 };
 
-template <typename Slot, typename Home>
+template <typename Slot, typename Memory>
 class SlotTable {
  public:
   using Lines = SlotLines<Slot>;
@@ -55,10 +55,10 @@ class SlotTable {
     return static_cast<std::uint32_t>(std::max(lines, std::int64_t{1}));
   }
 
-  explicit SlotTable(Home home) : home_(std::move(home)) {}
+  explicit SlotTable(Memory memory) : memory_(std::move(memory)) {}
 
-  Home& home() { return home_; }
-  Lines lines() const { return home_.lines(); }
+  Memory& memory() { return memory_; }
+  Lines lines() const { return memory_.lines(); }
 
   // Returns the bucket of `tag`, or null.  Valid until the next insert().
   // REQUIRES: tag > Measure::kMask.
@@ -80,29 +80,29 @@ class SlotTable {
   // REQUIRES: !bucket->is_over(now).
   void evict(Slot* bucket, Instant now) {
     count_eviction(*bucket, now);
-    home_.discard(bucket);
+    memory_.discard(bucket);
   }
 
   // Forgets all buckets, and frees their memory.
   void clear() {
     discard_all();
-    home_.clear();
+    memory_.clear();
   }
   // Frees what all buckets own, before their memory goes.
   void discard_all() {
     if constexpr (Slot::kOwns) {
-      lines().each([this](Slot* slot) { home_.discard(slot); });
+      lines().each([this](Slot* slot) { memory_.discard(slot); });
     }
   }
 
   std::int64_t live(Instant now) const { return lines().live(now); }
   std::int64_t bytes() const { return bytes_of(lines().count); }
   std::int64_t evictions() const {
-    return static_cast<std::int64_t>(home_.counts().evictions);
+    return static_cast<std::int64_t>(memory_.counts().evictions);
   }
   // The evicted buckets that would deny.
   std::int64_t forgotten_limited() const {
-    return static_cast<std::int64_t>(home_.counts().forgotten);
+    return static_cast<std::int64_t>(memory_.counts().forgotten);
   }
 
   // The memory of so many lines.
@@ -116,8 +116,8 @@ class SlotTable {
   static constexpr std::uint32_t kPageLines = 4096 / Lines::kBytes;
 
   void count_eviction(const Slot& bucket, Instant now) {
-    ++home_.counts().evictions;
-    if (bucket.denies(now)) ++home_.counts().forgotten;
+    ++memory_.counts().evictions;
+    if (bucket.denies(now)) ++memory_.counts().forgotten;
   }
   bool make_room(Instant now, bool must_grow);
   enum class Rebuilt : std::uint8_t { kDone, kNoMemory, kOverflow };
@@ -125,22 +125,22 @@ class SlotTable {
   bool move_to(const Lines& next, Slot* bucket, Instant now,
                TableCounts* counts);
 
-  Home home_;
+  Memory memory_;
 };
 
-template <typename Slot, typename Home>
-[[gnu::noinline]] bool SlotTable<Slot, Home>::insert(
+template <typename Slot, typename Memory>
+[[gnu::noinline]] bool SlotTable<Slot, Memory>::insert(
     Slot bucket, Instant now, std::span<const std::uint64_t> keep) {
   const std::uint64_t tag = bucket.tag;
-  const std::uint64_t forgotten = home_.counts().forgotten;
+  const std::uint64_t forgotten = memory_.counts().forgotten;
   Slot* slot = lines().find_free(tag, now);
   if (slot != nullptr && slot->tag == 0 &&
-      home_.counts().used >= home_.counts().sweep_at) {
+      memory_.counts().used >= memory_.counts().sweep_at) {
     if (make_room(now, false)) slot = lines().find_free(tag, now);
   }
   // A sweep does not help if a window is full and the table cannot grow.
-  while (slot == nullptr && lines().count < home_.max_lines() &&
-         home_.may_grow() && make_room(now, true)) {
+  while (slot == nullptr && lines().count < memory_.max_lines() &&
+         memory_.may_grow() && make_room(now, true)) {
     slot = lines().find_free(tag, now);
   }
   if (slot == nullptr) {
@@ -148,19 +148,19 @@ template <typename Slot, typename Home>
     evict(slot == nullptr ? &bucket : slot, now);
   }
   if (slot != nullptr) {
-    if (slot->tag == 0) ++home_.counts().used;
-    home_.discard(slot);
-    home_.write(slot, bucket);
+    if (slot->tag == 0) ++memory_.counts().used;
+    memory_.discard(slot);
+    memory_.write(slot, bucket);
   }
-  return home_.counts().forgotten != forgotten;
+  return memory_.counts().forgotten != forgotten;
 }
 
 // Forgets full buckets, and grows if that is not enough or `must_grow`.
 // Returns whether the table was rebuilt.
-template <typename Slot, typename Home>
-bool SlotTable<Slot, Home>::make_room(Instant now, bool must_grow) {
+template <typename Slot, typename Memory>
+bool SlotTable<Slot, Memory>::make_room(Instant now, bool must_grow) {
   const std::uint32_t before = lines().count;
-  const std::uint32_t most = home_.max_lines();
+  const std::uint32_t most = memory_.max_lines();
   const std::int64_t buckets = live(now);
   std::uint32_t more = 0;
   // Below three fifths the windows have enough room once full buckets are gone.
@@ -172,15 +172,15 @@ bool SlotTable<Slot, Home>::make_room(Instant now, bool must_grow) {
   }
   std::uint32_t count = std::min(before + more, most);
   Rebuilt rebuilt = Rebuilt::kOverflow;
-  if (count > before || buckets < home_.counts().used) {
+  if (count > before || buckets < memory_.counts().used) {
     while ((rebuilt = rebuild(count, now)) == Rebuilt::kOverflow &&
            count < most) {
       count = std::min(count + std::max(count / 16, kPageLines), most);
     }
   }
-  TableCounts& counts = home_.counts();
+  TableCounts& counts = memory_.counts();
   const std::uint32_t slots = lines().count * Lines::kSlots;
-  if (rebuilt == Rebuilt::kNoMemory) home_.grow_after(slots / 8);
+  if (rebuilt == Rebuilt::kNoMemory) memory_.grow_after(slots / 8);
   // The next sweep waits until an eighth of the slots was taken.
   counts.sweep_at = std::max(slots - slots / 4, counts.used + slots / 8);
   return rebuilt == Rebuilt::kDone;
@@ -189,13 +189,13 @@ bool SlotTable<Slot, Home>::make_room(Instant now, bool must_grow) {
 // Moves the buckets with a debt to a table of `count` lines.  Changes nothing
 // if there is no memory, or if a window would overflow that might fit in a
 // larger table.
-template <typename Slot, typename Home>
-typename SlotTable<Slot, Home>::Rebuilt SlotTable<Slot, Home>::rebuild(
+template <typename Slot, typename Memory>
+typename SlotTable<Slot, Memory>::Rebuilt SlotTable<Slot, Memory>::rebuild(
     std::uint32_t count, Instant now) {
-  typename Home::Successor successor = home_.successor(count);
+  typename Memory::Successor successor = memory_.successor(count);
   const Lines next = successor.lines();
   if (next.count == 0) return Rebuilt::kNoMemory;
-  TableCounts counts = home_.counts();
+  TableCounts counts = memory_.counts();
   counts.used = 0;
   const Lines all = lines();
   for (std::uint32_t line = 0; line < all.count; ++line) {
@@ -203,29 +203,29 @@ typename SlotTable<Slot, Home>::Rebuilt SlotTable<Slot, Home>::rebuild(
       Slot* const bucket = &all.line(line)[i];
       if (bucket->tag == 0) continue;
       if (bucket->is_over(now)) {
-        home_.discard(bucket);
+        memory_.discard(bucket);
       } else if (!move_to(next, bucket, now, &counts)) {
         return Rebuilt::kOverflow;
       }
     }
   }
-  home_.replace(std::move(successor));
-  home_.counts() = counts;
+  memory_.replace(std::move(successor));
+  memory_.counts() = counts;
   return Rebuilt::kDone;
 }
 
 // Copies a bucket of this table to its place in `next`, the lines of another.
-template <typename Slot, typename Home>
-bool SlotTable<Slot, Home>::move_to(const Lines& next, Slot* bucket,
-                                    Instant now, TableCounts* counts) {
+template <typename Slot, typename Memory>
+bool SlotTable<Slot, Memory>::move_to(const Lines& next, Slot* bucket,
+                                      Instant now, TableCounts* counts) {
   Slot* slot = next.find_free(bucket->tag, now);
   if (slot == nullptr) {
-    if (next.count < home_.max_lines()) return false;
+    if (next.count < memory_.max_lines()) return false;
     slot = next.find_victim(bucket->tag, now, {});
     Slot* const loser = slot->share(now) >= bucket->share(now) ? bucket : slot;
     ++counts->evictions;
     if (loser->denies(now)) ++counts->forgotten;
-    home_.discard(loser);
+    memory_.discard(loser);
     if (loser == bucket) return true;
   }
   if (slot->tag == 0) ++counts->used;

@@ -5,7 +5,7 @@
 
 namespace limitree {
 
-template class BucketShards<PrivateHome>;
+template class BucketShards<PrivateMemory>;
 
 MemoryStore::MemoryStore(std::int64_t max_buckets, Clock clock,
                          std::int64_t max_bytes)
@@ -27,7 +27,7 @@ void MemoryStore::learn(const Plan& plan, Instant now, std::uint64_t forgets) {
 
 void MemoryStore::clear() {
   ++forgets_;
-  shards_.home().clear();
+  shards_.memory().clear();
 }
 
 Status MemoryStore::reset(const Plan& plan) {
@@ -45,7 +45,7 @@ void MemoryStore::forget(const Plan& plan) {
 StoreStats MemoryStore::stats() {
   StoreStats stats;
   stats.max_buckets = max_buckets_;
-  stats.bytes = shards_.home().log_bytes();
+  stats.bytes = shards_.memory().log_bytes();
   shards_.add_stats(&stats);
   return stats;
 }

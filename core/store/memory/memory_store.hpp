@@ -12,12 +12,12 @@
 #include "store/buckets/bucket_shards.hpp"
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
-#include "store/memory/private_home.hpp"
+#include "store/memory/private_memory.hpp"
 #include "store/store.hpp"
 
 namespace limitree {
 
-extern template class BucketShards<PrivateHome>;
+extern template class BucketShards<PrivateMemory>;
 
 class MemoryStore final : public Store, private ForkGuard {
  public:
@@ -61,11 +61,11 @@ class MemoryStore final : public Store, private ForkGuard {
   std::uint64_t forgets() const { return forgets_.load(); }
 
  private:
-  void before_fork() override { shards_.home().lock_all(); }
-  void after_fork() override { shards_.home().unlock_all(); }
+  void before_fork() override { shards_.memory().lock_all(); }
+  void after_fork() override { shards_.memory().unlock_all(); }
 
   const std::int64_t max_buckets_;
-  BucketShards<PrivateHome> shards_;
+  BucketShards<PrivateMemory> shards_;
   // Raised before a lock is taken to forget, compared while one is held: so
   // anything learned is either not written, or forgotten.
   std::atomic<std::uint64_t> forgets_{0};

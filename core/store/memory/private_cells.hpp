@@ -11,7 +11,7 @@
 #include "store/buckets/log_block.hpp"
 #include "store/buckets/mixed_level.hpp"
 #include "store/buckets/slot_table.hpp"
-#include "store/memory/private_home.hpp"
+#include "store/memory/private_memory.hpp"
 
 namespace limitree {
 
@@ -66,8 +66,9 @@ struct PrivatePlace {
   BucketTable& buckets;
   CellTable& cells;
 
-  Status make_log(std::uint32_t room, const MixedAsk& /*ask*/, LinkedLog* log) {
-    const std::uint64_t link = cells.home().make_log(room);
+  Status make_log(std::uint32_t room, const MixedRequest& /*ask*/,
+                  LinkedLog* log) {
+    const std::uint64_t link = cells.memory().make_log(room);
     *log = {link, PrivateCells::block(link)};
     if (link != 0) return {};
     return Status(Code::kOutOfMemory, "no memory for a log");
@@ -76,7 +77,7 @@ struct PrivatePlace {
 
 extern template class MixedLevel<PrivatePlace>;
 
-inline PrivatePlace PrivateHome::place(std::uint32_t shard) {
+inline PrivatePlace PrivateMemory::place(std::uint32_t shard) {
   return {shards_[shard].table, cells_[shard].table};
 }
 

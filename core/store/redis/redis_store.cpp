@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/recycled.hpp"
-#include "store/redis/drive/decide_task.hpp"
-#include "store/redis/drive/loop.hpp"
-#include "store/redis/drive/plain_task.hpp"
+#include "store/redis/drivers/decide_task.hpp"
+#include "store/redis/drivers/loop.hpp"
+#include "store/redis/drivers/plain_task.hpp"
 
 namespace limitree::redis {
 

@@ -13,16 +13,16 @@
 
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
-#include "store/redis/drive/blocking_driver.hpp"
-#include "store/redis/facts/settings.hpp"
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/common/settings.hpp"
+#include "store/redis/common/traffic.hpp"
+#include "store/redis/drivers/blocking_driver.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/script/call.hpp"
 #include "store/store.hpp"
 
 namespace limitree::redis {
 
-class AsyncTask;  // drive/loop.hpp
+class AsyncTask;  // drivers/loop.hpp
 class Loop;
 class PlainTask;
 

@@ -42,8 +42,8 @@ std::uint64_t check_sum_of(const Header& header) {
 }
 
 Layout::Layout(const Sizes& sizes)
-    : seats(kPage),
-      shards(seats + whole_pages(kSeats * sizeof(Seat))),
+    : slots(kPage),
+      shards(slots + whole_pages(kProcessSlots * sizeof(ProcessSlot))),
       tables(shards + whole_pages(sizes.shard_count * std::uint64_t{256})),
       bucket_bytes(whole_pages(std::uint64_t{sizes.bucket_lines} * 64)),
       cell_bytes(whole_pages(std::uint64_t{sizes.cell_lines} * 64)),

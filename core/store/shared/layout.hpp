@@ -1,7 +1,7 @@
 // What lies where in the file of shm://.
 //
 //   header            one page: what file it is, its sizes, its hash key
-//   seats             8 bytes for each process that may map the file
+//   process slots             8 bytes for each process that may map the file
 //   shards            256 bytes each: lock, words of its tables, journal
 //   for each shard:   buckets A, buckets B   lines of 64 bytes: slot_lines.hpp
 //                     cells A, cells B       likewise
@@ -35,7 +35,7 @@ inline constexpr char kMagic[8] = {'l', 'i', 'm', 'i', 't', 'r', 'e', 'e'};
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 inline constexpr std::uint64_t kPage = 4096;
-inline constexpr std::uint32_t kSeats = 1024;
+inline constexpr std::uint32_t kProcessSlots = 1024;
 inline constexpr std::uint64_t kLogUnit = 64;
 
 // What the maker chooses.  Everything else follows from it.
@@ -62,7 +62,7 @@ struct Header {
 
   // Nanoseconds from the time since the machine was started to the wall clock,
   // set by a process that opens the file while no other has it open, under the
-  // lock of those who open it: see seats.hpp.
+  // lock of those who open it: see process_slots.hpp.
   std::int64_t clock_offset;
 
   // The start of the machine after which it was used last: this_boot(), set
@@ -75,8 +75,9 @@ static_assert(sizeof(Header) <= kPage);
 std::uint64_t check_sum_of(const Header& header);
 
 // Who sits there: what tells it from those before, and the number of its
-// process, which is only shown.  Whether it lives the kernel knows: seats.hpp.
-struct Seat {
+// process, which is only shown.  Whether it lives the kernel knows:
+// process_slots.hpp.
+struct ProcessSlot {
   std::atomic<std::uint32_t> generation;
   std::atomic<std::uint32_t> process;
 };
@@ -101,14 +102,14 @@ struct Journal {
   LogEntry entry;
 };
 
-// The time of a request, and the word of the seat whose clock said so.
+// The time of a request, and the word of the process slot whose clock said so.
 struct Time {
   Instant at;
   std::uint64_t by;
 };
 
 struct alignas(256) ShardWords {
-  std::atomic<std::uint64_t> lock;  // 0, or the word of a seat
+  std::atomic<std::uint64_t> lock;  // 0, or the word of a process slot
   TableWords buckets;
   Time latest;  // of the last request
   alignas(64) TableWords cells;
@@ -123,7 +124,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 struct Layout {
   explicit Layout(const Sizes& sizes);
 
-  std::uint64_t seats;
+  std::uint64_t slots;
   std::uint64_t shards;
   std::uint64_t tables;        // of the first shard
   std::uint64_t bucket_bytes;  // of one half

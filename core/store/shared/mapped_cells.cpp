@@ -84,8 +84,8 @@ void MappedCells::repair() {
 }
 
 // Whether a log fits between those of the request, which are not evicted.
-bool MappedPlace::can_fit(std::uint32_t room, const MixedAsk& ask) {
-  const LogSlab& slab = cells.home().slab();
+bool MappedPlace::can_fit(std::uint32_t room, const MixedRequest& ask) {
+  const LogSlab& slab = cells.memory().slab();
   const auto units_of = [this, &slab](std::uint64_t tag) {
     const Cell* const cell = cells.find(tag);
     return cell != nullptr && cell->has_log != 0 ? slab.units_of(cell->log)
@@ -104,9 +104,9 @@ bool MappedPlace::can_fit(std::uint32_t room, const MixedAsk& ask) {
          });
 }
 
-Status MappedPlace::make_log(std::uint32_t room, const MixedAsk& ask,
+Status MappedPlace::make_log(std::uint32_t room, const MixedRequest& ask,
                              LinkedLog* log) {
-  LogSlab& slab = cells.home().slab();
+  LogSlab& slab = cells.memory().slab();
   *log = slab.make(room);
   // Free units may lie apart, so this may take more than one round.
   std::int64_t bytes = LogBlock::bytes_for(room) + slab.capacity() / 32;

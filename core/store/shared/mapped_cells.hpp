@@ -60,10 +60,10 @@ struct MappedPlace {
   MappedCellTable cells;
 
   // Evicts other logs of the shard if there is no room.
-  Status make_log(std::uint32_t room, const MixedAsk& ask, LinkedLog* log);
+  Status make_log(std::uint32_t room, const MixedRequest& ask, LinkedLog* log);
 
  private:
-  bool can_fit(std::uint32_t room, const MixedAsk& ask);
+  bool can_fit(std::uint32_t room, const MixedRequest& ask);
 };
 
 // For a shard whose owner was killed.  Idempotent: if this process is killed in

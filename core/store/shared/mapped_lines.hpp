@@ -1,4 +1,4 @@
-// The home of a table in a mapped file: see buckets/slot_table.hpp.
+// The memory of a table in a mapped file: see buckets/slot_table.hpp.
 //
 // A value, made for each use: which file, and which words and lines of it.
 

@@ -16,7 +16,7 @@
 
 #include "store/entropy.hpp"
 #include "store/shared/file_id.hpp"
-#include "store/shared/seats.hpp"
+#include "store/shared/process_slots.hpp"
 
 namespace limitree::shared {
 

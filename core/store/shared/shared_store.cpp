@@ -12,12 +12,12 @@
 
 namespace limitree {
 
-template class BucketShards<shared::SharedHome>;
+template class BucketShards<shared::SharedMemory>;
 
 namespace {
 
 using shared::MappedFile;
-using shared::OwnSeat;
+using shared::OwnProcessSlot;
 
 SipKey key_of(MappedFile* file) {
   return {file->header().key[0], file->header().key[1]};
@@ -65,23 +65,23 @@ void set_time(MappedFile* file) {
   }
 }
 
-Status no_seat(const std::string& path, int failed) {
-  return failed == OwnSeat::kNone
-             ? shared::file_error(path, "has no seat for this process")
+Status no_slot(const std::string& path, int failed) {
+  return failed == OwnProcessSlot::kNone
+             ? shared::file_error(path, "has no slot for this process")
              : shared::file_error(path, "cannot be opened again", failed);
 }
 
-// Takes a seat.  Who has no company sets the clock of the file: so the clocks
-// of all processes that use it at a time agree, and run on although somebody
-// sets the clock of the machine.
-Status enter(MappedFile* file, OwnSeat* seat) {
+// Takes a process slot.  Who has no company sets the clock of the file: so the
+// clocks of all processes that use it at a time agree, and run on although
+// somebody sets the clock of the machine.
+Status enter(MappedFile* file, OwnProcessSlot* slot) {
   const int opening = shared::open_again(file->file(), file->path());
-  if (opening < 0) return no_seat(file->path(), errno);
+  if (opening < 0) return no_slot(file->path(), errno);
   bool alone = false;
-  Status status = shared::lock_to_enter(opening, file->layout().seats,
+  Status status = shared::lock_to_enter(opening, file->layout().slots,
                                         file->path(), &alone);
-  if (status.ok() && !seat->take()) {
-    status = no_seat(file->path(), seat->failed());
+  if (status.ok() && !slot->take()) {
+    status = no_slot(file->path(), slot->failed());
   }
   if (status.ok() && alone) {
     set_time(file);
@@ -107,39 +107,39 @@ Result<std::unique_ptr<Store>> SharedStore::open(const Settings& settings) {
       settings.url, shared::sizes_for(max_buckets, settings.max_bytes));
   if (!opened.ok()) return std::move(opened.status());
   MappedFile* const file = opened.value().get();
-  auto seat = std::make_unique<OwnSeat>(
-      reinterpret_cast<shared::Seat*>(file->at(file->layout().seats)),
-      file->layout().seats, file->file(), file->path());
-  Status status = enter(file, seat.get());
+  auto slot = std::make_unique<OwnProcessSlot>(
+      reinterpret_cast<shared::ProcessSlot*>(file->at(file->layout().slots)),
+      file->layout().slots, file->file(), file->path());
+  Status status = enter(file, slot.get());
   if (!status.ok()) return status;
   const Clock clock =
       settings.clock.is_callers() ? settings.clock : clock_of(file->header());
   return std::unique_ptr<Store>(std::make_unique<SharedStore>(
-      std::move(opened.value()), std::move(seat), settings, clock));
+      std::move(opened.value()), std::move(slot), settings, clock));
 }
 
 SharedStore::SharedStore(std::unique_ptr<MappedFile> file,
-                         std::unique_ptr<OwnSeat> seat,
+                         std::unique_ptr<OwnProcessSlot> slot,
                          const Settings& settings, Clock clock)
-    : shards_(clock, key_of(file.get()), std::move(file), std::move(seat),
+    : shards_(clock, key_of(file.get()), std::move(file), std::move(slot),
               settings.timeout) {}
 
 Status SharedStore::decide(Plan* plan) {
   Status status = shards_.decide(plan);
-  if (shards_.home().file().is_lost()) [[unlikely]]
+  if (shards_.memory().file().is_lost()) [[unlikely]]
     return lost();
   return status;
 }
 
 Status SharedStore::reset(const Plan& plan) {
   Status status = shards_.forget(plan);
-  if (shards_.home().file().is_lost()) return lost();
+  if (shards_.memory().file().is_lost()) return lost();
   return status;
 }
 
 Status SharedStore::lost() {
   return Status(Error{Code::kStoreUnavailable,
-                      {shards_.home().file().path() +
+                      {shards_.memory().file().path() +
                        ": was cut off, or its disk has failed, while it was in "
                        "use; restart to open it again"},
                       "shm_lost"});
@@ -147,18 +147,18 @@ Status SharedStore::lost() {
 
 // Tries every lock once.
 Status SharedStore::ping() {
-  shared::SharedHome& home = shards_.home();
-  shared::SharedHome::Waiter waiter;
-  for (std::uint32_t i = 0; i < home.shard_count(); ++i) {
-    if (!home.lock(i, false, &waiter)) return home.failure(waiter);
-    home.unlock(i);
+  shared::SharedMemory& memory = shards_.memory();
+  shared::SharedMemory::Waiter waiter;
+  for (std::uint32_t i = 0; i < memory.shard_count(); ++i) {
+    if (!memory.lock(i, false, &waiter)) return memory.failure(waiter);
+    memory.unlock(i);
   }
-  return home.file().is_lost() ? lost() : Status();
+  return memory.file().is_lost() ? lost() : Status();
 }
 
 StoreStats SharedStore::stats() {
   StoreStats stats;
-  MappedFile& file = shards_.home().file();
+  MappedFile& file = shards_.memory().file();
   stats.max_buckets = static_cast<std::int64_t>(file.sizes().max_buckets);
   shards_.add_stats(&stats);
   stats.bytes = file.bytes_taken();
@@ -166,10 +166,10 @@ StoreStats SharedStore::stats() {
 }
 
 std::optional<StoreFile> SharedStore::file() {
-  MappedFile& file = shards_.home().file();
+  MappedFile& file = shards_.memory().file();
   return StoreFile{file.path(), shared::kVersion,
                    static_cast<std::int64_t>(file.layout().file_bytes),
-                   shards_.home().seat().count()};
+                   shards_.memory().slot().count()};
 }
 
 }  // namespace limitree

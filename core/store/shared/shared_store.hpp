@@ -2,7 +2,7 @@
 //
 // The decisions are those of buckets/bucket_shards.hpp, as in memory;
 // layout.hpp shows the file.  A process may be killed at any instruction, and
-// any process may be stopped: shared_home.hpp says what the others do.
+// any process may be stopped: shared_memory.hpp says what the others do.
 
 #ifndef LIMITREE_STORE_SHARED_SHARED_STORE_HPP
 #define LIMITREE_STORE_SHARED_SHARED_STORE_HPP
@@ -14,13 +14,13 @@
 #include "base/status.hpp"
 #include "store/buckets/bucket_shards.hpp"
 #include "store/clock.hpp"
-#include "store/shared/shared_home.hpp"
+#include "store/shared/shared_memory.hpp"
 #include "store/shared/shared_url.hpp"
 #include "store/store.hpp"
 
 namespace limitree {
 
-extern template class BucketShards<shared::SharedHome>;
+extern template class BucketShards<shared::SharedMemory>;
 
 class SharedStore final : public Store {
  public:
@@ -38,8 +38,8 @@ class SharedStore final : public Store {
   static Result<std::unique_ptr<Store>> open(const Settings& settings);
 
   SharedStore(std::unique_ptr<shared::MappedFile> file,
-              std::unique_ptr<shared::OwnSeat> seat, const Settings& settings,
-              Clock clock);
+              std::unique_ptr<shared::OwnProcessSlot> slot,
+              const Settings& settings, Clock clock);
 
   bool is_shared() const override { return true; }
   Status decide(Plan* plan) override;
@@ -49,12 +49,12 @@ class SharedStore final : public Store {
 
   std::optional<StoreFile> file() override;
 
-  shared::SharedHome& home() { return shards_.home(); }
+  shared::SharedMemory& memory() { return shards_.memory(); }
 
  private:
   Status lost();
 
-  BucketShards<shared::SharedHome> shards_;
+  BucketShards<shared::SharedMemory> shards_;
 };
 
 }  // namespace limitree

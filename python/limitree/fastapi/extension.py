@@ -16,9 +16,9 @@ from limitree.fastapi.decorators import Decorator, Endpoint
 from limitree.fastapi.errors import HANDLERS
 from limitree.fastapi.rate_limit import EXEMPT, RateLimit
 from limitree.fastapi.site import Site
-from limitree.fastapi.told import calls_in
+from limitree.fastapi.scope import calls_in
 from limitree.headers import Reset, Style, check_style
-from limitree.keeper import Message, Scope
+from limitree.lifespan import Message, Scope
 from limitree.limits import Limits
 from limitree.wait import Clock
 

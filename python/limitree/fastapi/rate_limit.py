@@ -14,7 +14,7 @@ from limitree.clients import ClientIp
 from limitree.decision import Decision
 from limitree.demand import Segment
 from limitree.fastapi.site import Site, site_of
-from limitree.fastapi.told import (
+from limitree.fastapi.scope import (
     calls_of,
     key_function,
     limit_function,
@@ -22,7 +22,7 @@ from limitree.fastapi.told import (
     route_of,
     text_of,
 )
-from limitree.keeper import Scope
+from limitree.lifespan import Scope
 from limitree.plain import joined, parse
 from limitree.web import (
     check_path,

@@ -13,8 +13,8 @@ from limitree.asgi import Record
 from limitree.clients import ClientIp
 from limitree.decision import Decision
 from limitree.fastapi.errors import RateLimitExceeded
-from limitree.fastapi.told import key_function
-from limitree.keeper import Keeper
+from limitree.fastapi.scope import key_function
+from limitree.lifespan import Keeper
 from limitree.limits import NO_LIMITS, Limits
 from limitree.plain import PlainLimits
 

@@ -110,14 +110,14 @@ class Request {
     request_.hits_addend = from.value("hits_addend", 0U);
   }
 
-  const limitree_rate_limit_request* get() const { return &request_; }
+  const limitree_envoy_request* get() const { return &request_; }
 
  private:
   std::string domain_;
   std::vector<std::vector<std::pair<std::string, std::string>>> texts_;
   std::vector<std::vector<limitree_entry>> entries_;
   std::vector<limitree_descriptor> out_;
-  limitree_rate_limit_request request_{};
+  limitree_envoy_request request_{};
 };
 
 const char* code_name(std::int32_t code) {
@@ -148,7 +148,7 @@ json to_json(const limitree_descriptor_status& status) {
 struct Given {
   limitree_status status = LIMITREE_OK;
   std::string error;
-  limitree_rate_limit_response response{};
+  limitree_envoy_response response{};
   std::vector<limitree_descriptor_status> statuses;
 };
 
@@ -196,7 +196,7 @@ class EnvoyRunner {
     now_ns_ = step.at("request").at("now").get<std::int64_t>() * kSecond;
     Given given;
     given.statuses.resize(request.get()->descriptor_count);
-    ask(request, &given);
+    path_cost(request, &given);
     const json& expected = step.at("expect");
     if (expected.contains("error")) {
       EXPECT_EQ(given.status, LIMITREE_INVALID_ARGUMENT);
@@ -240,8 +240,8 @@ class EnvoyRunner {
       add("total_negative_hits", one.total_negative_hits);
       add("domain_not_found", one.domain_not_found);
     }
-    limitree_rate_limit_stats requests;
-    EXPECT_EQ(limitree_limiter_rate_limit_stats(limiter_, &requests, nullptr),
+    limitree_envoy_stats requests;
+    EXPECT_EQ(limitree_limiter_envoy_stats(limiter_, &requests, nullptr),
               LIMITREE_OK);
     if (requests.global_shadow_mode != 0) {
       stats[".global_shadow_mode"] = requests.global_shadow_mode;
@@ -275,7 +275,7 @@ class EnvoyRunner {
         << name;
   }
 
-  void ask(const Request& request, Given* given) {
+  void path_cost(const Request& request, Given* given) {
     limitree_error* error = nullptr;
     given->status =
         way_ == Way::kRedisAsync

@@ -37,7 +37,7 @@ descriptors:
   const std::vector<Entry> pro = {{"plan", "pro"}};
   const std::vector<Entry> path = {{"path", "/files/1"}, {"user", "alex"}};
   const std::vector<Entry> id = {{"id", "n777"}};
-  const std::vector<AskedDescriptor> asked = {{plan}, {pro}, {path}, {id}};
+  const std::vector<RequestDescriptor> asked = {{plan}, {pro}, {path}, {id}};
   const DescriptorRequest request{"shop", asked};
   const std::size_t before = allocations;
   MatchedRequest matched;
@@ -61,7 +61,7 @@ TEST(RuleHits, JudgeWithoutMemory) {
   for (int i = 0; i < 100; ++i) names.push_back(std::to_string(i));
   std::vector<std::vector<Entry>> entries;
   for (const std::string& name : names) entries.push_back({{"k", name}});
-  std::vector<AskedDescriptor> asked;
+  std::vector<RequestDescriptor> asked;
   for (const auto& one : entries) asked.push_back({one});
   const DescriptorRequest request{"d", asked};
   MatchedRequest matched;

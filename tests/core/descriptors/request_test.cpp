@@ -13,7 +13,7 @@
 namespace limitree {
 namespace {
 
-using Asked = std::vector<AskedDescriptor>;
+using Asked = std::vector<RequestDescriptor>;
 
 const std::string kStart = "domain: d\ndescriptors:\n";
 
@@ -97,7 +97,7 @@ TEST(MatchRequest, UnknownDomainMatchesNothing) {
   const Descriptors made = loaded(kStart + "- {key: a, " + limit(1) + "}\n");
   const Entry entry{"a", "1"};
   // Not even a bad limit of the request's own is looked at.
-  const Asked asked = {{{&entry, 1}}, {{&entry, 1}, AskedLimit{5, 99}}};
+  const Asked asked = {{{&entry, 1}}, {{&entry, 1}, RequestLimit{5, 99}}};
   MatchedRequest matched;
   const DescriptorRequest request{"e", asked};
   ASSERT_TRUE(matched.match(made, request).ok());
@@ -207,7 +207,7 @@ TEST(MatchRequest, LimitOfTheRequest) {
              "}\n- {key: b, " + limit(1, ", replaces: [{name: n}]") + "}\n");
   const std::vector<Entry> a = {{"a", "1"}, {"z", ""}, {"y", "3"}};
   const std::vector<Entry> b = {{"b", "1"}};
-  const Asked asked = {{a, AskedLimit{3, 7}}, {b}, {{}, AskedLimit{0, 3}}};
+  const Asked asked = {{a, RequestLimit{3, 7}}, {b}, {{}, RequestLimit{0, 3}}};
   MatchedRequest matched;
   const DescriptorRequest request{"d", asked};
   ASSERT_TRUE(matched.match(made, request).ok());
@@ -229,7 +229,7 @@ TEST(MatchRequest, UnknownUnitsAreRefused) {
   const Descriptors made = loaded(kStart + "- {key: a, " + limit(1) + "}\n");
   const Entry entry{"a", "1"};
   for (const std::int32_t unit : {0, 8, -1, INT32_MAX}) {
-    const Asked asked = {{{&entry, 1}}, {{&entry, 1}, AskedLimit{3, unit}}};
+    const Asked asked = {{{&entry, 1}}, {{&entry, 1}, RequestLimit{3, unit}}};
     EXPECT_EQ(refusal(made, {"d", asked}),
               "descriptor 1 states a limit with the unknown unit " +
                   std::to_string(unit));

@@ -62,10 +62,10 @@ class BothStores : public testing::TestWithParam<const char*> {
   Decision decide(const std::vector<std::string_view>& path,
                   std::int64_t cost = 1,
                   Operation operation = Operation::kAuthorize) {
-    const Ask ask{path, cost};
+    const PathCost path_cost{path, cost};
     Decision decision;
     const Status status =
-        limiter_->decide(operation, {&ask, 1}, nullptr, &decision);
+        limiter_->decide(operation, {&path_cost, 1}, nullptr, &decision);
     EXPECT_TRUE(status.ok()) << status.error().messages[0];
     return decision;
   }

@@ -107,7 +107,7 @@ class Asker {
   }
 
   bool limits(Entries entries) {
-    const AskedDescriptor asked{entries};
+    const RequestDescriptor asked{entries};
     const DescriptorRequest request{"d", {&asked, 1}};
     MatchedRequest matched;  // refers to the request
     EXPECT_TRUE(matched.match(descriptors_, request).ok());
@@ -184,9 +184,10 @@ TEST(Converted, AllowsTheSame) {
         spoken += ' ' + entry_text(entry);
       }
       Decision decision;
-      const std::vector<Ask> asks = {{path, 1}};
+      const std::vector<PathCost> path_costs = {{path, 1}};
       ASSERT_TRUE(
-          limiter.decide(Operation::kAuthorize, asks, nullptr, &decision).ok())
+          limiter.decide(Operation::kAuthorize, path_costs, nullptr, &decision)
+              .ok())
           << spoken;
       ASSERT_EQ(decision.limited, asker.limits(entries)) << i << spoken;
       (decision.limited ? denied : allowed) += 1;

@@ -32,18 +32,20 @@ schema:
                   options,
                   behind_guards(std::unique_ptr<Store>(store), options));
   const std::string_view path[] = {"user", "alex", "trade"};
-  const Ask ask{path, 1};
+  const PathCost path_cost{path, 1};
   Decision decision;
   for (int i = 0; i < 2; ++i) {
     ASSERT_TRUE(
-        limiter.decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision)
+        limiter
+            .decide(Operation::kAuthorize, {&path_cost, 1}, nullptr, &decision)
             .ok());
   }
   ASSERT_TRUE(decision.limited);
   const int asked = store->asked;
   const std::size_t before = allocations;
   for (int i = 0; i < 1000; ++i) {
-    (void)limiter.decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision);
+    (void)limiter.decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
+                         &decision);
   }
   EXPECT_EQ(allocations, before);
   EXPECT_EQ(decision.source, Source::kDenyCache);

@@ -62,7 +62,7 @@ class EnvoyRequest {
       list.push_back({key, value});
       entries = others;
     }
-    AskedDescriptor& asked = asked_.emplace_back();
+    RequestDescriptor& asked = asked_.emplace_back();
     asked.entries = list;
     while (!rest.empty()) {
       const auto [part, others] = split(rest, ';');
@@ -71,7 +71,7 @@ class EnvoyRequest {
       if (name == "hits") asked.hits_addend = std::stoull(std::string(number));
       if (name == "back") asked.is_negative_hits = true;
       if (name == "limit") {
-        asked.limit = AskedLimit{
+        asked.limit = RequestLimit{
             static_cast<std::uint32_t>(std::stoul(std::string(number))),
             std::stoi(std::string(unit))};
       }
@@ -81,13 +81,13 @@ class EnvoyRequest {
 
   std::deque<std::string> texts_;
   std::deque<std::vector<Entry>> entries_;
-  std::vector<AskedDescriptor> asked_;
+  std::vector<RequestDescriptor> asked_;
   DescriptorRequest request_;
 };
 
 // "OVER: ok 3, over 0, -": the overall code; for each descriptor, if it has a
 // limit, its code and what is left.
-inline std::string text_of(const RateLimitAnswer& answer) {
+inline std::string text_of(const EnvoyAnswer& answer) {
   const auto name = [](LimitCode code, const char* ok, const char* over) {
     return code == LimitCode::kOk ? ok : over;
   };
@@ -117,7 +117,7 @@ class EnvoyTest : public testing::Test {
                     descriptors_of(yaml));
   }
 
-  std::string ask(const std::vector<std::string>& descriptors) {
+  std::string path_cost(const std::vector<std::string>& descriptors) {
     EnvoyRequest request("d", descriptors);
     const Status status = limiter->should_rate_limit(request.get(), &answer);
     return status.ok() ? text_of(answer) : status.error().messages.front();
@@ -134,7 +134,7 @@ class EnvoyTest : public testing::Test {
   Options options;
   FakeStore* store = nullptr;
   std::optional<Limiter> limiter;
-  RateLimitAnswer answer;
+  EnvoyAnswer answer;
 };
 
 }  // namespace limitree

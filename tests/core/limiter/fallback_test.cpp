@@ -40,10 +40,10 @@ class FallbackTest : public testing::Test {
   Decision decide(std::int64_t cost = 1,
                   Operation operation = Operation::kAuthorize) {
     const std::vector<std::string_view> path = {"user", "alex", "trade"};
-    const Ask ask{path, cost};
+    const PathCost path_cost{path, cost};
     Decision decision;
     EXPECT_TRUE(
-        limiter->decide(operation, {&ask, 1}, &reports, &decision).ok());
+        limiter->decide(operation, {&path_cost, 1}, &reports, &decision).ok());
     return decision;
   }
 
@@ -115,10 +115,11 @@ TEST_F(FallbackTest, WorksWithoutADenyCache) {
   EXPECT_EQ(decide().source, Source::kStore);
   store->fail(Code::kStoreTimeout);
   const std::vector<std::string_view> path = {"user", "alex"};
-  const Ask ask{path, 1};
+  const PathCost path_cost{path, 1};
   Decision decision;
   EXPECT_EQ(
-      limiter->decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision)
+      limiter
+          ->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr, &decision)
           .code(),
       Code::kStoreTimeout);
 }

@@ -55,21 +55,21 @@ class LimiterTest : public testing::Test {
 
   Decision decide(const Strings& path, std::int64_t cost = 1,
                   Operation operation = Operation::kAuthorize) {
-    const Ask ask{path, cost};
+    const PathCost path_cost{path, cost};
     Decision decision;
     const Status status =
-        limiter().decide(operation, {&ask, 1}, nullptr, &decision);
+        limiter().decide(operation, {&path_cost, 1}, nullptr, &decision);
     EXPECT_TRUE(status.ok());
     return decision;
   }
 
   std::string refusal(const std::vector<Strings>& paths,
                       std::int64_t cost = 1) {
-    std::vector<Ask> asks;
-    for (const Strings& path : paths) asks.push_back({path, cost});
+    std::vector<PathCost> path_costs;
+    for (const Strings& path : paths) path_costs.push_back({path, cost});
     Decision decision;
     const Status status =
-        limiter().decide(Operation::kAuthorize, asks, nullptr, &decision);
+        limiter().decide(Operation::kAuthorize, path_costs, nullptr, &decision);
     return status.ok() ? "accepted" : status.error().messages.at(0);
   }
 
@@ -93,11 +93,13 @@ TEST_F(LimiterTest, DecidesTheWalkThrough) {
 TEST_F(LimiterTest, JoinsPathsIntoOneDecision) {
   const Strings trade = {"user", "alex", "trade"};
   const Strings withdrawal = {"user", "alex", "withdrawal"};
-  const Ask asks[] = {{trade, 1}, {withdrawal, 2}};
+  const PathCost path_costs[] = {{trade, 1}, {withdrawal, 2}};
   LevelReports reports;
   Decision decision;
   ASSERT_TRUE(
-      limiter().decide(Operation::kAuthorize, asks, &reports, &decision).ok());
+      limiter()
+          .decide(Operation::kAuthorize, path_costs, &reports, &decision)
+          .ok());
   ASSERT_EQ(reports.size(), 3u);
   EXPECT_EQ(reports[0].policy, "user:*");
   EXPECT_EQ(reports[0].cost, 2);
@@ -195,12 +197,12 @@ TEST_F(LimiterTest, ReloadsWhileThreadsDecide) {
     threads.emplace_back([&, t] {
       const std::string name = "caller" + std::to_string(t);
       const Strings path = {"user", name};
-      const Ask ask{path, 1};
+      const PathCost path_cost{path, 1};
       while (!stop) {
         Decision decision;
         LevelReports reports;
-        const Status status = limiter().decide(Operation::kAuthorize, {&ask, 1},
-                                               &reports, &decision);
+        const Status status = limiter().decide(
+            Operation::kAuthorize, {&path_cost, 1}, &reports, &decision);
         wrong += !status.ok() || reports.size() != 1 ||
                  reports[0].policy != "user:*" ||
                  (decision.limit != 100 && decision.limit != 200);

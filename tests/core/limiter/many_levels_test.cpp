@@ -60,11 +60,11 @@ class ManyLevels : public testing::TestWithParam<const char*> {
   }
 
   // `count` paths that differ in their last segment.
-  void ask(const std::vector<std::string_view>& begin, std::string_view last,
-           std::size_t count) {
+  void path_cost(const std::vector<std::string_view>& begin,
+                 std::string_view last, std::size_t count) {
     names_.clear();
     paths_.clear();
-    asks_.clear();
+    path_costs_.clear();
     for (std::size_t i = 0; i < count; ++i) {
       names_.push_back(std::string(last) + std::to_string(i));
     }
@@ -72,13 +72,13 @@ class ManyLevels : public testing::TestWithParam<const char*> {
       paths_.push_back(begin);
       paths_.back().push_back(name);
     }
-    for (const auto& path : paths_) asks_.push_back({path, 1});
+    for (const auto& path : paths_) path_costs_.push_back({path, 1});
   }
 
   std::string authorize(Operation operation = Operation::kAuthorize) {
     decision_ = Decision();
     const Status status =
-        limiter_->decide(operation, asks_, nullptr, &decision_);
+        limiter_->decide(operation, path_costs_, nullptr, &decision_);
     if (!status.ok()) return status.error().messages[0];
     return decision_.limited ? "limited" : "allowed";
   }
@@ -88,16 +88,16 @@ class ManyLevels : public testing::TestWithParam<const char*> {
     EXPECT_EQ(authorize(), "allowed");
     EXPECT_EQ(decision_.level_count, static_cast<std::int32_t>(kMost));
     EXPECT_EQ(decision_.remaining, 1);
-    const std::vector<Ask> all = asks_;
-    asks_ = {all.back()};
+    const std::vector<PathCost> all = path_costs_;
+    path_costs_ = {all.back()};
     EXPECT_EQ(authorize(), "allowed");
-    asks_ = all;
+    path_costs_ = all;
     EXPECT_EQ(authorize(), "limited");
     EXPECT_EQ(decision_.binding, static_cast<std::int32_t>(kMost) - 1);
-    asks_ = {all.front()};
+    path_costs_ = {all.front()};
     EXPECT_EQ(authorize(Operation::kPeek), "allowed");
     EXPECT_EQ(decision_.remaining, 0) << "what was denied has been charged";
-    asks_ = all;
+    path_costs_ = all;
     EXPECT_EQ(authorize(Operation::kRefund), "allowed");
     EXPECT_EQ(authorize(), "allowed");
   }
@@ -107,7 +107,7 @@ class ManyLevels : public testing::TestWithParam<const char*> {
   std::unique_ptr<Limiter> limiter_;
   std::vector<std::string> names_;
   std::vector<std::vector<std::string_view>> paths_;
-  std::vector<Ask> asks_;
+  std::vector<PathCost> path_costs_;
   Decision decision_;
 
  private:
@@ -116,28 +116,28 @@ class ManyLevels : public testing::TestWithParam<const char*> {
 
 TEST_P(ManyLevels, OfOneCaller) {
   make_limiter("2/h");
-  ask({"user", "alex"}, "a", kMost);
+  path_cost({"user", "alex"}, "a", kMost);
   expect_all_or_nothing();
 }
 
 TEST_P(ManyLevels, OfOneCallerInWindows) {
   make_limiter("{count: 2, period: 1h, algorithm: fixed_window}");
-  ask({"user", "alex"}, "a", kMost);
+  path_cost({"user", "alex"}, "a", kMost);
   expect_all_or_nothing();
 }
 
 TEST_P(ManyLevels, OfManyCallers) {
   make_limiter("2/h");
-  ask({"any"}, "caller", kMost);
+  path_cost({"any"}, "caller", kMost);
   expect_all_or_nothing();
 }
 
 // A bucket that is reached again and again is one level.
 TEST_P(ManyLevels, OfTheSameBuckets) {
   make_limiter("2/h");
-  ask({"any"}, "caller", kMost / 2);
-  const std::vector<Ask> half = asks_;
-  asks_.insert(asks_.end(), half.rbegin(), half.rend());
+  path_cost({"any"}, "caller", kMost / 2);
+  const std::vector<PathCost> half = path_costs_;
+  path_costs_.insert(path_costs_.end(), half.rbegin(), half.rend());
   EXPECT_EQ(authorize(), "allowed");
   EXPECT_EQ(decision_.level_count, static_cast<std::int32_t>(kMost / 2));
   EXPECT_EQ(decision_.remaining, 1);
@@ -145,12 +145,12 @@ TEST_P(ManyLevels, OfTheSameBuckets) {
 
 TEST_P(ManyLevels, MoreAreRefused) {
   make_limiter("2/h");
-  ask({"any"}, "caller", kMost + 1);
+  path_cost({"any"}, "caller", kMost + 1);
   EXPECT_EQ(authorize(), "there are 4097 paths, the most is 4096");
-  ask({"two"}, "caller", 3000);
+  path_cost({"two"}, "caller", 3000);
   EXPECT_EQ(authorize(),
             "the first 2049 of 3000 paths meet 4098 limits, the most is 4096");
-  ask({"two"}, "caller", kMost / 2);
+  path_cost({"two"}, "caller", kMost / 2);
   EXPECT_EQ(authorize(), "allowed") << "what was refused has been charged";
   EXPECT_EQ(decision_.remaining, 1);
 }

@@ -34,15 +34,15 @@ TEST(Policies, KnowANameOnce) {
   EXPECT_EQ(policies.all().size(), 1001u);
 }
 
-TEST(Lane, CountsByWhatTheLevelSaid) {
+TEST(Stripe, CountsByWhatTheLevelSaid) {
   Policies policies;
   Policy* const policy = policies.intern("user:*");
-  Lane lane;
-  lane.count(policy, level_of(9, false), true);
-  lane.count(policy, level_of(2, false), true);   // a fifth is left
-  lane.count(policy, level_of(9, false), false);  // another level denied
-  lane.count(policy, level_of(0, true), false);
-  lane.flush();
+  Stripe stripe;
+  stripe.count(policy, level_of(9, false), true);
+  stripe.count(policy, level_of(2, false), true);   // a fifth is left
+  stripe.count(policy, level_of(9, false), false);  // another level denied
+  stripe.count(policy, level_of(0, true), false);
+  stripe.flush();
   const Tally tally = policy->tally();
   EXPECT_EQ(tally.allowed, 2);
   EXPECT_EQ(tally.limited, 1);
@@ -51,15 +51,16 @@ TEST(Lane, CountsByWhatTheLevelSaid) {
 }
 
 // More policies than the cache has entries: none is lost.
-TEST(Lane, WritesBackWhatItsCacheCannotHold) {
+TEST(Stripe, WritesBackWhatItsCacheCannotHold) {
   Policies policies;
-  Lane lane;
+  Stripe stripe;
   for (int round = 0; round < 10; ++round) {
     for (int i = 0; i < 500; ++i) {
-      lane.count(policies.intern(std::to_string(i)), level_of(9, false), true);
+      stripe.count(policies.intern(std::to_string(i)), level_of(9, false),
+                   true);
     }
   }
-  lane.flush();
+  stripe.flush();
   for (const Policy& policy : policies.all()) {
     EXPECT_EQ(policy.tally().allowed, 10) << policy.name();
   }
@@ -87,27 +88,27 @@ void expect_that_each_counter_is_summed() {
 TEST(Sums, HaveEveryCounter) {
   expect_that_each_counter_is_summed<Tally>();
   expect_that_each_counter_is_summed<Totals>();
-  expect_that_each_counter_is_summed<RateLimitTotals>();
+  expect_that_each_counter_is_summed<EnvoyTotals>();
 }
 
-// More threads than lanes: every count arrives.
-TEST(Lanes, LoseNothingBetweenThreads) {
-  Lanes lanes;
+// More threads than stripes: every count arrives.
+TEST(Stripes, LoseNothingBetweenThreads) {
+  Stripes stripes;
   std::vector<std::thread> threads;
   for (int t = 0; t < 80; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {
-        Lane& lane = lanes.acquire();
-        lane.count_error();
-        lane.unlock();
+        Stripe& stripe = stripes.acquire();
+        stripe.count_error();
+        stripe.unlock();
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   Totals totals;
-  for (Lane& lane : lanes) {
-    const std::lock_guard hold(lane);
-    totals += lane.totals();
+  for (Stripe& stripe : stripes) {
+    const std::lock_guard hold(stripe);
+    totals += stripe.totals();
   }
   EXPECT_EQ(totals.errors, 80 * 500);
 }

@@ -75,12 +75,12 @@ class Parts : public testing::TestWithParam<const char*> {
                          Operation operation = Operation::kAuthorize) {
     std::vector<std::array<std::string_view, 2>> paths;
     for (const Asked& one : asked) paths.push_back({one.name, one.id});
-    std::vector<Ask> asks;
+    std::vector<PathCost> path_costs;
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      asks.push_back({paths[i], asked[i].cost, asked[i].part});
+      path_costs.push_back({paths[i], asked[i].cost, asked[i].part});
     }
     const Status status =
-        limiter_->decide(operation, asks, &reports_, &decision_);
+        limiter_->decide(operation, path_costs, &reports_, &decision_);
     EXPECT_TRUE(status.ok()) << status.error().messages[0];
     return decision_;
   }

@@ -48,10 +48,10 @@ class LimiterPutTest : public testing::Test {
 
   // What is left for `path` after a decision; -1 if there is no such name.
   std::int64_t left(const Strings& path, std::int64_t cost = 1) {
-    const Ask ask{path, cost};
+    const PathCost path_cost{path, cost};
     Decision decision;
-    const Status status =
-        limiter().decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision);
+    const Status status = limiter().decide(Operation::kAuthorize,
+                                           {&path_cost, 1}, nullptr, &decision);
     if (status.code() == Code::kUnknownRoot) return -1;
     EXPECT_TRUE(status.ok());
     return decision.remaining;

@@ -127,11 +127,11 @@ class RemoteTest : public testing::Test {
              const std::string& action = "trade") {
     const std::string user = "alexander the great, of Macedon";
     const Strings path = {"user", user, action};
-    const Ask ask{path, 1};
+    const PathCost path_cost{path, 1};
     LevelReports reports;
     if (wants_reports) answer.reports = &reports;
-    const bool done = limiter->decide_async(Operation::kAuthorize, {&ask, 1},
-                                            &answer, ear, outcome);
+    const bool done = limiter->decide_async(
+        Operation::kAuthorize, {&path_cost, 1}, &answer, ear, outcome);
     answer.reports = nullptr;
     return done;
   }
@@ -175,10 +175,10 @@ TEST_F(RemoteTest, AnswersAtOnceWhereTheStoreDoes) {
 
 TEST_F(RemoteTest, RefusesAtOnceWhatIsNotInTheTree) {
   const Strings path = {"usr"};
-  const Ask ask{path, 1};
+  const PathCost path_cost{path, 1};
   Ear ear(loop.get());
-  EXPECT_TRUE(limiter->decide_async(Operation::kAuthorize, {&ask, 1}, &answer,
-                                    &ear, &status));
+  EXPECT_TRUE(limiter->decide_async(Operation::kAuthorize, {&path_cost, 1},
+                                    &answer, &ear, &status));
   EXPECT_EQ(status.code(), Code::kUnknownRoot);
   EXPECT_EQ(ear.calls, 0);
   EXPECT_EQ(limiter->stats().totals.errors, 1);
@@ -281,10 +281,11 @@ TEST_F(RemoteTest, HoldsNothingWhileTheStoreIsAsked) {
     go_on.get_future().wait();
   };
   const auto decide = [&] {
-    const Ask ask{path, 1};
+    const PathCost path_cost{path, 1};
     Decision decision;
     EXPECT_TRUE(
-        limiter->decide(Operation::kAuthorize, {&ask, 1}, nullptr, &decision)
+        limiter
+            ->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr, &decision)
             .ok());
     return decision.limit;
   };

@@ -19,12 +19,12 @@ class RoomyStore final : public Store {
 
   Status decide(Plan* plan) override {
     const Instant now = clock_.now();
-    const MixedAsk ask{plan, now, {}};
+    const MixedRequest path_cost{plan, now, {}};
     std::deque<Mixed> mixed(plan->levels.size());
     for (std::size_t i = 0; i < mixed.size(); ++i) {
       Level& level = plan->levels[i];
       Status status =
-          mixed[i].evaluate(ask, &level, kTag, place_of(*plan, level));
+          mixed[i].evaluate(path_cost, &level, kTag, place_of(*plan, level));
       if (!status.ok()) return status;
     }
     judge(plan->operation, plan->levels.data(), plan->levels.size());
@@ -37,7 +37,7 @@ class RoomyStore final : public Store {
       } else if (mixed[i].exists()) {
         mixed[i].update(level, now, place);
       } else {
-        mixed[i].insert(ask, level, place);
+        mixed[i].insert(path_cost, level, place);
       }
     }
     return {};
@@ -65,7 +65,7 @@ class RoomyStore final : public Store {
   }
   PrivatePlace place_of(const Plan& plan, const Level& level) {
     Room& room = rooms_[name_of(plan, level)];
-    room.cells.table.home().count_logs_in(&log_bytes_);
+    room.cells.table.memory().count_logs_in(&log_bytes_);
     return {room.buckets, room.cells.table};
   }
 

@@ -76,21 +76,21 @@ TEST(SharedLimiter, DecidesLocallyWhenTheFileFails) {
   const std::unique_ptr<Store> store = std::move(make_store(options).value());
   Limit limit;
   limit.rate = make_rate(1, std::chrono::hours(1), 2).value();
-  const auto ask = [&](Plan* plan) {
+  const auto path_cost = [&](Plan* plan) {
     plan->segments.emplace_back("a", Segment::Kind::kCaller);
     plan->add_level(&limit, 0u, 1u, 2);
     EXPECT_TRUE(store->decide(plan).ok());
     return !plan->levels[0].verdict.limited;
   };
   Plan shared(Operation::kAuthorize);
-  EXPECT_TRUE(ask(&shared));
+  EXPECT_TRUE(path_cost(&shared));
   EXPECT_EQ(shared.source, Source::kStore);
   ASSERT_EQ(truncate(path.c_str(), 0), 0);
   Plan local(Operation::kAuthorize);
-  EXPECT_TRUE(ask(&local));
+  EXPECT_TRUE(path_cost(&local));
   EXPECT_EQ(local.source, Source::kLocal);
   Plan again(Operation::kAuthorize);
-  EXPECT_FALSE(ask(&again));
+  EXPECT_FALSE(path_cost(&again));
   const StoreStats stats = store->stats();
   ASSERT_EQ(stats.errors.size(), 1u);
   EXPECT_STREQ(stats.errors[0].reason, "shm_lost");

@@ -162,7 +162,7 @@ TEST(TwoStores, SayTheSame) {
     Instant latest = clock.now();
     for (int i = 0; i < 100; ++i) {
       std::vector<std::vector<std::string_view>> paths(1 + random() % 2);
-      std::vector<Ask> asks;
+      std::vector<PathCost> path_costs;
       for (auto& path : paths) {
         path.push_back(kRoots[random() % 3]);
         const bool ip = path[0] == "ip";
@@ -171,7 +171,7 @@ TEST(TwoStores, SayTheSame) {
           path.push_back(ip && k == 0 ? kAddresses[random() % 5]
                                       : kSegments[random() % 8]);
         }
-        asks.push_back({path, static_cast<std::int64_t>(random() % 4)});
+        path_costs.push_back({path, static_cast<std::int64_t>(random() % 4)});
       }
       const Operation operation = kOperations[random() % 7];
       if (random() % 10 == 0) {
@@ -184,8 +184,8 @@ TEST(TwoStores, SayTheSame) {
       LevelReports theirs;
       Decision a;
       Decision b;
-      const Status one = memory.decide(operation, asks, &ours, &a);
-      const Status two = redis.decide(operation, asks, &theirs, &b);
+      const Status one = memory.decide(operation, path_costs, &ours, &a);
+      const Status two = redis.decide(operation, path_costs, &theirs, &b);
       ASSERT_EQ(one.code(), two.code());
       if (!one.ok()) continue;
       ++decided;
@@ -225,8 +225,8 @@ TEST(TwoStores, SayTheSame) {
       }
       if (random() % 40 == 0) {
         const bool leaf = random() % 2 == 0;
-        ASSERT_TRUE(memory.reset(asks[0].path, leaf).ok());
-        ASSERT_TRUE(redis.reset(asks[0].path, leaf).ok());
+        ASSERT_TRUE(memory.reset(path_costs[0].path, leaf).ok());
+        ASSERT_TRUE(redis.reset(path_costs[0].path, leaf).ok());
       }
     }
   }

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "store/redis/facts/failure.hpp"
-#include "store/redis/facts/node.hpp"
+#include "store/redis/common/failure.hpp"
+#include "store/redis/common/node.hpp"
 #include "store/redis/route/task.hpp"
 
 namespace limitree::redis {

@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "base/time.hpp"
-#include "store/redis/facts/url.hpp"
+#include "store/redis/common/url.hpp"
 #include "store/redis/wire/command.hpp"
 
 namespace limitree::redis {

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/facts/url.hpp"
+#include "store/redis/common/url.hpp"
 
 namespace limitree::redis {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/facts/failure.hpp"
+#include "store/redis/common/failure.hpp"
 
 namespace limitree::redis {
 

@@ -27,8 +27,8 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/facts/node.hpp"
-#include "store/redis/facts/settings.hpp"
+#include "store/redis/common/node.hpp"
+#include "store/redis/common/settings.hpp"
 #include "store/redis/wire/command.hpp"
 #include "store/redis/wire/dialer.hpp"
 #include "store/redis/wire/greeting.hpp"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "store/redis/facts/failure.hpp"
-#include "store/redis/facts/url.hpp"
+#include "store/redis/common/failure.hpp"
+#include "store/redis/common/url.hpp"
 #include "store/redis/wire/socket.hpp"
 
 namespace limitree::redis {

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <string>
 
-#include "store/redis/facts/failure.hpp"
-#include "store/redis/facts/settings.hpp"
+#include "store/redis/common/failure.hpp"
+#include "store/redis/common/settings.hpp"
 
 namespace limitree::redis {
 

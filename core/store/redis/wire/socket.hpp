@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/facts/health.hpp"
+#include "store/redis/common/health.hpp"
 
 namespace limitree::redis {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "store/redis/facts/failure.hpp"
+#include "store/redis/common/failure.hpp"
 #include "store/redis/wire/outbox.hpp"
 #include "store/redis/wire/tls.hpp"
 

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "base/status.hpp"
-#include "store/redis/facts/settings.hpp"
+#include "store/redis/common/settings.hpp"
 
 struct bio_st;
 struct ssl_ctx_st;

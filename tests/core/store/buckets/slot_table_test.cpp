@@ -8,14 +8,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "store/memory/private_home.hpp"
+#include "store/memory/private_memory.hpp"
 
 namespace limitree {
 namespace {
 
 constexpr Instant at(std::int64_t ns) { return Instant(Duration(ns)); }
 
-// Tags whose low bits are free, all at home in the first line.
+// Tags whose low bits are free, all at memory in the first line.
 constexpr std::uint64_t tag_of(std::uint64_t n) { return n << 12; }
 
 Limit limit_of(Duration emission_interval, std::int64_t capacity) {

@@ -1,8 +1,8 @@
 // What the tests of both drivers share: settings, commands whose answers show
 // which command they belong to, and a router that a test controls.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_DRIVE_CASES_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_DRIVE_CASES_HPP
+#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_DRIVERS_CASES_HPP
+#define LIMITREE_TESTS_CORE_STORE_REDIS_DRIVERS_CASES_HPP
 
 #include <atomic>
 #include <chrono>
@@ -19,7 +19,7 @@
 
 #include "core/sanitizers.hpp"
 #include "core/store/redis/lateness.hpp"
-#include "store/redis/facts/node.hpp"
+#include "store/redis/common/node.hpp"
 #include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
@@ -218,4 +218,4 @@ class FakeRouter : public Router {
 
 }  // namespace limitree::redis
 
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_DRIVE_CASES_HPP
+#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_DRIVERS_CASES_HPP

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/redis/facts/url.hpp"
+#include "store/redis/common/url.hpp"
 
 namespace limitree::redis {
 

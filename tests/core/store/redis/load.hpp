@@ -14,8 +14,8 @@
 
 #include "core/store/redis/count_task.hpp"
 #include "core/store/redis/lateness.hpp"
-#include "store/redis/drive/blocking_driver.hpp"
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/common/traffic.hpp"
+#include "store/redis/drivers/blocking_driver.hpp"
 #include "store/redis/route/router.hpp"
 
 namespace limitree::redis {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "core/store/manual_clock.hpp"
-#include "store/front/deny_cache.hpp"
+#include "store/decorators/deny_cache.hpp"
 #include "store/redis/redis_store.hpp"
 
 namespace limitree::redis {

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "store/redis/facts/settings.hpp"
+#include "store/redis/common/settings.hpp"
 
 namespace limitree::redis {
 

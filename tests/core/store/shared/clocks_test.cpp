@@ -111,7 +111,7 @@ TEST_F(SharedClocks, WhoOpensTheFileAloneSetsItsTime) {
 TEST(SharedSystemClocks, ThatDifferAdmitNothingMore) {
   const SharedFile file;
   const auto one = file.open();
-  std::int64_t& offset = one->home().file().header().clock_offset;
+  std::int64_t& offset = one->memory().file().header().clock_offset;
   offset -= Duration(seconds(30)).count();
   const auto other = file.open();
   offset += Duration(seconds(30)).count();
@@ -129,10 +129,10 @@ TEST(SharedSystemClocks, ThatDifferAdmitNothingMore) {
 TEST(SharedSystemClocks, AreSetIfTheyAreWrong) {
   const SharedFile file;
   const auto error_after = [&](Duration error) {
-    file.open()->home().file().header().clock_offset =
+    file.open()->memory().file().header().clock_offset =
         (Clock().offset() + error).count();
     const auto store = file.open();
-    return Duration(store->home().file().header().clock_offset) -
+    return Duration(store->memory().file().header().clock_offset) -
            Clock().offset();
   };
   for (const Duration wrong : {Duration(hours(5)), Duration(seconds(2)),

@@ -16,17 +16,17 @@ namespace limitree {
 
 class FileWalk {
  public:
-  explicit FileWalk(SharedStore* store) : home_(store->home()) {}
+  explicit FileWalk(SharedStore* store) : memory_(store->memory()) {}
 
   // A line for each fault.
   std::vector<std::string> run() {
-    for (std::uint32_t i = 0; i < home_.shard_count(); ++i) {
+    for (std::uint32_t i = 0; i < memory_.shard_count(); ++i) {
       name_ = "shard " + std::to_string(i) + ": ";
-      shared::SharedHome::Waiter waiter;
+      shared::SharedMemory::Waiter waiter;
       // Repairs it first if its owner was killed.
-      if (home_.lock(i, false, &waiter)) {
+      if (memory_.lock(i, false, &waiter)) {
         look_at(i);
-        home_.unlock(i);
+        memory_.unlock(i);
       } else {
         fault("is locked");
       }
@@ -38,11 +38,11 @@ class FileWalk {
   void fault(const std::string& what) { faults_.push_back(name_ + what); }
 
   void look_at(std::uint32_t shard) {
-    shared::MappedPlace place = home_.place(shard);
+    shared::MappedPlace place = memory_.place(shard);
     look_at(&place.buckets);
     look_at(&place.cells);
     look_at_logs(shard, &place.cells);
-    if (home_.words(shard).journal.steps != 0) fault("an unfinished change");
+    if (memory_.words(shard).journal.steps != 0) fault("an unfinished change");
   }
 
   template <typename Table>
@@ -55,16 +55,16 @@ class FileWalk {
         fault("a bucket is there twice, or where nobody looks");
       }
     });
-    if (used != table->home().counts().used) fault("miscounted buckets");
+    if (used != table->memory().counts().used) fault("miscounted buckets");
   }
 
   // The cells have exactly the units that are taken, each of them once.
   void look_at_logs(std::uint32_t shard, shared::MappedCellTable* cells) {
-    const shared::MappedFile& file = home_.file();
+    const shared::MappedFile& file = memory_.file();
     std::vector<bool> taken(file.sizes().log_units);
     cells->lines().each([&](const Cell* cell) {
       if (cell->has_log == 0) return;
-      const LogBlock* const log = cells->home().block(cell->log);
+      const LogBlock* const log = cells->memory().block(cell->log);
       if (log == nullptr) return fault("a cell has no log where it says");
       const std::uint64_t end =
           cell->log - 1 + (static_cast<std::uint64_t>(log->bytes()) + 63) / 64;
@@ -87,7 +87,7 @@ class FileWalk {
     }
   }
 
-  shared::SharedHome& home_;
+  shared::SharedMemory& memory_;
   std::string name_;
   std::vector<std::string> faults_;
 };

@@ -39,8 +39,8 @@ Limit sliding_log(std::int64_t count) {
 
 // Takes the only lock, without a request.
 bool take_lock(SharedStore* store) {
-  shared::SharedHome::Waiter waiter;
-  return store->home().lock(0, false, &waiter);
+  shared::SharedMemory::Waiter waiter;
+  return store->memory().lock(0, false, &waiter);
 }
 
 // In a child that has the file open: takes the lock, and then ends or stops.
@@ -48,7 +48,7 @@ int take_lock_and(const SharedFile& file, int signal) {
   const auto store = file.open();
   if (store == nullptr || !take_lock(store.get())) return 1;
   raise(signal);
-  store->home().unlock(0);
+  store->memory().unlock(0);
   return 0;
 }
 
@@ -66,15 +66,15 @@ TEST(SharedProcesses, TakesTheLockOfAKilledProcess) {
   EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
 }
 
-// Its seat has been taken by another process, whose number may even be the
-// same.
+// Its process slot has been taken by another process, whose number may even be
+// the same.
 TEST(SharedProcesses, KnowsAKilledOwnerWhoseSeatIsTakenAgain) {
   const SharedFile file(1000);
   const auto store = file.open();
   const Limit limit = simple_limit(hours(1), 100);
   ChildProcess child([&] { return take_lock_and(file, SIGKILL); });
   ASSERT_EQ(child.wait(), 1000 + SIGKILL);
-  // The child had a seat for each of its two stores.
+  // The child had a process slot for each of its two stores.
   const auto one = file.open();
   const auto other = file.open();
   EXPECT_EQ(store->file()->processes, 3);
@@ -138,16 +138,16 @@ TEST(SharedProcesses, FinishesWhatTheJournalHas) {
   ChildProcess child([&] {
     const auto own = file.open();
     if (!take_lock(own.get())) return 1;
-    shared::SharedHome& home = own->home();
-    shared::MappedPlace place = home.place(0);
-    shared::Journal& journal = home.words(0).journal;
+    shared::SharedMemory& memory = own->memory();
+    shared::MappedPlace place = memory.place(0);
+    shared::Journal& journal = memory.words(0).journal;
     place.cells.lines().each([&](Cell* cell) {
-      shared::MappedCells& cells = place.cells.home();
+      shared::MappedCells& cells = place.cells.memory();
       LogBlock* const block = cells.block(cell->log);
       LogEdit edit(block);
       edit.change_last(block->entry(0).at(), 5);
       journal.slot = static_cast<std::uint64_t>(
-          reinterpret_cast<std::byte*>(cell) - home.file().at(0));
+          reinterpret_cast<std::byte*>(cell) - memory.file().at(0));
       journal.cell = *cell;
       journal.link = cell->log;
       journal.head = edit.head();
@@ -178,7 +178,7 @@ TEST(SharedProcesses, ShareAcrossForks) {
       for (int k = 0; k < 200; ++k) {
         if (!allowed(store.get(), limit, "a")) return 1;
       }
-      // Each child has a seat of its own, and so may its child.
+      // Each child has a process slot of its own, and so may its child.
       ChildProcess grandchild(
           [&] { return store->file()->processes < 3 ? 1 : 0; });
       return grandchild.wait();

@@ -219,7 +219,7 @@ TEST(SharedStore, AClockThatIsSetBackGivesNothingBack) {
     const Limit limit = limit_of(traits.algorithm, 10, std::chrono::hours(1));
     {
       const auto keeper = file.open();
-      keeper->home().file().header().clock_offset +=
+      keeper->memory().file().header().clock_offset +=
           Duration(std::chrono::hours(5)).count();
       const auto ahead = file.open();  // as the file is: five hours ahead
       for (int i = 0; i < 10; ++i) {
@@ -243,7 +243,7 @@ TEST(SharedStore, IsRepairedAfterARestartOfTheMachine) {
       limit_of(Algorithm::kSlidingLog, 100, std::chrono::hours(1));
   const auto lose_the_map = [&] {
     const auto store = file.open();
-    const shared::MappedFile& mapped = store->home().file();
+    const shared::MappedFile& mapped = store->memory().file();
     std::fill_n(mapped.at(mapped.layout().map_of(0)), 64, std::byte{});
     return !faults_in(store.get()).empty();
   };
@@ -252,7 +252,7 @@ TEST(SharedStore, IsRepairedAfterARestartOfTheMachine) {
   }
   EXPECT_TRUE(lose_the_map());
   EXPECT_FALSE(faults_in(file.open().get()).empty()) << "the same start";
-  file.open()->home().file().header().boot ^= 1;
+  file.open()->memory().file().header().boot ^= 1;
   const auto store = file.open();
   EXPECT_EQ(faults_in(store.get()), std::vector<std::string>());
   EXPECT_EQ(store->stats().buckets, 10);

@@ -30,10 +30,10 @@ class SharedStalled : public testing::Test {
     ChildProcess child([&] {
       const auto own = file.open();
       for (int i = 0; i < times; ++i) {
-        shared::SharedHome::Waiter waiter;
-        if (!own->home().lock(shard, false, &waiter)) return 1;
+        shared::SharedMemory::Waiter waiter;
+        if (!own->memory().lock(shard, false, &waiter)) return 1;
         raise(SIGSTOP);
-        own->home().unlock(shard);
+        own->memory().unlock(shard);
         raise(SIGSTOP);  // without it
       }
       return 0;
@@ -52,9 +52,9 @@ class SharedStalled : public testing::Test {
     const auto store = file.open();
     for (int i = 0;; ++i) {
       const std::string name = std::to_string(i);
-      store->home().latest(shard) = {};
+      store->memory().latest(shard) = {};
       EXPECT_EQ(failure(store.get(), limit, name), "");
-      if (store->home().latest(shard).at != Instant()) return name;
+      if (store->memory().latest(shard).at != Instant()) return name;
     }
   }
 

@@ -82,7 +82,7 @@ TEST(SharedSteps, AKillAtAnyInstructionLeavesTheFileSound) {
   SharedFile file(100);
   file.settings.max_bytes = 100 * kTableBytes + 8 * 1024;
   const auto store = file.open();
-  const auto& lock = store->home().words(0).lock;
+  const auto& lock = store->memory().words(0).lock;
   std::mt19937 random(1);
   int kills = 0;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(4);
@@ -120,7 +120,7 @@ class OneCell {
 
   // What may be half written.
   std::string bytes() {
-    const shared::MappedFile& file = home().file();
+    const shared::MappedFile& file = memory().file();
     const auto* const log =
         reinterpret_cast<const char*>(file.at(file.layout().slab_of(0)));
     return {std::string(reinterpret_cast<const char*>(cell()), sizeof(Cell)) +
@@ -134,7 +134,8 @@ class OneCell {
         std::to_string(cell.over_at) + " " + std::to_string(cell.part) + " " +
         std::to_string(cell.start) + " " + std::to_string(cell.log);
     if (cell.has_log == 0) return text;
-    const LogBlock* const log = home().place(0).cells.home().block(cell.log);
+    const LogBlock* const log =
+        memory().place(0).cells.memory().block(cell.log);
     text += " " + std::to_string(log->head().sum);
     for (std::uint32_t i = 0; i < log->head().size; ++i) {
       const LogEntry& entry = log->entry(log->head().first + i);
@@ -145,10 +146,10 @@ class OneCell {
   }
 
  private:
-  shared::SharedHome& home() { return store_->home(); }
+  shared::SharedMemory& memory() { return store_->memory(); }
   Cell* cell() {
     Cell* found = nullptr;
-    home().place(0).cells.lines().each([&](Cell* one) { found = one; });
+    memory().place(0).cells.lines().each([&](Cell* one) { found = one; });
     return found;
   }
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/store/redis/by_hand.hpp"
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/common/traffic.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/store/redis/by_hand.hpp"
-#include "store/redis/facts/traffic.hpp"
+#include "store/redis/common/traffic.hpp"
 
 namespace limitree::redis {
 namespace {

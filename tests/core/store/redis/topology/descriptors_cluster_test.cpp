@@ -34,11 +34,11 @@ class Question {
 
  private:
   std::vector<Entry> entries_;
-  std::vector<AskedDescriptor> asked_;
+  std::vector<RequestDescriptor> asked_;
 };
 
 std::vector<LimitCode> codes_of(const Status& status,
-                                const RateLimitAnswer& answer) {
+                                const EnvoyAnswer& answer) {
   std::vector<LimitCode> codes;
   EXPECT_TRUE(status.ok()) << status.error().messages.front();
   if (!status.ok()) return codes;
@@ -50,7 +50,7 @@ std::vector<LimitCode> ask(Limiter* limiter,
                            const std::vector<std::string>& values,
                            bool back = false) {
   const Question question(values, back);
-  RateLimitAnswer answer;
+  EnvoyAnswer answer;
   const Status status = limiter->should_rate_limit(question.get(), &answer);
   return codes_of(status, answer);
 }
@@ -62,7 +62,7 @@ class Keeper final : public Listener {
 
   void decided(Status, const Decision&, const LevelReports&) noexcept override {
   }
-  void answered(Status outcome, RateLimitAnswer* answer) noexcept override {
+  void answered(Status outcome, EnvoyAnswer* answer) noexcept override {
     EXPECT_FALSE(status) << "the second answer";
     if (outcome.ok()) codes = codes_of(outcome, *answer);
     status = std::move(outcome);
@@ -119,7 +119,7 @@ TEST(DescriptorsInCluster, AskAllNodesAtTheSameTime) {
   for (int i = 0; i < 20; ++i) values.push_back("v" + std::to_string(i));
   const Question question(values);
   const auto start = [&](Keeper* keeper) {
-    RateLimitAnswer answer;
+    EnvoyAnswer answer;
     Status status;
     EXPECT_FALSE(limiter->should_rate_limit_async(question.get(), &answer,
                                                   keeper, &status));

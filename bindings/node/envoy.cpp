@@ -1,0 +1,169 @@
+#include "envoy.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "delivery.hpp"
+#include "environment.hpp"
+#include "limitree.hpp"
+#include "segments.hpp"
+
+namespace limitree::node {
+
+namespace {
+
+Napi::Array array_of(Napi::Env env, const std::vector<std::int64_t>& all) {
+  const Napi::Array numbers = Napi::Array::New(env, all.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    numbers.Set(i, static_cast<double>(all[i]));
+  }
+  return numbers;
+}
+
+std::uint32_t number_at(const Napi::Array& array, std::uint32_t index) {
+  return array.Get(index).As<Napi::Number>().Uint32Value();
+}
+
+// In the order of node/src/rate-limit.ts.
+Napi::Array to_array(Napi::Env env, const limitree_descriptor_status& status) {
+  const Napi::Array out =
+      array_of(env, {status.code, status.match, status.requests_per_unit,
+                     status.period_ns, status.limit_remaining,
+                     status.duration_until_reset_ns, status.retry_after_ns,
+                     status.reset_after_ns, status.flags, status.quota});
+  out.Set(10u, Napi::String::New(env, limitree_unit_name(status.unit)));
+  out.Set(11u, Napi::String::New(env, status.name.data, status.name.size));
+  return out;
+}
+
+}  // namespace
+
+EnvoyCall::EnvoyCall(const Napi::CallbackInfo& info) : promise_(info.Env()) {
+  const auto descriptors = info[1].As<Napi::Array>();
+  request_.domain = keep(info[0]);
+  for (std::uint32_t i = 0; i < descriptors.Length(); ++i) {
+    const Napi::HandleScope scope(info.Env());
+    add(descriptors.Get(i).As<Napi::Array>());
+  }
+  statuses_.resize(list_.size());
+  request_.descriptors = list_.data();
+  request_.descriptor_count = list_.size();
+  request_.hits_addend = info[2].As<Napi::Number>().Uint32Value();
+  if (info[3].As<Napi::Boolean>().Value()) {
+    request_.flags = LIMITREE_WANTS_METADATA;
+  }
+}
+
+limitree_str EnvoyCall::keep(const Napi::Value& text) {
+  std::string& kept = texts_.emplace_back();
+  if (!append_utf8(text.As<Napi::String>().Utf16Value(), &kept)) {
+    throw Error(LIMITREE_INVALID_ARGUMENT,
+                {"a text has an unpaired surrogate"});
+  }
+  return to_str(kept);
+}
+
+void EnvoyCall::add(const Napi::Array& descriptor) {
+  const auto texts = descriptor.Get(0u).As<Napi::Array>();
+  std::vector<limitree_entry>& entries = entries_.emplace_back();
+  for (std::uint32_t i = 0; i + 1 < texts.Length(); i += 2) {
+    const limitree_str key = keep(texts.Get(i));
+    entries.push_back({key, keep(texts.Get(i + 1))});
+  }
+  limitree_descriptor& out = list_.emplace_back();
+  out.entries = entries.data();
+  out.entry_count = entries.size();
+  out.flags = number_at(descriptor, 1);
+  out.hits_addend = static_cast<std::uint64_t>(
+      descriptor.Get(2u).As<Napi::Number>().Int64Value());
+  out.requests_per_unit = number_at(descriptor, 3);
+  out.unit = static_cast<std::int32_t>(number_at(descriptor, 4));
+}
+
+limitree_status EnvoyCall::ask(limitree_limiter* limiter, void* request,
+                               limitree_error** error) {
+  return limitree_should_rate_limit_async(limiter, &request_, request,
+                                          statuses_.data(), statuses_.size(),
+                                          &response_, error);
+}
+
+Napi::Array EnvoyCall::answer(Napi::Env env) const {
+  const Napi::Array statuses = Napi::Array::New(env, statuses_.size());
+  for (std::uint32_t i = 0; i < statuses_.size(); ++i) {
+    const Napi::HandleScope scope(env);
+    statuses.Set(i, to_array(env, statuses_[i]));
+  }
+  const Napi::Array out =
+      array_of(env, {response_.overall_code, response_.flags, response_.source,
+                     response_.header_status});
+  if (response_.metadata != nullptr) {
+    const limitree_str text = limitree_text_str(response_.metadata);
+    out.Set(4u, Napi::String::New(env, text.data, text.size));
+  } else {
+    out.Set(4u, env.Undefined());
+  }
+  out.Set(5u, statuses);
+  return out;
+}
+
+void EnvoyCall::settle(const Environment& environment,
+                       const Answer& outcome) const {
+  if (outcome.status >= 0) {
+    promise_.Resolve(answer(environment.env()));
+  } else {
+    promise_.Reject(environment.error_value(outcome.status, outcome.reason,
+                                            outcome.messages));
+  }
+}
+
+Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info) {
+  auto pending = std::make_unique<Pending>();
+  pending->envoy = std::make_unique<EnvoyCall>(info);
+  EnvoyCall& call = *pending->envoy;
+  native.engine().set_now(native.environment().now_ns());
+  if (native.is_remote()) {
+    const char* const wrong = native.begin_request();
+    if (*wrong != '\0') throw Error(LIMITREE_INTERNAL, {wrong});
+  }
+  limitree_error* error = nullptr;
+  const limitree_status status =
+      call.ask(native.engine().get(), pending.get(), &error);
+  const ErrorHandle owner(error);
+  if (status == LIMITREE_PENDING) {
+    (void)pending.release();  // until its delivery
+    native.send_soon();
+    return call.promise();
+  }
+  if (native.is_remote()) native.end_request();
+  if (status < 0) throw Error::from(status, error);
+  return call.answer(info.Env());
+}
+
+Napi::Value descriptor_stats(Native& native, Napi::Env env) {
+  const auto all = native.engine().limiter().descriptor_stats();
+  const Napi::Array rows = Napi::Array::New(env, all.size());
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    const Napi::HandleScope scope(env);
+    const limitree_descriptor_stats& one = all[i];
+    const Napi::Array row = Napi::Array::New(env, 2);
+    row.Set(0u, Napi::String::New(env, one.key.data, one.key.size));
+    row.Set(1u, array_of(env, {one.total_hits, one.over_limit, one.near_limit,
+                               one.over_limit_with_local_cache,
+                               one.within_limit, one.shadow_mode,
+                               one.total_negative_hits, one.domain_not_found}));
+    rows.Set(i, row);
+  }
+  return rows;
+}
+
+Napi::Value envoy_stats(Native& native, Napi::Env env) {
+  const auto stats = native.engine().limiter().envoy_stats();
+  return array_of(env,
+                  {stats.ok, stats.over_limit, stats.global_shadow_mode,
+                   stats.service_errors, stats.store_errors, stats.metric_keys,
+                   stats.over_cache_lookups, stats.over_cache_hits,
+                   stats.over_cache_entries, stats.over_cache_evictions});
+}
+
+}  // namespace limitree::node

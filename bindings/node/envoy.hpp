@@ -1,0 +1,67 @@
+// Requests of Envoy from JavaScript.  node/src/rate-limit.ts makes the
+// arguments here, and the answers of what comes back.
+
+#ifndef LIMITREE_NODE_ENVOY_HPP
+#define LIMITREE_NODE_ENVOY_HPP
+
+#include <napi.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "engine.hpp"
+#include "limitree.h"
+#include "native.hpp"
+
+namespace limitree::node {
+
+// A request, and room for its answer.
+class EnvoyCall {
+ public:
+  // The arguments are (domain, descriptors, hitsAddend, metadata).  Each
+  // descriptor is an array: keys and values in turn, the flags of limitree.h,
+  // hits, and the requests per unit and the unit of a limit.  Throws Error for
+  // a text that has no form in UTF-8.
+  explicit EnvoyCall(const Napi::CallbackInfo& info);
+  EnvoyCall(const EnvoyCall&) = delete;
+  EnvoyCall& operator=(const EnvoyCall&) = delete;
+  ~EnvoyCall() { limitree_text_free(response_.metadata); }
+
+  // Asks without waiting; `request` as in limitree_should_rate_limit_async.
+  limitree_status ask(limitree_limiter* limiter, void* request,
+                      limitree_error** error);
+
+  // The answer as an array: overLimit, flags, source, headerStatus, metadata,
+  // statuses.
+  Napi::Array answer(Napi::Env env) const;
+
+  // Tells the outcome of a pending request.
+  void settle(const Environment& environment, const Answer& outcome) const;
+  Napi::Promise promise() const { return promise_.Promise(); }
+
+ private:
+  limitree_str keep(const Napi::Value& text);
+  void add(const Napi::Array& descriptor);
+
+  const Napi::Promise::Deferred promise_;
+  std::deque<std::string> texts_;
+  std::vector<std::vector<limitree_entry>> entries_;
+  std::vector<limitree_descriptor> list_;
+  std::vector<limitree_descriptor_status> statuses_;
+  limitree_envoy_request request_{};
+  limitree_envoy_response response_{};
+};
+
+// shouldRateLimit(...): the answer, or a promise of it.  Throws Error.
+Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info);
+
+// descriptorStats(): an array of [key, numbers in the order of limitree.h].
+Napi::Value descriptor_stats(Native& native, Napi::Env env);
+
+// envoyStats(): numbers in the order of limitree.h.
+Napi::Value envoy_stats(Native& native, Napi::Env env);
+
+}  // namespace limitree::node
+
+#endif  // LIMITREE_NODE_ENVOY_HPP

@@ -1,0 +1,172 @@
+#include "envoy.hpp"
+
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "arguments.hpp"
+#include "errors.hpp"
+#include "pending.hpp"
+
+namespace py = pybind11;
+using py::literals::operator""_a;
+
+namespace limitree::python {
+
+namespace {
+
+py::object seconds_or_none(std::int64_t ns) {
+  if (ns < 0) return py::none();
+  if (ns == LIMITREE_NEVER) return py::float_(Py_HUGE_VAL);
+  return py::float_(static_cast<double>(ns) / 1e9);
+}
+
+// In the order of limitree.envoy.
+py::tuple to_python(const limitree_descriptor_status& status) {
+  return py::make_tuple(status.code == LIMITREE_CODE_OVER_LIMIT, status.match,
+                        python_text(status.name), status.requests_per_unit,
+                        limitree_unit_name(status.unit),
+                        static_cast<double>(status.period_ns) / 1e9,
+                        status.limit_remaining,
+                        status.duration_until_reset_ns / 1'000'000'000,
+                        seconds_or_none(status.retry_after_ns),
+                        static_cast<double>(status.reset_after_ns) / 1e9,
+                        status.flags, status.quota != 0);
+}
+
+py::tuple should_rate_limit(Native& native, const py::object& domain,
+                            const py::list& descriptors,
+                            std::uint32_t hits_addend, bool metadata) {
+  EnvoyCall call(domain, descriptors, hits_addend, metadata);
+  require(native.decide([&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_should_rate_limit(limiter, call.request(), call.statuses(),
+                                      call.count(), call.response(), error);
+  }));
+  py::tuple answer = call.answer();
+  native.note(EnvoyCall::decision_of(answer));
+  return answer;
+}
+
+// The fields of limitree.DescriptorStats, by their names.
+py::list descriptor_stats(Native& native) {
+  std::vector<limitree_descriptor_stats> stats;
+  std::size_t count = 0;
+  do {
+    stats.resize(count);
+    require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+      return limitree_limiter_descriptor_stats(limiter, stats.data(),
+                                               stats.size(), &count, error);
+    }));
+  } while (count > stats.size());
+  py::list list;
+  for (std::size_t i = 0; i < count; ++i) {
+    const limitree_descriptor_stats& one = stats[i];
+    list.append(py::dict(
+        "key"_a = python_text(one.key), "total_hits"_a = one.total_hits,
+        "over_limit"_a = one.over_limit, "near_limit"_a = one.near_limit,
+        "over_limit_with_local_cache"_a = one.over_limit_with_local_cache,
+        "within_limit"_a = one.within_limit, "shadow_mode"_a = one.shadow_mode,
+        "total_negative_hits"_a = one.total_negative_hits,
+        "domain_not_found"_a = one.domain_not_found));
+  }
+  return list;
+}
+
+// Those of limitree.EnvoyStats.
+py::dict envoy_stats(Native& native) {
+  limitree_envoy_stats stats;
+  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_limiter_envoy_stats(limiter, &stats, error);
+  }));
+  return py::dict("ok"_a = stats.ok, "over_limit"_a = stats.over_limit,
+                  "global_shadow_mode"_a = stats.global_shadow_mode,
+                  "service_errors"_a = stats.service_errors,
+                  "store_errors"_a = stats.store_errors,
+                  "metric_keys"_a = stats.metric_keys,
+                  "over_cache_lookups"_a = stats.over_cache_lookups,
+                  "over_cache_hits"_a = stats.over_cache_hits,
+                  "over_cache_entries"_a = stats.over_cache_entries,
+                  "over_cache_evictions"_a = stats.over_cache_evictions);
+}
+
+}  // namespace
+
+EnvoyCall::EnvoyCall(const py::object& domain, const py::list& descriptors,
+                     std::uint32_t hits_addend, bool metadata)
+    : domain_(domain), descriptors_(descriptors) {
+  require(read_segment(domain_.ptr(), "domain", -1, &request_.domain));
+  entries_.reserve(descriptors_.size());
+  for (const py::handle descriptor : descriptors_) {
+    add(descriptor.cast<py::tuple>());
+  }
+  statuses_.resize(list_.size());
+  request_.descriptors = list_.data();
+  request_.descriptor_count = list_.size();
+  request_.hits_addend = hits_addend;
+  if (metadata) request_.flags = LIMITREE_WANTS_METADATA;
+}
+
+void EnvoyCall::add(const py::tuple& descriptor) {
+  std::vector<limitree_entry>& entries = entries_.emplace_back();
+  for (const py::handle pair : descriptor[0].cast<py::tuple>()) {
+    const auto entry = pair.cast<py::tuple>();
+    limitree_entry& out = entries.emplace_back();
+    require(read_segment(entry[0].ptr(), "key", -1, &out.key) &&
+            read_segment(entry[1].ptr(), "value", -1, &out.value));
+  }
+  limitree_descriptor& out = list_.emplace_back();
+  out.entries = entries.data();
+  out.entry_count = entries.size();
+  if (!descriptor[1].is_none()) {
+    out.flags |= LIMITREE_HAS_HITS_ADDEND;
+    out.hits_addend = descriptor[1].cast<std::uint64_t>();
+  }
+  if (!descriptor[2].is_none()) {
+    out.flags |= LIMITREE_HAS_LIMIT;
+    std::tie(out.requests_per_unit, out.unit) =
+        descriptor[2].cast<std::pair<std::uint32_t, std::int32_t>>();
+  }
+  if (descriptor[3].cast<bool>()) out.flags |= LIMITREE_NEGATIVE_HITS;
+}
+
+py::tuple EnvoyCall::answer() const {
+  py::tuple statuses(statuses_.size());
+  for (std::size_t i = 0; i < statuses_.size(); ++i) {
+    statuses[i] = to_python(statuses_[i]);
+  }
+  py::object metadata = py::none();
+  if (response_.metadata != nullptr) {
+    metadata = python_text(limitree_text_str(response_.metadata));
+  }
+  return py::make_tuple(response_.overall_code == LIMITREE_CODE_OVER_LIMIT,
+                        response_.flags, response_.source,
+                        response_.header_status, metadata, statuses);
+}
+
+limitree_decision EnvoyCall::decision_of(const py::tuple& answer) {
+  limitree_decision decision{};
+  decision.limited = answer[0].cast<bool>() ? 1 : 0;
+  decision.flags = answer[1].cast<std::uint32_t>();
+  decision.source = answer[2].cast<std::int32_t>();
+  return decision;
+}
+
+void bind_envoy(py::class_<Native>* limiter) {
+  limiter
+      ->def("_should_rate_limit", should_rate_limit, py::arg("domain"),
+            py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"))
+      .def("_start_envoy", start_envoy, py::arg("domain"),
+           py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"),
+           py::arg("make_future"))
+      .def(
+          "_note_envoy",
+          [](Native& native, const py::tuple& answer) {
+            native.note(EnvoyCall::decision_of(answer));
+          },
+          py::arg("answer"))
+      .def("_reload_descriptors", &Native::reload_descriptors, py::arg("files"))
+      .def("_descriptor_stats", descriptor_stats)
+      .def("_envoy_stats", envoy_stats);
+}
+
+}  // namespace limitree::python

@@ -1,0 +1,58 @@
+// Requests of Envoy in Python.  limitree.envoy has the public types: it
+// makes the arguments here, and the answers of what comes back.
+
+#ifndef LIMITREE_PYTHON_ENVOY_HPP
+#define LIMITREE_PYTHON_ENVOY_HPP
+
+#include <pybind11/pybind11.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "limitree.h"
+#include "native.hpp"
+
+namespace limitree::python {
+
+// The arguments of a request, and room for its answer.
+class EnvoyCall {
+ public:
+  // `descriptors` is a list of tuples (entries, hits_addend, limit,
+  // is_negative_hits): a tuple of pairs of str or bytes; an int or None; a pair
+  // of int or None; a bool.  Throws error_already_set.
+  EnvoyCall(const pybind11::object& domain, const pybind11::list& descriptors,
+            std::uint32_t hits_addend, bool metadata);
+  EnvoyCall(const EnvoyCall&) = delete;
+  EnvoyCall& operator=(const EnvoyCall&) = delete;
+  ~EnvoyCall() { limitree_text_free(response_.metadata); }
+
+  const limitree_envoy_request* request() const { return &request_; }
+  limitree_descriptor_status* statuses() { return statuses_.data(); }
+  std::size_t count() const { return statuses_.size(); }
+  limitree_envoy_response* response() { return &response_; }
+
+  // The answer as a tuple: (over_limit, flags, source, header_status, metadata,
+  // statuses).
+  pybind11::tuple answer() const;
+
+  // As far as Native::note() needs it.
+  static limitree_decision decision_of(const pybind11::tuple& answer);
+
+ private:
+  void add(const pybind11::tuple& descriptor);
+
+  pybind11::object domain_;  // keep the texts
+  pybind11::list descriptors_;
+  std::vector<std::vector<limitree_entry>> entries_;
+  std::vector<limitree_descriptor> list_;
+  std::vector<limitree_descriptor_status> statuses_;
+  limitree_envoy_request request_{};
+  limitree_envoy_response response_{};
+};
+
+// Adds the methods of limitree._native.Limiter.
+void bind_envoy(pybind11::class_<Native>* limiter);
+
+}  // namespace limitree::python
+
+#endif  // LIMITREE_PYTHON_ENVOY_HPP

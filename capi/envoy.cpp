@@ -1,0 +1,217 @@
+// Requests of Envoy: copies in, calls the core, copies out.
+
+#include "envoy.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+
+static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor) == 64);
+static_assert(sizeof(void*) != 8 || sizeof(limitree_envoy_request) == 64);
+static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor_status) == 128);
+static_assert(sizeof(void*) != 8 || sizeof(limitree_envoy_response) == 64);
+static_assert(LIMITREE_CODE_OK == static_cast<int>(limitree::LimitCode::kOk));
+static_assert(LIMITREE_CODE_OVER_LIMIT ==
+              static_cast<int>(limitree::LimitCode::kOverLimit));
+static_assert(LIMITREE_MATCH_NONE ==
+              static_cast<int>(limitree::Fate::kUnmatched));
+static_assert(LIMITREE_MATCH_UNLIMITED ==
+              static_cast<int>(limitree::Fate::kUnlimited));
+static_assert(LIMITREE_MATCH_REPLACED ==
+              static_cast<int>(limitree::Fate::kReplaced));
+static_assert(LIMITREE_MATCH_LIMIT ==
+              static_cast<int>(limitree::Fate::kLimited));
+static_assert(LIMITREE_UNIT_UNKNOWN ==
+              static_cast<int>(limitree::LimitUnit::kUnknown));
+static_assert(LIMITREE_UNIT_SECOND ==
+              static_cast<int>(limitree::LimitUnit::kSecond));
+static_assert(LIMITREE_UNIT_MINUTE ==
+              static_cast<int>(limitree::LimitUnit::kMinute));
+static_assert(LIMITREE_UNIT_HOUR ==
+              static_cast<int>(limitree::LimitUnit::kHour));
+static_assert(LIMITREE_UNIT_DAY == static_cast<int>(limitree::LimitUnit::kDay));
+static_assert(LIMITREE_UNIT_MONTH ==
+              static_cast<int>(limitree::LimitUnit::kMonth));
+static_assert(LIMITREE_UNIT_YEAR ==
+              static_cast<int>(limitree::LimitUnit::kYear));
+static_assert(LIMITREE_UNIT_WEEK ==
+              static_cast<int>(limitree::LimitUnit::kWeek));
+
+using limitree::EnvoyAnswer;
+using limitree::capi::EnvoyQuestion;
+using limitree::capi::guarded;
+using limitree::capi::null_argument;
+using limitree::capi::Statuses;
+
+namespace limitree::capi {
+
+namespace {
+
+Status unknown_flags(const char* of, std::uint32_t flags) {
+  return Status(
+      Code::kInvalidArgument,
+      "unknown flags of a " + std::string(of) + ": " + std::to_string(flags));
+}
+
+// Whole seconds, rounded up.
+std::int64_t whole_seconds(Duration time) {
+  const std::chrono::seconds seconds(ceil_seconds(time));
+  return std::chrono::duration_cast<Duration>(seconds).count();
+}
+
+// Envoy's numbers for what the core has decided.
+void fill_limit(const DescriptorStatus& from, limitree_descriptor_status* out) {
+  const RuleOutcome& outcome = from.outcome;
+  out->name = {from.name.data(), from.name.size()};
+  out->requests_per_unit = from.requests_per_unit;
+  out->unit = static_cast<std::int32_t>(from.unit);
+  out->period_ns = from.period.count();
+  out->duration_until_reset_ns = whole_seconds(outcome.until_reset);
+  out->retry_after_ns = outcome.retry_after.count();
+  out->reset_after_ns = outcome.reset_after.count();
+  if (from.shadowed) out->flags |= LIMITREE_SHADOWED;
+  if (outcome.cached) out->flags |= LIMITREE_CACHED;
+  if (outcome.soft) out->flags |= LIMITREE_SOFT;
+}
+
+limitree_descriptor_status to_c(const DescriptorStatus& from) {
+  limitree_descriptor_status out{};
+  out.code = static_cast<std::int32_t>(from.code);
+  out.match = static_cast<std::int32_t>(from.fate);
+  out.limit_remaining = from.remaining;
+  out.quota = from.quota ? 1 : 0;
+  if (from.fate == Fate::kLimited) fill_limit(from, &out);
+  return out;
+}
+
+std::uint32_t flags_of(const EnvoyAnswer& answer) {
+  std::uint32_t flags = 0;
+  if (!answer.met_limit()) flags |= LIMITREE_UNLIMITED;
+  if (answer.shadowed) flags |= LIMITREE_SHADOWED;
+  if (answer.source != Source::kStore) {
+    flags |= answer.source == Source::kDenyCache ? LIMITREE_CACHED
+                                                 : LIMITREE_DEGRADED;
+  }
+  return flags;
+}
+
+}  // namespace
+
+Status EnvoyQuestion::add_entries(const limitree_descriptor& from) {
+  if (from.entries == nullptr && from.entry_count != 0) {
+    return null_argument("entries");
+  }
+  for (const limitree_entry& entry :
+       std::span(from.entries, from.entry_count)) {
+    const auto key = view(entry.key);
+    if (!key) return null_argument("key.data");
+    const auto value = view(entry.value);
+    if (!value) return null_argument("value.data");
+    entries_.push_back({*key, *value});
+  }
+  return {};
+}
+
+Status EnvoyQuestion::read(const limitree_envoy_request& from) {
+  constexpr std::uint32_t kKnown =
+      LIMITREE_HAS_HITS_ADDEND | LIMITREE_HAS_LIMIT | LIMITREE_NEGATIVE_HITS;
+  const auto domain = view(from.domain);
+  if (!domain) return null_argument("domain.data");
+  if (from.descriptors == nullptr && from.descriptor_count != 0) {
+    return null_argument("descriptors");
+  }
+  if ((from.flags & ~std::uint32_t{LIMITREE_WANTS_METADATA}) != 0) {
+    return unknown_flags("request", from.flags);
+  }
+  wants_metadata_ = (from.flags & LIMITREE_WANTS_METADATA) != 0;
+  const std::span descriptors(from.descriptors, from.descriptor_count);
+  for (const limitree_descriptor& one : descriptors) {
+    if ((one.flags & ~kKnown) != 0) {
+      return unknown_flags("descriptor", one.flags);
+    }
+    if (Status status = add_entries(one); !status.ok()) return status;
+  }
+  const Entry* entries = entries_.data();  // which do not move any more
+  for (const limitree_descriptor& one : descriptors) {
+    RequestDescriptor& asked =
+        descriptors_.emplace_back(Entries(entries, one.entry_count));
+    entries += one.entry_count;
+    if ((one.flags & LIMITREE_HAS_HITS_ADDEND) != 0) {
+      asked.hits_addend = one.hits_addend;
+    }
+    if ((one.flags & LIMITREE_HAS_LIMIT) != 0) {
+      asked.limit = {one.requests_per_unit, one.unit};
+    }
+    asked.is_negative_hits = (one.flags & LIMITREE_NEGATIVE_HITS) != 0;
+  }
+  request_ = {
+      *domain, {descriptors_.data(), descriptors_.size()}, from.hits_addend};
+  return {};
+}
+
+void Statuses::fill(EnvoyAnswer* answer) const noexcept {
+  const std::size_t count = answer->statuses.size();
+  for (std::size_t i = 0; i < std::min(count, capacity); ++i) {
+    data[i] = to_c(answer->statuses[i]);
+  }
+  *response = {};
+  response->overall_code = static_cast<std::int32_t>(answer->overall);
+  response->header_status = answer->header_status;
+  response->status_count = count;
+  response->source = static_cast<std::int32_t>(answer->source);
+  response->flags = flags_of(*answer);
+  if (!answer->wants_metadata) return;
+  response->metadata =
+      new (std::nothrow) limitree_text{std::move(answer->metadata)};
+}
+
+Status check(const limitree_limiter* limiter,
+             const limitree_envoy_request* request, const Statuses& statuses) {
+  if (limiter == nullptr) return null_argument("limiter");
+  if (request == nullptr) return null_argument("request");
+  if (statuses.data == nullptr && statuses.capacity != 0) {
+    return null_argument("statuses");
+  }
+  if (statuses.response == nullptr) return null_argument("response");
+  return {};
+}
+
+}  // namespace limitree::capi
+
+limitree_status limitree_should_rate_limit(
+    limitree_limiter* limiter, const limitree_envoy_request* request,
+    limitree_descriptor_status* statuses, size_t status_capacity,
+    limitree_envoy_response* response, limitree_error** error) {
+  return guarded(error, [&]() -> limitree::Status {
+    const Statuses out{statuses, status_capacity, response};
+    limitree::Status status = limitree::capi::check(limiter, request, out);
+    if (!status.ok()) return status;
+    EnvoyQuestion question;
+    status = question.read(*request);
+    if (!status.ok()) return status;
+    EnvoyAnswer answer;
+    answer.wants_metadata = question.wants_metadata();
+    status = limiter->limiter.should_rate_limit(question.request(), &answer);
+    if (status.ok()) out.fill(&answer);
+    return status;
+  });
+}
+
+limitree_status limitree_limiter_reload_descriptors(
+    limitree_limiter* limiter, const limitree_config* config,
+    limitree_error** error) {
+  return guarded(error, [&]() -> limitree::Status {
+    if (limiter == nullptr) return null_argument("limiter");
+    if (config == nullptr) return null_argument("config");
+    limiter->limiter.reload(config->descriptors);
+    return {};
+  });
+}
+
+const char* limitree_unit_name(int32_t unit) {
+  const auto known = limitree::unit_of(unit);
+  return limitree::unit_name(known.value_or(limitree::LimitUnit::kUnknown));
+}

@@ -1,0 +1,116 @@
+#include "store/decorators/deny_cache.hpp"
+
+#include <algorithm>
+
+namespace limitree {
+
+namespace {
+
+bool counts(const Level& level) { return counts(level.mode); }
+
+// Whether some level denies the request until a known instant.  A cost above
+// the capacity says nothing about the bucket.
+bool denied_for_a_time(const Plan& plan) {
+  return std::ranges::any_of(plan.levels, [](const Level& level) {
+    return counts(level) && level.verdict.limited &&
+           level.verdict.retry_after != kNever;
+  });
+}
+
+// Whether the answer shows that later requests may be denied.
+bool brings_denials(const Plan& plan) {
+  return std::ranges::any_of(plan.levels, [](const Level& level) {
+    return counts(level) &&
+           (level.verdict.limited || level.verdict.remaining == 0);
+  });
+}
+
+// The cache keeps TATs, which say nothing about other algorithms.
+bool has_plain(const Plan& plan) {
+  return std::ranges::any_of(
+      plan.levels, [](const Level& level) { return level.limit->is_plain(); });
+}
+
+// Whether the cache may hold all levels.  A denied request still charges
+// independent levels that fit.
+bool is_exact(const Plan& plan) {
+  return plan.all_plain() &&
+         std::ranges::all_of(plan.levels, [](const Level& level) {
+           return level.limit->charge == Charge::kAllOrNothing;
+         });
+}
+
+// Whether the cache holds a debt above the capacity of a level: it is from
+// another limit or another time.  The store would have reduced it.
+bool knows_too_much(const Plan& plan) {
+  return std::ranges::any_of(plan.levels, [](const Level& level) {
+    return level.debt > level.limit->rate.burst_offset();
+  });
+}
+
+}  // namespace
+
+Status DenyCache::decide(Plan* plan) {
+  Asked asked;
+  if (denies(plan, &asked)) return {};
+  return answered(plan, store_->decide(plan), asked);
+}
+
+bool DenyCache::decide_async(Pending* pending, Status* status) {
+  Asked asked;
+  if (denies(&pending->plan(), &asked)) {
+    *status = {};
+    return true;
+  }
+  pending->push(this, asked);
+  if (!store_->decide_async(pending, status)) return false;
+  pending->pop();
+  *status = answered(&pending->plan(), std::move(*status), asked);
+  return true;
+}
+
+bool DenyCache::denies(Plan* plan, Asked* asked) {
+  *asked = {clock_.now(), known_.forgets()};
+  const bool may_deny = plan->operation == Operation::kAuthorize ||
+                        plan->operation == Operation::kPeek;
+  if (!may_deny || !may_deny_.load(std::memory_order_relaxed) ||
+      !is_exact(*plan)) {
+    return false;
+  }
+  known_.peek(plan, asked->at);
+  if (!denied_for_a_time(*plan) || knows_too_much(*plan)) return false;
+  plan->source = Source::kDenyCache;
+  return true;
+}
+
+Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
+  std::uint64_t mark = asked.mark;
+  if (plan->operation == Operation::kRefund) {
+    // Also after a failure: the refund may have happened.
+    known_.forget(*plan);
+    ++mark;  // of this refund; any other makes the answer useless
+  }
+  // Answers that did not come from the store say nothing about its buckets.
+  if (status.ok() && plan->source == Source::kStore && has_plain(*plan)) {
+    known_.learn(*plan, asked.at, mark);
+    if (!may_deny_.load(std::memory_order_relaxed) && brings_denials(*plan)) {
+      may_deny_.store(true, std::memory_order_relaxed);
+    }
+  }
+  return status;
+}
+
+bool DenyCache::reset_async(Pending* pending, Status* status) {
+  pending->push(this, {});
+  if (!store_->reset_async(pending, status)) return false;
+  pending->pop();
+  *status = reset_answered(pending->plan(), std::move(*status));
+  return true;
+}
+
+void DenyCache::limits_changed() {
+  store_->limits_changed();
+  known_.clear();
+}
+
+}  // namespace limitree

@@ -1,0 +1,99 @@
+// What happens to a request when its store fails: the option on_store_error.
+//
+//   raise   the caller gets the error
+//   allow   as if every bucket were full; nothing is charged
+//   deny    as if every bucket were empty, until one second from now
+//   local   decided in this process's memory, by its share of the limits
+//
+// A request is never sent again: after a timeout it may have been charged, and
+// is decided here as well.
+
+#ifndef LIMITREE_STORE_DECORATORS_GUARDED_STORE_HPP
+#define LIMITREE_STORE_DECORATORS_GUARDED_STORE_HPP
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "store/store.hpp"
+
+namespace limitree {
+
+enum class OnStoreError : std::uint8_t { kRaise, kAllow, kDeny, kLocal };
+
+// Counts errors by reason.  There are few reasons.
+class ErrorCounts {
+ public:
+  // `reason` must live as long as the program.
+  void count(const char* reason);
+  std::vector<ReasonCount> all() const;
+
+ private:
+  struct Slot {
+    std::atomic<const char*> reason{
+        nullptr};  // null: this and all later slots are free
+    std::atomic<std::int64_t> count{0};
+  };
+  std::array<Slot, 48>
+      slots_;  // the last slot takes all reasons that find no other
+};
+
+class GuardedStore final : public Store {
+ public:
+  // The wait that OnStoreError::kDeny reports.
+  static constexpr Duration kDenyWait = std::chrono::seconds(1);
+
+  // `local` decides for OnStoreError::kLocal, by plan->local_limits.  It is
+  // null for the other options.
+  GuardedStore(std::unique_ptr<Store> store, OnStoreError on_error,
+               std::unique_ptr<Store> local)
+      : store_(std::move(store)),
+        local_(std::move(local)),
+        on_error_(on_error) {}
+
+  bool is_remote() const override { return store_->is_remote(); }
+  bool is_shared() const override { return store_->is_shared(); }
+
+  // Fails only under OnStoreError::kRaise, or if the store is not the cause.
+  Status decide(Plan* plan) override {
+    return answered(plan, store_->decide(plan), {});
+  }
+  bool decide_async(Pending* pending, Status* status) override;
+  Status answered(Plan* plan, Status status, const Asked& /*asked*/) override {
+    if (status.ok()) [[likely]]
+      return status;
+    return failed(plan, std::move(status));
+  }
+  std::unique_ptr<StoreLoop> new_loop() override { return store_->new_loop(); }
+
+  // Nothing can replace a reset or a ping: they report every failure.
+  Status reset(const Plan& plan) override;
+  bool reset_async(Pending* pending, Status* status) override;
+  Status reset_answered(const Plan& /*plan*/, Status status) override {
+    count(status);
+    return status;
+  }
+  Status ping() override;
+
+  void limits_changed() override { store_->limits_changed(); }
+  StoreStats stats() override;
+  std::optional<StoreFile> file() override { return store_->file(); }
+
+ private:
+  Status failed(Plan* plan, Status status);
+  Status reset_local(const Plan& plan);
+  void count(const Status& status);
+
+  const std::unique_ptr<Store> store_;
+  const std::unique_ptr<Store> local_;
+  const OnStoreError on_error_;
+  ErrorCounts errors_;
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_DECORATORS_GUARDED_STORE_HPP

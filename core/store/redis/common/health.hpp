@@ -1,0 +1,74 @@
+// Whether it is worth trying a server now: a circuit breaker, and the waits
+// between attempts to connect.
+//
+// The circuit opens on what the server did, never on how many calls failed: a
+// pause of this process fails many at once, and says nothing of the server.
+// Either it was silent for too long although it was asked, or it said or showed
+// kFailuresToOpen times in a row that it cannot serve: a connection that it
+// refused or broke, an answer such as LOADING.
+//
+// While the circuit is open attempts are refused until a wait has passed, or
+// the server has been heard of; then one is let through.
+//
+// After an attempt that fails at once (see is_cheap()) the wait is drawn at
+// random between kShortWait / 2 and kShortWait: callers are told errors until
+// the server is found to be back.  An attempt that keeps its caller waiting, or
+// costs the server a handshake, is made less often: those waits double from
+// kShortWait to kLongestWait, each drawn at random from zero to that ("full
+// jitter": Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+// 2015).
+//
+// May be used from several threads at once.
+
+#ifndef LIMITREE_STORE_REDIS_COMMON_HEALTH_HPP
+#define LIMITREE_STORE_REDIS_COMMON_HEALTH_HPP
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "base/time.hpp"
+#include "store/redis/common/failure.hpp"
+
+namespace limitree::redis {
+
+// Steady time, for deadlines and waits.
+using Monotonic = std::chrono::steady_clock::time_point;
+
+class Health {
+ public:
+  static constexpr std::int32_t kFailuresToOpen = 3;
+  static constexpr Duration kShortWait = std::chrono::milliseconds(100);
+  static constexpr Duration kLongestWait = std::chrono::seconds(2);
+
+  // Whether to try now.  If the circuit is open and its wait has passed, one
+  // caller is told yes, and the others no until that one has reported.
+  bool may_try(Monotonic now);
+
+  void succeeded();
+  void failed(Failure failure, Monotonic now);
+
+  // A connection that was ready since `ready` has broken.  One server's end
+  // breaks all its connections: that is one failure.
+  void broke(Monotonic ready, Monotonic now);
+
+  // Nothing has come for too long: opens the circuit at once.
+  void silent(Monotonic now);
+
+  // Nothing speaks against the server any more, or the caller that tried has
+  // learnt nothing: the next caller may try at once.
+  void let_try(Monotonic now);
+
+  bool open() const;
+  // When the next attempt will be let through; in the past if not open.
+  Monotonic next_try() const;
+
+ private:
+  std::atomic<std::int32_t> failures_{0};
+  std::atomic<std::int64_t> next_try_{0};  // ns of Monotonic
+  std::atomic<std::int64_t> broke_{0};     // likewise: what failed() counted
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_COMMON_HEALTH_HPP

@@ -1,0 +1,55 @@
+// What every connection of a Redis store has in common.
+
+#ifndef LIMITREE_STORE_REDIS_COMMON_SETTINGS_HPP
+#define LIMITREE_STORE_REDIS_COMMON_SETTINGS_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/time.hpp"
+#include "store/redis/common/url.hpp"
+
+namespace limitree::redis {
+
+class TlsContext;  // tls.hpp
+
+// How a connection introduces itself, before the first command of a caller.
+struct Login {
+  std::string user;                      // empty: the default user
+  std::string password;                  // empty: no AUTH is sent
+  std::int32_t db = 0;                   // 0: no SELECT is sent
+  std::string client_name = "limitree";  // empty: no CLIENT SETNAME is sent
+};
+
+struct TlsSettings {
+  std::string ca_file;      // PEM; empty: the system's authorities
+  std::string cert_file;    // PEM, for servers that ask who we are
+  std::string key_file;     // PEM
+  std::string server_name;  // for SNI and verification; empty: the host
+  bool verify = true;       // off only for experiments
+  bool verify_name = true;  // off: any certificate of the authorities
+};
+
+// Whether a blocking call looks for its answer before it sleeps: see look.hpp.
+enum class LowLatency : std::uint8_t { kOff, kOn, kAuto };
+
+struct Settings {
+  Url url;
+  Login login;           // for nodes that keep buckets
+  Login sentinel_login;  // for sentinels; their db is always 0
+  TlsSettings tls;
+  std::shared_ptr<const TlsContext> tls_context;  // null without TLS
+
+  std::string prefix = "limitree:";  // of every key; holds no brace
+  Duration timeout = std::chrono::milliseconds(50);  // of a whole call
+  // Of an attempt to connect: TCP, TLS and login, once the address is known.
+  Duration connect_timeout = std::chrono::seconds(1);
+  std::int32_t connections = 4;  // per node, for blocking callers
+  LowLatency low_latency = LowLatency::kAuto;
+  bool share_calls = true;  // several requests in one call of a script
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_COMMON_SETTINGS_HPP

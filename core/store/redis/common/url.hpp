@@ -1,0 +1,55 @@
+// Where a Redis store is: the URL forms of docs/redis.md.
+//
+//   redis://[user:password@]host[:port][/db]      rediss:// with TLS
+//   redis+unix://[user:password@]/path/to/socket[?db=0]
+//   redis+sentinel://[user:password@]host[:port][,host[:port]...]/service[/db]
+//   redis+cluster://[user:password@]host[:port][,host[:port]...]
+//
+// rediss+sentinel:// and rediss+cluster:// use TLS; "valkey" may stand for
+// "redis" and "valkeys" for "rediss" in each.  Users and passwords are
+// percent-decoded.  IPv6 addresses stand in brackets.
+
+#ifndef LIMITREE_STORE_REDIS_COMMON_URL_HPP
+#define LIMITREE_STORE_REDIS_COMMON_URL_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace limitree::redis {
+
+struct Endpoint {
+  std::string host;  // a name or an address, without brackets
+  std::uint16_t port = 6379;
+  std::string socket;  // a Unix socket's path; then host is empty
+
+  // "host:port", "[::1]:6379" or the path.
+  std::string text() const;
+
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+enum class Topology : std::uint8_t { kSingle, kSentinel, kCluster };
+
+struct Url {
+  Topology topology = Topology::kSingle;
+  bool tls = false;
+  std::vector<Endpoint> endpoints;  // one, or the sentinels or nodes to ask
+  std::string service;              // what the sentinels call the primary
+  std::string user;                 // empty: the default user
+  std::string password;             // empty: no AUTH is sent
+  std::int32_t db = 0;
+};
+
+// Whether `text` has one of the schemes above.
+bool is_redis_url(std::string_view text);
+
+// kInvalidConfig with what is wrong, never showing user or password.
+Result<Url> parse_url(std::string_view text);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_COMMON_URL_HPP

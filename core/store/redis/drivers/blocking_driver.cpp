@@ -1,0 +1,223 @@
+#include "store/redis/drivers/blocking_driver.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "store/redis/drivers/attempt.hpp"
+#include "store/redis/drivers/wakeup.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A pause that does not fit into the time left is skipped: the next command
+// learns that its time has passed.
+bool pause(Duration length, Patience* patience) {
+  patience->look(Clock::now());
+  if (length >= patience->left()) return false;
+  std::this_thread::sleep_for(length);
+  patience->look_after(length, Clock::now());
+  return true;
+}
+
+// Null if there is none yet.  Only a BlockingDriver makes pools.
+ConnectionPool* made_pool(Node* node) {
+  return static_cast<ConnectionPool*>(node->pool());
+}
+
+}  // namespace
+
+// A caller that waits for another caller's discovery.
+struct BlockingDriver::Waiting {
+  Waiting* next = nullptr;
+  bool concluded = false;  // set before the wake-up
+  Wakeup wakeup;
+};
+
+void BlockingDriver::run(Task* task, Duration timeout) {
+  // One look at the clock: the thread may be stopped between two of them.
+  const Monotonic started = Clock::now();
+  Patience patience(started, started + timeout);
+  Task::Step step = task->start();
+  bool in_time = true;
+  while (step.kind != Task::Step::Kind::kDone) {
+    if (step.kind == Task::Step::Kind::kPause) {
+      in_time = pause(step.pause, &patience);
+      step = task->resumed();
+      continue;
+    }
+    Outcome outcome =
+        in_time ? send(task, &patience) : Outcome::timed_out(false);
+    const bool last = is_out_of_time(outcome.failure);
+    step = task->answered(std::move(outcome));
+    if (last) return;
+  }
+}
+
+// Made on the first use of a node.
+ConnectionPool& BlockingDriver::pool_of(Node* node) {
+  if (made_pool(node) == nullptr) {
+    const std::lock_guard lock(mutex_);
+    if (made_pool(node) == nullptr) {
+      node->set_pool(std::make_unique<ConnectionPool>(node, settings_));
+    }
+  }
+  return *made_pool(node);
+}
+
+Outcome BlockingDriver::send(Task* task, Patience* patience) {
+  for (std::int32_t routes = 0;; ++routes) {
+    const Target& target = task->target();
+    Node* const node = find(target, patience);
+    if (node == nullptr) {
+      return patience->over() ? Outcome::timed_out(false)
+                              : no_route(router_->discovery_failure());
+    }
+    Outcome outcome = pool_of(node).exchange(task, patience);
+    const bool again = router_->learn(node, target, outcome);
+    check(node);
+    if (!again || routes == kMaxRoutes ||
+        outcome.fate != Outcome::Fate::kNotSent ||
+        is_out_of_time(outcome.failure)) {
+      return outcome;
+    }
+  }
+}
+
+// Null if no discovery could tell, or the deadline has passed.
+Node* BlockingDriver::find(const Target& target, Patience* patience) {
+  for (bool concluded = false;; concluded = discover(patience)) {
+    Node* const node = router_->route(target);
+    if (node != nullptr) return node;
+    patience->look(Clock::now());
+    if (concluded || patience->over()) return nullptr;
+  }
+}
+
+// Returns whether it is known now what can be known.
+bool BlockingDriver::discover(Patience* patience) {
+  Waiting me;
+  bool mine = true;
+  {
+    const std::lock_guard lock(mutex_);
+    mine = !std::exchange(discovering_, true);
+    if (!mine) me.next = std::exchange(waiting_, &me);
+  }
+  return mine ? lead(patience) : follow(&me, patience);
+}
+
+bool BlockingDriver::lead(Patience* patience) {
+  const bool concluded = run_discovery(patience);
+  Waiting* waiting = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    discovering_ = false;
+    waiting = std::exchange(waiting_, nullptr);
+  }
+  while (waiting != nullptr) {
+    // Once woken it may be gone.
+    Waiting* const next = waiting->next;
+    waiting->concluded = concluded;
+    waiting->wakeup.set(Wakeup::Word::kDone).wake();
+    waiting = next;
+  }
+  return true;
+}
+
+bool BlockingDriver::follow(Waiting* me, Patience* patience) {
+  Wakeup::Word word = Wakeup::Word::kNone;
+  while (word != Wakeup::Word::kDone && !patience->over()) {
+    word = me->wakeup.wait(word, patience->wait_until());
+    patience->look(Clock::now());
+  }
+  if (word != Wakeup::Word::kDone) {
+    const std::lock_guard lock(mutex_);
+    for (Waiting** at = &waiting_; *at != nullptr; at = &(*at)->next) {
+      if (*at != me) continue;
+      *at = me->next;
+      return false;
+    }
+  }
+  // The leader has taken the list, and wakes us in a moment.
+  while (word != Wakeup::Word::kDone) {
+    word = me->wakeup.wait(word, Monotonic::max());
+  }
+  return me->concluded;
+}
+
+// Each server that is asked gets half of the time that is left, so that a
+// server that hangs leaves time for the others.  Returns false if a caller with
+// more time might learn more.
+bool BlockingDriver::run_discovery(Patience* patience) {
+  const std::unique_ptr<Task> task = router_->discovery();
+  if (task == nullptr) return true;
+  bool in_time = true;
+  Task::Step step = task->start();
+  while (step.kind != Task::Step::Kind::kDone) {
+    patience->look(Clock::now());
+    if (patience->over()) {
+      if (step.kind == Task::Step::Kind::kSend)
+        task->answered(Outcome::timed_out(false));
+      return false;
+    }
+    if (step.kind == Task::Step::Kind::kPause) {
+      const Duration length = std::min(step.pause, patience->left());
+      std::this_thread::sleep_for(length);
+      patience->look_after(length, Clock::now());
+      step = task->resumed();
+      continue;
+    }
+    Node* const node = router_->route(task->target());
+    Patience half = patience->half();
+    Outcome outcome = node == nullptr
+                          ? no_route(Status())
+                          : pool_of(node).exchange(task.get(), &half);
+    patience->look_after(half);
+    in_time &= !is_out_of_time(outcome.failure);
+    step = task->answered(std::move(outcome));
+  }
+  return in_time;
+}
+
+// Sends a check if one is due, and hands on the answer to an earlier one.
+void BlockingDriver::check(Node* node) {
+  const Router::Check due = router_->check_due(node, Clock::now());
+  if (due.node != nullptr) pool_of(due.node).post(due.bytes);
+  for (Node* const asked : {node, due.node}) {
+    if (asked == nullptr) continue;
+    const std::optional<Outcome> outcome = pool_of(asked).take_posted();
+    if (outcome) router_->checked(asked, *outcome);
+  }
+}
+
+void BlockingDriver::before_fork() {
+  mutex_.lock();
+  router_->for_each([](Node* node) {
+    if (ConnectionPool* const pool = made_pool(node)) pool->before_fork();
+  });
+}
+
+void BlockingDriver::after_fork_in_parent() {
+  router_->for_each([](Node* node) {
+    if (ConnectionPool* const pool = made_pool(node))
+      pool->after_fork_in_parent();
+  });
+  mutex_.unlock();
+}
+
+// The threads that discovered, and that waited for it, are the parent's.
+void BlockingDriver::after_fork_in_child() {
+  router_->for_each([](Node* node) {
+    if (ConnectionPool* const pool = made_pool(node))
+      pool->after_fork_in_child();
+  });
+  discovering_ = false;
+  waiting_ = nullptr;
+  mutex_.unlock();
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,57 @@
+// Drives tasks for callers that block.
+
+#ifndef LIMITREE_STORE_REDIS_DRIVERS_BLOCKING_DRIVER_HPP
+#define LIMITREE_STORE_REDIS_DRIVERS_BLOCKING_DRIVER_HPP
+
+#include <mutex>
+
+#include "store/redis/common/settings.hpp"
+#include "store/redis/drivers/connection_pool.hpp"
+#include "store/redis/route/router.hpp"
+#include "store/redis/route/task.hpp"
+
+namespace limitree::redis {
+
+// May be used from several threads at once.
+class BlockingDriver {
+ public:
+  // Everything must outlive it.
+  BlockingDriver(Router* router, const Settings& settings)
+      : router_(router), settings_(settings) {}
+  BlockingDriver(const BlockingDriver&) = delete;
+  BlockingDriver& operator=(const BlockingDriver&) = delete;
+
+  // Carries `task` through to its end, which comes within `timeout`, or later
+  // by as much as this thread could not run.  The task keeps the result.
+  //
+  // Where no server is known, the first caller asks and the others wait for it.
+  void run(Task* task, Duration timeout);
+
+  // Around fork(): takes and releases its lock and those of its connections.
+  // REQUIRES: the router has been locked before, and is released after.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  struct Waiting;
+
+  ConnectionPool& pool_of(Node* node);
+  Outcome send(Task* task, Patience* patience);
+  Node* find(const Target& target, Patience* patience);
+  bool discover(Patience* patience);
+  bool lead(Patience* patience);
+  bool follow(Waiting* me, Patience* patience);
+  bool run_discovery(Patience* patience);
+  void check(Node* node);
+
+  Router* const router_;
+  const Settings& settings_;
+  std::mutex mutex_;
+  bool discovering_ = false;    // guarded by mutex_, as what follows
+  Waiting* waiting_ = nullptr;  // for the caller that discovers: a list
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_DRIVERS_BLOCKING_DRIVER_HPP

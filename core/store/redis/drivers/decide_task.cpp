@@ -1,0 +1,187 @@
+#include "store/redis/drivers/decide_task.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/judge.hpp"
+
+namespace limitree::redis {
+
+DecideTask::DecideTask(Plan* plan, const Settings& settings,
+                       const Router& router, const Now& now)
+    : plan_(plan),
+      settings_(settings),
+      now_(now),
+      operation_(plan->operation),
+      denied_(plan->denied) {
+  if (!plan->all_plain()) usages_.resize(plan->levels.size());
+  group_levels(router);
+}
+
+DecideTask::DecideTask(const DecideTask& whole, std::size_t slot)
+    : plan_(whole.plan_),
+      settings_(whole.settings_),
+      now_(whole.now_),
+      operation_(whole.operation_),
+      denied_(whole.denied_) {
+  usages_.resize(whole.usages_.size());
+  const Group& group = whole.groups_[slot];
+  for (const std::uint32_t i : whole.levels_of(group)) order_.push_back(i);
+  groups_.push_back({group.slot, 0, group.count, false});
+}
+
+// A store that is no cluster has one slot, and nothing is sorted.
+void DecideTask::group_levels(const Router& router) {
+  const auto count = static_cast<std::uint32_t>(plan_->levels.size());
+  for (std::uint32_t i = 0; i < count; ++i) order_.push_back(i);
+  if (settings_.url.topology != Topology::kCluster) {
+    groups_.push_back({Target::kNoSlot, 0, count, false});
+    return;
+  }
+  std::vector<std::int32_t> slots;
+  for (const Level& level : plan_->levels) {
+    slots.push_back(
+        router.slot_of(address_of(*plan_, level, settings_.prefix).key));
+  }
+  std::stable_sort(
+      order_.begin(), order_.end(),
+      [&](std::uint32_t a, std::uint32_t b) { return slots[a] < slots[b]; });
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::int32_t slot = slots[order_[i]];
+    if (groups_.empty() || groups_.back().slot != slot) {
+      groups_.push_back({slot, i, 0, false});
+    }
+    ++groups_.back().count;
+  }
+}
+
+LevelSet DecideTask::levels_of(const Group& group) const {
+  return {order_.data() + group.first, group.count};
+}
+
+// Only a request may be denied, or given back where it was charged.
+std::size_t DecideTask::parts() const {
+  const bool depend = groups_.size() > 1 &&
+                      operation_ == Operation::kAuthorize &&
+                      any_joint({order_.data(), order_.size()});
+  return depend ? 1 : groups_.size();
+}
+
+Task::Step DecideTask::start() { return decide_group(); }
+
+Task::Step DecideTask::decide_group() {
+  if (group_ == groups_.size()) return denied_ ? give_back() : Step{};
+  const Group& group = groups_[group_];
+  return send(operation_, levels_of(group), group.slot);
+}
+
+Task::Step DecideTask::send(Operation operation, LevelSet levels,
+                            std::int32_t slot) {
+  plan_->operation = operation;
+  plan_->denied = denied_ && any_joint(levels);
+  Status status = call_.encode(*plan_, levels, settings_.prefix, now_);
+  plan_->operation = operation_;
+  if (!status.ok()) return fail(std::move(status), true);
+  retry_.begin(slot);
+  with_text_ = false;
+  bytes_ = call_.evalsha();
+  return {Step::Kind::kSend};
+}
+
+// In a cluster the keys of several callers lie in several slots.
+Joinable DecideTask::joinable() const {
+  if (with_text_ || !settings_.share_calls ||
+      settings_.url.topology == Topology::kCluster) {
+    return {};
+  }
+  return call_.joinable();
+}
+
+Task::Step DecideTask::answered(Outcome outcome) {
+  if (outcome.failure != Failure::kNone) return retry(outcome);
+  return refunding_ ? give_back() : decided();
+}
+
+// The levels' debts are kept as they are read.
+bool DecideTask::accepts(const redisReply& reply) {
+  if (refunding_) return true;
+  return Call::read_reply(reply, plan_, levels_of(groups_[group_]), &charged_,
+                          &usages_)
+      .ok();
+}
+
+// Whether the levels of `group`, with the debts that were read, let the request
+// through.
+bool DecideTask::denies(const Group& group) const {
+  for (const std::uint32_t i : levels_of(group)) {
+    const Level& level = plan_->levels[i];
+    if (counts(level.mode) && !fits(level)) return true;
+  }
+  return false;
+}
+
+// Whether what other slots say matters to these levels.
+bool DecideTask::any_joint(LevelSet levels) const {
+  return std::ranges::any_of(levels, [this](std::uint32_t i) {
+    return is_joint(plan_->levels[i].limit->charge);
+  });
+}
+
+Task::Step DecideTask::decided() {
+  Group& group = groups_[group_++];
+  if (operation_ == Operation::kAuthorize) {
+    denied_ |= denies(group);
+    group.charged = charged_ && !denied_;
+  }
+  return decide_group();
+}
+
+// Gives back what groups were charged for a request that another one denied:
+// one call for each.
+Task::Step DecideTask::give_back() {
+  refunding_ = true;
+  while (group_ > 0) {
+    const Group& group = groups_[--group_];
+    refunded_.clear();
+    for (const std::uint32_t i : levels_of(group)) {
+      const Level& level = plan_->levels[i];
+      if (group.charged && is_joint(level.limit->charge) && fits(level)) {
+        refunded_.push_back(i);
+      }
+    }
+    if (refunded_.empty()) continue;
+    return send(Operation::kRefund, {refunded_.data(), refunded_.size()},
+                group.slot);
+  }
+  return {};
+}
+
+// What cannot be given back wears off by itself: that is no reason to withhold
+// a denial.  An error stays one, also if all could be given back.
+Task::Step DecideTask::fail(Status status, bool in_time) {
+  if (status_.ok() && !refunding_) status_ = std::move(status);
+  return in_time ? give_back() : Step{};
+}
+
+Status DecideTask::conclude() {
+  if (status_.ok()) {
+    judge(operation_, plan_->levels.data(), plan_->levels.size(), denied_);
+  }
+  return take_status();
+}
+
+Task::Step DecideTask::retry(const Outcome& outcome) {
+  if (outcome.failure == Failure::kNoScript && !with_text_ &&
+      retry_.may_repeat()) {
+    with_text_ = true;
+    bytes_ = call_.eval();
+    return {Step::Kind::kSend};
+  }
+  if (const auto again = retry_.after(outcome)) return *again;
+  // Nothing more may be sent when the deadline has passed.
+  return fail(retry_.failure(outcome, settings_),
+              !is_out_of_time(outcome.failure));
+}
+
+}  // namespace limitree::redis

@@ -1,0 +1,96 @@
+// One request of the limiter as commands: usually a single call of the script.
+//
+// In a cluster the levels of a plan may lie in several slots.  Then each slot
+// is charged by a call of its own, one after the other; when one of them
+// denies, those after it are not charged and those before it get back what they
+// were charged, except levels that are charged whatever others say: see Charge.
+// So the admitted total never exceeds a limit: what was charged for a moment
+// can deny another request, but not admit one.  Where no slot depends on
+// another, a driver of event loops asks all of them at the same time.
+
+#ifndef LIMITREE_STORE_REDIS_DRIVERS_DECIDE_TASK_HPP
+#define LIMITREE_STORE_REDIS_DRIVERS_DECIDE_TASK_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/inline_vector.hpp"
+#include "base/plan.hpp"
+#include "base/status.hpp"
+#include "store/redis/common/settings.hpp"
+#include "store/redis/drivers/attempt.hpp"
+#include "store/redis/route/router.hpp"
+#include "store/redis/route/task.hpp"
+#include "store/redis/script/call.hpp"
+
+namespace limitree::redis {
+
+class DecideTask final : public Task {
+ public:
+  // Carries out plan->operation.  Everything must outlive the task.
+  DecideTask(Plan* plan, const Settings& settings, const Router& router,
+             const Now& now);
+  // Does a part of `whole`, which is not driven: the slot of this number.  Must
+  // live until whole->conclude().
+  DecideTask(const DecideTask& whole, std::size_t slot);
+
+  // The number of slots that may be asked at the same time.
+  std::size_t parts() const;
+
+  Step start() override;
+  bool accepts(const redisReply& reply) override;
+  Step answered(Outcome outcome) override;
+  Step resumed() override { return {Step::Kind::kSend}; }
+  std::string_view bytes() const override { return bytes_; }
+  const Target& target() const override { return retry_.target(); }
+  Joinable joinable() const override;
+
+  // Why there are no debts.
+  Status take_status() { return std::move(status_); }
+  // The same; sets the verdicts of the plan if there are debts.
+  Status conclude();
+
+ private:
+  // Levels that are decided by one call: a range of order_.
+  struct Group {
+    std::int32_t slot;
+    std::uint32_t first;
+    std::uint32_t count;
+    bool charged;  // may hold charges that are void if another group denies
+  };
+
+  void group_levels(const Router& router);
+  LevelSet levels_of(const Group& group) const;
+  bool denies(const Group& group) const;
+  bool any_joint(LevelSet levels) const;
+  Step decide_group();
+  Step decided();
+  Step give_back();
+  Step send(Operation operation, LevelSet levels, std::int32_t slot);
+  Step retry(const Outcome& outcome);
+  Step fail(Status status, bool in_time);
+
+  Plan* const plan_;
+  const Settings& settings_;
+  const Now now_;
+  const Operation operation_;
+
+  Usages usages_;                         // of levels that are not plain
+  InlineVector<std::uint32_t, 6> order_;  // levels, group after group
+  InlineVector<Group, 1> groups_;
+  std::size_t group_ = 0;   // the one under way
+  bool charged_ = false;    // by the call under way
+  bool denied_ = false;     // by one of the groups so far, or by the caller
+  bool refunding_ = false;  // the call under way gives back
+  InlineVector<std::uint32_t, 6> refunded_;  // its levels
+  Call call_;
+  bool with_text_ = false;  // EVAL rather than EVALSHA
+  std::string_view bytes_;
+  Retry retry_;
+  Status status_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_DRIVERS_DECIDE_TASK_HPP

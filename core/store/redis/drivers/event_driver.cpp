@@ -1,0 +1,384 @@
+#include "store/redis/drivers/event_driver.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "store/redis/drivers/attempt.hpp"
+
+namespace limitree::redis {
+
+namespace {
+
+// More of them could not be answered within a usual deadline.
+constexpr std::size_t kMaxInFlightOfLoop = 16384;
+
+// How often it wants to run while anything is under way: what it is late shows
+// in which time the process could not run.
+constexpr Duration kBeat = std::chrono::milliseconds(10);
+
+}  // namespace
+
+// ---- queues and pools ------------------------------------------------------
+
+void EventDriver::Queue::push(Job* job) {
+  job->previous = last;
+  job->next = nullptr;
+  (last != nullptr ? last->next : first) = job;
+  last = job;
+}
+
+EventDriver::Job* EventDriver::Queue::pop() {
+  Job* const job = first;
+  if (job != nullptr) remove(job);
+  return job;
+}
+
+void EventDriver::Queue::remove(Job* job) {
+  (job->previous != nullptr ? job->previous->next : first) = job->next;
+  (job->next != nullptr ? job->next->previous : last) = job->previous;
+}
+
+EventDriver::EventDriver(Router* router, const Settings& settings,
+                         Poller* poller)
+    : router_(router), settings_(settings), poller_(poller) {}
+
+EventDriver::~EventDriver() = default;
+
+EventDriver::Job* EventDriver::new_job(Task* task, Monotonic deadline) {
+  if (free_.empty()) {
+    jobs_.push_back(std::make_unique<Job>(this));
+    free_.push_back(jobs_.back().get());
+  }
+  Job* const job = free_.back();
+  free_.pop_back();
+  job->task = task;
+  deadlines_.set(&job->deadline, deadline);
+  return job;
+}
+
+void EventDriver::free_job(Job* job) {
+  deadlines_.clear(&job->deadline);
+  soon_.clear(&job->soon);
+  job->state = Job::State::kFree;
+  job->link = nullptr;
+  job->outcome = Outcome();
+  free_.push_back(job);
+}
+
+EventDriver::Link* EventDriver::link_of(Node* node) {
+  std::unique_ptr<Link>& link = links_[node];
+  if (link == nullptr) {
+    link = std::make_unique<Link>(node, settings_, this);
+  }
+  // Completes what was on its way there.
+  if (std::exchange(link->drops, node->drops()) != node->drops()) {
+    link->connection.close(Failure::kLost, "the connection was given up");
+  }
+  return link.get();
+}
+
+// ---- one run ---------------------------------------------------------------
+
+void EventDriver::begin_run() {
+  real_now_ = std::chrono::steady_clock::now();
+  now_ = time_.begin(real_now_);
+}
+
+// All that has come is read before anything may expire.
+void EventDriver::read() {
+  begin_run();
+  std::array<void*, 64> owners;
+  std::size_t count = 0;
+  do {
+    count = poller_->poll(owners);
+    for (std::size_t i = 0; i < count; ++i) {
+      auto* const link = static_cast<Link*>(owners[i]);
+      link->connection.run(now_);
+      touch(link);
+    }
+  } while (count == owners.size());
+}
+
+void EventDriver::add(std::unique_ptr<AsyncTask> task, Duration time) {
+  Job* const job = new_job(task->task(), now_ + time);
+  task->job_ = job;
+  job->owner = std::move(task);
+  proceed(job, job->task->start());
+}
+
+void EventDriver::work(Tasks* finished) {
+  do {
+    while (Job* const job = answered_.pop()) handle_outcome(job);
+    checked();
+    expire_timers();
+    flush();
+  } while (!answered_.empty());
+  set_timer();
+  finished->insert(finished->end(), std::move_iterator(finished_.begin()),
+                   std::move_iterator(finished_.end()));
+  finished_.clear();
+}
+
+// ---- tasks -----------------------------------------------------------------
+
+void EventDriver::proceed(Job* job, Task::Step step) {
+  switch (step.kind) {
+    case Task::Step::Kind::kSend:
+      job->routes = 0;
+      job->fresh = false;
+      return send(job);
+    case Task::Step::Kind::kPause:
+      // One that does not fit into the time left is none.
+      job->state = Job::State::kPausing;
+      return soon_.set(&job->soon,
+                       std::min(now_ + step.pause, job->deadline.at));
+    case Task::Step::Kind::kDone:
+      return finish(job);
+  }
+}
+
+void EventDriver::finish(Job* job) {
+  if (job == discovery_) return end_discovery();
+  job->owner->job_ = nullptr;
+  finished_.push_back(std::move(job->owner));
+  free_job(job);
+}
+
+void EventDriver::send(Job* job) {
+  Node* const node = router_->route(job->task->target());
+  if (node != nullptr) return send_to(job, node);
+  if (job != discovery_) return wait_for_route(job);
+  job->link = nullptr;
+  job->complete(no_route(Status()));
+}
+
+void EventDriver::send_to(Job* job, Node* node) {
+  job->link = link_of(node);
+  job->sent_at = now_;
+  Connection& connection = job->link->connection;
+  touch(job->link);
+  if (!node->health().may_try(real_now_)) {
+    // A server that hangs is heard as soon as it is back.
+    if (connection.open()) connection.renew(now_);
+    return fail(job, Failure::kBackoff, "not tried, the last attempts failed");
+  }
+  const bool usable = connection.prepare(now_, false);
+  if (!usable) {
+    return fail(job, Failure::kBackoff, "answers are overdue");
+  }
+  if (connection.in_flight() >= kMaxInFlightOfLoop) {
+    return fail(job, Failure::kBackoff, "too many commands are in flight");
+  }
+  job->state = Job::State::kSent;
+  if (job == discovery_) {
+    // Each server that is asked gets half of the time that is left.
+    soon_.set(&job->soon, now_ + (job->deadline.at - now_) / 2);
+  }
+  connection.push(job, job->task->target().asking, now_);
+}
+
+void EventDriver::fail(Job* job, Failure failure, const char* detail) {
+  job->complete(Outcome::lost(Outcome::Fate::kNotSent, failure, detail));
+}
+
+void EventDriver::handle_outcome(Job* job) {
+  soon_.clear(&job->soon);
+  bool learnt = false;
+  if (job->link != nullptr) {
+    Node* const node = job->link->node;
+    if (is_stale(job->outcome) && !std::exchange(job->fresh, true)) {
+      return send_to(job, node);
+    }
+    show_reply(job->task, &job->outcome);
+    report(job->outcome, now_ - job->sent_at, real_now_, node);
+    learnt = router_->learn(node, job->task->target(), job->outcome);
+    if (job->owner != nullptr) check(node);
+  }
+  if (learnt && job->outcome.fate == Outcome::Fate::kNotSent &&
+      !is_out_of_time(job->outcome.failure) && job->routes++ < kMaxRoutes) {
+    return send(job);
+  }
+  proceed(job, job->task->answered(std::move(job->outcome)));
+}
+
+// ---- discovery -------------------------------------------------------------
+
+void EventDriver::wait_for_route(Job* job) {
+  job->link = nullptr;
+  if (discovery_ == nullptr) {
+    discovery_task_ = router_->discovery();
+    if (discovery_task_ == nullptr) {
+      return job->complete(no_route(router_->discovery_failure()));
+    }
+    discovery_ = new_job(discovery_task_.get(), now_ + settings_.timeout);
+  }
+  job->state = Job::State::kRouteless;
+  routeless_.push(job);
+  if (discovery_->state == Job::State::kFree) {
+    proceed(discovery_, discovery_task_->start());
+  }
+}
+
+// Tasks that waited for a route go where they can; the others have failed.
+void EventDriver::end_discovery() {
+  free_job(std::exchange(discovery_, nullptr));
+  discovery_task_.reset();
+  Queue waiting = std::exchange(routeless_, {});
+  while (Job* const job = waiting.pop()) {
+    Node* const node = router_->route(job->task->target());
+    if (node != nullptr) {
+      send_to(job, node);
+    } else {
+      job->complete(no_route(router_->discovery_failure()));
+    }
+  }
+}
+
+// ---- time ------------------------------------------------------------------
+
+void EventDriver::expire_timers() {
+  while (soon_.next() <= now_) {
+    Job* const job = soon_.first()->owner;
+    soon_.clear(&job->soon);
+    if (job->state == Job::State::kPausing && now_ < job->deadline.at) {
+      proceed(job, job->task->resumed());
+    } else if (job->state == Job::State::kSent) {
+      job->complete(give_up(job));
+    }
+  }
+  while (deadlines_.next() <= now_) expire(deadlines_.first()->owner);
+}
+
+// Whatever the task wants next, there is no time for it.
+void EventDriver::expire(Job* job) {
+  const bool pausing = job->state == Job::State::kPausing;
+  if (pausing) soon_.clear(&job->soon);
+  if (!pausing || job->task->resumed().kind == Task::Step::Kind::kSend) {
+    Outcome outcome = give_up(job);
+    if (job->link != nullptr && !pausing) {
+      Node* const node = job->link->node;
+      report(outcome, now_ - job->sent_at, real_now_, node);
+      router_->learn(node, job->task->target(), outcome);
+    }
+    job->task->answered(std::move(outcome));
+  }
+  finish(job);
+}
+
+// Takes the job from where it waits for an answer.
+Outcome EventDriver::give_up(Job* job) {
+  switch (job->state) {
+    case Job::State::kSent:
+      return job->link->connection.expired(job->link->connection.abandon(job),
+                                           now_);
+    case Job::State::kRouteless:
+      routeless_.remove(job);
+      break;
+    case Job::State::kAnswered:
+      answered_.remove(job);
+      return std::move(job->outcome);
+    case Job::State::kPausing:
+    case Job::State::kFree:
+      break;
+  }
+  return Outcome::timed_out(false);
+}
+
+void EventDriver::set_timer() {
+  time_.end(std::chrono::steady_clock::now());
+  if (deadlines_.first() == nullptr) return;
+  const std::optional<Monotonic> next =
+      time_.want(std::min({deadlines_.next(), soon_.next(), now_ + kBeat}));
+  if (next) poller_->set_timer(*next);
+}
+
+bool EventDriver::cancel(AsyncTask* task) {
+  auto* const job = static_cast<Job*>(task->job_);
+  if (job == nullptr) return false;
+  give_up(job);
+  finish(job);
+  return true;
+}
+
+EventDriver::Tasks EventDriver::cancel_all() {
+  const Monotonic real_now = std::chrono::steady_clock::now();
+  for (const auto& [node, link] : links_) {
+    // It may be the one that was let through to a server in failure: another
+    // loop need not wait for its report.
+    if (link->connection.in_flight() > 0) node->health().let_try(real_now);
+  }
+  if (discovery_ != nullptr) {
+    give_up(discovery_);
+    free_job(std::exchange(discovery_, nullptr));
+  }
+  while (deadlines_.first() != nullptr) {
+    AsyncTask* const task = deadlines_.first()->owner->owner.get();
+    task->status = Status(Code::kCancelled, "the store is closed");
+    cancel(task);
+  }
+  touched_.clear();
+  links_.clear();
+  checked_.clear();
+  return std::exchange(finished_, {});
+}
+
+// ---- connections -----------------------------------------------------------
+
+void EventDriver::touch(Link* link) {
+  if (!std::exchange(link->touched, true)) touched_.push_back(link);
+}
+
+void EventDriver::flush() {
+  for (Link* const link : std::exchange(touched_, {})) {
+    link->touched = false;
+    link->connection.flush();
+    watch(link);
+  }
+}
+
+// Until a connection is ready its descriptor may have been replaced by another
+// of the same number, so the poller is always told again.
+void EventDriver::watch(Link* link) {
+  Connection& connection = link->connection;
+  if (!connection.open()) return;
+  const Link::Watched now{connection.fd(), connection.wants_write(),
+                          connection.generation()};
+  if (link->fd_is_final && link->watched == now) return;
+  link->fd_is_final = connection.ready();
+  link->watched = now;
+  if (!poller_->watch(now.fd, now.write, link)) {
+    connection.close(Failure::kRefused, "cannot watch the connection");
+  }
+}
+
+// ---- checks ----------------------------------------------------------------
+
+void EventDriver::check(Node* node) {
+  const Router::Check due = router_->check_due(node, real_now_);
+  if (due.node == nullptr || !due.node->health().may_try(real_now_)) return;
+  Link* const link = link_of(due.node);
+  if (link->check.due || !link->connection.prepare(now_, false)) return;
+  link->check.due = true;
+  link->check.words = due.bytes;
+  touch(link);
+  link->connection.push(&link->check, false, now_);
+}
+
+void EventDriver::checked() {
+  for (Check* const check : std::exchange(checked_, {})) {
+    check->due = false;
+    const Outcome outcome = std::move(check->outcome);
+    if (outcome.fate == Outcome::Fate::kAnswered) {
+      heed(outcome.failure, real_now_, &check->node->health());
+    }
+    router_->checked(check->node, outcome);
+  }
+}
+
+void EventDriver::abandon_after_fork() {
+  for (const auto& [node, link] : links_) link->connection.abandon_after_fork();
+}
+
+}  // namespace limitree::redis

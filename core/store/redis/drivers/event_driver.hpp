@@ -1,0 +1,192 @@
+// What a Loop has under way: the tasks, the connections, the timers.
+//
+// Its time is that in which it waits: see RunningTime.  While anything is under
+// way it wants to run every few milliseconds.
+//
+// Not for several threads at once; the Loop sees to that.
+
+#ifndef LIMITREE_STORE_REDIS_DRIVERS_EVENT_DRIVER_HPP
+#define LIMITREE_STORE_REDIS_DRIVERS_EVENT_DRIVER_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store/redis/drivers/loop.hpp"
+#include "store/redis/drivers/poller.hpp"
+#include "store/redis/drivers/timers.hpp"
+#include "store/redis/drivers/waiting.hpp"
+#include "store/redis/wire/connection.hpp"
+
+namespace limitree::redis {
+
+class EventDriver {
+ public:
+  using Tasks = std::vector<std::unique_ptr<AsyncTask>>;
+
+  // Everything must outlive it.
+  EventDriver(Router* router, const Settings& settings, Poller* poller);
+  ~EventDriver();
+  EventDriver(const EventDriver&) = delete;
+  EventDriver& operator=(const EventDriver&) = delete;
+
+  // One run: read() first, then add() what is new, then work(), which appends
+  // what has finished.
+  void read();
+  void add(std::unique_ptr<AsyncTask> task, Duration time);
+  void work(Tasks* finished);
+
+  // Whether the task was under way; the next work() hands it back.
+  bool cancel(AsyncTask* task);
+  Tasks cancel_all();
+
+  void abandon_after_fork();
+
+ private:
+  struct Job;
+  struct Link;
+  struct Check;
+
+  // Jobs in the order of arrival.
+  struct Queue {
+    bool empty() const { return first == nullptr; }
+    void push(Job* job);
+    Job* pop();
+    void remove(Job* job);
+
+    Job* first = nullptr;
+    Job* last = nullptr;
+  };
+
+  void begin_run();
+  Job* new_job(Task* task, Monotonic deadline);
+  void free_job(Job* job);
+  Link* link_of(Node* node);
+
+  void proceed(Job* job, Task::Step step);
+  void send(Job* job);
+  void send_to(Job* job, Node* node);
+  void fail(Job* job, Failure failure, const char* detail);
+  void handle_outcome(Job* job);
+  bool send_again(Job* job, bool learnt);
+  void finish(Job* job);
+
+  void wait_for_route(Job* job);
+  void end_discovery();
+
+  void expire_timers();
+  void expire(Job* job);
+  Outcome give_up(Job* job);
+  Task::Step resume(Job* job);
+
+  void check(Node* node);
+  void checked();
+
+  void touch(Link* link);
+  void flush();
+  void watch(Link* link);
+  void set_timer();
+
+  Router* const router_;
+  const Settings& settings_;
+  Poller* const poller_;
+
+  RunningTime time_;
+  Monotonic real_now_{};                    // of the present run
+  Monotonic now_{};                         // the same in time_
+  std::vector<std::unique_ptr<Job>> jobs_;  // never fewer
+  std::vector<Job*> free_;
+  std::unordered_map<Node*, std::unique_ptr<Link>> links_;
+  std::vector<Link*> touched_;  // to be flushed, and watched again
+  Queue answered_;              // outcomes to be handed to their tasks
+  Queue routeless_;             // waiting for discovery_
+  std::vector<Check*> checked_;
+  std::unique_ptr<Task> discovery_task_;
+  Job* discovery_ = nullptr;
+  Timers<Job> deadlines_;  // of tasks
+  Timers<Job> soon_;       // ends of pauses, and of attempts of a discovery
+  Tasks finished_;
+};
+
+// A task under way, and the command that it is about to be answered.
+struct EventDriver::Job final : Command {
+  enum class State : std::uint8_t {
+    kFree,
+    kSent,       // pushed to the connection of `link`
+    kAnswered,   // in answered_
+    kPausing,    // until `soon`
+    kRouteless,  // in routeless_
+  };
+
+  explicit Job(EventDriver* of) : driver(*of), deadline(this), soon(this) {}
+
+  std::string_view bytes() const override { return task->bytes(); }
+  Joinable joinable() const override { return task->joinable(); }
+
+  void complete(Outcome result) noexcept override {
+    outcome = std::move(result);
+    state = State::kAnswered;
+    driver.answered_.push(this);
+  }
+
+  EventDriver& driver;
+  std::unique_ptr<AsyncTask> owner;  // null: a discovery
+  Task* task = nullptr;
+  State state = State::kFree;
+  Link* link = nullptr;  // where the command was sent; null: nowhere
+  Monotonic sent_at{};
+  std::int32_t routes = 0;  // of the present command
+  bool fresh = false;       // it was sent again, over a fresh connection
+  Outcome outcome;
+  Timer<Job> deadline;
+  Timer<Job> soon;
+  Job* previous = nullptr;
+  Job* next = nullptr;
+};
+
+// A command that no task waits for.
+struct EventDriver::Check final : Command {
+  explicit Check(EventDriver* of) : driver(*of) {}
+
+  std::string_view bytes() const override { return words; }
+
+  void complete(Outcome result) noexcept override {
+    outcome = std::move(result);
+    driver.checked_.push_back(this);
+  }
+
+  EventDriver& driver;
+  Node* node = nullptr;
+  std::string_view words;
+  bool due = false;
+  Outcome outcome;
+};
+
+struct EventDriver::Link {
+  Link(Node* of, const Settings& settings, EventDriver* driver)
+      : node(of), check(driver), connection(of, settings) {
+    check.node = of;
+  }
+
+  Node* const node;
+  Check check;
+  Connection connection;
+  std::uint64_t drops = 0;  // of the node, that the connection has followed
+  // What the poller watches.
+  struct Watched {
+    int fd = -1;
+    bool write = false;
+    std::uint64_t generation = 0;
+    friend bool operator==(const Watched&, const Watched&) = default;
+  };
+  Watched watched;
+  bool fd_is_final = false;  // the connection is ready
+  bool touched = false;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_DRIVERS_EVENT_DRIVER_HPP

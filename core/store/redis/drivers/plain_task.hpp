@@ -1,0 +1,67 @@
+// Commands whose answers need no judgement, one after the other: forgetting
+// buckets, asking whether a server is there.
+
+#ifndef LIMITREE_STORE_REDIS_DRIVERS_PLAIN_TASK_HPP
+#define LIMITREE_STORE_REDIS_DRIVERS_PLAIN_TASK_HPP
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/redis/common/settings.hpp"
+#include "store/redis/drivers/attempt.hpp"
+#include "store/redis/route/task.hpp"
+
+namespace limitree::redis {
+
+class PlainTask final : public Task {
+ public:
+  explicit PlainTask(const Settings& settings) : settings_(settings) {}
+
+  // Adds a command, for the node that has `slot`.  Only before start().
+  void add(std::int32_t slot, std::string bytes) {
+    commands_.push_back({slot, std::move(bytes)});
+  }
+
+  Step start() override { return next(); }
+
+  Step answered(Outcome outcome) override {
+    if (outcome.failure == Failure::kNone) {
+      ++at_;
+      return next();
+    }
+    if (const auto again = retry_.after(outcome)) return *again;
+    status_ = retry_.failure(outcome, settings_);
+    return {};
+  }
+
+  Step resumed() override { return {Step::Kind::kSend}; }
+  std::string_view bytes() const override { return commands_[at_].bytes; }
+  const Target& target() const override { return retry_.target(); }
+
+  // The first failure; commands after it have not been sent.
+  Status take_status() { return std::move(status_); }
+
+ private:
+  struct Item {
+    std::int32_t slot;
+    std::string bytes;
+  };
+
+  Step next() {
+    if (at_ == commands_.size()) return {};
+    retry_.begin(commands_[at_].slot);
+    return {Step::Kind::kSend};
+  }
+
+  const Settings& settings_;
+  std::vector<Item> commands_;
+  std::size_t at_ = 0;
+  Retry retry_;
+  Status status_;
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_DRIVERS_PLAIN_TASK_HPP

@@ -1,0 +1,130 @@
+"""The route and the caller of a request, and the results of functions of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from limitree.clients import ClientIp
+from limitree.lifespan import Scope
+
+_PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
+
+
+def route_of(scope: Scope, method: str | None = None) -> str:
+    """Return the name of a route, including its mounts: "GET/items/<id>".
+
+    It has all methods of the route, or only `method`.  In this form no byte
+    needs an escape in keys and policies.
+    """
+    context = _context_of(scope)
+    route = getattr(context, "starlette_route", None) or context
+    if getattr(route, "path_format", None) is None:
+        route = scope.get("route")
+    methods = [method] if method else getattr(route, "methods", None) or ["WS"]
+    path = getattr(route, "path_format", None) or getattr(
+        scope.get("endpoint"), "__qualname__", "unknown")
+    name = f"{','.join(sorted(methods))}{_mount_of(scope)}{path}"
+    return name.translate(_PLAIN)
+
+
+def _context_of(scope: Scope) -> Any:
+    """Return what FastAPI knows of the route of an included router, or None.
+
+    Such a route has its prefix, and the dependencies of its routers, only here.
+    """
+    return scope.get("fastapi", {}).get("effective_route_context")
+
+
+def calls_of(scope: Scope) -> Iterator[Callable[..., Any]]:
+    """Yield the dependencies of a request's route as FastAPI calls them.
+
+    Those that are called once, but needed by several, come several times.
+    """
+    context = _context_of(scope)
+    root = _dependant_in(context, getattr(context, "starlette_route", None),
+                         scope.get("route"))
+    return iter(()) if root is None else _calls_below(root)
+
+
+def calls_in(routes: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the dependencies of `routes` and those below, each with the path of
+    its route."""
+    for route in routes:
+        contexts = getattr(route, "effective_route_contexts", None)
+        if contexts is not None:  # of an included router
+            yield from calls_in(contexts())
+            continue
+        yield from calls_in(getattr(route, "routes", None) or ())  # mounted
+        root = _dependant_in(route, getattr(route, "starlette_route", None))
+        if root is not None:
+            for call in _calls_below(root):
+                yield getattr(route, "path", "?"), call
+
+
+def _dependant_in(*routes: Any) -> Any:
+    """Return the dependencies of the first route that has some, or None."""
+    found = (getattr(route, "dependant", None) for route in routes)
+    return next((one for one in found if one is not None), None)
+
+
+def _calls_below(dependant: Any) -> Iterator[Callable[..., Any]]:
+    for one in dependant.dependencies:
+        yield from _calls_below(one)
+        yield one.call
+
+
+def _mount_of(scope: Scope) -> str:
+    root = scope.get("root_path", "")
+    mount = root.removeprefix(scope.get("app_root_path", root))
+    values = {str(value): name
+              for name, value in scope.get("path_params", {}).items()}
+    return "/".join(f"{{{values[part]}}}" if part in values else part
+                    for part in mount.split("/"))
+
+
+def of_request(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return `function` as one that takes the request, if it takes nothing."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(one.kind is not one.KEYWORD_ONLY and one.kind is not one.VAR_KEYWORD
+           for one in parameters):
+        return function
+    return _named_as(lambda connection: function(), function)
+
+
+def limit_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` as one that takes the request and the key."""
+    names = list(inspect.signature(function).parameters)
+    if names == ["key"]:
+        return _named_as(lambda connection, key: function(key), function)
+    if "key" in names:
+        return _named_as(lambda connection, key: function(connection, key=key),
+                         function)
+    plain = of_request(function)
+    return _named_as(lambda connection, key: plain(connection), function)
+
+
+def _named_as(wrapper: Callable[..., Any], function: Callable[..., Any]
+              ) -> Callable[..., Any]:
+    """Return `wrapper`, which has the name of `function` in messages."""
+    for name in ("__module__", "__qualname__"):
+        if hasattr(function, name):
+            setattr(wrapper, name, getattr(function, name))
+    return wrapper
+
+
+def key_function(key: Callable[..., Any] | ClientIp) -> Callable[[Any], Any]:
+    """Return a function that finds the caller of a request."""
+    if isinstance(key, ClientIp):
+        return lambda connection: key.of_scope(connection.scope)
+    return of_request(key)
+
+
+def text_of(value: Any) -> Any:
+    """Return a primary key as text; None is refused by the limiter."""
+    if type(value) is int or isinstance(value, uuid.UUID):
+        return str(value)
+    return value

@@ -1,0 +1,145 @@
+#include "services/envoy_response.hpp"
+
+#include <cstdint>
+#include <protozero/pbf_writer.hpp>
+#include <protozero/varint.hpp>
+
+#include "services/json_struct.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+using protozero::pbf_tag_type;
+using protozero::pbf_writer;
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+// Numbers of fields in rls.proto.
+enum ResponseField : pbf_tag_type {
+  kOverallCode = 1,
+  kStatuses = 2,
+  kResponseHeaders = 3,
+  kDynamicMetadata = 6,
+};
+
+enum StatusField : pbf_tag_type {
+  kCode = 1,
+  kCurrentLimit = 2,
+  kLimitRemaining = 3,
+  kDurationUntilReset = 4,
+};
+
+// Sizes are written before the contents of messages, which is faster than to
+// make room for them later.  Tags are below 16, so one byte has tag and type.
+
+void add_number(pbf_tag_type tag, std::uint64_t value, std::string* out) {
+  out->push_back(static_cast<char>(tag << 3));
+  protozero::add_varint_to_buffer(out, value);
+}
+
+// Of a field that is not written if it is 0.
+std::size_t size_of(std::uint64_t value) {
+  return value == 0
+             ? 0
+             : 1 + static_cast<std::size_t>(protozero::length_of_varint(value));
+}
+
+void add(pbf_tag_type tag, std::uint64_t value, std::string* out) {
+  if (value != 0) add_number(tag, value, out);
+}
+
+// The beginning of a text or a message, and the size of all of it.
+void begin(pbf_tag_type tag, std::size_t size, std::string* out) {
+  out->push_back(static_cast<char>(tag << 3 | 2));
+  protozero::add_varint_to_buffer(out, size);
+}
+
+std::size_t size_with_tag(std::size_t size) {
+  return size == 0 ? 0 : size_of(size) + size;
+}
+
+class StatusWriter {
+ public:
+  explicit StatusWriter(const limitree_descriptor_status& status)
+      : status_(status),
+        remaining_(static_cast<std::uint32_t>(status.limit_remaining)) {
+    if (status.match != LIMITREE_MATCH_LIMIT) return;
+    unit_ = static_cast<std::uint32_t>(status.unit);
+    seconds_ =
+        static_cast<std::uint64_t>(status.duration_until_reset_ns / kSecondNs);
+    limit_size_ = size_of(status.requests_per_unit) + size_of(unit_) +
+                  size_with_tag(status.name.size);
+  }
+
+  void write(std::string* out) const {
+    begin(kStatuses, size(), out);
+    add_number(kCode, static_cast<std::uint64_t>(status_.code), out);
+    if (limit_size_ != 0) write_limit(out);
+    add(kLimitRemaining, remaining_, out);
+    if (seconds_ == 0) return;
+    begin(kDurationUntilReset, size_of(seconds_), out);
+    add(1, seconds_, out);
+  }
+
+ private:
+  std::size_t size() const {
+    constexpr std::size_t kCodeSize = 2;
+    return kCodeSize + size_with_tag(limit_size_) + size_of(remaining_) +
+           size_with_tag(size_of(seconds_));
+  }
+
+  void write_limit(std::string* out) const {
+    begin(kCurrentLimit, limit_size_, out);
+    add(1, status_.requests_per_unit, out);
+    add(2, unit_, out);
+    if (status_.name.size == 0) return;
+    begin(3, status_.name.size, out);
+    out->append(status_.name.data, status_.name.size);
+  }
+
+  const limitree_descriptor_status& status_;
+  // 0: not written.
+  std::uint32_t remaining_;
+  std::uint32_t unit_ = 0;
+  std::uint64_t seconds_ = 0;
+  std::size_t limit_size_ = 0;
+};
+
+void write_header(const std::string& name, std::int64_t value,
+                  pbf_writer* parent) {
+  pbf_writer to(*parent, kResponseHeaders);
+  to.add_string(1, name);
+  to.add_string(2, std::to_string(value));
+}
+
+void write_headers(const limitree_descriptor_status& status,
+                   const AnswerSettings& settings, pbf_writer* to) {
+  write_header(settings.limit_header, status.requests_per_unit, to);
+  write_header(settings.remaining_header, status.limit_remaining, to);
+  write_header(settings.reset_header,
+               status.duration_until_reset_ns / kSecondNs, to);
+}
+
+}  // namespace
+
+void write_envoy(const limitree_envoy_response& response,
+                 std::span<const limitree_descriptor_status> statuses,
+                 const AnswerSettings& settings, std::string* out) {
+  pbf_writer to(*out);
+  to.add_enum(kOverallCode, response.overall_code);
+  for (const limitree_descriptor_status& status : statuses) {
+    StatusWriter(status).write(out);
+  }
+  const std::int32_t shown = response.header_status;
+  if (settings.headers && shown >= 0) {
+    write_headers(statuses[static_cast<std::size_t>(shown)], settings, &to);
+  }
+  if (response.metadata != nullptr) {
+    const limitree_str json = limitree_text_str(response.metadata);
+    pbf_writer metadata(to, kDynamicMetadata);
+    if (!write_struct({json.data, json.size}, &metadata)) metadata.rollback();
+  }
+}
+
+}  // namespace limitree::server

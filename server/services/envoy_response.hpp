@@ -1,0 +1,22 @@
+// envoy.service.ratelimit.v3.EnvoyResponse.
+
+#ifndef LIMITREE_SERVER_SERVICES_ENVOY_RESPONSE_HPP
+#define LIMITREE_SERVER_SERVICES_ENVOY_RESPONSE_HPP
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "limitree.h"
+#include "services/answer_settings.hpp"
+
+namespace limitree::server {
+
+// Appends the message to *out.
+void write_envoy(const limitree_envoy_response& response,
+                 std::span<const limitree_descriptor_status> statuses,
+                 const AnswerSettings& settings, std::string* out);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_SERVICES_ENVOY_RESPONSE_HPP

@@ -1,0 +1,153 @@
+#include "web/envoy_request.hpp"
+
+#include <span>
+#include <string>
+
+namespace limitree::server {
+
+namespace {
+
+// A field of a message, by its name in JSON and in the .proto file.
+struct FieldName {
+  std::string_view camel;
+  std::string_view snake;
+};
+
+// Calls `use(place, value)` for each field, with its place in `names`.  A field
+// that is null is absent; one that comes under both of its names is refused.
+template <typename Use>
+void each_field(const JsonPlace& message, std::span<const FieldName> names,
+                const Use& use) {
+  std::uint32_t seen = 0;
+  message.each_member([&](std::string_view key, const JsonPlace& value) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (key != names[i].camel && key != names[i].snake) continue;
+      if ((seen >> i & 1) != 0) value.fail("comes twice");
+      seen |= 1u << i;
+      if (!value.is_null()) use(i, value);
+      return;
+    }
+    value.fail_unknown();
+  });
+}
+
+limitree_str text_of(const JsonPlace& place) {
+  const std::string_view text = place.text();
+  return {text.data(), text.size()};
+}
+
+// An enum is its name, or a number: the library knows which are valid.
+std::int32_t unit_of(const JsonPlace& place) {
+  if (place.kind() != JsonKind::kText) {
+    return static_cast<std::int32_t>(place.integer(INT32_MIN, INT32_MAX));
+  }
+  const std::string_view name = place.text();
+  if (name == "UNKNOWN") return LIMITREE_UNIT_UNKNOWN;
+  for (std::int32_t unit = LIMITREE_UNIT_SECOND; unit <= LIMITREE_UNIT_WEEK;
+       ++unit) {
+    if (name == limitree_unit_name(unit)) return unit;
+  }
+  place.fail("is no unit, such as SECOND, MINUTE, HOUR, DAY");
+}
+
+limitree_entry entry_of(const JsonPlace& place) {
+  static constexpr FieldName kFields[] = {{"key", "key"}, {"value", "value"}};
+  limitree_entry entry{};
+  each_field(place, kFields, [&](std::size_t field, const JsonPlace& value) {
+    (field == 0 ? entry.key : entry.value) = text_of(value);
+  });
+  return entry;
+}
+
+void read_limit(const JsonPlace& place, limitree_descriptor* descriptor) {
+  static constexpr FieldName kFields[] = {
+      {"requestsPerUnit", "requests_per_unit"}, {"unit", "unit"}};
+  descriptor->flags |= LIMITREE_HAS_LIMIT;
+  each_field(place, kFields, [&](std::size_t field, const JsonPlace& value) {
+    if (field == 0) {
+      descriptor->requests_per_unit =
+          static_cast<std::uint32_t>(value.whole(UINT32_MAX));
+    } else {
+      descriptor->unit = unit_of(value);
+    }
+  });
+}
+
+}  // namespace
+
+void EnvoyJson::read(std::string_view body) {
+  static constexpr FieldName kFields[] = {{"domain", "domain"},
+                                          {"descriptors", "descriptors"},
+                                          {"hitsAddend", "hits_addend"}};
+  domain_ = {};
+  hits_addend_ = 0;
+  entries_.clear();
+  descriptors_.clear();
+  document_.read(body);
+  each_field(
+      JsonPlace(document_), kFields,
+      [&](std::size_t field, const JsonPlace& value) {
+        if (field == 0) {
+          domain_ = text_of(value);
+        } else if (field == 1) {
+          value.each_item([&](const JsonPlace& one) { read_descriptor(one); });
+        } else {
+          hits_addend_ = static_cast<std::uint32_t>(value.whole(UINT32_MAX));
+        }
+      });
+  settle();
+}
+
+void EnvoyJson::read_descriptor(const JsonPlace& place) {
+  static constexpr FieldName kFields[] = {
+      {"entries", "entries"},
+      {"limit", "limit"},
+      {"hitsAddend", "hits_addend"},
+      {"isNegativeHits", "is_negative_hits"}};
+  const std::size_t first = entries_.size();
+  limitree_descriptor descriptor{};
+  each_field(place, kFields, [&](std::size_t field, const JsonPlace& value) {
+    switch (field) {
+      case 0:
+        read_entries(value);
+        break;
+      case 1:
+        read_limit(value, &descriptor);
+        break;
+      case 2:
+        descriptor.flags |= LIMITREE_HAS_HITS_ADDEND;
+        descriptor.hits_addend = value.whole(UINT64_MAX);
+        break;
+      default:
+        if (value.flag()) descriptor.flags |= LIMITREE_NEGATIVE_HITS;
+        break;
+    }
+  });
+  // The entries may still move: settle() tells where they are.
+  descriptor.entry_count = entries_.size() - first;
+  descriptors_.push_back(descriptor);
+}
+
+void EnvoyJson::read_entries(const JsonPlace& list) {
+  list.each_item(
+      [&](const JsonPlace& entry) { entries_.push_back(entry_of(entry)); });
+}
+
+void EnvoyJson::settle() {
+  const limitree_entry* entry = entries_.data();
+  for (limitree_descriptor& descriptor : descriptors_) {
+    descriptor.entries = entry;
+    entry += descriptor.entry_count;
+  }
+}
+
+limitree_envoy_request EnvoyJson::request() const {
+  limitree_envoy_request request{};
+  request.domain = domain_;
+  request.descriptors = descriptors_.data();
+  request.descriptor_count = descriptors_.size();
+  request.hits_addend = hits_addend_;
+  return request;
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,303 @@
+#include "store/redis/drivers/waiting.hpp"
+
+#include <gtest/gtest.h>
+
+namespace limitree::redis {
+namespace {
+
+// ---- Patience ---------------------------------------------------------------
+
+using namespace std::chrono_literals;
+
+constexpr Monotonic kStart{1h};
+
+TEST(Patience, LastsUntilTheDeadline) {
+  Patience patience(kStart, kStart + 50ms);
+  for (auto at = 0ms; at < 50ms; at += 10ms) {
+    EXPECT_EQ(patience.look(kStart + at), kStart + at);
+    EXPECT_FALSE(patience.over());
+    EXPECT_EQ(patience.left(), 50ms - at);
+    EXPECT_EQ(patience.wait_until(), kStart + at + 10ms);
+  }
+  patience.look(kStart + 50ms);
+  EXPECT_TRUE(patience.over());
+}
+
+TEST(Patience, WaitsNoLongerThanTheDeadline) {
+  Patience patience(kStart, kStart + 53ms);
+  patience.look(kStart + 15ms);
+  patience.look(kStart + 30ms);
+  patience.look(kStart + 45ms);
+  EXPECT_EQ(patience.wait_until(), kStart + 53ms);
+}
+
+TEST(Patience, TimersMayBeLate) {
+  Patience patience(kStart, kStart + 75ms);
+  for (auto at = 25ms; at < 75ms; at += 25ms) {
+    patience.look(kStart + at);
+    EXPECT_FALSE(patience.over());
+  }
+  patience.look(kStart + 75ms);
+  EXPECT_TRUE(patience.over());
+}
+
+// However long the thread could not run, only one beat of that time counts.
+TEST(Patience, LostTimeDoesNotCount) {
+  for (const Duration stop : {Duration(60ms), Duration(500ms), Duration(1h)}) {
+    Patience patience(kStart, kStart + 50ms);
+    patience.look(kStart + 5ms);
+    patience.look(kStart + 5ms + stop);
+    EXPECT_FALSE(patience.over());
+    EXPECT_EQ(patience.left(), 35ms);
+  }
+}
+
+TEST(Patience, ATimeBeforeTheLastLookIsThat) {
+  Patience patience(kStart, kStart + 50ms);
+  patience.look(kStart + 7ms);
+  EXPECT_EQ(patience.look(kStart + 3ms), kStart + 7ms);
+  EXPECT_EQ(patience.left(), 43ms);
+}
+
+TEST(Patience, WaitsThatWereMeantCount) {
+  Patience patience(kStart, kStart + 100ms);
+  patience.look_after(60ms, kStart + 61ms);
+  EXPECT_EQ(patience.left(), 39ms);
+  patience.look_after(10ms, kStart + 500ms);
+  EXPECT_EQ(patience.left(), 19ms);
+}
+
+TEST(Patience, BeginsWhenTheServerIsAsked) {
+  Patience patience(kStart, kStart + 50ms);
+  patience.look(kStart + 10ms);
+  patience.skip_to(kStart + 30ms);
+  EXPECT_EQ(patience.looked(), kStart + 30ms);
+  EXPECT_EQ(patience.left(), 40ms);
+  patience.skip_to(kStart + 20ms);
+  EXPECT_EQ(patience.looked(), kStart + 30ms);
+  EXPECT_EQ(patience.left(), 40ms);
+}
+
+TEST(Patience, HalfOfItIsForOneOfSeveral) {
+  Patience patience(kStart, kStart + 100ms);
+  Patience half = patience.half();
+  EXPECT_EQ(half.left(), 50ms);
+  for (auto at = 10ms; at <= 50ms; at += 10ms) half.look(kStart + at);
+  EXPECT_TRUE(half.over());
+  patience.look_after(half);
+  EXPECT_EQ(patience.left(), 50ms);
+
+  // Time that does not count for one does not count for the other.
+  half = patience.half();
+  half.look(kStart + 50ms + 1s);
+  EXPECT_EQ(half.left(), 15ms);
+  patience.look_after(half);
+  EXPECT_EQ(patience.left(), 40ms);
+}
+
+// ---- RunningTime ------------------------------------------------------------
+
+TEST(RunningTime, GoesOnBetweenRunsThatComeInTime) {
+  RunningTime time;
+  EXPECT_EQ(time.begin(kStart), kStart);
+  time.end(kStart + 100us);
+  EXPECT_EQ(time.want(kStart + 10ms), kStart + 10ms);
+  EXPECT_EQ(time.want(kStart + 20ms), std::nullopt) << "an earlier one is";
+  EXPECT_EQ(time.begin(kStart + 7ms), kStart + 7ms);
+  time.end(kStart + 7ms);
+  EXPECT_EQ(time.begin(kStart + 10500us), kStart + 10500us);
+  time.end(kStart + 10500us);
+  EXPECT_EQ(time.want(kStart + 20ms), kStart + 20ms);
+}
+
+// Whether the process was stopped for long or, again and again, for moments.
+TEST(RunningTime, RunsThatComeLateLoseNobodyTime) {
+  for (const Duration late : {Duration(2ms), Duration(9ms), Duration(1h)}) {
+    RunningTime time;
+    Monotonic real = kStart;
+    Monotonic now = time.begin(real);
+    for (int i = 0; i < 10; ++i) {
+      time.end(real);
+      real = time.want(now + 10ms).value() + late;
+      now = time.begin(real);
+    }
+    EXPECT_EQ(now, kStart + 100ms);
+    EXPECT_EQ(real, now + 10 * late);
+  }
+}
+
+// What is started in a run is sent at its end.
+TEST(RunningTime, StandsStillInARun) {
+  RunningTime time;
+  const Monotonic now = time.begin(kStart);
+  time.end(kStart + 30ms);
+  EXPECT_EQ(time.want(now + 10ms), kStart + 40ms);
+  EXPECT_EQ(time.begin(kStart + 40ms), now + 10ms);
+}
+
+// A run in which the next one became due.
+TEST(RunningTime, CountsOnceWhatIsLost) {
+  RunningTime time;
+  const Monotonic now = time.begin(kStart);
+  time.end(kStart);
+  time.want(now + 10ms);
+  EXPECT_EQ(time.begin(kStart + 5ms), now + 5ms);
+  time.end(kStart + 30ms);
+  EXPECT_EQ(time.begin(kStart + 50ms), now + 5ms);
+}
+
+// Without a wish there is nothing to be late for.
+TEST(RunningTime, GoesOnWhileNothingIsWanted) {
+  RunningTime time;
+  time.begin(kStart);
+  time.end(kStart);
+  EXPECT_EQ(time.begin(kStart + 1h), kStart + 1h);
+}
+
+// ---- Look -------------------------------------------------------------------
+
+using namespace std::chrono_literals;
+
+// A caller with its own clock.  Each look takes a microsecond.
+class Looking {
+ public:
+  explicit Looking(LowLatency mode = LowLatency::kAuto) : look_(mode) {}
+
+  void pass(Duration time) { now_ += time; }
+
+  // Waits for an answer that takes `answer` to come.  Returns how long it
+  // looked.
+  Duration wait(Duration answer) {
+    if (!look_.begin(now_)) return {};
+    const Monotonic start = now_;
+    for (;;) {
+      pass(1us);
+      if (now_ - start >= answer) {
+        look_.found(now_);
+        return now_ - start;
+      }
+      if (!look_.found_nothing(now_)) return now_ - start;
+    }
+  }
+
+  // The same, but after three looks the caller loses the processor for `gap`.
+  // If `answered`, the answer comes in that time.  Returns whether it looked.
+  bool lose_the_processor(Duration gap, bool answered) {
+    if (!look_.begin(now_)) return false;
+    for (int i = 0; i < 3; ++i) {
+      pass(1us);
+      EXPECT_TRUE(look_.found_nothing(now_));
+    }
+    pass(gap);
+    if (answered) {
+      look_.found(now_);
+    } else {
+      EXPECT_FALSE(look_.found_nothing(now_));
+    }
+    return true;
+  }
+
+  bool looks() { return look_.begin(now_); }
+
+  // How long it takes until the caller looks again.
+  Duration pause() {
+    const Monotonic start = now_;
+    while (!looks()) pass(1ms);
+    return now_ - start;
+  }
+
+ private:
+  Look look_;
+  Monotonic now_{1h};
+};
+
+TEST(Look, IsTheDefault) {
+  EXPECT_EQ(Settings().low_latency, LowLatency::kAuto);
+}
+
+TEST(Look, NeverLooksIfToldSo) {
+  Looking caller(LowLatency::kOff);
+  EXPECT_FALSE(caller.looks());
+}
+
+TEST(Look, AlwaysLooksIfToldSo) {
+  Looking caller(LowLatency::kOn);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(caller.wait(1s), Look::kLongest);
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(caller.wait(40us), 40us);
+}
+
+TEST(Look, GoesOnWhileAnswersComeInTime) {
+  Looking caller;
+  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(caller.wait(25us), 25us);
+}
+
+TEST(Look, ForgivesAnAnswerThatIsLateNowAndThen) {
+  Looking caller;
+  for (int i = 0; i < 10'000; ++i) {
+    EXPECT_EQ(caller.wait(i % 4 == 0 ? 80us : 25us),
+              i % 4 == 0 ? Look::kLongest : 25us);
+  }
+}
+
+TEST(Look, StopsWhereAnswersComeTooLate) {
+  Looking caller;
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(caller.wait(200us), Look::kLongest);
+  EXPECT_EQ(caller.wait(200us), 0us);
+  EXPECT_EQ(caller.pause(), Look::kFirstPause);
+}
+
+// With a distant server, looking costs next to nothing, whether calls are
+// frequent or rare.
+TEST(Look, LooksLessAndLessInVain) {
+  for (const Duration between : {Duration(200us), Duration(50ms)}) {
+    Looking caller;
+    Duration looked{};
+    Duration all{};
+    while (all < 1min) {
+      looked += caller.wait(200us);
+      caller.pass(between);
+      all += between;
+    }
+    EXPECT_LE(looked, 1500 * Look::kLongest) << between.count();
+  }
+}
+
+TEST(Look, StopsWhenTheProcessorIsTakenAway) {
+  for (const bool answered : {false, true}) {
+    Looking caller;
+    for (int i = 0; i < 10; ++i) caller.wait(20us);
+    EXPECT_TRUE(caller.lose_the_processor(2ms, answered));
+    EXPECT_FALSE(caller.looks());
+    EXPECT_EQ(caller.pause(), Look::kFirstPause);
+  }
+}
+
+TEST(Look, TakesAnInterruptForNoGap) {
+  Looking caller;
+  for (int i = 0; i < 100; ++i) caller.lose_the_processor(400us, true);
+  EXPECT_TRUE(caller.looks());
+}
+
+// Next to processes that spin, the caller loses the processor after some 3 ms
+// of looking.  In the end it tries only once a second.
+TEST(Look, PausesLongerEachTimeUntilItGoesWell) {
+  Looking caller;
+  Duration longest = Look::kFirstPause;
+  for (int i = 0; i < 10; ++i) {
+    for (int call = 0; call < 150; ++call) caller.wait(20us);
+    EXPECT_TRUE(caller.lose_the_processor(2ms, false));
+    EXPECT_EQ(caller.pause(), longest);
+    longest = std::min(2 * longest, Look::kLongestPause);
+  }
+  EXPECT_EQ(longest, Look::kLongestPause);
+  // If looks succeed for more than ten times the last pause, the next pause is
+  // the shortest again.
+  for (int call = 0; call < 600'000; ++call) caller.wait(20us);
+  EXPECT_TRUE(caller.lose_the_processor(2ms, false));
+  EXPECT_EQ(caller.pause(), Look::kFirstPause);
+}
+
+}  // namespace
+}  // namespace limitree::redis
