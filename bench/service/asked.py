@@ -25,7 +25,7 @@ descriptors:
 """
 
 AUTHORIZE = "/limitree.v1.Limiter/Authorize"
-ENVOY = "/envoy.service.ratelimit.v3.EnvoyService/ShouldRateLimit"
+ENVOY = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 HEALTH = "/grpc.health.v1.Health/Check"
 
 #: Of rules in five levels.

@@ -1,4 +1,4 @@
-// envoy.service.ratelimit.v3.EnvoyRequest, as limitree.h takes it.
+// envoy.service.ratelimit.v3.RateLimitRequest, as limitree.h takes it.
 
 #ifndef LIMITREE_SERVER_SERVICES_ENVOY_REQUEST_HPP
 #define LIMITREE_SERVER_SERVICES_ENVOY_REQUEST_HPP

@@ -1,4 +1,4 @@
-// envoy.service.ratelimit.v3.EnvoyResponse.
+// envoy.service.ratelimit.v3.RateLimitResponse.
 
 #ifndef LIMITREE_SERVER_SERVICES_ENVOY_RESPONSE_HPP
 #define LIMITREE_SERVER_SERVICES_ENVOY_RESPONSE_HPP

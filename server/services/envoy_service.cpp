@@ -45,7 +45,7 @@ class WaitingEnvoyRequest final : public StoreRequest {
 }  // namespace
 
 void EnvoyService::add_to(MethodTable* methods) {
-  methods->add("/envoy.service.ratelimit.v3.EnvoyService/ShouldRateLimit",
+  methods->add("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
                this);
 }
 

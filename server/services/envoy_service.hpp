@@ -1,4 +1,4 @@
-// envoy.service.ratelimit.v3.EnvoyService: what Envoy asks.
+// envoy.service.ratelimit.v3.RateLimitService: what Envoy asks.
 
 #ifndef LIMITREE_SERVER_SERVICES_ENVOY_SERVICE_HPP
 #define LIMITREE_SERVER_SERVICES_ENVOY_SERVICE_HPP

@@ -1,4 +1,4 @@
-// Answers of /json: envoy.service.ratelimit.v3.EnvoyResponse in the JSON of
+// Answers of /json: envoy.service.ratelimit.v3.RateLimitResponse in the JSON of
 // proto3.
 
 #ifndef LIMITREE_SERVER_WEB_ENVOY_ANSWER_HPP

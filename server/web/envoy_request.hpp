@@ -1,4 +1,4 @@
-// Requests of /json: envoy.service.ratelimit.v3.EnvoyRequest in the JSON of
+// Requests of /json: envoy.service.ratelimit.v3.RateLimitRequest in the JSON of
 // proto3, as limitree.h takes it.
 
 #ifndef LIMITREE_SERVER_WEB_ENVOY_REQUEST_HPP

@@ -85,7 +85,7 @@ def rate_limit_filter(**fields):
     made = http_filter("ratelimit", **{
         "domain": "shop", "timeout": "10s",
         "enable_x_ratelimit_headers": "DRAFT_VERSION_03",
-        "envoy_service": {
+        "rate_limit_service": {
             "transport_api_version": "V3",
             "grpc_service": {"envoy_grpc": {"cluster_name": "limitree"}}},
         **fields})

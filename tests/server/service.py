@@ -201,7 +201,7 @@ def limit_of(service, domain="apis", key="user"):
     one = rls.Descriptor()
     one.entries.add(key=key, value="alex")
     answer = rls.Stub(service.channel()).ShouldRateLimit(
-        rls.EnvoyRequest(domain=domain, descriptors=[one]))
+        rls.RateLimitRequest(domain=domain, descriptors=[one]))
     return answer.statuses[0].current_limit
 
 

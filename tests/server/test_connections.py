@@ -246,7 +246,7 @@ def test_slow_readers_do_not_fill_the_memory(service):
 def test_zero_windows_do_not_fill_the_memory(serve):
     """40 clients ask for megabytes of answers, and let none come."""
     service = serve("--workers", 1)
-    ask = framed(b"\x22\x2benvoy.service.ratelimit.v3.EnvoyService")
+    ask = framed(b"\x22\x2benvoy.service.ratelimit.v3.RateLimitService")
     before = service.memory()
     clients = []
     for _ in range(40):

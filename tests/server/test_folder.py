@@ -90,7 +90,7 @@ def test_a_file_is_replaced_added_and_removed(watching, folder):
 
 
 def test_what_was_loaded_last_decides(watching, folder):
-    units = rls.EnvoyResponse.RateLimit
+    units = rls.RateLimitResponse.RateLimit
     assert limit_of(watching).unit == units.MINUTE
     put(folder / "a.yaml", text(unit="hour"))
     watching.wait_for(RELOADED)

@@ -1,4 +1,4 @@
-"""envoy.service.ratelimit.v3.EnvoyService, by a client of grpcio."""
+"""envoy.service.ratelimit.v3.RateLimitService, by a client of grpcio."""
 
 import json
 import pathlib
@@ -30,11 +30,11 @@ descriptors:
 OK, OVER = 1, 2
 HOUR = 3
 ALL = 2**32 - 1
-METHOD = "/envoy.service.ratelimit.v3.EnvoyService/ShouldRateLimit"
+METHOD = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 
 
 def ask(*descriptors, domain="apis", **fields):
-    return rls.EnvoyRequest(domain=domain, descriptors=descriptors,
+    return rls.RateLimitRequest(domain=domain, descriptors=descriptors,
                                 **fields)
 
 

@@ -7,7 +7,7 @@ from grpc_reflection.v1alpha import reflection_pb2 as pb
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase)
 
-SERVICES = {"envoy.service.ratelimit.v3.EnvoyService",
+SERVICES = {"envoy.service.ratelimit.v3.RateLimitService",
             "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
             "grpc.reflection.v1alpha.ServerReflection", "limitree.v1.Limiter"}
 

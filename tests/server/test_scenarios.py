@@ -69,7 +69,7 @@ def make_variables(request, clock, tmp_path):
 
 def asked(request):
     """The message of a request of a vector."""
-    made = rls.EnvoyRequest(domain=request["domain"],
+    made = rls.RateLimitRequest(domain=request["domain"],
                                 hits_addend=request.get("hits_addend", 0))
     for one in request["descriptors"]:
         descriptor = made.descriptors.add()
@@ -110,8 +110,8 @@ class JsonClient:
     def answer(self, message):
         got = self.post(message)
         assert got.headers["content-type"] == "application/json"
-        answer = json_format.Parse(got.text, rls.EnvoyResponse())
-        is_over = answer.overall_code == rls.EnvoyResponse.OVER_LIMIT
+        answer = json_format.Parse(got.text, rls.RateLimitResponse())
+        is_over = answer.overall_code == rls.RateLimitResponse.OVER_LIMIT
         assert got.status_code == (429 if is_over else 200)
         return answer
 
@@ -122,13 +122,13 @@ class JsonClient:
 
 
 def as_vector(status):
-    code = rls.EnvoyResponse.Code.Name(status.code)
+    code = rls.RateLimitResponse.Code.Name(status.code)
     if not status.HasField("current_limit"):
         assert not status.HasField("duration_until_reset")
         return {"code": code} | ({"remaining": status.limit_remaining}
                                  if status.limit_remaining else {})
     limit = status.current_limit
-    unit = rls.EnvoyResponse.RateLimit.Unit.Name(limit.unit)
+    unit = rls.RateLimitResponse.RateLimit.Unit.Name(limit.unit)
     assert status.duration_until_reset.nanos == 0
     return {"code": code, "remaining": status.limit_remaining,
             "reset": status.duration_until_reset.seconds,
@@ -137,7 +137,7 @@ def as_vector(status):
 
 
 def check(answer, expected):
-    code = rls.EnvoyResponse.Code.Name(answer.overall_code)
+    code = rls.RateLimitResponse.Code.Name(answer.overall_code)
     assert code == expected["overall"]
     assert [as_vector(one) for one in answer.statuses] == expected["statuses"]
     assert [(one.key, one.value) for one in

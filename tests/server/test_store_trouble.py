@@ -34,7 +34,7 @@ FULL = 1000000
 
 
 def ask(*users, **fields):
-    message = rls.EnvoyRequest(domain="apis", **fields)
+    message = rls.RateLimitRequest(domain="apis", **fields)
     for user in users:
         message.descriptors.add().entries.add(key="user", value=user)
     return message
@@ -64,7 +64,7 @@ class JsonClient:
         got = self.client.post("/json",
                                content=json_format.MessageToJson(message))
         if got.status_code in (200, 429):
-            return json_format.Parse(got.text, rls.EnvoyResponse())
+            return json_format.Parse(got.text, rls.RateLimitResponse())
         return {503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}[got.status_code]
 
 
@@ -75,7 +75,7 @@ def left(answer):
 def outcome(answer):
     if isinstance(answer, str):
         return answer
-    return rls.EnvoyResponse.Code.Name(answer.overall_code)
+    return rls.RateLimitResponse.Code.Name(answer.overall_code)
 
 
 class Redis:

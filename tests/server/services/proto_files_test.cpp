@@ -9,8 +9,8 @@ TEST(Descriptors, KnowTheServicesOfTheServer) {
   EXPECT_EQ(
       DescriptorIndex::own().services(),
       (std::vector<std::string>{
-          "envoy.service.ratelimit.v3.EnvoyService", "grpc.health.v1.Health",
-          "grpc.reflection.v1.ServerReflection",
+          "envoy.service.ratelimit.v3.RateLimitService",
+          "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
           "grpc.reflection.v1alpha.ServerReflection", "limitree.v1.Limiter"}));
 }
 
