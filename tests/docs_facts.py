@@ -1,10 +1,8 @@
 """Compares statements of the documents about the project with the project.
 
   paths        `core/tree/tree.hpp` and the targets of links exist
-  headers      the architecture page names every header of core/, and no other
+  rooms        the architecture page names every folder of core/ and server/
   site         mkdocs.yml has a place for every page of docs/
-  classes      the glossary names every class of core/'s headers, and no other
-  rooms        every folder of core/store/ has a README.md
   libraries    a page that lists, after <!-- libraries -->, what the shared
                library needs at run time lists exactly that
 
@@ -22,10 +20,6 @@ FENCE = re.compile(r"^```.*?^```$", re.S | re.M)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 ARCHITECTURE = "docs/architecture.md"
-GLOSSARY = "docs/glossary.md"
-# The first line of a class outside other classes, as clang-format writes it.
-CLASS = re.compile(r"^(?:class|struct)(?: \[\[\w+\]\])?(?: alignas\(\w+\))?"
-                   r" ([A-Z]\w*)(?: final)?\s*[:{]", re.M)
 # The C library and its loader, which every program has.
 EVERYWHERE = {"libc", "libm", "ld-linux-x86", "ld-linux-aarch64"}
 LIBRARIES = re.compile(r"<!-- libraries -->\n(.*?)(?:\n\n|\Z)", re.S)
@@ -33,8 +27,7 @@ LIBRARIES = re.compile(r"<!-- libraries -->\n(.*?)(?:\n\n|\Z)", re.S)
 
 def list_pages(root):
     return sorted([*root.glob("*.md"), *root.glob("docs/**/*.md"),
-                   *root.glob("examples/**/*.md"),
-                   *root.glob("core/**/*.md")])
+                   *root.glob("examples/**/*.md")])
 
 
 def wrong_paths(root, page):
@@ -55,32 +48,13 @@ def wrong_paths(root, page):
             yield f"{name}: there is no {target}"
 
 
-def named_headers(text):
-    """Returns the headers that the rows of a table begin with.
-
-    A name without a folder is in the folder of the name before it.
-    """
-    found = set()
-    for row in re.findall(r"^\| ([^|]*)\|", text, re.M):
-        folder = ""
-        for name in CODE.findall(row):
-            if not name.endswith(".hpp"):
-                continue
-            if "/" in name:
-                folder, name = name.rsplit("/", 1)
-            found.add(f"{folder}/{name}")
-    return found
-
-
-def wrong_headers(root):
-    named = named_headers((root / ARCHITECTURE).read_text())
-    there = {path.relative_to(root).as_posix()
-             for path in root.glob("core/**/*.hpp")}
-    for name in sorted(there - named):
-        yield f"{ARCHITECTURE}: does not name {name}"
-    for name in sorted(named - there):
-        if not (root / name).exists():
-            yield f"{ARCHITECTURE}: there is no {name}"
+def wrong_rooms(root):
+    named = set(CODE.findall((root / ARCHITECTURE).read_text()))
+    rooms = {path.parent.relative_to(root).as_posix() + "/"
+             for top in ("core", "server")
+             for path in root.glob(f"{top}/**/*.hpp")}
+    for room in sorted(rooms - named):
+        yield f"{ARCHITECTURE}: does not name {room}"
 
 
 def wrong_site(root):
@@ -89,30 +63,6 @@ def wrong_site(root):
         name = page.relative_to(root / "docs").as_posix()
         if not re.search(rf"^ +- {re.escape(name)}$", site, re.M):
             yield f"mkdocs.yml: has no place for docs/{name}"
-
-
-def wrong_classes(root):
-    page = root / GLOSSARY
-    section = page.read_text().partition("\n## Classes\n")[2] if (
-        page.exists()) else ""
-    section = section.partition("\n## ")[0]
-    named = {name for name in CODE.findall(section)
-             if re.fullmatch(r"[A-Z]\w*", name)}
-    there = {}
-    for path in sorted(root.glob("core/**/*.hpp")):
-        for name in CLASS.findall(path.read_text()):
-            there.setdefault(name, path.relative_to(root))
-    for name in sorted(there.keys() - named):
-        yield f"{GLOSSARY}: does not name {name} of {there[name]}"
-    for name in sorted(named - there.keys()):
-        yield f"{GLOSSARY}: there is no class {name}"
-
-
-def wrong_rooms(root):
-    for room in sorted({path.parent for path in
-                        root.glob("core/store/*/**/*.[hc]pp")}):
-        if not (room / "README.md").exists():
-            yield f"{room.relative_to(root)}: has no README.md"
 
 
 def needed_libraries(library, readelf):
@@ -139,10 +89,8 @@ def check(root, library="", readelf=""):
     pages = list_pages(root)
     for page in pages:
         bad.extend(wrong_paths(root, page))
-    bad.extend(wrong_headers(root))
-    bad.extend(wrong_site(root))
-    bad.extend(wrong_classes(root))
     bad.extend(wrong_rooms(root))
+    bad.extend(wrong_site(root))
     if library:
         needed = needed_libraries(library, readelf)
         for page in pages:
