@@ -25,7 +25,7 @@ std::uint32_t number_at(const Napi::Array& array, std::uint32_t index) {
   return array.Get(index).As<Napi::Number>().Uint32Value();
 }
 
-// In the order of node/src/rate-limit.ts.
+// In the order of node/src/envoy.ts.
 Napi::Array to_array(Napi::Env env, const limitree_descriptor_status& status) {
   const Napi::Array out =
       array_of(env, {status.code, status.match, status.requests_per_unit,

@@ -1,4 +1,4 @@
-// Requests of Envoy from JavaScript.  node/src/rate-limit.ts makes the
+// Requests of Envoy from JavaScript.  node/src/envoy.ts makes the
 // arguments here, and the answers of what comes back.
 
 #ifndef LIMITREE_NODE_ENVOY_HPP

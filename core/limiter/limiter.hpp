@@ -235,7 +235,7 @@ class Limiter final : private ForkGuard {
   class Reader;
   class Request;
   class ResetRequest;
-  class EnvoyRequest;         // in rate_limit.hpp
+  class EnvoyRequest;         // in envoy.hpp
   class PendingEnvoyRequest;  // in envoy_async.cpp
 
   Status match(const Snapshot& snapshot, std::span<const PathCost> path_costs,

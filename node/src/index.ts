@@ -29,7 +29,7 @@ export type {
 export type {
   Code, CurrentLimit, Descriptor, DescriptorStats, DescriptorStatus, Entries,
   FullDescriptor, RateLimitOptions, EnvoyResponse, EnvoyStats, Unit,
-} from './rate-limit.js';
+} from './envoy.js';
 export type {
   AsyncCallOptions, CallOptions, Costly, Part, Path, Segment,
 } from './requests.js';

@@ -17,11 +17,11 @@ import type {
 import { Names } from './names.js';
 import {
   descriptorStatsOf, envoyStatsOf, readRequest, responseOf,
-} from './rate-limit.js';
+} from './envoy.js';
 import type {
   Descriptor, DescriptorStats, RateLimitOptions, EnvoyResponse,
   EnvoyStats,
-} from './rate-limit.js';
+} from './envoy.js';
 import { CLOSED, native } from './native.js';
 import type { Functions } from './native.js';
 import { NONE, Requests, checkFlag, checkOptions } from './requests.js';

@@ -4,7 +4,7 @@ import { fs } from './builtins.js';
 import { LimitreeError } from './errors.js';
 import { explain } from './explain.js';
 import { candidates } from './find.js';
-import type { NativeAnswer, NativeDescriptor } from './rate-limit.js';
+import type { NativeAnswer, NativeDescriptor } from './envoy.js';
 
 /** The module must have the same version: both use one array of numbers. */
 const { version: VERSION } = require('../../package.json') as

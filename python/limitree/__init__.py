@@ -71,16 +71,16 @@ __all__ = [
 # is first used: asyncio and typing take longer than all the rest together.
 _LATER = {
     "AsyncLimiter": "aio",
-    "CurrentLimit": "rate_limit",
-    "Descriptor": "rate_limit",
-    "DescriptorStats": "rate_limit",
-    "DescriptorStatus": "rate_limit",
+    "CurrentLimit": "envoy",
+    "Descriptor": "envoy",
+    "DescriptorStats": "envoy",
+    "DescriptorStatus": "envoy",
     "LimitStats": "stats",
-    "EnvoyResponse": "rate_limit",
-    "EnvoyStats": "rate_limit",
+    "EnvoyResponse": "envoy",
+    "EnvoyStats": "envoy",
     "Stats": "stats",
 }
-_MODULES = ("aio", "delivery", "demand", "headers", "outage", "rate_limit",
+_MODULES = ("aio", "delivery", "demand", "headers", "outage", "envoy",
             "stats")
 
 # Hidden from type checkers: for them, any name would be one of the package.

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
-from limitree import rate_limit
+from limitree import envoy
 from limitree._native import denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
@@ -146,9 +146,9 @@ class AsyncLimiter:
         if self._watch is None:
             return self._limiter.should_rate_limit(
                 domain, descriptors, hits_addend, metadata=metadata)
-        request = (domain, rate_limit.read(descriptors),
-                   rate_limit.hits_of(hits_addend), metadata)
-        return rate_limit.response(await self._watch.ask_envoy(request))
+        request = (domain, envoy.read(descriptors),
+                   envoy.hits_of(hits_addend), metadata)
+        return envoy.response(await self._watch.ask_envoy(request))
 
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets along `path`, or only those of its last node.

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Later:
+class LazyModule:
     """Stands for the module ``limitree.<name>`` in the names of another one.
 
     The first use imports the module, which then takes the place of this object.

@@ -7,7 +7,7 @@ import time
 
 from limitree import _native
 from limitree.errors import LimitExceeded
-from limitree.lazy_imports import Later
+from limitree.lazy_imports import LazyModule
 from limitree.limits import (
     NO_LIMITS,
     NOT_GIVEN,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
     from weakref import WeakKeyDictionary
 
-    from limitree import rate_limit
+    from limitree import envoy
     from limitree.decision import Decision
     from limitree.demand import CostOf, Segment, SegmentOf
     from limitree.greenlets import Watch
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result")
     _Function = TypeVar("_Function", bound=Callable[..., Any])
 else:
-    rate_limit = Later("rate_limit", globals())
+    envoy = LazyModule("envoy", globals())
 
 # As limitree.h numbers them.
 _REPLACE: dict[Replace, int] = {False: 0, True: 1, "added": 2}
@@ -176,23 +176,23 @@ class Limiter(_native.Limiter):
         metadata.  Raises ValueError for an empty domain or list, TypeError,
         StoreError and StoreTimeout.
         """
-        request = (domain, rate_limit.read(descriptors),
-                   rate_limit.hits_of(hits_addend), metadata)
+        request = (domain, envoy.read(descriptors),
+                   envoy.hits_of(hits_addend), metadata)
         if "gevent.monkey" in sys.modules and self.is_remote:
             from limitree.greenlets import ask_envoy
             answer = ask_envoy(self, request)
             if answer is not None:
-                return rate_limit.response(answer)
-        return rate_limit.response(self._should_rate_limit(*request))
+                return envoy.response(answer)
+        return envoy.response(self._should_rate_limit(*request))
 
     def descriptor_stats(self) -> list[DescriptorStats]:
         """Return the hits of rules, by their names in metrics."""
-        return [rate_limit.DescriptorStats(**one)
+        return [envoy.DescriptorStats(**one)
                 for one in self._descriptor_stats()]
 
     def envoy_stats(self) -> EnvoyStats:
         """Return the counters of requests of Envoy."""
-        return rate_limit.EnvoyStats(**self._envoy_stats())
+        return envoy.EnvoyStats(**self._envoy_stats())
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:

@@ -364,13 +364,13 @@ def test_an_unknown_root_is_found_when_the_application_starts(app):
         limiter.path("usr", who, "trade")
 
     later = Limiter(who)
-    lazy_imports.path("user", who)
+    later.path("user", who)
     other = flask.Flask("other")
     other.config["LIMITREE_LIMITS"] = "schema: {ip: {}}"
     with pytest.raises(limitree.UnknownRoot, match='unknown root "user"'):
-        lazy_imports.init_app(other)
+        later.init_app(other)
     assert later not in other.extensions["limitree"]
-    lazy_imports.init_app(app)
+    later.init_app(app)
     with pytest.raises(limitree.UnknownRoot, match="without LIMITREE_LIMITS"):
         Limiter(app=flask.Flask("x")).path("user", who)
     with pytest.raises(ValueError, match="the path ends at ip"):

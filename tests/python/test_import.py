@@ -16,15 +16,15 @@ SOURCES = pathlib.Path(__file__).parents[2] / "python/limitree"
 # What `import limitree` may load, besides what every Python has loaded when a
 # program begins.
 OWN = {"limitree", *(f"limitree.{name}" for name in (
-    "_native", "clients", "decision", "default", "errors", "later", "limiter",
-    "limits", "locks", "wait"))}
+    "_native", "clients", "decision", "default", "errors", "lazy_imports",
+    "limiter", "limits", "locks", "wait"))}
 OTHERS = {"__future__", "_thread", "_weakref", "time"}
 
 # The names that are not there at once, and their modules.
-LATER = {"AsyncLimiter": "aio", "CurrentLimit": "rate_limit",
-         "Descriptor": "rate_limit", "DescriptorStats": "rate_limit",
-         "DescriptorStatus": "rate_limit", "LimitStats": "stats",
-         "EnvoyResponse": "rate_limit", "EnvoyStats": "rate_limit",
+LATER = {"AsyncLimiter": "aio", "CurrentLimit": "envoy",
+         "Descriptor": "envoy", "DescriptorStats": "envoy",
+         "DescriptorStatus": "envoy", "LimitStats": "stats",
+         "EnvoyResponse": "envoy", "EnvoyStats": "envoy",
          "Stats": "stats"}
 
 
@@ -163,8 +163,8 @@ for thread in threads:
 for thread in threads:
     thread.join()
 assert kinds == [limitree.EnvoyStats] * 8, kinds
-from limitree import limiter as module, rate_limit
-assert module.rate_limit is rate_limit
+from limitree import limiter as module, envoy
+assert module.envoy is envoy
 print("ok")
 """
 

@@ -168,7 +168,7 @@ def test_rules_that_come_later(limiter):
     reloads = limiter.stats().reloads
     plain_limits.update(limiter)
     assert limiter.stats().reloads == reloads, "nothing is new"
-    assert limiter.authorize_all(lazy_imports.paths("a")).limit == 3
+    assert limiter.authorize_all(later.paths("a")).limit == 3
     # Buckets keep their state: they belong to the limit, not to the rule.
     assert limiter.authorize_all(with_more.paths("a")).limited
     assert plain_limits.rule("2/hour", "first") is first
