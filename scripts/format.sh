@@ -38,7 +38,7 @@ fi
 # An unpacked archive has no list of files in git.
 if ! files=$(git ls-files --cached --others --exclude-standard 2>/dev/null)
 then
-  files=$(find bench bindings capi core examples server tests -type f)
+  files=$(find bench bindings capi core examples io server tests -type f)
 fi
 printf '%s\n' "$files" | grep -E '\.(c|h|cpp|hpp)$' | grep -v '^tests/data/' |
   while read -r file; do

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "io/address.hpp"
+#include "io/failure.hpp"
 #include "log.hpp"
-#include "net/address.hpp"
-#include "net/failure.hpp"
 
 namespace limitree::server {
 

@@ -7,9 +7,9 @@
 #include <functional>
 #include <string>
 
-#include "net/fd.hpp"
-#include "net/loop.hpp"
-#include "net/permits.hpp"
+#include "io/fd.hpp"
+#include "io/loop.hpp"
+#include "io/permits.hpp"
 
 namespace limitree::server {
 

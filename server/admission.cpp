@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "io/failure.hpp"
 #include "log.hpp"
-#include "net/failure.hpp"
 
 namespace limitree::server {
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "config/settings.hpp"
+#include "io/address.hpp"
+#include "io/tls_files.hpp"
 #include "net/access.hpp"
-#include "net/address.hpp"
-#include "tls/files.hpp"
 
 namespace limitree::server {
 

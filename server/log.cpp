@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "net/loop.hpp"
+#include "io/loop.hpp"
 
 namespace limitree::server {
 

@@ -10,9 +10,9 @@
 #include <string>
 
 #include "config/settings.hpp"
+#include "io/loop.hpp"
+#include "io/timer.hpp"
 #include "limitree.h"
-#include "net/loop.hpp"
-#include "net/timer.hpp"
 
 namespace limitree::server {
 

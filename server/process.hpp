@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "net/fd.hpp"
+#include "io/fd.hpp"
 
 namespace limitree::server {
 

@@ -12,9 +12,9 @@
 #include "http/handler.hpp"
 #include "http/http_connection.hpp"
 #include "http/http_stream.hpp"
-#include "net/fd.hpp"
-#include "net/loop.hpp"
-#include "tls/context.hpp"
+#include "io/fd.hpp"
+#include "io/loop.hpp"
+#include "io/tls_context.hpp"
 
 namespace limitree::server {
 

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "net/trouble.hpp"
+#include "io/trouble.hpp"
 #include "process.hpp"
 
 namespace limitree::server {

@@ -22,13 +22,13 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("core", "capi", "bindings", "server")
+FOLDERS = ("core", "io", "capi", "bindings", "server")
 BATCH = 8  # files of a folder read at once, at most
 
 # The sources of a batch are included, so they count as headers here.  A header
 # may shadow a name of the source before it; the build has the compiler's own
 # warnings.
-IN_BATCH = ("--header-filter=/(core|capi|bindings|server)/.*[.][ch]pp$",
+IN_BATCH = ("--header-filter=/(core|io|capi|bindings|server)/.*[.][ch]pp$",
             "--checks=-bugprone-suspicious-include", "--extra-arg=-w")
 
 

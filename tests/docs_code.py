@@ -71,7 +71,7 @@ def run(command, cwd, **kwargs):
 
 def is_excerpt(block, tools):
     """Whether the block is still part of a source file."""
-    for folder in ("core", "capi", "bindings", "examples", "tests"):
+    for folder in ("core", "io", "capi", "bindings", "examples", "tests"):
         for path in (tools.root / folder).rglob("*"):
             if path.suffix not in {".c", ".h", ".cpp", ".hpp"}:
                 continue

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 FOLDERS = ("bench", "bindings", "capi", "cmake", "core", "docs", "examples",
-           "node", "python", "scripts", "server", "tests")
+           "io", "node", "python", "scripts", "server", "tests")
 FENCE = re.compile(r"^```.*?^```$", re.S | re.M)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")

@@ -3,10 +3,13 @@
     core/base < core/text < core/tree, core/descriptors < core/limiter < capi
     core/base < core/store < core/limiter
 
+    core/base < io < core/store/redis, server
+
 core/tree, core/descriptors and core/store are siblings: none may include
 another.  Nor may core/store include core/text.
 bindings/, server/ and examples/ may include only what a user can: limitree.h
-and files beside them; bindings/cli/serve.cpp may start the server.  The modules
+and files beside them; server/ has io/, too, and bindings/cli/serve.cpp may
+start the server.  The modules
 of python/limitree must not import each other in a circle.
 
 The rooms of core/store have an order too:
@@ -19,7 +22,7 @@ memory, because it keeps denials as memory keeps buckets.
 
 So do the rooms of server/:
 
-    net < tls, h2, stats < trace < grpc < services < config
+    net < h2, stats < trace < grpc < services < config
     h2 < http; services, http, json < web
     config, web < the rest of server
 
@@ -44,6 +47,9 @@ FLOORS = {
 PUBLIC = {"limitree.h", "limitree.hpp"}
 STARTS_SERVER = ("bindings/cli/serve.cpp", "serve.hpp")
 
+# Libraries that io/ may not include: it serves stores and the service alike.
+NOT_IN_IO = {"hiredis", *(set(FLOORS) - {"base"}), *PUBLIC}
+
 # The rooms of core/store, and which other rooms each of them may include.
 ROOMS = {
     "store": [],
@@ -66,7 +72,6 @@ ROOMS = {
 # these rooms know each of the libraries.
 SERVER_ROOMS = {
     "net": [],
-    "tls": ["net"],
     "h2": ["net"],
     "stats": ["net"],
     "trace": ["net", "stats"],
@@ -75,17 +80,16 @@ SERVER_ROOMS = {
     "http": ["net", "h2"],
     "json": [],
     "web": ["net", "h2", "http", "json", "services"],
-    "config": ["net", "tls", "h2", "grpc", "services", "stats", "trace",
-               "json"],
-    "": ["net", "tls", "h2", "stats", "trace", "grpc", "services", "http",
-         "web", "config"],
+    "config": ["net", "h2", "grpc", "services", "stats", "trace", "json"],
+    "": ["net", "h2", "stats", "trace", "grpc", "services", "http", "web",
+         "config"],
 }
 SERVER_LIBRARIES = {
     "curl": ["trace"],
     "llhttp.h": ["http"],
     "nghttp2": ["h2"],
     "nlohmann": ["services", "json"],
-    "openssl": ["tls"],
+    "openssl": [],
     "protozero": ["services", "config", "trace"],
     "re2": ["stats"],
     "zlib.h": ["grpc"],
@@ -127,6 +131,8 @@ def wrong_in_core(root, path, mark, name):
     if floor not in FLOORS:
         return "is on no floor of core/"
     first = name.split("/")[0]
+    if first == "io" and inside.parts[:2] == ("store", "redis"):
+        return None
     if first in FLOORS and "/" in name:
         if is_above(first, floor):
             return f"may not include {first}/"
@@ -144,6 +150,13 @@ def wrong_in_core(root, path, mark, name):
         return f"may not include <{name}>: only core/store/redis/wire/tls may"
     if name == "yaml.h" and path.stem != "yaml":
         return "may not include <yaml.h>: only core/text/yaml.cpp may"
+    return None
+
+
+def wrong_in_io(root, path, mark, name):
+    first = name.split("/")[0]
+    if first in NOT_IN_IO or (mark == '"' and first not in {"base", "io"}):
+        return f"may not include {name}: only core/base and io/"
     return None
 
 
@@ -177,11 +190,13 @@ def wrong_in_server(root, path, mark, name):
     first = name.split("/")[0]
     knows = SERVER_LIBRARIES.get(first, [room])
     if room not in knows:
-        only = " and ".join(f"server/{one}" for one in knows)
+        only = " and ".join(f"server/{one}" for one in knows) or "io/"
         return f"may not include <{name}>: only {only} may"
     if first in FLOORS and "/" in name:
         return f"may not include {name}: only limitree.h"
     if mark == "<" or name in PUBLIC or name == "descriptors.inc":
+        return None
+    if first == "io":
         return None
     other = name.rpartition("/")[0]
     if other != room and other not in SERVER_ROOMS[room]:
@@ -197,6 +212,7 @@ def is_beside(folder, path, name):
 
 
 RULES = {
+    "io": wrong_in_io,
     "core": wrong_in_core,
     "capi": wrong_in_capi,
     "bindings": wrong_outside,

@@ -17,7 +17,7 @@ import pathlib
 import re
 import sys
 
-SOURCES = ("core", "capi", "bindings", "python/limitree", "node/src")
+SOURCES = ("core", "io", "capi", "bindings", "python/limitree", "node/src")
 SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".lua", ".py", ".pyi", ".ts"}
 RECIPE = re.compile(r"<!-- recipe (.+?) -->\n(.*?)(?=\n#|\Z)", re.S)
 ROW = re.compile(r"^\| `([^`]+)`", re.M)

@@ -14,7 +14,7 @@
 #include "config/loader.hpp"
 #include "config/settings.hpp"
 #include "config/xds_client.hpp"
-#include "net/loop.hpp"
+#include "io/loop.hpp"
 
 namespace limitree::server {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "net/address.hpp"
-#include "net/failure.hpp"
+#include "io/address.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

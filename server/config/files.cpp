@@ -9,7 +9,7 @@
 #include <fstream>
 #include <memory>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

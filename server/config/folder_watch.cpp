@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

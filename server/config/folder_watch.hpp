@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "config/files.hpp"
-#include "net/fd.hpp"
-#include "net/loop.hpp"
-#include "net/timer.hpp"
+#include "io/fd.hpp"
+#include "io/loop.hpp"
+#include "io/timer.hpp"
 
 namespace limitree::server {
 

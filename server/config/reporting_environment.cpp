@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "config/environment.hpp"
-#include "net/address.hpp"
-#include "net/failure.hpp"
+#include "io/address.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

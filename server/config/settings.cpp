@@ -1,7 +1,7 @@
 #include "config/settings.hpp"
 
-#include "net/address.hpp"
-#include "net/failure.hpp"
+#include "io/address.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

@@ -10,11 +10,11 @@
 
 #include "config/log_settings.hpp"
 #include "h2/settings.hpp"
-#include "net/timer.hpp"
+#include "io/timer.hpp"
+#include "io/tls_client_context.hpp"
+#include "io/tls_context.hpp"
 #include "services/answer_settings.hpp"
 #include "stats/settings.hpp"
-#include "tls/client_context.hpp"
-#include "tls/context.hpp"
 #include "trace/settings.hpp"
 
 namespace limitree::server {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "net/address.hpp"
-#include "net/failure.hpp"
-#include "tls/client_context.hpp"
+#include "io/address.hpp"
+#include "io/failure.hpp"
+#include "io/tls_client_context.hpp"
 
 namespace limitree::server {
 

@@ -15,7 +15,7 @@
 #include "config/xds_messages.hpp"
 #include "grpc/framing.hpp"
 #include "h2/client_connection.hpp"
-#include "net/loop.hpp"
+#include "io/loop.hpp"
 
 namespace limitree::server {
 

@@ -1,8 +1,8 @@
 // CONFIG_GRPC_XDS_... and XDS_CLIENT_...: a server of configurations.
 
 #include "config/environment.hpp"
-#include "net/address.hpp"
-#include "net/failure.hpp"
+#include "io/address.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

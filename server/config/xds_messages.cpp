@@ -7,8 +7,8 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "config/xds_resource.hpp"
+#include "io/failure.hpp"
 #include "limitree.hpp"
-#include "net/failure.hpp"
 #include "stats/names.hpp"
 
 namespace limitree::server {

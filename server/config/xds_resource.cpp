@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/failure.hpp"
 #include "json/writer.hpp"
-#include "net/failure.hpp"
 
 namespace limitree::server {
 

@@ -15,8 +15,8 @@
 #include "grpc/method.hpp"
 #include "grpc/status.hpp"
 #include "h2/stream.hpp"
+#include "io/timer.hpp"
 #include "net/block_memory.hpp"
-#include "net/timer.hpp"
 #include "trace/context.hpp"
 
 namespace limitree::server {

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "grpc/status.hpp"
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 #include "trace/context.hpp"
 
 namespace limitree::server {

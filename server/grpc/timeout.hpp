@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 
 namespace limitree::server {
 

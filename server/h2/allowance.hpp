@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 
 namespace limitree::server {
 

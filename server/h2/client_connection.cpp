@@ -7,8 +7,8 @@
 #include <cstring>
 #include <new>
 
-#include "net/failure.hpp"
-#include "net/trouble.hpp"
+#include "io/failure.hpp"
+#include "io/trouble.hpp"
 
 namespace limitree::server {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "net/loop.hpp"
-#include "net/transport.hpp"
+#include "io/loop.hpp"
+#include "io/transport.hpp"
 
 struct nghttp2_session;
 

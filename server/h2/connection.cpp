@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "h2/session.hpp"
-#include "net/trouble.hpp"
+#include "io/trouble.hpp"
 
 namespace limitree::server {
 

@@ -14,10 +14,10 @@
 #include "h2/allowance.hpp"
 #include "h2/settings.hpp"
 #include "h2/stream.hpp"
+#include "io/loop.hpp"
+#include "io/transport.hpp"
 #include "net/access.hpp"
-#include "net/loop.hpp"
 #include "net/memory_budget.hpp"
-#include "net/transport.hpp"
 
 namespace limitree::server {
 

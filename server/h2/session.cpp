@@ -5,8 +5,8 @@
 #include <memory>
 #include <new>
 
+#include "io/trouble.hpp"
 #include "net/block_memory.hpp"
-#include "net/trouble.hpp"
 
 namespace limitree::server {
 

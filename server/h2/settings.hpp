@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 
 namespace limitree::server {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "h2/connection.hpp"
-#include "net/trouble.hpp"
+#include "io/trouble.hpp"
 
 namespace limitree::server {
 

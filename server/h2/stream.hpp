@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "io/timer.hpp"
 #include "net/access.hpp"
-#include "net/timer.hpp"
 
 struct nghttp2_session;
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "http/request.hpp"
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 
 namespace limitree::server {
 

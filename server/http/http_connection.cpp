@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "net/trouble.hpp"
+#include "io/trouble.hpp"
 
 namespace limitree::server {
 

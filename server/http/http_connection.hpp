@@ -14,9 +14,9 @@
 #include "http/exchange.hpp"
 #include "http/handler.hpp"
 #include "http/request_reader.hpp"
-#include "net/loop.hpp"
+#include "io/loop.hpp"
+#include "io/transport.hpp"
 #include "net/memory_budget.hpp"
-#include "net/transport.hpp"
 
 namespace limitree::server {
 

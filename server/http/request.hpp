@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 
 namespace limitree::server {
 

@@ -9,8 +9,8 @@
 #include <fstream>
 #include <utility>
 
-#include "net/failure.hpp"
-#include "net/file_state.hpp"
+#include "io/failure.hpp"
+#include "io/file_state.hpp"
 
 namespace limitree::server {
 

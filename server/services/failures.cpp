@@ -1,6 +1,6 @@
 #include "services/failures.hpp"
 
-#include "net/trouble.hpp"
+#include "io/trouble.hpp"
 
 namespace limitree::server {
 

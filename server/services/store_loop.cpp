@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "net/trouble.hpp"
+#include "io/trouble.hpp"
 #include "services/decision.hpp"
 
 namespace limitree::server {

@@ -8,10 +8,10 @@
 #include <memory>
 
 #include "grpc/call.hpp"
+#include "io/loop.hpp"
+#include "io/timer.hpp"
 #include "limitree.h"
 #include "net/block_memory.hpp"
-#include "net/loop.hpp"
-#include "net/timer.hpp"
 
 namespace limitree::server {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 #include "stats/counter.hpp"
 
 namespace limitree::server {

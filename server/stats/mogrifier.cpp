@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 
 namespace limitree::server {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "net/loop.hpp"
+#include "io/loop.hpp"
 #include "stats/statsd_socket.hpp"
 #include "stats/statsd_text.hpp"
 

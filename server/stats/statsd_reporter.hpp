@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "net/background.hpp"
+#include "io/background.hpp"
 #include "stats/settings.hpp"
 #include "stats/snapshot.hpp"
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <utility>
 
-#include "net/failure.hpp"
-#include "net/loop.hpp"
+#include "io/failure.hpp"
+#include "io/loop.hpp"
 
 namespace limitree::server {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "net/fd.hpp"
-#include "net/timer.hpp"
+#include "io/fd.hpp"
+#include "io/timer.hpp"
 #include "stats/settings.hpp"
 
 struct addrinfo;

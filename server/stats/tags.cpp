@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

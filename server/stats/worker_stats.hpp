@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "net/loop.hpp"
+#include "io/loop.hpp"
 #include "stats/histogram.hpp"
 #include "stats/snapshot.hpp"
 

@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-#include "net/loop.hpp"
+#include "io/loop.hpp"
 #include "trace/http_post.hpp"
 #include "trace/otlp.hpp"
 

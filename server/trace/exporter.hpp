@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "net/background.hpp"
+#include "io/background.hpp"
 #include "trace/settings.hpp"
 #include "trace/tracer.hpp"
 

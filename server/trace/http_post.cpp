@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

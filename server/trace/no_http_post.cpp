@@ -1,6 +1,6 @@
 // Builds without libcurl send no spans.
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 #include "trace/http_post.hpp"
 
 namespace limitree::server {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 #include "trace/settings.hpp"
 #include "trace/span.hpp"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

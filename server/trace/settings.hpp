@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 
 namespace limitree::server {
 

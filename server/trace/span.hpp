@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "net/timer.hpp"
+#include "io/timer.hpp"
 #include "trace/context.hpp"
 
 namespace limitree::server {

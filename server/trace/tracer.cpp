@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 #include "stats/mogrifier.hpp"
 #include "stats/names.hpp"
 

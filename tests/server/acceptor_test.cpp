@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/sanitizers.hpp"
-#include "net/address.hpp"
+#include "io/address.hpp"
 
 namespace limitree::server {
 namespace {

@@ -13,7 +13,7 @@
 #include "grpc/grpc_server.hpp"
 #include "h2/client_connection.hpp"
 #include "h2/connection.hpp"
-#include "net/loop.hpp"
+#include "io/loop.hpp"
 
 namespace limitree::server {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/trouble.hpp"
+#include "io/trouble.hpp"
 
 namespace limitree::server {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "net/trouble.hpp"
+#include "io/trouble.hpp"
 
 namespace limitree::server {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/loop.hpp"
+#include "io/loop.hpp"
 #include "stats/service_stats.hpp"
 
 namespace limitree::server {

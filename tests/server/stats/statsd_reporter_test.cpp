@@ -10,7 +10,7 @@
 #include <sstream>
 #include <vector>
 
-#include "net/fd.hpp"
+#include "io/fd.hpp"
 
 namespace limitree::server {
 namespace {

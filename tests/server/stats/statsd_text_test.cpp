@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 namespace {

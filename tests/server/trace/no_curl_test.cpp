@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 #include "trace/http_post.hpp"
 
 namespace limitree::server {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "net/failure.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 namespace {

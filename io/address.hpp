@@ -1,0 +1,82 @@
+// Where a service listens.
+
+#ifndef LIMITREE_IO_ADDRESS_HPP
+#define LIMITREE_IO_ADDRESS_HPP
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "io/fd.hpp"
+
+namespace limitree::server {
+
+// An address and a port, or the path of a Unix socket.
+class ListenAddress {
+ public:
+  // Reads "127.0.0.1:8081", "[::1]:8081", ":8081" (all addresses, IPv4 and
+  // IPv6) or "unix:/run/limitree.sock".  Throws Failure, which says what is
+  // wrong with the text.
+  static ListenAddress parse(std::string_view text);
+
+  bool is_unix() const { return family() == AF_UNIX; }
+  // Of the loopback device.
+  bool is_loopback() const;
+  // Whether only this machine can connect.
+  bool is_local() const { return is_unix() || is_loopback(); }
+  int family() const { return storage_.ss_family; }
+  const sockaddr* get() const {
+    return reinterpret_cast<const sockaddr*>(&storage_);
+  }
+  socklen_t size() const { return size_; }
+  std::string unix_path() const;
+  // As parse() reads it.
+  std::string text() const;
+
+  // Where `fd` is bound: the port is known even if the system chose it.
+  static ListenAddress of(int fd);
+
+ private:
+  static ListenAddress parse_unix(std::string_view path);
+
+  sockaddr_storage storage_{};
+  socklen_t size_ = 0;
+};
+
+// The text of an address of `host`, for parse(): a name is looked up, and no
+// host is all addresses.  Throws Failure.
+std::string address_of(const std::string& host, int port);
+
+// Splits "localhost:18000" or "[::1]:18000" into host and port.  Throws
+// Failure.
+std::pair<std::string, std::string> split_place(const std::string& text);
+
+// A connection that is being made and does not block: to the first address of
+// the host, from number `first` on and around, that does not fail at once.
+// Looking up the name blocks.  Throws Failure.
+Fd connect_to(const std::string& host, const std::string& port,
+              std::size_t first);
+
+// A socket that listens and does not block.  A Unix socket that nobody serves
+// any more is replaced.  Throws Failure, also if somebody else listens there.
+Fd listen_on(const ListenAddress& address);
+
+// The same beside other sockets of this user, also of other processes, that
+// listen on a TCP address already: the system spreads the connections.
+Fd listen_beside(const ListenAddress& address);
+
+// Lets no more connections begin on a TCP socket that is about to be closed.
+// Clients ask again after a second, so they reach whoever listens then.  Closed
+// without that, the socket would break connections that are being made.
+void stop_connections(int listener);
+
+// A connection of `listener` that does not block; none if there is no more, or
+// if errno says why not.
+Fd accept_from(int listener);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_IO_ADDRESS_HPP

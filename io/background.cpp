@@ -1,0 +1,82 @@
+#include "io/background.hpp"
+
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "io/loop.hpp"
+#include "io/trouble.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+constexpr std::chrono::seconds kPatience(3);
+
+// Signals are for the main thread.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+// Work that throws begins again, in a second.
+void run_until_end(const std::function<void(Background::Signal&)>& run,
+                   Background::Signal* signal) {
+  while (!guarded([&] { run(*signal); })) {
+    if (!signal->wait_until(after(steady_now(), kSecond))) return;
+  }
+}
+
+}  // namespace
+
+bool Background::Signal::wait_until(Instant at) {
+  const std::chrono::steady_clock::time_point until{
+      std::chrono::nanoseconds(at)};
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, until, [this] { return woken_ || ending_; });
+  woken_ = false;
+  return !ending_;
+}
+
+bool Background::Signal::is_ending() {
+  const std::lock_guard lock(mutex_);
+  return ending_;
+}
+
+Background::Background(std::function<void(Signal&)> run)
+    : signal_(std::make_shared<Signal>()) {
+  const SignalsBlocked blocked;
+  std::thread([signal = signal_, run = std::move(run)]() mutable {
+    run_until_end(run, signal.get());
+    run = nullptr;  // before the owner goes on
+    const std::lock_guard lock(signal->mutex_);
+    signal->ended_ = true;
+    signal->changed_.notify_all();
+  }).detach();
+}
+
+Background::~Background() {
+  std::unique_lock lock(signal_->mutex_);
+  signal_->ending_ = true;
+  signal_->changed_.notify_all();
+  signal_->changed_.wait_for(lock, kPatience,
+                             [this] { return signal_->ended_; });
+}
+
+void Background::wake() {
+  const std::lock_guard lock(signal_->mutex_);
+  signal_->woken_ = true;
+  signal_->changed_.notify_all();
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,53 @@
+// A thread beside the loops, for what may block.
+
+#ifndef LIMITREE_IO_BACKGROUND_HPP
+#define LIMITREE_IO_BACKGROUND_HPP
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "io/timer.hpp"
+
+namespace limitree::server {
+
+class Background {
+ public:
+  // What the thread waits for.
+  class Signal {
+   public:
+    // Waits until `at`, wake() or the end, whichever is first; false at the
+    // end.
+    bool wait_until(Instant at);
+    bool is_ending();
+
+   private:
+    friend class Background;
+
+    std::mutex mutex_;  // guards all below
+    std::condition_variable changed_;
+    bool woken_ = false;
+    bool ending_ = false;
+    bool ended_ = false;
+  };
+
+  // Runs `run` on a new thread.  It must return soon once is_ending().
+  explicit Background(std::function<void(Signal&)> run);
+  // Ends the thread.  One that does not return in time, because it waits for
+  // the network, is left to itself: so after such a wait `run` asks whether it
+  // is_ending() before it touches what it does not own.
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  // From any thread.
+  void wake();
+
+ private:
+  std::shared_ptr<Signal> signal_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_IO_BACKGROUND_HPP

@@ -1,0 +1,36 @@
+// A file descriptor that closes itself.
+
+#ifndef LIMITREE_IO_FD_HPP
+#define LIMITREE_IO_FD_HPP
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace limitree::server {
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  void reset() noexcept { Fd().swap(*this); }
+  void swap(Fd& other) noexcept { std::swap(fd_, other.fd_); }
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_IO_FD_HPP

@@ -1,0 +1,16 @@
+// What tells versions of a file apart.
+
+#ifndef LIMITREE_IO_FILE_STATE_HPP
+#define LIMITREE_IO_FILE_STATE_HPP
+
+#include <string>
+
+namespace limitree::server {
+
+// Changes when the file does, or when its name stands for another one.
+// Symbolic links are followed.  "-" if there is no such file.
+std::string file_state(const std::string& file);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_IO_FILE_STATE_HPP

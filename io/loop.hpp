@@ -1,0 +1,101 @@
+// The event loop of one worker.
+
+#ifndef LIMITREE_IO_LOOP_HPP
+#define LIMITREE_IO_LOOP_HPP
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "io/fd.hpp"
+#include "io/timer.hpp"
+
+namespace limitree::server {
+
+// What is called when a descriptor is ready.
+class Watcher {
+ public:
+  // `events` are those of epoll: EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR.
+  virtual void on_ready(std::uint32_t events) = 0;
+
+ protected:
+  ~Watcher() = default;
+};
+
+// Work for the end of a turn of the loop, when all that was ready has been
+// handled: many answers of one turn then become one write.
+class AtTurnEnd {
+ public:
+  virtual void on_turn_end() = 0;
+
+ protected:
+  virtual ~AtTurnEnd() = default;
+
+ private:
+  friend class Loop;
+  static constexpr std::size_t kNowhere = SIZE_MAX;
+  std::size_t place_ = kNowhere;  // in Loop::ending_
+};
+
+// Level-triggered epoll, timers, and functions from other threads.  All but
+// post() and stop() belong to the thread that calls run().
+class Loop : public Timers {
+ public:
+  Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // `watcher` stays until remove().  Throws Failure.
+  void add(int fd, std::uint32_t events, Watcher* watcher);
+  void change(int fd, std::uint32_t events, Watcher* watcher);
+  // After this call `watcher` may be destroyed, even in the middle of a turn.
+  void remove(int fd, Watcher* watcher);
+
+  // Once for each turn, however often it is asked for.
+  void at_turn_end(AtTurnEnd* work);
+  void forget(AtTurnEnd* work);
+
+  // Runs `work` on the loop's thread.  From any thread.
+  void post(std::function<void()> work);
+
+  // Until stop(), whatever the work on it throws: see tell_trouble().
+  void run();
+  // From any thread; posted work that is already there still runs.
+  void stop();
+
+  // The time at which this turn began.
+  Instant now() const { return now_; }
+  // The time now, for work at the end of a turn: the clock is read once for all
+  // of it.
+  Instant turn_end();
+
+ private:
+  void turn();
+  void wait();
+  void finish_turn();
+  void run_posted();
+
+  Fd epoll_;
+  Fd wake_;
+  Instant now_;
+  Instant turn_end_ = 0;  // 0 if nobody has asked in this turn
+  std::array<epoll_event, 256> ready_;
+  int ready_count_ = 0;
+  std::vector<AtTurnEnd*> ending_;
+  std::mutex mutex_;  // guards posted_
+  std::vector<std::function<void()>> posted_;
+  std::vector<std::function<void()>> running_;  // were posted
+  bool stopped_ = false;
+};
+
+// The steady clock.
+Instant steady_now();
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_IO_LOOP_HPP

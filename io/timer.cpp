@@ -1,0 +1,87 @@
+#include "io/timer.hpp"
+
+#include <utility>
+
+namespace limitree::server {
+
+void Timer::set(Instant at) {
+  cancel();
+  if (at != kNever) timers_->insert(this, at);
+}
+
+void Timer::cancel() { timers_->remove(this); }
+
+void Timers::put(Timer* timer, std::size_t place) {
+  heap_[place] = timer;
+  timer->place_ = place;
+}
+
+void Timers::rise(Timer* timer, std::size_t place) {
+  while (place > 0) {
+    const std::size_t above = (place - 1) / 2;
+    if (heap_[above]->at_ <= timer->at_) break;
+    put(heap_[above], place);
+    place = above;
+  }
+  put(timer, place);
+}
+
+void Timers::sink(Timer* timer, std::size_t place) {
+  for (std::size_t below; (below = 2 * place + 1) < heap_.size();) {
+    if (below + 1 < heap_.size() && heap_[below + 1]->at_ < heap_[below]->at_) {
+      ++below;
+    }
+    if (timer->at_ <= heap_[below]->at_) break;
+    put(heap_[below], place);
+    place = below;
+  }
+  put(timer, place);
+}
+
+void Timers::insert(Timer* timer, Instant at) {
+  timer->at_ = at;
+  heap_.push_back(timer);
+  rise(timer, heap_.size() - 1);
+}
+
+void Timers::remove(Timer* timer) {
+  if (timer->due_ != Timer::kNowhere) {
+    due_[std::exchange(timer->due_, Timer::kNowhere)] = nullptr;
+    return;
+  }
+  const std::size_t place = timer->place_;
+  if (place == Timer::kNowhere) return;
+  timer->place_ = Timer::kNowhere;
+  Timer* const last = heap_.back();
+  heap_.pop_back();
+  if (last == timer) return;
+  if (place > 0 && heap_[(place - 1) / 2]->at_ > last->at_) {
+    rise(last, place);
+  } else {
+    sink(last, place);
+  }
+}
+
+void Timers::take_due(Instant now) {
+  for (std::size_t i = 0; i < kMaxDue && next() <= now; ++i) {
+    Timer* const timer = heap_[0];
+    due_.push_back(timer);
+    remove(timer);
+    timer->due_ = due_.size() - 1;
+  }
+}
+
+bool Timers::run_due() {
+  while (called_ < due_.size()) {
+    Timer* const timer = due_[called_++];
+    if (timer == nullptr) continue;
+    timer->due_ = Timer::kNowhere;
+    timer->on_time_();
+    return true;
+  }
+  due_.clear();
+  called_ = 0;
+  return false;
+}
+
+}  // namespace limitree::server

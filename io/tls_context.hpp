@@ -1,0 +1,59 @@
+// TLS for the server: certificates, and who may connect.
+
+#ifndef LIMITREE_IO_TLS_CONTEXT_HPP
+#define LIMITREE_IO_TLS_CONTEXT_HPP
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/fd.hpp"
+#include "io/transport.hpp"
+
+struct ssl_ctx_st;
+
+namespace limitree::server {
+
+struct TlsSettings {
+  std::string cert_file;  // the chain, PEM; empty: no TLS
+  std::string key_file;
+  // Authorities of client certificates; if set, each client must have one.
+  std::string client_ca_file;
+  // A client certificate must be for one of these: DNS name, IP address or
+  // URI.  Empty: any certificate of the authorities.
+  std::vector<std::string> client_names;
+};
+
+// What the clients of a port speak.
+enum class TlsProtocol {
+  kHttp2,  // they must negotiate it, as gRPC does
+  kHttp,   // HTTP/2 or, if they do not negotiate it, HTTP/1.1
+};
+
+// Certificates as they were when the files were read.  Connections made from
+// it keep it alive.
+class TlsContext : public std::enable_shared_from_this<TlsContext> {
+ public:
+  // Throws Failure, which names the file.
+  static std::shared_ptr<const TlsContext> load(const TlsSettings& settings);
+  ~TlsContext();
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+
+  // The server's side of a connection; the handshake is part of its first
+  // reads and writes.
+  std::unique_ptr<Transport> accept(Fd fd, TlsProtocol protocol) const;
+
+  // For the handshake.
+  const std::vector<std::string>& client_names() const { return names_; }
+
+ private:
+  TlsContext(ssl_ctx_st* context, std::vector<std::string> names);
+
+  ssl_ctx_st* context_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_IO_TLS_CONTEXT_HPP

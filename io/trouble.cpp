@@ -1,0 +1,42 @@
+#include "io/trouble.hpp"
+
+#include <exception>
+#include <new>
+
+namespace limitree::server {
+
+namespace {
+
+TroubleListener trouble_listener = nullptr;
+
+void tell_lost_work(const char* why) {
+  tell_trouble(std::string("some work is lost: ") + why);
+}
+
+}  // namespace
+
+void listen_to_trouble(TroubleListener listener) {
+  trouble_listener = listener;
+}
+
+void tell_trouble(const std::string& what) {
+  if (trouble_listener != nullptr) trouble_listener(what);
+}
+
+void tell_exception() noexcept {
+  try {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      // To tell it would need memory, too.
+    } catch (const std::exception& error) {
+      tell_lost_work(error.what());
+    } catch (...) {
+      tell_lost_work("an unknown error");
+    }
+  } catch (...) {
+    // Nobody can be told.
+  }
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,178 @@
+#include "io/timer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+namespace limitree::server {
+namespace {
+
+// Until no timer is due.
+void run(Timers* timers, Instant now) {
+  timers->take_due(now);
+  while (timers->run_due()) {
+  }
+}
+
+TEST(Timers, RunInOrderOfTheirInstants) {
+  Timers timers;
+  std::vector<int> order;
+  std::vector<std::unique_ptr<Timer>> set;
+  for (int i = 0; i < 100; ++i) {
+    set.push_back(
+        std::make_unique<Timer>(&timers, [&order, i] { order.push_back(i); }));
+    set.back()->set((i * 37) % 100);
+  }
+  EXPECT_EQ(timers.next(), 0);
+  run(&timers, 49);
+  EXPECT_EQ(order.size(), 50u);
+  EXPECT_EQ(timers.next(), 50);
+  run(&timers, 1000);
+  ASSERT_EQ(order.size(), 100u);
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(order[i] * 37 % 100, static_cast<int>(i));
+  }
+  EXPECT_EQ(timers.next(), kNever);
+}
+
+TEST(Timers, CancelledOneDoesNotRun) {
+  Timers timers;
+  std::vector<int> ran;
+  std::vector<std::unique_ptr<Timer>> set;
+  for (int i = 0; i < 20; ++i) {
+    set.push_back(
+        std::make_unique<Timer>(&timers, [&ran, i] { ran.push_back(i); }));
+    set.back()->set((i * 7) % 20);
+  }
+  for (std::size_t i = 0; i < 20; i += 2) set[i]->cancel();
+  set[1].reset();  // one that is destroyed, too
+  EXPECT_FALSE(set[0]->is_set());
+  run(&timers, 100);
+  EXPECT_EQ(ran.size(), 9u);
+  for (const int one : ran) EXPECT_EQ(one % 2, 1);
+}
+
+TEST(Timers, SetAgainReplacesTheInstant) {
+  Timers timers;
+  int count = 0;
+  Timer timer(&timers, [&] { ++count; });
+  timer.set(10);
+  timer.set(20);
+  run(&timers, 15);
+  EXPECT_EQ(count, 0);
+  run(&timers, 20);
+  EXPECT_EQ(count, 1);
+  timer.set(kNever);
+  EXPECT_FALSE(timer.is_set());
+}
+
+TEST(Timers, OneThatIsDueMayBeCancelledByAnother) {
+  Timers timers;
+  int count = 0;
+  auto second = std::make_unique<Timer>(&timers, [&] { ++count; });
+  Timer first(&timers, [&] { second.reset(); });
+  second->set(2);
+  first.set(1);
+  run(&timers, 5);
+  EXPECT_EQ(count, 0);
+}
+
+TEST(Timers, SettingItselfAgainDoesNotRunForEver) {
+  Timers timers;
+  int count = 0;
+  Timer* self = nullptr;
+  Timer timer(&timers, [&] {
+    ++count;
+    self->set(0);
+  });
+  self = &timer;
+  timer.set(0);
+  run(&timers, 1);
+  EXPECT_EQ(count, 1);
+  run(&timers, 1);
+  EXPECT_EQ(count, 2);
+}
+
+TEST(Timers, OneThatIsDueMayBeSetAgainByAnother) {
+  Timers timers;
+  std::vector<int> ran;
+  Timer second(&timers, [&] { ran.push_back(2); });
+  Timer first(&timers, [&] {
+    ran.push_back(1);
+    second.set(20);
+    EXPECT_TRUE(second.is_set());
+  });
+  second.set(2);
+  first.set(1);
+  run(&timers, 5);
+  EXPECT_EQ(ran, std::vector<int>{1});
+  EXPECT_EQ(timers.next(), 20);
+  run(&timers, 20);
+  EXPECT_EQ(ran, (std::vector<int>{1, 2}));
+}
+
+TEST(Timers, OthersRunAfterOneThatThrows) {
+  Timers timers;
+  int count = 0;
+  Timer bad(&timers, [] { throw std::length_error("bad"); });
+  Timer good(&timers, [&] { ++count; });
+  bad.set(1);
+  good.set(2);
+  timers.take_due(5);
+  EXPECT_THROW(timers.run_due(), std::length_error);
+  while (timers.run_due()) {
+  }
+  EXPECT_EQ(count, 1);
+  EXPECT_EQ(timers.next(), kNever);
+}
+
+// A client can set very many timers to one instant.
+TEST(Timers, FewAreTakenAtATime) {
+  Timers timers;
+  std::size_t ran = 0;
+  std::vector<std::unique_ptr<Timer>> set;
+  for (int i = 0; i < 10'000; ++i) {
+    set.push_back(std::make_unique<Timer>(&timers, [&ran] { ++ran; }));
+    set.back()->set(1);
+  }
+  std::size_t turns = 0;
+  for (; timers.next() <= 1; ++turns) {
+    const std::size_t before = ran;
+    run(&timers, 1);
+    ASSERT_LE(ran - before, 500u);
+    ASSERT_GT(ran, before);
+  }
+  EXPECT_EQ(ran, 10'000u);
+  EXPECT_GE(turns, 20u);
+}
+
+// With time in proportion to all timers this would take minutes.
+TEST(Timers, ThatAreDueTogetherTakeLittleTime) {
+  Timers timers;
+  std::size_t ran = 0;
+  std::vector<std::unique_ptr<Timer>> set;
+  for (int i = 0; i < 300'000; ++i) {
+    set.push_back(std::make_unique<Timer>(&timers, [&, i] {
+      ++ran;
+      set[static_cast<std::size_t>(i)]->cancel();  // it is not set any more
+    }));
+    set.back()->set(1);
+  }
+  const std::clock_t begun = std::clock();
+  while (timers.next() <= 1) run(&timers, 1);
+  EXPECT_EQ(ran, 300'000u);
+  EXPECT_LT((std::clock() - begun) / CLOCKS_PER_SEC, 10);
+}
+
+TEST(Timers, AfterSaturates) {
+  EXPECT_EQ(after(5, 7), 12);
+  EXPECT_EQ(after(5, kNever), kNever);
+  EXPECT_EQ(after(5, kNever - 5), kNever);
+  EXPECT_EQ(after(5, kNever - 6), kNever - 1);
+}
+
+}  // namespace
+}  // namespace limitree::server
