@@ -122,6 +122,10 @@ enum {
   LIMITREE_SOURCE_DENY = 4        /* denied without a check */
 };
 
+/* "deny_cache" for LIMITREE_SOURCE_DENY_CACHE; "unknown" for other values.
+ * Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_source_name(int32_t source);
+
 /*
  * A decision, with the numbers of the binding level of the path: a denying
  * level before an allowing one, then the longest wait, then the fewest tokens
@@ -158,6 +162,10 @@ enum {
   LIMITREE_SHADOW = 1,  /* never denies; charged when it fits */
   LIMITREE_CHECK = 2    /* counts, never charged */
 };
+
+/* "shadow" for LIMITREE_SHADOW, as in limits.yaml; "unknown" for other values.
+ * Static storage.  Since 0.1. */
+LIMITREE_API const char *limitree_mode_name(int32_t mode);
 
 /*
  * The verdict of one level.  Filled by the library; plain data, nothing to

@@ -29,6 +29,8 @@ static_assert(LIMITREE_CANCELLED == static_cast<int>(Code::kCancelled));
 static_assert(LIMITREE_UNKNOWN_ROOT == static_cast<int>(Code::kUnknownRoot));
 static_assert(LIMITREE_INTERNAL == static_cast<int>(Code::kInternal));
 static_assert(LIMITREE_NEVER == limitree::kNever.count());
+static_assert(LIMITREE_SOURCE_DENY + 1 == limitree::kSourceCount);
+static_assert(LIMITREE_CHECK == static_cast<int>(limitree::Mode::kCheck));
 
 namespace {
 
@@ -104,6 +106,18 @@ const char* limitree_status_name(limitree_status status) {
     default:
       return "unknown";
   }
+}
+
+const char* limitree_source_name(int32_t source) {
+  return source < 0 || source > LIMITREE_SOURCE_DENY
+             ? "unknown"
+             : limitree::source_name(static_cast<limitree::Source>(source));
+}
+
+const char* limitree_mode_name(int32_t mode) {
+  return mode < 0 || mode > LIMITREE_CHECK
+             ? "unknown"
+             : limitree::mode_name(static_cast<limitree::Mode>(mode));
 }
 
 void limitree_decision_cell(const limitree_decision* decision,

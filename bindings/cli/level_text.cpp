@@ -6,8 +6,9 @@ namespace limitree::cli {
 
 std::string policy_title(const limitree_level& level, bool utf8) {
   std::string title = printable(to_view(level.policy), utf8);
-  if (level.mode == LIMITREE_SHADOW) title += " (shadow)";
-  if (level.mode == LIMITREE_CHECK) title += " (check)";
+  if (level.mode != LIMITREE_ENFORCE) {
+    title += std::string(" (") + limitree_mode_name(level.mode) + ')';
+  }
   return title;
 }
 

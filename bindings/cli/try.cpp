@@ -75,20 +75,8 @@ class Trial {
 
 // Who decided, unless it was the store: " (deny_cache)".
 std::string source_text(std::int32_t source) {
-  switch (source) {
-    case LIMITREE_SOURCE_STORE:
-      return "";
-    case LIMITREE_SOURCE_DENY_CACHE:
-      return " (deny_cache)";
-    case LIMITREE_SOURCE_LOCAL:
-      return " (local)";
-    case LIMITREE_SOURCE_ALLOW:
-      return " (allow)";
-    case LIMITREE_SOURCE_DENY:
-      return " (deny)";
-    default:
-      return " (source " + std::to_string(source) + ')';
-  }
+  if (source == LIMITREE_SOURCE_STORE) return {};
+  return std::string(" (") + limitree_source_name(source) + ')';
 }
 
 Cell answer_cell(const Decision& decision) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -328,6 +329,15 @@ Napi::Array list_of(Napi::Env env, const char* (*at)(std::size_t)) {
   return names;
 }
 
+// The names of 0, 1, ... up to the last one that has a name.
+Napi::Array names_of(Napi::Env env, const char* (*name)(std::int32_t)) {
+  const Napi::Array names = Napi::Array::New(env);
+  for (std::int32_t i = 0; std::string_view(name(i)) != "unknown"; ++i) {
+    names.Set(static_cast<std::uint32_t>(i), name(i));
+  }
+  return names;
+}
+
 Napi::Object init(Napi::Env env, Napi::Object exports) {
   auto* const environment = new Environment(env);
   env.SetInstanceData(environment);
@@ -336,6 +346,8 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("algorithms", list_of(env, limitree_algorithm_at));
   exports.Set("options", list_of(env, limitree_option_at));
   exports.Set("styles", list_of(env, limitree_http_style_at));
+  exports.Set("sources", names_of(env, limitree_source_name));
+  exports.Set("modes", names_of(env, limitree_mode_name));
   exports.Set("numbers", environment->array());
   exports.Set("connect", Napi::Function::New(env, connect, "connect"));
   exports.Set("open", Napi::Function::New(env, open, "open"));

@@ -74,13 +74,8 @@ PyObject* get_levels(PyObject* self, void* /*closure*/) {
 }
 
 PyObject* get_source(PyObject* self, void* /*closure*/) {
-  static constexpr std::array kNames = {"store", "deny_cache", "local", "allow",
-                                        "deny"};
-  static_assert(LIMITREE_SOURCE_STORE == 0 &&
-                LIMITREE_SOURCE_DENY == kNames.size() - 1);
-  const auto source = static_cast<std::size_t>(of(self)->decision.source);
-  return PyUnicode_InternFromString(source < kNames.size() ? kNames[source]
-                                                           : "unknown");
+  return PyUnicode_InternFromString(
+      limitree_source_name(of(self)->decision.source));
 }
 
 PyObject* as_cell(PyObject* self, PyObject* /*none*/) {

@@ -52,21 +52,8 @@ PyObject* get_policy(PyObject* self, void* /*closure*/) {
   return Py_NewRef(of(self)->policy);
 }
 
-const char* mode_of(const limitree_level& level) {
-  switch (level.mode) {
-    case LIMITREE_ENFORCE:
-      return "enforce";
-    case LIMITREE_SHADOW:
-      return "shadow";
-    case LIMITREE_CHECK:
-      return "check";
-    default:
-      return "unknown";
-  }
-}
-
 PyObject* get_mode(PyObject* self, void* /*closure*/) {
-  return PyUnicode_InternFromString(mode_of(of(self)->level));
+  return PyUnicode_InternFromString(limitree_mode_name(of(self)->level.mode));
 }
 
 PyObject* repr(PyObject* self) {

@@ -228,6 +228,11 @@ PYBIND11_MODULE(_bound, module,
     algorithms.append(limitree_algorithm_at(i));
   }
   module.attr("ALGORITHMS") = py::tuple(algorithms);
+  py::list sources;
+  for (std::int32_t i = 0; i <= LIMITREE_SOURCE_DENY; ++i) {
+    sources.append(limitree_source_name(i));
+  }
+  module.attr("SOURCES") = py::tuple(sources);
   require(add_http(module.ptr()));
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));

@@ -16,10 +16,6 @@ export type Source = 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
 /** How a limit takes part, from `limits.yaml`. */
 export type Mode = 'enforce' | 'shadow' | 'check';
 
-const SOURCES: readonly Source[] = [
-  'store', 'deny_cache', 'local', 'allow', 'deny'];
-const MODES: readonly Mode[] = ['enforce', 'shadow', 'check'];
-
 export const LIMITED = 1;
 const UNLIMITED = 1 << 1;
 const SHADOWED = 1 << 2;
@@ -110,7 +106,7 @@ function levelOf(row: Row): Level {
     limited: (bits & 1) !== 0,
     charged: (bits & 2) !== 0,
     soft: (bits & 4) !== 0,
-    mode: MODES[bits >> at.MODE_SHIFT] ?? 'enforce',
+    mode: native.modes[bits >> at.MODE_SHIFT] ?? 'enforce',
     path: number(at.PATH),
   };
 }
@@ -190,7 +186,7 @@ export class Decision {
 
   /** Who decided. */
   get source(): Source {
-    return SOURCES[this.#bits >> SOURCE_SHIFT] ?? 'store';
+    return native.sources[this.#bits >> SOURCE_SHIFT] ?? 'store';
   }
 
   /** Whether there is no limit on the path. */

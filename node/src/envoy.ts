@@ -1,6 +1,8 @@
 // Requests of Envoy, by the configuration of envoyproxy/ratelimit.
 
+import type { Source } from './decision.js';
 import { invalidArgument } from './errors.js';
+import { native } from './native.js';
 import { checkNames, shown } from './words.js';
 
 /** Units of limits, as Envoy writes them, in any case. */
@@ -82,7 +84,7 @@ export interface EnvoyResponse {
   readonly statuses: readonly DescriptorStatus[];
   /** Which of them RateLimit headers show; undefined: none has a limit. */
   readonly headerStatus: number | undefined;
-  readonly source: 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
+  readonly source: Source;
   /** Whether the store failed, so that `onStoreError` decided. */
   readonly degraded: boolean;
   /** Whether it is OK thanks to the option `shadowMode`. */
@@ -142,7 +144,6 @@ const SHADOWED = 2;
 const DEGRADED = 4;
 const CACHED = 8;
 const SOFT = 16;
-const SOURCES = ['store', 'deny_cache', 'local', 'allow', 'deny'] as const;
 
 /** Keys and values in turn, flags, hits, requests per unit and unit. */
 export type NativeDescriptor = [string[], number, number, number, number];
@@ -263,7 +264,7 @@ export function responseOf(answer: NativeAnswer): EnvoyResponse {
     overLimit: code === OVER_LIMIT,
     statuses: statuses.map(statusOf),
     headerStatus: headerStatus < 0 ? undefined : headerStatus,
-    source: SOURCES[source]!,
+    source: native.sources[source]!,
     degraded: (flags & DEGRADED) !== 0,
     shadowed: (flags & SHADOWED) !== 0,
     metadata: metadata === undefined ? undefined

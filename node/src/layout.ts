@@ -1,5 +1,5 @@
 // The array of numbers through which native code and JavaScript exchange data.
-// bindings/node/layout.hpp has the same layout, and the reason.
+// bindings/node/layout.hpp says why; a test compares the two.
 
 /** Written before a call. */
 export const OPERATION = 0;

@@ -1,6 +1,7 @@
 // Loads the native module.
 
 import { fs } from './builtins.js';
+import type { Mode, Source } from './decision.js';
 import { LimitreeError } from './errors.js';
 import { explain } from './explain.js';
 import { candidates } from './find.js';
@@ -62,6 +63,10 @@ export interface Native {
   readonly options: readonly string[];
   /** The styles of headers. */
   readonly styles: readonly string[];
+  /** Who decided, by the numbers of the core. */
+  readonly sources: readonly Source[];
+  /** How a level takes part, by the numbers of the core. */
+  readonly modes: readonly Mode[];
   /** The array of layout.ts. */
   readonly numbers: Float64Array;
   connect(

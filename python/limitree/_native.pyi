@@ -12,6 +12,7 @@ _Awaited = TypeVar("_Awaited")
 __version__: str
 openssl_version: str
 ALGORITHMS: tuple[str, ...]
+SOURCES: tuple[str, ...]
 STYLES: tuple[str, ...]
 
 def check_options(options: Mapping[str, str]) -> None: ...

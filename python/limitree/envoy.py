@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
+from limitree._native import SOURCES
 from limitree.demand import Segment
 
 #: (requests_per_unit, unit): (100, "minute")
@@ -21,7 +22,6 @@ _MAX_HITS = 2**64 - 1
 # As in limitree.h.
 _LIMIT = 3
 _SHADOWED, _DEGRADED, _CACHED, _SOFT = 2, 4, 8, 16
-_SOURCES = ("store", "deny_cache", "local", "allow", "deny")
 
 
 class Descriptor(NamedTuple):
@@ -177,7 +177,7 @@ def response(answer: Any) -> EnvoyResponse:
     over, flags, source, header, metadata, statuses = answer
     return EnvoyResponse(
         over, tuple(map(_status, statuses)), None if header < 0 else header,
-        _SOURCES[source], bool(flags & _DEGRADED), bool(flags & _SHADOWED),
+        SOURCES[source], bool(flags & _DEGRADED), bool(flags & _SHADOWED),
         None if metadata is None else json.loads(metadata))
 
 

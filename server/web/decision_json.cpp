@@ -30,36 +30,6 @@ void add_text(JsonWriter* to, std::string_view name, std::string_view value) {
   to->text(value);
 }
 
-std::string_view name_of_mode(std::int32_t mode) {
-  switch (mode) {
-    case LIMITREE_ENFORCE:
-      return "enforce";
-    case LIMITREE_SHADOW:
-      return "shadow";
-    case LIMITREE_CHECK:
-      return "check";
-    default:
-      return "unknown";
-  }
-}
-
-std::string_view name_of_source(std::int32_t source) {
-  switch (source) {
-    case LIMITREE_SOURCE_STORE:
-      return "store";
-    case LIMITREE_SOURCE_DENY_CACHE:
-      return "deny_cache";
-    case LIMITREE_SOURCE_LOCAL:
-      return "local";
-    case LIMITREE_SOURCE_ALLOW:
-      return "allow";
-    case LIMITREE_SOURCE_DENY:
-      return "deny";
-    default:
-      return "unknown";
-  }
-}
-
 void append_level(const limitree_level& level, JsonWriter* to) {
   to->begin_object();
   add_text(to, "policy", {level.policy.data, level.policy.size});
@@ -75,7 +45,7 @@ void append_level(const limitree_level& level, JsonWriter* to) {
   add(to, "path", level.path);
   add_flag(to, "charged", level.charged != 0);
   if (level.soft != 0) add_flag(to, "soft", true);
-  add_text(to, "mode", name_of_mode(level.mode));
+  add_text(to, "mode", limitree_mode_name(level.mode));
   to->end_object();
 }
 
@@ -108,7 +78,7 @@ void append_decision(const limitree_decision& decision,
   add(&to, "binding_reset_after_ns", decision.binding_reset_after_ns);
   add_known(&to, "level", decision.level);
   add(&to, "level_count", decision.level_count);
-  add_text(&to, "source", name_of_source(decision.source));
+  add_text(&to, "source", limitree_source_name(decision.source));
   append_flags(decision, &to);
   if (with_levels) {
     to.key("levels");

@@ -69,7 +69,7 @@ static void test_versions(void) {
   CHECK(limitree_option_at(SIZE_MAX) == NULL);
 }
 
-static void test_status_names(void) {
+static void test_names(void) {
   CHECK_TEXT(limitree_status_name(LIMITREE_OK), "ok");
   CHECK_TEXT(limitree_status_name(LIMITREE_PENDING), "pending");
   CHECK_TEXT(limitree_status_name(LIMITREE_INVALID_ARGUMENT),
@@ -84,6 +84,18 @@ static void test_status_names(void) {
   CHECK_TEXT(limitree_status_name(LIMITREE_UNKNOWN_ROOT), "unknown_root");
   CHECK_TEXT(limitree_status_name(LIMITREE_INTERNAL), "internal");
   CHECK_TEXT(limitree_status_name(-12345), "unknown");
+  CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_STORE), "store");
+  CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_DENY_CACHE), "deny_cache");
+  CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_LOCAL), "local");
+  CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_ALLOW), "allow");
+  CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_DENY), "deny");
+  CHECK_TEXT(limitree_source_name(-1), "unknown");
+  CHECK_TEXT(limitree_source_name(5), "unknown");
+  CHECK_TEXT(limitree_mode_name(LIMITREE_ENFORCE), "enforce");
+  CHECK_TEXT(limitree_mode_name(LIMITREE_SHADOW), "shadow");
+  CHECK_TEXT(limitree_mode_name(LIMITREE_CHECK), "check");
+  CHECK_TEXT(limitree_mode_name(-1), "unknown");
+  CHECK_TEXT(limitree_mode_name(3), "unknown");
 }
 
 static void test_walk_through(void) {
@@ -851,7 +863,7 @@ static void test_completion_data_is_freed_once(void) {
 
 int main(void) {
   test_versions();
-  test_status_names();
+  test_names();
   test_walk_through();
   test_operations();
   test_unlimited();
