@@ -3,19 +3,13 @@
 # at a time, and no packages.  server.cmake, and the folders of the command and
 # of the tests, look for their own.
 
-# What: its name|packages of Debian, Ubuntu|Fedora|Alpine|Homebrew.  The same as
-# in python/build_backend/limitree_build.py.
-set(LIMITREE_NEED_compiler
-    "a C++20 compiler|build-essential|gcc-c++ make|build-base|llvm")
-set(LIMITREE_NEED_pkg-config "pkg-config|pkg-config|pkgconf|pkgconf|pkgconf")
-set(LIMITREE_NEED_yaml-0.1
-    "libyaml|libyaml-dev|libyaml-devel|yaml-dev|libyaml")
-set(LIMITREE_NEED_hiredis
-    "hiredis|libhiredis-dev|hiredis-devel|hiredis-dev|hiredis")
-set(LIMITREE_NEED_openssl
-    "OpenSSL|libssl-dev|openssl-devel|openssl-dev|openssl")
-set(LIMITREE_NEED_python
-    "Python.h|python3-dev|python3-devel|python3-dev|python")
+# LIMITREE_NEED_<key>: name|packages of Debian, Ubuntu|Fedora|Alpine|Homebrew.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/requirements.txt LIMITREE_ROWS
+     REGEX "^(build|test).(compiler|pkg-config|yaml-0.1|hiredis|openssl|python).")
+foreach(row ${LIMITREE_ROWS})
+  string(REGEX MATCH "^[a-z]+.([^|]+).([^|]+.[^|]+.[^|]+.[^|]+.[^|]+)" _ "${row}")
+  set(LIMITREE_NEED_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+endforeach()
 
 set(LIMITREE_MISSING)  # of the above
 set(LIMITREE_MISSING_OTHERS)  # in words
