@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "acceptor.hpp"
+#include "decisions/decider.hpp"
+#include "decisions/store_loop.hpp"
 #include "grpc/grpc_server.hpp"
 #include "grpc/method.hpp"
 #include "h2/connection.hpp"
 #include "io/loop.hpp"
 #include "limitree.hpp"
 #include "serve.hpp"
-#include "services/descriptors_state.hpp"
 #include "services/envoy_service.hpp"
 #include "services/health.hpp"
 #include "services/limiter_service.hpp"
 #include "services/reflection.hpp"
-#include "services/store_loop.hpp"
 #include "web/envoy_page.hpp"
 #include "web/health_page.hpp"
 #include "web/limiter_api.hpp"
@@ -80,6 +80,7 @@ class Worker final : public ConnectionOwner {
   HealthService health_;
   ReflectionService reflection_;
   StoreLoop store_loop_;
+  Decider decider_;
   LimiterService limiter_service_;
   EnvoyService envoy_service_;
   MethodTable methods_;

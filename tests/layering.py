@@ -22,8 +22,9 @@ memory, because it keeps denials as memory keeps buckets.
 
 So do the rooms of server/:
 
-    net < h2, stats < trace < grpc < services < config
-    h2 < http; services, http, json < web
+    net < h2, stats < trace < grpc < services
+    net < decisions < services, web, config
+    h2 < http; http, json < web; grpc, json < config
     config, web < the rest of server
 
 Usage: layering.py [root of the sources]
@@ -76,13 +77,14 @@ SERVER_ROOMS = {
     "stats": ["net"],
     "trace": ["net", "stats"],
     "grpc": ["net", "h2", "trace"],
-    "services": ["net", "h2", "grpc"],
+    "decisions": ["net"],
+    "services": ["net", "h2", "grpc", "decisions"],
     "http": ["net", "h2"],
     "json": [],
-    "web": ["net", "h2", "http", "json", "services"],
-    "config": ["net", "h2", "grpc", "services", "stats", "trace", "json"],
-    "": ["net", "h2", "stats", "trace", "grpc", "services", "http", "web",
-         "config"],
+    "web": ["net", "h2", "http", "json", "decisions"],
+    "config": ["net", "h2", "grpc", "decisions", "stats", "trace", "json"],
+    "": ["net", "h2", "stats", "trace", "grpc", "decisions", "services",
+         "http", "web", "config"],
 }
 SERVER_LIBRARIES = {
     "curl": ["trace"],

@@ -282,7 +282,7 @@ void Call::on_close() {
   over_ = true;
   account();
   deadline_.cancel();
-  state_.reset();
+  drop_state();
   reader_.clear();
   waiting_.clear();
   method_ = nullptr;
@@ -341,7 +341,7 @@ void Call::finish(GrpcStatus status) {
   over_ = true;
   status_ = {status.code, short_message(std::move(status.message))};
   deadline_.cancel();
-  state_.reset();
+  drop_state();
   report(status_.code);
   if (has_responded() || status_.code == GrpcCode::kOk) {
     start_response();

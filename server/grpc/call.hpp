@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,19 +15,12 @@
 #include "grpc/status.hpp"
 #include "h2/stream.hpp"
 #include "io/timer.hpp"
-#include "net/block_memory.hpp"
+#include "net/client_request.hpp"
 #include "trace/context.hpp"
 
 namespace limitree::server {
 
-// What a method keeps for a call that it has not finished.  Destroyed when the
-// call is over for any reason: answered, cancelled, too late.
-class CallState : public InBlockMemory {
- public:
-  virtual ~CallState() = default;
-};
-
-class Call final : public Stream {
+class Call final : public Stream, public ClientRequest {
  public:
   // `observer` may be null.
   Call(const MethodTable* methods, Timers* timers, CallObserver* observer);
@@ -42,13 +34,8 @@ class Call final : public Stream {
   void finish(GrpcStatus status = {});
   bool is_over() const { return over_; }
   // Ends it with INTERNAL and without the message that is not complete.
-  void fail_inside();
-  // Until the client gives up; kNever if it does not.
-  Nanoseconds time_left() const;
-
-  // Destroyed by finish(), so not to be kept by what calls it.
-  void keep(std::unique_ptr<CallState> state) { state_ = std::move(state); }
-  CallState* state() const { return state_.get(); }
+  void fail_inside() override;
+  Nanoseconds time_left() const override;
 
   // ---- For the connection ----
 
@@ -83,7 +70,6 @@ class Call final : public Stream {
   Method* method_ = nullptr;
   FrameReader reader_;
   std::string waiting_;  // bytes that are read when the client has read more
-  std::unique_ptr<CallState> state_;
   GrpcStatus status_;
   TraceFields trace_;
   Timer deadline_;

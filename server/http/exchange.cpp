@@ -18,7 +18,7 @@ void HttpAnswer::clear() {
 }
 
 void Exchange::finish() {
-  state_.reset();
+  drop_state();
   report(answer_.status);
   send(answer_);
 }
@@ -32,7 +32,7 @@ void Exchange::report(int status) {
 
 void Exchange::clear() {
   report(0);
-  state_.reset();
+  drop_state();
   request_.clear();
   answer_.clear();
 }
@@ -43,9 +43,9 @@ void answer_text(Exchange* exchange, int status, std::string_view line) {
   exchange->finish();
 }
 
-void answer_failure(Exchange* exchange) {
-  exchange->answer()->clear();
-  answer_text(exchange, 500, "the server has made a mistake");
+void Exchange::fail_inside() {
+  answer_.clear();
+  answer_text(this, 500, "the server has made a mistake");
 }
 
 std::string_view reason_of(int status) {

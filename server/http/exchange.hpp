@@ -4,14 +4,13 @@
 #define LIMITREE_SERVER_HTTP_EXCHANGE_HPP
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "http/exchange_observer.hpp"
 #include "http/request.hpp"
 #include "net/access.hpp"
+#include "net/client_request.hpp"
 
 namespace limitree::server {
 
@@ -25,15 +24,8 @@ struct HttpAnswer {
   void clear();
 };
 
-// What a handler keeps for an exchange that it has not finished.  Destroyed
-// when the exchange is over for any reason: answered, or the client has gone.
-class ExchangeState {
- public:
-  virtual ~ExchangeState() = default;
-};
-
 // Belongs to the thread of one loop.
-class Exchange {
+class Exchange : public ClientRequest {
  public:
   virtual ~Exchange() = default;
   Exchange(const Exchange&) = delete;
@@ -48,8 +40,8 @@ class Exchange {
   // Sends the answer.  Nothing of the exchange may be used afterwards.
   void finish();
 
-  // Destroyed by finish(), so not to be kept by what calls it.
-  void keep(std::unique_ptr<ExchangeState> state) { state_ = std::move(state); }
+  Nanoseconds time_left() const override { return kNever; }
+  void fail_inside() override;
 
   // Tells `observer` when the exchange is over.
   void observe(ExchangeObserver* observer, std::size_t operation) {
@@ -73,14 +65,10 @@ class Exchange {
   HttpAnswer answer_;
   ExchangeObserver* observer_ = nullptr;
   std::size_t operation_ = 0;
-  std::unique_ptr<ExchangeState> state_;
 };
 
 // Answers with one line of text.
 void answer_text(Exchange* exchange, int status, std::string_view line);
-
-// Answers with 500, whatever the answer has so far.
-void answer_failure(Exchange* exchange);
 
 // "Not Found" for 404.
 std::string_view reason_of(int status);

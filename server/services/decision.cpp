@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <protozero/pbf_writer.hpp>
 
-#include "services/failures.hpp"
-
 namespace limitree::server {
 
 namespace {
@@ -77,10 +75,6 @@ GrpcCode code_of(limitree_status status) {
     default:
       return GrpcCode::kInternal;
   }
-}
-
-GrpcStatus status_of(limitree_status status, const limitree_error* error) {
-  return {code_of(status), message_for_client(status, error)};
 }
 
 }  // namespace limitree::server

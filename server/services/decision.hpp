@@ -17,9 +17,6 @@ void write_decision(const limitree_decision& decision,
 
 GrpcCode code_of(limitree_status status);
 
-// `error` may be NULL.
-GrpcStatus status_of(limitree_status status, const limitree_error* error);
-
 }  // namespace limitree::server
 
 #endif  // LIMITREE_SERVER_SERVICES_DECISION_HPP

@@ -58,9 +58,7 @@ void set_flag(bool value, std::uint32_t flag, std::uint32_t* flags) {
 }  // namespace
 
 void EnvoyRequest::read(std::string_view message) {
-  start(&entries_);
-  start(&descriptors_);
-  request_ = {};
+  clear();
   is_too_large_ = false;
   protozero::pbf_reader reader = reader_of(message);
   while (reader.next()) {
@@ -79,14 +77,7 @@ void EnvoyRequest::read(std::string_view message) {
         break;
     }
   }
-  // The entries do not move any more.
-  const limitree_entry* entry = entries_.data();
-  for (limitree_descriptor& descriptor : descriptors_) {
-    descriptor.entries = entry;
-    entry += descriptor.entry_count;
-  }
-  request_.descriptors = descriptors_.data();
-  request_.descriptor_count = descriptors_.size();
+  finish();
 }
 
 void EnvoyRequest::read_descriptor(std::string_view message) {

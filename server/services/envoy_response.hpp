@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "decisions/answer_settings.hpp"
 #include "limitree.h"
-#include "services/answer_settings.hpp"
 
 namespace limitree::server {
 

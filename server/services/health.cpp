@@ -34,7 +34,7 @@ void send(Call* call, ServingStatus status) {
 
 }  // namespace
 
-class HealthService::Watcher final : public CallState {
+class HealthService::Watcher final : public RequestState {
  public:
   Watcher(HealthService* health, Call* call) : health_(health), call_(call) {
     health_->watchers_.insert(call_);

@@ -3,26 +3,31 @@
 #ifndef LIMITREE_SERVER_SERVICES_LIMITER_SERVICE_HPP
 #define LIMITREE_SERVER_SERVICES_LIMITER_SERVICE_HPP
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
-#include "grpc/call.hpp"
+#include "decisions/decider.hpp"
 #include "grpc/method.hpp"
 #include "limitree.h"
 #include "services/decide_request.hpp"
-#include "services/store_loop.hpp"
 
 namespace limitree::server {
 
-class LimiterService {
+class LimiterService final : public LimiterSink {
  public:
-  // `store_loop` is that of the limiter.
-  LimiterService(StoreLoop* store_loop, limitree_limiter* limiter);
+  // `decider` outlives the service and its calls.
+  explicit LimiterService(Decider* decider) : decider_(decider) {}
 
   void add_to(MethodTable* methods);
+
+  void decided(ClientRequest* request, const limitree_decision& decision,
+               std::span<const limitree_level> levels,
+               bool omits_levels) const override;
+  void has_reset(ClientRequest* request) const override;
+  void failed(ClientRequest* request, limitree_status status,
+              const std::string& message) const override;
 
  private:
   class Decide final : public Method {
@@ -52,14 +57,8 @@ class LimiterService {
     LimiterService* service_;
   };
 
-  void decide_now(Call* call, std::int32_t operation);
-  void decide_later(Call* call, std::int32_t operation);
-  void reset(Call* call, const ResetRequest& request);
-
-  limitree_limiter* limiter_;
-  StoreLoop* store_loop_;
+  Decider* decider_;
   DecideRequest request_;
-  std::unique_ptr<limitree_level[]> levels_;  // of decide_now()
   Decide authorize_{this, LIMITREE_AUTHORIZE};
   Decide peek_{this, LIMITREE_PEEK};
   Decide spend_{this, LIMITREE_SPEND};

@@ -6,7 +6,6 @@
 #include <protozero/exception.hpp>
 #include <protozero/pbf_reader.hpp>
 #include <string_view>
-#include <vector>
 
 #include "grpc/call.hpp"
 
@@ -24,14 +23,6 @@ inline std::string_view view_of(protozero::data_view text) {
 // only the first byte of a value.
 inline bool flag_of(protozero::pbf_reader* reader) {
   return reader->get_uint64() != 0;
-}
-
-// Empties what a request was read into.  Memory for many more elements than
-// most requests have is not kept for the next one.
-template <typename Element>
-void start(std::vector<Element>* elements) {
-  elements->clear();
-  if (elements->capacity() > 64 * 1024) elements->shrink_to_fit();
 }
 
 // Runs `read()`; finishes the call and returns false if the message that it

@@ -3,27 +3,23 @@
 #ifndef LIMITREE_SERVER_WEB_ENVOY_PAGE_HPP
 #define LIMITREE_SERVER_WEB_ENVOY_PAGE_HPP
 
-#include <vector>
+#include <span>
+#include <string>
 
+#include "decisions/answer_settings.hpp"
+#include "decisions/decider.hpp"
 #include "http/handler.hpp"
 #include "limitree.h"
-#include "services/descriptors_state.hpp"
-#include "services/store_loop.hpp"
-#include "web/envoy_answer.hpp"
 #include "web/envoy_request.hpp"
 
 namespace limitree::server {
 
 // Belongs to the thread of one loop.
-class EnvoyPage final : public Handler {
+class EnvoyPage final : public Handler, public EnvoySink {
  public:
-  // What is given by pointer outlives this.
-  EnvoyPage(limitree_limiter* limiter, StoreLoop* store_loop,
-            const AnswerSettings* settings, DescriptorsState* descriptors)
-      : limiter_(limiter),
-        store_loop_(store_loop),
-        settings_(*settings),
-        descriptors_(*descriptors) {}
+  // What is given outlives this.
+  EnvoyPage(Decider* decider, const AnswerSettings* settings)
+      : decider_(decider), settings_(settings) {}
 
   void add_to(HandlerTable* handlers) {
     handlers->add("/json", HttpMethods::kAny, this);
@@ -31,19 +27,16 @@ class EnvoyPage final : public Handler {
 
   void on_request(Exchange* exchange) override;
 
+  void answered(
+      ClientRequest* request, const limitree_envoy_response& response,
+      std::span<const limitree_descriptor_status> statuses) const override;
+  void failed(ClientRequest* request, limitree_status status,
+              const std::string& message) const override;
+
  private:
-  class Waiting;
-
-  limitree_envoy_request request() const;
-  void answer_now(Exchange* exchange);
-  void answer_later(Exchange* exchange);
-
-  limitree_limiter* limiter_;
-  StoreLoop* store_loop_;
-  const AnswerSettings& settings_;
-  DescriptorsState& descriptors_;
+  Decider* decider_;
+  const AnswerSettings* settings_;
   EnvoyJson json_;
-  std::vector<limitree_descriptor_status> statuses_;  // of answer_now()
 };
 
 }  // namespace limitree::server

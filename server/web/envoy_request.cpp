@@ -79,23 +79,21 @@ void EnvoyJson::read(std::string_view body) {
   static constexpr FieldName kFields[] = {{"domain", "domain"},
                                           {"descriptors", "descriptors"},
                                           {"hitsAddend", "hits_addend"}};
-  domain_ = {};
-  hits_addend_ = 0;
-  entries_.clear();
-  descriptors_.clear();
+  clear();
   document_.read(body);
   each_field(
       JsonPlace(document_), kFields,
       [&](std::size_t field, const JsonPlace& value) {
         if (field == 0) {
-          domain_ = text_of(value);
+          request_.domain = text_of(value);
         } else if (field == 1) {
           value.each_item([&](const JsonPlace& one) { read_descriptor(one); });
         } else {
-          hits_addend_ = static_cast<std::uint32_t>(value.whole(UINT32_MAX));
+          request_.hits_addend =
+              static_cast<std::uint32_t>(value.whole(UINT32_MAX));
         }
       });
-  settle();
+  finish();
 }
 
 void EnvoyJson::read_descriptor(const JsonPlace& place) {
@@ -123,7 +121,6 @@ void EnvoyJson::read_descriptor(const JsonPlace& place) {
         break;
     }
   });
-  // The entries may still move: settle() tells where they are.
   descriptor.entry_count = entries_.size() - first;
   descriptors_.push_back(descriptor);
 }
@@ -131,23 +128,6 @@ void EnvoyJson::read_descriptor(const JsonPlace& place) {
 void EnvoyJson::read_entries(const JsonPlace& list) {
   list.each_item(
       [&](const JsonPlace& entry) { entries_.push_back(entry_of(entry)); });
-}
-
-void EnvoyJson::settle() {
-  const limitree_entry* entry = entries_.data();
-  for (limitree_descriptor& descriptor : descriptors_) {
-    descriptor.entries = entry;
-    entry += descriptor.entry_count;
-  }
-}
-
-limitree_envoy_request EnvoyJson::request() const {
-  limitree_envoy_request request{};
-  request.domain = domain_;
-  request.descriptors = descriptors_.data();
-  request.descriptor_count = descriptors_.size();
-  request.hits_addend = hits_addend_;
-  return request;
 }
 
 }  // namespace limitree::server

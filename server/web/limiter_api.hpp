@@ -3,28 +3,34 @@
 #ifndef LIMITREE_SERVER_WEB_LIMITER_API_HPP
 #define LIMITREE_SERVER_WEB_LIMITER_API_HPP
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "decisions/decider.hpp"
 #include "http/handler.hpp"
 #include "limitree.h"
-#include "services/store_loop.hpp"
 #include "web/path_request.hpp"
 
 namespace limitree::server {
 
 // Belongs to the thread of one loop.
-class LimiterApi {
+class LimiterApi final : public LimiterSink {
  public:
   // `style` is that of the header fields, one of limitree_http_style_at().
-  // What is given by pointer outlives this.
-  LimiterApi(limitree_limiter* limiter, StoreLoop* store_loop,
-             std::string style);
+  // `decider` outlives this.
+  LimiterApi(Decider* decider, std::string style)
+      : decider_(decider), style_(std::move(style)) {}
 
   void add_to(HandlerTable* handlers);
+
+  void decided(ClientRequest* request, const limitree_decision& decision,
+               std::span<const limitree_level> levels,
+               bool omits_levels) const override;
+  void has_reset(ClientRequest* request) const override;
+  void failed(ClientRequest* request, limitree_status status,
+              const std::string& message) const override;
 
  private:
   class Decide final : public Handler {
@@ -47,21 +53,9 @@ class LimiterApi {
     LimiterApi* api_;
   };
 
-  class Waiting;
-
-  // Answers and returns false if the client may not ask so.
-  bool lets_in(Exchange* exchange, bool needs_token) const;
-  void decide_now(Exchange* exchange, std::int32_t operation);
-  void decide_later(Exchange* exchange, std::int32_t operation);
-  void reset(Exchange* exchange);
-  void answer(Exchange* exchange, const limitree_decision& decision,
-              std::span<const limitree_level> levels, bool with_levels) const;
-
-  limitree_limiter* limiter_;
-  StoreLoop* store_loop_;
+  Decider* decider_;
   const std::string style_;
   PathRequest request_;
-  std::unique_ptr<limitree_level[]> levels_;  // of decide_now()
   Decide authorize_{this, LIMITREE_AUTHORIZE};
   Decide peek_{this, LIMITREE_PEEK};
   Decide spend_{this, LIMITREE_SPEND};

@@ -4,9 +4,6 @@ namespace limitree::server {
 
 namespace {
 
-// Stands for a path without a cost of its own until all is read.
-constexpr std::int64_t kNoCost = -1;
-
 std::int32_t part_of(const JsonPlace& place) {
   const std::string_view name = place.text();
   if (name == "CHARGE") return LIMITREE_PART_CHARGE;
@@ -37,7 +34,7 @@ void PathRequest::read(std::string_view body) {
           value.fail_unknown();
         }
       });
-  settle(cost);
+  finish(cost);
 }
 
 void PathRequest::read_reset(std::string_view body) {
@@ -53,14 +50,7 @@ void PathRequest::read_reset(std::string_view body) {
           value.fail_unknown();
         }
       });
-  settle(0);
-}
-
-void PathRequest::clear() {
-  segments_.clear();
-  paths_.clear();
-  parts_.clear();
-  omits_levels_ = leaf_only_ = false;
+  finish(0);
 }
 
 void PathRequest::read_paths(const JsonPlace& list, bool has_costs) {
@@ -68,7 +58,7 @@ void PathRequest::read_paths(const JsonPlace& list, bool has_costs) {
 }
 
 void PathRequest::read_path(const JsonPlace& path, bool has_costs) {
-  const std::size_t first = segments_.size();
+  const std::size_t first = segment_count();
   std::int64_t cost = kNoCost;
   std::int32_t part = LIMITREE_PART_CHARGE;
   if (path.kind() != JsonKind::kObject) {
@@ -86,26 +76,16 @@ void PathRequest::read_path(const JsonPlace& path, bool has_costs) {
       }
     });
   }
-  // The segments may still move: settle() tells where they are.
-  paths_.push_back({nullptr, segments_.size() - first, cost});
-  parts_.push_back(part);
+  add_path(first, cost, part);
 }
 
 void PathRequest::read_segments(const JsonPlace& list) {
-  list.each_item([&](const JsonPlace& item) {
-    const std::string_view segment = item.text();
-    segments_.push_back({segment.data(), segment.size()});
-  });
+  list.each_item([&](const JsonPlace& item) { add_segment(item.text()); });
 }
 
-void PathRequest::settle(std::int64_t cost) {
-  if (paths_.empty()) throw JsonError("the request: has no paths");
-  const limitree_str* segment = segments_.data();
-  for (limitree_path& path : paths_) {
-    path.segments = segment;
-    segment += path.size;
-    if (path.cost == kNoCost) path.cost = cost;
-  }
+void PathRequest::finish(std::int64_t cost) {
+  if (paths().empty()) throw JsonError("the request: has no paths");
+  PathList::finish(cost);
 }
 
 }  // namespace limitree::server

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "decisions/decider.hpp"
 #include "grpc/framing.hpp"
 #include "grpc/percent.hpp"
 #include "grpc/timeout.hpp"
@@ -97,9 +98,9 @@ void decide(std::string_view message, limitree::Limiter* limiter) {
                               levels.data(), levels.size(), &decision, &error);
     const limitree::ErrorHandle owner(error);
     if (status < 0) {
-      const auto failed = limitree::server::status_of(status, error);
-      require(!failed.message.empty());
-      for (const char byte : limitree::server::percent_encode(failed.message)) {
+      const auto failed = limitree::server::message_for_client(status, error);
+      require(!failed.empty());
+      for (const char byte : limitree::server::percent_encode(failed)) {
         require(byte >= ' ' && byte <= '~');
       }
       continue;
@@ -129,7 +130,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
     static_cast<void>(limitree::server::parse_grpc_timeout(message));
     try {
       decide(message, limiter);
-      static_cast<void>(limitree::server::read_reset(message));
+      limitree::server::DecideRequest().read_reset(message);
     } catch (const protozero::exception&) {
       // The caller gets a status.
     }

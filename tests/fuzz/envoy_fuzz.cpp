@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "decisions/decider.hpp"
 #include "limitree.hpp"
-#include "services/decision.hpp"
 #include "services/envoy_request.hpp"
 #include "services/envoy_response.hpp"
 
@@ -66,7 +66,7 @@ void ask(const limitree_envoy_request& request, limitree::Limiter* limiter) {
   const limitree::ErrorHandle error_owner(error);
   const limitree::TextHandle metadata_owner(response.metadata);
   if (status < 0) {
-    require(!limitree::server::status_of(status, error).message.empty());
+    require(!limitree::server::message_for_client(status, error).empty());
     return;
   }
   std::string answer;

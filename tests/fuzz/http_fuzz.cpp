@@ -137,9 +137,9 @@ void decide(const PathRequest& request, limitree::Limiter* limiter) {
 }
 
 void ask(const EnvoyJson& json, limitree::Limiter* limiter) {
-  limitree_envoy_request request = json.request();
+  limitree_envoy_request request = json.get();
   request.flags |= LIMITREE_WANTS_METADATA;
-  std::vector<limitree_descriptor_status> statuses(json.descriptor_count());
+  std::vector<limitree_descriptor_status> statuses(request.descriptor_count);
   limitree_envoy_response response{};
   const limitree_status status =
       limitree_should_rate_limit(limiter->get(), &request, statuses.data(),

@@ -19,7 +19,7 @@ const std::string kEnd = " HTTP/1.1\r\nHost: x\r\n\r\n";
 // Answers each request with its body when it is told to.
 class Later final : public Handler {
  public:
-  class State final : public ExchangeState {
+  class State final : public RequestState {
    public:
     explicit State(Later* later) : later_(later) {}
     ~State() override { later_->waiting = nullptr; }

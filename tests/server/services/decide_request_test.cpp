@@ -117,21 +117,26 @@ TEST(DecideRequest, MalformedBytesThrow) {
     const std::vector<char> exact(bytes.begin(), bytes.end());
     const std::string_view text(exact.data(), exact.size());
     EXPECT_THROW(request.read(text), protozero::exception);
-    EXPECT_THROW(read_reset(text), protozero::exception);
+    EXPECT_THROW(request.read_reset(text), protozero::exception);
   }
 }
 
-TEST(ResetRequest, ReadsAllFields) {
+TEST(DecideRequest, ReadsResets) {
   std::string bytes;
   protozero::pbf_writer to(bytes);
   to.add_string(1, "user");
   to.add_bool(2, true);
   to.add_string(1, "alex");
   to.add_string(9, "new");
-  const ResetRequest request = read_reset(bytes);
-  EXPECT_EQ(request.segments, (std::vector<std::string_view>{"user", "alex"}));
-  EXPECT_TRUE(request.leaf_only);
-  EXPECT_FALSE(read_reset("").leaf_only);
+  DecideRequest request;
+  request.read_reset(bytes);
+  ASSERT_EQ(request.paths().size(), 1u);
+  EXPECT_EQ(segments_of(request.paths()[0]), (Words{"user", "alex"}));
+  EXPECT_TRUE(request.leaf_only());
+  request.read_reset("");
+  ASSERT_EQ(request.paths().size(), 1u);
+  EXPECT_EQ(request.paths()[0].size, 0u);
+  EXPECT_FALSE(request.leaf_only());
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ class RateLimitPageTest : public testing::Test {
     });
     limiter.emplace(config);
     store_loop.emplace(&loop, limiter->get());
-    page.emplace(limiter->get(), &*store_loop, &settings, &descriptors);
+    decider.emplace(limiter->get(), &*store_loop, &settings, &descriptors);
+    page.emplace(&*decider, &settings);
   }
 
   // Status and body.
@@ -93,6 +94,7 @@ class RateLimitPageTest : public testing::Test {
   DescriptorsState descriptors;
   std::optional<Limiter> limiter;
   std::optional<StoreLoop> store_loop;
+  std::optional<Decider> decider;
   std::optional<EnvoyPage> page;
 };
 

@@ -39,7 +39,7 @@ std::string read(std::string_view body) {
   EnvoyJson json;
   try {
     json.read(body);
-    return text_of(json.request());
+    return text_of(json.get());
   } catch (const JsonError& error) {
     return error.what();
   }
@@ -123,9 +123,9 @@ TEST(EnvoyJson, KeepsNothingOfTheRequestBefore) {
   EnvoyJson json;
   json.read(R"({"domain": "d", "hitsAddend": 1, "descriptors": [
                 {"entries": [{"key": "a"}], "hitsAddend": 2}, {}]})");
-  EXPECT_EQ(json.descriptor_count(), 2u);
+  EXPECT_EQ(json.get().descriptor_count, 2u);
   json.read(R"({"descriptors": [{}]})");
-  EXPECT_EQ(text_of(json.request()), " |");
+  EXPECT_EQ(text_of(json.get()), " |");
 }
 
 }  // namespace

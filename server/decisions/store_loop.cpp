@@ -1,4 +1,4 @@
-#include "services/store_loop.hpp"
+#include "decisions/store_loop.hpp"
 
 #include <sys/epoll.h>
 
@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "io/trouble.hpp"
-#include "services/decision.hpp"
 
 namespace limitree::server {
 
@@ -52,38 +51,6 @@ PendingRequest::PendingRequest(StoreLoop* loop, Nanoseconds time_left)
 
 PendingRequest::~PendingRequest() { --*count_; }
 
-// Tells the request that its call is over.
-class StoreRequest::Link final : public CallState {
- public:
-  explicit Link(StoreRequest* request) : request_(request) {}
-  ~Link() override { request_->call_ = nullptr; }
-
- private:
-  StoreRequest* request_;
-};
-
-StoreRequest::StoreRequest(StoreLoop* loop, Call* call)
-    : PendingRequest(loop, call->time_left()), call_(call) {
-  call->keep(std::make_unique<Link>(this));
-}
-
-StoreRequest::~StoreRequest() {
-  if (call_ != nullptr) call_->keep(nullptr);  // without memory for the answer
-}
-
-void StoreRequest::complete(const limitree_completion& completion) {
-  if (call_ == nullptr) return;
-  if (completion.status < 0) {
-    call_->finish(status_of(completion.status, completion.error));
-  } else {
-    answer(call_, completion);
-  }
-}
-
-void StoreRequest::fail() {
-  if (call_ != nullptr) call_->fail_inside();
-}
-
 StoreLoop::StoreLoop(Loop* loop, limitree_limiter* limiter)
     : loop_(loop), limiter_(limiter), fd_(limitree_loop_fd(limiter)) {
   if (fd_ < 0) return;
@@ -97,12 +64,6 @@ StoreLoop::~StoreLoop() {
 }
 
 bool StoreLoop::is_full() const { return *count_ >= kMaxWaiting; }
-
-bool StoreLoop::refuses(Call* call) const {
-  if (!is_full()) return false;
-  call->finish({GrpcCode::kResourceExhausted, "too many calls wait"});
-  return true;
-}
 
 void StoreLoop::set_timeout(Nanoseconds timeout) {
   if (std::exchange(timeout_, timeout) == timeout) return;

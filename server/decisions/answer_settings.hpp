@@ -1,7 +1,7 @@
 // What answers to Envoy have besides the decision.
 
-#ifndef LIMITREE_SERVER_SERVICES_ANSWER_SETTINGS_HPP
-#define LIMITREE_SERVER_SERVICES_ANSWER_SETTINGS_HPP
+#ifndef LIMITREE_SERVER_DECISIONS_ANSWER_SETTINGS_HPP
+#define LIMITREE_SERVER_DECISIONS_ANSWER_SETTINGS_HPP
 
 #include <string>
 
@@ -17,4 +17,4 @@ struct AnswerSettings {
 
 }  // namespace limitree::server
 
-#endif  // LIMITREE_SERVER_SERVICES_ANSWER_SETTINGS_HPP
+#endif  // LIMITREE_SERVER_DECISIONS_ANSWER_SETTINGS_HPP

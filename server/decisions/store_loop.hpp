@@ -1,13 +1,12 @@
 // Requests that wait for a store on another machine.
 
-#ifndef LIMITREE_SERVER_SERVICES_STORE_LOOP_HPP
-#define LIMITREE_SERVER_SERVICES_STORE_LOOP_HPP
+#ifndef LIMITREE_SERVER_DECISIONS_STORE_LOOP_HPP
+#define LIMITREE_SERVER_DECISIONS_STORE_LOOP_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
-#include "grpc/call.hpp"
 #include "io/loop.hpp"
 #include "io/timer.hpp"
 #include "limitree.h"
@@ -36,25 +35,6 @@ class PendingRequest : public InBlockMemory {
   std::shared_ptr<std::size_t> count_;
 };
 
-// One that a call waits for.
-class StoreRequest : public PendingRequest {
- public:
-  StoreRequest(StoreLoop* loop, Call* call);
-  ~StoreRequest() override;
-
-  // Answers the call, unless it is over.
-  void complete(const limitree_completion& completion) override;
-  void fail() override;
-
- private:
-  class Link;
-
-  // The status of the completion is not an error.
-  virtual void answer(Call* call, const limitree_completion& completion) = 0;
-
-  Call* call_;
-};
-
 // Runs the loop of a handle of the limiter in ours: it carries the requests
 // that wait, which complete on the thread of `loop` only.
 class StoreLoop final : public Watcher, public AtTurnEnd {
@@ -67,8 +47,6 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
 
   // Whether so many wait that no more should.
   bool is_full() const;
-  // Ends the call and returns true if that is so.
-  bool refuses(Call* call) const;
   // After the library has answered LIMITREE_PENDING.  Requests of one turn are
   // sent together.
   void started(std::unique_ptr<PendingRequest> request);
@@ -95,4 +73,4 @@ void complete_requests(const limitree_completion* completions,
 
 }  // namespace limitree::server
 
-#endif  // LIMITREE_SERVER_SERVICES_STORE_LOOP_HPP
+#endif  // LIMITREE_SERVER_DECISIONS_STORE_LOOP_HPP

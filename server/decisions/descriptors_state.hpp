@@ -1,7 +1,7 @@
 // Whether requests of Envoy can be answered.
 
-#ifndef LIMITREE_SERVER_SERVICES_DESCRIPTORS_STATE_HPP
-#define LIMITREE_SERVER_SERVICES_DESCRIPTORS_STATE_HPP
+#ifndef LIMITREE_SERVER_DECISIONS_DESCRIPTORS_STATE_HPP
+#define LIMITREE_SERVER_DECISIONS_DESCRIPTORS_STATE_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -32,4 +32,4 @@ class DescriptorsState {
 
 }  // namespace limitree::server
 
-#endif  // LIMITREE_SERVER_SERVICES_DESCRIPTORS_STATE_HPP
+#endif  // LIMITREE_SERVER_DECISIONS_DESCRIPTORS_STATE_HPP

@@ -1,4 +1,4 @@
-#include "services/store_loop.hpp"
+#include "decisions/store_loop.hpp"
 
 #include <gtest/gtest.h>
 

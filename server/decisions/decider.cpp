@@ -1,0 +1,339 @@
+#include "decisions/decider.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "io/trouble.hpp"
+#include "limitree.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+// More than the limits of any path have, in most trees.
+constexpr std::size_t kLevelsPerSegment = 4;
+
+// Null: the client may read the error itself.
+const char* text_instead_of(limitree_status status) {
+  switch (status) {
+    case LIMITREE_STORE_UNAVAILABLE:
+      return "the store does not answer";
+    case LIMITREE_STORE_TIMEOUT:
+      return "the store does not answer in time";
+    case LIMITREE_STORE_PROTOCOL:
+      return "the store does not answer as it should";
+    case LIMITREE_INTERNAL:
+      return "the server has made a mistake";
+    default:
+      return nullptr;
+  }
+}
+
+std::span<const limitree_level> first_levels(const limitree_decision& decision,
+                                             const limitree_level* levels,
+                                             std::size_t room) {
+  return {levels,
+          std::min(room, static_cast<std::size_t>(decision.level_count))};
+}
+
+// A request of a client until it is over.
+class Waiter {
+ public:
+  explicit Waiter(ClientRequest* request) : request_(request) {
+    request->keep(std::make_unique<Link>(this));
+  }
+  // Without memory for the answer there is none.
+  ~Waiter() {
+    if (request_ != nullptr) request_->keep(nullptr);
+  }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+  // Null when it is over.
+  ClientRequest* request() const { return request_; }
+
+  void fail() {
+    if (request_ != nullptr) request_->fail_inside();
+  }
+
+ private:
+  class Link final : public RequestState {
+   public:
+    explicit Link(Waiter* waiter) : waiter_(waiter) {}
+    ~Link() override { waiter_->request_ = nullptr; }
+
+   private:
+    Waiter* waiter_;
+  };
+
+  ClientRequest* request_;
+};
+
+// A request that waits for the store.  `Sink` writes its answer.
+template <typename Sink>
+class PendingAnswer : public PendingRequest {
+ public:
+  PendingAnswer(StoreLoop* loop, ClientRequest* request, const Sink* sink)
+      : PendingRequest(loop, request->time_left()),
+        sink_(sink),
+        waiter_(request) {}
+
+  // Answers, unless the request is over.
+  void complete(const limitree_completion& completion) final {
+    ClientRequest* const request = waiter_.request();
+    if (request == nullptr) return;
+    if (completion.status < 0) {
+      sink_->failed(request, completion.status,
+                    message_for_client(completion.status, completion.error));
+    } else {
+      answer(request, completion);
+    }
+  }
+  void fail() final { waiter_.fail(); }
+
+ protected:
+  const Sink* sink_;
+
+ private:
+  // The status of the completion is not an error.
+  virtual void answer(ClientRequest* request,
+                      const limitree_completion& completion) = 0;
+
+  Waiter waiter_;
+};
+
+class PendingDecision final : public PendingAnswer<LimiterSink> {
+ public:
+  PendingDecision(StoreLoop* loop, ClientRequest* request,
+                  const LimiterSink* sink, bool omits_levels, std::size_t room)
+      : PendingAnswer(loop, request, sink),
+        omits_levels_(omits_levels),
+        levels_(room) {}
+
+  std::span<limitree_level> levels() { return levels_.span(); }
+
+ private:
+  void answer(ClientRequest* request,
+              const limitree_completion& completion) override {
+    sink_->decided(
+        request, completion.decision,
+        first_levels(completion.decision, levels().data(), levels().size()),
+        omits_levels_);
+  }
+
+  bool omits_levels_;
+  BlockArray<limitree_level> levels_;
+};
+
+class PendingEnvoy final : public PendingAnswer<EnvoySink> {
+ public:
+  PendingEnvoy(StoreLoop* loop, ClientRequest* request, const EnvoySink* sink,
+               std::size_t descriptors)
+      : PendingAnswer(loop, request, sink), statuses_(descriptors) {}
+  ~PendingEnvoy() override { limitree_text_free(response_.metadata); }
+
+  std::span<limitree_descriptor_status> statuses() { return statuses_.span(); }
+  limitree_envoy_response* response() { return &response_; }
+
+ private:
+  void answer(ClientRequest* request,
+              const limitree_completion& /*completion*/) override {
+    sink_->answered(request, response_, statuses());
+  }
+
+  BlockArray<limitree_descriptor_status> statuses_;
+  limitree_envoy_response response_{};
+};
+
+// The resets that one answer waits for.
+class Resets {
+ public:
+  // `count` of them, all of which are told by take().
+  Resets(ClientRequest* request, const LimiterSink* sink, std::size_t count)
+      : sink_(sink), waiter_(request), left_(count) {}
+
+  // One is over.  The first that fails is the answer.
+  void take(limitree_status status, const limitree_error* error) {
+    if (status < 0 && status_ >= 0) {
+      status_ = status;
+      message_ = message_for_client(status, error);
+    }
+    ClientRequest* const request = waiter_.request();
+    if (--left_ > 0 || request == nullptr) return;
+    if (status_ < 0) {
+      sink_->failed(request, status_, message_);
+    } else {
+      sink_->has_reset(request);
+    }
+  }
+
+  void fail() { waiter_.fail(); }
+
+ private:
+  const LimiterSink* sink_;
+  Waiter waiter_;
+  std::size_t left_;
+  limitree_status status_ = LIMITREE_OK;
+  std::string message_;
+};
+
+// A reset of one path.
+class PendingReset final : public PendingRequest {
+ public:
+  PendingReset(StoreLoop* loop, Nanoseconds time_left,
+               std::shared_ptr<Resets> resets)
+      : PendingRequest(loop, time_left), resets_(std::move(resets)) {}
+
+  void complete(const limitree_completion& completion) override {
+    resets_->take(completion.status, completion.error);
+  }
+  void fail() override { resets_->fail(); }
+
+ private:
+  std::shared_ptr<Resets> resets_;
+};
+
+}  // namespace
+
+std::string message_for_client(limitree_status status,
+                               const limitree_error* error) {
+  const char* const text = text_instead_of(status);
+  const char* const own = error != nullptr ? limitree_error_message(error)
+                                           : limitree_status_name(status);
+  if (text == nullptr) return own;
+  tell_trouble(own);
+  return text;
+}
+
+Decider::Decider(limitree_limiter* limiter, StoreLoop* store_loop,
+                 const AnswerSettings* settings, DescriptorsState* descriptors)
+    : limiter_(limiter),
+      store_loop_(store_loop),
+      settings_(settings),
+      descriptors_(descriptors),
+      levels_(std::make_unique_for_overwrite<limitree_level[]>(
+          LIMITREE_MAX_LEVELS)) {}
+
+// Whether so many requests wait that this one is answered instead.
+bool Decider::refuses(ClientRequest* request, const AnswerSink* sink) const {
+  if (!store_loop_->is_full()) return false;
+  sink->failed(request, LIMITREE_OUT_OF_MEMORY, "too many calls wait");
+  return true;
+}
+
+// Calls `start(user, decision, error)`, which starts what `pending` waits for.
+template <typename Start>
+void Decider::start(std::unique_ptr<PendingRequest> pending,
+                    const Start& start) {
+  limitree_completion done{};
+  limitree_error* error = nullptr;
+  done.status =
+      start(static_cast<void*>(pending.get()), &done.decision, &error);
+  const ErrorHandle owner(error);
+  done.error = error;
+  if (done.status == LIMITREE_PENDING) {
+    store_loop_->started(std::move(pending));
+  } else {
+    pending->complete(done);
+  }
+}
+
+void Decider::decide(std::int32_t operation, const PathList& list,
+                     ClientRequest* request, const LimiterSink* sink) {
+  const std::vector<limitree_path>& paths = list.paths();
+  const std::size_t most = list.needs_levels() ? LIMITREE_MAX_LEVELS : 0;
+  if (limitree_limiter_is_remote(limiter_) == 0) {
+    limitree_decision decision;
+    limitree_error* error = nullptr;
+    const limitree_status status = limitree_decide_parts(
+        limiter_, operation, paths.data(), list.parts().data(), paths.size(),
+        most == 0 ? nullptr : levels_.get(), most, &decision, &error);
+    const ErrorHandle owner(error);
+    if (status < 0) {
+      sink->failed(request, status, message_for_client(status, error));
+    } else {
+      sink->decided(request, decision,
+                    first_levels(decision, levels_.get(), most),
+                    list.omits_levels());
+    }
+    return;
+  }
+  if (refuses(request, sink)) return;
+  auto pending = std::make_unique<PendingDecision>(
+      store_loop_, request, sink, list.omits_levels(),
+      std::min(most, (list.segment_count() + 1) * kLevelsPerSegment));
+  const std::span<limitree_level> levels = pending->levels();
+  start(std::move(pending), [&](void* user, limitree_decision* decision,
+                                limitree_error** error) {
+    return limitree_decide_parts_async(
+        limiter_, operation, paths.data(), list.parts().data(), paths.size(),
+        user, levels.data(), levels.size(), decision, error);
+  });
+}
+
+void Decider::reset(const PathList& list, ClientRequest* request,
+                    const LimiterSink* sink) {
+  const std::vector<limitree_path>& paths = list.paths();
+  if (paths.size() > LIMITREE_MAX_PATHS) {  // as many as a decision takes
+    sink->failed(request, LIMITREE_INVALID_ARGUMENT,
+                 "there are " + std::to_string(paths.size()) +
+                     " paths, the most is " +
+                     std::to_string(LIMITREE_MAX_PATHS));
+    return;
+  }
+  if (refuses(request, sink)) return;
+  // One more, so that the answer comes after the last one was started.
+  const auto resets = std::make_shared<Resets>(request, sink, paths.size() + 1);
+  for (const limitree_path& path : paths) {
+    start(std::make_unique<PendingReset>(store_loop_, request->time_left(),
+                                         resets),
+          [&](void* user, limitree_decision* /*decision*/,
+              limitree_error** error) {
+            return limitree_reset_async(limiter_, path.segments, path.size,
+                                        list.leaf_only() ? 1 : 0, user, error);
+          });
+  }
+  resets->take(LIMITREE_OK, nullptr);
+}
+
+void Decider::ask(limitree_envoy_request asked, ClientRequest* request,
+                  const EnvoySink* sink) {
+  if (descriptors_->are_missing()) {
+    descriptors_->count_refusal();
+    sink->failed(request, LIMITREE_STORE_UNAVAILABLE,
+                 DescriptorsState::kMissing);
+    return;
+  }
+  if (settings_->dynamic_metadata) asked.flags |= LIMITREE_WANTS_METADATA;
+  if (limitree_limiter_is_remote(limiter_) == 0) {
+    empty(&statuses_);
+    statuses_.resize(asked.descriptor_count);
+    limitree_envoy_response response{};
+    limitree_error* error = nullptr;
+    const limitree_status status =
+        limitree_should_rate_limit(limiter_, &asked, statuses_.data(),
+                                   statuses_.size(), &response, &error);
+    const ErrorHandle error_owner(error);
+    const TextHandle metadata_owner(response.metadata);
+    if (status < 0) {
+      sink->failed(request, status, message_for_client(status, error));
+    } else {
+      sink->answered(request, response, statuses_);
+    }
+    return;
+  }
+  if (refuses(request, sink)) return;
+  auto pending = std::make_unique<PendingEnvoy>(store_loop_, request, sink,
+                                                asked.descriptor_count);
+  const std::span<limitree_descriptor_status> statuses = pending->statuses();
+  limitree_envoy_response* const response = pending->response();
+  start(std::move(pending), [&](void* user, limitree_decision* /*decision*/,
+                                limitree_error** error) {
+    return limitree_should_rate_limit_async(limiter_, &asked, user,
+                                            statuses.data(), statuses.size(),
+                                            response, error);
+  });
+}
+
+}  // namespace limitree::server

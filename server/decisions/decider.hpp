@@ -1,0 +1,94 @@
+// Answers what clients ask the limiter, now or when the store has answered.
+// The protocols read the requests and write the answers.
+
+#ifndef LIMITREE_SERVER_DECISIONS_DECIDER_HPP
+#define LIMITREE_SERVER_DECISIONS_DECIDER_HPP
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decisions/answer_settings.hpp"
+#include "decisions/descriptors_state.hpp"
+#include "decisions/requests.hpp"
+#include "decisions/store_loop.hpp"
+#include "limitree.h"
+#include "net/client_request.hpp"
+
+namespace limitree::server {
+
+// Writes answers in the words of one protocol.  Each call ends the request,
+// which is one that was given to the Decider with this sink.
+class AnswerSink {
+ public:
+  // `message` is for the client.
+  virtual void failed(ClientRequest* request, limitree_status status,
+                      const std::string& message) const = 0;
+
+ protected:
+  ~AnswerSink() = default;
+};
+
+class LimiterSink : public AnswerSink {
+ public:
+  // Without the levels that do not fit.
+  virtual void decided(ClientRequest* request,
+                       const limitree_decision& decision,
+                       std::span<const limitree_level> levels,
+                       bool omits_levels) const = 0;
+  virtual void has_reset(ClientRequest* request) const = 0;
+
+ protected:
+  ~LimiterSink() = default;
+};
+
+class EnvoySink : public AnswerSink {
+ public:
+  virtual void answered(
+      ClientRequest* request, const limitree_envoy_response& response,
+      std::span<const limitree_descriptor_status> statuses) const = 0;
+
+ protected:
+  ~EnvoySink() = default;
+};
+
+// What a client may read of an error, which may be NULL.  Where the store is,
+// and what is wrong with it, is for the log alone: see tell_trouble().
+std::string message_for_client(limitree_status status,
+                               const limitree_error* error);
+
+// Belongs to the thread of one loop.  Sinks outlive the requests that are
+// given with them.
+class Decider {
+ public:
+  // `store_loop` is that of the limiter.  What is given outlives this.
+  Decider(limitree_limiter* limiter, StoreLoop* store_loop,
+          const AnswerSettings* settings, DescriptorsState* descriptors);
+
+  void decide(std::int32_t operation, const PathList& paths,
+              ClientRequest* request, const LimiterSink* sink);
+  // All paths at once.
+  void reset(const PathList& paths, ClientRequest* request,
+             const LimiterSink* sink);
+  void ask(limitree_envoy_request asked, ClientRequest* request,
+           const EnvoySink* sink);
+
+ private:
+  bool refuses(ClientRequest* request, const AnswerSink* sink) const;
+  template <typename Start>
+  void start(std::unique_ptr<PendingRequest> pending, const Start& start);
+
+  limitree_limiter* limiter_;
+  StoreLoop* store_loop_;
+  const AnswerSettings* settings_;
+  DescriptorsState* descriptors_;
+  // Of answers that are given at once.
+  std::unique_ptr<limitree_level[]> levels_;
+  std::vector<limitree_descriptor_status> statuses_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_DECISIONS_DECIDER_HPP

@@ -1,0 +1,112 @@
+// Requests as limitree.h takes them.  Each protocol reads its messages into
+// them, one after the other in the same memory.
+
+#ifndef LIMITREE_SERVER_DECISIONS_REQUESTS_HPP
+#define LIMITREE_SERVER_DECISIONS_REQUESTS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "limitree.h"
+
+namespace limitree::server {
+
+// Empties what a request was read into.  Memory for many more elements than
+// most requests have is not kept for the next one.
+template <typename Element>
+void empty(std::vector<Element>* elements) {
+  elements->clear();
+  if (elements->capacity() > 64 * 1024) elements->shrink_to_fit();
+}
+
+// Asks for a decision, or for a reset, of some paths.
+class PathList {
+ public:
+  const std::vector<limitree_path>& paths() const { return paths_; }
+  // One for each path.
+  const std::vector<std::int32_t>& parts() const { return parts_; }
+  std::size_t segment_count() const { return segments_.size(); }
+  // Whether the answer is written without the levels of the decision ...
+  bool omits_levels() const { return omits_levels_; }
+  // ... and whether writing it takes them.
+  bool needs_levels() const { return needs_levels_; }
+  // Of a reset.
+  bool leaf_only() const { return leaf_only_; }
+
+ protected:
+  // Stands for a path without a cost of its own until all is read.
+  static constexpr std::int64_t kNoCost = INT64_MIN;
+
+  void clear() {
+    empty(&segments_);
+    empty(&paths_);
+    empty(&parts_);
+    omits_levels_ = leaf_only_ = false;
+    needs_levels_ = true;
+  }
+
+  void add_segment(std::string_view segment) {
+    segments_.push_back({segment.data(), segment.size()});
+  }
+
+  // Adds a path of all segments from `first` on.  They may still move:
+  // finish() tells where they are.
+  void add_path(std::size_t first, std::int64_t cost, std::int32_t part) {
+    paths_.push_back({nullptr, segments_.size() - first, cost});
+    parts_.push_back(part);
+  }
+
+  // All is read.  `cost` is that of paths without their own.
+  void finish(std::int64_t cost) {
+    const limitree_str* segment = segments_.data();
+    for (limitree_path& path : paths_) {
+      path.segments = segment;
+      segment += path.size;
+      if (path.cost == kNoCost) path.cost = cost;
+    }
+  }
+
+  bool omits_levels_ = false;
+  bool needs_levels_ = true;
+  bool leaf_only_ = false;
+
+ private:
+  std::vector<limitree_str> segments_;  // of all paths
+  std::vector<limitree_path> paths_;
+  std::vector<std::int32_t> parts_;
+};
+
+// A request of Envoy.
+class DescriptorList {
+ public:
+  // Without flags.
+  const limitree_envoy_request& get() const { return request_; }
+
+ protected:
+  void clear() {
+    empty(&entries_);
+    empty(&descriptors_);
+    request_ = {};
+  }
+
+  // All is read: the entries do not move any more.
+  void finish() {
+    const limitree_entry* entry = entries_.data();
+    for (limitree_descriptor& descriptor : descriptors_) {
+      descriptor.entries = entry;
+      entry += descriptor.entry_count;
+    }
+    request_.descriptors = descriptors_.data();
+    request_.descriptor_count = descriptors_.size();
+  }
+
+  std::vector<limitree_entry> entries_;  // of all descriptors
+  std::vector<limitree_descriptor> descriptors_;
+  limitree_envoy_request request_{};
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_DECISIONS_REQUESTS_HPP
