@@ -4,10 +4,12 @@
 # of the tests, look for their own.
 
 # LIMITREE_NEED_<key>: name|packages of Debian, Ubuntu|Fedora|Alpine|Homebrew.
-file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/requirements.txt LIMITREE_ROWS
-     REGEX "^(build|test).(compiler|pkg-config|yaml-0.1|hiredis|openssl|python).")
-foreach(row ${LIMITREE_ROWS})
-  string(REGEX MATCH "^[a-z]+.([^|]+).([^|]+.[^|]+.[^|]+.[^|]+.[^|]+)" _ "${row}")
+set(cell "[^|]+")
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/requirements.txt rows
+     REGEX ".(compiler|pkg-config|yaml-0.1|hiredis|openssl|python)[|]")
+foreach(row ${rows})
+  string(REGEX MATCH "^${cell}.(${cell}).(${cell}.${cell}.${cell}.${cell}.\
+${cell})" _ "${row}")
   set(LIMITREE_NEED_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
 endforeach()
 
