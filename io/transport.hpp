@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "io/fd.hpp"
-#include "io/permits.hpp"
 
 namespace limitree::server {
 
@@ -48,12 +47,6 @@ class Transport {
   // Why the last call has failed, if more is known than that the connection is
   // closed.
   virtual std::string trouble() const { return {}; }
-
-  // Keeps the permit as long as this exists.
-  void sit(Permit permit) { permit_ = std::move(permit); }
-
- private:
-  Permit permit_;
 };
 
 class PlainTransport final : public Transport {

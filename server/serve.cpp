@@ -14,6 +14,8 @@
 
 #include "admission.hpp"
 #include "config/config_thread.hpp"
+#include "connection_set.hpp"
+#include "http/http_server.hpp"
 #include "io/address.hpp"
 #include "io/failure.hpp"
 #include "io/loop.hpp"
@@ -28,7 +30,6 @@
 #include "stats/statsd_reporter.hpp"
 #include "trace/exporter.hpp"
 #include "web/admin_pages.hpp"
-#include "web_server.hpp"
 #include "worker.hpp"
 
 namespace limitree::server {
@@ -89,10 +90,9 @@ class Service final : public Watcher, public ConfigListener {
         admission_(settings),
         permits_(count_permits(settings)),
         admin_pages_(limiter_.get()),
-        admin_(&loop_, &settings.connection, &buffers_, nullptr,
-               settings.max_message_bytes, [] {}),
-        metrics_(&loop_, &settings.connection, &buffers_, nullptr,
-                 settings.max_message_bytes, [] {}),
+        admin_(settings.max_message_bytes),
+        metrics_(settings.max_message_bytes),
+        connections_(&loop_, &settings.connection, nullptr, [] {}),
         delay_(&loop_, [this] { drain(); }),
         files_check_(&loop_, [this] { check_files(); }),
         waits_(!settings.xds.server.empty() &&
@@ -123,8 +123,7 @@ class Service final : public Watcher, public ConfigListener {
     loop_.run();
     config_.stop();
     for (const auto& worker : workers_) worker->join();
-    admin_.clear();
-    metrics_.clear();
+    connections_.clear();
     reporter_.reset();  // sends the last counts
     exporter_.reset();
     forget_unix_paths();
@@ -247,12 +246,13 @@ class Service final : public Watcher, public ConfigListener {
     Fd first = shares ? listen_beside(address) : listen_on(address);
     const ListenAddress bound = ListenAddress::of(first.get());
     if (address.is_unix()) unix_paths_.push_back(address.unix_path());
-    if (place.purpose == ListenFor::kAdmin) {
-      admin_.listen(std::move(first),
-                    admission_.access_of(place.purpose, bound));
-    } else if (place.purpose == ListenFor::kMetrics) {
-      metrics_.listen(std::move(first),
-                      admission_.access_of(place.purpose, bound));
+    if (place.purpose == ListenFor::kAdmin ||
+        place.purpose == ListenFor::kMetrics) {
+      HttpServer* const server =
+          place.purpose == ListenFor::kAdmin ? &admin_ : &metrics_;
+      connections_.listen(std::move(first),
+                          admission_.access_of(place.purpose, bound),
+                          server->protocols());
     } else {
       share(place.purpose, bound, std::move(first));
     }
@@ -375,11 +375,11 @@ class Service final : public Watcher, public ConfigListener {
   std::optional<StatsdReporter> reporter_;
   std::optional<OutageLog> outages_;
   std::vector<std::string> unix_paths_;
-  IoBuffers buffers_;  // of admin_
   ServiceNumbers numbers_{&stats_};
   AdminPages admin_pages_;
-  WebServer admin_;  // here, where a page may take its time
-  WebServer metrics_;
+  HttpServer admin_;  // here, where a page may take its time
+  HttpServer metrics_;
+  ConnectionSet connections_;  // of both
   Timer delay_;
   Timer files_check_;
   std::size_t running_ = 0;

@@ -1,9 +1,9 @@
 #include "worker.hpp"
 
-#include <exception>
+#include <optional>
 #include <utility>
 
-#include "io/trouble.hpp"
+#include "h2/http2_protocol.hpp"
 #include "process.hpp"
 
 namespace limitree::server {
@@ -31,7 +31,6 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
                DescriptorsState* descriptors, Permits* permits,
                std::shared_ptr<Tracer> tracer)
     : settings_(settings),
-      permits_(permits),
       limiter_(new_loop(limiter)),
       health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
                "limitree.v1.Limiter"}),
@@ -43,29 +42,30 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
       methods_(settings->max_message_bytes),
       observer_(&loop_, std::move(tracer)),
       grpc_(&methods_, &loop_, &observer_),
-      context_{&loop_, &settings->connection, &grpc_, this, &buffers_},
       limiter_api_(&decider_, settings->header_style),
       envoy_page_(&decider_, &settings->answers),
-      web_(&loop_, &settings->connection, &buffers_, permits,
-           settings->max_message_bytes, [this] { stop_if_empty(); }),
+      http_(settings->max_message_bytes),
+      connections_(&loop_, &settings->connection, permits,
+                   [this] { stop_if_empty(); }),
       last_connections_(&loop_, [this] { drain_now(); }),
       last_call_(&loop_, [this] { loop_.stop(); }),
       trim_(&loop_, [this] { trim(); }) {
-  buffers_.memory.set_most(settings->max_buffered_bytes / settings->workers);
+  connections_.memory()->set_most(settings->max_buffered_bytes /
+                                  settings->workers);
   health_.add_to(&methods_);
   reflection_.add_to(&methods_);
   limiter_service_.add_to(&methods_);
   envoy_service_.add_to(&methods_);
-  limiter_api_.add_to(web_.handlers());
-  envoy_page_.add_to(web_.handlers());
-  health_page_.add_to(web_.handlers());
+  limiter_api_.add_to(http_.handlers());
+  envoy_page_.add_to(http_.handlers());
+  health_page_.add_to(http_.handlers());
   observer_.set_methods(methods_.paths());
-  if (observer_.wants_trace()) web_.handlers()->set_observer(&observer_);
+  if (observer_.wants_trace()) http_.handlers()->set_observer(&observer_);
 }
 
 std::vector<std::string> Worker::operations() {
   std::vector<std::string> all = methods_.paths();
-  const std::vector<std::string>& web = web_.handlers()->operations();
+  const std::vector<std::string>& web = http_.handlers()->operations();
   all.insert(all.end(), web.begin(), web.end());
   return all;
 }
@@ -73,33 +73,16 @@ std::vector<std::string> Worker::operations() {
 Worker::~Worker() { join(); }
 
 void Worker::listen(ListenFor purpose, Fd listener, const Access& access) {
-  switch (purpose) {
-    case ListenFor::kGrpc:
-      listen_for_grpc(std::move(listener), access);
-      break;
-    case ListenFor::kHttp:
-      web_.listen(std::move(listener), access);
-      break;
-    case ListenFor::kHttps:
-      web_.listen_tls(std::move(listener), access);
-      break;
-    case ListenFor::kAdmin:
-    case ListenFor::kMetrics:  // not by a worker
-      break;
+  std::optional<TlsProtocol> tls;
+  MakeProtocol make = http_.protocols();
+  if (purpose == ListenFor::kHttps) tls = TlsProtocol::kHttp;
+  if (purpose == ListenFor::kGrpc) {
+    if (connections_.has_tls()) tls = TlsProtocol::kHttp2;
+    make = [this](Connection* connection) {
+      return std::make_unique<Http2Protocol>(connection, &grpc_);
+    };
   }
-}
-
-void Worker::listen_for_grpc(Fd listener, const Access& access) {
-  acceptors_.push_back(std::make_unique<Acceptor>(
-      &loop_, std::move(listener), permits_,
-      [this, access](Fd fd, Permit permit) {
-        connect(std::move(fd), std::move(permit), access);
-      }));
-}
-
-void Worker::set_tls(std::shared_ptr<const TlsContext> tls) {
-  tls_ = tls;
-  web_.set_tls(std::move(tls));
+  connections_.listen(std::move(listener), access, std::move(make), tls);
 }
 
 void Worker::change_tls(std::shared_ptr<const TlsContext> tls) {
@@ -121,9 +104,7 @@ void Worker::start(std::function<void()> on_stopped) {
   thread_ = std::thread([this, on_stopped = std::move(on_stopped)] {
     trim_.set(after(loop_.now(), kBetweenTrims));
     loop_.run();
-    acceptors_.clear();
     connections_.clear();
-    web_.clear();
     on_stopped();
   });
 }
@@ -132,48 +113,22 @@ void Worker::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-// A connection for which there is no memory is closed.
-void Worker::connect(Fd fd, Permit permit, const Access& access) {
-  try {
-    ConnectionContext context = context_;
-    context.access = access;
-    std::unique_ptr<Transport> transport;
-    if (tls_ != nullptr) {
-      transport = tls_->accept(std::move(fd), TlsProtocol::kHttp2);
-    } else {
-      transport = std::make_unique<PlainTransport>(std::move(fd));
-    }
-    transport->sit(std::move(permit));
-    auto connection =
-        std::make_unique<Connection>(context, std::move(transport));
-    Connection* const key = connection.get();
-    connections_.emplace(key, std::move(connection));
-  } catch (const std::exception& error) {
-    tell_trouble(std::string("a connection is refused: ") + error.what());
-  }
-}
-
-void Worker::closed(Connection* connection) {
-  connections_.erase(connection);
-  stop_if_empty();
-}
-
 void Worker::trim() {
-  if (buffers_.memory.take_peak() > buffers_.memory.used() + kMuchMemory) {
+  MemoryBudget* const memory = connections_.memory();
+  if (memory->take_peak() > memory->used() + kMuchMemory) {
     give_memory_back();
   }
   trim_.set(after(loop_.now(), kBetweenTrims));
 }
 
 void Worker::stop_if_empty() {
-  if (draining_ && connections_.empty() && web_.is_empty()) loop_.stop();
+  if (draining_ && connections_.is_empty()) loop_.stop();
 }
 
 // Connections that are being made want to be served.
 void Worker::begin_drain() {
   if (last_connections_.is_set() || draining_) return;
-  for (const auto& acceptor : acceptors_) acceptor->stop_connections();
-  web_.stop_connections();
+  connections_.stop_connections();
   last_connections_.set(after(loop_.now(), kHandshake));
 }
 
@@ -181,13 +136,7 @@ void Worker::drain_now() {
   draining_ = true;
   // First: what follows may need memory that is not there.
   last_call_.set(after(loop_.now(), settings_->drain_grace));
-  for (const auto& acceptor : acceptors_) acceptor->accept_all();
-  acceptors_.clear();
-  for (const auto& [key, connection] : connections_) {
-    key->drain(settings_->drain_grace);
-    key->shut_down_streams();
-  }
-  web_.drain(settings_->drain_grace);
+  connections_.shut_down(settings_->drain_grace);
   stop_if_empty();
 }
 

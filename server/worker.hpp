@@ -7,18 +7,18 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "acceptor.hpp"
+#include "config/settings.hpp"
+#include "connection_set.hpp"
 #include "decisions/decider.hpp"
 #include "decisions/store_loop.hpp"
-#include "grpc/grpc_server.hpp"
+#include "grpc/call.hpp"
 #include "grpc/method.hpp"
-#include "h2/connection.hpp"
+#include "http/http_server.hpp"
 #include "io/loop.hpp"
 #include "limitree.hpp"
-#include "serve.hpp"
 #include "services/envoy_service.hpp"
 #include "services/health.hpp"
 #include "services/limiter_service.hpp"
@@ -26,12 +26,11 @@
 #include "web/envoy_page.hpp"
 #include "web/health_page.hpp"
 #include "web/limiter_api.hpp"
-#include "web_server.hpp"
 #include "worker_observer.hpp"
 
 namespace limitree::server {
 
-class Worker final : public ConnectionOwner {
+class Worker {
  public:
   // Decides by a handle of its own of the same limiter.  `settings`,
   // `descriptors` and `permits` outlive the worker.  `tracer` may be null.
@@ -42,7 +41,9 @@ class Worker final : public ConnectionOwner {
 
   // Before start(), or from it on only on its thread.
   void listen(ListenFor purpose, Fd listener, const Access& access);
-  void set_tls(std::shared_ptr<const TlsContext> tls);
+  void set_tls(std::shared_ptr<const TlsContext> tls) {
+    connections_.set_tls(std::move(tls));
+  }
 
   // Runs `on_stopped` on the thread of the worker when that ends.
   void start(std::function<void()> on_stopped);
@@ -62,21 +63,15 @@ class Worker final : public ConnectionOwner {
   // operations of HTTP.
   std::vector<std::string> operations();
 
-  void closed(Connection* connection) override;
-
  private:
-  void listen_for_grpc(Fd listener, const Access& access);
-  void connect(Fd fd, Permit permit, const Access& access);
   void trim();
   void begin_drain();
   void drain_now();
   void stop_if_empty();
 
   const ServeSettings* settings_;
-  Permits* permits_;
   LimiterHandle limiter_;  // outlives what waits for the store
   Loop loop_;
-  IoBuffers buffers_;
   HealthService health_;
   ReflectionService reflection_;
   StoreLoop store_loop_;
@@ -86,14 +81,11 @@ class Worker final : public ConnectionOwner {
   MethodTable methods_;
   WorkerObserver observer_;
   GrpcServer grpc_;
-  ConnectionContext context_;
   LimiterApi limiter_api_;
   EnvoyPage envoy_page_;
   HealthPage health_page_;
-  WebServer web_;
-  std::shared_ptr<const TlsContext> tls_;
-  std::vector<std::unique_ptr<Acceptor>> acceptors_;
-  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+  HttpServer http_;
+  ConnectionSet connections_;
   Timer last_connections_;  // the end of listening
   Timer last_call_;         // the end of the grace
   Timer trim_;

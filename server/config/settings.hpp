@@ -10,10 +10,10 @@
 
 #include "config/log_settings.hpp"
 #include "decisions/answer_settings.hpp"
-#include "h2/settings.hpp"
 #include "io/timer.hpp"
 #include "io/tls_client_context.hpp"
 #include "io/tls_context.hpp"
+#include "net/connection_settings.hpp"
 #include "stats/settings.hpp"
 #include "trace/settings.hpp"
 

@@ -88,6 +88,9 @@ class Call final : public Stream, public ClientRequest {
   const bool wants_trace_;
 };
 
+// gRPC on the connections of one loop.
+using GrpcServer = StreamPool<Call, const MethodTable*, Timers*, CallObserver*>;
+
 }  // namespace limitree::server
 
 #endif  // LIMITREE_SERVER_GRPC_CALL_HPP

@@ -1,38 +1,70 @@
-// The callbacks of nghttp2 for a connection.
+// A session of nghttp2, and what its streams count together.
 
 #ifndef LIMITREE_SERVER_H2_SESSION_HPP
 #define LIMITREE_SERVER_H2_SESSION_HPP
 
-#include "h2/connection.hpp"
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "io/timer.hpp"
+#include "net/connection.hpp"
+
+struct nghttp2_session;
 
 namespace limitree::server {
 
-class Session {
+// How many frames that bring nothing a client may send: `burst` at once, and
+// then `per_second`.
+class Allowance {
  public:
-  // Makes the session of `connection`, with the server's settings ready to be
-  // sent.
-  static void make(Connection* connection);
+  Allowance(std::int64_t burst, std::int64_t per_second, Instant now)
+      : interval_(kSecond / per_second),
+        offset_(interval_ * burst),
+        full_at_(now) {}
 
-  // Each is one callback: 0, or an error of nghttp2.
-  static int on_begin(Connection* connection, std::int32_t id);
-  // Of the header of a request, or of what follows its body.
-  static int on_field(Connection* connection, std::int32_t id, bool is_header,
-                      std::string_view name, std::string_view value);
-  static int on_headers(Connection* connection, std::int32_t id, bool ends);
-  static int on_data(Connection* connection, std::int32_t id,
-                     std::string_view bytes);
-  static int on_end(Connection* connection, std::int32_t id);
-  static int on_close(Connection* connection, std::int32_t id);
-  static int on_frame(Connection* connection, std::uint8_t type,
-                      std::size_t size);
-  // The server has reset a stream.
-  static int on_reset(Connection* connection, std::uint32_t error);
-  static int on_settings(Connection* connection);
-  // The answer to a ping with that content.
-  static int on_pong(Connection* connection, std::string_view content);
+  // Whether so many more frames are allowed.
+  bool take(Instant now, std::int64_t frames = 1) {
+    const Instant full_at = std::max(full_at_, now) + interval_ * frames;
+    if (full_at - now > offset_) return false;
+    full_at_ = full_at;
+    return true;
+  }
 
-  // Nothing if the stream has ended.
-  static Stream* find(Connection* connection, std::int32_t id);
+  // Gives back `frames`.
+  void give(std::int64_t frames) { full_at_ -= interval_ * frames; }
+
+ private:
+  Nanoseconds interval_;
+  Nanoseconds offset_;
+  Instant full_at_;
+};
+
+struct SessionEnd {
+  void operator()(nghttp2_session* session) const noexcept;
+};
+
+struct Session {
+  // Each request allows so many frames more, its header among them.
+  static constexpr std::int64_t kFramesPerRequest = 5;
+
+  explicit Session(Connection* of);
+
+  // Ends the session if the client has sent too many.
+  void take_control(std::int64_t frames);
+  // Ends one stream.
+  void reset(std::int32_t id, std::uint32_t error);
+
+  Connection* connection;
+  std::unique_ptr<nghttp2_session, SessionEnd> nghttp2;
+  std::size_t lasting = 0;       // streams that take several messages
+  std::size_t held_bytes = 0;    // by requests that are not complete
+  std::size_t unsent_bytes = 0;  // of responses
+  // Streams that are answered although their clients could send more.
+  std::vector<std::int32_t> answered;
+  Allowance control;  // frames that bring nothing
 };
 
 }  // namespace limitree::server

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstring>
 
-#include "h2/connection.hpp"
 #include "io/trouble.hpp"
 
 namespace limitree::server {
@@ -14,6 +13,9 @@ namespace limitree::server {
 namespace {
 
 constexpr std::size_t kMaxFields = 16;
+
+// Of the body of a response, when its stream is used again.
+constexpr std::size_t kMaxKept = 4096;
 
 // nghttp2 does not write to the texts that it borrows.
 std::uint8_t* bytes_of(std::string_view text) {
@@ -46,7 +48,7 @@ class Fields {
 }  // namespace
 
 // The body as nghttp2 reads it.
-struct StreamBody {
+struct Stream::BodySource {
   static ssize_t read(nghttp2_session* /*session*/, std::int32_t /*id*/,
                       std::uint8_t* to, std::size_t room, std::uint32_t* flags,
                       nghttp2_data_source* source, void* /*data*/) noexcept {
@@ -62,21 +64,22 @@ struct StreamBody {
   static ssize_t take(Stream* stream, std::span<std::uint8_t> to,
                       std::uint32_t* flags) {
     const std::size_t size = std::min(to.size(), stream->unsent());
-    std::memcpy(to.data(), stream->body_.data() + stream->sent_, size);
-    stream->sent_ += size;
+    std::memcpy(to.data(), stream->body_.data() + stream->state_.sent, size);
+    stream->state_.sent += size;
     stream->count_unsent();
-    stream->moved_ = stream->now();
+    stream->state_.moved = stream->now();
     if (stream->unsent() > 0) return static_cast<ssize_t>(size);
     stream->body_.clear();
-    stream->sent_ = 0;
+    stream->state_.sent = 0;
     stream->on_body_sent();
     if (size == 0 && stream->unsent() > 0) return take(stream, to, flags);
-    if (stream->body_ended_ && stream->unsent() == 0) {
+    if (stream->state_.body_ended && stream->unsent() == 0) {
       *flags |= NGHTTP2_DATA_FLAG_EOF;
-      if (stream->has_trailers_) *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      if (stream->state_.has_trailers)
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
       stream->leave_rest();
     } else if (size == 0 && stream->unsent() == 0) {
-      stream->deferred_ = true;
+      stream->state_.deferred = true;
       return NGHTTP2_ERR_DEFERRED;
     }
     return static_cast<ssize_t>(size);
@@ -93,109 +96,106 @@ void Stream::respond_only(std::span<const Field> fields) {
 }
 
 void Stream::submit_response(std::span<const Field> fields, bool has_body) {
-  if (connection_ == nullptr || responded_) return;
-  responded_ = true;
-  has_body_ = has_body;
-  moved_ = now();
+  if (session_ == nullptr || state_.responded) return;
+  state_.responded = true;
+  state_.has_body = has_body;
+  state_.moved = now();
   const Fields pairs(fields);
   nghttp2_data_provider provider{};
   provider.source.ptr = this;
-  provider.read_callback = StreamBody::read;
-  if (nghttp2_submit_response(connection_->session_.get(), id_, pairs.data(),
+  provider.read_callback = BodySource::read;
+  if (nghttp2_submit_response(session_->nghttp2.get(), state_.id, pairs.data(),
                               pairs.size(),
                               has_body ? &provider : nullptr) != 0) {
-    connection_->close_now();
+    session_->connection->close();
   }
-  connection_->write_soon();
+  session_->connection->write_soon();
 }
 
 // A client that has more to say need not say it.
 void Stream::leave_rest() {
-  if (!ended_ && connection_ != nullptr) connection_->answered_.push_back(id_);
+  if (!state_.ended && session_ != nullptr)
+    session_->answered.push_back(state_.id);
 }
 
 void Stream::count_unsent() {
-  connection_->unsent_bytes_ += unsent() - counted_;
-  connection_->memory_.change(counted_, unsent());
-  counted_ = unsent();
+  session_->unsent_bytes += unsent() - state_.counted;
+  session_->connection->memory().change(state_.counted, unsent());
+  state_.counted = unsent();
 }
 
 void Stream::send_body() {
-  if (connection_ == nullptr) return;
+  if (session_ == nullptr) return;
   count_unsent();
-  if (deferred_) {
-    deferred_ = false;
-    moved_ = now();
-    nghttp2_session_resume_data(connection_->session_.get(), id_);
+  if (state_.deferred) {
+    state_.deferred = false;
+    state_.moved = now();
+    nghttp2_session_resume_data(session_->nghttp2.get(), state_.id);
   }
-  connection_->write_soon();
+  session_->connection->write_soon();
 }
 
 void Stream::end_body() {
-  body_ended_ = true;
+  state_.body_ended = true;
   send_body();
 }
 
 void Stream::send_trailers(std::span<const Field> fields) {
-  has_trailers_ = true;
+  state_.has_trailers = true;
   const Fields pairs(fields);
-  if (nghttp2_submit_trailer(connection_->session_.get(), id_, pairs.data(),
+  if (nghttp2_submit_trailer(session_->nghttp2.get(), state_.id, pairs.data(),
                              pairs.size()) != 0) {
-    connection_->close_now();
+    session_->connection->close();
   }
 }
 
 void Stream::consumed(std::size_t bytes) {
-  if (connection_ == nullptr) return;
-  nghttp2_session_consume_stream(connection_->session_.get(), id_, bytes);
+  if (session_ == nullptr) return;
+  nghttp2_session_consume_stream(session_->nghttp2.get(), state_.id, bytes);
 }
 
-void Stream::abort(std::uint32_t error) {
-  if (nghttp2_submit_rst_stream(connection_->session_.get(), NGHTTP2_FLAG_NONE,
-                                id_, error) != 0) {
-    connection_->close_now();
-  }
-  connection_->write_soon();
+void Stream::reset_state() {
+  session_ = nullptr;
+  state_ = {};
+  body_.clear();
+  // Not all of them keep the room of a large answer.
+  if (body_.capacity() > kMaxKept) std::string().swap(body_);
 }
-
-const Access& Stream::access() const { return connection_->context_.access; }
-
-Instant Stream::now() const { return connection_->context_.loop->now(); }
 
 bool Stream::take_memory(std::size_t bytes) {
-  const std::size_t most = connection_->context_.settings->max_held_bytes;
-  if (bytes > most - connection_->held_bytes_) return false;
-  if (connection_->memory_.is_used_up()) return false;
-  connection_->held_bytes_ += bytes;
-  connection_->memory_.take(bytes);
+  const std::size_t most = session_->connection->settings().max_held_bytes;
+  if (bytes > most - session_->held_bytes) return false;
+  if (session_->connection->memory().is_used_up()) return false;
+  session_->held_bytes += bytes;
+  session_->connection->memory().take(bytes);
   return true;
 }
 
 void Stream::give_memory(std::size_t bytes) {
-  if (connection_ == nullptr) return;
-  connection_->held_bytes_ -= bytes;
-  connection_->memory_.give(bytes);
+  if (session_ == nullptr) return;
+  session_->held_bytes -= bytes;
+  session_->connection->memory().give(bytes);
 }
 
 bool Stream::reads_too_slowly() const {
-  return connection_ != nullptr &&
-         (connection_->unsent_bytes_ >
-              connection_->context_.settings->max_unsent_bytes ||
-          connection_->memory_.is_used_up());
+  return session_ != nullptr &&
+         (session_->unsent_bytes >
+              session_->connection->settings().max_unsent_bytes ||
+          session_->connection->memory().is_used_up());
 }
 
 bool Stream::may_last() {
-  if (lasts_ || connection_ == nullptr) return true;
-  const std::size_t most = connection_->context_.settings->max_lasting;
-  if (connection_->lasting_count_ >= most) return false;
-  ++connection_->lasting_count_;
-  lasts_ = true;
+  if (state_.lasts || session_ == nullptr) return true;
+  const std::size_t most = session_->connection->settings().max_lasting;
+  if (session_->lasting >= most) return false;
+  ++session_->lasting;
+  state_.lasts = true;
   return true;
 }
 
 void Stream::charge_frames(std::size_t frames) {
-  if (connection_ == nullptr || frames == 0) return;
-  connection_->control_came(frames);
+  if (session_ == nullptr || frames == 0) return;
+  session_->take_control(static_cast<std::int64_t>(frames));
 }
 
 }  // namespace limitree::server

@@ -5,18 +5,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
-#include "io/timer.hpp"
-#include "net/access.hpp"
-
-struct nghttp2_session;
+#include "h2/session.hpp"
 
 namespace limitree::server {
 
-class Connection;
+class Http2Protocol;
 
 // A header field of a response.
 struct Field {
@@ -25,7 +26,7 @@ struct Field {
   bool lasts = true;  // both have static storage
 };
 
-// Its connection calls the functions named on_...; classes made from it answer
+// Its protocol calls the functions named on_...; classes made from it answer
 // by the others, from any of these calls or later, until on_close().
 class Stream {
  public:
@@ -56,16 +57,16 @@ class Stream {
   void respond(std::span<const Field> fields);
   // A response without a body.
   void respond_only(std::span<const Field> fields);
-  bool has_responded() const { return responded_; }
+  bool has_responded() const { return state_.responded; }
 
   // Bytes to send: append, then call send_body().
   std::string& body() { return body_; }
   void send_body();
   // The body ends with what it has now.
   void end_body();
-  bool has_ended_body() const { return body_ended_; }
+  bool has_ended_body() const { return state_.body_ended; }
   // Bytes of the body that the connection has not taken yet.
-  std::size_t unsent() const { return body_.size() - sent_; }
+  std::size_t unsent() const { return body_.size() - state_.sent; }
   // Only from on_body_sent().
   void send_trailers(std::span<const Field> fields);
 
@@ -73,15 +74,15 @@ class Stream {
   void consumed(std::size_t bytes);
 
   // Of the fields of the request, as RFC 9113 counts them.
-  std::size_t field_bytes() const { return field_bytes_; }
+  std::size_t field_bytes() const { return state_.field_bytes; }
   // Whether the client has ended its side.
-  bool has_ended() const { return ended_; }
+  bool has_ended() const { return state_.ended; }
 
   // Of those who use its connection.
-  const Access& access() const;
-  Instant now() const;
+  const Access& access() const { return session_->connection->access(); }
+  Instant now() const { return session_->connection->now(); }
   // The time at which the turn began in which the header came.
-  Instant begun() const { return begun_; }
+  Instant begun() const { return state_.begun; }
   // Of the connection, for bytes that requests hold until they are complete.
   bool take_memory(std::size_t bytes);
   void give_memory(std::size_t bytes);
@@ -95,35 +96,40 @@ class Stream {
   void charge_frames(std::size_t frames);
 
  private:
-  friend class Connection;
-  friend class Session;
-  friend struct StreamBody;
+  friend class Http2Protocol;
+  struct BodySource;
+
+  // Of one request: another one may use the stream then.
+  struct State {
+    Stream* next = nullptr;  // of the same session
+    Stream* previous = nullptr;
+    Instant begun = 0;
+    Instant moved = 0;        // when the client took bytes, or got the first
+    std::size_t sent = 0;     // of the body
+    std::size_t counted = 0;  // in Session::unsent_bytes
+    std::size_t field_bytes = 0;
+    std::int32_t id = 0;
+    bool ended = false;
+    bool late = false;
+    bool lasts = false;
+    bool responded = false;
+    bool has_body = false;
+    bool body_ended = false;
+    bool has_trailers = false;
+    bool deferred = false;  // the session waits for more of the body
+  };
 
   void submit_response(std::span<const Field> fields, bool has_body);
   void leave_rest();
   void count_unsent();
   // Whether the client is due to take bytes.
-  bool has_bytes() const { return has_body_ && !deferred_; }
-  void abort(std::uint32_t error);
+  bool has_bytes() const { return state_.has_body && !state_.deferred; }
+  // Makes it ready for another request.
+  void reset_state();
 
+  Session* session_ = nullptr;
+  State state_;
   std::string body_;
-  std::size_t sent_ = 0;
-  std::size_t counted_ = 0;  // in the connection's unsent bytes
-  Connection* connection_ = nullptr;
-  Stream* next_ = nullptr;  // of the same connection
-  Stream* previous_ = nullptr;
-  Instant begun_ = 0;
-  Instant moved_ = 0;  // when the client took bytes, or got the first ones
-  std::size_t field_bytes_ = 0;
-  std::int32_t id_ = 0;
-  bool ended_ = false;
-  bool late_ = false;
-  bool lasts_ = false;
-  bool responded_ = false;
-  bool has_body_ = false;
-  bool body_ended_ = false;
-  bool has_trailers_ = false;
-  bool deferred_ = false;  // the session waits for more of the body
 };
 
 // Where streams come from.  Belongs to the thread of one loop.
@@ -135,6 +141,33 @@ class Application {
 
  protected:
   ~Application() = default;
+};
+
+// Makes streams of one class, and keeps those that have ended for others.
+template <typename Made, typename... Args>
+class StreamPool final : public Application {
+ public:
+  explicit StreamPool(Args... args) : args_(args...) {}
+
+  Stream* open() override {
+    if (free_.empty()) {
+      return std::apply([](auto... args) { return new Made(args...); }, args_);
+    }
+    Made* const stream = free_.back().release();
+    free_.pop_back();
+    return stream;
+  }
+
+  void release(Stream* stream) override {
+    std::unique_ptr<Made> ended(static_cast<Made*>(stream));
+    if (free_.size() < kMaxFree) free_.push_back(std::move(ended));
+  }
+
+ private:
+  static constexpr std::size_t kMaxFree = 1024;
+
+  std::tuple<Args...> args_;
+  std::vector<std::unique_ptr<Made>> free_;
 };
 
 }  // namespace limitree::server

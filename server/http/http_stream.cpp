@@ -138,18 +138,4 @@ void HttpStream::send(const HttpAnswer& answer) {
   end_body();
 }
 
-// ---- Streams of a loop ------------------------------------------------------
-
-Stream* HttpStreams::open() {
-  if (free_.empty()) return new HttpStream(handlers_, date_);
-  HttpStream* const stream = free_.back().release();
-  free_.pop_back();
-  return stream;
-}
-
-void HttpStreams::release(Stream* stream) {
-  std::unique_ptr<HttpStream> ended(static_cast<HttpStream*>(stream));
-  if (free_.size() < kMaxFree) free_.push_back(std::move(ended));
-}
-
 }  // namespace limitree::server

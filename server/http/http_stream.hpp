@@ -4,10 +4,8 @@
 #define LIMITREE_SERVER_HTTP_HTTP_STREAM_HPP
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "h2/stream.hpp"
 #include "http/date.hpp"
@@ -45,22 +43,7 @@ class HttpStream final : public Stream, public Exchange {
   bool over_ = false;
 };
 
-// Makes exchanges for streams, and keeps those that have ended for others.
-class HttpStreams final : public Application {
- public:
-  HttpStreams(const HandlerTable* handlers, HttpDate* date)
-      : handlers_(handlers), date_(date) {}
-
-  Stream* open() override;
-  void release(Stream* stream) override;
-
- private:
-  static constexpr std::size_t kMaxFree = 1024;
-
-  const HandlerTable* handlers_;
-  HttpDate* date_;
-  std::vector<std::unique_ptr<HttpStream>> free_;
-};
+using HttpStreams = StreamPool<HttpStream, const HandlerTable*, HttpDate*>;
 
 }  // namespace limitree::server
 

@@ -10,9 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "grpc/grpc_server.hpp"
 #include "h2/client_connection.hpp"
-#include "h2/connection.hpp"
+#include "h2/http2_protocol.hpp"
 #include "io/loop.hpp"
 
 namespace limitree::server {
@@ -37,8 +36,11 @@ class CallTest : public testing::Test,
     int fds[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
     connection_ = std::make_unique<Connection>(
-        ConnectionContext{&loop_, &settings_, &grpc_, this, &buffers_},
-        std::make_unique<PlainTransport>(Fd(fds[0])));
+        ConnectionContext{&loop_, &settings_, &buffers_, this},
+        std::make_unique<PlainTransport>(Fd(fds[0])), Permit(),
+        [this](Connection* connection) {
+          return std::make_unique<Http2Protocol>(connection, &grpc_);
+        });
     client_.emplace(&loop_, std::make_unique<PlainTransport>(Fd(fds[1])),
                     std::vector<std::pair<std::string, std::string>>{
                         {":method", "POST"},

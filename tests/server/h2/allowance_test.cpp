@@ -1,6 +1,6 @@
-#include "h2/allowance.hpp"
-
 #include <gtest/gtest.h>
+
+#include "h2/session.hpp"
 
 namespace limitree::server {
 namespace {

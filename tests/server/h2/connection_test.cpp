@@ -1,5 +1,3 @@
-#include "h2/connection.hpp"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "h2/http2_protocol.hpp"
 #include "io/trouble.hpp"
 
 namespace limitree::server {
@@ -136,8 +135,11 @@ class Http2 : public testing::Test, public Application, public ConnectionOwner {
       setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(int));
     }
     connection_ = std::make_unique<Connection>(
-        ConnectionContext{&loop_, &settings_, this, this, buffers_.get()},
-        std::make_unique<PlainTransport>(Fd(fds[0])));
+        ConnectionContext{&loop_, &settings_, buffers_.get(), this},
+        std::make_unique<PlainTransport>(Fd(fds[0])), Permit(),
+        [this](Connection* connection) {
+          return std::make_unique<Http2Protocol>(connection, this);
+        });
   }
 
   void send(const std::string& bytes) {

@@ -1,5 +1,3 @@
-#include "http/http_connection.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -9,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "http/http_stream.hpp"
+#include "http/http_server.hpp"
 
 namespace limitree::server {
 namespace {
@@ -43,11 +41,11 @@ class Now final : public Handler {
   }
 };
 
-class HttpConnectionTest : public testing::Test, public HttpConnectionOwner {
+class HttpConnectionTest : public testing::Test, public ConnectionOwner {
  protected:
   HttpConnectionTest() {
-    handlers_.add("/now", HttpMethods::kAny, &now_);
-    handlers_.add("/later", HttpMethods::kGet, &later_);
+    server_.handlers()->add("/now", HttpMethods::kAny, &now_);
+    server_.handlers()->add("/later", HttpMethods::kGet, &later_);
   }
 
   void connect() {
@@ -56,12 +54,12 @@ class HttpConnectionTest : public testing::Test, public HttpConnectionOwner {
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds),
         0);
     client_ = Fd(fds[1]);
-    connection_.emplace(HttpContext{&loop_, &settings_, &handlers_, &streams_,
-                                    &date_, this, &buffers_},
-                        std::make_unique<PlainTransport>(Fd(fds[0])));
+    connection_.emplace(ConnectionContext{&loop_, &settings_, &buffers_, this},
+                        std::make_unique<PlainTransport>(Fd(fds[0])), Permit(),
+                        server_.protocols());
   }
 
-  void closed(HttpConnection* connection) override {
+  void closed(Connection* connection) override {
     EXPECT_EQ(connection, &*connection_);
     connection_.reset();
     loop_.stop();
@@ -103,13 +101,11 @@ class HttpConnectionTest : public testing::Test, public HttpConnectionOwner {
 
   Loop loop_;
   ConnectionSettings settings_;
-  HandlerTable handlers_{1000};
   Now now_;
   Later later_;
-  HttpDate date_;
-  HttpStreams streams_{&handlers_, &date_};
+  HttpServer server_{1000};
   IoBuffers buffers_;
-  std::optional<HttpConnection> connection_;
+  std::optional<Connection> connection_;
   Fd client_;
 };
 

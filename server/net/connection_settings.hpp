@@ -1,7 +1,7 @@
 // What one connection may cost, and how long it may last.
 
-#ifndef LIMITREE_SERVER_H2_SETTINGS_HPP
-#define LIMITREE_SERVER_H2_SETTINGS_HPP
+#ifndef LIMITREE_SERVER_NET_CONNECTION_SETTINGS_HPP
+#define LIMITREE_SERVER_NET_CONNECTION_SETTINGS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -37,9 +37,6 @@ struct ConnectionSettings {
   Nanoseconds max_age_grace = 3600 * kSecond;
 };
 
-// `age`, changed by up to 10%, so that not all clients come back at once.
-Nanoseconds with_jitter(Nanoseconds age);
-
 }  // namespace limitree::server
 
-#endif  // LIMITREE_SERVER_H2_SETTINGS_HPP
+#endif  // LIMITREE_SERVER_NET_CONNECTION_SETTINGS_HPP

@@ -1,0 +1,60 @@
+// The connections of one loop: its listening sockets, and the clients that
+// came.
+
+#ifndef LIMITREE_SERVER_CONNECTION_SET_HPP
+#define LIMITREE_SERVER_CONNECTION_SET_HPP
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "acceptor.hpp"
+#include "io/tls_context.hpp"
+#include "net/connection.hpp"
+
+namespace limitree::server {
+
+// Belongs to the thread of its loop.
+class ConnectionSet final : public ConnectionOwner {
+ public:
+  // What is given by pointer outlives this.  `permits` may be null.  `on_empty`
+  // is called when a connection has gone and none is left.
+  ConnectionSet(Loop* loop, const ConnectionSettings* settings,
+                Permits* permits, std::function<void()> on_empty);
+
+  // `make` makes what is spoken there, over TLS if that is given: with the
+  // context of set_tls().
+  void listen(Fd listener, const Access& access, MakeProtocol make,
+              std::optional<TlsProtocol> tls = {});
+  void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
+  bool has_tls() const { return tls_ != nullptr; }
+
+  // Lets no more connections begin; those that have are still taken.
+  void stop_connections();
+  // Takes no more connections, and asks all clients to leave.
+  void shut_down(Nanoseconds grace);
+  // Closes everything at once.
+  void clear();
+  bool is_empty() const { return connections_.empty(); }
+  MemoryBudget* memory() { return &buffers_.memory; }
+
+  void closed(Connection* connection) override;
+
+ private:
+  void connect(Fd fd, Permit permit, const Access& access,
+               const MakeProtocol& make, std::optional<TlsProtocol> tls);
+
+  IoBuffers buffers_;
+  const ConnectionContext context_;
+  Permits* permits_;
+  std::function<void()> on_empty_;
+  std::shared_ptr<const TlsContext> tls_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
+  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_CONNECTION_SET_HPP

@@ -1,0 +1,157 @@
+// The connection of a client, whatever protocol it speaks: what is read and
+// written, how long that may take, and the end.
+
+#ifndef LIMITREE_SERVER_NET_CONNECTION_HPP
+#define LIMITREE_SERVER_NET_CONNECTION_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "io/loop.hpp"
+#include "io/permits.hpp"
+#include "io/transport.hpp"
+#include "net/access.hpp"
+#include "net/connection_settings.hpp"
+#include "net/memory_budget.hpp"
+
+namespace limitree::server {
+
+class Connection;
+
+// What one client speaks on its connection, which calls all of these.
+class Protocol {
+ public:
+  virtual ~Protocol() = default;
+
+  virtual void on_bytes(std::string_view bytes) = 0;
+  // Whether it takes bytes now.
+  virtual bool takes_bytes() const { return true; }
+  // The client has closed its side.
+  virtual void on_input_end() = 0;
+  // All bytes are written: time to append more to Connection::out(), if any.
+  virtual void on_written() = 0;
+  // Whether neither side has anything to say.
+  virtual bool is_over() const = 0;
+  // Asks the client to use another connection; may be called again.
+  virtual void on_drain() = 0;
+  // Does what is due.  Returns when the next time is over.
+  virtual Instant check_times() = 0;
+};
+
+using MakeProtocol = std::function<std::unique_ptr<Protocol>(Connection*)>;
+
+// Buffers that all connections of a loop share, and the budget for what each of
+// them holds.
+struct IoBuffers {
+  std::array<char, 64 * 1024> in;
+  std::string out;
+  MemoryBudget memory;
+};
+
+class ConnectionOwner {
+ public:
+  // Destroys the connection, which calls nothing afterwards.
+  virtual void closed(Connection* connection) = 0;
+
+ protected:
+  ~ConnectionOwner() = default;
+};
+
+// What the connections of a loop have in common.  Outlives them.
+struct ConnectionContext {
+  Loop* loop;
+  const ConnectionSettings* settings;
+  IoBuffers* buffers;
+  ConnectionOwner* owner;
+  Access access = {};
+};
+
+class Connection final : public Watcher, public AtTurnEnd {
+ public:
+  Connection(const ConnectionContext& context,
+             std::unique_ptr<Transport> transport, Permit permit,
+             const MakeProtocol& make);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Asks the client to use another connection, serves what it has sent until
+  // it knows, and closes when all is answered or after `grace`.
+  void drain(Nanoseconds grace);
+  // Also tells what would last that the server is about to end.
+  void shut_down(Nanoseconds grace);
+
+  // ---- For the protocol ----
+
+  // Destroys the protocol, and gives `bytes` to `next`.
+  void change_protocol(std::unique_ptr<Protocol> next, std::string_view bytes);
+
+  // Bytes to write: append, then call write_soon().
+  std::string& out() { return out_; }
+  std::size_t unsent() const { return out_.size() - written_; }
+  void write_soon() { context_.loop->at_turn_end(this); }
+  void close();
+  // Calls Protocol::check_times() by then.
+  void wake_at(Instant at);
+
+  const ConnectionSettings& settings() const { return *context_.settings; }
+  // Of those who use it.
+  const Access& access() const { return context_.access; }
+  Instant now() const { return context_.loop->now(); }
+  Instant heard_at() const { return heard_at_; }  // when bytes came last
+  // Whether the client takes no bytes at the moment; then none are read.
+  bool is_blocked() const { return blocked_at_ != kNever; }
+  bool is_draining() const { return draining_; }
+  bool is_shutting_down() const { return shutting_down_; }
+  MemoryShare& memory() { return memory_; }
+
+  void on_ready(std::uint32_t events) override;
+  void on_turn_end() override;
+
+ private:
+  enum class Phase { kOpen, kLingering, kClosed };
+
+  Connection(const ConnectionContext& context,
+             std::unique_ptr<Transport> transport, Permit permit);
+
+  template <typename Work>
+  void guarded(const Work& work);
+  bool reads() const;
+  void receive();
+  void take(std::string_view bytes);
+  void flush();
+  bool write_out();
+  void linger();
+  void watch();
+  void check_times();
+
+  const ConnectionContext context_;
+  Permit permit_;
+  std::unique_ptr<Transport> transport_;
+  std::string out_;  // written in part
+  std::size_t written_ = 0;
+  std::size_t accounted_ = 0;  // of them, in memory_
+  MemoryShare memory_;
+  std::size_t lingered_bytes_ = 0;  // that were read at the end
+  std::uint32_t watched_;
+  Phase phase_ = Phase::kOpen;
+  bool input_ended_ = false;
+  bool draining_ = false;
+  bool shutting_down_ = false;
+  Instant heard_at_;
+  Instant blocked_at_ = kNever;  // since then nothing could be written
+  Instant drain_at_;
+  Instant end_at_ = kNever;  // of the grace, or of the lingering
+  Timer watchdog_;
+  Instant wake_ = kNever;
+  std::unique_ptr<Protocol> protocol_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_NET_CONNECTION_HPP
