@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "config/log_settings.hpp"
+#include "config/settings.hpp"
 
 namespace limitree::server {
 

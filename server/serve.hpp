@@ -3,8 +3,9 @@
 #ifndef LIMITREE_SERVER_SERVE_HPP
 #define LIMITREE_SERVER_SERVE_HPP
 
-#include "config/environment.hpp"
+#include "config/options.hpp"
 #include "config/settings.hpp"
+#include "io/failure.hpp"
 
 namespace limitree::server {
 

@@ -10,7 +10,6 @@
 #include "duration_option.hpp"
 #include "failure.hpp"
 #include "limitree.hpp"
-#include "serve_arguments.hpp"
 #include "simulate_arguments.hpp"
 #include "source_arguments.hpp"
 #include "terminal.hpp"
@@ -316,7 +315,6 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   PingOptions ping_options;
   ShowOptions show_options;
   ResetOptions reset_options;
-  ServeOptions serve_options;
 
   CLI::App app("Rate limiting by trees of limits", "limitree");
   app.set_version_flag("--version",
@@ -333,7 +331,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   const CLI::App* const ping = add_ping(&app, &ping_options);
   const CLI::App* const show = add_show(&app, &show_options);
   const CLI::App* const reset = add_reset(&app, &reset_options);
-  const CLI::App* const serve = add_serve(&app, &serve_options);
+  const CLI::App* const serve = add_serve(&app);
 
   check_command(app, words);
   const std::vector<std::string> serve_words(words.begin() + 1, words.end());
@@ -371,7 +369,7 @@ std::optional<Command> parse_arguments(std::vector<std::string> words) {
   if (ping->parsed()) return ping_options;
   if (show->parsed()) return show_options;
   if (reset->parsed()) return reset_options;
-  if (serve->parsed()) return with_settings_file(serve_options, serve_words);
+  if (serve->parsed()) return ServeOptions{serve_words};
   if (replay_options.logs.empty()) replay_options.logs.emplace_back("-");
   return replay_options;
 }

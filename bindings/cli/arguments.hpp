@@ -10,6 +10,10 @@
 
 #include "command.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace limitree::cli {
 
 // A program that is started by this name replaces envoyproxy/ratelimit.
@@ -19,6 +23,9 @@ inline constexpr std::string_view kOriginal = "ratelimit";
 // the options in `words` that serve has.  Warns of the others.
 std::vector<std::string> words_of_original(
     const std::vector<std::string>& words);
+
+// Adds `serve`, with the options that it has in this build.
+CLI::App* add_serve(CLI::App* app);
 
 // Returns the command in `words`, which lack the program's name; nothing if it
 // was help or the version, which is then printed.  Throws UsageError.

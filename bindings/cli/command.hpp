@@ -98,77 +98,8 @@ struct ResetOptions : CallerOptions {
   bool leaf = false;  // only those of the deepest node
 };
 
-// Where descriptors come from, for `serve`.
-struct DescriptorOptions {
-  std::vector<std::string> places;  // files and folders
-  bool merge_domains = false;
-  bool dot_files = false;
-  bool start_without = false;
-  bool healthy_with = false;
-};
-
-// A server of configurations, for `serve`.
-struct XdsOptions {
-  std::string server;
-  std::string node_id;
-  std::vector<std::string> node_metadata;  // NAME=VALUE
-  std::vector<std::string> headers;        // NAME:VALUE
-  bool tls = false;
-  std::string ca;
-  std::string cert;
-  std::string key;
-  std::string server_name;
-};
-
-// None of any kind: those of the environment, or the default ones.
-struct AddressOptions {
-  std::vector<std::string> grpc;
-  std::vector<std::string> http;
-  std::vector<std::string> https;
-  std::vector<std::string> admin;
-  std::vector<std::string> metrics;
-  std::vector<std::string> http_hosts;
-  bool share_ports = false;
-  bool plain_http = false;
-};
-
-// What is missing is as the environment says, or has the server's default.
 struct ServeOptions {
-  std::string settings_file;
-  bool ignore_environment = false;
-  std::string limits;
-  DescriptorOptions descriptors;
-  XdsOptions xds;
-  bool answer_headers = false;
-  bool dynamic_metadata = false;
-  AddressOptions addresses;
-  std::string header_style;
-  std::optional<std::size_t> workers;
-  Remote remote;
-  bool check_store = false;
-  std::string tls_cert;
-  std::string tls_key;
-  std::string tls_client_ca;
-  std::vector<std::string> tls_client_names;
-  std::string admin_token_file;
-  std::optional<std::uint32_t> max_streams;
-  std::optional<std::size_t> max_message_bytes;
-  std::optional<std::size_t> max_connections;
-  std::optional<std::size_t> max_buffered_bytes;
-  std::optional<std::int64_t> keepalive_time_ns;
-  std::optional<std::int64_t> keepalive_timeout_ns;
-  std::optional<std::int64_t> max_idle_ns;
-  std::optional<std::int64_t> max_age_ns;
-  std::optional<std::int64_t> max_age_grace_ns;
-  std::optional<std::int64_t> drain_delay_ns;
-  std::optional<std::int64_t> drain_grace_ns;
-  std::string log_level;
-  std::string log_format;
-  std::string statsd;  // a URL
-  std::optional<std::int64_t> stats_interval_ns;
-  std::string stats_tags;
-  std::string otlp;  // a URL
-  std::optional<double> sampling_rate;
+  std::vector<std::string> words;  // after "serve"; the server has the options
 };
 
 using Command =

@@ -11,15 +11,15 @@ namespace {
 
 constexpr const char* kRuntimeRoot = "/srv/runtime_data/current";
 // Of the option over_cache_size.
-constexpr std::int64_t kBytesOfCounter = 16;
-constexpr std::int64_t kMostCounters = 10'000'000;
+constexpr std::size_t kBytesOfCounter = 16;
+constexpr std::size_t kMostCounters = 10'000'000;
 
 struct Place {
   ListenFor purpose;
   const char* host;
   const char* port;
   const char* default_host;
-  std::int64_t default_port;
+  std::size_t default_port;
 };
 
 // If one of the variables is set.
@@ -28,8 +28,8 @@ void read_place(EnvironmentReader* reader, const Place& place,
   if (!reader->has(place.host) && !reader->has(place.port)) return;
   const std::string host =
       reader->text(place.host).value_or(place.default_host);
-  const std::int64_t port =
-      reader->whole(place.port, {0, 65535}).value_or(place.default_port);
+  std::size_t port = place.default_port;
+  reader->set(place.port, &port, {.least = 0, .most = 65535});
   try {
     listen_at(place.purpose, {address_of(host, static_cast<int>(port))},
               settings);
@@ -38,111 +38,11 @@ void read_place(EnvironmentReader* reader, const Place& place,
   }
 }
 
-void read_addresses(EnvironmentReader* reader, ServeSettings* settings) {
-  read_place(reader, {ListenFor::kGrpc, "GRPC_HOST", "GRPC_PORT", "", 8081},
-             settings);
-  if (const auto path = reader->text("GRPC_UDS")) {
-    listen_at(ListenFor::kGrpc, {"unix:" + *path}, settings);
-  }
-  read_place(reader, {ListenFor::kHttp, "HOST", "PORT", "", 8080}, settings);
-  // Who may read the configuration is a decision: only this machine.
-  read_place(reader,
-             {ListenFor::kAdmin, "DEBUG_HOST", "DEBUG_PORT", "127.0.0.1", 6070},
-             settings);
-}
-
-void read_connections(EnvironmentReader* reader, ServeSettings* settings) {
-  ConnectionSettings& connection = settings->connection;
-  reader->set_duration("GRPC_MAX_CONNECTION_AGE", &connection.max_age);
-  // There, 0 is no limit.
-  if (connection.max_age == 0) connection.max_age = kNever;
-  reader->set_duration("GRPC_MAX_CONNECTION_AGE_GRACE",
-                       &connection.max_age_grace);
-  bool tls = false;
-  reader->set("GRPC_SERVER_USE_TLS", &tls);
-  if (!tls) return;
-  reader->set("GRPC_SERVER_TLS_CERT", &settings->tls.cert_file);
-  reader->set("GRPC_SERVER_TLS_KEY", &settings->tls.key_file);
-  reader->set("GRPC_CLIENT_TLS_CACERT", &settings->tls.client_ca_file);
-  if (const auto name = reader->text("GRPC_CLIENT_TLS_SAN")) {
-    settings->tls.client_names = {*name};
-  }
-  for (const char* needed : {"GRPC_SERVER_TLS_CERT", "GRPC_SERVER_TLS_KEY"}) {
-    if (!reader->has(needed)) {
-      reader->fail(needed, "is needed, because GRPC_SERVER_USE_TLS is true");
-    }
-  }
-}
-
-void read_folder(EnvironmentReader* reader, ServeSettings* settings) {
-  DescriptorSettings& descriptors = settings->descriptors;
-  reader->set("MERGE_DOMAIN_CONFIG", &descriptors.merge_domains);
-  reader->set("FORCE_START_WITHOUT_INITIAL_CONFIG",
-              &settings->starts_without_descriptors);
-  if (const auto ignore = reader->flag("RUNTIME_IGNOREDOTFILES")) {
-    descriptors.dot_files = !*ignore;
-  }
-  // Both kinds of changes are always seen.
-  (void)reader->flag("RUNTIME_WATCH_ROOT");
+// Whether CONFIG_TYPE names a server of descriptors; none if it is missing.
+std::optional<bool> names_server(EnvironmentReader* reader) {
   const auto type = reader->word("CONFIG_TYPE", {"FILE", "GRPC_XDS_SOTW"});
-  if (type == 1u) {
-    read_xds(reader, settings);
-    return;
-  }
-  const bool named = reader->has("RUNTIME_ROOT") ||
-                     reader->has("RUNTIME_SUBDIRECTORY") ||
-                     reader->has("RUNTIME_APPDIRECTORY");
-  if (!named && type != 0u) return;
-  std::string folder = reader->text("RUNTIME_ROOT").value_or(kRuntimeRoot);
-  if (const auto sub = reader->text("RUNTIME_SUBDIRECTORY")) {
-    folder += '/' + *sub;
-  }
-  folder += '/' + reader->text("RUNTIME_APPDIRECTORY").value_or("config");
-  descriptors.places = {folder};
-}
-
-// Those are options of the library.
-void read_limiting(EnvironmentReader* reader, Pairs* options) {
-  const auto read_flag = [&](const char* name, const char* option) {
-    if (const auto on = reader->flag(name)) {
-      reader->add_option(name, option, *on ? "on" : "off", options);
-    }
-  };
-  read_flag("SHADOW_MODE", "shadow_mode");
-  read_flag("QUOTA_MODE", "quota_mode");
-  read_flag("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "stop_increment");
-  if (reader->fraction("NEAR_LIMIT_RATIO")) {
-    reader->add_option("NEAR_LIMIT_RATIO", "near_limit",
-                       *reader->text("NEAR_LIMIT_RATIO"), options);
-  }
-  if (const auto bytes =
-          reader->whole("LOCAL_CACHE_SIZE_IN_BYTES", {0, INT64_MAX})) {
-    const std::int64_t counters =
-        std::min(*bytes / kBytesOfCounter, kMostCounters);
-    reader->add_option("LOCAL_CACHE_SIZE_IN_BYTES", "over_cache_size",
-                       std::to_string(counters), options);
-  }
-}
-
-void read_answers(EnvironmentReader* reader, ServeSettings* settings) {
-  AnswerSettings& answers = settings->answers;
-  reader->set("RESPONSE_DYNAMIC_METADATA", &answers.dynamic_metadata);
-  reader->set("LIMIT_RESPONSE_HEADERS_ENABLED", &answers.headers);
-  reader->set("LIMIT_LIMIT_HEADER", &answers.limit_header);
-  reader->set("LIMIT_REMAINING_HEADER", &answers.remaining_header);
-  reader->set("LIMIT_RESET_HEADER", &answers.reset_header);
-  HealthSettings& health = settings->health;
-  reader->set("HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED", &health.needs_domain);
-  reader->set("REDIS_HEALTH_CHECK_ACTIVE_CONNECTION", &health.needs_store);
-}
-
-void name_those_without_effect(EnvironmentReader* reader) {
-  std::string names;
-  for (const char* name : variables_without_effect()) {
-    if (!reader->has(name)) continue;
-    names += (names.empty() ? "" : ", ") + std::string(name);
-  }
-  if (!names.empty()) reader->warn("no effect: " + names);
+  if (!type) return std::nullopt;
+  return type == 1u;
 }
 
 }  // namespace
@@ -193,18 +93,124 @@ std::string default_descriptors() {
   return std::string(kRuntimeRoot) + "/config";
 }
 
-EnvironmentReport read_environment(const Lookup& lookup,
-                                   ServeSettings* settings) {
-  EnvironmentReader reader(lookup);
-  read_addresses(&reader, settings);
-  read_connections(&reader, settings);
-  read_folder(&reader, settings);
-  read_answers(&reader, settings);
-  read_limiting(&reader, &settings->options);
-  read_store(&reader, settings);
-  read_reporting(&reader, settings);
-  name_those_without_effect(&reader);
-  return {std::move(reader.warnings()), std::move(reader.errors())};
+// An option takes the place of variables for the same purpose, and of all
+// default addresses.
+void set_places(ListenFor purpose, const Given& given,
+                ServeSettings* settings) {
+  std::erase_if(settings->places,
+                [](const ListenPlace& place) { return place.is_default; });
+  listen_at(purpose, given.values, settings);
+}
+
+void read_grpc_place(EnvironmentReader* reader, ServeSettings* settings) {
+  read_place(reader, {ListenFor::kGrpc, "GRPC_HOST", "GRPC_PORT", "", 8081},
+             settings);
+  if (const auto path = reader->text("GRPC_UDS")) {
+    listen_at(ListenFor::kGrpc, {"unix:" + *path}, settings);
+  }
+}
+
+void read_http_place(EnvironmentReader* reader, ServeSettings* settings) {
+  read_place(reader, {ListenFor::kHttp, "HOST", "PORT", "", 8080}, settings);
+}
+
+// Who may read the configuration is a decision: only this machine.
+void read_admin_place(EnvironmentReader* reader, ServeSettings* settings) {
+  read_place(reader,
+             {ListenFor::kAdmin, "DEBUG_HOST", "DEBUG_PORT", "127.0.0.1", 6070},
+             settings);
+}
+
+// An address that has only the page for Prometheus.
+void read_metrics_place(EnvironmentReader* reader, ServeSettings* settings) {
+  if (!reader->is_on("USE_PROMETHEUS")) return;
+  listen_at(ListenFor::kMetrics, {":9090"}, settings);
+  reader->read("PROMETHEUS_ADDR", [&](const Given& given) {
+    try {
+      ListenAddress::parse(given.values[0]);
+    } catch (const Failure&) {
+      refuse(given, "an address such as :9090");
+    }
+    listen_at(ListenFor::kMetrics, given.values, settings);
+  });
+}
+
+void set_metrics_path(const Given& given, ServeSettings* settings) {
+  settings->metrics_path = given.values[0];
+  if (!settings->metrics_path.starts_with('/')) {
+    refuse(given, "a path such as /metrics");
+  }
+}
+
+// An option for one source takes the place of a variable for another.
+void set_descriptors(const Given& given, ServeSettings* settings) {
+  settings->descriptors.places = given.values;
+  settings->xds.server.clear();
+}
+
+void set_xds(const Given& given, ServeSettings* settings) {
+  settings->xds.server = given.values[0];
+  settings->descriptors.places.clear();
+}
+
+void read_folder(EnvironmentReader* reader, ServeSettings* settings) {
+  // Both kinds of changes are always seen.
+  (void)reader->is_on("RUNTIME_WATCH_ROOT");
+  const std::optional<bool> server = names_server(reader);
+  const bool named = reader->has("RUNTIME_ROOT") ||
+                     reader->has("RUNTIME_SUBDIRECTORY") ||
+                     reader->has("RUNTIME_APPDIRECTORY");
+  if (server.value_or(!named)) return;
+  std::string folder = reader->text("RUNTIME_ROOT").value_or(kRuntimeRoot);
+  if (const auto sub = reader->text("RUNTIME_SUBDIRECTORY")) {
+    folder += '/' + *sub;
+  }
+  folder += '/' + reader->text("RUNTIME_APPDIRECTORY").value_or("config");
+  settings->descriptors.places = {folder};
+}
+
+void read_xds(EnvironmentReader* reader, ServeSettings* settings) {
+  if (!names_server(reader).value_or(false)) return;
+  settings->xds.server =
+      reader->text("CONFIG_GRPC_XDS_SERVER_URL").value_or("localhost:18000");
+  try {
+    split_place(settings->xds.server);
+  } catch (const Failure& failure) {
+    reader->fail("CONFIG_GRPC_XDS_SERVER_URL", failure.what());
+  }
+}
+
+void set_library_options(const Given& given, ServeSettings* settings) {
+  Pairs options;
+  set_target(given, {"NAME=VALUE"}, &options);
+  std::move(options.begin(), options.end(),
+            std::back_inserter(settings->options));
+}
+
+void read_library_options(EnvironmentReader* reader, ServeSettings* settings) {
+  Pairs* const options = &settings->options;
+  const auto read_switch = [&](const char* name, const char* option) {
+    bool on = false;
+    if (reader->set(name, &on)) {
+      reader->add_option(name, option, on ? "on" : "off", options);
+    }
+  };
+  read_switch("SHADOW_MODE", "shadow_mode");
+  read_switch("QUOTA_MODE", "quota_mode");
+  read_switch("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "stop_increment");
+  double ratio = 0;
+  if (reader->set("NEAR_LIMIT_RATIO", &ratio)) {
+    reader->add_option("NEAR_LIMIT_RATIO", "near_limit",
+                       *reader->text("NEAR_LIMIT_RATIO"), options);
+  }
+  std::size_t bytes = 0;
+  if (reader->set("LOCAL_CACHE_SIZE_IN_BYTES", &bytes,
+                  {.least = 0, .most = INT64_MAX})) {
+    reader->add_option(
+        "LOCAL_CACHE_SIZE_IN_BYTES", "over_cache_size",
+        std::to_string(std::min(bytes / kBytesOfCounter, kMostCounters)),
+        options);
+  }
 }
 
 }  // namespace limitree::server

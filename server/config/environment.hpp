@@ -1,4 +1,5 @@
-// The environment of envoyproxy/ratelimit as settings.
+// Settings that are more than one value: options that set several fields, and
+// variables of envoyproxy/ratelimit that belong together.
 
 #ifndef LIMITREE_SERVER_CONFIG_ENVIRONMENT_HPP
 #define LIMITREE_SERVER_CONFIG_ENVIRONMENT_HPP
@@ -11,18 +12,6 @@
 
 namespace limitree::server {
 
-// What people should know about their environment, one line for each.
-struct EnvironmentReport {
-  std::vector<std::string> warnings;
-  // Variables that make no sense: the service must not start.
-  std::vector<std::string> errors;
-};
-
-// Changes the settings that variables of the environment name; the others keep
-// their values.
-EnvironmentReport read_environment(const Lookup& lookup,
-                                   ServeSettings* settings);
-
 // The variables that are known but have no effect.
 const std::vector<const char*>& variables_without_effect();
 
@@ -30,10 +19,30 @@ const std::vector<const char*>& variables_without_effect();
 // looks for them.
 std::string default_descriptors();
 
-// Parts of read_environment().
-void read_store(EnvironmentReader* reader, ServeSettings* settings);
-void read_reporting(EnvironmentReader* reader, ServeSettings* settings);
+// For options.cpp.  Those of options throw Failure.
+void set_places(ListenFor purpose, const Given& given, ServeSettings* settings);
+void set_metrics_path(const Given& given, ServeSettings* settings);
+void set_descriptors(const Given& given, ServeSettings* settings);
+void set_xds(const Given& given, ServeSettings* settings);
+void set_store(const Given& given, ServeSettings* settings);
+void set_library_options(const Given& given, ServeSettings* settings);
+void set_log_level(const Given& given, ServeSettings* settings);
+void set_log_format(const Given& given, ServeSettings* settings);
+void set_statsd(const Given& given, ServeSettings* settings);
+void set_mogrifiers(const Given& given, ServeSettings* settings);
+void set_otlp(const Given& given, ServeSettings* settings);
+
+void read_grpc_place(EnvironmentReader* reader, ServeSettings* settings);
+void read_http_place(EnvironmentReader* reader, ServeSettings* settings);
+void read_admin_place(EnvironmentReader* reader, ServeSettings* settings);
+void read_metrics_place(EnvironmentReader* reader, ServeSettings* settings);
+void read_folder(EnvironmentReader* reader, ServeSettings* settings);
 void read_xds(EnvironmentReader* reader, ServeSettings* settings);
+void read_store(EnvironmentReader* reader, ServeSettings* settings);
+void read_library_options(EnvironmentReader* reader, ServeSettings* settings);
+void read_statsd(EnvironmentReader* reader, ServeSettings* settings);
+void read_mogrifiers(EnvironmentReader* reader, ServeSettings* settings);
+void read_otlp(EnvironmentReader* reader, ServeSettings* settings);
 
 }  // namespace limitree::server
 

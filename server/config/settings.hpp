@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "config/log_settings.hpp"
 #include "decisions/answer_settings.hpp"
 #include "io/timer.hpp"
 #include "io/tls_client_context.hpp"
@@ -71,6 +70,14 @@ struct HealthSettings {
   bool needs_domain = false;
   // NOT_SERVING while the store does not answer.
   bool needs_store = false;
+};
+
+enum class LogLevel { kError, kWarning, kInfo };
+
+// Which messages are written, and how.
+struct LogSettings {
+  LogLevel level = LogLevel::kInfo;  // what is less important is not written
+  bool json = false;                 // one object for each message
 };
 
 struct ServeSettings {

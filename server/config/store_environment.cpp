@@ -1,8 +1,10 @@
-// BACKEND_TYPE and REDIS_...: where the buckets are.
+// Where the buckets are: --store, BACKEND_TYPE and REDIS_...
 
 #include <algorithm>
 
 #include "config/environment.hpp"
+#include "io/failure.hpp"
+#include "limitree.hpp"
 
 namespace limitree::server {
 
@@ -11,7 +13,7 @@ namespace {
 constexpr const char* kSocket = "/var/run/nutcracker/ratelimit.sock";
 constexpr Nanoseconds kMaxTimeout = 60 * kSecond;
 
-enum class Kind { kSingle, kSentinel, kCluster };
+enum class RedisType { kSingle, kSentinel, kCluster };
 
 // For user and password in a URL.
 std::string percent_encoded(std::string_view text) {
@@ -41,24 +43,8 @@ Login login_of(const std::string& text) {
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t comma = std::min(text.find(',', begin), text.size());
-    std::string part = text.substr(begin, comma - begin);
-    part.erase(std::remove(part.begin(), part.end(), ' '), part.end());
-    parts.push_back(std::move(part));
-    begin = comma + 1;
-  }
-  return parts;
-}
-
-std::string joined(const std::vector<std::string>& parts, std::size_t from) {
-  std::string text;
-  for (std::size_t i = from; i < parts.size(); ++i) {
-    text += (i > from ? "," : "") + parts[i];
-  }
+std::string without_blanks(std::string text) {
+  std::erase(text, ' ');
   return text;
 }
 
@@ -71,7 +57,7 @@ class StoreUrl {
     reader_.set("REDIS_TLS", &tls_);
     const auto kind =
         reader_.word("REDIS_TYPE", {"SINGLE", "SENTINEL", "CLUSTER"});
-    if (kind) kind_ = static_cast<Kind>(*kind);
+    if (kind) kind_ = static_cast<RedisType>(*kind);
     if (const auto login = reader_.text("REDIS_AUTH")) {
       const Login parts = login_of(*login);
       login_ = percent_encoded(parts.user) + ':' +
@@ -82,19 +68,20 @@ class StoreUrl {
   void make() {
     const std::size_t mistakes = reader_.errors().size();
     switch (kind_) {
-      case Kind::kSingle:
+      case RedisType::kSingle:
         make_single();
         break;
-      case Kind::kSentinel:
+      case RedisType::kSentinel:
         make_sentinel();
         break;
-      case Kind::kCluster:
-        store_.url = scheme("+cluster://") + login_ + joined(split(text_), 0);
+      case RedisType::kCluster:
+        store_.url = scheme("+cluster://") + login_ + without_blanks(text_);
         break;
     }
     if (tls_) make_tls();
     if (reader_.errors().size() == mistakes) {
-      reader_.check_option("REDIS_URL", "store", store_.url);
+      Pairs unused;
+      reader_.add_option("REDIS_URL", "store", store_.url, &unused);
     }
   }
 
@@ -129,15 +116,16 @@ class StoreUrl {
   }
 
   void make_sentinel() {
-    const std::vector<std::string> parts = split(text_);
-    if (parts.size() < 2) {
+    const std::string text = without_blanks(text_);
+    const std::size_t comma = text.find(',');
+    if (comma == text.npos) {
       reader_.fail("REDIS_URL",
                    "must be the name of the primary, a comma and the sentinels "
                    "if REDIS_TYPE is SENTINEL");
       return;
     }
-    store_.url =
-        scheme("+sentinel://") + login_ + joined(parts, 1) + '/' + parts[0];
+    store_.url = scheme("+sentinel://") + login_ + text.substr(comma + 1) +
+                 '/' + text.substr(0, comma);
     if (const auto login = reader_.text("REDIS_SENTINEL_AUTH")) {
       const Login own = login_of(*login);
       const char* const name = "REDIS_SENTINEL_AUTH";
@@ -153,9 +141,7 @@ class StoreUrl {
     copy("REDIS_TLS_CACERT", "tls_ca_file");
     copy("REDIS_TLS_CLIENT_CERT", "tls_cert_file");
     copy("REDIS_TLS_CLIENT_KEY", "tls_key_file");
-    bool skips = false;
-    reader_.set("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", &skips);
-    if (skips) {
+    if (reader_.is_on("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION")) {
       add("REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "tls_verify", "authority");
     }
   }
@@ -168,14 +154,15 @@ class StoreUrl {
   StoreSettings& store_;
   std::string text_;
   std::string login_;
-  Kind kind_ = Kind::kSingle;
+  RedisType kind_ = RedisType::kSingle;
   bool tls_ = false;
 };
 
 void read_details(EnvironmentReader* reader, StoreSettings* store) {
-  if (const auto wait = reader->duration("REDIS_TIMEOUT")) {
+  Nanoseconds wait = 0;
+  if (reader->set("REDIS_TIMEOUT", &wait)) {
     const Nanoseconds used =
-        std::clamp(*wait, kMillisecond, kMaxTimeout) / kMillisecond;
+        std::clamp(wait, kMillisecond, kMaxTimeout) / kMillisecond;
     for (const char* const option : {"timeout", "connect_timeout"}) {
       reader->add_option("REDIS_TIMEOUT", option, std::to_string(used) + "ms",
                          &store->options);
@@ -184,13 +171,23 @@ void read_details(EnvironmentReader* reader, StoreSettings* store) {
   if (const auto prefix = reader->text("CACHE_KEY_PREFIX")) {
     reader->add_option("CACHE_KEY_PREFIX", "prefix", *prefix, &store->options);
   }
-  if (reader->flag("REDIS_PERSECOND").value_or(false)) {
+  if (reader->is_on("REDIS_PERSECOND")) {
     reader->warn(
         "REDIS_PERSECOND: limits per second are in the one store, too");
   }
 }
 
 }  // namespace
+
+// The options of the environment belong to its own store.
+void set_store(const Given& given, ServeSettings* settings) {
+  settings->store = {given.values[0], {}};
+  try {
+    Config().set("store", settings->store.url);
+  } catch (const Error& error) {
+    throw Failure(given.place + ": " + error.what());
+  }
+}
 
 void read_store(EnvironmentReader* reader, ServeSettings* settings) {
   const auto backend =

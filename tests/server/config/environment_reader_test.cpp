@@ -15,6 +15,14 @@ EnvironmentReader reader_of(const std::map<std::string, std::string>& all) {
   });
 }
 
+// The value of a variable, if it is valid.
+template <typename Value>
+std::optional<Value> value(EnvironmentReader* reader, const char* name,
+                           const ValueKind& kind = {}) {
+  Value read{};
+  return reader->set(name, &read, kind) ? std::optional(read) : std::nullopt;
+}
+
 TEST(GoDuration, IsASumOfNumbersWithUnits) {
   EXPECT_EQ(parse_go_duration("0"), 0);
   EXPECT_EQ(parse_go_duration("24h"), 24 * 3600 * kSecond);
@@ -37,12 +45,12 @@ TEST(EnvironmentReader, TakesWhatGoTakesForTrueAndFalse) {
   const std::map<std::string, std::string> all = {
       {"A", "T"}, {"B", "1"}, {"C", "False"}, {"D", "yes"}, {"E", ""}};
   EnvironmentReader reader = reader_of(all);
-  EXPECT_EQ(reader.flag("A"), true);
-  EXPECT_EQ(reader.flag("B"), true);
-  EXPECT_EQ(reader.flag("C"), false);
-  EXPECT_EQ(reader.flag("D"), std::nullopt);
-  EXPECT_EQ(reader.flag("E"), std::nullopt);
-  EXPECT_EQ(reader.flag("F"), std::nullopt);
+  EXPECT_EQ(value<bool>(&reader, "A"), true);
+  EXPECT_EQ(value<bool>(&reader, "B"), true);
+  EXPECT_EQ(value<bool>(&reader, "C"), false);
+  EXPECT_EQ(value<bool>(&reader, "D"), std::nullopt);
+  EXPECT_EQ(value<bool>(&reader, "E"), std::nullopt);
+  EXPECT_EQ(value<bool>(&reader, "F"), std::nullopt);
   EXPECT_EQ(reader.errors(),
             std::vector<std::string>{"D: must be true or false, is 'yes'"});
 }
@@ -50,12 +58,13 @@ TEST(EnvironmentReader, TakesWhatGoTakesForTrueAndFalse) {
 TEST(EnvironmentReader, KeepsNumbersInTheirRange) {
   const std::map<std::string, std::string> all = {
       {"A", "7"}, {"B", "8"}, {"C", "7x"}, {"D", "0.25"}, {"E", "1.1"}};
+  constexpr ValueKind kToSeven{.least = 0, .most = 7};
   EnvironmentReader reader = reader_of(all);
-  EXPECT_EQ(reader.whole("A", {0, 7}), 7);
-  EXPECT_EQ(reader.whole("B", {0, 7}), std::nullopt);
-  EXPECT_EQ(reader.whole("C", {0, 7}), std::nullopt);
-  EXPECT_EQ(reader.fraction("D"), 0.25);
-  EXPECT_EQ(reader.fraction("E"), std::nullopt);
+  EXPECT_EQ(value<std::size_t>(&reader, "A", kToSeven), 7u);
+  EXPECT_EQ(value<std::size_t>(&reader, "B", kToSeven), std::nullopt);
+  EXPECT_EQ(value<std::size_t>(&reader, "C", kToSeven), std::nullopt);
+  EXPECT_EQ(value<double>(&reader, "D"), 0.25);
+  EXPECT_EQ(value<double>(&reader, "E"), std::nullopt);
   EXPECT_EQ(reader.errors(), (std::vector<std::string>{
                                  "B: must be a number from 0 to 7, is '8'",
                                  "C: must be a number from 0 to 7, is '7x'",
@@ -66,10 +75,12 @@ TEST(EnvironmentReader, SplitsPairs) {
   const std::map<std::string, std::string> all = {
       {"A", "a:1, b:x:y,c:"}, {"B", "a"}, {"C", "a:1,:2"}, {"D", "a=1,b:2"}};
   EnvironmentReader reader = reader_of(all);
-  EXPECT_EQ(reader.pairs("A"), (Pairs{{"a", "1"}, {"b", "x:y"}, {"c", ""}}));
-  EXPECT_EQ(reader.pairs("B"), std::nullopt);
-  EXPECT_EQ(reader.pairs("C"), std::nullopt);
-  EXPECT_EQ(reader.pairs("D", "=:"), (Pairs{{"a", "1"}, {"b", "2"}}));
+  EXPECT_EQ(value<Pairs>(&reader, "A"),
+            (Pairs{{"a", "1"}, {"b", "x:y"}, {"c", ""}}));
+  EXPECT_EQ(value<Pairs>(&reader, "B"), std::nullopt);
+  EXPECT_EQ(value<Pairs>(&reader, "C"), std::nullopt);
+  EXPECT_EQ(value<Pairs>(&reader, "D", {"NAME=VALUE"}),
+            (Pairs{{"a", "1"}, {"b", "2"}}));
   EXPECT_EQ(reader.errors(),
             (std::vector<std::string>{
                 "B: must be name:value,name:value, is 'a'",

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "config/options.hpp"
 #include "limitree.hpp"
 
 namespace limitree::server {
