@@ -318,6 +318,14 @@ class Config {
     return *this;
   }
 
+  // The same of `user_data`.
+  Config& set_log(limitree_log_fn log, void* user_data) {
+    check([&](limitree_error** error) {
+      return limitree_config_set_log(get(), log, user_data, nullptr, error);
+    });
+    return *this;
+  }
+
   limitree_config* get() const noexcept { return config_.get(); }
 
  private:

@@ -4,6 +4,7 @@
 
 using limitree::Clock;
 using limitree::LimitsText;
+using limitree::LogEvent;
 using limitree::Result;
 using limitree::Status;
 using limitree::Tree;
@@ -32,6 +33,13 @@ Status take_limits(limitree_config* config, std::vector<OwnedLimits> limits,
   config->tree = std::make_shared<const Tree>(std::move(tree.value()));
   config->limits = std::move(limits);
   return {};
+}
+
+std::shared_ptr<void> owned(void* user_data,
+                            void (*free_user_data)(void* user_data)) {
+  return {user_data, [free_user_data](void* data) {
+            if (free_user_data != nullptr) free_user_data(data);
+          }};
 }
 
 }  // namespace
@@ -97,11 +105,24 @@ limitree_status limitree_config_set_completion(
   return guarded(error, [&]() -> Status {
     if (config == nullptr) return null_argument("config");
     if (on_completion == nullptr) return null_argument("on_completion");
-    const auto release = [free_user_data](void* data) {
-      if (free_user_data != nullptr) free_user_data(data);
-    };
-    config->completion_data = std::shared_ptr<void>(user_data, release);
+    config->completion_data = owned(user_data, free_user_data);
     config->on_completion = on_completion;
+    return {};
+  });
+}
+
+limitree_status limitree_config_set_log(limitree_config* config,
+                                        limitree_log_fn log, void* user_data,
+                                        void (*free_user_data)(void* user_data),
+                                        limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    if (config == nullptr) return null_argument("config");
+    if (log == nullptr) return null_argument("log");
+    config->options.log = [log, data = owned(user_data, free_user_data)](
+                              LogEvent event, std::string_view text) {
+      log(static_cast<std::int32_t>(event), {text.data(), text.size()},
+          data.get());
+    };
     return {};
   });
 }

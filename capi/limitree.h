@@ -338,6 +338,25 @@ LIMITREE_API limitree_status limitree_config_set_completion(
     void *user_data, void (*free_user_data)(void *user_data),
     limitree_error **error);
 
+/* Events of a store. */
+enum {
+  LIMITREE_STORE_AWAY = 1, /* it begins to fail */
+  LIMITREE_STORE_BACK = 2  /* it has answered for some seconds again */
+};
+
+/* Gets a message for the log of the program, on the thread whose call has found
+ * the event.  `text` lives until it returns.  It must not call the limiter,
+ * block, or throw. */
+typedef void (*limitree_log_fn)(int32_t event, limitree_str text,
+                                void *user_data);
+
+/* One message when a store begins to fail, with what users see meanwhile, and
+ * one when it is back.  `free_user_data` as in limitree_config_set_completion.
+ * Since 0.1. */
+LIMITREE_API limitree_status limitree_config_set_log(
+    limitree_config *config, limitree_log_fn log, void *user_data,
+    void (*free_user_data)(void *user_data), limitree_error **error);
+
 /* Returns nanoseconds since 1970-01-01 UTC; may be called from any thread that
  * uses the limiter.  It must not call the limiter, nor fork(). */
 typedef int64_t (*limitree_clock_fn)(void *user_data);

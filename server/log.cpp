@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <ctime>
+#include <new>
+#include <string>
 
 #include "io/loop.hpp"
 
@@ -84,6 +86,15 @@ void log_line(const std::string& message) {
 
 void log_line(LogLevel level, const std::string& message) {
   if (level <= log_settings.level) write_line(level, message);
+}
+
+void log_event(std::int32_t /*event*/, limitree_str text,
+               void* /*user_data*/) noexcept {
+  try {
+    log_line(LogLevel::kWarning, std::string(text.data, text.size));
+  } catch (const std::bad_alloc&) {
+    // The counters have the rest.
+  }
 }
 
 void announce(const std::string& message) {

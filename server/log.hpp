@@ -3,9 +3,11 @@
 #ifndef LIMITREE_SERVER_LOG_HPP
 #define LIMITREE_SERVER_LOG_HPP
 
+#include <cstdint>
 #include <string>
 
 #include "config/settings.hpp"
+#include "limitree.h"
 
 namespace limitree::server {
 
@@ -20,6 +22,9 @@ void announce(const std::string& message);
 // Logs what has gone wrong, once a minute: there may be some trouble for each
 // request, and the others are only counted.  From any thread.
 void log_trouble(const std::string& what);
+
+// The limitree_log_fn of the service.
+void log_event(std::int32_t event, limitree_str text, void* user_data) noexcept;
 
 // The line of a message, for `seconds` since 1970.
 std::string json_line(LogLevel level, const std::string& message,

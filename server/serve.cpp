@@ -23,7 +23,6 @@
 #include "limiter_counts.hpp"
 #include "limitree.hpp"
 #include "log.hpp"
-#include "outage_log.hpp"
 #include "process.hpp"
 #include "service_numbers.hpp"
 #include "stats/service_stats.hpp"
@@ -66,6 +65,7 @@ Config config_of(const ServeSettings& settings) {
     return limitree_config_set_completion(config.get(), complete_requests,
                                           nullptr, nullptr, error);
   });
+  config.set_log(log_event, nullptr);
   return config;
 }
 
@@ -207,9 +207,6 @@ class Service final : public Watcher, public ConfigListener {
 
   void observe() {
     admin_pages_.add_numbers(&numbers_);
-    if (limiter_.is_shared()) {
-      outages_.emplace(&loop_, settings_, limiter_.get());
-    }
     if (exporter_) {
       exporter_->start(workers_[0]->operations());
       stats_.add_loss("limitree.spans_lost",
@@ -373,7 +370,6 @@ class Service final : public Watcher, public ConfigListener {
   Permits permits_;  // of connections to the workers
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<StatsdReporter> reporter_;
-  std::optional<OutageLog> outages_;
   std::vector<std::string> unix_paths_;
   ServiceNumbers numbers_{&stats_};
   AdminPages admin_pages_;

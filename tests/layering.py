@@ -46,6 +46,7 @@ FLOORS = {
     "limiter": ["base", "text", "tree", "descriptors", "store"],
 }
 PUBLIC = {"limitree.h", "limitree.hpp"}
+OF_SEVERAL_BINDINGS = {"log_queue.hpp"}
 STARTS_SERVER = ("bindings/cli/serve.cpp", "serve.hpp")
 
 # Libraries that io/ may not include: it serves stores and the service alike.
@@ -178,7 +179,8 @@ def wrong_outside(root, path, mark, name):
     own = root.joinpath(*path.relative_to(root).parts[:2])
     if own == path:  # lies in bindings/ or examples/ itself
         own = path.parent
-    if mark == "<" or name in PUBLIC or is_beside(own, path, name):
+    if (mark == "<" or name in PUBLIC or name in OF_SEVERAL_BINDINGS
+            or is_beside(own, path, name)):
         return None
     if (path.relative_to(root).as_posix(), name) == STARTS_SERVER:
         return None

@@ -206,6 +206,20 @@ Napi::Value reason_stats(const Napi::CallbackInfo& info) {
   });
 }
 
+// takeLog(): an array of [event, text], oldest first.
+Napi::Value take_log(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    const Napi::Array rows = Napi::Array::New(info.Env());
+    for (const LogQueue::Message& message : native.engine().log().take()) {
+      const Napi::Array row = Napi::Array::New(info.Env(), 2);
+      row.Set(0u, message.event);
+      row.Set(1u, message.text);
+      rows.Set(rows.Length(), row);
+    }
+    return rows;
+  });
+}
+
 // prometheus(): a text.
 Napi::Value prometheus(const Napi::CallbackInfo& info) {
   return told_of_open(info, [&](Native& native) -> Napi::Value {
@@ -284,6 +298,7 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add("stats", stats);
   add("limitStats", limit_stats);
   add("reasonStats", reason_stats);
+  add("takeLog", take_log);
   add("prometheus", prometheus);
   add("setPressure", set_pressure);
   add("policy", policy);

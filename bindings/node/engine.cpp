@@ -67,10 +67,11 @@ limitree_status add_descriptors(limitree_config* config,
 
 std::unique_ptr<Limiter> make_limiter(const Settings& settings,
                                       std::atomic<std::int64_t>* now_ns,
-                                      const Answers& answers) {
+                                      const Answers& answers, LogQueue* log) {
   Config config;
   for (const auto& [name, value] : settings.options) config.set(name, value);
   if (settings.now_ns) config.set_clock(last_time, now_ns);
+  config.set_log(LogQueue::add, log);
   check([&](limitree_error** error) {
     return limitree_config_set_completion(
         config.get(), complete, new Answers(answers),
@@ -96,7 +97,7 @@ Engine::Engine(const Settings& settings)
       merge_domains_(settings.merge_domains),
       now_ns_(settings.now_ns.value_or(0)),
       answers_(std::make_shared<std::vector<Answer>>()),
-      limiter_(make_limiter(settings, &now_ns_, answers_)) {}
+      limiter_(make_limiter(settings, &now_ns_, answers_, &log_)) {}
 
 std::shared_ptr<Engine> Engine::open(const Settings& settings) {
   if (settings.share.empty()) return std::make_shared<Engine>(settings);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "limitree.hpp"
+#include "log_queue.hpp"
 
 namespace limitree::node {
 
@@ -89,6 +90,9 @@ class Engine {
   // cancelled requests.
   const Answers& answers() const { return answers_; }
 
+  // Messages about the store, for the first thread that takes them.
+  LogQueue& log() { return log_; }
+
  private:
   const std::vector<std::pair<std::string, std::string>> options_;
   std::vector<Text> limits_;
@@ -96,6 +100,7 @@ class Engine {
   const bool merge_domains_;
   std::atomic<std::int64_t> now_ns_{0};
   const Answers answers_;
+  LogQueue log_;
   std::unique_ptr<Limiter> limiter_;
 };
 

@@ -1,4 +1,4 @@
-// What CPython 3.9 lacks of the interface of 3.10.  Goes when 3.9 does.
+// What older versions of CPython lack, or name in another way.
 
 #ifndef LIMITREE_PYTHON_COMPAT_HPP
 #define LIMITREE_PYTHON_COMPAT_HPP
@@ -27,5 +27,14 @@ inline int PyModule_AddObjectRef(PyObject* module, const char* name,
 }
 
 #endif
+
+// Whether no Python code can run any more.
+inline bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
 
 #endif  // LIMITREE_PYTHON_COMPAT_HPP

@@ -38,12 +38,13 @@ py::tuple should_rate_limit(Native& native, const py::object& domain,
                             const py::list& descriptors,
                             std::uint32_t hits_addend, bool metadata) {
   EnvoyCall call(domain, descriptors, hits_addend, metadata);
-  require(native.decide([&](limitree_limiter* limiter, limitree_error** error) {
+  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
     return limitree_should_rate_limit(limiter, call.request(), call.statuses(),
                                       call.count(), call.response(), error);
   }));
   py::tuple answer = call.answer();
-  native.note(EnvoyCall::decision_of(answer));
+  native.note(call.response()->flags);
+  native.write_log();
   return answer;
 }
 
@@ -143,14 +144,6 @@ py::tuple EnvoyCall::answer() const {
                         response_.header_status, metadata, statuses);
 }
 
-limitree_decision EnvoyCall::decision_of(const py::tuple& answer) {
-  limitree_decision decision{};
-  decision.limited = answer[0].cast<bool>() ? 1 : 0;
-  decision.flags = answer[1].cast<std::uint32_t>();
-  decision.source = answer[2].cast<std::int32_t>();
-  return decision;
-}
-
 void bind_envoy(py::class_<Native>* limiter) {
   limiter
       ->def("_should_rate_limit", should_rate_limit, py::arg("domain"),
@@ -158,12 +151,6 @@ void bind_envoy(py::class_<Native>* limiter) {
       .def("_start_envoy", start_envoy, py::arg("domain"),
            py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"),
            py::arg("make_future"))
-      .def(
-          "_note_envoy",
-          [](Native& native, const py::tuple& answer) {
-            native.note(EnvoyCall::decision_of(answer));
-          },
-          py::arg("answer"))
       .def("_reload_descriptors", &Native::reload_descriptors, py::arg("files"))
       .def("_descriptor_stats", descriptor_stats)
       .def("_envoy_stats", envoy_stats);

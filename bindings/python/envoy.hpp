@@ -35,9 +35,6 @@ class EnvoyCall {
   // statuses).
   pybind11::tuple answer() const;
 
-  // As far as Native::note() needs it.
-  static limitree_decision decision_of(const pybind11::tuple& answer);
-
  private:
   void add(const pybind11::tuple& descriptor);
 

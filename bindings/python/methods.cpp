@@ -25,7 +25,10 @@ using Function = limitree_status(limitree_limiter*, const limitree_str*,
 // code may run then and close the limiter.
 PyObject* noted(Native* native, const limitree_decision& decision,
                 PyObject* made) {
-  if (made != nullptr) native->note(decision);
+  if (made != nullptr) {
+    native->note(decision.flags);
+    native->write_log();
+  }
   return made;
 }
 
@@ -43,7 +46,7 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
   std::array<limitree_level, kMaxLevels> levels;
   limitree_decision decision;
   const bool done =
-      native->decide([&](limitree_limiter* limiter, limitree_error** error) {
+      native->call([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_decide_parts(limiter, operation, paths.data,
                                      paths.parts, paths.size, levels.data(),
                                      levels.size(), &decision, error);
@@ -86,7 +89,7 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
   }
   limitree_decision decision;
   const bool done =
-      native->decide([&](limitree_limiter* limiter, limitree_error** error) {
+      native->call([&](limitree_limiter* limiter, limitree_error** error) {
         return function(limiter, path.data(), path.size(), keywords.cost,
                         &decision, error);
       });
@@ -135,7 +138,7 @@ PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
     }
     limitree_decision decision;
     const bool done =
-        native->decide([&](limitree_limiter* limiter, limitree_error** error) {
+        native->call([&](limitree_limiter* limiter, limitree_error** error) {
           return limitree_decide_parts(limiter, operation, paths.data(),
                                        paths.parts(), paths.size(), nullptr, 0,
                                        &decision, error);
@@ -196,7 +199,7 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
   }
   limitree_decision decision;
   const bool done =
-      native->decide([&](limitree_limiter* limiter, limitree_error** error) {
+      native->call([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_authorize_action_for_user(
             limiter, user, action, keywords.cost, &decision, error);
       });

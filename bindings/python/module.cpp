@@ -73,21 +73,6 @@ py::list limit_stats(Native& native) {
   return list;
 }
 
-// Why and how often the store failed.
-py::dict reasons(Native& native) {
-  std::array<limitree_reason_stats, 64> stats;  // there are fewer
-  std::size_t count = 0;
-  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_limiter_reason_stats(limiter, stats.data(), stats.size(),
-                                         &count, error);
-  }));
-  py::dict errors;
-  for (std::size_t i = 0; i < std::min(count, stats.size()); ++i) {
-    errors[stats[i].reason] = stats[i].errors;
-  }
-  return errors;
-}
-
 double ping(Native& native) {
   std::int64_t round_trip_ns = 0;
   require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
@@ -180,17 +165,7 @@ void bind_limiter(py::module_& module) {
            py::arg("clock"))
       .def_property_readonly("_busy", &Native::busy)
       .def_property_readonly("_pending", &Native::pending)
-      .def(
-          "_note",
-          [](Native& native, const py::object& decision) {
-            const limitree_decision* const made = decision_in(decision.ptr());
-            require(made != nullptr);
-            native.note(*made);
-          },
-          py::arg("decision"))
-      .def("_note_failure", &Native::note_failure)
-      .def("_watch_store", &Native::watch_store, py::arg("outage"))
-      .def("_reasons", reasons)
+      .def("_write_log", &Native::write_log)
       .def("_check_root", check_root, py::arg("name"))
       .def("_stats", stats)
       .def("_limit_stats", limit_stats);

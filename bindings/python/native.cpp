@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "compat.hpp"
 #include "pending.hpp"
 
 namespace py = pybind11;
@@ -120,6 +121,10 @@ limitree_limiter* Native::make(const py::list& texts, const py::dict& options,
     return limitree_config_set_completion(config.get(), complete, this, nullptr,
                                           error);
   });
+  check([&](limitree_error** error) {
+    return limitree_config_set_log(config.get(), LogQueue::add, &log_, nullptr,
+                                   error);
+  });
   add_limits(config.get(), texts);
   add_descriptors(config.get(), descriptors_, merge_domains_);
   limitree_limiter* limiter = nullptr;
@@ -173,30 +178,32 @@ void Native::put(std::string_view name, std::string_view yaml,
   require(done);
 }
 
-void Native::tell(const limitree_decision* decision) {
+void Native::write_messages() {
+  if (is_finalizing()) return;
   const py::error_scope error_of_caller;
   try {
-    const py::object away =
-        decision == nullptr
-            ? outage_.attr("note_failure")()
-            : outage_.attr("note")(decision->source == LIMITREE_SOURCE_STORE,
-                                   (decision->flags & LIMITREE_DEGRADED) != 0,
-                                   decision->limited != 0);
-    away_ = away.is(py::handle(Py_True));
+    const std::vector<LogQueue::Message> messages = log_.take();
+    const py::object logger =
+        py::module_::import("logging").attr("getLogger")("limitree");
+    for (const LogQueue::Message& message : messages) {
+      logger.attr("warning")("%s", python_text(to_str(message.text)));
+    }
   } catch (py::error_already_set& failure) {
-    failure.discard_as_unraisable("limitree: the log of a store's outage");
+    failure.discard_as_unraisable("limitree: the log of a store");
+  } catch (const std::bad_alloc&) {
+    // The counters have what is lost.
   }
 }
 
 // One warning is enough: the counters have the rest.
 void Native::warn_full() {
   if (std::exchange(warned_full_, true)) return;
-  const py::error_scope error_of_caller;
-  try {
-    py::module_::import("limitree.outage").attr("warn_full")();
-  } catch (py::error_already_set& failure) {
-    failure.discard_as_unraisable("limitree: the log of a full store");
-  }
+  LogQueue::add(
+      0,
+      to_str("the store is full of callers at their limits: some are "
+             "forgotten, and may begin again; raise max_buckets, or max_bytes "
+             "for limits with logs"),
+      &log_);
 }
 
 void Native::begin_pending() noexcept {

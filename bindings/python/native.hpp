@@ -1,5 +1,5 @@
 // The native part of a Python limiter: the handle of limitree.h, the time of
-// its release, and reports that its store fails or is full.
+// its release, and its messages for the log.
 //
 // The global interpreter lock guards everything here.  A call releases it only
 // while a store on another machine answers: a decision in memory takes less
@@ -18,6 +18,7 @@
 
 #include "errors.hpp"
 #include "limitree.h"
+#include "log_queue.hpp"
 
 namespace limitree::python {
 
@@ -70,15 +71,10 @@ class Native {
   bool call(Function&& function) {
     return call(is_remote_, std::forward<Function>(function));
   }
-  // The same for decisions: a failure of the store is noted.
-  template <typename Function>
-  bool decide(Function&& function) {
-    return call(is_remote_, std::forward<Function>(function), true);
-  }
   // The same for calls that never wait.
   template <typename Function>
-  bool decide_at_once(Function&& function) {
-    return call(false, std::forward<Function>(function), true);
+  bool call_at_once(Function&& function) {
+    return call(false, std::forward<Function>(function));
   }
   // The same for calls that take long with any store.
   template <typename Function>
@@ -86,23 +82,16 @@ class Native {
     return call(true, std::forward<Function>(function));
   }
 
-  // Reports decisions to `outage`, a limitree.outage.Outage, while the store
-  // fails, and the first ones after that.
-  void watch_store(pybind11::object outage) { outage_ = std::move(outage); }
-  // May run Python code, which may close the limiter.
-  void note(const limitree_decision& decision) {
-    const bool degraded = (decision.flags & LIMITREE_DEGRADED) != 0;
-    if ((degraded || away_) && outage_) tell(&decision);
-    if ((decision.flags & LIMITREE_FORGOT) != 0) [[unlikely]]
+  // To be called with the flags of each answer.
+  void note(std::uint32_t flags) {
+    if ((flags & LIMITREE_FORGOT) != 0) [[unlikely]]
       warn_full();
   }
-  void note_failure() {
-    if (outage_) tell(nullptr);
-  }
-  static bool is_failure_of_store(limitree_status status) noexcept {
-    return status == LIMITREE_STORE_UNAVAILABLE ||
-           status == LIMITREE_STORE_TIMEOUT ||
-           status == LIMITREE_STORE_PROTOCOL;
+  // To be called after each answer: writes the messages that wait.  May run
+  // Python code, which may close the limiter.
+  void write_log() {
+    if (!log_.is_empty()) [[unlikely]]
+      write_messages();
   }
 
   // Counts a call that is answered later.
@@ -131,7 +120,7 @@ class Native {
 
  private:
   template <typename Function>
-  bool call(bool unlocked, Function&& function, bool is_decision = false) {
+  bool call(bool unlocked, Function&& function) {
     if (clock_ && !read_clock()) return false;
     if (closed_) return refuse_closed();
     limitree_error* error = nullptr;
@@ -146,7 +135,7 @@ class Native {
       status = function(limiter_, &error);
     }
     if (status >= 0) return true;
-    if (is_decision && is_failure_of_store(status)) note_failure();
+    write_log();
     raise(status, error);
     return false;
   }
@@ -159,17 +148,16 @@ class Native {
   static bool refuse_closed();
   static std::int64_t last_time(void* now_ns) noexcept;
   void release() noexcept;
-  void tell(const limitree_decision* decision);
+  void write_messages();
   void warn_full();
 
+  LogQueue log_;
   limitree_limiter* limiter_ = nullptr;
   int calls_ = 0;    // running without the interpreter lock
   int pending_ = 0;  // not completed yet, in the process pid_
   int pid_ = 0;
   bool closed_ = false;
-  bool released_ = false;    // after the last call
-  pybind11::object outage_;  // null: no reports
-  bool away_ = false;        // its last report
+  bool released_ = false;  // after the last call
   bool warned_full_ = false;
   bool is_remote_ = false;
   bool is_shared_ = false;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "arguments.hpp"
+#include "compat.hpp"
 #include "decision.hpp"
 #include "envoy.hpp"
 #include "errors.hpp"
@@ -35,6 +36,13 @@ py::object decision_of(const limitree_decision& decision,
   return made;
 }
 
+std::uint32_t flags_of(const limitree_completion& completion) {
+  if (completion.status != LIMITREE_OK) return 0;
+  const auto& pending = *static_cast<const Pending*>(completion.request);
+  return pending.envoy != nullptr ? pending.envoy->response()->flags
+                                  : completion.decision.flags;
+}
+
 // The result for a future: (future, answer or None, exception or None).
 py::tuple answer_of(const limitree_completion& completion) {
   const std::unique_ptr<Pending> pending(
@@ -49,14 +57,6 @@ py::tuple answer_of(const limitree_completion& completion) {
     failure = exception_of(completion.status, completion.error);
   }
   return py::make_tuple(pending->future, decision, failure);
-}
-
-bool is_finalizing() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
 }
 
 void deliver(const limitree_completion* completions, std::size_t count) {
@@ -83,7 +83,7 @@ template <typename Call>
 bool start(Native& native, std::unique_ptr<Pending>* pending, Call&& call) {
   limitree_status status = LIMITREE_OK;
   native.begin_pending();  // it may complete before the call returns
-  const bool done = native.decide_at_once(
+  const bool done = native.call_at_once(
       [&](limitree_limiter* limiter, limitree_error** error) {
         status = call(limiter, error);
         return status;
@@ -129,7 +129,8 @@ py::object start(Native& native, const Request& request,
   };
   if (start(native, &pending, call)) return future;
   py::object made = decision_of(decision, *pending);
-  native.note(decision);
+  native.note(decision.flags);
+  native.write_log();
   return made;
 }
 
@@ -149,14 +150,18 @@ py::object start_envoy(Native& native, const py::object& domain,
   };
   if (start(native, &pending, call)) return future;
   py::tuple answer = one.answer();
-  native.note(EnvoyCall::decision_of(answer));
+  native.note(one.response()->flags);
+  native.write_log();
   return answer;
 }
 
 void complete(const limitree_completion* completions, std::size_t count,
               void* user_data) noexcept {
   auto* const native = static_cast<Native*>(user_data);
-  for (std::size_t i = 0; i < count; ++i) native->end_pending();
+  for (std::size_t i = 0; i < count; ++i) {
+    native->end_pending();
+    native->note(flags_of(completions[i]));
+  }
   const py::error_scope
       error_of_caller;  // this may run while another error is set
   try {

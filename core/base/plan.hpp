@@ -105,6 +105,10 @@ struct Plan {
   Source source =
       Source::kStore;  // set by whatever decides in place of the store
 
+  // Whether the store fails where it would have to wait, and a failure has no
+  // other effect: the request is then decided again, without this.
+  bool at_once = false;
+
   // Whether something else than these levels denies the request.  Then no level
   // is charged that waits for all to allow it: see is_joint().  Set by whoever
   // knows that before a store is asked, and by a store that decides in several

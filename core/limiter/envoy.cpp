@@ -71,15 +71,15 @@ void Limiter::EnvoyRequest::failed(const Plan& refunds) {
 }
 
 Status Limiter::EnvoyRequest::run(const DescriptorRequest& request,
-                                  EnvoyAnswer* answer) {
+                                  EnvoyAnswer* answer, Reader* reader) {
   Plan hits(Operation::kAuthorize);
   Plan refunds(Operation::kRefund);
   Status status = prepare(request, &hits, &refunds, answer);
   if (status.ok() && !hits.levels.empty()) {
-    status = limiter_.store_->decide(&hits);
+    status = limiter_.decide(&hits, reader);
   }
   if (status.ok() && !refunds.levels.empty()) {
-    status = limiter_.store_->decide(&refunds);
+    status = limiter_.decide(&refunds, reader);
   }
   if (status.ok()) {
     finish(hits, refunds, answer);
@@ -137,18 +137,9 @@ HitMetric* Limiter::EnvoyRequest::metric_of(const RuleHit& hit,
 
 Status Limiter::should_rate_limit(const DescriptorRequest& request,
                                   EnvoyAnswer* answer) {
-  if (!remote_) {
-    Reader reader(this);
-    EnvoyRequest one(this, reader.snapshot());
-    Status status = one.run(request, answer);
-    one.count(status, *answer, &reader.stripe());
-    return status;
-  }
-  // Holds no stripe while the store is asked, because that takes long.
-  const std::shared_ptr<const Snapshot> snapshot = current();
-  EnvoyRequest one(this, *snapshot);
-  Status status = one.run(request, answer);
   Reader reader(this);
+  EnvoyRequest one(this, reader.snapshot());
+  Status status = one.run(request, answer, &reader);
   one.count(status, *answer, &reader.stripe());
   return status;
 }

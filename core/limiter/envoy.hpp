@@ -29,7 +29,8 @@ class Limiter::EnvoyRequest {
   void failed(const Plan& refunds);
 
   // Both at once, asking the store.
-  Status run(const DescriptorRequest& request, EnvoyAnswer* answer);
+  Status run(const DescriptorRequest& request, EnvoyAnswer* answer,
+             Reader* reader);
 
   // Counts the request, whose outcome is `status`.
   void count(const Status& status, const EnvoyAnswer& answer, Stripe* stripe);

@@ -159,6 +159,7 @@ Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
                  std::shared_ptr<const Descriptors> descriptors)
     : store_(std::move(store)),
       remote_(store_->is_remote()),
+      may_wait_(store_->may_wait()),
       local_share_(options.local_share),
       near_limit_(options.near_limit),
       answer_modes_(options.answer_modes),
@@ -198,14 +199,13 @@ void Limiter::report(const Snapshot& snapshot, const Plan& plan,
 Status Limiter::decide(Operation operation,
                        std::span<const PathCost> path_costs,
                        LevelReports* reports, Decision* decision) {
-  if (remote_) return decide_remotely(operation, path_costs, reports, decision);
   Reader reader(this);
   Plan plan(operation);
   plan.wants_growth = reports != nullptr;
   Status status = match(reader.snapshot(), path_costs, &plan);
   // Allocates the reports now: nothing may fail after the store has charged.
   if (reports != nullptr) reports->resize(plan.levels.size());
-  if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
+  if (status.ok() && !plan.levels.empty()) status = decide(&plan, &reader);
   if (!status.ok()) {
     reader.stripe().count_error();
     return status;
@@ -216,24 +216,16 @@ Status Limiter::decide(Operation operation,
   return {};
 }
 
-// Holds no stripe while the store is asked, because that takes long.
-Status Limiter::decide_remotely(Operation operation,
-                                std::span<const PathCost> path_costs,
-                                LevelReports* reports, Decision* decision) {
-  const std::shared_ptr<const Snapshot> snapshot = current();
-  Plan plan(operation);
-  plan.wants_growth = reports != nullptr;
-  Status status = match(*snapshot, path_costs, &plan);
-  if (reports != nullptr) reports->resize(plan.levels.size());
-  if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
-  if (!status.ok()) {
-    count_error();
-    return status;
+Status Limiter::decide(Plan* plan, Reader* reader) {
+  if (!remote_) {
+    plan->at_once = may_wait_;
+    Status status = store_->decide(plan);
+    if (status.ok() || !may_wait_) [[likely]]
+      return status;
+    plan->at_once = false;
   }
-  aggregate(plan, decision);
-  record(*snapshot, plan, *decision);
-  if (reports != nullptr) report(*snapshot, plan, reports);
-  return {};
+  reader->release();
+  return store_->decide(plan);
 }
 
 bool Limiter::decide_async(Operation operation,
@@ -303,9 +295,9 @@ std::shared_ptr<const Descriptors> Limiter::descriptors() {
 }
 
 LimiterStats Limiter::stats() {
-  const std::lock_guard lock(reload_mutex_);
   LimiterStats stats;
-  stats.store = store_->stats();
+  stats.store = store_->stats();  // may wait
+  const std::lock_guard lock(reload_mutex_);
   stats.reloads = reloads_;
   stats.limits = static_cast<std::int64_t>(owner_->tree->limit_count());
   for (Stripe& stripe : stripes_) {

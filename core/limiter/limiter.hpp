@@ -242,9 +242,8 @@ class Limiter final : private ForkGuard {
                Plan* plan) const;
   Status match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
                      Plan* plan) const;
-  Status decide_remotely(Operation operation,
-                         std::span<const PathCost> path_costs,
-                         LevelReports* reports, Decision* decision);
+  // Asks the store, if it has to wait without a stripe.
+  Status decide(Plan* plan, Reader* reader);
   std::shared_ptr<const Snapshot> current();
   void record(const Snapshot& snapshot, const Plan& plan,
               const Decision& decision, Stripe* stripe);
@@ -265,6 +264,7 @@ class Limiter final : private ForkGuard {
 
   const std::unique_ptr<Store> store_;
   const bool remote_;
+  const bool may_wait_;
   const Share local_share_;
   const Share near_limit_;
   const AnswerModes answer_modes_;

@@ -27,7 +27,8 @@ std::unique_ptr<Store> behind_guard(std::unique_ptr<Store> store,
     local = make_memory_store(options);
   }
   return std::make_unique<GuardedStore>(
-      std::move(store), options.on_store_error, std::move(local));
+      std::move(store), options.on_store_error, std::move(local),
+      GuardedStore::Logging{options.store_name, options.log, options.clock});
 }
 
 }  // namespace

@@ -19,7 +19,16 @@ constexpr std::size_t kMaxText = 4096;
 constexpr std::size_t kMaxPrefix = 100;
 constexpr std::size_t kMaxClientName = 100;
 
+// A URL without user and password, for messages.
+std::string without_login(std::string_view url) {
+  const std::size_t host = url.find("://") + 3;
+  const std::size_t at = url.substr(0, url.find('/', host)).rfind('@');
+  if (at == url.npos || at < host) return std::string(url);
+  return std::string(url.substr(0, host)) + std::string(url.substr(at + 1));
+}
+
 Status set_store(const Setting& setting, Options* options) {
+  options->store_name = without_login(setting.value);
   if (setting.value == "memory://") {
     options->store = StoreKind::kMemory;
     return {};

@@ -29,6 +29,7 @@ enum class StoreKind : std::uint8_t { kMemory, kShared, kRedis };
 
 struct Options {
   StoreKind store = StoreKind::kMemory;
+  std::string store_name;  // its URL without user and password
   shared::SharedUrl shared_url;
   redis::Settings redis_settings;  // the URL's user and database in `login`
   std::int64_t max_buckets = MemoryStore::kDefaultMaxBuckets;
@@ -43,6 +44,7 @@ struct Options {
   std::int64_t over_cache_size = 0;  // 0: no OverCache
   std::int64_t max_metric_keys = 10'000;
   Clock clock;
+  LogFunction log;
 };
 
 // The name of an option of the table; null if `index` is too large.

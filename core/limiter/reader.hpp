@@ -3,6 +3,9 @@
 #ifndef LIMITREE_LIMITER_READER_HPP
 #define LIMITREE_LIMITER_READER_HPP
 
+#include <memory>
+#include <utility>
+
 #include "limiter/limiter.hpp"
 
 namespace limitree {
@@ -11,18 +14,35 @@ namespace limitree {
 class Limiter::Reader {
  public:
   explicit Reader(Limiter* limiter)
-      : stripe_(limiter->stripes_.acquire()),
+      : limiter_(*limiter),
+        stripe_(&limiter->stripes_.acquire()),
         snapshot_(*limiter->snapshot_.load(std::memory_order_acquire)) {}
-  ~Reader() { stripe_.unlock(); }
+  ~Reader() {
+    if (stripe_ != nullptr) stripe_->unlock();
+  }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  Stripe& stripe() { return stripe_; }
   const Snapshot& snapshot() const { return snapshot_; }
 
+  // Gives the stripe back before something that may take long, and keeps the
+  // snapshot.
+  void release() {
+    kept_ = snapshot_.shared_from_this();
+    std::exchange(stripe_, nullptr)->unlock();
+  }
+
+  // Takes one again, if it was given back.
+  Stripe& stripe() {
+    if (stripe_ == nullptr) stripe_ = &limiter_.stripes_.acquire();
+    return *stripe_;
+  }
+
  private:
-  Stripe& stripe_;
+  Limiter& limiter_;
+  Stripe* stripe_;
   const Snapshot& snapshot_;
+  std::shared_ptr<const Snapshot> kept_;
 };
 
 }  // namespace limitree

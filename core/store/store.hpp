@@ -120,6 +120,10 @@ class Store {
   // Whether other processes can share its buckets.  Then it can also fail.
   virtual bool is_shared() const { return is_remote(); }
 
+  // Whether decide() may wait, for another machine or another process, unless a
+  // plan is to be decided at_once.
+  bool may_wait() const { return is_shared(); }
+
   // Carries out plan->operation on all levels in one step: sets their debts
   // and verdicts, and writes the buckets of those that judge() charges.
   //

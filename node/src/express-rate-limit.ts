@@ -22,7 +22,7 @@ import { shown } from './words.js';
 import { forFramework } from './web/answer.js';
 import { isStoreTrouble } from './web/gate.js';
 import { checkStoreNames, webStoreOptionsOf } from './web/options.js';
-import { Outage } from './web/outage.js';
+import { StoreLog } from './web/store_log.js';
 import type { Logger } from './web/warnings.js';
 
 export interface LimitreeStoreOptions extends StoreOptions {
@@ -56,7 +56,7 @@ export class LimitreeStore implements Store {
   readonly #options: LimitreeStoreOptions;
   #windowMs = 0;
   #limiter: Limiter | undefined;
-  #outage: Outage | undefined;
+  #log: StoreLog | undefined;
 
   /** Throws ConfigError for an unknown option. */
   constructor(options: LimitreeStoreOptions = {}) {
@@ -133,18 +133,18 @@ export class LimitreeStore implements Store {
     const made = new Limiter({
       ...webStoreOptionsOf(this.#options), clock: this.#options.clock,
       limits: { schema: { [ROOT]: { children: { '*': { limits } } } } } });
-    this.#outage = made.isShared
-      ? Outage.of(made, this.#options.logger) : undefined;
+    this.#log = made.isShared
+      ? StoreLog.of(made, this.#options.logger) : undefined;
     return made;
   }
 
   async #hitsThere(limiter: Limiter, path: Path): Promise<IncrementResponse> {
     try {
       const decision = await limiter.authorize(path);
-      this.#outage?.note(decision);
+      this.#log?.write(decision);
       return this.#hits(decision);
     } catch (error) {
-      if (isStoreTrouble(error)) this.#outage?.noteError();
+      if (isStoreTrouble(error)) this.#log?.write();
       throw forFramework(error);
     }
   }

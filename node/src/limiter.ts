@@ -73,8 +73,12 @@ export interface PutOptions {
 const REPLACE = new Map<unknown, number>(
   [[undefined, 0], [false, 0], [true, 1], ['added', 2]]);
 
+/** The messages about the store that nobody has taken: [event, text]. */
+export let takeLog: (limiter: Limiter) => [number, string][];
+
 /** Decides whether the caller named by a path may act now. */
 export class Limiter {
+  static { takeLog = (limiter) => limiter.#native.takeLog(); }
   #native: Functions;
   readonly #requests: Requests;
   #limits: Limits | undefined;

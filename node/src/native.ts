@@ -34,6 +34,8 @@ export interface Functions {
   stats(): number[];
   limitStats(): [string, number, number, number, number, number][];
   reasonStats(): [string, number, number][];
+  /** Messages about the store: [event, text]. */
+  takeLog(): [number, string][];
   prometheus(): string;
   setPressure(pressure: number): void;
   policy(number: number): string;
@@ -51,8 +53,9 @@ export const CLOSED: Functions = {
   decide: refuse, start: refuse, reset: refuse, reload: refuse, put: refuse,
   ping: refuse, reloadDescriptors: refuse, shouldRateLimit: refuse,
   descriptorStats: refuse, envoyStats: refuse,
-  stats: refuse, limitStats: refuse, reasonStats: refuse, prometheus: refuse,
-  setPressure: refuse, policy: refuse, root: refuse, close() {},
+  stats: refuse, limitStats: refuse, reasonStats: refuse, takeLog: () => [],
+  prometheus: refuse, setPressure: refuse, policy: refuse, root: refuse,
+  close() {},
 };
 
 export interface Native {

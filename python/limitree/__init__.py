@@ -80,8 +80,7 @@ _LATER = {
     "EnvoyStats": "envoy",
     "Stats": "stats",
 }
-_MODULES = ("aio", "delivery", "demand", "headers", "outage", "envoy",
-            "stats")
+_MODULES = ("aio", "delivery", "demand", "headers", "envoy", "stats")
 
 # Hidden from type checkers: for them, any name would be one of the package.
 if not TYPE_CHECKING:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, Union, cast
 
 from limitree.demand import Costs, Parts
-from limitree.errors import StoreError
 
 if TYPE_CHECKING:
     from limitree._native import Decision, Limiter
@@ -61,18 +60,15 @@ class Watch:
         Raises RuntimeError while another event loop waits for answers.
         """
         answer = await self._answer(lambda make: self._limiter._start(
-            operation, paths, several, cost, levels, make, part),
-            self._limiter._note)
+            operation, paths, several, cost, levels, make, part))
         return cast("Decision", answer)
 
     async def ask_envoy(self, request: Request) -> Any:
         """The same for Limiter._start_envoy."""
         return await self._answer(
-            lambda make: self._limiter._start_envoy(*request, make),
-            self._limiter._note_envoy)
+            lambda make: self._limiter._start_envoy(*request, make))
 
-    async def _answer(self, start: Callable[[Callable[[], Any]], Any],
-                      note: Callable[[Any], None]) -> Any:
+    async def _answer(self, start: Callable[[Callable[[], Any]], Any]) -> Any:
         loop = self._attach()
         answer = start(loop.create_future)
         if not isinstance(answer, asyncio.Future):
@@ -82,14 +78,10 @@ class Watch:
             loop.call_soon(self._run)
         self._waiting.add(answer)
         try:
-            decided = await answer
-        except StoreError:
-            self._limiter._note_failure()
-            raise
+            return await answer
         finally:
             self._waiting.discard(answer)
-        note(decided)
-        return decided
+            self._limiter._write_log()
 
     def _run(self) -> None:
         # Sends all requests of this turn of the loop at once.

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from gevent import get_hub, getcurrent, monkey
 from gevent.event import AsyncResult
 
-from limitree.errors import StoreError
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -132,8 +130,7 @@ def _hub() -> Any:
     return None if getcurrent() is hub else hub
 
 
-def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any],
-         note: Callable[[Any], None]) -> Any:
+def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any]) -> Any:
     """Return the answer of the store, or None if the thread may block.
 
     `start` starts the call, with the type of what waits for its answer.
@@ -155,27 +152,22 @@ def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any],
             return answer
         watch.watch(limiter)
     try:
-        decided: Any = answer.get()
-    except StoreError:
-        limiter._note_failure()
-        raise
-    note(decided)
-    return decided
+        return answer.get()
+    finally:
+        limiter._write_log()
 
 
 def ask(limiter: Limiter, operation: int, paths: object, several: bool,
         cost: Any, levels: bool, part: Any = None) -> Decision | None:
     """Return the Decision of the store, or None if the thread may block."""
     decision = _ask(limiter, lambda make: limiter._start(
-        operation, paths, several, cost, levels, make, part), limiter._note)
+        operation, paths, several, cost, levels, make, part))
     return cast("Decision | None", decision)
 
 
 def ask_envoy(limiter: Limiter, request: Request) -> Any:
     """The same for Limiter._start_envoy."""
-    return _ask(limiter,
-                lambda make: limiter._start_envoy(*request, make),
-                limiter._note_envoy)
+    return _ask(limiter, lambda make: limiter._start_envoy(*request, make))
 
 
 def aside(function: Callable[[], Result]) -> Result:

@@ -116,11 +116,7 @@ class Limiter(_native.Limiter):
             self._import_all()
         if descriptors is not None:
             import limitree.envoy  # not while the first request waits
-        if self.is_shared:
-            from limitree.outage import Outage
-            self._watch_store(Outage(self, shown_store(self._store),
-                                     named.get("on_store_error", "raise")))
-        elif beginnings is not None and not has_clock:
+        if (beginnings is not None and not has_clock and not self.is_shared):
             beginnings[self] = Beginning(texts, named)
         self.clock = clock  #: as it was given, or None
 
@@ -130,7 +126,7 @@ class Limiter(_native.Limiter):
         Not in one of many threads: gevent's locks, which imports then take, may
         be lost between threads.
         """
-        import limitree.outage
+        import logging  # noqa: F401  the native module logs
         import limitree.envoy
         if self.is_remote:
             import limitree.delivery

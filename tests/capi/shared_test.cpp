@@ -1,11 +1,15 @@
 // shm:// as a C program sees it.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <thread>
 
+#include "core/sanitizers.hpp"
 #include "core/store/temporary_folder.hpp"
 #include "limitree.h"
 
@@ -15,12 +19,18 @@ namespace fs = std::filesystem;
 
 limitree_str str(std::string_view text) { return {text.data(), text.size()}; }
 
-class Shared : public testing::Test {
- protected:
+struct Shared : testing::Test {
   std::string path() const { return folder_.path() + "/limits"; }
 
   limitree_status make(limitree_limiter** limiter, limitree_error** error) {
     limitree_config* config = limitree_config_new();
+    if (log != nullptr) {
+      EXPECT_EQ(
+          limitree_config_set_log(
+              config, log, this,
+              [](void* self) { ++static_cast<Shared*>(self)->freed; }, nullptr),
+          LIMITREE_OK);
+    }
     const std::string url = "shm://" + path() + "?max_buckets=5000";
     EXPECT_EQ(limitree_config_set(config, "store", str(url), nullptr),
               LIMITREE_OK);
@@ -33,6 +43,10 @@ class Shared : public testing::Test {
     return status;
   }
 
+  limitree_log_fn log = nullptr;
+  int freed = 0;
+  limitree_limiter* logging = nullptr;
+  std::string line;
   const limitree::TemporaryFolder folder_{"capi"};
 };
 
@@ -97,6 +111,48 @@ TEST_F(Shared, SaysWhyAFileCannotBeOpened) {
             path() + ": cannot be opened: Is a directory");
   EXPECT_STREQ(limitree_error_reason(error), "shm_open");
   limitree_error_free(error);
+}
+
+// Other threads may do anything meanwhile, also fork().
+TEST_F(Shared, NoLockIsHeldWhileAMessageIsWritten) {
+  if (limitree::kThreadSanitized) {
+    GTEST_SKIP() << "the sanitizer holds locks of its own in SIGBUS";
+  }
+  log = [](int32_t event, limitree_str text, void* user_data) {
+    auto* const self = static_cast<Shared*>(user_data);
+    EXPECT_EQ(event, LIMITREE_STORE_AWAY);
+    self->line.assign(text.data, text.size);
+    std::thread([self] {
+      EXPECT_EQ(limitree_limiter_reload(self->logging,
+                                        str("schema: {a: {limits: 4/h}}"),
+                                        str("test"), nullptr),
+                LIMITREE_OK);
+      limitree_stats stats;
+      EXPECT_EQ(limitree_limiter_stats(self->logging, &stats, nullptr),
+                LIMITREE_OK);
+      const pid_t child = fork();
+      if (child == 0) {
+        limitree_limiter_free(self->logging);
+        _exit(0);
+      }
+      int status = 1;
+      EXPECT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0);
+    }).join();
+  };
+  ASSERT_EQ(make(&logging, nullptr), LIMITREE_OK);
+  fs::resize_file(path(), 0);
+  const limitree_str caller = str("a");
+  limitree_decision decision;
+  EXPECT_EQ(limitree_authorize(logging, &caller, 1, 1, &decision, nullptr),
+            LIMITREE_STORE_UNAVAILABLE);
+  EXPECT_EQ(line, "the store shm://" + path() + "?max_buckets=5000 fails in " +
+                      "process " + std::to_string(getpid()) +
+                      " (shm_lost), on_store_error=raise: requests fail until "
+                      "it is back");
+  EXPECT_EQ(freed, 0);
+  limitree_limiter_free(logging);
+  EXPECT_EQ(freed, 1);
 }
 
 }  // namespace

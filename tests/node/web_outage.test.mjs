@@ -85,8 +85,8 @@ for (const [name, start] of Object.entries(SERVERS)) {
       const where = `${url} %s in process ${process.pid}`;
       assert.match(await lineOf(lines, 1), new RegExp(
         `^limitree: the store ${where.replace('%s', 'fails')} \\(.*\\), ` +
-        'onStoreError=local: limits are decided in this process until it is ' +
-        'back \\[LIMITREE_STORE_AWAY\\]$'));
+        'on_store_error=local: limits are decided in this process until it ' +
+        'is back \\[LIMITREE_STORE_AWAY\\]$'));
 
       await redis.start();
       // The limiter asks it again after some time, and it must keep answering.
@@ -97,7 +97,7 @@ for (const [name, start] of Object.entries(SERVERS)) {
       }
       const [, count] = new RegExp(
         `^limitree: the store ${where.replace('%s', 'is back')} after ` +
-        '\\d+\\.\\d s, onStoreError=local: (\\d+) requests were decided in ' +
+        '\\d+\\.\\d s, on_store_error=local: (\\d+) requests were decided in ' +
         'this process \\(.*\\) \\[LIMITREE_STORE_BACK\\]$')
         .exec(await lineOf(lines, 2));
       assert.ok(Number(count) >= 20);
@@ -123,7 +123,7 @@ async function warningOf(start, options) {
 describe('without a logger, the warnings of the process have it, once', () => {
   const store = 'redis://alex:secret@127.0.0.1:1/7';
   const begin = 'the store redis://127.0.0.1:1/7 fails in process ' +
-    `${process.pid} (refused), onStoreError=`;
+    `${process.pid} (refused), on_store_error=`;
 
   for (const [onStoreError, what] of [
     ['local', 'limits are decided in this process'],

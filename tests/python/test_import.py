@@ -78,7 +78,7 @@ def test_only_the_limiter_of_asyncio_loads_asyncio():
 
 
 def test_modules_are_attributes_as_if_they_were_there():
-    for name in {*LATER.values(), "delivery", "demand", "headers", "outage"}:
+    for name in {*LATER.values(), "delivery", "demand", "headers"}:
         shown = run(f"import limitree; print(limitree.{name}.__name__)")
         assert shown == f"limitree.{name}\n"
 

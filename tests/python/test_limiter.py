@@ -1,6 +1,7 @@
 """The operations, and what a limiter is made from."""
 
 import json
+import logging
 import pathlib
 import sys
 
@@ -8,7 +9,6 @@ import pytest
 
 import limitree
 from conftest import USERS
-from limitree import outage
 from limitree.limits import read
 
 JOB = "schema: {job: {limits: [0, 1, 60]}}"
@@ -447,7 +447,7 @@ def test_a_log_that_cannot_be_written(monkeypatch):
     def fail(*args):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(outage.logger, "warning", fail)
+    monkeypatch.setattr(logging.getLogger("limitree"), "warning", fail)
     limiter = limitree.Limiter(
         "schema: {a: {children: {'*': {limits: 1/hour}}}}", max_buckets=4)
     seen = []

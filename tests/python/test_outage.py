@@ -25,7 +25,7 @@ import limitree.asgi
 import limitree.fastapi
 import limitree.flask
 import limitree.wsgi
-from limitree import drf, outage
+from limitree import drf
 from limitree.django import limiter as django_limiter
 from servers import PATIENT, redis_server, wait_for
 from shared_files import held
@@ -56,10 +56,16 @@ def away(request):
             yield shared
 
 
-@pytest.fixture
-def no_quiet(monkeypatch):
-    """Makes a store count as back after its first answer."""
-    monkeypatch.setattr(outage, "QUIET", 0.0)
+class Clock:
+    """A clock that may be set ahead, so that a store is back at once."""
+
+    ahead = 0
+
+    def __call__(self):
+        return time.time_ns() + self.ahead
+
+    def pass_quiet(self):
+        self.ahead += 6 * 10**9
 
 
 # ---- The lines --------------------------------------------------------------
@@ -117,10 +123,12 @@ class Async(Sync):
 
 @pytest.mark.parametrize("kind", [Sync, Async])
 @pytest.mark.parametrize("how", HOW)
-def test_two_lines(kind, how, lines, no_quiet):
+def test_two_lines(kind, how, lines):
     with redis_server() as (url, process):
         path = url.removeprefix("redis+unix://")
-        asking = kind(TREE, url, on_store_error=how, timeout=PATIENT)
+        clock = Clock()
+        asking = kind(TREE, url, on_store_error=how, timeout=PATIENT,
+                      clock=clock)
         asking.ask(5)
         assert lines() == []
         process.kill()
@@ -132,6 +140,9 @@ def test_two_lines(kind, how, lines, no_quiet):
         assert lines() == []
     with again(path):
         wait_for_store(asking)
+        assert lines() == []
+        clock.pass_quiet()
+        asking.ask(1)
         last, = lines()
         found = re.fullmatch(ends(url, how), last)
         assert found and int(found["requests"]) >= 10, last
@@ -170,8 +181,9 @@ def wait_for_store(asking):
 
 @pytest.mark.parametrize("kind", [Sync, Async])
 @pytest.mark.parametrize("how", HOW)
-def test_two_lines_about_a_file(kind, how, shared, lines, no_quiet):
-    asking = kind(TREE, shared, on_store_error=how)
+def test_two_lines_about_a_file(kind, how, shared, lines):
+    clock = Clock()
+    asking = kind(TREE, shared, on_store_error=how, clock=clock)
     asking.ask(5)
     with held(shared) as process:
         assert lines() == []
@@ -185,41 +197,9 @@ def test_two_lines_about_a_file(kind, how, shared, lines, no_quiet):
         deadline, last = time.monotonic() + 30, []
         while not last and time.monotonic() < deadline:
             asking.ask(1)
+            clock.pass_quiet()
             last = lines()
     assert len(last) == 1 and re.fullmatch(ends(shared, how), last[0]), last
-
-
-def test_a_store_that_fails_now_and_then():
-    """One line is logged until the store has answered for a while."""
-    with limitree.Limiter(TREE, NOBODY, on_store_error="local") as limiter:
-        trouble = outage.Outage(limiter, "x", "local")
-        now = [0.0]
-        told = []
-
-        def say(degraded):
-            return trouble.note(not degraded, degraded, False)
-
-        patch = pytest.MonkeyPatch()
-        patch.setattr(outage.time, "monotonic", lambda: now[0])
-        patch.setattr(outage.logger, "warning",
-                      lambda text, *args: told.append(text % args))
-        try:
-            assert say(False) is False
-            for _ in range(10):
-                assert say(True) is True
-                now[0] += 3.0
-                assert say(False) is True
-                assert trouble.note(False, False, True)  # from the deny cache
-            assert len(told) == 1
-            now[0] += outage.QUIET - 0.1
-            assert say(False) is True
-            now[0] += 0.2
-            assert say(False) is False
-            assert len(told) == 2 and "after 30.0 s, " in told[1]
-            assert ": 10 requests" in told[1]
-            assert trouble.note_failure() is True and len(told) == 3
-        finally:
-            patch.undo()
 
 
 def test_a_log_that_asks_the_limiter_or_closes_it(lines):
@@ -234,11 +214,12 @@ def test_a_log_that_asks_the_limiter_or_closes_it(lines):
             limiter.close()
 
     handler = Handler()
-    outage.logger.addHandler(handler)
+    logger = logging.getLogger("limitree")
+    logger.addHandler(handler)
     try:
         assert limiter.authorize("job").levels[0].policy == "job"
     finally:
-        outage.logger.removeHandler(handler)
+        logger.removeHandler(handler)
     assert len(asked) == 1 and asked[0].source == "local" and limiter.closed
     assert len(lines()) == 1
 

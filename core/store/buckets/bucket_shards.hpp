@@ -9,7 +9,8 @@
 // defines its functions.  A Memory has the shards:
 //
 //   std::uint32_t shard_count()      a power of two
-//   Waiter                           what one request knows of its waits
+//   Waiter(at_once)                  what one request knows of its waits; one
+//                                    that is decided at_once does not sleep
 //   bool lock(shard, has_others, Waiter*)   false: the deadline has passed, or
 //                                    who waits and has others should give back
 //   void unlock(shard)

@@ -1,7 +1,6 @@
 #include "store/decorators/guarded_store.hpp"
 
-#include <cstdint>
-#include <cstring>
+#include <algorithm>
 
 #include "base/judge.hpp"
 
@@ -45,30 +44,18 @@ void take_local_limits(Plan* plan) {
   }
 }
 
-}  // namespace
-
-void ErrorCounts::count(const char* reason) {
-  for (Slot& slot : slots_) {
-    const char* known = slot.reason.load();
-    if (known == nullptr) {
-      slot.reason.compare_exchange_strong(known, reason);
-      known = slot.reason.load();
-    }
-    if (std::strcmp(known, reason) == 0 || &slot == &slots_.back()) {
-      slot.count.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-  }
+bool is_limited(const Plan& plan) {
+  return std::ranges::any_of(plan.levels, [](const Level& level) {
+    return counts(level.mode) && level.verdict.limited;
+  });
 }
 
-std::vector<ReasonCount> ErrorCounts::all() const {
-  std::vector<ReasonCount> counts;
-  for (const Slot& slot : slots_) {
-    const char* const reason = slot.reason.load();
-    if (reason == nullptr) break;
-    counts.push_back({reason, slot.count.load(std::memory_order_relaxed)});
-  }
-  return counts;
+}  // namespace
+
+Status GuardedStore::decide(Plan* plan) {
+  if (plan->at_once && log_.is_away()) [[unlikely]]
+    return Status(Code::kStoreUnavailable, "the store is away");
+  return answered(plan, store_->decide(plan), {});
 }
 
 bool GuardedStore::decide_async(Pending* pending, Status* status) {
@@ -80,8 +67,15 @@ bool GuardedStore::decide_async(Pending* pending, Status* status) {
 }
 
 Status GuardedStore::failed(Plan* plan, Status status) {
-  if (!is_failure_of_store(status.code())) return status;
+  if (plan->at_once || !is_failure_of_store(status.code())) return status;
   count(status);
+  status = replaced(plan, std::move(status));
+  log_.failed(status.ok() && is_limited(*plan));
+  return status;
+}
+
+// Decides in the place of the store.
+Status GuardedStore::replaced(Plan* plan, Status status) {
   switch (on_error_) {
     case OnStoreError::kRaise:
       return status;
@@ -104,7 +98,7 @@ Status GuardedStore::failed(Plan* plan, Status status) {
 
 void GuardedStore::count(const Status& status) {
   if (is_failure_of_store(status.code())) {
-    errors_.count(reason_of(status.error()));
+    log_.errors().count(reason_of(status.error()));
   }
 }
 
@@ -138,7 +132,7 @@ Status GuardedStore::ping() {
 
 StoreStats GuardedStore::stats() {
   StoreStats stats = store_->stats();
-  stats.errors = errors_.all();
+  stats.errors = log_.errors().all();
   if (local_ != nullptr) {
     const StoreStats local = local_->stats();
     stats.buckets += local.buckets;

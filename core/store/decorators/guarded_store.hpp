@@ -11,61 +11,51 @@
 #ifndef LIMITREE_STORE_DECORATORS_GUARDED_STORE_HPP
 #define LIMITREE_STORE_DECORATORS_GUARDED_STORE_HPP
 
-#include <array>
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
+#include <string>
+#include <utility>
 
+#include "store/decorators/outage_log.hpp"
 #include "store/store.hpp"
 
 namespace limitree {
-
-enum class OnStoreError : std::uint8_t { kRaise, kAllow, kDeny, kLocal };
-
-// Counts errors by reason.  There are few reasons.
-class ErrorCounts {
- public:
-  // `reason` must live as long as the program.
-  void count(const char* reason);
-  std::vector<ReasonCount> all() const;
-
- private:
-  struct Slot {
-    std::atomic<const char*> reason{
-        nullptr};  // null: this and all later slots are free
-    std::atomic<std::int64_t> count{0};
-  };
-  std::array<Slot, 48>
-      slots_;  // the last slot takes all reasons that find no other
-};
 
 class GuardedStore final : public Store {
  public:
   // The wait that OnStoreError::kDeny reports.
   static constexpr Duration kDenyWait = std::chrono::seconds(1);
 
+  // How the log tells of the store.
+  struct Logging {
+    std::string name;
+    LogFunction log;  // may be empty
+    Clock clock;
+  };
+
   // `local` decides for OnStoreError::kLocal, by plan->local_limits.  It is
   // null for the other options.
   GuardedStore(std::unique_ptr<Store> store, OnStoreError on_error,
-               std::unique_ptr<Store> local)
+               std::unique_ptr<Store> local, Logging logging = {})
       : store_(std::move(store)),
         local_(std::move(local)),
-        on_error_(on_error) {}
+        on_error_(on_error),
+        log_(std::move(logging.name), on_error, std::move(logging.log),
+             logging.clock) {}
 
   bool is_remote() const override { return store_->is_remote(); }
   bool is_shared() const override { return store_->is_shared(); }
 
   // Fails only under OnStoreError::kRaise, or if the store is not the cause.
-  Status decide(Plan* plan) override {
-    return answered(plan, store_->decide(plan), {});
-  }
+  Status decide(Plan* plan) override;
   bool decide_async(Pending* pending, Status* status) override;
   Status answered(Plan* plan, Status status, const Asked& /*asked*/) override {
-    if (status.ok()) [[likely]]
+    if (status.ok()) [[likely]] {
+      if (log_.is_away()) [[unlikely]]
+        log_.answered();
       return status;
+    }
     return failed(plan, std::move(status));
   }
   std::unique_ptr<StoreLoop> new_loop() override { return store_->new_loop(); }
@@ -85,13 +75,14 @@ class GuardedStore final : public Store {
 
  private:
   Status failed(Plan* plan, Status status);
+  Status replaced(Plan* plan, Status status);
   Status reset_local(const Plan& plan);
   void count(const Status& status);
 
   const std::unique_ptr<Store> store_;
   const std::unique_ptr<Store> local_;
   const OnStoreError on_error_;
-  ErrorCounts errors_;
+  OutageLog log_;
 };
 
 }  // namespace limitree

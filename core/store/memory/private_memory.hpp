@@ -95,7 +95,9 @@ class PrivateMemory {
   PrivateMemory& operator=(const PrivateMemory&) = delete;
 
   std::uint32_t shard_count() const { return shard_count_; }
-  struct Waiter {};  // waits for ever
+  struct Waiter {  // never sleeps, and waits for ever
+    explicit Waiter(bool /*at_once*/ = false) {}
+  };
   bool lock(std::uint32_t shard, bool /*has_others*/, Waiter* /*waiter*/) {
     shards_[shard].lock.lock();
     return true;

@@ -132,6 +132,7 @@ SharedMemory::Place SharedMemory::place(std::uint32_t shard) {
     }
     const Duration now = steady_time();
     const bool known = is_stalled(shard, waiter->owner, now);
+    if (waiter->at_once && (known || round >= kYieldingRounds)) return false;
     if (round >= kLeastRounds) {
       if (gives_up(shard, *waiter, known, now)) return false;
       if (has_others && now - begin >= kPatience) return false;

@@ -44,6 +44,9 @@ class SharedMemory {
 
   // What a request waits for, and then why it fails.
   struct Waiter {
+    explicit Waiter(bool is_at_once = false) : at_once(is_at_once) {}
+
+    bool at_once;             // it does not sleep
     Duration since{};         // all its locks have one deadline; 0: no wait
     std::uint64_t owner = 0;  // who does not run
     Instant now{};            // the clock of this process is behind ...

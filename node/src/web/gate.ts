@@ -11,7 +11,7 @@ import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { checkKinds, checkNames, refuse } from './options.js';
 import type { WebOptions } from './options.js';
-import { Outage } from './outage.js';
+import { StoreLog } from './store_log.js';
 import { hasGone } from './peer.js';
 import { subjectOf } from './subject.js';
 import type { Framework, Paths, Subject } from './subject.js';
@@ -106,7 +106,7 @@ export class Gate<A extends object, B> {
   readonly #framework: Framework<A>;
   readonly #subject: Subject<A, B>;
   #limiter: Limiter | undefined;  // once it is needed
-  #outage: Outage | undefined;  // if its store can fail
+  #log: StoreLog | undefined;  // if its store can fail
   readonly #checks: Checks;
   readonly #logger: Logger | undefined;  // of the store
   readonly #seen = new WeakSet<A>();
@@ -149,7 +149,7 @@ export class Gate<A extends object, B> {
     if (this.#limiter === undefined) {
       this.#limiter = this.#subject.limiter;
       if (this.#limiter.isShared) {
-        this.#outage = Outage.of(this.#limiter, this.#logger);
+        this.#log = StoreLog.of(this.#limiter, this.#logger);
       }
       this.#learn(this.#limiter);
     }
@@ -274,17 +274,17 @@ export class Gate<A extends object, B> {
     } catch (error) {
       return this.#failed(error);
     }
-    this.#outage?.note(decision);
+    this.#log?.write(decision);
     return new RateLimitInfo(decision, path, cost, known, this);
   }
 
   #answered(decision: Decision, path: Paths, cost: number): RateLimitInfo {
-    this.#outage?.note(decision);
+    this.#log?.write(decision);
     return new RateLimitInfo(decision, path, cost, undefined, this);
   }
 
   #failed(error: unknown): never {
-    if (isStoreTrouble(error)) this.#outage?.noteError();
+    if (isStoreTrouble(error)) this.#log?.write();
     throw error;
   }
 
