@@ -66,9 +66,8 @@ def environment_with(folder, *packages):
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sdist")
-    run(sys.executable, "-c", "import sys; from limitree_build import "
-        "build_sdist; build_sdist(sys.argv[1])", folder, cwd=ROOT,
-        env={"PYTHONPATH": ROOT / "python/build_backend"})
+    run(sys.executable, "-c", "import sys; from scikit_build_core.build import "
+        "build_sdist; build_sdist(sys.argv[1])", folder, cwd=ROOT)
     return next(folder.glob("limitree-*.tar.gz"))
 
 
@@ -97,18 +96,13 @@ def test_archive_is_complete(sdist):
     assert not [name for name in names if name.startswith(("build/", ".git/"))]
 
 
-@pytest.mark.parametrize("lacks, said", [
-    ("libraries", "      limitree cannot be built without libyaml and hiredis: "
-     "apt-get install libyaml-dev libhiredis-dev (Debian, Ubuntu), dnf "),
-    ("packages", "      limitree cannot be built without scikit-build-core and "
-     "pybind11, and pip is told to download nothing: install a wheel of ")])
-def test_pip_shows_what_is_missing(sdist, tmp_path, lacks, said):
-    env = {"PIP_FIND_LINKS": str(tmp_path)}
-    if lacks == "libraries":
-        env["PKG_CONFIG_LIBDIR"] = str(tmp_path)
-    shown = run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-index",
-                "--wheel-dir", tmp_path, sdist, fails=True, env=env)
-    assert said in shown
+def test_pip_shows_what_is_missing(sdist, tmp_path):
+    shown = run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
+                "--no-deps", "--no-index", "--wheel-dir", tmp_path, sdist,
+                fails=True, env={"PKG_CONFIG_LIBDIR": str(tmp_path)})
+    words = " ".join(shown.split())  # CMake breaks lines
+    assert ("limitree cannot be built without libyaml and hiredis: apt-get "
+            "install libyaml-dev libhiredis-dev (Debian, Ubuntu)") in words
     assert "Traceback" not in shown
 
 
