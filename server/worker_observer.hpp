@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "grpc/call_observer.hpp"
-#include "http/exchange_observer.hpp"
+#include "http/exchange.hpp"
 #include "stats/worker_stats.hpp"
 #include "trace/tracer.hpp"
 

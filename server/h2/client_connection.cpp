@@ -39,8 +39,7 @@ nghttp2_nv field_of(const std::pair<std::string, std::string>& field) {
 
 }  // namespace
 
-// The callbacks of nghttp2.
-struct ClientCallbacks {
+struct ClientConnection::Callbacks {
   static int on_header(nghttp2_session* /*session*/,
                        const nghttp2_frame* /*frame*/, const std::uint8_t* name,
                        std::size_t name_size, const std::uint8_t* value,
@@ -136,8 +135,8 @@ ClientConnection::ClientConnection(
     const std::vector<std::pair<std::string, std::string>>& fields,
     ClientListener* listener)
     : loop_(loop), transport_(std::move(transport)), listener_(listener) {
-  session_ = ClientCallbacks::make_session(this);
-  stream_ = ClientCallbacks::open(this, session_, fields);
+  session_ = Callbacks::make_session(this);
+  stream_ = Callbacks::open(this, session_, fields);
   if (stream_ < 0) {
     nghttp2_session_del(session_);
     throw Failure("the request is not valid");

@@ -55,7 +55,8 @@ class ClientConnection final : public Watcher, public AtTurnEnd {
   void on_turn_end() override;
 
  private:
-  friend struct ClientCallbacks;
+  // Of nghttp2.
+  struct Callbacks;
 
   void receive();
   void write_out();

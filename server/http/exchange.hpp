@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "http/exchange_observer.hpp"
 #include "http/request.hpp"
 #include "net/access.hpp"
 #include "net/client_request.hpp"
@@ -22,6 +21,23 @@ struct HttpAnswer {
   std::string body;
 
   void clear();
+};
+
+// An exchange that a handler had to answer.
+struct ExchangeReport {
+  std::size_t operation;  // its place in HandlerTable::operations()
+  Instant begun;          // of the turn in which the request began to come
+  int status;             // 0 if the client did not wait
+  const HttpRequest& request;
+};
+
+// Belongs to the thread of one loop.
+class ExchangeObserver {
+ public:
+  virtual void on_over(const ExchangeReport& report) = 0;
+
+ protected:
+  ~ExchangeObserver() = default;
 };
 
 // Belongs to the thread of one loop.

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "http/exchange.hpp"
-#include "http/exchange_observer.hpp"
 
 namespace limitree::server {
 

@@ -1,3 +1,5 @@
+#include "h2/http2_protocol.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -10,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "h2/http2_protocol.hpp"
 #include "io/trouble.hpp"
 
 namespace limitree::server {

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "h2/session.hpp"
+
+#include <gtest/gtest.h>
 
 namespace limitree::server {
 namespace {

@@ -1,3 +1,5 @@
+#include "http/http_server.hpp"
+
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -6,8 +8,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "http/http_server.hpp"
 
 namespace limitree::server {
 namespace {
@@ -41,9 +41,9 @@ class Now final : public Handler {
   }
 };
 
-class HttpConnectionTest : public testing::Test, public ConnectionOwner {
+class HttpServerTest : public testing::Test, public ConnectionOwner {
  protected:
-  HttpConnectionTest() {
+  HttpServerTest() {
     server_.handlers()->add("/now", HttpMethods::kAny, &now_);
     server_.handlers()->add("/later", HttpMethods::kGet, &later_);
   }
@@ -111,7 +111,7 @@ class HttpConnectionTest : public testing::Test, public ConnectionOwner {
 
 const std::string kNow = "HTTP/1.1 200 OK\r\n\r\nnow \n";
 
-TEST_F(HttpConnectionTest, AnswersOneRequestAfterTheOther) {
+TEST_F(HttpServerTest, AnswersOneRequestAfterTheOther) {
   connect();
   send("GET /now" + kEnd);
   EXPECT_EQ(receive(), kNow);
@@ -121,13 +121,13 @@ TEST_F(HttpConnectionTest, AnswersOneRequestAfterTheOther) {
       kNow + "HTTP/1.1 404 Not Found\r\n\r\nthere is no such path\n" + kNow);
 }
 
-TEST_F(HttpConnectionTest, ARequestMayComeInBytes) {
+TEST_F(HttpServerTest, ARequestMayComeInBytes) {
   connect();
   for (const char byte : "GET /now" + kEnd) send(std::string(1, byte));
   EXPECT_EQ(receive(), kNow);
 }
 
-TEST_F(HttpConnectionTest, RequestsWaitForTheAnswerBeforeThem) {
+TEST_F(HttpServerTest, RequestsWaitForTheAnswerBeforeThem) {
   connect();
   send("GET /later" + kEnd + "GET /now" + kEnd);
   send("GET /now" + kEnd);
@@ -139,7 +139,7 @@ TEST_F(HttpConnectionTest, RequestsWaitForTheAnswerBeforeThem) {
   EXPECT_EQ(later_.waiting, nullptr);
 }
 
-TEST_F(HttpConnectionTest, RefusesMethods) {
+TEST_F(HttpServerTest, RefusesMethods) {
   connect();
   send("POST /later" + kEnd);
   EXPECT_EQ(receive(),
@@ -147,13 +147,13 @@ TEST_F(HttpConnectionTest, RefusesMethods) {
             "this path takes GET\n");
 }
 
-TEST_F(HttpConnectionTest, HeadHasNoBody) {
+TEST_F(HttpServerTest, HeadHasNoBody) {
   connect();
   send("HEAD /now" + kEnd);
   EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\n\r\n");
 }
 
-TEST_F(HttpConnectionTest, TellsToGoOn) {
+TEST_F(HttpServerTest, TellsToGoOn) {
   connect();
   send(
       "POST /now HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
@@ -163,7 +163,7 @@ TEST_F(HttpConnectionTest, TellsToGoOn) {
   EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\n\r\nnow ab\n");
 }
 
-TEST_F(HttpConnectionTest, ClosesIfTheClientWants) {
+TEST_F(HttpServerTest, ClosesIfTheClientWants) {
   connect();
   send("GET /now HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nnow \n");
@@ -173,7 +173,7 @@ TEST_F(HttpConnectionTest, ClosesIfTheClientWants) {
   EXPECT_FALSE(connection_);
 }
 
-TEST_F(HttpConnectionTest, KeepsAConnectionOfHttp10IfTheClientWants) {
+TEST_F(HttpServerTest, KeepsAConnectionOfHttp10IfTheClientWants) {
   connect();
   send("GET /now HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
   EXPECT_EQ(receive(),
@@ -183,7 +183,7 @@ TEST_F(HttpConnectionTest, KeepsAConnectionOfHttp10IfTheClientWants) {
   EXPECT_TRUE(client_sees_the_end());
 }
 
-TEST_F(HttpConnectionTest, ClosesAfterARequestThatIsMalformed) {
+TEST_F(HttpServerTest, ClosesAfterARequestThatIsMalformed) {
   connect();
   send("GET /now" + kEnd + "nonsense\r\n\r\nGET /now" + kEnd);
   const std::string all = receive();
@@ -196,7 +196,7 @@ TEST_F(HttpConnectionTest, ClosesAfterARequestThatIsMalformed) {
   EXPECT_TRUE(client_sees_the_end());
 }
 
-TEST_F(HttpConnectionTest, AnswersAClientThatHasClosedItsSide) {
+TEST_F(HttpServerTest, AnswersAClientThatHasClosedItsSide) {
   connect();
   const std::string bytes = "GET /later" + kEnd;
   ASSERT_GT(write(client_.get(), bytes.data(), bytes.size()), 0);
@@ -209,7 +209,7 @@ TEST_F(HttpConnectionTest, AnswersAClientThatHasClosedItsSide) {
   EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\n\r\nx\n");
 }
 
-TEST_F(HttpConnectionTest, ForgetsTheRequestOfAClientThatHasGone) {
+TEST_F(HttpServerTest, ForgetsTheRequestOfAClientThatHasGone) {
   connect();
   send("GET /later" + kEnd);
   ASSERT_NE(later_.waiting, nullptr);
@@ -219,7 +219,7 @@ TEST_F(HttpConnectionTest, ForgetsTheRequestOfAClientThatHasGone) {
   EXPECT_EQ(later_.waiting, nullptr);
 }
 
-TEST_F(HttpConnectionTest, WaitsForAClientThatDoesNotRead) {
+TEST_F(HttpServerTest, WaitsForAClientThatDoesNotRead) {
   connect();
   std::string many;
   for (int i = 0; i < 500; ++i) {
@@ -245,7 +245,7 @@ TEST_F(HttpConnectionTest, WaitsForAClientThatDoesNotRead) {
   EXPECT_EQ(answers, 500u);
 }
 
-TEST_F(HttpConnectionTest, AClientThatNeverReadsIsGivenUp) {
+TEST_F(HttpServerTest, AClientThatNeverReadsIsGivenUp) {
   settings_.write_timeout = kMillisecond;
   connect();
   std::string many;
@@ -262,7 +262,7 @@ TEST_F(HttpConnectionTest, AClientThatNeverReadsIsGivenUp) {
   EXPECT_FALSE(connection_);
 }
 
-TEST_F(HttpConnectionTest, AClientThatSendsWithoutEndIsNotReadForLong) {
+TEST_F(HttpServerTest, AClientThatSendsWithoutEndIsNotReadForLong) {
   settings_.max_linger_bytes = 1'000'000;
   connect();
   send("bad\r\n\r\n");
@@ -280,7 +280,7 @@ TEST_F(HttpConnectionTest, AClientThatSendsWithoutEndIsNotReadForLong) {
   EXPECT_LT(sent, 10'000'000u);
 }
 
-TEST_F(HttpConnectionTest, ASilentClientIsGivenUp) {
+TEST_F(HttpServerTest, ASilentClientIsGivenUp) {
   settings_.handshake_timeout = kMillisecond;
   connect();
   loop_.run();
@@ -288,7 +288,7 @@ TEST_F(HttpConnectionTest, ASilentClientIsGivenUp) {
   EXPECT_EQ(receive(), "");
 }
 
-TEST_F(HttpConnectionTest, AClientThatStopsInItsFirstBytesIsGivenUp) {
+TEST_F(HttpServerTest, AClientThatStopsInItsFirstBytesIsGivenUp) {
   settings_.handshake_timeout = kMillisecond;
   connect();
   send("PR");
@@ -297,7 +297,7 @@ TEST_F(HttpConnectionTest, AClientThatStopsInItsFirstBytesIsGivenUp) {
 }
 
 // Bytes that come now and then change nothing.
-TEST_F(HttpConnectionTest, ASlowRequestIsRefused) {
+TEST_F(HttpServerTest, ASlowRequestIsRefused) {
   settings_.request_timeout = 20 * kMillisecond;
   for (const char* const begun :
        {"GET /now", "GET /now HTTP/1.1\r\nX: ",
@@ -317,7 +317,7 @@ TEST_F(HttpConnectionTest, ASlowRequestIsRefused) {
   }
 }
 
-TEST_F(HttpConnectionTest, AnIdleConnectionIsClosed) {
+TEST_F(HttpServerTest, AnIdleConnectionIsClosed) {
   settings_.max_idle = kMillisecond;
   connect();
   send("GET /now" + kEnd);
@@ -328,7 +328,7 @@ TEST_F(HttpConnectionTest, AnIdleConnectionIsClosed) {
   EXPECT_FALSE(connection_);
 }
 
-TEST_F(HttpConnectionTest, AnOldConnectionIsClosed) {
+TEST_F(HttpServerTest, AnOldConnectionIsClosed) {
   settings_.max_age = kMillisecond;
   connect();
   std::string got;
@@ -339,7 +339,7 @@ TEST_F(HttpConnectionTest, AnOldConnectionIsClosed) {
   EXPECT_TRUE(client_sees_the_end());
 }
 
-TEST_F(HttpConnectionTest, DrainingAnswersOnceMore) {
+TEST_F(HttpServerTest, DrainingAnswersOnceMore) {
   connect();
   send("GET /now" + kEnd);
   EXPECT_EQ(receive(), kNow);
@@ -349,7 +349,7 @@ TEST_F(HttpConnectionTest, DrainingAnswersOnceMore) {
   EXPECT_TRUE(client_sees_the_end());
 }
 
-TEST_F(HttpConnectionTest, DrainingWaitsForAnAnswer) {
+TEST_F(HttpServerTest, DrainingWaitsForAnAnswer) {
   connect();
   send("GET /later" + kEnd);
   connection_->drain(60 * kSecond);
@@ -359,7 +359,7 @@ TEST_F(HttpConnectionTest, DrainingWaitsForAnAnswer) {
   EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nx\n");
 }
 
-TEST_F(HttpConnectionTest, DrainingEndsAfterTheGrace) {
+TEST_F(HttpServerTest, DrainingEndsAfterTheGrace) {
   connect();
   send("GET /later" + kEnd);
   loop_.post([this] { connection_->drain(kMillisecond); });
@@ -368,7 +368,7 @@ TEST_F(HttpConnectionTest, DrainingEndsAfterTheGrace) {
   EXPECT_EQ(later_.waiting, nullptr);
 }
 
-TEST_F(HttpConnectionTest, DrainingClosesAnIdleConnection) {
+TEST_F(HttpServerTest, DrainingClosesAnIdleConnection) {
   connect();
   send("GET /now" + kEnd);
   EXPECT_EQ(receive(), kNow);
@@ -379,7 +379,7 @@ TEST_F(HttpConnectionTest, DrainingClosesAnIdleConnection) {
 }
 
 // nghttp2 reads what follows; the tests with clients go on from here.
-TEST_F(HttpConnectionTest, SpeaksHttp2) {
+TEST_F(HttpServerTest, SpeaksHttp2) {
   connect();
   send("PR");
   EXPECT_EQ(receive(), "");
@@ -390,6 +390,16 @@ TEST_F(HttpConnectionTest, SpeaksHttp2) {
   client_.reset();
   turn();
   EXPECT_FALSE(connection_);
+}
+
+// It may come while the server ends, and should go elsewhere, too.
+TEST_F(HttpServerTest, DrainingTellsAClientOfHttp2) {
+  connect();
+  connection_->drain(60 * kSecond);
+  send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
+       std::string("\0\0\0\4\0\0\0\0\0", 9));
+  const std::string goaway("\0\0\x8\7\0\0\0\0\0", 9);
+  EXPECT_NE(receive().find(goaway), std::string::npos);
 }
 
 }  // namespace
