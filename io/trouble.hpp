@@ -1,4 +1,4 @@
-// Whom to tell that something has gone wrong inside, which no client may read.
+// Reports of what has gone wrong inside, which no client may read.
 
 #ifndef LIMITREE_IO_TROUBLE_HPP
 #define LIMITREE_IO_TROUBLE_HPP

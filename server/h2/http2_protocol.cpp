@@ -52,7 +52,7 @@ void Http2Protocol::on_bytes(std::string_view bytes) {
       session_.nghttp2.get(),
       reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   if (used >= 0) return;
-  // A client that speaks something else cannot be told so.
+  // A client that speaks something else would not understand why.
   if (used == NGHTTP2_ERR_BAD_CLIENT_MAGIC ||
       nghttp2_session_terminate_session(session_.nghttp2.get(),
                                         used == NGHTTP2_ERR_FLOODED

@@ -114,8 +114,8 @@ void Stream::submit_response(std::span<const Field> fields, bool has_body) {
 
 // A client that has more to say need not say it.
 void Stream::leave_rest() {
-  if (!state_.ended && session_ != nullptr)
-    session_->answered.push_back(state_.id);
+  if (state_.ended || session_ == nullptr) return;
+  session_->answered.push_back(state_.id);
 }
 
 void Stream::count_unsent() {

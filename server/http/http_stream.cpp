@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 namespace limitree::server {
 
@@ -39,18 +38,6 @@ void add_lines(std::string_view lines, std::string* names, FieldList* fields) {
     at = end + 2;
   }
 }
-
-struct NumberText {
-  explicit NumberText(std::size_t number) {
-    end = std::to_chars(text, text + sizeof text, number).ptr;
-  }
-  std::string_view get() const {
-    return {text, static_cast<std::size_t>(end - text)};
-  }
-
-  char text[24];
-  char* end;
-};
 
 }  // namespace
 
@@ -125,12 +112,12 @@ void HttpStream::refuse(int status, std::string_view line) {
 
 void HttpStream::send(const HttpAnswer& answer) {
   if (std::exchange(over_, true)) return;
-  const NumberText status(static_cast<std::size_t>(answer.status));
-  const NumberText size(answer.body.size());
+  const std::string status = std::to_string(answer.status);
+  const std::string size = std::to_string(answer.body.size());
   FieldList fields;
-  fields.add(":status", status.get());
+  fields.add(":status", status);
   fields.add("content-type", answer.content_type);
-  fields.add("content-length", size.get());
+  fields.add("content-length", size);
   fields.add("date", date_->now());
   add_lines(answer.fields, &names_, &fields);
   respond(fields.get());

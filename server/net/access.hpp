@@ -54,7 +54,7 @@ class HostNames {
   std::vector<std::string> others_;  // in small letters
 };
 
-// By default everything: so it is for who uses a Unix socket, or has a
+// By default everything, as for those who use a Unix socket or have a
 // certificate.  What is pointed to outlives all connections.
 struct Access {
   // Null: no token is needed to change buckets.
