@@ -28,6 +28,7 @@ class Limiter::Reader {
   // Gives the stripe back before something that may take long, and keeps the
   // snapshot.
   void release() {
+    if (stripe_ == nullptr) return;
     kept_ = snapshot_.shared_from_this();
     std::exchange(stripe_, nullptr)->unlock();
   }
