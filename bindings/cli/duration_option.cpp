@@ -19,26 +19,14 @@ std::int64_t read(const std::string& name, const std::string& text) {
   throw CLI::ValidationError(name, "must be at most 100 years");
 }
 
-template <typename Duration>
-void add(CLI::App* app, const std::string& name, Duration* duration_ns,
-         const std::string& help) {
-  const auto set = [name, duration_ns](const std::string& text) {
-    *duration_ns = read(name, text);
-  };
-  app->add_option_function<std::string>(name, set, help)->type_name("DURATION");
-}
-
 }  // namespace
 
 void add_duration(CLI::App* app, const std::string& name,
                   std::int64_t* duration_ns, const std::string& help) {
-  add(app, name, duration_ns, help);
-}
-
-void add_duration(CLI::App* app, const std::string& name,
-                  std::optional<std::int64_t>* duration_ns,
-                  const std::string& help) {
-  add(app, name, duration_ns, help);
+  const auto set = [name, duration_ns](const std::string& text) {
+    *duration_ns = read(name, text);
+  };
+  app->add_option_function<std::string>(name, set, help)->type_name("DURATION");
 }
 
 }  // namespace limitree::cli

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 namespace limitree::cli {
@@ -14,9 +13,6 @@ namespace limitree::cli {
 // limitree_parse_duration takes, up to 100 years.
 void add_duration(CLI::App* app, const std::string& name,
                   std::int64_t* duration_ns, const std::string& help);
-void add_duration(CLI::App* app, const std::string& name,
-                  std::optional<std::int64_t>* duration_ns,
-                  const std::string& help);
 
 }  // namespace limitree::cli
 

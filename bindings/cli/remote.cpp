@@ -8,6 +8,9 @@ namespace limitree::cli {
 
 namespace {
 
+// For the store if --store is missing.
+constexpr const char* kStoreVariable = "LIMITREE_STORE";
+
 // Mistakes in options are reported as mistakes of the command line.
 template <typename Call>
 auto as_usage(Call&& call) {

@@ -11,16 +11,13 @@
 
 namespace limitree::cli {
 
-// The environment variable for the store if --store is missing.
-inline constexpr const char* kStoreVariable = "LIMITREE_STORE";
-
 struct Remote {
   std::string store;                  // a URL; empty: see url_of()
   std::vector<std::string> settings;  // NAME=VALUE, options of the library
 };
 
-// Returns the URL of `remote.store`, or else of the environment.  Throws
-// UsageError if there is none.
+// Returns the URL of `remote.store`, or else of LIMITREE_STORE in the
+// environment.  Throws UsageError if there is none.
 std::string url_of(const Remote& remote);
 
 // The URL of a store that is looked at: a file of shm:// is not made.

@@ -13,7 +13,7 @@
 namespace limitree::server {
 
 // The variables that are known but have no effect.
-const std::vector<const char*>& variables_without_effect();
+std::vector<std::string> variables_without_effect();
 
 // The folder of descriptors if nothing names any: where envoyproxy/ratelimit
 // looks for them.

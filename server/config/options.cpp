@@ -48,9 +48,8 @@ void check_variables(EnvironmentReader* reader) {
     }
   }
   std::string names;
-  for (const char* name : variables_without_effect()) {
-    if (!reader->has(name)) continue;
-    names += (names.empty() ? "" : ", ") + std::string(name);
+  for (const std::string& name : variables_without_effect()) {
+    if (reader->has(name)) names += (names.empty() ? "" : ", ") + name;
   }
   if (!names.empty()) reader->warn("no effect: " + names);
 }

@@ -1,15 +1,4 @@
 // What the statistics of the service are, and where they go.
-//
-// The environment variables of envoyproxy/ratelimit that fill these fields:
-//
-//   USE_STATSD, USE_DOG_STATSD       StatsSettings::format
-//   STATSD_HOST, STATSD_PORT         host, port
-//   STATSD_PROTOCOL                  protocol: tcp or udp; DogStatsD is UDP
-//   STATS_FLUSH_INTERVAL             flush_interval
-//   EXTRA_TAGS                       extra_tags: name:value,name:value
-//   USE_DOG_STATSD_MOGRIFIERS        the names of the mogrifiers, in order
-//   DOG_STATSD_MOGRIFIER_<N>_PATTERN, _NAME, _TAGS    one of them
-//   DISABLE_STATS                    StatsFormat::kNone
 
 #ifndef LIMITREE_SERVER_STATS_SETTINGS_HPP
 #define LIMITREE_SERVER_STATS_SETTINGS_HPP

@@ -1,19 +1,4 @@
 // Which requests are traced, and where the spans go.
-//
-// The environment variables that fill these fields:
-//
-//   TRACING_ENABLED                       TraceSettings::enabled
-//   TRACING_SERVICE_NAME                  service_name
-//   TRACING_SERVICE_NAMESPACE             service_namespace
-//   TRACING_SERVICE_INSTANCE_ID           service_instance_id
-//   TRACING_SAMPLING_RATE                 sampling_rate
-//   OTEL_EXPORTER_OTLP_ENDPOINT           endpoint
-//   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT    traces_endpoint
-//   OTEL_EXPORTER_OTLP_HEADERS            headers
-//   OTEL_EXPORTER_OTLP_TIMEOUT            timeout, in milliseconds
-//   OTEL_EXPORTER_OTLP_CERTIFICATE        ca_file
-//   OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE cert_file
-//   OTEL_EXPORTER_OTLP_CLIENT_KEY         key_file
 
 #ifndef LIMITREE_SERVER_TRACE_SETTINGS_HPP
 #define LIMITREE_SERVER_TRACE_SETTINGS_HPP

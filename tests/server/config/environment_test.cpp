@@ -437,9 +437,9 @@ TEST(Environment, NamesEachVariableThatIsRefused) {
 TEST(Environment, NamesWhatHasNoEffectInOneWarning) {
   Variables all;
   std::string names;
-  for (const char* name : variables_without_effect()) {
+  for (const std::string& name : variables_without_effect()) {
     all[name] = "1";
-    names += (names.empty() ? "" : ", ") + std::string(name);
+    names += (names.empty() ? "" : ", ") + name;
   }
   EXPECT_EQ(warning(all), "no effect: " + names);
   EXPECT_EQ(warning({{"REDIS_POOL_SIZE", "20"}}), "no effect: REDIS_POOL_SIZE");

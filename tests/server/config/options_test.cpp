@@ -214,8 +214,8 @@ TEST(Options, AreWhatTheDocsShow) {
 
 // Each variable of the original, and how it is understood.
 TEST(Options, HaveTheVariablesThatTheDocsCompare) {
-  std::set<std::string> read(variables_without_effect().begin(),
-                             variables_without_effect().end());
+  const std::vector<std::string> unused = variables_without_effect();
+  std::set<std::string> read(unused.begin(), unused.end());
   for (const Option& option : all_options()) {
     if (option.needs != nullptr) read.insert(option.needs);
     if (*option.variables == '\0') continue;
