@@ -2,17 +2,24 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
+
+#include "io/failure.hpp"
+
 namespace limitree::server {
 
 std::string file_state(const std::string& file) {
   struct stat found {};
-  if (file.empty() || stat(file.c_str(), &found) != 0) return "-";
+  if (file.empty()) return {};
+  if (stat(file.c_str(), &found) != 0) return error_text(errno);
   std::string state;
   for (const auto number : {static_cast<long long>(found.st_dev),
                             static_cast<long long>(found.st_ino),
                             static_cast<long long>(found.st_size),
-                            static_cast<long long>(found.st_mtim.tv_sec),
-                            static_cast<long long>(found.st_mtim.tv_nsec)}) {
+                            // Of the last change, be it of the content or of
+                            // who may read it.
+                            static_cast<long long>(found.st_ctim.tv_sec),
+                            static_cast<long long>(found.st_ctim.tv_nsec)}) {
     state += std::to_string(number) + ' ';
   }
   return state;

@@ -7,8 +7,8 @@
 
 namespace limitree::server {
 
-// Changes when the file does, or when its name stands for another one.
-// Symbolic links are followed.  "-" if there is no such file.
+// Changes when the file does, or who may read it, or when its name stands for
+// another one.  Follows symbolic links.
 std::string file_state(const std::string& file);
 
 }  // namespace limitree::server

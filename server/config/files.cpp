@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "io/failure.hpp"
+#include "io/file_state.hpp"
 
 namespace limitree::server {
 
@@ -106,22 +107,6 @@ Listing list_all(const DescriptorSettings& settings) {
   return all;
 }
 
-std::string facts_of(const std::string& name) {
-  struct stat facts {};
-  if (stat(name.c_str(), &facts) != 0) return name + '=' + error_text(errno);
-  std::string text = name + '=';
-  for (const long long number :
-       {static_cast<long long>(facts.st_dev),
-        static_cast<long long>(facts.st_ino),
-        static_cast<long long>(facts.st_size),
-        // Of the last change, be it of the content or of who may read it.
-        static_cast<long long>(facts.st_ctim.tv_sec),
-        static_cast<long long>(facts.st_ctim.tv_nsec)}) {
-    text += std::to_string(number) + ',';
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string read_file(const std::string& name) {
@@ -163,7 +148,7 @@ std::string state_of(const DescriptorSettings& settings) {
   std::string state;
   try {
     for (const std::string& name : descriptor_files(settings)) {
-      state += facts_of(name) + '\n';
+      state += name + '=' + file_state(name) + '\n';
     }
   } catch (const Failure& failure) {
     state += failure.what();

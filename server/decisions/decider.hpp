@@ -4,6 +4,7 @@
 #ifndef LIMITREE_SERVER_DECISIONS_DECIDER_HPP
 #define LIMITREE_SERVER_DECISIONS_DECIDER_HPP
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,7 +12,6 @@
 #include <vector>
 
 #include "decisions/answer_settings.hpp"
-#include "decisions/descriptors_state.hpp"
 #include "decisions/requests.hpp"
 #include "decisions/store_loop.hpp"
 #include "limitree.h"
@@ -52,6 +52,28 @@ class EnvoySink : public AnswerSink {
 
  protected:
   ~EnvoySink() = default;
+};
+
+// Whether requests of Envoy can be answered.  May be used from any thread.
+class DescriptorsState {
+ public:
+  static constexpr const char* kMissing = "no rate limit configuration loaded";
+
+  // There will be descriptors, which cannot be read yet.
+  void miss() { missing_.store(true, std::memory_order_relaxed); }
+  void loaded() { missing_.store(false, std::memory_order_relaxed); }
+
+  bool are_missing() const { return missing_.load(std::memory_order_relaxed); }
+
+  // A request is answered with kMissing.
+  void count_refusal() { refusals_.fetch_add(1, std::memory_order_relaxed); }
+  std::uint64_t refusals() const {
+    return refusals_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<bool> missing_{false};
+  std::atomic<std::uint64_t> refusals_{0};
 };
 
 // What a client may read of an error, which may be NULL.  Where the store is,

@@ -1,8 +1,8 @@
-#include "services/json_struct.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "services/envoy_response.hpp"
 
 namespace limitree::server {
 namespace {

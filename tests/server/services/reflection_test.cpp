@@ -1,4 +1,4 @@
-#include "services/proto_files.hpp"
+#include "services/reflection.hpp"
 
 #include <gtest/gtest.h>
 
