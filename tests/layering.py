@@ -81,7 +81,7 @@ SERVER_ROOMS = {
     "decisions": ["net"],
     "services": ["net", "h2", "grpc", "decisions"],
     "http": ["net", "h2"],
-    "json": [],
+    "json": ["net"],
     "web": ["net", "h2", "http", "json", "decisions"],
     "config": ["net", "h2", "grpc", "decisions", "stats", "trace", "json"],
     "": ["net", "h2", "stats", "trace", "grpc", "decisions", "services",

@@ -9,7 +9,7 @@
 #include "config/xds_resource.hpp"
 #include "io/failure.hpp"
 #include "limitree.hpp"
-#include "stats/names.hpp"
+#include "net/utf8.hpp"
 
 namespace limitree::server {
 

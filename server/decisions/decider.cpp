@@ -215,7 +215,7 @@ Decider::Decider(limitree_limiter* limiter, StoreLoop* store_loop,
       levels_(std::make_unique_for_overwrite<limitree_level[]>(
           LIMITREE_MAX_LEVELS)) {}
 
-// Whether so many requests wait that this one is answered instead.
+// Answers and returns true if too many requests wait.
 bool Decider::refuses(ClientRequest* request, const AnswerSink* sink) const {
   if (!store_loop_->is_full()) return false;
   sink->failed(request, LIMITREE_OUT_OF_MEMORY, "too many calls wait");

@@ -14,7 +14,7 @@ namespace limitree::server {
 
 namespace {
 
-// Also of those whose callers have gone.
+// Those without a client any more count, too.
 constexpr std::size_t kMaxWaiting = 50'000;
 
 // No exception may pass through the library.
@@ -27,11 +27,11 @@ void fail(PendingRequest* request, const char* why) noexcept {
   }
 }
 
-// What the answer of a policy needs to come to the client in time: a tenth of
-// the time that the client waits.
+// Of the time that the client waits, the answer needs some to reach it: a
+// tenth.
 constexpr Nanoseconds kLongestMargin = 10 * kMillisecond;
 
-// An attempt with less time than that says nothing of a store.
+// With less time than that an attempt says nothing about a store.
 constexpr Nanoseconds kShortestTimeout = kMillisecond;
 
 // For the library: 0 is as long as the option `timeout` says.

@@ -28,7 +28,7 @@ class PendingRequest : public InBlockMemory {
 
   // Called once, on the thread of the loop.
   virtual void complete(const limitree_completion& completion) = 0;
-  // After complete() has thrown: whoever waits learns that there is no answer.
+  // After complete() has thrown: tells the client that there is no answer.
   virtual void fail() = 0;
 
  private:
@@ -45,7 +45,7 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
   StoreLoop(const StoreLoop&) = delete;
   StoreLoop& operator=(const StoreLoop&) = delete;
 
-  // Whether so many wait that no more should.
+  // Whether the most requests wait that may.
   bool is_full() const;
   // After the library has answered LIMITREE_PENDING.  Requests of one turn are
   // sent together.

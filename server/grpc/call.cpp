@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "grpc/fields.hpp"
 #include "grpc/gzip.hpp"
 #include "grpc/status_fields.hpp"
-#include "grpc/timeout.hpp"
 
 namespace limitree::server {
 

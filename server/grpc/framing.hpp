@@ -19,7 +19,7 @@ class FrameReader {
     kMessage,   // message() is one
     kMore,      // all bytes are used; the next message is not complete
     kBadFlag,   // no more can be read
-    kTooLarge,  // likewise; size() is that of the message
+    kTooLarge,  // no more can be read; size() is that of the message
   };
 
   // Tries to read a message from *bytes, whose used part it cuts off.  The

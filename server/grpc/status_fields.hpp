@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "grpc/percent.hpp"
+#include "grpc/fields.hpp"
 #include "grpc/status.hpp"
 #include "h2/stream.hpp"
 

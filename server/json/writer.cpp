@@ -2,32 +2,11 @@
 
 #include <charconv>
 
+#include "net/utf8.hpp"
+
 namespace limitree::server {
 
 namespace {
-
-// The size of the character of UTF-8 that `text` begins with; 0 if there is
-// none.
-std::size_t size_of_first(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t size = first < 0xC2   ? 0
-                           : first < 0xE0 ? 2
-                           : first < 0xF0 ? 3
-                                          : 4;
-  if (size == 0 || first > 0xF4) return 0;
-  // The second byte tells overlong forms, surrogates and what is too large.
-  const unsigned least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-  const unsigned greatest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-  if (byte(1) < least || byte(1) > greatest) return 0;
-  for (std::size_t i = 2; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return size;
-}
 
 void append_escape(char byte, std::string* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -64,7 +43,7 @@ void append_json_text(std::string_view text, std::string* out) {
     const char byte = text[0];
     std::size_t size = 1;
     if (static_cast<unsigned char>(byte) >= 0x80) {
-      size = size_of_first(text);
+      size = character_size(text);
       *out += size == 0 ? "\xEF\xBF\xBD" : text.substr(0, size);
       size += size == 0 ? 1 : 0;
     } else if (byte < ' ' || byte == '"' || byte == '\\' || byte == 0x7F) {

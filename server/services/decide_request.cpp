@@ -53,7 +53,7 @@ void DecideRequest::read_path(std::string_view message) {
         break;
       case tag_and_type(2, kNumber):
         cost = reader.get_int64();
-        // The core refuses all costs below 0 alike.
+        // The core refuses every cost below 0.
         if (cost == kNoCost) cost = -1;
         break;
       case tag_and_type(3, kNumber):

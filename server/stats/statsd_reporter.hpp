@@ -1,4 +1,4 @@
-// Sends the statistics to a server of StatsD, time after time.
+// Sends the statistics to a server of StatsD at regular intervals.
 
 #ifndef LIMITREE_SERVER_STATS_STATSD_REPORTER_HPP
 #define LIMITREE_SERVER_STATS_STATSD_REPORTER_HPP

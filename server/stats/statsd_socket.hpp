@@ -16,8 +16,8 @@ struct addrinfo;
 
 namespace limitree::server {
 
-// For a thread that may block: to look a name up takes as long as it takes, and
-// all else a second at most.
+// For a thread that may block: a name may be looked up for any time, and all
+// else takes a second at most.
 class StatsdSocket {
  public:
   StatsdSocket(StatsProtocol protocol, std::string host, std::uint16_t port);
@@ -57,7 +57,7 @@ class LinePacker {
  public:
   explicit LinePacker(std::size_t size) : size_(size) {}
 
-  // Whether the line fits beside the lines that are there.
+  // Whether the line fits in with the lines that are there.
   bool fits(std::string_view line) const {
     return lines_.size() + line.size() <= size_;
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxSamples = 100;
 
-// Neither a name nor a tag, in either format, may have these in its values.
+// In both formats, names and tags may not have these in their values.
 std::string clean_value(std::string_view value, std::string_view bad) {
   std::string clean(value);
   std::replace_if(

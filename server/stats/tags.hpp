@@ -1,4 +1,4 @@
-// Names and values that statistics carry beside their own names.
+// Names and values that statistics carry besides their own names.
 
 #ifndef LIMITREE_SERVER_STATS_TAGS_HPP
 #define LIMITREE_SERVER_STATS_TAGS_HPP

@@ -26,7 +26,7 @@ class HttpPost {
   HttpPost(const HttpPost&) = delete;
   HttpPost& operator=(const HttpPost&) = delete;
 
-  // Blocks at most TraceSettings::timeout, beside the lookup of a name.
+  // Blocks at most TraceSettings::timeout, and while a name is looked up.
   PostResult send(std::string_view message);
 
  private:

@@ -5,8 +5,6 @@
 #include <protozero/pbf_writer.hpp>
 #include <string_view>
 
-#include "trace/tracer.hpp"
-
 namespace limitree::server {
 
 namespace {

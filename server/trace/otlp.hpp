@@ -10,7 +10,7 @@
 
 #include "io/timer.hpp"
 #include "trace/settings.hpp"
-#include "trace/span.hpp"
+#include "trace/tracer.hpp"
 
 namespace limitree::server {
 

@@ -1,4 +1,5 @@
-// Which requests of a worker are recorded.
+// Which requests of a worker are recorded, and the way of their spans to the
+// exporter.
 
 #ifndef LIMITREE_SERVER_TRACE_TRACER_HPP
 #define LIMITREE_SERVER_TRACE_TRACER_HPP
@@ -8,13 +9,61 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 
+#include "io/timer.hpp"
 #include "stats/counter.hpp"
 #include "trace/context.hpp"
-#include "trace/span.hpp"
 
 namespace limitree::server {
+
+// One request of a trace.
+struct Span {
+  TraceId trace_id;
+  SpanId span_id;
+  SpanId parent_id;  // 0 if the trace begins here
+  Instant begun;
+  Instant ended;
+  std::uint16_t operation;  // its number
+  std::uint16_t status;     // of gRPC or HTTP; 0 in HTTP: no answer
+};
+
+// One thread puts spans in, another takes them out; neither waits.
+class SpanQueue {
+ public:
+  static constexpr std::size_t kCapacity = 4096;
+
+  // False if there is no room.
+  bool put(const Span& span) {
+    const std::size_t end = end_.load(std::memory_order_relaxed);
+    if (end - begin_.load(std::memory_order_acquire) == kCapacity) return false;
+    spans_[end % kCapacity] = span;
+    end_.store(end + 1, std::memory_order_release);
+    return true;
+  }
+
+  // False if there is none.
+  bool take(Span* span) {
+    const std::size_t begin = begin_.load(std::memory_order_relaxed);
+    if (begin == end_.load(std::memory_order_acquire)) return false;
+    *span = spans_[begin % kCapacity];
+    begin_.store(begin + 1, std::memory_order_release);
+    return true;
+  }
+
+  // For the thread that puts.
+  std::size_t size() const {
+    return end_.load(std::memory_order_relaxed) -
+           begin_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  const std::unique_ptr<Span[]> spans_ =
+      std::make_unique_for_overwrite<Span[]>(kCapacity);
+  alignas(64) std::atomic<std::size_t> end_{0};
+  alignas(64) std::atomic<std::size_t> begin_{0};
+};
 
 // Random bytes of the system, many at a time.
 class RandomBytes {

@@ -14,9 +14,8 @@
 #include <vector>
 
 #include "decisions/decider.hpp"
+#include "grpc/fields.hpp"
 #include "grpc/framing.hpp"
-#include "grpc/percent.hpp"
-#include "grpc/timeout.hpp"
 #include "limitree.hpp"
 #include "services/decide_request.hpp"
 #include "services/decision.hpp"

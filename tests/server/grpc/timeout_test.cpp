@@ -1,6 +1,6 @@
-#include "grpc/timeout.hpp"
-
 #include <gtest/gtest.h>
+
+#include "grpc/fields.hpp"
 
 namespace limitree::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "grpc/timeout.hpp"
+#include "grpc/fields.hpp"
 
 namespace limitree::server {
 
@@ -37,6 +37,23 @@ std::optional<Nanoseconds> parse_grpc_timeout(std::string_view text) {
   }
   // 99,999,999 hours are more than 64 bits of nanoseconds.
   return count > kNever / unit ? kNever : count * unit;
+}
+
+std::string percent_encode(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char byte : text) {
+    if (byte >= ' ' && byte <= '~' && byte != '%') {
+      encoded += byte;
+      continue;
+    }
+    const auto value = static_cast<unsigned char>(byte);
+    encoded += '%';
+    encoded += kDigits[value >> 4];
+    encoded += kDigits[value & 15];
+  }
+  return encoded;
 }
 
 }  // namespace limitree::server

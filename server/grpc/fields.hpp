@@ -1,9 +1,10 @@
-// The field grpc-timeout.
+// Texts of header fields: grpc-timeout and grpc-message.
 
-#ifndef LIMITREE_SERVER_GRPC_TIMEOUT_HPP
-#define LIMITREE_SERVER_GRPC_TIMEOUT_HPP
+#ifndef LIMITREE_SERVER_GRPC_FIELDS_HPP
+#define LIMITREE_SERVER_GRPC_FIELDS_HPP
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "io/timer.hpp"
@@ -14,6 +15,9 @@ namespace limitree::server {
 // if the text is anything else.
 std::optional<Nanoseconds> parse_grpc_timeout(std::string_view text);
 
+// Keeps printable ASCII except '%'; every other byte becomes %XX.
+std::string percent_encode(std::string_view text);
+
 }  // namespace limitree::server
 
-#endif  // LIMITREE_SERVER_GRPC_TIMEOUT_HPP
+#endif  // LIMITREE_SERVER_GRPC_FIELDS_HPP

@@ -1,0 +1,36 @@
+// Characters of UTF-8.
+
+#ifndef LIMITREE_SERVER_NET_UTF8_HPP
+#define LIMITREE_SERVER_NET_UTF8_HPP
+
+#include <cstddef>
+#include <string_view>
+
+namespace limitree::server {
+
+// How many bytes the first character of `text` has; 0 if these bytes are not
+// UTF-8.
+inline std::size_t character_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t size = first < 0xC2   ? 0
+                           : first < 0xE0 ? 2
+                           : first < 0xF0 ? 3
+                                          : 4;
+  if (size == 0 || first > 0xF4) return 0;
+  // The second byte tells overlong forms, surrogates and what is too large.
+  const unsigned least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const unsigned greatest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (byte(1) < least || byte(1) > greatest) return 0;
+  for (std::size_t i = 2; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return size;
+}
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_NET_UTF8_HPP
