@@ -993,6 +993,12 @@ LIMITREE_API limitree_status limitree_parse_duration(limitree_str text,
                                                      int64_t *duration_ns,
                                                      limitree_error **error);
 
+/* The same in the form that Go has, which other programs take: "24h", "1h30m",
+ * "1.5s", "0".  Since 0.1. */
+LIMITREE_API limitree_status limitree_parse_go_duration(limitree_str text,
+                                                        int64_t *duration_ns,
+                                                        limitree_error **error);
+
 /* A limit that was read from a text.  Filled by the library; plain data, always
  * 128 bytes, as above. */
 typedef struct limitree_rate {

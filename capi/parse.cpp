@@ -4,6 +4,7 @@
 
 #include "handles.hpp"
 #include "text/number.hpp"
+#include "tree/go_duration.hpp"
 #include "tree/limit_text.hpp"
 
 using limitree::Code;
@@ -47,6 +48,23 @@ limitree_status limitree_parse_duration(limitree_str text, int64_t* duration_ns,
                         limitree::format_duration(duration.value()));
     }
     *duration_ns = duration.value().count();
+    return {};
+  });
+}
+
+limitree_status limitree_parse_go_duration(limitree_str text,
+                                           int64_t* duration_ns,
+                                           limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    const auto given = view(text);
+    if (!given) return null_argument("text.data");
+    if (duration_ns == nullptr) return null_argument("duration_ns");
+    const auto duration = limitree::parse_go_duration(*given);
+    if (!duration) {
+      return Status(Code::kInvalidConfig,
+                    "must be a duration such as 10s or 1h30m");
+    }
+    *duration_ns = duration->count();
     return {};
   });
 }

@@ -11,19 +11,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr double kMaxDuration = 9.2e18;
 constexpr Nanoseconds kHundredYears = 36'525ll * 86'400 * kSecond;
-
-struct Unit {
-  std::string_view name;
-  double nanoseconds;
-};
-
-// Longer names first: "ms" begins with the name of minutes.
-constexpr Unit kUnits[] = {
-    {"ns", 1},   {"us", 1e3}, {"\xc2\xb5s", 1e3}, {"\xce\xbcs", 1e3},
-    {"ms", 1e6}, {"s", 1e9},  {"m", 60e9},        {"h", 3600e9},
-};
 
 bool is_one_of(std::string_view text,
                std::initializer_list<std::string_view> words) {
@@ -209,20 +197,10 @@ std::vector<std::string> split(std::string_view text, char mark) {
 }
 
 std::optional<Nanoseconds> parse_go_duration(std::string_view text) {
-  if (text == "0") return 0;
-  double sum = 0;
-  do {
-    const std::optional<double> number = take_number(&text);
-    if (!number) return std::nullopt;
-    const auto* const unit = std::find_if(
-        std::begin(kUnits), std::end(kUnits),
-        [&](const Unit& one) { return text.starts_with(one.name); });
-    if (unit == std::end(kUnits)) return std::nullopt;
-    text.remove_prefix(unit->name.size());
-    sum += *number * unit->nanoseconds;
-  } while (!text.empty());
-  if (sum > kMaxDuration) return std::nullopt;
-  return static_cast<Nanoseconds>(std::llround(sum));
+  std::int64_t duration_ns = 0;
+  const limitree_status status =
+      limitree_parse_go_duration(to_str(text), &duration_ns, nullptr);
+  return status == LIMITREE_OK ? std::optional(duration_ns) : std::nullopt;
 }
 
 }  // namespace limitree::server
