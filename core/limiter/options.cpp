@@ -257,7 +257,7 @@ constexpr Option kOptions[] = {
                         &options->redis_settings.tls.ca_file);
      }},
     {"tls_cert_file", "",
-     "PEM file of the client's certificate, for servers that path_cost for one",
+     "PEM file of the client's certificate, for servers that ask for one",
      [](const Setting& setting, Options* options) {
        return read_text(setting, kMaxText,
                         &options->redis_settings.tls.cert_file);
