@@ -793,13 +793,13 @@ static void test_texts_that_mean_numbers(void) {
   limitree_error_free(error);
   REFUSED(limitree_parse_duration(broken, &ns, NULL));
   REFUSED(limitree_parse_duration(str("1s"), NULL, NULL));
+  CHECK(ns == INT64_C(90000000000));
   CHECK(limitree_parse_go_duration(str("1.5h"), &ns, NULL) == LIMITREE_OK);
   CHECK(ns == 5400 * INT64_C(1000000000));
   CHECK(limitree_parse_go_duration(str("1d"), &ns, NULL) ==
         LIMITREE_INVALID_CONFIG);
   REFUSED(limitree_parse_go_duration(broken, &ns, NULL));
   REFUSED(limitree_parse_go_duration(str("1s"), NULL, NULL));
-  CHECK(ns == INT64_C(90000000000));
 
   memset(rates, 0xff, sizeof rates);
   CHECK(limitree_parse_rates(str("5/s burst 9; 100/hour"), rates, 2, &count,
