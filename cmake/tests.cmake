@@ -14,6 +14,9 @@
 #   node                          the Node.js package, likewise
 #   tidy                          clang-tidy, which takes the flags of clang
 #   slow                          beside another label: only by ./dev test all
+#
+# It starts tests for twice as many processors as there are, so a test that
+# keeps one busy counts as two.  Tests that mostly wait count as one.
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(python)
@@ -56,7 +59,8 @@ endfunction()
 # it; likewise those of the server.  Several files are compiled as one.
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON
+                                             UNITY_BUILD_BATCH_SIZE 8)
   if("limitree_core" IN_LIST libs)
     set(libs limitree_core)
   endif()
@@ -75,11 +79,11 @@ function(_limitree_compile_quickly target libs)
 endfunction()
 
 # limitree_test(core/tree/no_psl_test.cpp [more.cpp ...] [LIBS target ...]
-#               [LABEL label] [SERIAL] [COUNTS_NEW])
+#               [LABEL label] [SERIAL] [COUNTS_NEW] [WAITS])
 # A separate GoogleTest program, linked with the objects of core, or with LIBS
 # if given.  SERIAL: does not run in parallel with other tests, because it needs
 # all processors.  COUNTS_NEW: has its own operator new, which ThreadSanitizer
-# does not allow.
+# does not allow.  WAITS: mostly.
 function(limitree_test source)
   set_property(GLOBAL APPEND PROPERTY LIMITREE_APART ${source})
   if("COUNTS_NEW" IN_LIST ARGN AND LIMITREE_SANITIZE MATCHES thread)
@@ -89,7 +93,8 @@ function(limitree_test source)
   _limitree_gtest(${target} ${target_name} SOURCES ${source} ${ARGN})
 endfunction()
 
-# limitree_tests(core/tree [more.cpp ...] [LIBS target ...] [LABEL label])
+# limitree_tests(core/tree [more.cpp ...] [LIBS target ...] [LABEL label]
+#                [WAITS])
 # One program of all *_test.cpp in a folder, except those that earlier calls
 # have made separate programs.
 function(limitree_tests folder)
@@ -108,7 +113,12 @@ if(LIMITREE_SANITIZE)
 endif()
 
 function(_limitree_gtest target name)
-  cmake_parse_arguments(ARG "SERIAL;COUNTS_NEW" "LABEL" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;COUNTS_NEW;WAITS" "LABEL" "SOURCES;LIBS"
+                        ${ARGN})
+  set(processors 2)
+  if(ARG_WAITS)
+    set(processors 1)
+  endif()
   if(NOT ARG_LIBS)
     set(ARG_LIBS limitree_core)
   endif()
@@ -126,7 +136,7 @@ function(_limitree_gtest target name)
             LIMITREE_CONFORMANCE="${CMAKE_CURRENT_SOURCE_DIR}/conformance")
   set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)
   set(properties LABELS ${ARG_LABEL} TIMEOUT ${LIMITREE_SUITE_TIMEOUT}
-                 RUN_SERIAL ${ARG_SERIAL} ENVIRONMENT
+                 RUN_SERIAL ${ARG_SERIAL} PROCESSORS ${processors} ENVIRONMENT
                  ${LIMITREE_TEST_ENVIRONMENT})
   set(script ${PROJECT_SOURCE_DIR}/cmake/discover_suites.cmake)
   add_custom_command(
@@ -165,6 +175,7 @@ function(limitree_program_test source)
     set(ARG_LABELS unit)
   endif()
   add_executable(${target} ${source} ${ARG_UNPARSED_ARGUMENTS})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(${target} PRIVATE limitree_flags ${ARG_LIBS}
                                           Threads::Threads)
   if(LIMITREE_SANITIZE)  # C++ sanitizers need it even in a C program
@@ -172,8 +183,9 @@ function(limitree_program_test source)
   endif()
   add_test(NAME ${target_name} COMMAND ${target} ${ARG_ARGS})
   set_tests_properties(
-    ${target_name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 120 ENVIRONMENT
-                              "${LIMITREE_TEST_ENVIRONMENT}")
+    ${target_name}
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 120 PROCESSORS 2 ENVIRONMENT
+               "${LIMITREE_TEST_ENVIRONMENT}")
 endfunction()
 
 # limitree_python_test(NAME layering ARGS tests/layering.py [...]
@@ -194,8 +206,8 @@ function(limitree_python_test)
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(
     ${ARG_NAME}
-    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
-               "${LIMITREE_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
+    PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2
+               ENVIRONMENT "${LIMITREE_TEST_ENVIRONMENT};${ARG_ENVIRONMENT}")
 endfunction()
 
 # limitree_pytest(cli/test_check.py [LABELS label ...]

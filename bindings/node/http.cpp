@@ -51,9 +51,9 @@ limitree_level read_level(const double* from, std::string_view policy) {
 }
 
 // The decision and its levels, read from the array of numbers.
-class Answer {
+class HttpAnswer {
  public:
-  Answer(const Napi::CallbackInfo& info, const Napi::Value& policies) {
+  HttpAnswer(const Napi::CallbackInfo& info, const Napi::Value& policies) {
     const double* from = Environment::of(info.Env()).numbers() + kInputSize;
     decision_ = read_decision(from);
     from += kDecisionSize;
@@ -101,7 +101,7 @@ Napi::String to_string(Napi::Env env, std::string_view text) {
 
 Napi::Value http_headers_of(const Napi::CallbackInfo& info) {
   return written(info, [&]() -> Napi::Value {
-    const Answer answer(info, info[2]);
+    const HttpAnswer answer(info, info[2]);
     const std::string style = info[0].As<Napi::String>().Utf8Value();
     const HttpText text =
         http_headers(style, answer.decision(), answer.levels(),
@@ -119,7 +119,7 @@ Napi::Value http_headers_of(const Napi::CallbackInfo& info) {
 
 Napi::Value http_problem_of(const Napi::CallbackInfo& info) {
   return written(info, [&]() -> Napi::Value {
-    const Answer answer(info, info[1]);
+    const HttpAnswer answer(info, info[1]);
     const HttpText text = http_problem(info[0].As<Napi::Number>().Int32Value(),
                                        answer.decision(), answer.levels());
     return to_string(info.Env(), text.view());

@@ -11,6 +11,7 @@
 
 #include "limitree.hpp"
 
+namespace descriptors_test {
 namespace {
 
 using limitree::Config;
@@ -247,3 +248,4 @@ TEST(Descriptors, RefuseNull) {
 }
 
 }  // namespace
+}  // namespace descriptors_test

@@ -10,6 +10,7 @@
 
 #include "limitree.hpp"
 
+namespace envoy_test {
 namespace {
 
 using limitree::Config;
@@ -257,3 +258,4 @@ TEST(RateLimit, NamesOfUnits) {
 }
 
 }  // namespace
+}  // namespace envoy_test

@@ -11,6 +11,7 @@
 #include "core/store/temporary_folder.hpp"
 #include "limitree.h"
 
+namespace files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,3 +159,4 @@ TEST(Boulder, RefusesNull) {
 }
 
 }  // namespace
+}  // namespace files_test

@@ -10,7 +10,7 @@
 #include "limitree.h"
 #include "limitree.hpp"
 
-namespace limitree {
+namespace limitree::http_test {
 namespace {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -216,4 +216,4 @@ TEST_F(HttpTest, Null) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::http_test

@@ -16,6 +16,7 @@
 #include "capi/capi_redis.hpp"
 #include "core/sanitizers.hpp"
 
+namespace loop_threads_test {
 namespace {
 
 using namespace limitree::capi_test;
@@ -322,3 +323,4 @@ TEST_F(CapiLoopThreads, GoOnInBothProcessesAfterFork) {
 }
 
 }  // namespace
+}  // namespace loop_threads_test

@@ -8,6 +8,7 @@
 
 #include "capi/capi_redis.hpp"
 
+namespace loops_test {
 namespace {
 
 using namespace limitree::capi_test;
@@ -284,3 +285,4 @@ TEST_F(CapiLoops, NeedSomewhereToSendCompletions) {
 }
 
 }  // namespace
+}  // namespace loops_test

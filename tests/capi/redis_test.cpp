@@ -11,6 +11,7 @@
 
 #include "capi/capi_redis.hpp"
 
+namespace redis_test {
 namespace {
 
 using namespace limitree::capi_test;
@@ -221,3 +222,4 @@ TEST_F(CapiRedis, GoesOnInTheChildOfAFork) {
 }
 
 }  // namespace
+}  // namespace redis_test

@@ -13,6 +13,7 @@
 #include "core/store/temporary_folder.hpp"
 #include "limitree.h"
 
+namespace shared_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -156,3 +157,4 @@ TEST_F(Shared, NoLockIsHeldWhileAMessageIsWritten) {
 }
 
 }  // namespace
+}  // namespace shared_test

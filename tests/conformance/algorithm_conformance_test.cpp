@@ -13,7 +13,7 @@
 #include "limiter/make_store.hpp"
 #include "tree/schema.hpp"
 
-namespace limitree::conformance {
+namespace limitree::conformance::algorithm_conformance_test {
 namespace {
 
 std::int64_t or_never(Duration wait) {
@@ -143,4 +143,4 @@ INSTANTIATE_TEST_SUITE_P(Vectors, AlgorithmConformance,
                          AlgorithmCaseName());
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::algorithm_conformance_test

@@ -17,7 +17,7 @@
 #include "descriptors/load.hpp"
 #include "descriptors/request.hpp"
 
-namespace limitree::conformance {
+namespace limitree::conformance::descriptors_conformance_test {
 namespace {
 
 using nlohmann::json;
@@ -216,4 +216,4 @@ INSTANTIATE_TEST_SUITE_P(Envoy, EnvoyVector, testing::ValuesIn(all()),
                          VectorName());
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::descriptors_conformance_test

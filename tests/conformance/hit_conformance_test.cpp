@@ -24,7 +24,7 @@
 #include "store/decorators/over_cache.hpp"
 #include "store/memory/memory_store.hpp"
 
-namespace limitree::conformance {
+namespace limitree::conformance::hit_conformance_test {
 namespace {
 
 using nlohmann::json;
@@ -226,4 +226,4 @@ INSTANTIATE_TEST_SUITE_P(Envoy, HitConformance, testing::ValuesIn(kHitVectors),
                          });
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::hit_conformance_test

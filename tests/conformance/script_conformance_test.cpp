@@ -7,7 +7,7 @@
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
 
-namespace limitree::conformance {
+namespace limitree::conformance::script_conformance_test {
 namespace {
 
 class ScriptBackend : public Backend {
@@ -67,4 +67,4 @@ INSTANTIATE_TEST_SUITE_P(Gcra, ScriptConformance, testing::ValuesIn(cases()),
                          CaseName());
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::script_conformance_test

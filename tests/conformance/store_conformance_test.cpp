@@ -8,7 +8,7 @@
 #include "core/store/shared/shared_file.hpp"
 #include "store/memory/memory_store.hpp"
 
-namespace limitree::conformance {
+namespace limitree::conformance::store_conformance_test {
 namespace {
 
 class OwnClockBackend : public Backend {
@@ -79,4 +79,4 @@ INSTANTIATE_TEST_SUITE_P(Gcra, StoreConformance, testing::ValuesIn(cases()),
                          CaseName());
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::store_conformance_test

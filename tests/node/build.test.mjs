@@ -70,7 +70,8 @@ describe('limitree-build', () => {
     rmSync(packed.native, { recursive: true });
     await assert.rejects(program, /limitree needs the package @limitree/);
     await unpack();
-    await build('-DLIMITREE_WERROR=ON', '-G', 'Ninja');
+    await build('-DLIMITREE_WERROR=ON', '-DCMAKE_UNITY_BUILD=ON',
+                '-DCMAKE_UNITY_BUILD_BATCH_SIZE=4', '-G', 'Ninja');
     assert.equal(await program(), '4\n');
   });
 });

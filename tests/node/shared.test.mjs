@@ -221,7 +221,7 @@ print(sum(limiter.authorize("user", "alex", "trade").allowed
 
 /** The interpreter, and where the package is that was built beside this one. */
 const { LIMITREE_PYTHON: python = 'build/venv/bin/python',
-        LIMITREE_PYTHON_PATH: path = 'build/python/package' } = process.env;
+        LIMITREE_PYTHON_PATH: path = 'build/release/package' } = process.env;
 
 /** Starts a process; resolves to functions that let it ask, and its count. */
 async function worker(program, words, store) {

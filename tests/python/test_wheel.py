@@ -82,7 +82,10 @@ def wheel(sdist, tmp_path_factory):
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation",
         "--no-deps", "--no-index", "--wheel-dir", folder,
         "--config-settings=build-dir=build/wheel",
-        "--config-settings=cmake.define.LIMITREE_WERROR=ON", sources,
+        "--config-settings=cmake.define.LIMITREE_WERROR=ON",
+        "--config-settings=cmake.define.CMAKE_UNITY_BUILD=ON",
+        "--config-settings=cmake.define.CMAKE_UNITY_BUILD_BATCH_SIZE=4",
+        sources,
         env={"CC": "cc", "CXX": "c++", "CCACHE_BASEDIR": str(sources)})
     return next(folder.glob("limitree-*.whl"))
 

@@ -10,7 +10,7 @@
 #include "conformance/algorithm_runner.hpp"
 #include "limitree.h"
 
-namespace limitree::conformance {
+namespace limitree::conformance::algorithm_conformance_test {
 namespace {
 
 std::int64_t read_clock(void* now) { return *static_cast<std::int64_t*>(now); }
@@ -131,4 +131,4 @@ INSTANTIATE_TEST_SUITE_P(Vectors, CapiAlgorithmConformance,
                          AlgorithmCaseName());
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::algorithm_conformance_test

@@ -18,7 +18,7 @@
 #include "core/store/redis/redis_server.hpp"
 #include "limitree.h"
 
-namespace limitree::conformance {
+namespace limitree::conformance::envoy_conformance_test {
 namespace {
 
 using nlohmann::json;
@@ -337,4 +337,4 @@ INSTANTIATE_TEST_SUITE_P(Vectors, EnvoyConformance, testing::ValuesIn(all()),
                          CaseName());
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::envoy_conformance_test

@@ -14,7 +14,7 @@
 #include "conformance/vectors.hpp"
 #include "limitree.h"
 
-namespace limitree::conformance {
+namespace limitree::conformance::gcra_conformance_test {
 namespace {
 
 std::int64_t read_clock(void* now) { return *static_cast<std::int64_t*>(now); }
@@ -216,4 +216,4 @@ INSTANTIATE_TEST_SUITE_P(Gcra, CapiConformance, testing::ValuesIn(cases()),
                          CaseName());
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::gcra_conformance_test

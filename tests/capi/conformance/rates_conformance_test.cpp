@@ -12,7 +12,7 @@
 
 #include "limitree.h"
 
-namespace limitree::conformance {
+namespace limitree::conformance::rates_conformance_test {
 namespace {
 
 using nlohmann::json;
@@ -146,4 +146,4 @@ TEST(RatesConformance, CountsThoseForWhichThereIsNoRoom) {
 }
 
 }  // namespace
-}  // namespace limitree::conformance
+}  // namespace limitree::conformance::rates_conformance_test

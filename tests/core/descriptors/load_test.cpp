@@ -11,7 +11,7 @@
 #include "core/descriptors/loaded.hpp"
 #include "descriptors/builder.hpp"
 
-namespace limitree {
+namespace limitree::load_test {
 namespace {
 
 const std::string kStart = "domain: d\ndescriptors:\n";
@@ -354,4 +354,4 @@ TEST(DescriptorBuilder, PlacesAreNotTooLarge) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::load_test

@@ -10,7 +10,7 @@
 #include "base/key.hpp"
 #include "core/descriptors/loaded.hpp"
 
-namespace limitree {
+namespace limitree::request_test {
 namespace {
 
 using Asked = std::vector<RequestDescriptor>;
@@ -274,4 +274,4 @@ TEST(MatchRequest, ParentsCountToo) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::request_test

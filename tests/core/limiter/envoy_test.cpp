@@ -7,7 +7,7 @@
 
 #include "core/limiter/envoy_fixture.hpp"
 
-namespace limitree {
+namespace limitree::envoy_test {
 namespace {
 
 using std::chrono::seconds;
@@ -319,4 +319,4 @@ TEST_F(EnvoyTest, Totals) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::envoy_test

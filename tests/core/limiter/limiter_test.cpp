@@ -11,7 +11,7 @@
 #include "limiter/make_store.hpp"
 #include "tree/schema.hpp"
 
-namespace limitree {
+namespace limitree::limiter_test {
 namespace {
 
 using Strings = std::vector<std::string_view>;
@@ -247,4 +247,4 @@ TEST_F(LimiterTest, WorksInTheChildOfAFork) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::limiter_test

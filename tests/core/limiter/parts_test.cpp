@@ -18,7 +18,7 @@
 #include "limiter/limiter.hpp"
 #include "limiter/make_store.hpp"
 
-namespace limitree {
+namespace limitree::parts_test {
 namespace {
 
 using redis::RedisServer;
@@ -329,4 +329,4 @@ INSTANTIATE_TEST_SUITE_P(Stores, Parts,
                          [](const auto& one) { return one.param; });
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::parts_test

@@ -12,7 +12,7 @@
 #include "limiter/make_store.hpp"
 #include "tree/schema.hpp"
 
-namespace limitree {
+namespace limitree::put_test {
 namespace {
 
 using Strings = std::vector<std::string_view>;
@@ -188,4 +188,4 @@ TEST_F(LimiterPutTest, PutsAndReloadsOfManyThreadsLoseNothing) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::put_test

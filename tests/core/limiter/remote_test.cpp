@@ -12,7 +12,7 @@
 #include "store/memory/memory_store.hpp"
 #include "tree/schema.hpp"
 
-namespace limitree {
+namespace limitree::remote_test {
 namespace {
 
 using Strings = std::vector<std::string_view>;
@@ -301,4 +301,4 @@ TEST_F(RemoteTest, HoldsNothingWhileTheStoreIsAsked) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::remote_test

@@ -10,7 +10,7 @@
 
 #include "core/tree/loaded.hpp"
 
-namespace limitree {
+namespace limitree::tree_test {
 namespace {
 
 constexpr std::string_view kLimits = R"(
@@ -310,4 +310,4 @@ TEST(Tree, MovesAndKeepsItsLimits) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::tree_test

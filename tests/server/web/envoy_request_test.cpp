@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-namespace limitree::server {
+namespace limitree::server::envoy_request_test {
 namespace {
 
 std::string text_of(limitree_str text) { return {text.data, text.size}; }
@@ -129,4 +129,4 @@ TEST(EnvoyJson, KeepsNothingOfTheRequestBefore) {
 }
 
 }  // namespace
-}  // namespace limitree::server
+}  // namespace limitree::server::envoy_request_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace limitree {
+namespace limitree::measure_test {
 namespace {
 
 Limit limit_of(Duration emission_interval, std::int64_t capacity) {
@@ -77,4 +77,4 @@ TEST(Measure, CountsRequestsByTheirCost) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::measure_test

@@ -9,7 +9,7 @@
 #include "core/store/fake_store.hpp"
 #include "core/store/store_cases.hpp"
 
-namespace limitree {
+namespace limitree::guarded_store_test {
 namespace {
 
 using std::chrono::seconds;
@@ -398,4 +398,4 @@ TEST(ErrorCounts, TakeAllThatFindsNoPlaceInTheLastOne) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::guarded_store_test

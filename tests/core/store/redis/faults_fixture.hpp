@@ -22,7 +22,7 @@ namespace limitree::redis {
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
-inline constexpr milliseconds kGrace(20);
+inline constexpr milliseconds kFaultGrace(20);
 inline constexpr milliseconds kTimeout(100);
 
 class FaultsTest : public testing::Test {
@@ -64,7 +64,7 @@ class FaultsTest : public testing::Test {
   void TearDown() override {
     // A busy machine delays a caller twice: when it is woken, and when it
     // continues after that.
-    EXPECT_LE(slowest_, kTimeout + kGrace + 2 * lateness_.worst())
+    EXPECT_LE(slowest_, kTimeout + kFaultGrace + 2 * lateness_.worst())
         << "a call outlived its deadline";
   }
 

@@ -13,7 +13,7 @@
 
 #include "core/store/redis/faults_fixture.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::faults_test {
 namespace {
 
 TEST_F(FaultsTest, DownAtStart) {
@@ -202,4 +202,4 @@ TEST_F(FaultsTest, AddressThatNeverAnswers) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::faults_test

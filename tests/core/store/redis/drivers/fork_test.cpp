@@ -9,7 +9,7 @@
 #include "core/store/redis/redis_server.hpp"
 #include "store/redis/drivers/blocking_driver.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::fork_test {
 namespace {
 
 struct Driver {
@@ -98,4 +98,4 @@ TEST(Fork, WhileFindingOut) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::fork_test

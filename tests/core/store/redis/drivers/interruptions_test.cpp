@@ -12,7 +12,7 @@
 #include "core/store/redis/faults_fixture.hpp"
 #include "core/store/redis/test_network.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::interruptions_test {
 namespace {
 
 using std::chrono::hours;
@@ -167,4 +167,4 @@ TEST_F(InterruptionsTest, NetworkThatIsSplit) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::interruptions_test

@@ -14,7 +14,7 @@
 #include "base/limit.hpp"
 #include "store/redis/route/slot.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::call_test {
 namespace {
 
 using Kind = Segment::Kind;
@@ -557,4 +557,4 @@ TEST(Reset, NamesFamiliesAndFields) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::call_test

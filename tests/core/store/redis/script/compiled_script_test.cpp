@@ -13,7 +13,7 @@
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::compiled_script_test {
 namespace {
 
 using Kind = Segment::Kind;
@@ -267,4 +267,4 @@ TEST(CompiledScript, IsNotMadeWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::compiled_script_test

@@ -20,7 +20,7 @@
 #include "core/store/redis/script_store.hpp"
 #include "store/memory/memory_store.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::hits_differential_test {
 namespace {
 
 constexpr std::string_view kNames[] = {"a", "b", "c", "d"};
@@ -333,4 +333,4 @@ TEST_F(HitsDifferential, ScriptsForSeveralCountAsSumsDo) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::hits_differential_test

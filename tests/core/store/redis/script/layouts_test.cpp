@@ -27,7 +27,7 @@
 #include "store/memory/memory_store.hpp"
 #include "store/redis/script/level_numbers.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::layouts_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -584,4 +584,4 @@ TEST_P(Layouts, TellBothSidesOfALogInAPart) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::layouts_test

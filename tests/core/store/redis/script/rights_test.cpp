@@ -12,7 +12,7 @@
 #include "core/store/redis/script_store.hpp"
 #include "core/store/store_cases.hpp"
 
-namespace limitree {
+namespace limitree::rights_test {
 namespace {
 
 using redis::RedisServer;
@@ -109,4 +109,4 @@ TEST(Rights, AreAllNeeded) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::rights_test

@@ -21,7 +21,7 @@
 #include "core/store/redis/script_store.hpp"
 #include "store/memory/memory_store.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::script_differential_test {
 namespace {
 
 using Kind = Segment::Kind;
@@ -559,4 +559,4 @@ TEST_F(OwnClock, LeavesBehindWhatJudgeSays) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::script_differential_test

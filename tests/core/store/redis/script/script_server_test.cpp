@@ -11,7 +11,7 @@
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::script_server_test {
 namespace {
 
 using Kind = Segment::Kind;
@@ -285,4 +285,4 @@ TEST(ScriptRights, AreThese) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::script_server_test

@@ -7,7 +7,7 @@
 #include "core/store/manual_clock.hpp"
 #include "core/store/store_cases.hpp"
 
-namespace limitree {
+namespace limitree::script_store_test {
 namespace {
 
 class ScriptFixture {
@@ -25,4 +25,4 @@ class ScriptFixture {
 INSTANTIATE_TYPED_TEST_SUITE_P(Script, StoreCases, ScriptFixture);
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::script_store_test

@@ -13,7 +13,7 @@
 #include "core/store/redis/topology/sentinel_fixture.hpp"
 #include "store/redis/drivers/loop.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::loops_test {
 namespace {
 
 // A task of somebody else.
@@ -121,4 +121,4 @@ TEST(Loops, FollowAPrimaryThatIsKilled) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::loops_test

@@ -12,7 +12,7 @@
 #include "core/store/redis/topology/sentinel_fixture.hpp"
 #include "store/redis/route/sentinel_router.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::sentinel_failover_test {
 namespace {
 
 Settings settings_of(const std::string& url, Duration timeout = 50ms) {
@@ -249,4 +249,4 @@ TEST(Sentinel, LearnsOfSentinelsThatTheUrlDoesNotName) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::sentinel_failover_test

@@ -18,7 +18,7 @@ std::string value_of(const std::string& name, const std::string& lines) {
   return lines.substr(begin, lines.find('\n', begin) - begin);
 }
 
-bool contains(const std::string& text, const std::string& part) {
+bool says(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -51,9 +51,8 @@ void SentinelFixture::start_servers() {
   // them at first, and then not again for a long time.
   await("two replicas", [this] {
     const std::string info = servers_[0]->cli({"INFO", "replication"});
-    return contains(info, "slave0:") && contains(info, "slave1:") &&
-           !contains(info, "state=wait_bgsave") &&
-           !contains(info, "state=send_bulk");
+    return says(info, "slave0:") && says(info, "slave1:") &&
+           !says(info, "state=wait_bgsave") && !says(info, "state=send_bulk");
   });
 }
 

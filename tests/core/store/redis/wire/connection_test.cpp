@@ -20,7 +20,7 @@
 #include "core/store/redis/free_port.hpp"
 #include "core/store/redis/wire.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::connection_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -790,4 +790,4 @@ TEST(Connection, IsAbandonedWhileItConnects) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::connection_test

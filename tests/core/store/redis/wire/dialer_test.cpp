@@ -28,7 +28,7 @@
 #include "core/store/redis/fake_server.hpp"
 #include "core/store/redis/wire.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::dialer_test {
 namespace {
 
 // What the fake resolver answers.
@@ -100,12 +100,12 @@ int look_up_test_name(const char* service, const addrinfo* hints,
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::dialer_test
 
 // Replaces the system's resolver.
 extern "C" int getaddrinfo(const char* host, const char* service,
                            const addrinfo* hints, addrinfo** result) {
-  using namespace limitree::redis;  // NOLINT: for this function only
+  using namespace limitree::redis::dialer_test;  // NOLINT: only here
   const std::string_view name(host);
   const bool numeric = (hints->ai_flags & AI_NUMERICHOST) != 0;
   if (name == "slow.test" && !numeric) {
@@ -119,7 +119,7 @@ extern "C" int getaddrinfo(const char* host, const char* service,
   return system_resolver()(host, service, hints, result);
 }
 
-namespace limitree::redis {
+namespace limitree::redis::dialer_test {
 namespace {
 
 Endpoint endpoint_of(const std::string& host, int port = 6379) {
@@ -432,4 +432,4 @@ TEST(Dialer, TellsThatANameHasNoAddress) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::dialer_test

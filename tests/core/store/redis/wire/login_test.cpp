@@ -7,7 +7,7 @@
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/wire.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::login_test {
 namespace {
 
 const Settings kSettings{};
@@ -136,4 +136,4 @@ TEST(Login, AServerThatStandsStillIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::login_test

@@ -21,7 +21,7 @@
 #include "core/store/temporary_folder.hpp"
 #include "store/redis/wire/dialer.hpp"
 
-namespace limitree::redis {
+namespace limitree::redis::tls_test {
 namespace {
 
 const Login kNoLogin{"", "", 0, ""};
@@ -503,4 +503,4 @@ TEST_F(TlsFiles, TheSystemsAuthoritiesMayBeChosenByTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree::redis::tls_test
