@@ -23,7 +23,7 @@ class XdsListener {
  public:
   // Loads all descriptors.  Returns what is wrong with them, or nothing.
   virtual std::string take(std::vector<SourceFile> files) = 0;
-  // The server has sent what is no configuration.
+  // The server has sent something that is not a configuration.
   virtual void refuse(const std::string& why) = 0;
   // The connection is lost, or could not be made; it will be made again.
   virtual void lost(const std::string& why) = 0;
