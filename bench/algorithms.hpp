@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/limit.hpp"
-#include "base/micros.hpp"
+#include "base/time.hpp"
 
 namespace limitree::bench {
 

@@ -11,7 +11,6 @@
 #include "handles.hpp"
 #include "text/problems.hpp"
 #include "tree/forwarded.hpp"
-#include "tree/proxies.hpp"
 
 using limitree::Address;
 using limitree::AddressText;

@@ -6,7 +6,6 @@
 
 #include "base/recycled.hpp"
 #include "convert.hpp"
-#include "envoy.hpp"
 
 using limitree::Answer;
 using limitree::Code;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/inline_vector.hpp"
-#include "descriptors/to_limits.hpp"
 #include "handles.hpp"
 
 using limitree::Code;

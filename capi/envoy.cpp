@@ -1,13 +1,13 @@
 // Requests of Envoy: copies in, calls the core, copies out.
 
-#include "envoy.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <new>
 #include <span>
 #include <string>
 #include <utility>
+
+#include "convert.hpp"
 
 static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor) == 64);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_envoy_request) == 64);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "descriptors/load.hpp"
+#include "descriptors/descriptors.hpp"
 #include "limiter/limiter.hpp"
 #include "limiter/options.hpp"
 #include "limitree.h"

@@ -10,7 +10,7 @@
 
 #include "base/inline_vector.hpp"
 #include "handles.hpp"
-#include "text/words.hpp"
+#include "text/problems.hpp"
 
 using limitree::Code;
 using limitree::Decision;

@@ -15,7 +15,6 @@
 #include <cstdint>
 
 #include "base/limit.hpp"
-#include "base/micros.hpp"
 #include "base/time.hpp"
 
 namespace limitree {

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "base/json.hpp"
+#include "base/utf8.hpp"
 
 namespace limitree {
 

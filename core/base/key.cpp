@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "base/sha256.hpp"
+#include "base/sha.hpp"
 #include "base/utf8.hpp"
 
 namespace limitree {

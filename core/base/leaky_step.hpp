@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "base/micros.hpp"
 #include "base/time.hpp"
 
 namespace limitree {

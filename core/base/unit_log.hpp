@@ -18,7 +18,6 @@
 
 #include "base/demand.hpp"
 #include "base/limit.hpp"
-#include "base/micros.hpp"
 #include "base/time.hpp"
 
 namespace limitree {

@@ -11,7 +11,6 @@
 
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
-#include "descriptors/outcome.hpp"
 #include "descriptors/request.hpp"
 #include "descriptors/rule_hits.hpp"
 
@@ -60,6 +59,20 @@ struct EnvoyAnswer {
 // set.
 void answer(const MatchedRequest& matched, const RuleHits& hits,
             const AnswerModes& modes, EnvoyAnswer* answer);
+
+// What the answer tells Envoy's access log and filters: the request again, and
+// the metadata of the rules that allowed it.
+//
+// One line of JSON:
+//
+//   {"domain":"d","descriptors":[{"entries":["k=v"],"limit":
+//   "requests_per_unit:5 unit:HOUR","hitsAddend":2}],"hitsAddend":1,
+//   "metadata":{...}}
+//
+// Members that the request or the rules lack are left out.  The metadata of
+// descriptors that are OK are joined; of two values of a name, the first stays.
+std::string dynamic_metadata(const DescriptorRequest& request,
+                             const RuleHits& hits, const EnvoyAnswer& answer);
 
 }  // namespace limitree
 

@@ -1,5 +1,5 @@
 // The configuration of envoyproxy/ratelimit, ready to ask: domains, and below
-// each of them a tree of descriptors with rules.  load.hpp makes it.
+// each of them a tree of descriptors with rules.  load_descriptors() makes it.
 //
 // Immutable, so any number of threads may ask.  It knows which rule a
 // descriptor of a request meets, but nothing about buckets or time.
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/inline_vector.hpp"
+#include "base/status.hpp"
 #include "descriptors/rule.hpp"
 #include "text/problems.hpp"
 
@@ -165,6 +166,28 @@ class Descriptors {
   std::string text_;
   std::vector<std::string> files_;  // their names
 };
+
+// Returns the text of the limits.yaml, as docs/descriptors.md describes it: a
+// path is a domain, and then the key and the value of each entry.
+//
+// *lost, which may be null, takes a message for each rule, and for each setting
+// of a rule, that has no equivalent: "d.yaml:7:9: ...".  Such a rule is left
+// out; the text is empty if no domain is left.  If there are none, both allow
+// the same requests that have one descriptor, entries as the files name them,
+// and one hit. REQUIRES: there is a domain.
+std::string limits_from_descriptors(const Descriptors& descriptors,
+                                    std::vector<std::string>* lost = nullptr);
+
+// One file; messages begin with its name.
+struct DescriptorFile {
+  std::string_view yaml;
+  std::string_view name;
+  bool merges = false;  // it may add to a domain of a file before it
+};
+
+// kInvalidConfig with a message for each mistake of each file, in their order:
+// "d.yaml:7:9: invalid rate limit unit 'minutes'".
+Result<Descriptors> load_descriptors(std::span<const DescriptorFile> files);
 
 }  // namespace limitree
 

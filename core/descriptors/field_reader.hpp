@@ -11,11 +11,21 @@
 #include <string_view>
 #include <utility>
 
-#include "descriptors/known_keys.hpp"
 #include "text/problems.hpp"
 #include "text/yaml.hpp"
 
 namespace limitree {
+
+// The mappings of a file, as bits.
+enum class KeyPlace : std::uint8_t {
+  kRoot = 1,
+  kDescriptor = 2,
+  kRateLimit = 4,
+  kReplaces = 8,  // an entry of `replaces`
+};
+
+// What is wrong with `key` in `place`; empty: nothing.
+std::string wrong_key(std::string_view key, KeyPlace place);
 
 // A key of a mapping, and its value as an index of the document.
 struct Field {

@@ -1,5 +1,3 @@
-#include "descriptors/to_limits.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "base/limit.hpp"
+#include "descriptors/descriptors.hpp"
 #include "descriptors/rule.hpp"
 #include "text/glob.hpp"
 #include "text/number.hpp"

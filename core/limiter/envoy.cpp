@@ -4,8 +4,8 @@
 #include <new>
 #include <string>
 
-#include "descriptors/dynamic_metadata.hpp"
-#include "limiter/reader.hpp"
+#include "descriptors/answer.hpp"
+#include "limiter/limiter.hpp"
 
 namespace limitree {
 

@@ -11,7 +11,7 @@
 #include "base/inline_vector.hpp"
 #include "base/recycled.hpp"
 #include "limiter/envoy.hpp"
-#include "limiter/reader.hpp"
+#include "limiter/limiter.hpp"
 
 namespace limitree {
 

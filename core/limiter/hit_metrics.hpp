@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "descriptors/outcome.hpp"
+#include "descriptors/rule_hits.hpp"
 
 namespace limitree {
 

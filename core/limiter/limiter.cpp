@@ -5,7 +5,6 @@
 
 #include "base/judge.hpp"
 #include "base/recycled.hpp"
-#include "limiter/reader.hpp"
 
 namespace limitree {
 

@@ -22,8 +22,8 @@
 #include <unordered_map>
 
 #include "base/decision.hpp"
+#include "base/limit.hpp"
 #include "base/plan.hpp"
-#include "base/share.hpp"
 #include "limiter/hit_metrics.hpp"
 #include "store/spin_lock.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/share.hpp"
+#include "base/limit.hpp"
 #include "base/status.hpp"
 #include "base/time.hpp"
 

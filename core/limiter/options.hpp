@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/share.hpp"
+#include "base/limit.hpp"
 #include "base/status.hpp"
 #include "descriptors/answer.hpp"
 #include "descriptors/rule_hits.hpp"

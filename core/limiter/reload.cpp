@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "base/share.hpp"
+#include "base/limit.hpp"
 #include "limiter/limiter.hpp"
 #include "text/problems.hpp"
 

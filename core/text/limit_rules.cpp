@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/calendar.hpp"
-#include "base/micros.hpp"
+#include "base/time.hpp"
 #include "text/number.hpp"
+#include "text/problems.hpp"
 #include "text/time_zone.hpp"
-#include "text/words.hpp"
 
 namespace limitree {
 

@@ -45,6 +45,14 @@ bool is_control(std::string_view character) {
 
 }  // namespace
 
+std::string unknown_word(std::string_view what, std::string_view word,
+                         Words known) {
+  std::string text = "unknown " + std::string(what) + " " + quote(word) + ", ";
+  const std::string_view meant = nearest(word, known);
+  if (!meant.empty()) return text + "did you mean " + quote(meant) + "?";
+  return text + "known are: " + join(known);
+}
+
 void Problems::add(Mark mark, std::string what) {
   if (problems_.size() == kMaxMessages) {
     ++uncounted_;

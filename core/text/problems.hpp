@@ -1,8 +1,10 @@
-// The mistakes in files of limits: one line for each.
+// The mistakes in files of limits, one line for each, and the words in them.
 
 #ifndef LIMITREE_TEXT_PROBLEMS_HPP
 #define LIMITREE_TEXT_PROBLEMS_HPP
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limit.hpp"
 #include "base/status.hpp"
 
 namespace limitree {
@@ -93,6 +96,28 @@ std::string_view nearest(std::string_view word,
 
 // "a, b, c"
 std::string join(std::span<const std::string_view> words);
+
+using Words = std::span<const std::string_view>;
+
+// The algorithms, and another name for GCRA: leaky_bucket, unless it drains in
+// steps.
+inline constexpr std::array kAlgorithmWords = [] {
+  std::array<std::string_view, kAlgorithms.size() + 1> words;
+  for (std::size_t i = 0; i < kAlgorithms.size(); ++i) {
+    words[i] = kAlgorithms[i].name;
+  }
+  words.back() = "token_bucket";
+  return words;
+}();
+
+inline bool contains(Words words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// `unknown mode "shadwo", known are: enforce, shadow, check`, or, if one of
+// the known words is near, `..., did you mean "shadow"?`.
+std::string unknown_word(std::string_view what, std::string_view word,
+                         Words known);
 
 }  // namespace limitree
 

@@ -18,33 +18,16 @@
 #include <vector>
 
 #include "text/problems.hpp"
+#include "text/yaml_node.hpp"
 
 namespace limitree {
 
 inline constexpr std::size_t kMaxYamlSize = std::size_t{64} << 20;  // bytes
-inline constexpr std::size_t kMaxYamlDepth = 64;
-inline constexpr std::size_t kMaxYamlNodes = 8'000'000;
 
 // What may be in a document beside plain data.
 enum class YamlForm : std::uint8_t {
   kData,        // nothing
   kReferences,  // anchors, aliases, merge keys and tags: yaml_references.hpp
-};
-
-struct YamlNode {
-  enum class Kind : std::uint8_t {
-    kScalar,
-    kSequence,  // contains its items
-    kMapping,   // contains key, value, key, value, ...; keys are scalars
-    kRefused,   // a problem here was reported
-  };
-  Kind kind;
-  bool plain;          // scalars: written without quotes
-  Mark mark;           // where it begins
-  std::uint32_t text;  // scalars: first byte in the document's text ...
-  std::uint32_t
-      size;           // ... and number of bytes; others: number of nodes inside
-  std::uint32_t end;  // the node after this one and everything inside it
 };
 
 // Nodes in the order of the text: node i contains the nodes i + 1 ... end - 1,

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "text/problems.hpp"
-#include "text/yaml.hpp"
+#include "text/yaml_node.hpp"
 
 namespace limitree {
 

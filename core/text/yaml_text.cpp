@@ -6,7 +6,7 @@
 
 #include "base/utf8.hpp"
 #include "text/number.hpp"
-#include "text/words.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 

@@ -11,7 +11,6 @@
 #include "base/limit.hpp"
 #include "text/number.hpp"
 #include "text/problems.hpp"
-#include "text/words.hpp"
 #include "text/yaml.hpp"
 #include "tree/boulder_yaml.hpp"
 #include "tree/go_duration.hpp"

@@ -10,7 +10,7 @@
 
 #include "text/problems.hpp"
 #include "tree/draft.hpp"
-#include "tree/override_files.hpp"
+#include "tree/overrides.hpp"
 
 namespace limitree {
 

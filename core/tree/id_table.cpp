@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/bytes.hpp"
-#include "tree/nodes.hpp"
 
 namespace limitree {
 
@@ -15,7 +14,29 @@ namespace {
 // taken slots short.
 std::size_t slots_for(std::size_t ids) { return ids + ids * 2 / 3 + 1; }
 
+constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * kMultiplier;
+  return hash ^ (hash >> 32);
+}
+
 }  // namespace
+
+// Callers cannot slow lookups down by choosing segments: the table holds only
+// names of limits.yaml, and is at most half full.
+std::uint32_t name_hash(std::string_view name) {
+  std::uint64_t hash = name.size();
+  while (name.size() > 8) {
+    std::uint64_t word;
+    std::memcpy(&word, name.data(), 8);
+    hash = mix(hash, word);
+    name.remove_prefix(8);
+  }
+  std::uint64_t word = 0;
+  if (!name.empty()) std::memcpy(&word, name.data(), name.size());
+  return static_cast<std::uint32_t>(mix(mix(hash, word), 0));
+}
 
 void IdTable::reserve(std::size_t ids) {
   if (slots_for(ids) > slots_.size()) resize(slots_for(ids));

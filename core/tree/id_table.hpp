@@ -7,15 +7,53 @@
 #ifndef LIMITREE_TREE_ID_TABLE_HPP
 #define LIMITREE_TREE_ID_TABLE_HPP
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tree/huge_pages.hpp"
-
 namespace limitree {
+
+// An allocator for std::vector.  Small arrays come from the heap.
+template <typename T>
+class HugePages {
+ public:
+  using value_type = T;
+
+  HugePages() = default;
+  template <typename U>
+  explicit HugePages(const HugePages<U>&) {}
+
+  T* allocate(std::size_t count) {
+    const std::size_t size = count * sizeof(T);
+    void* const place = ::operator new(size, alignment(size));
+#ifdef MADV_HUGEPAGE
+    // Only a hint: without it the array is slower, but works.
+    if (size >= kLeast) madvise(place, size, MADV_HUGEPAGE);
+#endif
+    return static_cast<T*>(place);
+  }
+  void deallocate(T* place, std::size_t count) {
+    ::operator delete(place, alignment(count * sizeof(T)));
+  }
+
+  friend bool operator==(const HugePages&, const HugePages&) { return true; }
+
+ private:
+  static constexpr std::size_t kPage = std::size_t{2} << 20;
+  static constexpr std::size_t kLeast = 4 * kPage;
+
+  static std::align_val_t alignment(std::size_t size) {
+    return std::align_val_t{size >= kLeast ? kPage : alignof(T)};
+  }
+};
+
+// The hash of a name, here and in Nodes::slots.
+std::uint32_t name_hash(std::string_view name);
 
 class IdTable {
  public:

@@ -5,7 +5,6 @@
 
 #include "text/number.hpp"
 #include "text/problems.hpp"
-#include "text/words.hpp"
 #include "tree/address.hpp"
 #include "tree/host_name.hpp"
 #include "tree/pattern.hpp"

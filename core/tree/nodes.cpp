@@ -9,33 +9,11 @@ namespace limitree {
 
 namespace {
 
-constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;  // 2^64 / golden
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * kMultiplier;
-  return hash ^ (hash >> 32);
-}
-
 Segment substituted(std::string_view text) {
   return {text, Segment::Kind::kCaller};
 }
 
 }  // namespace
-
-// Callers cannot slow lookups down by choosing segments: the table holds only
-// names of limits.yaml, and is at most half full.
-std::uint32_t name_hash(std::string_view name) {
-  std::uint64_t hash = name.size();
-  while (name.size() > 8) {
-    std::uint64_t word;
-    std::memcpy(&word, name.data(), 8);
-    hash = mix(hash, word);
-    name.remove_prefix(8);
-  }
-  std::uint64_t word = 0;
-  if (!name.empty()) std::memcpy(&word, name.data(), name.size());
-  return static_cast<std::uint32_t>(mix(mix(hash, word), 0));
-}
 
 std::string Nodes::path(std::uint32_t place) const {
   const Place& here = places[place];

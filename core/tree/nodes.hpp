@@ -220,9 +220,6 @@ struct Roots {
   }
 };
 
-// The hash of a name in Nodes::slots.
-std::uint32_t name_hash(std::string_view name);
-
 inline const Child* Nodes::find_exact(const Children& from,
                                       std::string_view segment) const {
   if (segment.size() > from.longest) return nullptr;

@@ -6,8 +6,8 @@
 
 #include "base/plan.hpp"
 #include "text/number.hpp"
+#include "text/problems.hpp"
 #include "text/text_table.hpp"
-#include "text/words.hpp"
 
 namespace limitree {
 

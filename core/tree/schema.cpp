@@ -10,12 +10,11 @@
 
 #include "text/number.hpp"
 #include "text/problems.hpp"
-#include "text/words.hpp"
 #include "text/yaml.hpp"
 #include "tree/compile.hpp"
 #include "tree/draft.hpp"
 #include "tree/nodes.hpp"
-#include "tree/override_files.hpp"
+#include "tree/overrides.hpp"
 #include "tree/path_levels.hpp"
 #include "tree/read_limits.hpp"
 

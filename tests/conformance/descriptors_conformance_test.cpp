@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "descriptors/load.hpp"
+#include "descriptors/descriptors.hpp"
 #include "descriptors/request.hpp"
 
 namespace limitree::conformance::descriptors_conformance_test {

@@ -16,8 +16,8 @@
 #include <string>
 
 #include "base/decision.hpp"
-#include "base/hits.hpp"
-#include "base/micros.hpp"
+#include "base/plan.hpp"
+#include "base/time.hpp"
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"

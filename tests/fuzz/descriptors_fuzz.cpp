@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/utf8.hpp"
-#include "descriptors/load.hpp"
+#include "descriptors/descriptors.hpp"
 #include "descriptors/request.hpp"
 
 namespace {

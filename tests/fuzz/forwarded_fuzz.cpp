@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tree/proxies.hpp"
+#include "tree/forwarded.hpp"
 
 namespace {
 

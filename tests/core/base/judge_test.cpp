@@ -11,7 +11,7 @@
 #include "base/decision.hpp"
 #include "base/demand.hpp"
 #include "base/fixed_window.hpp"
-#include "base/hits.hpp"
+#include "base/plan.hpp"
 
 namespace limitree {
 namespace {

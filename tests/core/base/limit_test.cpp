@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "base/micros.hpp"
+#include "base/time.hpp"
 
 namespace limitree {
 namespace {

@@ -1,9 +1,9 @@
 // The vectors of FIPS 180-4, and sizes around the padding, whose digests are
 // those of the sha1sum command.
 
-#include "base/sha1.hpp"
-
 #include <gtest/gtest.h>
+
+#include "base/sha.hpp"
 
 namespace limitree {
 namespace {

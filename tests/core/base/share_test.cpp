@@ -1,6 +1,6 @@
-#include "base/share.hpp"
-
 #include <gtest/gtest.h>
+
+#include "base/limit.hpp"
 
 namespace limitree {
 namespace {

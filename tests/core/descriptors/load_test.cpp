@@ -1,7 +1,5 @@
 // Every message about a file of descriptors, and what may stand in one.
 
-#include "descriptors/load.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "core/descriptors/loaded.hpp"
 #include "descriptors/builder.hpp"
+#include "descriptors/descriptors.hpp"
 
 namespace limitree::load_test {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "descriptors/load.hpp"
+#include "descriptors/descriptors.hpp"
 
 namespace limitree {
 

@@ -1,4 +1,3 @@
-#include "descriptors/outcome.hpp"
 
 #include <gtest/gtest.h>
 

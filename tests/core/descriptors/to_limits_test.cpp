@@ -1,12 +1,11 @@
 // Descriptors as a limits.yaml.
 
-#include "descriptors/to_limits.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "core/descriptors/loaded.hpp"
+#include "descriptors/descriptors.hpp"
 #include "tree/schema.hpp"
 
 namespace limitree {

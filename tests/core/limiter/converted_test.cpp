@@ -13,9 +13,8 @@
 
 #include "base/decision.hpp"
 #include "core/store/manual_clock.hpp"
-#include "descriptors/load.hpp"
+#include "descriptors/descriptors.hpp"
 #include "descriptors/request.hpp"
-#include "descriptors/to_limits.hpp"
 #include "limiter/limiter.hpp"
 #include "limiter/make_store.hpp"
 #include "tree/schema.hpp"

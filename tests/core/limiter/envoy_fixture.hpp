@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/store/fake_store.hpp"
-#include "descriptors/load.hpp"
+#include "descriptors/descriptors.hpp"
 #include "limiter/limiter.hpp"
 #include "limiter/make_store.hpp"
 

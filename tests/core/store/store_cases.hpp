@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "base/decision.hpp"
-#include "base/hits.hpp"
 #include "base/judge.hpp"
 #include "base/plan.hpp"
 #include "store/store.hpp"

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "text/yaml.hpp"
+
 namespace limitree {
 namespace {
 

@@ -1,10 +1,10 @@
-#include "tree/proxies.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tree/forwarded.hpp"
 
 namespace limitree {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <chrono>
 
-#include "base/micros.hpp"
+#include "base/time.hpp"
 #include "store/redis/script/level_numbers.hpp"
 #include "store/redis/script/level_usage.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/calendar.hpp"
-#include "base/micros.hpp"
+#include "base/time.hpp"
 
 namespace limitree::redis {
 

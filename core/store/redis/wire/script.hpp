@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "base/sha1.hpp"
+#include "base/sha.hpp"
 
 namespace limitree::redis {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/hits.hpp"
-#include "base/micros.hpp"
+#include "base/plan.hpp"
+#include "base/time.hpp"
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/frozen_script.hpp"
 #include "core/store/redis/redis_server.hpp"

@@ -18,7 +18,7 @@
 
 #include "base/calendar.hpp"
 #include "base/judge.hpp"
-#include "base/micros.hpp"
+#include "base/time.hpp"
 #include "core/sanitizers.hpp"
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"

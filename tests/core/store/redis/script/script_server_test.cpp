@@ -7,7 +7,7 @@
 
 #include "base/decision.hpp"
 #include "base/limit.hpp"
-#include "base/micros.hpp"
+#include "base/time.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
 

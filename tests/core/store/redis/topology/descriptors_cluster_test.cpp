@@ -13,7 +13,7 @@
 
 #include "core/store/redis/await.hpp"
 #include "core/store/redis/topology/cluster_fixture.hpp"
-#include "descriptors/load.hpp"
+#include "descriptors/descriptors.hpp"
 #include "limiter/limiter.hpp"
 #include "limiter/make_store.hpp"
 

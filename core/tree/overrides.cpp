@@ -1,18 +1,84 @@
-#include "tree/read_overrides.hpp"
+#include "tree/overrides.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
+#include "base/limit.hpp"
+#include "text/csv.hpp"
 #include "text/number.hpp"
+#include "text/problems.hpp"
 #include "text/text_file.hpp"
-#include "text/words.hpp"
+#include "text/yaml.hpp"
+#include "tree/id_table.hpp"
+#include "tree/key_kind.hpp"
+#include "tree/nodes.hpp"
 #include "tree/pattern.hpp"
 #include "tree/read_limits.hpp"
 
 namespace limitree {
 
 namespace {
+
+constexpr std::size_t kMaxOverridesSize = std::size_t{512} << 20;
+
+// Reads one such file, in CSV or YAML.  Limits go to *nodes, each once however
+// many ids have it; what is wrong goes to *problems.
+class OverrideReader {
+ public:
+  // What all limits of the file have in common.
+  struct Common {
+    Key key;             // what the ids are
+    Charge charge;       // of limits that do not say it
+    std::string policy;  // "user:*"
+  };
+
+  OverrideReader(Common common, Nodes* nodes, Problems* problems)
+      : common_(std::move(common)), nodes_(nodes), problems_(problems) {}
+
+  void read_csv(std::string_view text);
+  void read_yaml(std::string_view text);
+
+  // What was read: the value of an id is the index of its limits.
+  IdTable& ids() { return ids_; }
+  std::vector<LimitRange>& limits() { return limits_; }
+
+ private:
+  // What the columns of a CSV are.
+  struct Columns {
+    std::size_t id;
+    std::vector<std::string_view> names;  // empty: nobody reads it
+  };
+
+  bool read_header(CsvReader* csv);
+  void check_column(const CsvCell& cell, std::uint32_t line);
+  void read_row(const CsvReader& csv);
+  bool read_id(std::string_view id, Mark mark);
+  std::uint32_t limits_of_row(const CsvReader& csv);
+  void fill_row(const CsvReader& csv);
+  std::uint32_t limits_of_entry(const YamlDocument& entry);
+  std::uint32_t intern(const YamlDocument& document, std::size_t value);
+  void add(Mark mark, std::uint32_t limits);
+
+  const Common common_;
+  Nodes* nodes_;
+  Problems* problems_;
+  IdTable ids_;
+  std::vector<LimitRange> limits_;
+  std::unordered_map<std::string, std::uint32_t> known_;  // by their text
+  std::string text_;  // of the limits that are being read
+  Columns columns_{};
+  std::string header_;  // what columns_ shows
+  YamlDocument row_;
+  std::string_view written_;  // the id that is being read ...
+  CanonicalId id_;            // ... and what it is
+};
 
 constexpr std::uint32_t kBroken = IdTable::kNone;  // has been reported
 // Texts of limits that are remembered: more differ by chance.
@@ -56,8 +122,6 @@ std::size_t lines_of(std::string_view text) {
 bool has_blanks_around(std::string_view text) {
   return trim(text).size() != text.size();
 }
-
-}  // namespace
 
 void OverrideReader::read_csv(std::string_view text) {
   text = without_mark(text);
@@ -265,6 +329,43 @@ std::uint32_t OverrideReader::intern(const YamlDocument& document,
   const auto index = static_cast<std::uint32_t>(limits_.size() - 1);
   if (known_.size() < kMaxKnown) known_.emplace(text_, index);
   return index;
+}
+
+}  // namespace
+
+bool is_overrides_name(std::string_view name) {
+  return is_printable(name) &&  // messages begin with the name
+         (name.ends_with(".csv") || name.ends_with(".yaml") ||
+          name.ends_with(".yml"));
+}
+
+LoadedOverrides load_overrides(const OverrideFolder& folder, const Draft& draft,
+                               Key key, Nodes* nodes, Problems* problems) {
+  const std::string name = beside(folder.origin, draft.overrides);
+  LoadedOverrides loaded{
+      &draft, key, static_cast<std::uint32_t>(nodes->overrides.size()), {}};
+  Overrides& overrides = nodes->overrides.emplace_back();
+  overrides.file = draft.overrides;
+  Result<std::string> text = folder.read(name, kMaxOverridesSize);
+  if (!text.ok()) {
+    problems->add(draft.overrides_mark,
+                  name + ": " + text.status().error().messages.front());
+    return loaded;
+  }
+
+  OverrideReader reader(
+      {key, draft.charge, nodes->path(any_child(draft)->place)}, nodes,
+      problems);
+  problems->enter_file(name);
+  if (name.ends_with(".csv")) {
+    reader.read_csv(text.value());
+  } else {
+    reader.read_yaml(text.value());
+  }
+  problems->enter_file("");
+  overrides.ids = std::move(reader.ids());
+  loaded.limits = std::move(reader.limits());
+  return loaded;
 }
 
 }  // namespace limitree

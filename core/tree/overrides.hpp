@@ -1,8 +1,8 @@
 // The files that `overrides:` names, each read once for each node that needs
 // it.
 
-#ifndef LIMITREE_TREE_OVERRIDE_FILES_HPP
-#define LIMITREE_TREE_OVERRIDE_FILES_HPP
+#ifndef LIMITREE_TREE_OVERRIDES_HPP
+#define LIMITREE_TREE_OVERRIDES_HPP
 
 #include <cstdint>
 #include <span>
@@ -47,4 +47,4 @@ LoadedOverrides load_overrides(const OverrideFolder& folder, const Draft& draft,
 
 }  // namespace limitree
 
-#endif  // LIMITREE_TREE_OVERRIDE_FILES_HPP
+#endif  // LIMITREE_TREE_OVERRIDES_HPP

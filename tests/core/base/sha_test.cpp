@@ -1,6 +1,6 @@
 // The vectors of FIPS 180-4 and of its companion, and every size of padding.
 
-#include "base/sha256.hpp"
+#include "base/sha.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,21 @@
+// SHA-1 and SHA-256 (FIPS 180-4).  Redis names scripts by SHA-1; SHA-256 stands
+// for names that are too long to write out.
+
+#ifndef LIMITREE_BASE_SHA_HPP
+#define LIMITREE_BASE_SHA_HPP
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace limitree {
+
+// As 40 hexadecimal digits.
+std::string sha1_hex(std::string_view text);
+
+std::array<std::uint8_t, 32> sha256(std::string_view text);
+
+}  // namespace limitree
+
+#endif  // LIMITREE_BASE_SHA_HPP

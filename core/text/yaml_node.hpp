@@ -1,0 +1,34 @@
+// One node of a document of YAML.
+
+#ifndef LIMITREE_TEXT_YAML_NODE_HPP
+#define LIMITREE_TEXT_YAML_NODE_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "text/problems.hpp"
+
+namespace limitree {
+
+inline constexpr std::size_t kMaxYamlDepth = 64;
+inline constexpr std::size_t kMaxYamlNodes = 8'000'000;
+
+struct YamlNode {
+  enum class Kind : std::uint8_t {
+    kScalar,
+    kSequence,  // contains its items
+    kMapping,   // contains key, value, key, value, ...; keys are scalars
+    kRefused,   // a problem here was reported
+  };
+  Kind kind;
+  bool plain;          // scalars: written without quotes
+  Mark mark;           // where it begins
+  std::uint32_t text;  // scalars: first byte in the document's text ...
+  std::uint32_t
+      size;           // ... and number of bytes; others: number of nodes inside
+  std::uint32_t end;  // the node after this one and everything inside it
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TEXT_YAML_NODE_HPP
