@@ -2,9 +2,10 @@
 
 import { headers, problem, resetIn } from './headers.js';
 import type {
-  HeaderOptions, HeaderStyle, Headers, Problem, Reset } from './headers.js';
+  HeaderOptions, HeaderStyle, Headers, Problem, Reset, Row,
+} from './headers.js';
 import { invalidArgument } from './errors.js';
-import type { Name, Names } from './names.js';
+import type { Names } from './names.js';
 import * as at from './layout.js';
 import { native } from './native.js';
 import { ceilSeconds, toMs, waitSeconds } from './time.js';
@@ -55,13 +56,7 @@ export interface Level {
   readonly path: number;
 }
 
-/** A level before it is read: numbers by LEVEL_LIMIT, ... */
-export interface Row {
-  readonly name: Name;
-  readonly numbers: readonly number[];
-}
-
-export interface Rows extends ReadonlyArray<Row> {
+interface Rows extends ReadonlyArray<Row> {
   levels?: readonly Level[];
 }
 

@@ -2,9 +2,9 @@
 // of a 429.  Seconds are rounded up, so that a client that waits that long is
 // not denied again.
 
-import type { Decision, Rows } from './decision.js';
 import { invalidArgument } from './errors.js';
 import * as at from './layout.js';
+import type { Name } from './names.js';
 import { ceilSeconds } from './time.js';
 import { checkNames, shown } from './words.js';
 
@@ -37,6 +37,20 @@ export interface Problem {
   readonly 'violated-policies'?: readonly string[];
 }
 
+/** What the headers show of a decision. */
+type Shown = Readonly<{
+  limit: number; remaining: number; limited: boolean; unlimited: boolean;
+  cell: readonly number[];
+}>;
+
+/** A level before it is read: numbers by LEVEL_LIMIT, ... */
+export interface Row {
+  readonly name: Name;
+  readonly numbers: readonly number[];
+}
+
+type Rows = readonly Row[];
+
 const SHADOW = 1;
 
 /** The styles that are written here. */
@@ -51,7 +65,7 @@ const HERE: readonly string[] =
  * Undefined: this code does not know the style, so the core has to write it.
  */
 export function headers(
-  decision: Decision,
+  decision: Shown,
   rows: Rows | undefined,
   bindingResetAfterNs: number,
   style: HeaderStyle,
@@ -90,7 +104,7 @@ export function resetIn(options: HeaderOptions): Reset {
   throw invalidArgument(`reset must be delta or epoch, is ${shown(reset)}`);
 }
 
-export function problem(decision: Decision, rows: Rows | undefined): Problem {
+export function problem(decision: Shown, rows: Rows | undefined): Problem {
   if (!decision.limited) {
     throw invalidArgument('the request was allowed: there is no problem');
   }
@@ -113,7 +127,7 @@ export function problem(decision: Decision, rows: Rows | undefined): Problem {
 }
 
 /** Seconds for Retry-After, at least 1; 0: there is none. */
-export function retryAfter(decision: Decision): number {
+export function retryAfter(decision: Shown): number {
   if (!decision.limited) return 0;
   const seconds = decision.cell[3];  // -1: no wait helps
   return seconds < 0 ? 0 : Math.max(1, seconds);
@@ -166,7 +180,7 @@ function policies(rows: Rows | undefined, found: Headers): void {
 }
 
 function draft7(
-  decision: Decision,
+  decision: Shown,
   rows: Rows | undefined,
   bindingResetAfterNs: number,
   found: Headers,
@@ -177,7 +191,7 @@ function draft7(
 }
 
 function draft6(
-  decision: Decision,
+  decision: Shown,
   rows: Rows | undefined,
   bindingResetAfterNs: number,
   found: Headers,
@@ -189,7 +203,7 @@ function draft6(
 }
 
 function legacy(
-  decision: Decision,
+  decision: Shown,
   bindingResetAfterNs: number,
   reset: Reset,
   found: Headers,

@@ -2,13 +2,14 @@
 // machines.
 
 import { ConfigError, invalidArgument } from './errors.js';
-import type { LimiterOptions } from './limiter.js';
 import type { Functions } from './native.js';
 import { shown } from './words.js';
 
 /** Refuses what threads that share a limiter cannot have. */
-export function checkShare(options: LimiterOptions): void {
-  const share: unknown = options.share;
+export function checkShare(
+  options: { readonly share?: unknown; readonly clock?: unknown },
+): void {
+  const { share } = options;
   if (share === undefined) return;
   if (typeof share !== 'string' || share === '') {
     throw invalidArgument(`share must be a name, is ${shown(share)}`);

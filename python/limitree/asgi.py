@@ -19,7 +19,14 @@ from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
 from limitree.errors import ClientGone, StoreError
 from limitree.headers import Headers, Reset, Style, check_style, combined
-from limitree.lifespan import App, Keeper, Message, Receive, Scope, Send
+from limitree.lifespan import (
+    App,
+    LimiterLifespan,
+    Message,
+    Receive,
+    Scope,
+    Send,
+)
 from limitree.limits import Limits
 from limitree.wait import Clock
 
@@ -51,11 +58,11 @@ class Telling:
     The base of other middleware; it decides nothing.
     """
 
-    def __init__(self, app: App, keeper: Keeper, style: Style,
+    def __init__(self, app: App, lifespan: LimiterLifespan, style: Style,
                  reset: Reset) -> None:
         check_style(style, reset)
         self.app = app
-        self._keeper = keeper
+        self._lifespan = lifespan
         self._style = style
         self._reset = reset
 
@@ -63,7 +70,7 @@ class Telling:
                        send: Send) -> None:
         kind = scope["type"]
         if kind == "lifespan":
-            await self._keeper.lifespan(self.app, scope, receive,
+            await self._lifespan.lifespan(self.app, scope, receive,
                                         self._checking(send))
         elif kind not in ("http", "websocket"):
             await self.app(scope, receive, send)
@@ -139,7 +146,7 @@ class LimitreeMiddleware(Telling):
                  headers: Style = "ietf", reset: Reset = "delta",
                  response: Callable[[Scope, Decision], App] | None = None,
                  clock: Clock | None = None, **options: object) -> None:
-        super().__init__(app, Keeper(limits, store,
+        super().__init__(app, LimiterLifespan(limits, store,
                                      {"clock": clock, **options}),
                          headers, reset)
         self._path = path or (lambda scope: ("ip", client_ip.of_scope(scope)))
@@ -153,7 +160,7 @@ class LimitreeMiddleware(Telling):
     @property
     def limiter(self) -> AsyncLimiter:
         """The limiter that is asked."""
-        return self._keeper.limiter
+        return self._lifespan.limiter
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one connection, unless it is denied."""
@@ -187,7 +194,7 @@ class LimitreeMiddleware(Telling):
         cost = self._cost
         if callable(cost):
             cost = cast(int, await settled(cost(scope)))
-        return await self._keeper.limiter.authorize_all(
+        return await self._lifespan.limiter.authorize_all(
             web.paths_of(asked, self._path), cost, levels=True)
 
 

@@ -20,8 +20,13 @@ from rest_framework.views import APIView
 
 from limitree.decision import Decision
 from limitree.demand import Segment
-from limitree.django.ask import Ask, DeductWhen, not_a_path, segment_of
 from limitree.django.current import current
+from limitree.django.path_costs import (
+    DeductWhen,
+    PathCosts,
+    not_a_path,
+    segment_of,
+)
 from limitree.django.record import record_of
 from limitree.errors import ClientGone, ConfigError
 from limitree.web import logger
@@ -74,7 +79,7 @@ class _Throttle(throttling.BaseThrottle):
         return self._answer(twin not in joint.denying)
 
     def _allow_alone(self, request: Request, view: APIView) -> bool:
-        ask = Ask()
+        ask = PathCosts()
         self._put(ask, request, view)
         if not ask.paths:
             return True
@@ -83,7 +88,7 @@ class _Throttle(throttling.BaseThrottle):
         self.decision = _decided(request, ask)
         return self._answer(self.decision.allowed)
 
-    def _put(self, ask: Ask, request: Request, view: APIView) -> None:
+    def _put(self, ask: PathCosts, request: Request, view: APIView) -> None:
         """Add what this throttle charges."""
         raise NotImplementedError
 
@@ -121,7 +126,7 @@ class _Throttle(throttling.BaseThrottle):
         return decision.retry_after
 
 
-def _decided(request: Request, ask: Ask, levels: bool | None = None
+def _decided(request: Request, ask: PathCosts, levels: bool | None = None
              ) -> Decision:
     """Decide `ask`, and keep the decision with Django's request."""
     decision = ask.authorize(current().limiter, levels)
@@ -145,7 +150,7 @@ class _Joint:
         #: Those that deny the request.
         self.denying: list[_Throttle] = []
         self.decision: Decision | None = None
-        ask = Ask()
+        ask = PathCosts()
         defers = any(one.deduct_when is not None for one in throttles)
         try:
             for one in throttles:
@@ -225,7 +230,7 @@ class LimitreeThrottle(_Throttle):
         found: Paths | None = of_view(request)
         return found
 
-    def _put(self, ask: Ask, request: Request, view: APIView) -> None:
+    def _put(self, ask: PathCosts, request: Request, view: APIView) -> None:
         found: Any = self.throttle_path(request, view)
         if found is None:
             return
@@ -246,7 +251,7 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     those of REST framework; ``cache`` and ``timer`` are not used.
     """
 
-    def _put(self, ask: Ask, request: Request, view: APIView) -> None:
+    def _put(self, ask: PathCosts, request: Request, view: APIView) -> None:
         if self.rate is None:
             return
         self.key = self.get_cache_key(request, view)
@@ -281,7 +286,7 @@ class ScopedRateThrottle(SimpleRateThrottle, throttling.ScopedRateThrottle):
         # The view chooses the rate, so it is not known yet.
         pass
 
-    def _put(self, ask: Ask, request: Request, view: APIView) -> None:
+    def _put(self, ask: PathCosts, request: Request, view: APIView) -> None:
         self.scope = getattr(view, self.scope_attr, None)
         if self.scope:
             self.rate = self.get_rate()

@@ -21,7 +21,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
-class Keeper:
+class LimiterLifespan:
     """An AsyncLimiter that was passed in, or a new one.
 
     A new limiter decides in this process while the store fails, unless

@@ -7,7 +7,6 @@ import time
 
 from limitree import _native
 from limitree.errors import LimitExceeded
-from limitree.lazy_imports import LazyModule
 from limitree.limits import (
     NO_LIMITS,
     NOT_GIVEN,
@@ -18,6 +17,26 @@ from limitree.limits import (
 )
 from limitree.locks import ForkLock
 from limitree.wait import Waiting, seconds_of
+
+
+class LazyModule:
+    """Stands for the module ``limitree.<name>`` in the names of another one.
+
+    The first use imports the module, which then takes the place of this object.
+    Later uses cost what they would after an import at the top.
+    """
+
+    __slots__ = ("_name", "_names")
+
+    def __init__(self, name: str, names: dict[str, Any]) -> None:
+        self._name = name
+        self._names = names  # the globals of the module that has the name
+
+    def __getattr__(self, attribute: str) -> Any:
+        package = __import__(f"limitree.{self._name}")
+        module = self._names[self._name] = getattr(package, self._name)
+        return getattr(module, attribute)
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

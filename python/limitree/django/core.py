@@ -11,9 +11,9 @@ from typing import Any, TypedDict
 from django.http import HttpRequest
 
 from limitree.decision import Decision
-from limitree.django.ask import Ask
 from limitree.django.current import current
 from limitree.django.decorators import group_of
+from limitree.django.path_costs import PathCosts
 from limitree.django.record import record_of
 from limitree.django.rule import ALL, Key, RateOf, Rule, with_methods
 
@@ -52,7 +52,7 @@ def get_usage(request: HttpRequest, group: str | None = None,
     site = current()
     rule = _rule(key, rate, method if method is None or isinstance(method, str)
                  else tuple(method))
-    ask = Ask()
+    ask = PathCosts()
     rule.put(ask, site, group, request, (), {})
     if not ask.paths or not site.conf.enabled:
         return None

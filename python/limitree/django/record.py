@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from limitree.decision import Decision
-from limitree.django.ask import Ask
+from limitree.django.path_costs import PathCosts
 from limitree.headers import tightness
 
 
@@ -20,7 +20,7 @@ class Record:
         self.decisions: list[Decision] = []
         #: What is charged after the response, if at all, by the place of its
         #: decision.
-        self.deferred: list[tuple[int, Ask]] = []
+        self.deferred: list[tuple[int, PathCosts]] = []
         #: The decision for which the view was not run.
         self.denial: Decision | None = None
         self.has_middleware = has_middleware
@@ -33,7 +33,7 @@ class Record:
         """The tightest decision: a denial, or the longest wait; or None."""
         return max(self.decisions, key=tightness, default=None)
 
-    def note(self, decision: Decision, ask: Ask) -> None:
+    def note(self, decision: Decision, ask: PathCosts) -> None:
         """Keep a decision; raises RuntimeError if it waits for a response that
         nobody sees."""
         if ask.whens and ask.is_deferred:

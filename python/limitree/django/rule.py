@@ -13,7 +13,12 @@ from django.utils.module_loading import import_string
 
 from limitree.demand import Segment
 from limitree.django import keys
-from limitree.django.ask import Ask, DeductWhen, not_a_path, segment_of
+from limitree.django.path_costs import (
+    DeductWhen,
+    PathCosts,
+    not_a_path,
+    segment_of,
+)
 from limitree.plain import PlainLimits
 from limitree.web import methods_of
 
@@ -71,7 +76,7 @@ class Site(Protocol):
     def client_ip(self, request: HttpRequest) -> str:
         """Return the address of the client."""
 
-    def put_rate(self, ask: Ask, scope: str, rate: RateText, key: Any,
+    def put_rate(self, ask: PathCosts, scope: str, rate: RateText, key: Any,
                  cost: int, varies: bool = False) -> None:
         """Add the limits of `rate`, counted by `scope`, to `ask`."""
 
@@ -116,7 +121,7 @@ class Rule:
             parts = (self.path,) if callable(self.path) else self.path
         return any(getattr(part, "needs_user", False) for part in parts)
 
-    def put(self, ask: Ask, site: Site, group: str, request: HttpRequest,
+    def put(self, ask: PathCosts, site: Site, group: str, request: HttpRequest,
             args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Add the paths of `request` to `ask`, if the rule applies to it.
 

@@ -11,8 +11,8 @@ from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, canonical_ip
 from limitree.decision import Decision
 from limitree.django import conf
-from limitree.django.ask import Ask
 from limitree.django.exceptions import Ratelimited
+from limitree.django.path_costs import PathCosts
 from limitree.django.rule import (
     NOTHING,
     PATHS,
@@ -70,7 +70,7 @@ class Site:
         self.requests_need_user = any(rule.needs_user(self)
                                       for rule in self._rules)
 
-    def put_rate(self, ask: Ask, scope: str, rate: RateText, key: Any,
+    def put_rate(self, ask: PathCosts, scope: str, rate: RateText, key: Any,
                  cost: int, varies: bool = False) -> None:
         """Add the limits of `rate`, counted by `scope`, to `ask`.
 
@@ -108,14 +108,14 @@ class Site:
         self._rates[scope, rate, varies] = plain, fits
         return plain, fits
 
-    def ask_of(self, request: HttpRequest) -> Ask | None:
+    def ask_of(self, request: HttpRequest) -> PathCosts | None:
         """Return the paths of every request, or None."""
         if not self._rules:
             return None
         url = request.path_info
         if url in self._exempt or url.startswith(self._exempt_below):
             return None
-        ask = Ask()
+        ask = PathCosts()
         try:
             for rule in self._rules:
                 rule.put(ask, self, rule.group or "", request, (), {})

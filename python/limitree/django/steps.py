@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest
 
 from limitree.decision import Decision
-from limitree.django.ask import Ask
 from limitree.django.keys import load_user
+from limitree.django.path_costs import PathCosts
 from limitree.django.record import Record
 from limitree.django.rule import Rule
 from limitree.django.site import Site
@@ -61,8 +61,8 @@ class Step:
         return self._note(record, request, decision, ask)
 
     def _ask(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
-             kwargs: dict[str, Any]) -> Ask:
-        ask = Ask()
+             kwargs: dict[str, Any]) -> PathCosts:
+        ask = PathCosts()
         try:
             for rule, group in self.rules:
                 rule.put(ask, site, group, request, args, kwargs)
@@ -72,8 +72,8 @@ class Step:
             ask.refuse(error)
         return ask
 
-    def _note(self, record: Record, request: Any, decision: Decision, ask: Ask
-              ) -> Decision | None:
+    def _note(self, record: Record, request: Any, decision: Decision,
+              ask: PathCosts) -> Decision | None:
         record.note(decision, ask)
         if decision.limited:
             request.limited = True

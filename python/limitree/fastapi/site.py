@@ -14,7 +14,7 @@ from limitree.clients import ClientIp
 from limitree.decision import Decision
 from limitree.fastapi.errors import RateLimitExceeded
 from limitree.fastapi.scope import key_function
-from limitree.lifespan import Keeper
+from limitree.lifespan import LimiterLifespan
 from limitree.limits import NO_LIMITS, Limits
 from limitree.plain import PlainLimits
 
@@ -29,15 +29,15 @@ class Site:
                  enabled: bool, options: dict[str, Any]) -> None:
         self.enabled = enabled  #: whether anything is asked at all
         self.plain = PlainLimits(_ROOT)  #: the limits given as texts
-        self._keeper = Keeper(NO_LIMITS if limits is None else limits, store,
-                              options)
-        self.plain.update(self._keeper)  # the name must be free
+        self._lifespan = LimiterLifespan(
+            NO_LIMITS if limits is None else limits, store, options)
+        self.plain.update(self._lifespan)  # the name must be free
         self.key = key_function(key_func)  #: tells callers apart
 
     @property
     def limiter(self) -> AsyncLimiter:
         """The limiter that is asked."""
-        return self._keeper.limiter
+        return self._lifespan.limiter
 
     async def authorize(self, connection: HTTPConnection, paths: list[Any],
                         costs: list[Any]) -> Decision:
@@ -45,7 +45,7 @@ class Site:
         if self.plain.has_news:
             # The first request of a route.  Its limits are read together with
             # those of other routes, which may take long if there are many.
-            await asyncio.to_thread(self.plain.update, self._keeper)
+            await asyncio.to_thread(self.plain.update, self._lifespan)
         decision = await self.limiter.authorize_all(paths, costs, levels=True)
         record: Record = connection.scope["limitree"]
         record.decisions.append(decision)

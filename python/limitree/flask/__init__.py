@@ -8,11 +8,10 @@
     def trade(): ...
 """
 
-from limitree.flask.decorators import RouteLimit
 from limitree.flask.errors import RateLimitExceeded
-from limitree.flask.extension import Limiter
-from limitree.flask.keys import get_remote_address
+from limitree.flask.extension import Limiter, RouteLimit
 from limitree.flask.rules import ExemptionScope, RequestLimit
+from limitree.flask.settings import get_remote_address
 
 __all__ = [
     "ExemptionScope",

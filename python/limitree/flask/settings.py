@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
+from flask import request
+
 from limitree.clients import client_ip
 from limitree.errors import ConfigError
-from limitree.flask.keys import get_remote_address
 from limitree.flask.rules import Breach, CostOf, Key, PathsOf, TextOf
 from limitree.headers import Reset, Style
 from limitree.limits import Limits
@@ -27,6 +28,17 @@ _OLD_STORE = "RATELIMIT_STORAGE_URL"
 #: Names of Flask-Limiter's strategies, all of which become GCRA.
 _STRATEGIES = ("fixed-window", "fixed-window-elastic-expiry", "moving-window",
                "sliding-window-counter", "gcra")
+_peer = client_ip()
+
+
+def get_remote_address() -> str:
+    """Return the address of the peer, in its canonical text.
+
+    IPv6 clients are distinguished by the first 64 bits.  Headers of proxies are
+    ignored; LIMITREE_TRUSTED_PROXIES is for that.  Raises ValueError if the
+    server knows no address, as on a Unix socket.
+    """
+    return _peer.of_environ(request.environ)
 
 
 @dataclass(frozen=True)

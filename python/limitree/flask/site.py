@@ -31,7 +31,7 @@ from limitree.web import Path, check_path, unavailable
 Owner = tuple[Bound, "PlainLimit | None"]
 
 
-class Asked:
+class PathCosts:
     """The paths of a request, and their costs."""
 
     __slots__ = ("costs", "owners", "paths")
@@ -49,9 +49,9 @@ class Asked:
             self.costs.append(cost)
             self.owners.append((bound, limit))
 
-    def join(self, others: Asked) -> Asked:
+    def join(self, others: PathCosts) -> PathCosts:
         """Return the paths of both."""
-        both = Asked()
+        both = PathCosts()
         both.paths = self.paths + others.paths
         both.costs = self.costs + others.costs
         both.owners = self.owners + others.owners
@@ -65,8 +65,8 @@ class State:
 
     def __init__(self) -> None:
         # One decision, unless the view asks for more.
-        self.steps: list[tuple[Decision, Asked]] = []
-        self.later: list[tuple[int, Asked]] = []  # to be charged, by step
+        self.steps: list[tuple[Decision, PathCosts]] = []
+        self.later: list[tuple[int, PathCosts]] = []  # to be charged, by step
         self.rules: set[Rule] = set()  # that have been asked
 
     def limits(self) -> list[RequestLimit]:
@@ -190,7 +190,7 @@ class Site:
         return state
 
     def _decide(self, state: State, bounds: list[Bound]) -> None:
-        now, later = Asked(), Asked()
+        now, later = PathCosts(), PathCosts()
         try:
             self._collect(state, bounds, now, later)
         finally:
@@ -198,8 +198,8 @@ class Site:
             # checks a token, the limits before it have counted it.
             self._authorize(state, now, later)
 
-    def _collect(self, state: State, bounds: list[Bound], now: Asked,
-                 later: Asked) -> None:
+    def _collect(self, state: State, bounds: list[Bound], now: PathCosts,
+                 later: PathCosts) -> None:
         keys: dict[Key, Segment] = {}
         for bound in bounds:
             rule = bound.rule
@@ -211,7 +211,8 @@ class Site:
                 asked = now if rule.deduct_when is None else later
                 asked.add(bound, paths, limits, bound.cost())
 
-    def _authorize(self, state: State, now: Asked, later: Asked) -> None:
+    def _authorize(self, state: State, now: PathCosts,
+                   later: PathCosts) -> None:
         self.plain.update(self.core)
         if later.paths:
             self._look(state, now, later)
@@ -221,7 +222,7 @@ class Site:
             if decision.limited:
                 self._deny(decision, now)
 
-    def _look(self, state: State, now: Asked, later: Asked) -> None:
+    def _look(self, state: State, now: PathCosts, later: PathCosts) -> None:
         """Decide a request with costs that are charged after the response."""
         asked = now.join(later)
         decision = self.core.peek_all(asked.paths, asked.costs)
@@ -235,7 +236,7 @@ class Site:
                 self._deny(charged, now)
         state.later.append((len(state.steps) - 1, later))
 
-    def _deny(self, decision: Decision, asked: Asked) -> None:
+    def _deny(self, decision: Decision, asked: PathCosts) -> None:
         limits = limits_of(decision, asked)
         breached = [limit for limit in limits if limit.breached]
         # The headers are about the one with the longest wait.
@@ -265,9 +266,9 @@ class Site:
             response.headers[settings.names.get(name, name)] = value
         return response
 
-    def _settle(self, state: State, step: int, later: Asked,
+    def _settle(self, state: State, step: int, later: PathCosts,
                 response: Response) -> None:
-        due = Asked()
+        due = PathCosts()
         verdicts: dict[Bound, bool] = {}
         for path, cost, owner in zip(later.paths, later.costs, later.owners):
             bound, limit = owner
@@ -306,7 +307,7 @@ class Site:
         old.close()
 
 
-def limits_of(decision: Decision, asked: Asked) -> list[RequestLimit]:
+def limits_of(decision: Decision, asked: PathCosts) -> list[RequestLimit]:
     """Return the verdict of each limit about a request."""
     found = []
     for level in decision.levels or ():

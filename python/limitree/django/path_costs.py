@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DeductWhen = Callable[[Any], Union[bool, int]]
 
 
-class Ask:
+class PathCosts:
     """Some paths, decided all or nothing, and what each of them costs."""
 
     __slots__ = ("costs", "paths", "refusal", "whens")
