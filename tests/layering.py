@@ -10,7 +10,8 @@ another.  Nor may core/store include core/text.
 bindings/, server/ and examples/ may include only what a user can: limitree.h
 and files beside them; server/ has io/, too, and bindings/cli/serve.cpp may
 start the server.  The modules
-of python/limitree must not import each other in a circle.
+of python/limitree must not import each other in a circle, and neither must the
+files of node/src and the units of C++, which are a .cpp and its .hpp.
 
 The rooms of core/store have an order too:
 
@@ -234,7 +235,8 @@ def check(root):
                 wrong = rule(root, path, mark, name)
                 if wrong:
                     bad.append(f"{path.relative_to(root)}: {wrong}")
-    return bad + import_circles.check(root / "python")
+    return (bad + import_circles.check(root / "python")
+            + import_circles.check_units(root))
 
 
 def main():

@@ -96,6 +96,21 @@ def test_import_circles_are_not_seen_where_there_are_none(tmp_path, files):
     assert import_circles.check(package_with(tmp_path, files)) == []
 
 
+@pytest.mark.parametrize("files", [
+    {"core/base/a.cpp": '#include "base/b.hpp"',
+     "core/base/b.cpp": '#include "base/a.hpp"',
+     "core/base/a.hpp": "", "core/base/b.hpp": ""},
+    {"node/src/a.ts": "import { b } from './b.js';",
+     "node/src/b.ts": "import type { A } from './a.js';"},
+])
+def test_circles_of_units_are_found(tmp_path, files):
+    for name, text in files.items():
+        write(tmp_path, name, text + "\n")
+    bad = import_circles.check_units(tmp_path)
+    folder = next(iter(files)).rpartition("/")[0]
+    assert len(bad) == 1 and f"{folder}/a imports {folder}/b" in bad[0]
+
+
 @pytest.mark.parametrize("name, text, wrong", [
     ("core/base/a.cpp", "// caf\u00e9\n", "is not ASCII"),
     ("core/base/a.cpp", "\tint x;\n", "has a tab"),

@@ -8,14 +8,11 @@ import { invalidArgument } from './errors.js';
 import type { Names } from './names.js';
 import * as at from './layout.js';
 import { native } from './native.js';
+import type { Mode, Source } from './native.js';
 import { ceilSeconds, toMs, waitSeconds } from './time.js';
 import { shown } from './words.js';
 
-/** Who decided. */
-export type Source = 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
-
-/** How a limit takes part, from `limits.yaml`. */
-export type Mode = 'enforce' | 'shadow' | 'check';
+export type { Mode, Source } from './native.js';
 
 export const LIMITED = 1;
 const UNLIMITED = 1 << 1;

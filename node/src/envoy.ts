@@ -3,6 +3,7 @@
 import type { Source } from './decision.js';
 import { invalidArgument } from './errors.js';
 import { native } from './native.js';
+import type { NativeAnswer, NativeDescriptor, NativeStatus } from './native.js';
 import { checkNames, shown } from './words.js';
 
 /** Units of limits, as Envoy writes them, in any case. */
@@ -144,19 +145,6 @@ const SHADOWED = 2;
 const DEGRADED = 4;
 const CACHED = 8;
 const SOFT = 16;
-
-/** Keys and values in turn, flags, hits, requests per unit and unit. */
-export type NativeDescriptor = [string[], number, number, number, number];
-
-/** What native code answers: bindings/node/envoy.cpp has the order. */
-export type NativeAnswer = [
-  overallCode: number, flags: number, source: number, headerStatus: number,
-  metadata: string | undefined, statuses: NativeStatus[]];
-type NativeStatus = [
-  code: number, match: number, requests: number, periodNs: number,
-  remaining: number, untilResetNs: number, retryAfterNs: number,
-  resetAfterNs: number, flags: number, quota: number, unit: string,
-  name: string];
 
 function whole(value: unknown, name: string, most: number): number {
   if (Number.isInteger(value) && (value as number) >= 0 &&

@@ -1,15 +1,32 @@
 // Loads the native module, or says what to do where there is none.
 
 import { fs } from './builtins.js';
-import type { Mode, Source } from './decision.js';
 import { LimitreeError } from './errors.js';
 import { candidates, foreign, isBundled } from './find.js';
 import { PLATFORMS, platform } from './platform.js';
-import type { NativeAnswer, NativeDescriptor } from './envoy.js';
 
 /** The module must have the same version: both use one array of numbers. */
 const { version: VERSION } = require('../../package.json') as
   { readonly version: string };
+
+/** Who decided. */
+export type Source = 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
+
+/** How a limit takes part, from `limits.yaml`. */
+export type Mode = 'enforce' | 'shadow' | 'check';
+
+/** Keys and values in turn, flags, hits, requests per unit and unit. */
+export type NativeDescriptor = [string[], number, number, number, number];
+
+/** What native code answers: bindings/node/envoy.cpp has the order. */
+export type NativeAnswer = [
+  overallCode: number, flags: number, source: number, headerStatus: number,
+  metadata: string | undefined, statuses: NativeStatus[]];
+export type NativeStatus = [
+  code: number, match: number, requests: number, periodNs: number,
+  remaining: number, untilResetNs: number, retryAfterNs: number,
+  resetAfterNs: number, flags: number, quota: number, unit: string,
+  name: string];
 
 /** The functions of a limiter; bindings/node/requests.hpp describes them. */
 export interface Functions {

@@ -13,8 +13,7 @@ import { LimitreeError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import type { Names } from './names.js';
 import { CLOSED, native } from './native.js';
-import type { Functions } from './native.js';
-import type { NativeAnswer } from './envoy.js';
+import type { Functions, NativeAnswer } from './native.js';
 import { checkNames, noOption, shown } from './words.js';
 
 /** A part of a path.  A whole number stands for its decimal digits. */
