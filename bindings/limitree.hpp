@@ -53,6 +53,49 @@ using ErrorHandle =
     std::unique_ptr<limitree_error, Release<limitree_error_free>>;
 using TextHandle = std::unique_ptr<limitree_text, Release<limitree_text_free>>;
 
+// Values of counters: of one limit, reason or rule, or of the whole limiter.
+struct Counters {
+  struct Value {
+    const limitree_counter* counter;
+    std::int64_t value;
+  };
+
+  // REQUIRES: there is a counter with that name.
+  std::int64_t operator[](std::string_view name) const {
+    for (const Value& one : values) {
+      if (one.counter->name == name) return one.value;
+    }
+    throw std::out_of_range("there is no counter " + std::string(name));
+  }
+
+  std::string_view label;  // lives as long as the limiter
+  std::vector<Value> values;
+};
+
+// Calls limitree_limiter_each_counter, and appends the values.
+inline limitree_status read_counters(limitree_limiter* limiter,
+                                     std::uint32_t scopes,
+                                     std::vector<Counters>* counters,
+                                     limitree_error** error) {
+  std::vector<Counters>* to = counters;  // null: there was no memory for them
+  const auto take = [](const limitree_counter* counter, limitree_str label,
+                       std::int64_t value, void* data) noexcept {
+    auto** const all = static_cast<std::vector<Counters>**>(data);
+    if (*all == nullptr) return;
+    try {
+      if ((*all)->empty() || (*all)->back().label != to_view(label)) {
+        (*all)->push_back({to_view(label), {}});
+      }
+      (*all)->back().values.push_back({counter, value});
+    } catch (const std::bad_alloc&) {
+      *all = nullptr;
+    }
+  };
+  const limitree_status status =
+      limitree_limiter_each_counter(limiter, scopes, take, &to, error);
+  return to == nullptr ? LIMITREE_OUT_OF_MEMORY : status;
+}
+
 // Why a call failed.
 class Error : public std::runtime_error {
  public:
@@ -103,6 +146,21 @@ void check(Call&& call) {
   if (status >= 0) return;
   if (status == LIMITREE_OUT_OF_MEMORY) throw std::bad_alloc();
   throw Error::from(status, error);
+}
+
+// The values of the counters of LIMITREE_SCOPE_LIMITS ..., by their labels.
+inline std::vector<Counters> counters(limitree_limiter* limiter,
+                                      std::uint32_t scopes) {
+  std::vector<Counters> counters;
+  check([&](limitree_error** error) {
+    return read_counters(limiter, scopes, &counters, error);
+  });
+  return counters;
+}
+
+// The same for scopes whose counters have no labels.
+inline Counters totals(limitree_limiter* limiter, std::uint32_t scopes) {
+  return counters(limiter, scopes).at(0);
 }
 
 // The path of a request, from the root: {"user", "alex", "trade"}.
@@ -424,45 +482,6 @@ class Limiter {
     return limitree_limiter_is_shared(get()) != 0;
   }
 
-  limitree_stats stats() const {
-    limitree_stats stats;
-    check([&](limitree_error** error) {
-      return limitree_limiter_stats(get(), &stats, error);
-    });
-    return stats;
-  }
-
-  // The policy names in the result live as long as the limiter.
-  std::vector<limitree_limit_stats> limit_stats() const {
-    return list<limitree_limit_stats>(limitree_limiter_limit_stats);
-  }
-
-  // Hits by the names of rules, which live as long as the limiter.
-  std::vector<limitree_descriptor_stats> descriptor_stats() const {
-    return list<limitree_descriptor_stats>(limitree_limiter_descriptor_stats);
-  }
-
-  limitree_envoy_stats envoy_stats() const {
-    limitree_envoy_stats stats;
-    check([&](limitree_error** error) {
-      return limitree_limiter_envoy_stats(get(), &stats, error);
-    });
-    return stats;
-  }
-
-  // How often the store failed, by reason.
-  std::vector<limitree_reason_stats> reason_stats() const {
-    return list<limitree_reason_stats>(limitree_limiter_reason_stats);
-  }
-
-  limitree_round_trips round_trips() const {
-    limitree_round_trips round_trips;
-    check([&](limitree_error** error) {
-      return limitree_limiter_round_trips(get(), &round_trips, error);
-    });
-    return round_trips;
-  }
-
   // All statistics in the text format that Prometheus reads.
   Text prometheus() const {
     limitree_text* text = nullptr;
@@ -566,22 +585,6 @@ class Limiter {
       return function(get(), path.data(), path.size(), cost, &decision, error);
     });
     return decision;
-  }
-
-  // All items that `function` returns.
-  template <typename Item, typename Function>
-  std::vector<Item> list(Function function) const {
-    std::vector<Item> items;
-    std::size_t count = 0;
-    // Repeated if another thread adds items in between.
-    do {
-      items.resize(count);
-      check([&](limitree_error** error) {
-        return function(get(), items.data(), items.size(), &count, error);
-      });
-    } while (count > items.size());
-    items.resize(count);
-    return items;
   }
 
   void forget(Path path, std::int32_t leaf_only) {

@@ -654,7 +654,7 @@ LIMITREE_API void limitree_loop_set_timeout(limitree_limiter *limiter,
 
 /* ---- Rate limits of Envoy ------------------------------------------------ */
 
-/* One entry of a descriptor that Envoy path_costs about. */
+/* One entry of a descriptor that Envoy asks about. */
 typedef struct limitree_entry {
   limitree_str key;
   limitree_str value;
@@ -802,131 +802,62 @@ LIMITREE_API const char *limitree_unit_name(int32_t unit);
 
 /* ---- Looking inside ------------------------------------------------------ */
 
-/* Counters since the limiter was made; a request of Envoy counts as one that
- * authorize allowed or denied.  Always 256 bytes, as above. */
-typedef struct limitree_stats {
-  int64_t allowed;         /* requests that authorize allowed */
-  int64_t limited;         /* requests that authorize denied */
-  int64_t shadow_limited;  /* requests that only a shadow level would deny */
-  int64_t errors;          /* requests that got a negative status */
-  int64_t reloads;         /* trees swapped in */
-  int64_t limits;          /* limits in the tree */
-  int64_t buckets;         /* buckets that are not full; 0 for servers */
-  int64_t max_buckets;     /* as configured; 0 for servers */
-  int64_t store_bytes;     /* memory that the store takes; 0 for servers */
-  int64_t evictions;       /* buckets forgotten to make room for others */
-  int64_t from_deny_cache; /* allowed and limited requests, by source */
-  int64_t from_local;
-  int64_t from_allow;
-  int64_t from_deny;
-  int64_t store_errors;      /* calls to the store that failed */
-  int64_t connects;          /* connections made to servers */
-  int64_t round_trips;       /* answers of servers */
-  int64_t round_trip_ns;     /* sum of their times */
-  int64_t soft;              /* allowed requests above a capacity: overrun */
-  int64_t forgotten_limited; /* evictions of buckets that would still deny */
-  int64_t reserved[12];
-} limitree_stats;
+/* What counters are about: bits, for limitree_limiter_each_counter.  In some
+ * scopes a counter has a value for each label. */
+enum {
+  LIMITREE_SCOPE_SOURCES = 1u << 0,  /* requests; limitree_source_name */
+  LIMITREE_SCOPE_REQUESTS = 1u << 1, /* requests and the tree; a request of
+                                        Envoy counts as one that authorize
+                                        allowed or denied */
+  LIMITREE_SCOPE_LIMITS = 1u << 2,   /* each limit; limitree_level.policy */
+  LIMITREE_SCOPE_REASONS = 1u << 3,  /* failures of the store;
+                                        limitree_error_reason */
+  LIMITREE_SCOPE_ROUND_TRIPS = 1u << 4, /* answers of servers, by the seconds
+                                           that they took at most: "0.000016",
+                                           ... "+Inf" */
+  LIMITREE_SCOPE_STORE = 1u << 5,       /* buckets and connections */
+  LIMITREE_SCOPE_ENVOY = 1u << 6,       /* requests of Envoy */
+  LIMITREE_SCOPE_RULES = 1u << 7 /* hits, by the names that rules have in
+                                    metrics: "domain.key_value.key" */
+};
 
-/* Buckets, bytes and evictions of a store shm:// are those of its file, all
- * else is of this limiter.  Takes time in proportion to the store's size in
- * memory: about a millisecond per million buckets.  Since 0.1. */
-LIMITREE_API limitree_status limitree_limiter_stats(limitree_limiter *limiter,
-                                                    limitree_stats *stats,
-                                                    limitree_error **error);
+/* A counter.  Static storage; always 64 bytes if pointers take 8, as above. */
+typedef struct limitree_counter {
+  const char *name;  /* "shadow_limited": unique in its scope */
+  const char *help;  /* a sentence for people */
+  const char *label; /* what its labels are: "policy"; empty if it has none */
+  uint32_t scope;    /* LIMITREE_SCOPE_SOURCES ... */
+  int32_t is_gauge;  /* 1 if it can fall, 0 if it only grows */
+  int64_t reserved[4];
+} limitree_counter;
 
-/* Counters of one limit, summed over all callers.  They survive a reload that
- * keeps the limit's place in the tree.  Always 128 bytes, as above. */
-typedef struct limitree_limit_stats {
-  limitree_str policy;    /* as limitree_level.policy */
-  int64_t allowed;        /* requests that met it and were allowed */
-  int64_t limited;        /* requests that it denied */
-  int64_t shadow_limited; /* requests that it would deny, in shadow mode */
-  int64_t near_limit;     /* allowed with little left: see near_limit */
-  int64_t soft;           /* allowed above its capacity: overrun */
-  int64_t reserved[9];
-} limitree_limit_stats;
+/* All counters, from index 0 on, scope after scope.  NULL if `index` is too
+ * large.  Since 0.1. */
+LIMITREE_API const limitree_counter *limitree_counter_at(size_t index);
 
-/* Writes the counters of the first `capacity` limits, in the order in which
- * they were first loaded, and sets *count to the number of all limits.  `stats`
- * may be NULL if `capacity` is 0.  Since 0.1. */
-LIMITREE_API limitree_status limitree_limiter_limit_stats(
-    limitree_limiter *limiter, limitree_limit_stats *stats, size_t capacity,
-    size_t *count, limitree_error **error);
-
-/* How often a store failed for one reason.  Always 64 bytes if pointers take
- * 8. */
-typedef struct limitree_reason_stats {
-  const char *reason; /* as limitree_error_reason; static storage */
-  int64_t errors;     /* calls that failed for it */
-  int64_t troubles;   /* times it happened, even if a retry helped */
-  int64_t reserved[5];
-} limitree_reason_stats;
-
-/* Writes the counters of the first `capacity` reasons, and sets *count to the
- * number of all.  `stats` may be NULL if `capacity` is 0.  Since 0.1. */
-LIMITREE_API limitree_status limitree_limiter_reason_stats(
-    limitree_limiter *limiter, limitree_reason_stats *stats, size_t capacity,
-    size_t *count, limitree_error **error);
+/* Takes one value of a counter.  `label` lives as long as the limiter.  It must
+ * not throw. */
+typedef void (*limitree_counter_fn)(const limitree_counter *counter,
+                                    limitree_str label, int64_t value,
+                                    void *user_data);
 
 /*
- * Hits by the names that rules have in metrics, "domain.key_value.key".  They
- * survive a reload.  Always 128 bytes if pointers take 8, as above.
+ * Calls `fn` with the values of all counters whose scopes are in `scopes`,
+ * scope after scope: all counters of one label, then all of the next.  Limits
+ * come in the order in which they were first loaded, rules in the order in
+ * which they were first met; there are at most as many names of rules as the
+ * option max_metric_keys says, and "other" counts the rest.
+ *
+ * Counters begin with 0 when the limiter is made, and survive a reload: those
+ * of a limit belong to its place in the tree, those of a rule to its name.
+ * Buckets, bytes and evictions of a store shm:// are those of its file; all
+ * else is of this limiter.  Scopes before LIMITREE_SCOPE_ENVOY, except for
+ * limits, take time in proportion to the store's size in memory: about a
+ * millisecond per million buckets.  Since 0.1.
  */
-typedef struct limitree_descriptor_stats {
-  limitree_str key;   /* lives as long as the limiter */
-  int64_t total_hits; /* of descriptors that met the rule, without those that
-                         give back */
-  int64_t over_limit; /* above the limit */
-  int64_t near_limit; /* below it and above the option near_limit */
-  int64_t over_limit_with_local_cache; /* of over_limit: known without asking */
-  int64_t within_limit;
-  int64_t shadow_mode;         /* of over_limit: answered as OK */
-  int64_t total_negative_hits; /* given back */
-  int64_t domain_not_found;    /* descriptors of the domain `key`, not known */
-  int64_t reserved[6];
-} limitree_descriptor_stats;
-
-/*
- * Writes the counters of the first `capacity` names, in the order in which they
- * were first met, and sets *count to the number of all.  `stats` may be NULL if
- * `capacity` is 0.  There are at most as many names as the option
- * max_metric_keys says; the rest is counted as "other".  Since 0.1.
- */
-LIMITREE_API limitree_status limitree_limiter_descriptor_stats(
-    limitree_limiter *limiter, limitree_descriptor_stats *stats,
-    size_t capacity, size_t *count, limitree_error **error);
-
-/* Requests of Envoy since the limiter was made.  Always 128 bytes, as above. */
-typedef struct limitree_envoy_stats {
-  int64_t ok;                 /* answered as OK ... */
-  int64_t over_limit;         /* ... or OVER_LIMIT */
-  int64_t global_shadow_mode; /* of `ok`: thanks to the option shadow_mode */
-  int64_t service_errors;     /* requests that break a rule */
-  int64_t store_errors;       /* requests that the store failed for */
-  int64_t metric_keys;        /* names of limitree_limiter_descriptor_stats */
-  int64_t over_cache_lookups; /* in the cache of the option over_cache_size */
-  int64_t over_cache_hits;
-  int64_t over_cache_entries;
-  int64_t over_cache_evictions;
-  int64_t reserved[6];
-} limitree_envoy_stats;
-
-LIMITREE_API limitree_status limitree_limiter_envoy_stats(
-    limitree_limiter *limiter, limitree_envoy_stats *stats,
-    limitree_error **error);
-
-#define LIMITREE_ROUND_TRIP_BUCKETS 16
-
-/* Answers of servers by the time they took. */
-typedef struct limitree_round_trips {
-  int64_t below_ns[LIMITREE_ROUND_TRIP_BUCKETS]; /* ascending; INT64_MAX last */
-  int64_t count[LIMITREE_ROUND_TRIP_BUCKETS];    /* not below the one before */
-} limitree_round_trips;
-
-LIMITREE_API limitree_status limitree_limiter_round_trips(
-    limitree_limiter *limiter, limitree_round_trips *round_trips,
-    limitree_error **error);
+LIMITREE_API limitree_status limitree_limiter_each_counter(
+    limitree_limiter *limiter, uint32_t scopes, limitree_counter_fn fn,
+    void *user_data, limitree_error **error);
 
 /* All statistics in the text format that Prometheus reads, version 0.0.4.  One
  * series for each limit, none for callers.  Since 0.1. */
@@ -945,7 +876,8 @@ LIMITREE_API limitree_status limitree_ping(limitree_limiter *limiter,
 typedef struct limitree_store_file {
   limitree_str path; /* lives as long as the limiter */
   int64_t version;   /* of its format */
-  int64_t bytes;     /* its size; it takes limitree_stats.store_bytes */
+  int64_t bytes;     /* its size; the counter store_bytes says what it
+                        takes */
   int64_t processes; /* that have it open, this one included */
   int64_t reserved[11];
 } limitree_store_file;

@@ -24,7 +24,7 @@
 #include "limitree.hpp"
 #include "log.hpp"
 #include "process.hpp"
-#include "service_numbers.hpp"
+#include "stats/prometheus.hpp"
 #include "stats/service_stats.hpp"
 #include "stats/statsd_reporter.hpp"
 #include "trace/exporter.hpp"
@@ -89,7 +89,10 @@ class Service final : public Watcher, public ConfigListener {
         limiter_(make_limiter()),
         admission_(settings),
         permits_(count_permits(settings)),
-        admin_pages_(limiter_.get()),
+        admin_pages_(
+            limiter_.get(),
+            [this] { return prometheus_text(stats_.snapshot()); },
+            [this] { return stats_text(stats_.snapshot()); }),
         admin_(settings.max_message_bytes),
         metrics_(settings.max_message_bytes),
         connections_(&loop_, &settings.connection, nullptr, [] {}),
@@ -206,7 +209,6 @@ class Service final : public Watcher, public ConfigListener {
   }
 
   void observe() {
-    admin_pages_.add_numbers(&numbers_);
     if (exporter_) {
       exporter_->start(workers_[0]->operations());
       stats_.add_loss("limitree.spans_lost",
@@ -371,7 +373,6 @@ class Service final : public Watcher, public ConfigListener {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<StatsdReporter> reporter_;
   std::vector<std::string> unix_paths_;
-  ServiceNumbers numbers_{&stats_};
   AdminPages admin_pages_;
   HttpServer admin_;  // here, where a page may take its time
   HttpServer metrics_;

@@ -13,14 +13,14 @@ namespace {
 
 std::string about_file(const Limiter& limiter) {
   const limitree_store_file file = limiter.store_file();
-  const limitree_stats stats = limiter.stats();
+  const Counters store = totals(limiter.get(), LIMITREE_SCOPE_STORE);
   const std::string path(file.path.data, file.path.size);
   return "file:      " + printable(path, false) + ", format " +
          std::to_string(file.version) + "\n" +  //
-         "bytes:     " + count_text(stats.store_bytes) + " in memory of " +
+         "bytes:     " + count_text(store["store_bytes"]) + " in memory of " +
          count_text(file.bytes) + "\n" +  //
-         "buckets:   " + count_text(stats.buckets) + " of " +
-         count_text(stats.max_buckets) + "\n" +  //
+         "buckets:   " + count_text(store["buckets"]) + " of " +
+         count_text(store["max_buckets"]) + "\n" +  //
          "processes: " + count_text(file.processes - 1) + "\n";
 }
 

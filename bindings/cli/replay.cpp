@@ -216,8 +216,8 @@ void Replay::skip(limitree_status status, const ErrorHandle& error) {
 }
 
 const ReplayResult& Replay::result(double seconds) {
-  result_.limits = limiter_.limit_stats();
-  result_.stats = limiter_.stats();
+  result_.limits = counters(limiter_.get(), LIMITREE_SCOPE_LIMITS);
+  result_.store = totals(limiter_.get(), LIMITREE_SCOPE_STORE);
   result_.seconds = seconds;
   return result_;
 }

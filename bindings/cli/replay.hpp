@@ -10,7 +10,7 @@
 #include "format.hpp"
 #include "heavy_hitters.hpp"
 #include "histogram.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 #include "terminal.hpp"
 
 namespace limitree::cli {
@@ -47,13 +47,13 @@ struct ReplayResult {
 
   HeavyHitters callers{kCounters};  // by denials
   Histogram histogram;
-  std::vector<limitree_limit_stats> limits;
-  limitree_stats stats{};
+  std::vector<Counters> limits;
+  Counters store;
   double seconds = 0;  // duration of the replay
 };
 
 // The limits that requests met, in falling order of denials.
-std::vector<limitree_limit_stats> used_limits(const ReplayResult& result);
+std::vector<Counters> used_limits(const ReplayResult& result);
 
 // For people.  Shows at most `top` limits and callers.
 std::string replay_text(const ReplayResult& result, std::size_t top,

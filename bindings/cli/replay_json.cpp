@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "limitree.hpp"
 #include "replay.hpp"
 
 namespace limitree::cli {
@@ -24,12 +23,12 @@ Json notes_json(const std::vector<LineNote>& notes) {
 
 Json limits_json(const ReplayResult& result) {
   Json all = Json::array();
-  for (const limitree_limit_stats& limit : used_limits(result)) {
-    all.push_back({{"policy", to_view(limit.policy)},
-                   {"allowed", limit.allowed},
-                   {"limited", limit.limited},
-                   {"shadow_limited", limit.shadow_limited},
-                   {"near_limit", limit.near_limit}});
+  for (const Counters& limit : used_limits(result)) {
+    all.push_back({{"policy", limit.label},
+                   {"allowed", limit["allowed"]},
+                   {"limited", limit["limited"]},
+                   {"shadow_limited", limit["shadow_limited"]},
+                   {"near_limit", limit["near_limit"]}});
   }
   return all;
 }
@@ -86,9 +85,9 @@ std::string replay_json(const ReplayResult& result, std::size_t top) {
       {"callers", callers_json(result, top)},
       {"callers_error_bound", result.callers.error_bound()},
       {"histogram", histogram_json(result)},
-      {"buckets", result.stats.buckets},
-      {"evictions", result.stats.evictions},
-      {"forgotten_limited", result.stats.forgotten_limited},
+      {"buckets", result.store["buckets"]},
+      {"evictions", result.store["evictions"]},
+      {"forgotten_limited", result.store["forgotten_limited"]},
       {"seconds", result.seconds},
       {"lines_per_second",
        static_cast<std::int64_t>(static_cast<double>(result.lines) / seconds)},

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "limitree.hpp"
@@ -74,9 +73,9 @@ std::string summary(const ReplayResult& result, const Terminal& terminal) {
              "decided at the latest time seen before");
   add_if_any("skipped", result.skipped, 0, "refused by the limits");
   add_if_any("bad lines", result.bad, 0, "not in the format of an access log");
-  add_if_any("forgotten", result.stats.evictions, 0,
+  add_if_any("forgotten", result.store["evictions"], 0,
              "buckets; raise --max-buckets");
-  add_if_any("of them limited", result.stats.forgotten_limited, 0,
+  add_if_any("of them limited", result.store["forgotten_limited"], 0,
              "so some callers were allowed too much");
   return indented(table.body(terminal));
 }
@@ -97,7 +96,7 @@ std::string notes_text(std::string_view title, std::int64_t count,
 
 std::string limits_text(const ReplayResult& result, std::size_t top,
                         const Terminal& terminal) {
-  std::vector<limitree_limit_stats> limits = used_limits(result);
+  std::vector<Counters> limits = used_limits(result);
   if (limits.empty()) return {};
   const auto more =
       static_cast<std::int64_t>(limits.size()) - static_cast<std::int64_t>(top);
@@ -108,15 +107,16 @@ std::string limits_text(const ReplayResult& result, std::size_t top,
   table.add_column("near limit", Align::kRight);
   table.add_column("allowed", Align::kRight);
   table.add_column("limit", Align::kLeft);
-  for (const limitree_limit_stats& limit : limits) {
+  for (const Counters& limit : limits) {
+    const std::int64_t limited = limit["limited"];
+    const std::int64_t shadowed = limit["shadow_limited"];
     table.add_row(
-        {{count_text(limit.limited),
-          limit.limited != 0 ? Colour::kRed : Colour::kNone},
-         {count_text(limit.shadow_limited),
-          limit.shadow_limited != 0 ? Colour::kYellow : Colour::kNone},
-         {count_text(limit.near_limit)},
-         {count_text(limit.allowed)},
-         {printable(to_view(limit.policy), terminal.utf8)}});
+        {{count_text(limited), limited != 0 ? Colour::kRed : Colour::kNone},
+         {count_text(shadowed),
+          shadowed != 0 ? Colour::kYellow : Colour::kNone},
+         {count_text(limit["near_limit"])},
+         {count_text(limit["allowed"])},
+         {printable(limit.label, terminal.utf8)}});
   }
   return heading("by limit", terminal) + indented(table.text(terminal)) +
          and_more(more);
@@ -229,18 +229,16 @@ std::string speed_text(const ReplayResult& result, const Terminal& terminal) {
 
 }  // namespace
 
-std::vector<limitree_limit_stats> used_limits(const ReplayResult& result) {
-  std::vector<limitree_limit_stats> limits;
-  for (const limitree_limit_stats& limit : result.limits) {
-    if (limit.allowed + limit.limited + limit.shadow_limited != 0) {
-      limits.push_back(limit);
-    }
+std::vector<Counters> used_limits(const ReplayResult& result) {
+  const auto denials = [](const Counters& limit) {
+    return std::pair(limit["limited"], limit["shadow_limited"]);
+  };
+  std::vector<Counters> limits;
+  for (const Counters& limit : result.limits) {
+    const auto [limited, shadowed] = denials(limit);
+    if (limit["allowed"] + limited + shadowed != 0) limits.push_back(limit);
   }
-  std::stable_sort(limits.begin(), limits.end(),
-                   [](const auto& a, const auto& b) {
-                     return std::tie(a.limited, a.shadow_limited) >
-                            std::tie(b.limited, b.shadow_limited);
-                   });
+  std::ranges::stable_sort(limits, std::ranges::greater(), denials);
   return limits;
 }
 

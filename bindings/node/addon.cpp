@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -138,72 +139,50 @@ Napi::Value ping(const Napi::CallbackInfo& info) {
   });
 }
 
-// stats(): the numbers in the order of node/src/stats.ts.
-Napi::Value stats(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
-    const limitree_stats stats = native.engine().limiter().stats();
-    const std::vector<std::int64_t> all = {
-        stats.allowed,    stats.limited,          stats.shadow_limited,
-        stats.errors,     stats.reloads,          stats.limits,
-        stats.buckets,    stats.max_buckets,      stats.store_bytes,
-        stats.evictions,  stats.from_deny_cache,  stats.from_local,
-        stats.from_allow, stats.from_deny,        stats.store_errors,
-        stats.connects,   stats.round_trips,      stats.round_trip_ns,
-        stats.soft,       stats.forgotten_limited};
-    const Napi::Array numbers = Napi::Array::New(info.Env(), all.size());
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-      numbers.Set(i, static_cast<double>(all[i]));
-    }
-    return numbers;
-  });
+// "shadowLimited" of "shadow_limited"
+std::string camel_case(std::string_view name) {
+  std::string text;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool is_upper = name[i] == '_' && i + 1 < name.size();
+    text += is_upper ? static_cast<char>(name[++i] - 'a' + 'A') : name[i];
+  }
+  return text;
 }
 
-// limitStats(): an array of [policy, allowed, limited, shadowLimited,
-// nearLimit, soft].
-Napi::Value limit_stats(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
-    const auto all = native.engine().limiter().limit_stats();
-    const Napi::Array rows = Napi::Array::New(info.Env(), all.size());
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-      const Napi::HandleScope scope(info.Env());
-      const Napi::Array row = Napi::Array::New(info.Env(), 6);
-      row.Set(0u, to_string(info.Env(), all[i].policy));
-      row.Set(1u, static_cast<double>(all[i].allowed));
-      row.Set(2u, static_cast<double>(all[i].limited));
-      row.Set(3u, static_cast<double>(all[i].shadow_limited));
-      row.Set(4u, static_cast<double>(all[i].near_limit));
-      row.Set(5u, static_cast<double>(all[i].soft));
-      rows.Set(i, row);
-    }
-    return rows;
-  });
-}
+using Values = std::vector<Counters::Value>;
 
-template <Napi::Value kFunction(Native&, Napi::Env)>
-Napi::Value stats_of(const Napi::CallbackInfo& info) {
-  return told_of_open(
-      info, [&](Native& native) { return kFunction(native, info.Env()); });
+// stats(), ...: an array of pairs, a label and an object of the values that
+// have it.  Scopes without labels have one pair.
+template <std::uint32_t kScopes>
+Napi::Value counters(const Napi::CallbackInfo& info) {
+  return told_of_open(info, [&](Native& native) -> Napi::Value {
+    const Napi::Env env = info.Env();
+    const auto all = limitree::counters(native.engine().get(), kScopes);
+    const Napi::Array pairs = Napi::Array::New(env, all.size());
+    std::map<const limitree_counter*, Napi::String> names;
+    for (const auto& [counter, value] :
+         all.empty() ? Values() : all[0].values) {
+      names.emplace(counter, Napi::String::New(env, camel_case(counter->name)));
+    }
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      const Napi::HandleScope scope(env);
+      const Napi::Object values = Napi::Object::New(env);
+      for (const auto& [counter, value] : all[i].values) {
+        values.Set(names.at(counter),
+                   Napi::Number::New(env, static_cast<double>(value)));
+      }
+      const Napi::Array pair = Napi::Array::New(env, 2);
+      pair.Set(0u, to_string(env, to_str(all[i].label)));
+      pair.Set(1u, values);
+      pairs.Set(i, pair);
+    }
+    return pairs;
+  });
 }
 
 Napi::Value envoy(const Napi::CallbackInfo& info) {
   return told_of_open(
       info, [&](Native& native) { return should_rate_limit(native, info); });
-}
-
-// reasonStats(): an array of [reason, errors, troubles].
-Napi::Value reason_stats(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
-    const auto all = native.engine().limiter().reason_stats();
-    const Napi::Array rows = Napi::Array::New(info.Env(), all.size());
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-      const Napi::Array row = Napi::Array::New(info.Env(), 3);
-      row.Set(0u, all[i].reason);
-      row.Set(1u, static_cast<double>(all[i].errors));
-      row.Set(2u, static_cast<double>(all[i].troubles));
-      rows.Set(i, row);
-    }
-    return rows;
-  });
 }
 
 // takeLog(): an array of [event, text], oldest first.
@@ -291,13 +270,13 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
   add("reload", reload);
   add("reloadDescriptors", reload_descriptors);
   add("shouldRateLimit", envoy);
-  add("descriptorStats", stats_of<descriptor_stats>);
-  add("envoyStats", stats_of<envoy_stats>);
+  add("descriptorStats", counters<LIMITREE_SCOPE_RULES>);
+  add("envoyStats", counters<LIMITREE_SCOPE_ENVOY>);
   add("put", put);
   add("ping", ping);
-  add("stats", stats);
-  add("limitStats", limit_stats);
-  add("reasonStats", reason_stats);
+  add("stats", counters<LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE>);
+  add("limitStats", counters<LIMITREE_SCOPE_LIMITS>);
+  add("reasonStats", counters<LIMITREE_SCOPE_REASONS>);
   add("takeLog", take_log);
   add("prometheus", prometheus);
   add("setPressure", set_pressure);

@@ -140,30 +140,4 @@ Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info) {
   return call.answer(info.Env());
 }
 
-Napi::Value descriptor_stats(Native& native, Napi::Env env) {
-  const auto all = native.engine().limiter().descriptor_stats();
-  const Napi::Array rows = Napi::Array::New(env, all.size());
-  for (std::uint32_t i = 0; i < all.size(); ++i) {
-    const Napi::HandleScope scope(env);
-    const limitree_descriptor_stats& one = all[i];
-    const Napi::Array row = Napi::Array::New(env, 2);
-    row.Set(0u, Napi::String::New(env, one.key.data, one.key.size));
-    row.Set(1u, array_of(env, {one.total_hits, one.over_limit, one.near_limit,
-                               one.over_limit_with_local_cache,
-                               one.within_limit, one.shadow_mode,
-                               one.total_negative_hits, one.domain_not_found}));
-    rows.Set(i, row);
-  }
-  return rows;
-}
-
-Napi::Value envoy_stats(Native& native, Napi::Env env) {
-  const auto stats = native.engine().limiter().envoy_stats();
-  return array_of(env,
-                  {stats.ok, stats.over_limit, stats.global_shadow_mode,
-                   stats.service_errors, stats.store_errors, stats.metric_keys,
-                   stats.over_cache_lookups, stats.over_cache_hits,
-                   stats.over_cache_entries, stats.over_cache_evictions});
-}
-
 }  // namespace limitree::node

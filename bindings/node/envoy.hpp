@@ -56,12 +56,6 @@ class EnvoyCall {
 // shouldRateLimit(...): the answer, or a promise of it.  Throws Error.
 Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info);
 
-// descriptorStats(): an array of [key, numbers in the order of limitree.h].
-Napi::Value descriptor_stats(Native& native, Napi::Env env);
-
-// envoyStats(): numbers in the order of limitree.h.
-Napi::Value envoy_stats(Native& native, Napi::Env env);
-
 }  // namespace limitree::node
 
 #endif  // LIMITREE_NODE_ENVOY_HPP

@@ -48,48 +48,6 @@ py::tuple should_rate_limit(Native& native, const py::object& domain,
   return answer;
 }
 
-// The fields of limitree.DescriptorStats, by their names.
-py::list descriptor_stats(Native& native) {
-  std::vector<limitree_descriptor_stats> stats;
-  std::size_t count = 0;
-  do {
-    stats.resize(count);
-    require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-      return limitree_limiter_descriptor_stats(limiter, stats.data(),
-                                               stats.size(), &count, error);
-    }));
-  } while (count > stats.size());
-  py::list list;
-  for (std::size_t i = 0; i < count; ++i) {
-    const limitree_descriptor_stats& one = stats[i];
-    list.append(py::dict(
-        "key"_a = python_text(one.key), "total_hits"_a = one.total_hits,
-        "over_limit"_a = one.over_limit, "near_limit"_a = one.near_limit,
-        "over_limit_with_local_cache"_a = one.over_limit_with_local_cache,
-        "within_limit"_a = one.within_limit, "shadow_mode"_a = one.shadow_mode,
-        "total_negative_hits"_a = one.total_negative_hits,
-        "domain_not_found"_a = one.domain_not_found));
-  }
-  return list;
-}
-
-// Those of limitree.EnvoyStats.
-py::dict envoy_stats(Native& native) {
-  limitree_envoy_stats stats;
-  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_limiter_envoy_stats(limiter, &stats, error);
-  }));
-  return py::dict("ok"_a = stats.ok, "over_limit"_a = stats.over_limit,
-                  "global_shadow_mode"_a = stats.global_shadow_mode,
-                  "service_errors"_a = stats.service_errors,
-                  "store_errors"_a = stats.store_errors,
-                  "metric_keys"_a = stats.metric_keys,
-                  "over_cache_lookups"_a = stats.over_cache_lookups,
-                  "over_cache_hits"_a = stats.over_cache_hits,
-                  "over_cache_entries"_a = stats.over_cache_entries,
-                  "over_cache_evictions"_a = stats.over_cache_evictions);
-}
-
 }  // namespace
 
 EnvoyCall::EnvoyCall(const py::object& domain, const py::list& descriptors,
@@ -151,9 +109,8 @@ void bind_envoy(py::class_<Native>* limiter) {
       .def("_start_envoy", start_envoy, py::arg("domain"),
            py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"),
            py::arg("make_future"))
-      .def("_reload_descriptors", &Native::reload_descriptors, py::arg("files"))
-      .def("_descriptor_stats", descriptor_stats)
-      .def("_envoy_stats", envoy_stats);
+      .def("_reload_descriptors", &Native::reload_descriptors,
+           py::arg("files"));
 }
 
 }  // namespace limitree::python

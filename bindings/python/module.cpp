@@ -3,8 +3,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -17,7 +15,7 @@
 #include "errors.hpp"
 #include "http.hpp"
 #include "level.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 #include "methods.hpp"
 #include "native.hpp"
 #include "parse.hpp"
@@ -30,45 +28,21 @@ namespace limitree::python {
 
 namespace {
 
-// The fields of limitree.Stats, by their names.
-py::dict stats(Native& native) {
-  limitree_stats stats;
+// A list of pairs: a label, and a dict of the values that have it.  Scopes
+// without labels have one pair.
+template <std::uint32_t kScopes>
+py::list counters(Native& native) {
+  std::vector<Counters> all;
   require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_limiter_stats(limiter, &stats, error);
+    return read_counters(limiter, kScopes, &all, error);
   }));
-  return py::dict(
-      "allowed"_a = stats.allowed, "limited"_a = stats.limited,
-      "shadow_limited"_a = stats.shadow_limited, "errors"_a = stats.errors,
-      "reloads"_a = stats.reloads, "limits"_a = stats.limits,
-      "buckets"_a = stats.buckets, "max_buckets"_a = stats.max_buckets,
-      "store_bytes"_a = stats.store_bytes, "evictions"_a = stats.evictions,
-      "from_deny_cache"_a = stats.from_deny_cache,
-      "from_local"_a = stats.from_local, "from_allow"_a = stats.from_allow,
-      "from_deny"_a = stats.from_deny, "store_errors"_a = stats.store_errors,
-      "connects"_a = stats.connects, "round_trips"_a = stats.round_trips,
-      "round_trip_ns"_a = stats.round_trip_ns, "soft"_a = stats.soft,
-      "forgotten_limited"_a = stats.forgotten_limited);
-}
-
-// Those of limitree.LimitStats.
-py::list limit_stats(Native& native) {
-  std::vector<limitree_limit_stats> stats;
-  std::size_t count = 0;
-  // Repeated if a reload on another thread adds limits in between.
-  do {
-    stats.resize(count);
-    require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-      return limitree_limiter_limit_stats(limiter, stats.data(), stats.size(),
-                                          &count, error);
-    }));
-  } while (count > stats.size());
   py::list list;
-  for (std::size_t i = 0; i < count; ++i) {
-    const limitree_limit_stats& one = stats[i];
-    list.append(py::dict("policy"_a = python_text(one.policy),
-                         "allowed"_a = one.allowed, "limited"_a = one.limited,
-                         "shadow_limited"_a = one.shadow_limited,
-                         "near_limit"_a = one.near_limit, "soft"_a = one.soft));
+  for (const Counters& one : all) {
+    py::dict values;
+    for (const auto& [counter, value] : one.values) {
+      values[counter->name] = value;
+    }
+    list.append(py::make_tuple(python_text(to_str(one.label)), values));
   }
   return list;
 }
@@ -167,8 +141,10 @@ void bind_limiter(py::module_& module) {
       .def_property_readonly("_pending", &Native::pending)
       .def("_write_log", &Native::write_log)
       .def("_check_root", check_root, py::arg("name"))
-      .def("_stats", stats)
-      .def("_limit_stats", limit_stats);
+      .def("_stats", counters<LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE>)
+      .def("_limit_stats", counters<LIMITREE_SCOPE_LIMITS>)
+      .def("_envoy_stats", counters<LIMITREE_SCOPE_ENVOY>)
+      .def("_descriptor_stats", counters<LIMITREE_SCOPE_RULES>);
   bind_envoy(&limiter);
   require(add_methods(reinterpret_cast<PyTypeObject*>(limiter.ptr())));
 }

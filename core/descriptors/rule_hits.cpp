@@ -70,14 +70,6 @@ const Level* find_level(std::span<const Level> levels, std::uint32_t number) {
 
 }  // namespace
 
-// Clients choose the numbers of hits.
-HitTally& HitTally::operator+=(const HitTally& other) {
-  for (const auto field : kHitFields) {
-    this->*field = saturating_sum(this->*field, other.*field);
-  }
-  return *this;
-}
-
 RuleOutcome outcome_of(const RuleHit& hit, const Level& level, const Plan& plan,
                        bool cached) {
   const Limit& limit = limit_of(hit, plan);

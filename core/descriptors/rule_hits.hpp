@@ -9,11 +9,11 @@
 #ifndef LIMITREE_DESCRIPTORS_RULE_HITS_HPP
 #define LIMITREE_DESCRIPTORS_RULE_HITS_HPP
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "base/counts.hpp"
 #include "base/inline_vector.hpp"
 #include "base/limit.hpp"
 #include "base/plan.hpp"
@@ -34,14 +34,7 @@ struct HitTally {
   std::int64_t total_negative_hits = 0;
   std::int64_t domain_not_found = 0;
 
-  HitTally& operator+=(const HitTally& other);
-};
-
-inline constexpr std::array kHitFields = {
-    &HitTally::total_hits,          &HitTally::over_limit,
-    &HitTally::near_limit,          &HitTally::over_limit_with_local_cache,
-    &HitTally::within_limit,        &HitTally::shadow_mode,
-    &HitTally::total_negative_hits, &HitTally::domain_not_found,
+  HitTally& operator+=(const HitTally& more) { return add_counts(more, this); }
 };
 
 // One rule, after the decision.

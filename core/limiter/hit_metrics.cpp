@@ -13,21 +13,6 @@ constexpr auto kRelaxed = std::memory_order_relaxed;
 
 }  // namespace
 
-void HitMetric::add(const HitTally& tally) {
-  for (std::size_t i = 0; i < kHitFields.size(); ++i) {
-    const std::int64_t hits = tally.*kHitFields[i];
-    if (hits != 0) counts_[i].fetch_add(hits, kRelaxed);
-  }
-}
-
-HitTally HitMetric::tally() const {
-  HitTally tally;
-  for (std::size_t i = 0; i < kHitFields.size(); ++i) {
-    tally.*kHitFields[i] = counts_[i].load(kRelaxed);
-  }
-  return tally;
-}
-
 HitMetric* HitMetrics::make(const Name& name, Shard* shard) {
   HitMetric* const metric =
       &shard->metrics.emplace_front(name.text, made_.fetch_add(1, kRelaxed));
@@ -78,15 +63,6 @@ std::vector<const HitMetric*> HitMetrics::all() {
   std::ranges::sort(all, {}, &HitMetric::number);
   if (uses_other_.load(kRelaxed)) all.push_back(&other_);
   return all;
-}
-
-EnvoyTotals& EnvoyTotals::operator+=(const EnvoyTotals& other) {
-  ok += other.ok;
-  over_limit += other.over_limit;
-  global_shadow_mode += other.global_shadow_mode;
-  service_errors += other.service_errors;
-  store_errors += other.store_errors;
-  return *this;
 }
 
 void HitCounts::add(HitMetric* metric, const HitTally& tally) {

@@ -22,7 +22,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/counts.hpp"
 #include "descriptors/rule_hits.hpp"
+#include "limiter/atomic_counts.hpp"
 
 namespace limitree {
 
@@ -36,13 +38,13 @@ class HitMetric {
   std::uint64_t number() const {
     return number_;
   }  // ascending as they are made
-  void add(const HitTally& tally);
-  HitTally tally() const;
+  void add(const HitTally& tally) { tally_.add(tally); }
+  HitTally tally() const { return tally_.get(); }
 
  private:
   const std::string name_;
   const std::uint64_t number_;
-  std::array<std::atomic<std::int64_t>, kHitFields.size()> counts_{};
+  AtomicCounts<HitTally> tally_;
 };
 
 // Every name that a limiter has ever counted under.  Threads may use it at
@@ -109,7 +111,9 @@ struct EnvoyTotals {
   std::int64_t service_errors = 0;
   std::int64_t store_errors = 0;
 
-  EnvoyTotals& operator+=(const EnvoyTotals& other);
+  EnvoyTotals& operator+=(const EnvoyTotals& more) {
+    return add_counts(more, this);
+  }
 };
 
 // The part of a stripe that counts hits: a small write-back cache.

@@ -21,9 +21,11 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/counts.hpp"
 #include "base/decision.hpp"
 #include "base/limit.hpp"
 #include "base/plan.hpp"
+#include "limiter/atomic_counts.hpp"
 #include "limiter/hit_metrics.hpp"
 #include "store/spin_lock.hpp"
 
@@ -37,7 +39,7 @@ struct Tally {
   std::int64_t near_limit = 0;  // allowed with most of the capacity used
   std::int64_t soft = 0;        // of the allowed: above the capacity
 
-  Tally& operator+=(const Tally& other);
+  Tally& operator+=(const Tally& more) { return add_counts(more, this); }
 };
 
 // A limit by its place in the tree, known as long as the limiter lives.
@@ -47,16 +49,12 @@ class Policy {
   explicit Policy(std::string name) : name_(std::move(name)) {}
 
   const std::string& name() const { return name_; }
-  void add(const Tally& tally);
-  Tally tally() const;
+  void add(const Tally& tally) { tally_.add(tally); }
+  Tally tally() const { return tally_.get(); }
 
  private:
   const std::string name_;
-  std::atomic<std::int64_t> allowed_{0};
-  std::atomic<std::int64_t> limited_{0};
-  std::atomic<std::int64_t> shadow_limited_{0};
-  std::atomic<std::int64_t> near_limit_{0};
-  std::atomic<std::int64_t> soft_{0};
+  AtomicCounts<Tally> tally_;
 };
 
 // Every policy that a limiter has ever loaded.  Not thread-safe.
@@ -87,7 +85,7 @@ struct Totals {
     return both[0] + both[1];
   }
 
-  Totals& operator+=(const Totals& other);
+  Totals& operator+=(const Totals& more) { return add_counts(more, this); }
 
  private:
   std::int64_t sum(std::size_t limited) const {

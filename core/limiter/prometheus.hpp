@@ -6,15 +6,13 @@
 #ifndef LIMITREE_LIMITER_PROMETHEUS_HPP
 #define LIMITREE_LIMITER_PROMETHEUS_HPP
 
-#include <span>
 #include <string>
 
-#include "limiter/limiter.hpp"
+#include "limiter/counters.hpp"
 
 namespace limitree {
 
-std::string prometheus_text(const LimiterStats& stats,
-                            std::span<const PolicyStats> policies);
+std::string prometheus_text(const CounterValues& values);
 
 }  // namespace limitree
 

@@ -259,29 +259,3 @@ export function responseOf(answer: NativeAnswer): EnvoyResponse {
       : JSON.parse(metadata) as Record<string, unknown>,
   };
 }
-
-/** In the order of limitree.h. */
-const HIT_NAMES = [
-  'totalHits', 'overLimit', 'nearLimit', 'overLimitWithLocalCache',
-  'withinLimit', 'shadowMode', 'totalNegativeHits', 'domainNotFound'] as const;
-const TOTAL_NAMES = [
-  'ok', 'overLimit', 'globalShadowMode', 'serviceErrors', 'storeErrors',
-  'metricKeys', 'overCacheLookups', 'overCacheHits', 'overCacheEntries',
-  'overCacheEvictions'] as const;
-
-function named(
-  names: readonly string[], numbers: readonly number[],
-): Record<string, number> {
-  return Object.fromEntries(names.map((name, i) => [name, numbers[i]!]));
-}
-
-export function descriptorStatsOf(
-  rows: readonly [string, number[]][],
-): DescriptorStats[] {
-  return rows.map(([key, numbers]) =>
-    ({ key, ...named(HIT_NAMES, numbers) }) as unknown as DescriptorStats);
-}
-
-export function envoyStatsOf(numbers: readonly number[]): EnvoyStats {
-  return named(TOTAL_NAMES, numbers) as unknown as EnvoyStats;
-}

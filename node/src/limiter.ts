@@ -16,7 +16,7 @@ import type {
 } from './limits.js';
 import { Names } from './names.js';
 import {
-  descriptorStatsOf, envoyStatsOf, readRequest, responseOf,
+  readRequest, responseOf,
 } from './envoy.js';
 import type {
   Descriptor, DescriptorStats, RateLimitOptions, EnvoyResponse,
@@ -29,7 +29,7 @@ import type {
   AsyncCallOptions, CallOptions, Costly, Path, Segment,
 } from './requests.js';
 import { checkRuntime, checkShare } from './sharing.js';
-import { statsOf } from './stats.js';
+import { labeled, totals } from './stats.js';
 import type { LimitStats, ReasonStats, Stats } from './stats.js';
 import { checkNames, shown } from './words.js';
 
@@ -260,12 +260,12 @@ export class Limiter {
 
   /** The hits of rules, by their names in metrics. */
   descriptorStats(): DescriptorStats[] {
-    return descriptorStatsOf(this.#native.descriptorStats());
+    return labeled('key', this.#native.descriptorStats());
   }
 
   /** The counters of requests of Envoy. */
   envoyStats(): EnvoyStats {
-    return envoyStatsOf(this.#native.envoyStats());
+    return totals(this.#native.envoyStats());
   }
 
   /**
@@ -297,20 +297,17 @@ export class Limiter {
 
   /** The counters; takes about 1 ms per million buckets. */
   stats(): Stats {
-    return statsOf(this.#native.stats());
+    return totals(this.#native.stats());
   }
 
   /** The counters of each limit, in the order of the tree. */
   limitStats(): LimitStats[] {
-    return this.#native.limitStats().map(
-      ([policy, allowed, limited, shadowLimited, nearLimit, soft]) =>
-        ({ policy, allowed, limited, shadowLimited, nearLimit, soft }));
+    return labeled('policy', this.#native.limitStats());
   }
 
   /** How often the store has failed, by reason, in the order of appearance. */
   reasonStats(): ReasonStats[] {
-    return this.#native.reasonStats().map(
-      ([reason, errors, troubles]) => ({ reason, errors, troubles }));
+    return labeled('reason', this.#native.reasonStats());
   }
 
   /**

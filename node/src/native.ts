@@ -28,6 +28,9 @@ export type NativeStatus = [
   resetAfterNs: number, flags: number, quota: number, unit: string,
   name: string];
 
+/** Labels, and values by their names; one empty label for all of a limiter. */
+export type Counters = readonly [string, Readonly<Record<string, number>>][];
+
 /** The functions of a limiter; bindings/node/requests.hpp describes them. */
 export interface Functions {
   /** Whether a decision may have to wait for another machine. */
@@ -43,14 +46,14 @@ export interface Functions {
     domain: string, descriptors: NativeDescriptor[], hitsAddend: number,
     metadata: boolean,
   ): NativeAnswer | Promise<NativeAnswer>;
-  descriptorStats(): [string, number[]][];
-  envoyStats(): number[];
+  descriptorStats(): Counters;
+  envoyStats(): Counters;
   /** `replace` is one of LIMITREE_REPLACE_* of limitree.h. */
   put(name: string, yaml: string, replace: number): Promise<number>;
   ping(): Promise<number>;
-  stats(): number[];
-  limitStats(): [string, number, number, number, number, number][];
-  reasonStats(): [string, number, number][];
+  stats(): Counters;
+  limitStats(): Counters;
+  reasonStats(): Counters;
   /** Messages about the store: [event, text]. */
   takeLog(): [number, string][];
   prometheus(): string;

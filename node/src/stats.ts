@@ -1,5 +1,7 @@
 // Counters of a limiter.
 
+import type { Counters } from './native.js';
+
 /** The counters of a limiter since it was made. */
 export interface Stats {
   /** Requests that authorize allowed. */
@@ -67,16 +69,15 @@ export interface ReasonStats {
   readonly troubles: number;
 }
 
-/** In the order of bindings/node/addon.cpp. */
-const NAMES = [
-  'allowed', 'limited', 'shadowLimited', 'errors', 'reloads', 'limits',
-  'buckets', 'maxBuckets', 'storeBytes', 'evictions', 'fromDenyCache',
-  'fromLocal', 'fromAllow', 'fromDeny', 'storeErrors', 'connects',
-  'roundTrips', 'roundTripMs', 'soft', 'forgottenLimited'] as const;
+/** The counters of each label, which is the property `name`. */
+export function labeled<Labeled>(name: string, counters: Counters): Labeled[] {
+  return counters.map(([label, values]) =>
+    ({ [name]: label, ...values }) as Labeled);
+}
 
-export function statsOf(numbers: readonly number[]): Stats {
-  const found: Record<string, number> = {};
-  NAMES.forEach((name, i) => { found[name] = numbers[i]!; });
-  return { ...found, roundTripMs: found['roundTripMs']! / 1e6 } as
-    unknown as Stats;
+/** Counters without labels.  Times are milliseconds. */
+export function totals<Totals>(counters: Counters): Totals {
+  const { roundTripNs, ...values } = counters[0]![1];
+  return (roundTripNs === undefined
+    ? values : { ...values, roundTripMs: roundTripNs / 1e6 }) as Totals;
 }

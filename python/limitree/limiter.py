@@ -202,12 +202,13 @@ class Limiter(_native.Limiter):
 
     def descriptor_stats(self) -> list[DescriptorStats]:
         """Return the hits of rules, by their names in metrics."""
-        return [envoy.DescriptorStats(**one)
-                for one in self._descriptor_stats()]
+        return [envoy.DescriptorStats(key, **values)
+                for key, values in self._descriptor_stats()]
 
     def envoy_stats(self) -> EnvoyStats:
         """Return the counters of requests of Envoy."""
-        return envoy.EnvoyStats(**self._envoy_stats())
+        [(_, values)] = self._envoy_stats()
+        return envoy.EnvoyStats(**values)
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:
@@ -229,12 +230,14 @@ class Limiter(_native.Limiter):
     def stats(self) -> Stats:
         """Return the counters; takes about 1 ms per million buckets."""
         from limitree.stats import Stats
-        return Stats(**self._stats())
+        [(_, values)] = self._stats()
+        return Stats(**values)
 
     def limit_stats(self) -> list[LimitStats]:
         """Return the counters of each limit, in the order of the tree."""
         from limitree.stats import LimitStats
-        return [LimitStats(**one) for one in self._limit_stats()]
+        return [LimitStats(policy, **values)
+                for policy, values in self._limit_stats()]
 
     def ping(self) -> float:
         """Check that the store answers; return the seconds that took.

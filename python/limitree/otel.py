@@ -26,58 +26,45 @@ class _Instrument(NamedTuple):
     name: str
     unit: str
     family: str  # of Prometheus
-    sample: str  # in the family
-    kind: str = "counter"
+    end: str = ""  # of the sample in the family
     help: str = ""  # in place of the family's
+
+    @property
+    def is_gauge(self) -> bool:
+        return not self.family.endswith(("_total", "_seconds"))
 
 
 _INSTRUMENTS = (
-    _Instrument("limitree.decisions", "{decision}", "limitree_decisions_total",
-                "limitree_decisions_total"),
+    _Instrument("limitree.decisions", "{decision}", "limitree_decisions_total"),
     _Instrument("limitree.shadow_limited", "{decision}",
-                "limitree_shadow_limited_total",
                 "limitree_shadow_limited_total"),
-    _Instrument("limitree.soft", "{decision}", "limitree_soft_total",
-                "limitree_soft_total"),
-    _Instrument("limitree.errors", "{error}", "limitree_errors_total",
-                "limitree_errors_total"),
+    _Instrument("limitree.soft", "{decision}", "limitree_soft_total"),
+    _Instrument("limitree.errors", "{error}", "limitree_errors_total"),
     _Instrument("limitree.limit.requests", "{request}",
-                "limitree_limit_requests_total",
                 "limitree_limit_requests_total"),
-    _Instrument("limitree.limit.near", "{request}", "limitree_limit_near_total",
+    _Instrument("limitree.limit.near", "{request}",
                 "limitree_limit_near_total"),
-    _Instrument("limitree.limit.soft", "{request}", "limitree_limit_soft_total",
+    _Instrument("limitree.limit.soft", "{request}",
                 "limitree_limit_soft_total"),
     _Instrument("limitree.store.errors", "{error}",
-                "limitree_store_errors_total", "limitree_store_errors_total"),
+                "limitree_store_errors_total"),
     _Instrument("limitree.store.troubles", "{error}",
-                "limitree_store_troubles_total",
                 "limitree_store_troubles_total"),
     _Instrument("limitree.store.connects", "{connection}",
-                "limitree_store_connects_total",
                 "limitree_store_connects_total"),
     _Instrument("limitree.store.round_trips", "{round_trip}",
-                "limitree_store_round_trip_seconds",
-                "limitree_store_round_trip_seconds_count", "counter",
+                "limitree_store_round_trip_seconds", "_count",
                 "Answers of stores."),
     _Instrument("limitree.store.round_trip_time", "s",
-                "limitree_store_round_trip_seconds",
-                "limitree_store_round_trip_seconds_sum"),
-    _Instrument("limitree.buckets", "{bucket}", "limitree_buckets",
-                "limitree_buckets", "gauge"),
-    _Instrument("limitree.buckets.limit", "{bucket}", "limitree_max_buckets",
-                "limitree_max_buckets", "gauge"),
-    _Instrument("limitree.buckets.memory", "By", "limitree_bucket_bytes",
-                "limitree_bucket_bytes", "gauge"),
-    _Instrument("limitree.evictions", "{bucket}", "limitree_evictions_total",
-                "limitree_evictions_total"),
+                "limitree_store_round_trip_seconds", "_sum"),
+    _Instrument("limitree.buckets", "{bucket}", "limitree_buckets"),
+    _Instrument("limitree.buckets.limit", "{bucket}", "limitree_max_buckets"),
+    _Instrument("limitree.buckets.memory", "By", "limitree_bucket_bytes"),
+    _Instrument("limitree.evictions", "{bucket}", "limitree_evictions_total"),
     _Instrument("limitree.forgotten_limited", "{bucket}",
-                "limitree_forgotten_limited_total",
                 "limitree_forgotten_limited_total"),
-    _Instrument("limitree.reloads", "{reload}", "limitree_reloads_total",
-                "limitree_reloads_total"),
-    _Instrument("limitree.limits", "{limit}", "limitree_limits",
-                "limitree_limits", "gauge"),
+    _Instrument("limitree.reloads", "{reload}", "limitree_reloads_total"),
+    _Instrument("limitree.limits", "{limit}", "limitree_limits"),
 )
 
 
@@ -104,7 +91,7 @@ class _Snapshot:
             family = self._families.get(wanted.family)
         return [Observation(sample.value, dict(sample.labels))
                 for sample in (family.samples if family else ())
-                if sample.name == wanted.sample]
+                if sample.name == wanted.family + wanted.end]
 
 
 def instrument(limiters: Limiters, *,
@@ -123,7 +110,7 @@ def instrument(limiters: Limiters, *,
     helps = {name: family.help
              for name, family in read(limiters, max_policies).items()}
     for one in _INSTRUMENTS:
-        make = (meter.create_observable_gauge if one.kind == "gauge"
+        make = (meter.create_observable_gauge if one.is_gauge
                 else meter.create_observable_counter)
         make(one.name, callbacks=[_callback(snapshot, one)], unit=one.unit,
              description=one.help or helps.get(one.family, ""))

@@ -1,7 +1,6 @@
 #include "stats/prometheus.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -64,39 +63,31 @@ std::string limit_labels(std::string_view name) {
   return labels;
 }
 
-void add_family(std::size_t counter, std::string_view help,
-                const std::map<std::string, LimitValues>& series,
+// Counter number `i` of limit_counters(), in all series that have it.
+void add_family(std::size_t i, const std::map<std::string, LimitValues>& series,
                 std::string* text) {
+  const limitree_counter& counter = *limit_counters()[i];
   const std::string name =
-      "ratelimit_service_rate_limit_" + std::string(kLimitCounters[counter]);
+      std::string("ratelimit_service_rate_limit_") + counter.name;
   bool is_begun = false;
   for (const auto& [labels, values] : series) {
     const bool is_limit = labels.find(",key1=") != labels.npos;
-    const bool is_usual = is_limit && counter < kUsualLimitCounters;
-    if (values[counter] == 0 && !is_usual) continue;
-    if (!is_begun) begin_family(name, "counter", help, text);
+    if (values[i] == 0 && !(is_limit && is_usual(counter))) continue;
+    if (!is_begun) begin_family(name, "counter", counter.help, text);
     is_begun = true;
-    add_sample(name, labels, std::to_string(values[counter]), text);
+    add_sample(name, labels, std::to_string(values[i]), text);
   }
 }
 
 void add_limits(const Snapshot& snapshot, std::string* text) {
-  static constexpr std::array<std::string_view, kLimitCounters.size()> kHelp = {
-      "Hits of the limit.",
-      "Hits above the limit.",
-      "Hits when most of the limit was used.",
-      "Hits above the limit that needed no store to know.",
-      "Hits within the limit.",
-      "Hits above the limit that were allowed, because it is in shadow mode.",
-      "Hits that were given back.",
-      "Descriptors of a domain without limits."};
   std::map<std::string, LimitValues> series;
   for (const auto& [name, values] : snapshot.limits) {
     LimitValues& sum = series[limit_labels(name)];
+    sum.resize(values.size());
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
   }
-  for (std::size_t i = 0; i < kHelp.size(); ++i) {
-    add_family(i, kHelp[i], series, text);
+  for (std::size_t i = 0; i < limit_counters().size(); ++i) {
+    add_family(i, series, text);
   }
 }
 

@@ -15,9 +15,9 @@ constexpr std::array<std::string_view, kServiceCounterCount> kNames = {
 
 constexpr std::string_view kLimits = "ratelimit.service.rate_limit.";
 
-LimitValues& operator+=(LimitValues& values, const LimitValues& other) {
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] += other[i];
-  return values;
+void add(const LimitValues& values, LimitValues* sum) {
+  sum->resize(limit_counters().size());
+  for (std::size_t i = 0; i < values.size(); ++i) (*sum)[i] += values[i];
 }
 
 void subtract(LimitValues& values, const LimitValues& older) {
@@ -45,6 +45,23 @@ void add_line(std::string_view name, std::uint64_t value, std::string* text) {
 
 }  // namespace
 
+const std::vector<const limitree_counter*>& limit_counters() {
+  static const auto counters = [] {
+    std::vector<const limitree_counter*> found;
+    for (std::size_t i = 0; limitree_counter_at(i) != nullptr; ++i) {
+      const limitree_counter* const one = limitree_counter_at(i);
+      if (one->scope == LIMITREE_SCOPE_RULES) found.push_back(one);
+    }
+    return found;
+  }();
+  return counters;
+}
+
+bool is_usual(const limitree_counter& counter) {
+  const std::string_view name = counter.name;
+  return name != "total_negative_hits" && name != "domain_not_found";
+}
+
 std::string_view name_of(ServiceCounter counter) {
   return kNames[static_cast<std::size_t>(counter)];
 }
@@ -55,7 +72,7 @@ std::string method_name(std::string_view method, std::string_view end) {
 
 void Snapshot::add(const LimiterCounts& counts) {
   for (const LimitCounts& limit : counts.limits) {
-    limits[clean_name(limit.name)] += limit.values;
+    server::add(limit.values, &limits[clean_name(limit.name)]);
   }
   at(ServiceCounter::kGlobalShadowMode) += counts.global_shadow_mode;
   at(ServiceCounter::kRedisError) += counts.store_errors;
@@ -92,10 +109,10 @@ void for_each_counter(
     // The name of a domain has no limit of its own.
     const bool is_limit = limit.find('.') != limit.npos;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const bool is_usual = is_limit && i < kUsualLimitCounters;
-      if (values[i] == 0 && !is_usual) continue;
+      const limitree_counter& counter = *limit_counters()[i];
+      if (values[i] == 0 && !(is_limit && is_usual(counter))) continue;
       name.resize(kLimits.size());
-      name.append(limit).append(".").append(kLimitCounters[i]);
+      name.append(limit).append(".").append(counter.name);
       take(name, values[i]);
     }
   }

@@ -12,26 +12,24 @@
 #include <string_view>
 #include <vector>
 
+#include "limitree.h"
 #include "stats/histogram.hpp"
 
 namespace limitree::server {
 
 // What is counted for each limit, by the names that it has in statistics.
-inline constexpr std::array<std::string_view, 8> kLimitCounters = {
-    "total_hits",          "over_limit",
-    "near_limit",          "over_limit_with_local_cache",
-    "within_limit",        "shadow_mode",
-    "total_negative_hits",  // given back
-    "domain_not_found"};    // the name is the one of a domain
-// The first of these belong to every limit.
-inline constexpr std::size_t kUsualLimitCounters = 6;
+const std::vector<const limitree_counter*>& limit_counters();
+// Whether the counter is shown for every limit: the others only if they are not
+// 0, and these not for a domain.
+bool is_usual(const limitree_counter& counter);
 
-using LimitValues = std::array<std::uint64_t, kLimitCounters.size()>;
+// In the order of limit_counters().
+using LimitValues = std::vector<std::uint64_t>;
 
 // The counters of one limit, as the limiter gives them.
 struct LimitCounts {
   std::string name;  // "domain.key_value.key_value"
-  LimitValues values{};
+  LimitValues values;
 };
 
 // Counters of the whole service.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <sstream>
 #include <utility>
+#include <vector>
 
 #include "limitree.hpp"
 
@@ -31,59 +33,22 @@ void add(const std::string& name, std::int64_t value, Lines* lines) {
   lines->push_back("limitree." + name + ": " + std::to_string(value));
 }
 
-void add_requests(const limitree_stats& stats, Lines* lines) {
-  add("allowed", stats.allowed, lines);
-  add("limited", stats.limited, lines);
-  add("shadow_limited", stats.shadow_limited, lines);
-  add("soft", stats.soft, lines);
-  add("errors", stats.errors, lines);
-  add("from_deny_cache", stats.from_deny_cache, lines);
-  add("from_local", stats.from_local, lines);
-  add("from_allow", stats.from_allow, lines);
-  add("from_deny", stats.from_deny, lines);
-  add("limits", stats.limits, lines);
-  add("reloads", stats.reloads, lines);
-}
-
-void add_store(const limitree_stats& stats, Lines* lines) {
-  add("store.buckets", stats.buckets, lines);
-  add("store.max_buckets", stats.max_buckets, lines);
-  add("store.bytes", stats.store_bytes, lines);
-  add("store.evictions", stats.evictions, lines);
-  add("store.forgotten_limited", stats.forgotten_limited, lines);
-  add("store.errors", stats.store_errors, lines);
-  add("store.connects", stats.connects, lines);
-  add("store.round_trips", stats.round_trips, lines);
-  add("store.round_trip_ns", stats.round_trip_ns, lines);
-}
-
-void add_limit(const limitree_limit_stats& stats, Lines* lines) {
-  const std::string name =
-      "limit." + std::string(stats.policy.data, stats.policy.size) + '.';
-  add(name + "allowed", stats.allowed, lines);
-  add(name + "limited", stats.limited, lines);
-  add(name + "shadow_limited", stats.shadow_limited, lines);
-  add(name + "near_limit", stats.near_limit, lines);
-  add(name + "soft", stats.soft, lines);
-}
-
-std::vector<limitree_limit_stats> limits_of(limitree_limiter* limiter) {
-  std::vector<limitree_limit_stats> limits;
-  std::size_t count = 0;
-  do {
-    limits.resize(count);
-    check([&](limitree_error** error) {
-      return limitree_limiter_limit_stats(limiter, limits.data(), limits.size(),
-                                          &count, error);
-    });
-  } while (count > limits.size());
-  limits.resize(count);
-  return limits;
+// "store.bytes" for "store_bytes" of a store
+std::string name_of(const limitree_counter& counter) {
+  std::string name = counter.name;
+  if (counter.scope != LIMITREE_SCOPE_STORE) return name;
+  const std::string_view prefix = "store_";
+  if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  return "store." + name;
 }
 
 }  // namespace
 
-AdminPages::AdminPages(limitree_limiter* limiter) : limiter_(limiter) {
+AdminPages::AdminPages(limitree_limiter* limiter, Write service_metrics,
+                       Write service_stats)
+    : limiter_(limiter),
+      service_metrics_(std::move(service_metrics)),
+      service_stats_(std::move(service_stats)) {
   pages_.emplace_back("/", "this list", kText, [this] { return list(); });
   pages_.emplace_back("/limits", "the limit tree", kText, [limiter] {
     return text_of([limiter](limitree_text** text, limitree_error** error) {
@@ -138,26 +103,27 @@ std::string AdminPages::list() const {
 }
 
 std::string AdminPages::metrics() const {
-  std::string text =
-      text_of([this](limitree_text** made, limitree_error** error) {
-        return limitree_limiter_prometheus(limiter_, made, error);
-      });
-  for (NumbersSource* const source : sources_) source->append_metrics(&text);
-  return text;
+  return text_of([this](limitree_text** made, limitree_error** error) {
+           return limitree_limiter_prometheus(limiter_, made, error);
+         }) +
+         service_metrics_();
 }
 
 std::string AdminPages::stats() const {
-  limitree_stats stats;
-  check([&](limitree_error** error) {
-    return limitree_limiter_stats(limiter_, &stats, error);
-  });
   Lines lines;
-  add_requests(stats, &lines);
-  add_store(stats, &lines);
-  for (const limitree_limit_stats& limit : limits_of(limiter_)) {
-    add_limit(limit, &lines);
+  const Counters all =
+      totals(limiter_, LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE);
+  for (const auto& [counter, value] : all.values) {
+    add(name_of(*counter), value, &lines);
   }
-  for (NumbersSource* const source : sources_) source->append_stats(&lines);
+  for (const Counters& limit : counters(limiter_, LIMITREE_SCOPE_LIMITS)) {
+    const std::string prefix = "limit." + std::string(limit.label) + '.';
+    for (const auto& [counter, value] : limit.values) {
+      add(prefix + counter->name, value, &lines);
+    }
+  }
+  std::istringstream service(service_stats_());
+  for (std::string line; std::getline(service, line);) lines.push_back(line);
   std::sort(lines.begin(), lines.end());
   std::string text;
   for (const std::string& line : lines) text += line + '\n';

@@ -7,34 +7,22 @@
 #include <list>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "http/handler.hpp"
 #include "limitree.h"
 
 namespace limitree::server {
 
-// More numbers for /metrics and /stats.
-class NumbersSource {
- public:
-  // Appends families of metrics in the text format of Prometheus.
-  virtual void append_metrics(std::string* text) = 0;
-  // Appends lines "name: value".
-  virtual void append_stats(std::vector<std::string>* lines) = 0;
-
- protected:
-  ~NumbersSource() = default;
-};
-
 // Belongs to the thread of one loop, which may wait a millisecond for each
 // million of buckets: not to one that decides.
 class AdminPages {
  public:
-  // `limiter` outlives this.
-  explicit AdminPages(limitree_limiter* limiter);
+  using Write = std::function<std::string()>;
 
-  // `source` outlives this, and is called on the loop's thread.
-  void add_numbers(NumbersSource* source) { sources_.push_back(source); }
+  // `limiter` outlives this.  The functions write what the service counts:
+  // families in the text format of Prometheus, and lines "name: value".
+  AdminPages(limitree_limiter* limiter, Write service_metrics,
+             Write service_stats);
 
   void add_to(HandlerTable* handlers);
   // Only the page for Prometheus.
@@ -43,8 +31,6 @@ class AdminPages {
  private:
   class Page final : public Handler {
    public:
-    using Write = std::function<std::string()>;
-
     Page(const char* path, const char* about, std::string_view type,
          Write write)
         : path_(path), about_(about), type_(type), write_(std::move(write)) {}
@@ -65,7 +51,8 @@ class AdminPages {
   std::string stats() const;
 
   limitree_limiter* limiter_;
-  std::vector<NumbersSource*> sources_;
+  const Write service_metrics_;
+  const Write service_stats_;
   std::list<Page> pages_;
 };
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "core/store/redis/redis_server.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 
 namespace limitree::capi_test {
 
@@ -124,10 +124,9 @@ class CapiRedis : public testing::Test {
               0);
   }
 
-  static limitree_stats stats_of(const Limiter& limiter) {
-    limitree_stats stats{};
-    EXPECT_EQ(limitree_limiter_stats(limiter.get(), &stats, nullptr), 0);
-    return stats;
+  static limitree::Counters stats_of(const Limiter& limiter) {
+    return limitree::totals(limiter.get(),
+                            LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE);
   }
 
   static std::string url() { return url_of(server()); }

@@ -57,6 +57,15 @@ SAME(LIMITREE_PART_CHECK, 2);
 SAME(LIMITREE_MAX_PATHS, 4096);
 SAME(LIMITREE_MAX_LEVELS, 4096);
 
+SAME(LIMITREE_SCOPE_SOURCES, 1u << 0);
+SAME(LIMITREE_SCOPE_REQUESTS, 1u << 1);
+SAME(LIMITREE_SCOPE_LIMITS, 1u << 2);
+SAME(LIMITREE_SCOPE_REASONS, 1u << 3);
+SAME(LIMITREE_SCOPE_ROUND_TRIPS, 1u << 4);
+SAME(LIMITREE_SCOPE_STORE, 1u << 5);
+SAME(LIMITREE_SCOPE_ENVOY, 1u << 6);
+SAME(LIMITREE_SCOPE_RULES, 1u << 7);
+
 SAME(LIMITREE_UNIT_UNKNOWN, 0);
 SAME(LIMITREE_UNIT_SECOND, 1);
 SAME(LIMITREE_UNIT_MINUTE, 2);
@@ -180,31 +189,6 @@ LIES(limitree_envoy_response, flags, 20);
 LIES(limitree_envoy_response, metadata, 24);
 LIES(limitree_envoy_response, reserved, 32);
 
-SIZE(limitree_descriptor_stats, 128);
-LIES(limitree_descriptor_stats, key, 0);
-LIES(limitree_descriptor_stats, total_hits, 16);
-LIES(limitree_descriptor_stats, over_limit, 24);
-LIES(limitree_descriptor_stats, near_limit, 32);
-LIES(limitree_descriptor_stats, over_limit_with_local_cache, 40);
-LIES(limitree_descriptor_stats, within_limit, 48);
-LIES(limitree_descriptor_stats, shadow_mode, 56);
-LIES(limitree_descriptor_stats, total_negative_hits, 64);
-LIES(limitree_descriptor_stats, domain_not_found, 72);
-LIES(limitree_descriptor_stats, reserved, 80);
-
-SIZE(limitree_envoy_stats, 128);
-LIES(limitree_envoy_stats, ok, 0);
-LIES(limitree_envoy_stats, over_limit, 8);
-LIES(limitree_envoy_stats, global_shadow_mode, 16);
-LIES(limitree_envoy_stats, service_errors, 24);
-LIES(limitree_envoy_stats, store_errors, 32);
-LIES(limitree_envoy_stats, metric_keys, 40);
-LIES(limitree_envoy_stats, over_cache_lookups, 48);
-LIES(limitree_envoy_stats, over_cache_hits, 56);
-LIES(limitree_envoy_stats, over_cache_entries, 64);
-LIES(limitree_envoy_stats, over_cache_evictions, 72);
-LIES(limitree_envoy_stats, reserved, 80);
-
 SIZE(limitree_completion, 104);
 LIES(limitree_completion, request, 0);
 LIES(limitree_completion, error, 8);
@@ -216,44 +200,13 @@ LIES(limitree_path, segments, 0);
 LIES(limitree_path, size, 8);
 LIES(limitree_path, cost, 16);
 
-SIZE(limitree_stats, 256);
-LIES(limitree_stats, allowed, 0);
-LIES(limitree_stats, limited, 8);
-LIES(limitree_stats, shadow_limited, 16);
-LIES(limitree_stats, errors, 24);
-LIES(limitree_stats, reloads, 32);
-LIES(limitree_stats, limits, 40);
-LIES(limitree_stats, buckets, 48);
-LIES(limitree_stats, max_buckets, 56);
-LIES(limitree_stats, store_bytes, 64);
-LIES(limitree_stats, evictions, 72);
-LIES(limitree_stats, from_deny_cache, 80);
-LIES(limitree_stats, from_local, 88);
-LIES(limitree_stats, from_allow, 96);
-LIES(limitree_stats, from_deny, 104);
-LIES(limitree_stats, store_errors, 112);
-LIES(limitree_stats, connects, 120);
-LIES(limitree_stats, round_trips, 128);
-LIES(limitree_stats, round_trip_ns, 136);
-LIES(limitree_stats, soft, 144);
-LIES(limitree_stats, forgotten_limited, 152);
-
-SIZE(limitree_reason_stats, 64);
-LIES(limitree_reason_stats, reason, 0);
-LIES(limitree_reason_stats, errors, 8);
-LIES(limitree_reason_stats, troubles, 16);
-
-SIZE(limitree_round_trips, 256);
-LIES(limitree_round_trips, below_ns, 0);
-LIES(limitree_round_trips, count, 128);
-
-SIZE(limitree_limit_stats, 128);
-LIES(limitree_limit_stats, policy, 0);
-LIES(limitree_limit_stats, allowed, 16);
-LIES(limitree_limit_stats, limited, 24);
-LIES(limitree_limit_stats, shadow_limited, 32);
-LIES(limitree_limit_stats, near_limit, 40);
-LIES(limitree_limit_stats, soft, 48);
+SIZE(limitree_counter, 64);
+LIES(limitree_counter, name, 0);
+LIES(limitree_counter, help, 8);
+LIES(limitree_counter, label, 16);
+LIES(limitree_counter, scope, 24);
+LIES(limitree_counter, is_gauge, 28);
+LIES(limitree_counter, reserved, 32);
 
 SIZE(limitree_store_file, 128);
 LIES(limitree_store_file, path, 0);

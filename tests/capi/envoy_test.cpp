@@ -171,7 +171,9 @@ TEST(RateLimit, RefusesWhatBreaksARule) {
   EXPECT_EQ(refused(&request.request), "domain.data must not be null");
   const limitree_envoy_request empty{};
   EXPECT_EQ(refused(&empty), "rate limit domain must not be empty");
-  EXPECT_EQ(limiter.envoy_stats().service_errors, 2);
+  EXPECT_EQ(
+      limitree::totals(limiter.get(), LIMITREE_SCOPE_ENVOY)["service_errors"],
+      2);
 }
 
 TEST(RateLimit, RefusesTooManyDescriptors) {
@@ -211,44 +213,31 @@ TEST(RateLimit, Statistics) {
   Request unknown("a");
   unknown.request.domain = str("x");
   limiter.should_rate_limit(unknown.request, {});
-  const auto stats = limiter.descriptor_stats();
+  const auto stats = limitree::counters(limiter.get(), LIMITREE_SCOPE_RULES);
   ASSERT_EQ(stats.size(), 3U);
-  EXPECT_EQ(limitree::to_view(stats[0].key), "d.a");
-  EXPECT_EQ(stats[0].total_hits, 5);
-  EXPECT_EQ(stats[0].over_limit, 2);
-  EXPECT_EQ(limitree::to_view(stats[1].key), "d.b");
-  EXPECT_EQ(limitree::to_view(stats[2].key), "x");
-  EXPECT_EQ(stats[2].domain_not_found, 1);
-  const limitree_envoy_stats all = limiter.envoy_stats();
-  EXPECT_EQ(all.ok, 1);
-  EXPECT_EQ(all.over_limit, 1);
-  EXPECT_EQ(all.metric_keys, 3);
+  EXPECT_EQ(stats[0].label, "d.a");
+  EXPECT_EQ(stats[0]["total_hits"], 5);
+  EXPECT_EQ(stats[0]["over_limit"], 2);
+  EXPECT_EQ(stats[1].label, "d.b");
+  EXPECT_EQ(stats[2].label, "x");
+  EXPECT_EQ(stats[2]["domain_not_found"], 1);
+  const limitree::Counters all =
+      limitree::totals(limiter.get(), LIMITREE_SCOPE_ENVOY);
+  EXPECT_EQ(all["ok"], 1);
+  EXPECT_EQ(all["over_limit"], 1);
+  EXPECT_EQ(all["metric_keys"], 3);
 
   limitree_error* error = nullptr;
-  limitree_descriptor_stats one;
-  std::size_t count = 0;
-  const auto refused = [&](limitree_limiter* of, std::size_t capacity,
-                           std::size_t* counted) {
-    EXPECT_EQ(limitree_limiter_descriptor_stats(of, nullptr, capacity, counted,
-                                                &error),
-              LIMITREE_INVALID_ARGUMENT);
-    return take(error);
-  };
-  EXPECT_EQ(refused(nullptr, 0, &count), "limiter must not be null");
-  EXPECT_EQ(refused(limiter.get(), 1, &count), "stats must not be null");
-  EXPECT_EQ(refused(limiter.get(), 0, nullptr), "count must not be null");
-  EXPECT_EQ(
-      limitree_limiter_descriptor_stats(limiter.get(), &one, 1, &count, &error),
-      LIMITREE_OK);
-  EXPECT_EQ(count, 3U);
-  EXPECT_EQ(one.total_hits, 5);
-  limitree_envoy_stats totals;
-  EXPECT_EQ(limitree_limiter_envoy_stats(nullptr, &totals, &error),
+  const auto ignore = [](const limitree_counter*, limitree_str, std::int64_t,
+                         void*) {};
+  EXPECT_EQ(limitree_limiter_each_counter(nullptr, LIMITREE_SCOPE_RULES, ignore,
+                                          nullptr, &error),
             LIMITREE_INVALID_ARGUMENT);
   EXPECT_EQ(take(error), "limiter must not be null");
-  EXPECT_EQ(limitree_limiter_envoy_stats(limiter.get(), nullptr, &error),
+  EXPECT_EQ(limitree_limiter_each_counter(limiter.get(), LIMITREE_SCOPE_RULES,
+                                          nullptr, nullptr, &error),
             LIMITREE_INVALID_ARGUMENT);
-  EXPECT_EQ(take(error), "stats must not be null");
+  EXPECT_EQ(take(error), "fn must not be null");
 }
 
 TEST(RateLimit, NamesOfUnits) {

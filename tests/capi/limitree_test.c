@@ -300,41 +300,97 @@ static void test_too_many_paths(void) {
   limitree_limiter_free(limiter);
 }
 
-static void test_stats(void) {
+/* A counter of a label, or the number of values if `name` is NULL. */
+typedef struct wanted {
+  const char *name;
+  const char *label;
+  int64_t value;
+} wanted;
+
+static void take_counter(const limitree_counter *counter, limitree_str label,
+                         int64_t value, void *user_data) {
+  wanted *want = user_data;
+  if (want->name == NULL) {
+    ++want->value;
+  } else if (strcmp(counter->name, want->name) == 0 &&
+             strlen(want->label) == label.size &&
+             memcmp(want->label, label.data, label.size) == 0) {
+    want->value = value;
+  }
+}
+
+static int64_t count_of(limitree_limiter *limiter, uint32_t scope,
+                        const char *label, const char *name) {
+  wanted want;
+  want.name = name;
+  want.label = label;
+  want.value = name == NULL ? 0 : -1;
+  CHECK(limitree_limiter_each_counter(limiter, scope, take_counter, &want,
+                                      NULL) == LIMITREE_OK);
+  return want.value;
+}
+
+static void test_counters(void) {
   limitree_limiter *limiter = make_limiter();
+  const uint32_t requests = LIMITREE_SCOPE_REQUESTS;
+  const uint32_t limits = LIMITREE_SCOPE_LIMITS;
+  const uint32_t store = LIMITREE_SCOPE_STORE;
   limitree_decision decision;
-  limitree_stats stats;
-  limitree_limit_stats limits[2];
-  size_t count = 0;
   int i;
   for (i = 0; i < 8; ++i) {
     limitree_authorize_action_for_user(limiter, str("alex"), str("trade"), 1,
                                        &decision, NULL);
   }
   limitree_authorize(limiter, NULL, 0, 1, &decision, NULL);
-  CHECK(limitree_limiter_stats(limiter, &stats, NULL) == LIMITREE_OK);
-  CHECK(stats.allowed == 6 && stats.limited == 2 && stats.errors == 1);
-  CHECK(stats.limits == 3 && stats.buckets == 2 && stats.max_buckets == 1000);
-  CHECK(stats.store_bytes > 0 && stats.evictions == 0 && stats.reloads == 0);
-  CHECK(limitree_limiter_limit_stats(limiter, NULL, 0, &count, NULL) ==
-        LIMITREE_OK);
-  CHECK(count == 3);
-  CHECK(limitree_limiter_limit_stats(limiter, limits, 2, &count, NULL) ==
-        LIMITREE_OK);
-  CHECK(limits[0].policy.size == 6 && limits[0].allowed == 6 &&
-        limits[0].limited == 0);
-  CHECK(limits[1].allowed == 6 && limits[1].limited == 2 &&
-        limits[1].near_limit == 2);
+  CHECK(count_of(limiter, requests, "", "allowed") == 6);
+  CHECK(count_of(limiter, requests, "", "limited") == 2);
+  CHECK(count_of(limiter, requests, "", "errors") == 1);
+  CHECK(count_of(limiter, requests, "", "limits") == 3);
+  CHECK(count_of(limiter, requests, "", "reloads") == 0);
+  CHECK(count_of(limiter, requests, "", "buckets") == -1); /* of the store */
+  CHECK(count_of(limiter, requests | store, "", "buckets") == 2);
+  CHECK(count_of(limiter, store, "", "max_buckets") == 1000);
+  CHECK(count_of(limiter, store, "", "store_bytes") > 0);
+  CHECK(count_of(limiter, store, "", "evictions") == 0);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_SOURCES, "store", "limited") == 2);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_SOURCES, "", NULL) == 5 * 2);
+  CHECK(count_of(limiter, limits, "", NULL) == 3 * 5);
+  CHECK(count_of(limiter, limits, "user:*", "allowed") == 6);
+  CHECK(count_of(limiter, limits, "user:*", "limited") == 0);
+  CHECK(count_of(limiter, limits, "user:*/trade", "allowed") == 6);
+  CHECK(count_of(limiter, limits, "user:*/trade", "limited") == 2);
+  CHECK(count_of(limiter, limits, "user:*/trade", "near_limit") == 2);
+  CHECK(count_of(limiter, 0, "", NULL) == 0);
   limitree_limiter_free(limiter);
+}
+
+/* Scopes come one after the other, and no name comes twice in one. */
+static void test_table_of_counters(void) {
+  const limitree_counter *one;
+  uint32_t scope = 0;
+  size_t i, j;
+  for (i = 0; (one = limitree_counter_at(i)) != NULL; ++i) {
+    CHECK(one->scope >= scope && *one->name != '\0' && *one->help != '\0');
+    CHECK(one->is_gauge == 0 || one->is_gauge == 1);
+    scope = one->scope;
+    for (j = 0; j < i; ++j) {
+      const limitree_counter *other = limitree_counter_at(j);
+      CHECK(other->scope != scope || strcmp(other->name, one->name) != 0);
+      CHECK(other->scope != scope || other->label == one->label);
+    }
+  }
+  CHECK(scope == LIMITREE_SCOPE_RULES);
+  CHECK_TEXT(limitree_counter_at(0)->label, "source");
+  CHECK(limitree_counter_at(1000) == NULL);
 }
 
 /* More callers without a token than there is room for. */
 static void test_forgotten_callers_are_counted(void) {
   limitree_limiter *limiter = make_limiter();
   limitree_decision decision;
-  limitree_stats stats;
   limitree_str path[] = {str("user"), str("")};
   int64_t told = 0;
+  int64_t evictions;
   int i;
   for (i = 0; i < 1500; ++i) {
     char name[16];
@@ -343,9 +399,10 @@ static void test_forgotten_callers_are_counted(void) {
     CHECK(limitree_spend(limiter, path, 2, 16, &decision, NULL) == LIMITREE_OK);
     told += (decision.flags & LIMITREE_FORGOT) != 0;
   }
-  CHECK(limitree_limiter_stats(limiter, &stats, NULL) == LIMITREE_OK);
-  CHECK(stats.evictions >= 500 && stats.forgotten_limited == stats.evictions);
-  CHECK(stats.evictions == told);
+  evictions = count_of(limiter, LIMITREE_SCOPE_STORE, "", "evictions");
+  CHECK(evictions >= 500 && evictions == told);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_STORE, "", "forgotten_limited") ==
+        evictions);
   limitree_limiter_free(limiter);
 }
 
@@ -365,29 +422,21 @@ static void test_texts(void) {
 
 static void test_memory_has_no_troubles(void) {
   limitree_limiter *limiter = make_limiter();
-  limitree_round_trips round_trips;
-  limitree_reason_stats reason;
   limitree_text *text = NULL;
   limitree_error *error = NULL;
   int64_t round_trip_ns = -1;
-  size_t count = 1;
-  int i;
   CHECK(limitree_ping(limiter, &round_trip_ns, &error) == LIMITREE_OK);
   CHECK(error == NULL && round_trip_ns >= 0);
   CHECK(limitree_ping(limiter, NULL, NULL) == LIMITREE_OK);
   CHECK(limitree_set_pressure(limiter, 0.5, &error) == LIMITREE_OK);
   CHECK(limitree_set_pressure(limiter, 1.5, NULL) == LIMITREE_INVALID_ARGUMENT);
-  CHECK(limitree_limiter_reason_stats(limiter, &reason, 1, &count, NULL) ==
-        LIMITREE_OK);
-  CHECK(count == 0);
-  CHECK(limitree_limiter_round_trips(limiter, &round_trips, NULL) ==
-        LIMITREE_OK);
-  CHECK(round_trips.below_ns[0] == 16000);
-  CHECK(round_trips.below_ns[15] == INT64_MAX);
-  for (i = 0; i < LIMITREE_ROUND_TRIP_BUCKETS; i++) {
-    CHECK(round_trips.count[i] == 0);
-    CHECK(i == 0 || round_trips.below_ns[i] > round_trips.below_ns[i - 1]);
-  }
+  CHECK(count_of(limiter, LIMITREE_SCOPE_REASONS, "", NULL) == 0);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_ROUND_TRIPS, "", NULL) == 16);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_ROUND_TRIPS, "0.000016", "answers") ==
+        0);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_ROUND_TRIPS, "0.262144", "answers") ==
+        0);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_ROUND_TRIPS, "+Inf", "answers") == 0);
   CHECK(limitree_limiter_prometheus(limiter, &text, NULL) == LIMITREE_OK);
   CHECK(strstr(limitree_text_str(text).data,
                "\nlimitree_limit_requests_total{policy=\"user:*/trade\","
@@ -619,9 +668,7 @@ static void test_null_handles(void) {
   limitree_config *config = limitree_config_new();
   limitree_limiter *limiter = make_limiter();
   limitree_text *text = NULL;
-  limitree_stats stats;
   limitree_store_file file;
-  size_t count = 0;
   nothing.data = NULL;
   nothing.size = 0;
   broken.data = NULL;
@@ -676,18 +723,10 @@ static void test_null_handles(void) {
   REFUSED(limitree_reset(limiter, NULL, 0, 0, NULL));
   REFUSED(limitree_reset_async(NULL, NULL, 0, 0, NULL, NULL));
   REFUSED(limitree_reset_async(limiter, NULL, 0, 0, NULL, NULL));
-  REFUSED(limitree_limiter_stats(NULL, &stats, NULL));
-  REFUSED(limitree_limiter_stats(limiter, NULL, NULL));
-  REFUSED(limitree_limiter_limit_stats(NULL, NULL, 0, &count, NULL));
-  REFUSED(limitree_limiter_limit_stats(limiter, NULL, 1, &count, NULL));
-  REFUSED(limitree_limiter_limit_stats(limiter, NULL, 0, NULL, NULL));
+  REFUSED(limitree_limiter_each_counter(NULL, 1, take_counter, NULL, NULL));
+  REFUSED(limitree_limiter_each_counter(limiter, 1, NULL, NULL, NULL));
   REFUSED(limitree_limiter_describe(NULL, &text, NULL));
   REFUSED(limitree_limiter_describe(limiter, NULL, NULL));
-  REFUSED(limitree_limiter_reason_stats(NULL, NULL, 0, &count, NULL));
-  REFUSED(limitree_limiter_reason_stats(limiter, NULL, 1, &count, NULL));
-  REFUSED(limitree_limiter_reason_stats(limiter, NULL, 0, NULL, NULL));
-  REFUSED(limitree_limiter_round_trips(NULL, NULL, NULL));
-  REFUSED(limitree_limiter_round_trips(limiter, NULL, NULL));
   REFUSED(limitree_limiter_store_file(NULL, &file, NULL));
   REFUSED(limitree_limiter_store_file(limiter, NULL, NULL));
   REFUSED(limitree_limiter_store_file(limiter, &file, NULL)); /* in memory */
@@ -877,7 +916,8 @@ int main(void) {
   test_handles();
   test_parts();
   test_too_many_paths();
-  test_stats();
+  test_counters();
+  test_table_of_counters();
   test_forgotten_callers_are_counted();
   test_texts();
   test_memory_has_no_troubles();

@@ -168,7 +168,7 @@ TEST_P(CapiLoopThreadsExact, AdmitTheLimitAndNoMore) {
   // Meanwhile others use the same limiter.
   for (int i = 0; i < 20; ++i) {
     reload(limiter, "schema: {job: {children: {'*': {limits: 1000/day}}}}");
-    EXPECT_LE(stats_of(workers[i % kWorkers]->loop).allowed, 1000);
+    EXPECT_LE(stats_of(workers[i % kWorkers]->loop)["allowed"], 1000);
     std::this_thread::sleep_for(1ms);
   }
   join(threads);
@@ -176,11 +176,11 @@ TEST_P(CapiLoopThreadsExact, AdmitTheLimitAndNoMore) {
   EXPECT_EQ(sum(&Worker::allowed), 1000);
   EXPECT_EQ(sum(&Worker::limited), kWorkers * kCalls - 1000);
   EXPECT_EQ(sum(&Worker::misplaced), 0);
-  const limitree_stats stats = stats_of(limiter);
-  EXPECT_EQ(stats.allowed, 1000);
-  EXPECT_EQ(stats.limited, kWorkers * kCalls - 1000);
-  EXPECT_EQ(stats.errors, 0);
-  EXPECT_EQ(stats.connects, kWorkers) << "one for each loop that is used";
+  const limitree::Counters stats = stats_of(limiter);
+  EXPECT_EQ(stats["allowed"], 1000);
+  EXPECT_EQ(stats["limited"], kWorkers * kCalls - 1000);
+  EXPECT_EQ(stats["errors"], 0);
+  EXPECT_EQ(stats["connects"], kWorkers) << "one for each loop that is used";
 }
 
 INSTANTIATE_TEST_SUITE_P(DenyCache, CapiLoopThreadsExact,
@@ -206,11 +206,11 @@ TEST_F(CapiLoopThreads, OutlastAServerThatIsKilled) {
   join(threads);
   EXPECT_EQ(sum(&Worker::completed), sum(&Worker::started));
   EXPECT_EQ(sum(&Worker::misplaced), 0);
-  const limitree_stats stats = stats_of(limiter);
-  EXPECT_EQ(stats.allowed, sum(&Worker::allowed));
-  EXPECT_EQ(stats.errors, sum(&Worker::failed));
-  EXPECT_EQ(stats.store_errors, sum(&Worker::failed));
-  EXPECT_GE(stats.connects, 4 * kWorkers) << "at first, and in each round";
+  const limitree::Counters stats = stats_of(limiter);
+  EXPECT_EQ(stats["allowed"], sum(&Worker::allowed));
+  EXPECT_EQ(stats["errors"], sum(&Worker::failed));
+  EXPECT_EQ(stats["store_errors"], sum(&Worker::failed));
+  EXPECT_GE(stats["connects"], 4 * kWorkers) << "at first, and in each round";
 }
 
 // One server is in failure, not four: when one loop has found out, the others
@@ -226,16 +226,10 @@ TEST_F(CapiLoopThreads, KnowTogetherThatAServerIsDown) {
     scout.work([&] { return scout.failed == before && scout.waiting() == 0; });
   }
   const auto refused = [&] {
-    limitree_reason_stats reasons[16] = {};
-    size_t count = 0;
-    EXPECT_EQ(limitree_limiter_reason_stats(limiter.get(), reasons, 16, &count,
-                                            nullptr),
-              0);
     std::int64_t troubles = 0;
-    for (size_t i = 0; i < count; ++i) {
-      if (std::string(reasons[i].reason) == "refused") {
-        troubles = reasons[i].troubles;
-      }
+    for (const limitree::Counters& one :
+         limitree::counters(limiter.get(), LIMITREE_SCOPE_REASONS)) {
+      if (one.label == "refused") troubles = one["troubles"];
     }
     return troubles;
   };
@@ -284,7 +278,7 @@ TEST_F(CapiLoopThreads, ComeAndGoWhileOthersWork) {
   }
   join(threads);
   EXPECT_EQ(sum(&Worker::allowed), kWorkers * 1000);
-  EXPECT_EQ(stats_of(limiter).allowed, kWorkers * 1000 + 500);
+  EXPECT_EQ(stats_of(limiter)["allowed"], kWorkers * 1000 + 500);
 }
 
 // ---- fork -------------------------------------------------------------------

@@ -222,18 +222,14 @@ int main() {
       limiter, &request, statuses, 2, &response, nullptr);
   g_allocations_left = std::numeric_limits<long>::max();
   expect(ordinary == LIMITREE_OK, "an ordinary request allocates", 0);
-  starve("descriptor_stats", [&](limitree_error** error) {
-    std::size_t keys = 0;
-    return limitree_limiter_descriptor_stats(limiter, nullptr, 0, &keys, error);
-  });
-  limitree_stats stats;
-  starve("stats", [&](limitree_error** error) {
-    return limitree_limiter_stats(limiter, &stats, error);
-  });
-  std::size_t count = 0;
-  starve("limit_stats", [&](limitree_error** error) {
-    return limitree_limiter_limit_stats(limiter, nullptr, 0, &count, error);
-  });
+  const auto ignore = [](const limitree_counter*, limitree_str, std::int64_t,
+                         void*) {};
+  for (std::size_t i = 0; i < 8; ++i) {
+    starve("each_counter", [&](limitree_error** error) {
+      return limitree_limiter_each_counter(limiter, 1u << i, ignore, nullptr,
+                                           error);
+    });
+  }
   limitree_limiter_free(limiter);
   limitree_config_free(config);
 

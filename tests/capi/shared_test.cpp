@@ -11,7 +11,7 @@
 
 #include "core/sanitizers.hpp"
 #include "core/store/temporary_folder.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 
 namespace shared_test {
 namespace {
@@ -72,13 +72,13 @@ TEST_F(Shared, LimitersOnOneFileShareTheirBuckets) {
   EXPECT_FALSE(allowed(other));
   EXPECT_EQ(limitree_limiter_is_remote(one), 0);
 
-  limitree_stats stats;
-  ASSERT_EQ(limitree_limiter_stats(other, &stats, nullptr), LIMITREE_OK);
-  EXPECT_EQ(stats.buckets, 1);
-  EXPECT_EQ(stats.max_buckets, 5000);
-  EXPECT_GT(stats.store_bytes, 0);
-  EXPECT_EQ(stats.allowed, 1) << "of this limiter";
-  EXPECT_EQ(stats.limited, 1);
+  const limitree::Counters stats =
+      limitree::totals(other, LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE);
+  EXPECT_EQ(stats["buckets"], 1);
+  EXPECT_EQ(stats["max_buckets"], 5000);
+  EXPECT_GT(stats["store_bytes"], 0);
+  EXPECT_EQ(stats["allowed"], 1) << "of this limiter";
+  EXPECT_EQ(stats["limited"], 1);
 
   limitree_store_file file;
   ASSERT_EQ(limitree_limiter_store_file(one, &file, nullptr), LIMITREE_OK);
@@ -128,9 +128,9 @@ TEST_F(Shared, NoLockIsHeldWhileAMessageIsWritten) {
                                         str("schema: {a: {limits: 4/h}}"),
                                         str("test"), nullptr),
                 LIMITREE_OK);
-      limitree_stats stats;
-      EXPECT_EQ(limitree_limiter_stats(self->logging, &stats, nullptr),
-                LIMITREE_OK);
+      EXPECT_EQ(
+          limitree::totals(self->logging, LIMITREE_SCOPE_REQUESTS)["reloads"],
+          1);
       const pid_t child = fork();
       if (child == 0) {
         limitree_limiter_free(self->logging);

@@ -164,10 +164,18 @@ class Limiter:
         self.library.limitree_text_free(text)
         return samples
 
-    def numbers(self):
-        stats = (ctypes.c_int64 * 32)()
-        self.ok(self.library.limitree_limiter_stats(self.handle, stats, None))
-        return list(stats)
+    def requests(self):
+        """Returns the counters of requests by their names."""
+        found = {}
+
+        @ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_char_p), Str,
+                          ctypes.c_int64, ctypes.c_void_p)
+        def take(counter, _label, number, _data):
+            found[counter[0].decode()] = number  # the name comes first
+
+        self.ok(self.library.limitree_limiter_each_counter(
+            self.handle, ctypes.c_uint32(1 << 1), take, None, None))
+        return found
 
 
 @pytest.fixture(name="limiter")
@@ -191,8 +199,8 @@ def test_counts_what_was_decided(limiter):
     assert value(samples, "limitree_limit_near_total", policy=policy) == 1
     assert value(samples, "limitree_buckets") == 2
     assert value(samples, "limitree_store_round_trip_seconds_count") == 0
-    allowed, limited = limiter.numbers()[:2]
-    assert (allowed, limited) == (1, 3)
+    requests = limiter.requests()
+    assert (requests["allowed"], requests["limited"]) == (1, 3)
 
 
 def test_callers_add_no_series(limiter):

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "answer.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 #include "random_input.hpp"
 
 namespace {
@@ -341,10 +341,10 @@ void Game::play() {
     else
       mistake();
   }
-  limitree_stats stats;
-  require(limitree_limiter_stats(limiter_, &stats, nullptr) == LIMITREE_OK);
-  require(stats.allowed + stats.limited == authorized_);
-  require(stats.evictions == 0);
+  const limitree::Counters stats = limitree::totals(
+      limiter_, LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE);
+  require(stats["allowed"] + stats["limited"] == authorized_);
+  require(stats["evictions"] == 0);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The limiter in memory.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -354,6 +354,26 @@ describe('the rest', () => {
     process.off('warning', note);
     assert.equal(warnings[0].code, 'LIMITREE_FULL');
     assert.match(warnings[0].message, /full of callers at their limits/);
+  });
+
+  it('has the counters that its types name', () => {
+    const limiter = made();
+    limiter.authorizeSync(['job']);
+    const found = {
+      Stats: limiter.stats(),
+      LimitStats: limiter.limitStats()[0],
+      EnvoyStats: limiter.envoyStats(),
+    };
+    for (const [name, counters] of Object.entries(found)) {
+      const file = name === 'EnvoyStats' ? 'envoy.ts' : 'stats.ts';
+      const text = readFileSync(new URL(`../../node/src/${file}`,
+                                        import.meta.url), 'utf8');
+      const [, fields] = new RegExp(`interface ${name} {(.*?)^}`, 'ms')
+        .exec(text);
+      const typed = [...fields.matchAll(/readonly (\w+):/g)].map(
+        ([, field]) => field);
+      assert.deepEqual(Object.keys(counters).sort(), typed.sort(), name);
+    }
   });
 
   it('counts', async () => {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/store/redis/redis_server.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 
 namespace limitree::conformance::envoy_conformance_test {
 namespace {
@@ -217,35 +217,17 @@ class EnvoyRunner {
 
   // The statistics, without those that are 0.
   json stats() {
-    std::size_t count = 0;
-    EXPECT_EQ(limitree_limiter_descriptor_stats(limiter_, nullptr, 0, &count,
-                                                nullptr),
-              LIMITREE_OK);
-    std::vector<limitree_descriptor_stats> all(count);
-    EXPECT_EQ(limitree_limiter_descriptor_stats(limiter_, all.data(), count,
-                                                &count, nullptr),
-              LIMITREE_OK);
     json stats = json::object();
-    for (const limitree_descriptor_stats& one : all) {
-      const std::string key(one.key.data, one.key.size);
-      const auto add = [&](const char* name, std::int64_t value) {
-        if (value != 0) stats[key + "." + name] = value;
-      };
-      add("total_hits", one.total_hits);
-      add("over_limit", one.over_limit);
-      add("near_limit", one.near_limit);
-      add("over_limit_with_local_cache", one.over_limit_with_local_cache);
-      add("within_limit", one.within_limit);
-      add("shadow_mode", one.shadow_mode);
-      add("total_negative_hits", one.total_negative_hits);
-      add("domain_not_found", one.domain_not_found);
+    for (const limitree::Counters& one :
+         limitree::counters(limiter_, LIMITREE_SCOPE_RULES)) {
+      for (const auto& [counter, value] : one.values) {
+        if (value == 0) continue;
+        stats[std::string(one.label) + "." + counter->name] = value;
+      }
     }
-    limitree_envoy_stats requests;
-    EXPECT_EQ(limitree_limiter_envoy_stats(limiter_, &requests, nullptr),
-              LIMITREE_OK);
-    if (requests.global_shadow_mode != 0) {
-      stats[".global_shadow_mode"] = requests.global_shadow_mode;
-    }
+    const std::int64_t shadowed =
+        limitree::totals(limiter_, LIMITREE_SCOPE_ENVOY)["global_shadow_mode"];
+    if (shadowed != 0) stats[".global_shadow_mode"] = shadowed;
     return stats;
   }
 

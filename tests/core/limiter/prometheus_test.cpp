@@ -10,7 +10,8 @@ namespace {
 
 // tests/capi/test_prometheus.py reads the file by the rules of the format.
 TEST(PrometheusText, IsThatOfTheFile) {
-  LimiterStats stats;
+  CounterValues values;
+  LimiterStats& stats = values.stats;
   stats.totals.decided = {{{100, 20}, {0, 7}, {5, 6}, {3, 0}, {0, 4}}};
   stats.totals.shadow_limited = 11;
   stats.totals.soft = 12;
@@ -27,9 +28,8 @@ TEST(PrometheusText, IsThatOfTheFile) {
   stats.store.round_trips[3] = 60;
   stats.store.round_trips[15] = 1;
   stats.store.round_trip_ns = 1'234'567'000;
-  stats.store.errors = {{"timeout", 9}, {"readonly", 1}};
-  stats.store.troubles = {{"readonly", 3}};
-  const std::vector<PolicyStats> policies = {
+  values.reasons = {{"timeout", 9, 0}, {"readonly", 1, 3}};
+  values.limits = {
       {"user:*/trade",
        {.allowed = 90,
         .limited = 9,
@@ -43,7 +43,7 @@ TEST(PrometheusText, IsThatOfTheFile) {
   ASSERT_TRUE(file);
   std::stringstream expected;
   expected << file.rdbuf();
-  EXPECT_EQ(prometheus_text(stats, policies), expected.str());
+  EXPECT_EQ(prometheus_text(values), expected.str());
 }
 
 }  // namespace
