@@ -16,7 +16,7 @@
 
 #include "io/failure.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 namespace {
 
@@ -208,4 +208,4 @@ Fd accept_from(int listener) {
   return Fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
-}  // namespace limitree::server
+}  // namespace limitree

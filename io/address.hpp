@@ -12,7 +12,7 @@
 
 #include "io/fd.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 // An address and a port, or the path of a Unix socket.
 class ListenAddress {
@@ -77,6 +77,6 @@ void stop_connections(int listener);
 // if errno says why not.
 Fd accept_from(int listener);
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_ADDRESS_HPP

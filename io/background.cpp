@@ -9,7 +9,7 @@
 #include "io/loop.hpp"
 #include "io/trouble.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 namespace {
 
@@ -79,4 +79,4 @@ void Background::wake() {
   signal_->changed_.notify_all();
 }
 
-}  // namespace limitree::server
+}  // namespace limitree

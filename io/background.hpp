@@ -10,7 +10,7 @@
 
 #include "io/timer.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 class Background {
  public:
@@ -48,6 +48,6 @@ class Background {
   std::shared_ptr<Signal> signal_;
 };
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_BACKGROUND_HPP

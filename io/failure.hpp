@@ -1,4 +1,4 @@
-// Why the service cannot start or go on: one line for people.
+// Why something failed: one line for people.
 
 #ifndef LIMITREE_IO_FAILURE_HPP
 #define LIMITREE_IO_FAILURE_HPP
@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace limitree::server {
+namespace limitree {
 
 class Failure : public std::runtime_error {
  public:
@@ -15,9 +15,13 @@ class Failure : public std::runtime_error {
   Failure(const std::string& what, int error_number);
 };
 
+// The text of another library in the middle of a message: without its capital,
+// unless that belongs to an abbreviation.
+std::string as_clause(std::string text);
+
 // What errno means, as the end of a sentence: "address already in use".
 std::string error_text(int error_number);
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_FAILURE_HPP

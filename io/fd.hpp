@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace limitree::server {
+namespace limitree {
 
 class Fd {
  public:
@@ -31,6 +31,6 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_FD_HPP

@@ -6,7 +6,7 @@
 
 #include "io/failure.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 std::string file_state(const std::string& file) {
   struct stat found {};
@@ -25,4 +25,4 @@ std::string file_state(const std::string& file) {
   return state;
 }
 
-}  // namespace limitree::server
+}  // namespace limitree

@@ -5,12 +5,12 @@
 
 #include <string>
 
-namespace limitree::server {
+namespace limitree {
 
 // Changes when the file does, or who may read it, or when its name stands for
 // another one.  Follows symbolic links.
 std::string file_state(const std::string& file);
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_FILE_STATE_HPP

@@ -11,7 +11,7 @@
 #include "io/address.hpp"
 #include "io/failure.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 namespace {
 
@@ -99,4 +99,4 @@ Fd connect_to(const std::string& host, const std::string& port,
   throw Failure(error_text(error));
 }
 
-}  // namespace limitree::server
+}  // namespace limitree

@@ -11,7 +11,7 @@
 #include "io/failure.hpp"
 #include "io/trouble.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 namespace {
 
@@ -157,4 +157,4 @@ void Loop::run_posted() {
   running_.clear();
 }
 
-}  // namespace limitree::server
+}  // namespace limitree

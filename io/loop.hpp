@@ -15,7 +15,7 @@
 #include "io/fd.hpp"
 #include "io/timer.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 // What is called when a descriptor is ready.
 class Watcher {
@@ -96,6 +96,6 @@ class Loop : public Timers {
 // The steady clock.
 Instant steady_now();
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_LOOP_HPP

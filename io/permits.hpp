@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace limitree::server {
+namespace limitree {
 
 class Permits;
 
@@ -57,6 +57,6 @@ inline Permit::~Permit() {
   if (permits_ != nullptr) permits_->taken_.fetch_sub(1);
 }
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_PERMITS_HPP

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace limitree::server {
+namespace limitree {
 
 void Timer::set(Instant at) {
   cancel();
@@ -84,4 +84,4 @@ bool Timers::run_due() {
   return false;
 }
 
-}  // namespace limitree::server
+}  // namespace limitree

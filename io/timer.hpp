@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace limitree::server {
+namespace limitree {
 
 // Nanoseconds of the steady clock.
 using Instant = std::int64_t;
@@ -80,6 +80,6 @@ class Timers {
   std::size_t called_ = 0;   // so many of them
 };
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_TIMER_HPP

@@ -1,49 +1,52 @@
-// TLS for connections that the service makes.
+// TLS towards servers: which to trust, and who we are.
 
 #ifndef LIMITREE_IO_TLS_CLIENT_CONTEXT_HPP
 #define LIMITREE_IO_TLS_CLIENT_CONTEXT_HPP
 
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "io/fd.hpp"
-#include "io/transport.hpp"
+#include "io/tls_policy.hpp"
 
-struct ssl_ctx_st;
-
-namespace limitree::server {
+namespace limitree {
 
 struct TlsClientSettings {
-  bool on = false;
-  std::string ca_file;    // empty: the authorities of the system
-  std::string cert_file;  // the client's own chain, if the server asks for one
-  std::string key_file;
-  // The DNS name or IP address that the server's certificate must have.
+  std::string ca_file;  // PEM; empty: the system's authorities
+  std::string
+      cert_file;         // PEM; the client's own chain, if a server asks for it
+  std::string key_file;  // PEM
+  // The DNS name or IP address that a server's certificate must have; empty:
+  // its host.
   std::string server_name;
+  bool verify = true;       // off only for experiments
+  bool verify_name = true;  // off: any certificate of the authorities
 };
 
-// Certificates as they were when the files were read.  Connections made from
-// it keep it alive.
-class TlsClientContext : public std::enable_shared_from_this<TlsClientContext> {
+// Certificates as they were when the files were read.  May be used from several
+// threads at once.
+class TlsClientContext {
  public:
-  // Throws Failure, which names the file.
-  static std::shared_ptr<const TlsClientContext> load(
-      const TlsClientSettings& settings);
-  ~TlsClientContext();
-  TlsClientContext(const TlsClientContext&) = delete;
-  TlsClientContext& operator=(const TlsClientContext&) = delete;
+  using Settings = TlsClientSettings;
 
-  // The client's side of a connection; the handshake is part of its first
-  // reads and writes.  Only HTTP/2 is negotiated.
-  std::unique_ptr<Transport> connect(Fd fd) const;
+  // Throws Failure, which names the file.
+  static std::shared_ptr<const TlsClientContext> load(const Settings& settings);
+  static std::vector<std::string> files(const Settings& settings) {
+    return {settings.ca_file, settings.cert_file, settings.key_file};
+  }
+
+  // The client's side of a connection to `host`.  Throws Failure if no
+  // certificate could be for it.
+  TlsHandle connect(const std::string& host) const;
 
  private:
-  TlsClientContext(ssl_ctx_st* context, std::string server_name);
+  TlsClientContext(TlsContextHandle context, const Settings& settings);
 
-  ssl_ctx_st* context_;
-  std::string server_name_;
+  const TlsContextHandle context_;
+  const std::string server_name_;
+  const bool verify_name_;
 };
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_TLS_CLIENT_CONTEXT_HPP

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "io/fd.hpp"
+#include "io/tls_policy.hpp"
 #include "io/transport.hpp"
 
-struct ssl_ctx_st;
-
-namespace limitree::server {
+namespace limitree {
 
 struct TlsSettings {
   std::string cert_file;  // the chain, PEM; empty: no TLS
@@ -34,11 +33,13 @@ enum class TlsProtocol {
 // it keep it alive.
 class TlsContext : public std::enable_shared_from_this<TlsContext> {
  public:
+  using Settings = TlsSettings;
+
   // Throws Failure, which names the file.
   static std::shared_ptr<const TlsContext> load(const TlsSettings& settings);
-  ~TlsContext();
-  TlsContext(const TlsContext&) = delete;
-  TlsContext& operator=(const TlsContext&) = delete;
+  static std::vector<std::string> files(const TlsSettings& settings) {
+    return {settings.cert_file, settings.key_file, settings.client_ca_file};
+  }
 
   // The server's side of a connection; the handshake is part of its first
   // reads and writes.
@@ -48,12 +49,12 @@ class TlsContext : public std::enable_shared_from_this<TlsContext> {
   const std::vector<std::string>& client_names() const { return names_; }
 
  private:
-  TlsContext(ssl_ctx_st* context, std::vector<std::string> names);
+  TlsContext(TlsContextHandle context, std::vector<std::string> names);
 
-  ssl_ctx_st* context_;
-  std::vector<std::string> names_;
+  const TlsContextHandle context_;
+  const std::vector<std::string> names_;
 };
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_TLS_CONTEXT_HPP

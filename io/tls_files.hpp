@@ -5,32 +5,50 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
-#include "io/tls_context.hpp"
+#include "io/file_state.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
+// `Context` is TlsContext or TlsClientContext.
+template <typename Context>
 class TlsFiles {
  public:
   // Throws Failure.
-  explicit TlsFiles(TlsSettings settings);
+  explicit TlsFiles(typename Context::Settings settings)
+      : settings_(std::move(settings)),
+        state_(state()),
+        context_(Context::load(settings_)) {}
 
-  const std::shared_ptr<const TlsContext>& context() const { return context_; }
+  const std::shared_ptr<const Context>& context() const { return context_; }
 
   // Loads the files again if one of them is another file or has changed since
   // they were loaded.  Returns whether there is a new context.  Throws Failure
   // and keeps the context if the files are not valid, or cannot be read now.
-  bool refresh();
+  bool refresh() {
+    std::string now = state();
+    if (now == state_) return false;
+    context_ = Context::load(settings_);
+    state_ = std::move(now);
+    return true;
+  }
 
  private:
   // What tells versions of the files apart.  Symbolic links are followed.
-  std::string state() const;
+  std::string state() const {
+    std::string all;
+    for (const std::string& file : Context::files(settings_)) {
+      all += file_state(file) + '|';
+    }
+    return all;
+  }
 
-  TlsSettings settings_;
+  typename Context::Settings settings_;
   std::string state_;
-  std::shared_ptr<const TlsContext> context_;
+  std::shared_ptr<const Context> context_;
 };
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_TLS_FILES_HPP

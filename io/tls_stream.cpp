@@ -1,8 +1,6 @@
 #include "io/tls_stream.hpp"
 
-#include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509_vfy.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -11,23 +9,22 @@
 #include <utility>
 
 #include "io/failure.hpp"
-#include "io/tls_errors.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
-TlsStream::TlsStream(std::shared_ptr<const void> context, ssl_st* ssl, Fd fd,
-                     TlsProtocol protocol)
+TlsStream::TlsStream(std::shared_ptr<const void> context, TlsHandle session,
+                     Fd fd, TlsProtocol protocol)
     : context_(std::move(context)),
-      ssl_(ssl),
+      session_(std::move(session)),
       fd_(std::move(fd)),
       protocol_(protocol) {
-  if (SSL_set_fd(ssl_, fd_.get()) != 1 || SSL_set_app_data(ssl_, this) != 1) {
-    SSL_free(ssl_);
+  SSL_set_mode(session_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  if (SSL_set_fd(session_.get(), fd_.get()) != 1 ||
+      SSL_set_app_data(session_.get(), this) != 1) {
     throw std::bad_alloc();
   }
 }
-
-TlsStream::~TlsStream() { SSL_free(ssl_); }
 
 const TlsStream* TlsStream::of(const ssl_st* ssl) {
   return static_cast<const TlsStream*>(SSL_get_app_data(ssl));
@@ -37,11 +34,11 @@ const TlsStream* TlsStream::of(const ssl_st* ssl) {
 // negotiate at all, is refused.
 IoResult TlsStream::shake_hands() {
   if (checked_) return {Io::kDone};
-  const int result = SSL_do_handshake(ssl_);
+  const int result = SSL_do_handshake(session_.get());
   if (result != 1) return failed(result);
   const unsigned char* protocol = nullptr;
   unsigned int size = 0;
-  SSL_get0_alpn_selected(ssl_, &protocol, &size);
+  SSL_get0_alpn_selected(session_.get(), &protocol, &size);
   broken_ = needs_http2() && size == 0;
   checked_ = true;
   return {broken_ ? Io::kClosed : Io::kDone};
@@ -49,17 +46,13 @@ IoResult TlsStream::shake_hands() {
 
 IoResult TlsStream::failed(int result) {
   const int system_error = errno;
-  const int error = SSL_get_error(ssl_, result);
+  const int error = SSL_get_error(session_.get(), result);
   if (error == SSL_ERROR_SYSCALL && system_error != 0) {
     trouble_ = error_text(system_error);
   }
   if (error == SSL_ERROR_SSL) {
-    const long verified = SSL_get_verify_result(ssl_);
-    trouble_ = "TLS: " + (verified == X509_V_OK
-                              ? take_tls_error()
-                              : X509_verify_cert_error_string(verified));
+    trouble_ = "TLS: " + TlsErrors::reason(session_.get());
   }
-  ERR_clear_error();
   if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
     needs_ = error == SSL_ERROR_WANT_READ ? EPOLLIN : EPOLLOUT;
     return {Io::kAgain};
@@ -71,11 +64,12 @@ IoResult TlsStream::failed(int result) {
 IoResult TlsStream::read(std::span<char> buffer) {
   if (broken_) return {Io::kClosed};
   needs_ = 0;
-  ERR_clear_error();
+  const TlsErrors errors;
   const IoResult shaken = shake_hands();
   if (shaken.outcome != Io::kDone) return shaken;
   std::size_t size = 0;
-  const int result = SSL_read_ex(ssl_, buffer.data(), buffer.size(), &size);
+  const int result =
+      SSL_read_ex(session_.get(), buffer.data(), buffer.size(), &size);
   if (result != 1) return failed(result);
   return {Io::kDone, size};
 }
@@ -83,21 +77,32 @@ IoResult TlsStream::read(std::span<char> buffer) {
 IoResult TlsStream::write(std::string_view bytes) {
   if (broken_) return {Io::kClosed};
   needs_ = 0;
-  ERR_clear_error();
+  const TlsErrors errors;
   const IoResult shaken = shake_hands();
   if (shaken.outcome != Io::kDone) return shaken;
   std::size_t size = 0;
-  const int result = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &size);
+  const int result =
+      SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &size);
   if (result != 1) return failed(result);
   return {Io::kDone, size};
 }
 
-bool TlsStream::has_buffered() const { return SSL_pending(ssl_) > 0; }
+bool TlsStream::has_buffered() const { return SSL_pending(session_.get()) > 0; }
 
 void TlsStream::shut_down() {
-  if (!broken_ && SSL_is_init_finished(ssl_) != 0) SSL_shutdown(ssl_);
-  ERR_clear_error();
+  const TlsErrors errors;
+  if (!broken_ && SSL_is_init_finished(session_.get()) != 0)
+    SSL_shutdown(session_.get());
   shutdown(fd_.get(), SHUT_WR);
 }
 
-}  // namespace limitree::server
+std::unique_ptr<Transport> connect_http2(const TlsClientContext& context, Fd fd,
+                                         const std::string& host) {
+  static constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  TlsHandle session = context.connect(host);
+  SSL_set_alpn_protos(session.get(), kHttp2, sizeof kHttp2);
+  return std::make_unique<TlsStream>(nullptr, std::move(session), std::move(fd),
+                                     TlsProtocol::kHttp2);
+}
+
+}  // namespace limitree

@@ -7,21 +7,18 @@
 #include <string>
 
 #include "io/fd.hpp"
+#include "io/tls_client_context.hpp"
 #include "io/tls_context.hpp"
 #include "io/transport.hpp"
 
-struct ssl_st;
-
-namespace limitree::server {
+namespace limitree {
 
 class TlsStream final : public Transport {
  public:
-  // Takes `ssl`, whose side of the connection is set.  `context` lives as long.
-  TlsStream(std::shared_ptr<const void> context, ssl_st* ssl, Fd fd,
+  // Takes `session`, whose side of the connection is set.  `context` lives as
+  // long.
+  TlsStream(std::shared_ptr<const void> context, TlsHandle session, Fd fd,
             TlsProtocol protocol);
-  ~TlsStream() override;
-  TlsStream(const TlsStream&) = delete;
-  TlsStream& operator=(const TlsStream&) = delete;
 
   // The stream that has taken `ssl`.
   static const TlsStream* of(const ssl_st* ssl);
@@ -40,7 +37,7 @@ class TlsStream final : public Transport {
   IoResult failed(int result);
 
   std::shared_ptr<const void> context_;
-  ssl_st* ssl_;
+  const TlsHandle session_;
   Fd fd_;
   const TlsProtocol protocol_;
   std::uint32_t needs_ = 0;
@@ -49,6 +46,11 @@ class TlsStream final : public Transport {
   bool checked_ = false;  // the protocol, after the handshake
 };
 
-}  // namespace limitree::server
+// The client's side of a connection to `host`; the handshake is part of its
+// first reads and writes.  Only HTTP/2 is negotiated.  Throws Failure.
+std::unique_ptr<Transport> connect_http2(const TlsClientContext& context, Fd fd,
+                                         const std::string& host);
+
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_TLS_STREAM_HPP

@@ -6,7 +6,7 @@
 
 #include "io/failure.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 IoResult PlainTransport::result_of(ssize_t size) {
   if (size > 0) return {Io::kDone, static_cast<std::size_t>(size)};
@@ -31,4 +31,4 @@ std::string PlainTransport::trouble() const {
 
 void PlainTransport::shut_down() { shutdown(fd_.get(), SHUT_WR); }
 
-}  // namespace limitree::server
+}  // namespace limitree

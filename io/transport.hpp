@@ -14,7 +14,7 @@
 
 #include "io/fd.hpp"
 
-namespace limitree::server {
+namespace limitree {
 
 // How an attempt to read or write ended.
 enum class Io {
@@ -68,6 +68,6 @@ class PlainTransport final : public Transport {
   int error_ = 0;  // that ended the connection
 };
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_TRANSPORT_HPP

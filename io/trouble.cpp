@@ -3,7 +3,7 @@
 #include <exception>
 #include <new>
 
-namespace limitree::server {
+namespace limitree {
 
 namespace {
 
@@ -39,4 +39,4 @@ void tell_exception() noexcept {
   }
 }
 
-}  // namespace limitree::server
+}  // namespace limitree

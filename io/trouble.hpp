@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace limitree::server {
+namespace limitree {
 
 // From any thread.
 using TroubleListener = void (*)(const std::string& what);
@@ -30,6 +30,6 @@ bool guarded(const Work& work) noexcept {
   }
 }
 
-}  // namespace limitree::server
+}  // namespace limitree
 
 #endif  // LIMITREE_IO_TROUBLE_HPP

@@ -45,7 +45,9 @@ void Acceptor::on_ready(std::uint32_t /*events*/) {
   }
 }
 
-void Acceptor::stop_connections() { server::stop_connections(listener_.get()); }
+void Acceptor::stop_connections() {
+  limitree::stop_connections(listener_.get());
+}
 
 void Acceptor::accept_all() {
   while (accept_one()) {

@@ -35,7 +35,7 @@ class Admission {
 
  private:
   const ServeSettings& settings_;
-  std::optional<TlsFiles> tls_;
+  std::optional<TlsFiles<TlsContext>> tls_;
   AdminToken token_;
   const HostNames hosts_;
   std::string tls_trouble_;  // that is in the log

@@ -207,7 +207,7 @@ int run(const ServeOptions& options) {
   read_variables(!ignores, &settings);
   try {
     server::set_options(given, &settings);
-  } catch (const server::Failure& failure) {
+  } catch (const limitree::Failure& failure) {
     throw UsageError(failure.what());
   }
   server::keep_plain_http_local(&settings);

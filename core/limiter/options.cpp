@@ -110,7 +110,7 @@ Status set_tls_verify(const Setting& setting, Options* options) {
   if (word == std::end(kWords)) {
     return refuse(setting, "must be on, authority or off");
   }
-  redis::TlsSettings& tls = options->redis_settings.tls;
+  TlsClientSettings& tls = options->redis_settings.tls;
   tls.verify = setting.value != "off";
   tls.verify_name = setting.value == "on";
   return {};
@@ -321,7 +321,7 @@ Status check_sizes(const Options& options) {
 
 Status check_tls(const Options& options) {
   constexpr std::string_view kTls = "a store with TLS, such as rediss://";
-  const redis::TlsSettings& tls = options.redis_settings.tls;
+  const TlsClientSettings& tls = options.redis_settings.tls;
   if (!is_redis(options) || !options.redis_settings.url.tls) {
     if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
     if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);

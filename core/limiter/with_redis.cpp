@@ -5,24 +5,24 @@
 
 #include "limiter/make_store.hpp"
 #include "store/redis/redis_store.hpp"
-#include "store/redis/wire/tls.hpp"
+#include "store/redis/wire/tls_certificates.hpp"
 
 namespace limitree {
 
 Result<std::unique_ptr<Store>> make_redis_store(const Options& options) {
   redis::Settings settings = options.redis_settings;
   if (settings.url.tls) {
-    Result<std::shared_ptr<const redis::TlsContext>> context =
-        redis::TlsContext::make(settings.tls);
-    if (!context.ok()) return std::move(context.status());
-    settings.tls_context = std::move(context.value());
+    try {
+      settings.certificates =
+          std::make_shared<redis::TlsCertificates>(settings.tls);
+    } catch (const Failure& failure) {
+      return invalid_config(failure.what());
+    }
   }
   std::optional<Clock> clock;
   if (options.clock.is_callers()) clock = options.clock;
   return std::unique_ptr<Store>(
       std::make_unique<redis::RedisStore>(std::move(settings), clock));
 }
-
-const char* openssl_version() { return redis::openssl_version(); }
 
 }  // namespace limitree

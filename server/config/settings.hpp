@@ -35,13 +35,17 @@ struct DescriptorSettings {
   bool merge_domains = false;
 };
 
+struct XdsTls : TlsClientSettings {
+  bool on = false;
+};
+
 // A server of envoyproxy/ratelimit's configuration messages.
 struct XdsSettings {
   std::string server;  // "host:port"; empty: none
   std::string node_id = "default";
   Pairs node_metadata;
   Pairs headers;
-  TlsClientSettings tls;
+  XdsTls tls;
   // The wait before the connection is made again.  It doubles from the first to
   // the last, and is then scaled by 1 - random to 1 + random.
   Nanoseconds first_wait = kSecond;

@@ -9,7 +9,8 @@
 
 #include "io/address.hpp"
 #include "io/failure.hpp"
-#include "io/tls_client_context.hpp"
+#include "io/tls_stream.hpp"
+#include "io/trouble.hpp"
 
 namespace limitree::server {
 
@@ -78,20 +79,20 @@ XdsClient::XdsClient(Loop* loop, const XdsSettings* settings,
   const auto [host, port] = split_place(settings_.server);
   host_ = host;
   port_ = port;
-  if (settings_.tls.on) (void)TlsClientContext::load(settings_.tls);
+  if (settings_.tls.on) tls_.emplace(settings_.tls);
   connect_.set(loop_->now());
 }
 
 std::unique_ptr<Transport> XdsClient::dial() {
   Fd fd = connect_to(host_, port_, attempts_);
   keep_alive(fd);
-  if (!settings_.tls.on) {
-    return std::make_unique<PlainTransport>(std::move(fd));
+  if (!tls_) return std::make_unique<PlainTransport>(std::move(fd));
+  try {
+    tls_->refresh();
+  } catch (const Failure& failure) {
+    tell_trouble(failure.what());  // the certificates are as before
   }
-  TlsClientSettings tls = settings_.tls;
-  if (tls.server_name.empty()) tls.server_name = host_;
-  // The files may have changed.
-  return TlsClientContext::load(tls)->connect(std::move(fd));
+  return connect_http2(*tls_->context(), std::move(fd), host_);
 }
 
 void XdsClient::connect() {

@@ -5,6 +5,7 @@
 #define LIMITREE_SERVER_CONFIG_XDS_CLIENT_HPP
 
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 #include "grpc/framing.hpp"
 #include "h2/client_connection.hpp"
 #include "io/loop.hpp"
+#include "io/tls_client_context.hpp"
+#include "io/tls_files.hpp"
 
 namespace limitree::server {
 
@@ -54,6 +57,7 @@ class XdsClient final : public ClientListener {
   Loop* loop_;
   const XdsSettings& settings_;
   XdsListener* listener_;
+  std::optional<TlsFiles<TlsClientContext>> tls_;
   std::string host_;
   std::string port_;
   Timer connect_;

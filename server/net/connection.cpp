@@ -56,7 +56,7 @@ Connection::~Connection() {
 // A connection without memory cannot know what it has said: it is closed.
 template <typename Work>
 void Connection::guarded(const Work& work) {
-  if (!server::guarded(work)) close();
+  if (!limitree::guarded(work)) close();
 }
 
 // ---- Reading ----------------------------------------------------------------

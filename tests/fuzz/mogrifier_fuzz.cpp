@@ -18,7 +18,7 @@
 namespace {
 
 using limitree::server::clean_name;
-using limitree::server::Failure;
+using limitree::Failure;
 using limitree::server::Mogrifier;
 using limitree::server::TaggedName;
 

@@ -11,7 +11,7 @@
 
 #include "io/failure.hpp"
 
-namespace limitree::server {
+namespace limitree {
 namespace {
 
 std::string failure_of(const std::string& text) {
@@ -199,4 +199,4 @@ TEST_F(UnixSocket, OneInUseIsNot) {
 }
 
 }  // namespace
-}  // namespace limitree::server
+}  // namespace limitree

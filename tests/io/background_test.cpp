@@ -11,7 +11,7 @@
 #include "io/loop.hpp"
 #include "io/trouble.hpp"
 
-namespace limitree::server {
+namespace limitree {
 namespace {
 
 TEST(Background, EndsAtOnceWhenItWaits) {
@@ -97,4 +97,4 @@ TEST(Background, AThreadThatDoesNotEndIsLeftToItself) {
 }
 
 }  // namespace
-}  // namespace limitree::server
+}  // namespace limitree

@@ -7,7 +7,7 @@
 #include "io/address.hpp"
 #include "io/failure.hpp"
 
-namespace limitree::server {
+namespace limitree {
 namespace {
 
 TEST(AddressOf, IsWhatParseReads) {
@@ -48,4 +48,4 @@ TEST(ConnectTo, ConnectsToWhoListens) {
 }
 
 }  // namespace
-}  // namespace limitree::server
+}  // namespace limitree

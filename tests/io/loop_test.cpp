@@ -14,7 +14,7 @@
 
 #include "io/trouble.hpp"
 
-namespace limitree::server {
+namespace limitree {
 namespace {
 
 struct Pair {
@@ -226,4 +226,4 @@ TEST(Loop, RunsFewTimersInOneTurn) {
 }
 
 }  // namespace
-}  // namespace limitree::server
+}  // namespace limitree

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace limitree::server {
+namespace limitree {
 namespace {
 
 TEST(Permits, AreTakenAndGivenBack) {
@@ -53,4 +53,4 @@ TEST(Permits, AreNeverTakenTwice) {
 }
 
 }  // namespace
-}  // namespace limitree::server
+}  // namespace limitree

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace limitree::server {
+namespace limitree {
 namespace {
 
 // Until no timer is due.
@@ -175,4 +175,4 @@ TEST(Timers, AfterSaturates) {
 }
 
 }  // namespace
-}  // namespace limitree::server
+}  // namespace limitree

@@ -12,7 +12,7 @@
 #include "io/failure.hpp"
 #include "io/tls_files.hpp"
 
-namespace limitree::server {
+namespace limitree {
 namespace {
 
 std::string refusal_of(const TlsSettings& settings) {
@@ -42,7 +42,8 @@ TEST(TlsContext, NamesTheFileThatIsNotThere) {
 }
 
 TEST(TlsFiles, TheFirstLoadMustSucceed) {
-  EXPECT_THROW(TlsFiles({.cert_file = "/nowhere/a", .key_file = "/nowhere/b"}),
+  EXPECT_THROW(TlsFiles<TlsContext>(
+                   {.cert_file = "/nowhere/a", .key_file = "/nowhere/b"}),
                Failure);
 }
 
@@ -51,7 +52,7 @@ TEST(TlsFiles, AreReadLaterIfTheyCannotBeReadNow) {
   const TemporaryFolder folder("tls");
   redis::make_certificates(folder.path());
   const std::string cert = folder.path() + "/server.crt";
-  TlsFiles files(
+  TlsFiles<TlsContext> files(
       {.cert_file = cert, .key_file = folder.path() + "/server.key"});
   const auto before = files.context();
   EXPECT_FALSE(files.refresh());
@@ -69,4 +70,4 @@ TEST(TlsFiles, AreReadLaterIfTheyCannotBeReadNow) {
 }
 
 }  // namespace
-}  // namespace limitree::server
+}  // namespace limitree

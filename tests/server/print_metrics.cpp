@@ -24,7 +24,7 @@ int main() {
   Histogram times;
   times.add(1'000);
   times.add(1'001, 2);
-  times.add(15 * kSecond);
+  times.add(15 * limitree::kSecond);
   snapshot.methods["ShouldRateLimit"] = times.get();
   snapshot.methods["Check"];
   snapshot.losses["limitree.spans_lost"] = 16;

@@ -341,6 +341,6 @@ def test_mistakes_are_named(limits, authority, tmp_path):
     assert start_fails(limits, "--tls-cert", cert, "--tls-key",
                        locked).startswith(f"key {locked}: ")
     assert start_fails(limits, *both, "--tls-client-ca", none) == (
-        f"client authorities {none}: no such file or directory")
+        f"authorities {none}: no such file or directory")
     assert start_fails(limits, *both, "--tls-client-ca", text).startswith(
-        f"client authorities {text}: ")
+        f"authorities {text}: ")

@@ -175,7 +175,7 @@ TEST(SetOption, TakesANearLimitOfNothing) {
 }
 
 TEST(SetOption, TakesWhatIsVerified) {
-  const redis::TlsSettings tls =
+  const TlsClientSettings tls =
       with({{"tls_verify", "authority"}}).redis_settings.tls;
   EXPECT_TRUE(tls.verify);
   EXPECT_FALSE(tls.verify_name);

@@ -8,11 +8,12 @@
 #include <string>
 
 #include "base/time.hpp"
+#include "io/tls_client_context.hpp"
 #include "store/redis/common/url.hpp"
 
 namespace limitree::redis {
 
-class TlsContext;  // tls.hpp
+class TlsCertificates;  // tls_certificates.hpp
 
 // How a connection introduces itself, before the first command of a caller.
 struct Login {
@@ -22,15 +23,6 @@ struct Login {
   std::string client_name = "limitree";  // empty: no CLIENT SETNAME is sent
 };
 
-struct TlsSettings {
-  std::string ca_file;      // PEM; empty: the system's authorities
-  std::string cert_file;    // PEM, for servers that ask who we are
-  std::string key_file;     // PEM
-  std::string server_name;  // for SNI and verification; empty: the host
-  bool verify = true;       // off only for experiments
-  bool verify_name = true;  // off: any certificate of the authorities
-};
-
 // Whether a blocking call looks for its answer before it sleeps: see look.hpp.
 enum class LowLatency : std::uint8_t { kOff, kOn, kAuto };
 
@@ -38,8 +30,8 @@ struct Settings {
   Url url;
   Login login;           // for nodes that keep buckets
   Login sentinel_login;  // for sentinels; their db is always 0
-  TlsSettings tls;
-  std::shared_ptr<const TlsContext> tls_context;  // null without TLS
+  TlsClientSettings tls;
+  std::shared_ptr<TlsCertificates> certificates;  // null without TLS
 
   std::string prefix = "limitree:";  // of every key; holds no brace
   Duration timeout = std::chrono::milliseconds(50);  // of a whole call

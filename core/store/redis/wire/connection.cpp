@@ -7,6 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "store/redis/wire/tls_certificates.hpp"
+
 namespace limitree::redis {
 
 namespace {
@@ -98,7 +100,10 @@ void Connection::dial() {
   const int socket = dialer_->take_socket();
   if (socket < 0) return;
   dialer_.reset();
-  stream_.emplace(socket, settings_.tls_context.get(), node_.endpoint().host);
+  std::shared_ptr<const TlsClientContext> tls;
+  if (settings_.certificates != nullptr)
+    tls = settings_.certificates->context();
+  stream_.emplace(socket, tls.get(), node_.endpoint().host);
   state_ = State::kSecuring;
   stepped_ = true;
   greet();
@@ -251,7 +256,7 @@ void Connection::receive() {
   if (open() && stream_->failed()) {
     std::string detail = stream_->detail();
     // A server that speaks TLS may hang up without a word on one that does not.
-    if (state_ == State::kGreeting && settings_.tls_context == nullptr) {
+    if (state_ == State::kGreeting && settings_.certificates == nullptr) {
       detail += " before it answered the login (does it speak TLS?)";
     }
     end(stream_->failure(), std::move(detail));

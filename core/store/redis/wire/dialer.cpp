@@ -12,6 +12,8 @@
 #include <cstring>
 #include <utility>
 
+#include "io/failure.hpp"
+
 namespace limitree::redis {
 
 namespace {

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <system_error>
 
 namespace limitree::redis {
 
@@ -124,19 +123,6 @@ ssize_t receive_some(int socket, char* bytes, std::size_t size) {
     const ssize_t received = recv(socket, bytes, size, MSG_DONTWAIT);
     if (received >= 0 || errno != EINTR) return received;
   }
-}
-
-std::string as_clause(std::string text) {
-  const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
-  if (text.size() > 1 && text[0] >= 'A' && text[0] <= 'Z' &&
-      (is_lower(text[1]) || text[1] == ' ')) {
-    text[0] = static_cast<char>(text[0] - 'A' + 'a');
-  }
-  return text;
-}
-
-std::string error_text(int error) {
-  return as_clause(std::system_category().message(error));
 }
 
 // ---- waiting ----------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The system calls of a connection, with errors as numbers and words.
+// The system calls of a connection.
 
 #ifndef LIMITREE_STORE_REDIS_WIRE_SOCKET_HPP
 #define LIMITREE_STORE_REDIS_WIRE_SOCKET_HPP
@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 #include "store/redis/common/health.hpp"
@@ -36,13 +35,6 @@ ssize_t receive_some(int socket, char* bytes, std::size_t size);
 
 // As pipe(); both ends do not wait, and a program started later gets neither.
 int make_pipe(int (&ends)[2]);
-
-// The text of another library in the middle of a message: without its capital,
-// unless that belongs to an abbreviation.
-std::string as_clause(std::string text);
-
-// "connection refused" for ECONNREFUSED.
-std::string error_text(int error);
 
 // Whether there is something to do for `fd` before `deadline`.
 bool wait_for(int fd, bool write, Monotonic deadline);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "io/failure.hpp"
 #include "store/redis/wire/socket.hpp"
 
 namespace limitree::redis {
@@ -17,7 +18,7 @@ constexpr std::size_t kEncryptSize = std::size_t{64} << 10U;
 
 }  // namespace
 
-Stream::Stream(int socket, const TlsContext* tls, const std::string& host)
+Stream::Stream(int socket, const TlsClientContext* tls, const std::string& host)
     : socket_(socket) {
   if (tls == nullptr) return;
   tls_.emplace(*tls, host);

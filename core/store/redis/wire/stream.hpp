@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "io/tls_session.hpp"
 #include "store/redis/common/failure.hpp"
 #include "store/redis/wire/outbox.hpp"
-#include "store/redis/wire/tls.hpp"
 
 namespace limitree::redis {
 
@@ -17,7 +17,7 @@ class Stream {
  public:
   // Takes `socket`.  `tls` is null for a stream in the clear; `host` is whom
   // its certificate has to name.
-  Stream(int socket, const TlsContext* tls, const std::string& host);
+  Stream(int socket, const TlsClientContext* tls, const std::string& host);
 
   // Closes the socket without a word, so it may be done in the child of a
   // fork() too.

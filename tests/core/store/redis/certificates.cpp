@@ -119,6 +119,8 @@ void make_certificates(const std::string& folder) {
   ca.sign_expired("expired", here);
   ca.sign("elsewhere", "DNS:redis.example.org");
   ca.sign("localhost", "");
+  ca.sign("wildcard", "DNS:*.example.org");
+  ca.sign("partial", "DNS:re*.example.org");
   ca.sign("client", "DNS:client.example.org");
 }
 

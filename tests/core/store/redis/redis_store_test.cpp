@@ -16,7 +16,7 @@
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/store_settings.hpp"
 #include "core/store/store_cases.hpp"
-#include "store/redis/wire/tls.hpp"
+#include "store/redis/wire/tls_certificates.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -55,10 +55,7 @@ struct Tls {
     settings.tls.ca_file = server.file("ca.crt");
     settings.tls.cert_file = server.file("client.crt");
     settings.tls.key_file = server.file("client.key");
-    Result<std::shared_ptr<const TlsContext>> context =
-        TlsContext::make(settings.tls);
-    EXPECT_TRUE(context.ok());
-    settings.tls_context = std::move(context.value());
+    settings.certificates = std::make_shared<TlsCertificates>(settings.tls);
     return settings;
   }
 };

@@ -1,7 +1,5 @@
 // TLS with a real server: which servers a client accepts, and which it refuses.
 
-#include "store/redis/wire/tls.hpp"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <openssl/err.h>
@@ -9,7 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,19 +17,19 @@
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/wire.hpp"
 #include "core/store/temporary_folder.hpp"
+#include "io/tls_session.hpp"
 #include "store/redis/wire/dialer.hpp"
+#include "store/redis/wire/tls_certificates.hpp"
 
 namespace limitree::redis::tls_test {
 namespace {
 
 const Login kNoLogin{"", "", 0, ""};
 
-Settings settings_of(const TlsSettings& tls) {
+Settings settings_of(const TlsClientSettings& tls) {
   Settings settings;
   settings.tls = tls;
-  auto context = TlsContext::make(tls);
-  EXPECT_TRUE(context.ok());
-  settings.tls_context = context.value();
+  settings.certificates = std::make_shared<TlsCertificates>(tls);
   return settings;
 }
 
@@ -50,8 +48,9 @@ std::string ping(const Endpoint& endpoint, const Settings& settings,
   return connection.closed() ? answer + ": " + connection.detail() : answer;
 }
 
-TlsSettings trusting(const RedisServer& server, const char* name = "ca.crt") {
-  TlsSettings tls;
+TlsClientSettings trusting(const RedisServer& server,
+                           const char* name = "ca.crt") {
+  TlsClientSettings tls;
   tls.ca_file = server.file(name);
   return tls;
 }
@@ -146,7 +145,7 @@ TEST_F(Tls, RefusesTheCertificateOfAnotherHost) {
 // A common name is free text; what an authority checks are alternative names.
 TEST_F(Tls, RefusesACommonNameInPlaceOfAName) {
   const RedisServer server({.tls = true, .certificate = "localhost"});
-  TlsSettings tls = trusting(server);
+  TlsClientSettings tls = trusting(server);
   EXPECT_EQ(ping(tls_endpoint(server, "localhost"), settings_of(tls)),
             "not sent: tls: TLS: hostname mismatch");
   tls.server_name = "localhost";
@@ -157,7 +156,7 @@ TEST_F(Tls, RefusesACommonNameInPlaceOfAName) {
 }
 
 TEST_F(Tls, MayExpectAnotherNameThanTheHost) {
-  TlsSettings tls = trusting(*elsewhere_);
+  TlsClientSettings tls = trusting(*elsewhere_);
   tls.server_name = "redis.example.org";
   EXPECT_EQ(ping(tls_endpoint(*elsewhere_, "127.0.0.1"), settings_of(tls)),
             "PONG");
@@ -167,7 +166,7 @@ TEST_F(Tls, MayExpectAnotherNameThanTheHost) {
 }
 
 TEST_F(Tls, MayTakeAnyNameOfTheAuthority) {
-  TlsSettings tls = trusting(*elsewhere_);
+  TlsClientSettings tls = trusting(*elsewhere_);
   tls.verify_name = false;
   for (const char* host : {"localhost", "127.0.0.1"}) {
     EXPECT_EQ(ping(tls_endpoint(*elsewhere_, host), settings_of(tls)), "PONG");
@@ -188,7 +187,7 @@ TEST_F(Tls, RefusesACertificateThatHasExpired) {
 }
 
 TEST_F(Tls, TakesAnyCertificateIfToldNotToVerify) {
-  TlsSettings tls;
+  TlsClientSettings tls;
   tls.verify = false;
   const Settings settings = settings_of(tls);
   EXPECT_EQ(ping(tls_endpoint(*elsewhere_, "127.0.0.1"), settings), "PONG");
@@ -208,7 +207,7 @@ TEST_F(Tls, NeverVerifiesWithoutAName) {
 
 TEST(TlsClient, ShowsItsCertificate) {
   const RedisServer server({.tls = true, .tls_clients = true});
-  TlsSettings tls = trusting(server);
+  TlsClientSettings tls = trusting(server);
   tls.cert_file = server.file("client.crt");
   tls.key_file = server.file("client.key");
   EXPECT_EQ(ping(tls_endpoint(server, "localhost"), settings_of(tls)), "PONG");
@@ -241,7 +240,7 @@ TEST(TlsMismatch, IsToldToThoseWhoSpeakIt) {
     peer.send("-ERR Protocol error: unbalanced quotes in request\r\n");
     peer.wait_for_end();
   });
-  TlsSettings tls;
+  TlsClientSettings tls;
   tls.verify = false;
   EXPECT_EQ(ping(server.endpoint(), settings_of(tls)),
             "not sent: tls: TLS: wrong version number (does the server speak "
@@ -265,7 +264,7 @@ TEST(TlsMismatch, IsToldToThoseWhoDoNot) {
 
 TEST(TlsMismatch, AHandshakeThatIsNotAnsweredIsWaitedFor) {
   FakeServer server([](Peer& peer) { peer.wait_for_end(); });
-  TlsSettings tls;
+  TlsClientSettings tls;
   tls.verify = false;
   const Settings settings = settings_of(tls);
   Wire connection(server.endpoint(), settings, kNoLogin);
@@ -282,7 +281,7 @@ TEST(TlsMismatch, AHandshakeThatIsNotAnsweredIsWaitedFor) {
 
 TEST(TlsMismatch, AHandshakeThatIsBrokenOffIsALoss) {
   FakeServer server([](Peer& peer) { peer.close(); });
-  TlsSettings tls;
+  TlsClientSettings tls;
   tls.verify = false;
   const std::string answer = ping(server.endpoint(), settings_of(tls));
   EXPECT_TRUE(answer.starts_with("not sent: lost: ")) << answer;
@@ -309,7 +308,7 @@ int connect_to(const Endpoint& endpoint) {
 }
 
 TEST_F(Tls, SpeaksByteByByte) {
-  const auto context = TlsContext::make(trusting(*server_)).value();
+  const auto context = TlsClientContext::load(trusting(*server_));
   const int socket = connect_to(tls_endpoint(*server_, "127.0.0.1"));
   ASSERT_GE(socket, 0);
   TlsSession session(*context, "localhost");
@@ -375,7 +374,7 @@ TEST_F(Tls, MayComeInCrumbs) {
 }
 
 TEST_F(Tls, RefusesRecordsThatWereChanged) {
-  const auto context = TlsContext::make(trusting(*server_)).value();
+  const auto context = TlsClientContext::load(trusting(*server_));
   const int socket = connect_to(tls_endpoint(*server_, "127.0.0.1"));
   ASSERT_GE(socket, 0);
   TlsSession session(*context, "localhost");
@@ -402,7 +401,8 @@ TEST_F(Tls, RefusesRecordsThatWereChanged) {
 // The program may use OpenSSL in the same thread, and read the queue of errors
 // after a failed call of its own.
 TEST_F(Tls, LeavesNoErrorsBehind) {
-  EXPECT_FALSE(TlsContext::make({.ca_file = "/nowhere/ca.crt"}).ok());
+  EXPECT_THROW(TlsClientContext::load({.ca_file = "/nowhere/ca.crt"}),
+               limitree::Failure);
   EXPECT_EQ(ERR_peek_error(), 0U);
   const Settings settings = settings_of(trusting(*expired_));
   ping(tls_endpoint(*expired_, "localhost"), settings);
@@ -410,7 +410,7 @@ TEST_F(Tls, LeavesNoErrorsBehind) {
 }
 
 // Errors that the program left in the queue must not be taken for ours.
-TEST_F(Tls, HeedsNoErrorsOfOthers) {
+TEST_F(Tls, IgnoresErrorsOfOthers) {
   const Settings settings = settings_of(trusting(*server_));
   ERR_put_error(ERR_LIB_USER, 0, 1, "", 0);
   EXPECT_EQ(ping(tls_endpoint(*server_, "localhost"), settings), "PONG");
@@ -418,83 +418,26 @@ TEST_F(Tls, HeedsNoErrorsOfOthers) {
 
 // ---- files ------------------------------------------------------------------
 
-class TlsFiles : public testing::Test {
- protected:
-  void SetUp() override {
-    if (folder_ != nullptr) return;
-    auto folder = std::make_unique<TemporaryFolder>("tls");
-    make_certificates(folder->path());
-    folder_ = folder.release();
-    std::ofstream(file("empty"));
-    std::ofstream(file("garbage")) << "-----BEGIN CERTIFICATE-----\nxyz\n";
-    const std::string command = "openssl ec -in " + file("client.key") +
-                                " -aes256 -passout pass:secret -out " +
-                                file("locked.key") + " 2>/dev/null";
-    ASSERT_EQ(std::system(command.c_str()), 0);
-  }
-  static void TearDownTestSuite() { delete folder_; }
-
-  static std::string file(const char* name) {
-    return folder_->path() + "/" + name;
-  }
-
-  // Why these settings make no context; empty if they make one.
-  static std::string refusal(const TlsSettings& tls) {
-    auto context = TlsContext::make(tls);
-    if (context.ok()) return "";
-    EXPECT_EQ(context.status().code(), Code::kInvalidConfig);
-    return context.status().error().messages[0];
-  }
-
-  static TemporaryFolder* folder_;
-};
-TemporaryFolder* TlsFiles::folder_ = nullptr;
-
-TEST_F(TlsFiles, AreNamedWhenTheyAreMissing) {
-  EXPECT_EQ(refusal({.ca_file = "/nowhere/ca.crt"}),
-            "tls_ca_file /nowhere/ca.crt: no such file or directory");
-  EXPECT_EQ(refusal({.ca_file = file("ca.crt"),
-                     .cert_file = "/nowhere/client.crt",
-                     .key_file = file("client.key")}),
-            "tls_cert_file /nowhere/client.crt: no such file or directory");
-  EXPECT_EQ(refusal({.ca_file = file("ca.crt"),
-                     .cert_file = file("client.crt"),
-                     .key_file = "/nowhere/client.key"}),
-            "tls_key_file /nowhere/client.key: no such file or directory");
+// A connection that is made after the files have changed trusts the new ones,
+// or the old ones if the new ones are not valid.
+TEST_F(Tls, CertificatesMayBeReplaced) {
+  const TemporaryFolder folder("tls");
+  const std::string file = folder.path() + "/ca.crt";
+  const auto put = [&](const std::string& from) {
+    std::filesystem::remove(file);
+    std::filesystem::copy_file(from, file);
+  };
+  put(server_->file("other_ca.crt"));
+  const Settings settings = settings_of({.ca_file = file});
+  const Endpoint endpoint = tls_endpoint(*server_, "localhost");
+  EXPECT_NE(ping(endpoint, settings), "PONG");
+  put(server_->file("ca.crt"));
+  EXPECT_EQ(ping(endpoint, settings), "PONG");
+  put(server_->file("ca.key"));
+  EXPECT_EQ(ping(endpoint, settings), "PONG");
 }
 
-TEST_F(TlsFiles, AreNamedWhenTheyAreWrong) {
-  for (const char* const name : {"empty", "garbage", "ca.key"}) {
-    const std::string why = refusal({.ca_file = file(name)});
-    EXPECT_TRUE(why.starts_with("tls_ca_file " + file(name) + ": ")) << why;
-    EXPECT_EQ(why.find("unknown error"), std::string::npos) << why;
-  }
-  EXPECT_TRUE(refusal({.ca_file = file("ca.crt"),
-                       .cert_file = file("client.key"),
-                       .key_file = file("client.key")})
-                  .starts_with("tls_cert_file " + file("client.key") + ": "));
-  EXPECT_EQ(refusal({.ca_file = file("ca.crt"),
-                     .cert_file = file("client.crt"),
-                     .key_file = file("server.key")}),
-            "tls_key_file " + file("server.key") + ": key values mismatch");
-}
-
-TEST_F(TlsFiles, NeedEachOther) {
-  const std::string why = "tls_cert_file and tls_key_file need each other";
-  EXPECT_EQ(refusal({.cert_file = file("client.crt")}), why);
-  EXPECT_EQ(refusal({.key_file = file("client.key")}), why);
-}
-
-// OpenSSL would ask for the password on the terminal of the program.
-TEST_F(TlsFiles, KeysAreNotAskedAPasswordFor) {
-  const std::string why = refusal({.ca_file = file("ca.crt"),
-                                   .cert_file = file("client.crt"),
-                                   .key_file = file("locked.key")});
-  EXPECT_EQ(
-      why, "tls_key_file " + file("locked.key") + ": it must not be encrypted");
-}
-
-TEST_F(TlsFiles, TheSystemsAuthoritiesMayBeChosenByTheEnvironment) {
+TEST_F(Tls, TheSystemsAuthoritiesMayBeChosenByTheEnvironment) {
   const RedisServer server({.tls = true});
   ASSERT_EQ(setenv("SSL_CERT_FILE", server.file("ca.crt").c_str(), 1), 0);
   const Settings settings = settings_of({});
