@@ -805,20 +805,20 @@ LIMITREE_API const char *limitree_unit_name(int32_t unit);
 /* What counters are about: bits, for limitree_limiter_each_counter.  In some
  * scopes a counter has a value for each label. */
 enum {
-  LIMITREE_SCOPE_SOURCES = 1u << 0,  /* requests; limitree_source_name */
-  LIMITREE_SCOPE_REQUESTS = 1u << 1, /* requests and the tree; a request of
-                                        Envoy counts as one that authorize
-                                        allowed or denied */
-  LIMITREE_SCOPE_LIMITS = 1u << 2,   /* each limit; limitree_level.policy */
-  LIMITREE_SCOPE_REASONS = 1u << 3,  /* failures of the store;
-                                        limitree_error_reason */
+  LIMITREE_SCOPE_SOURCES = 1u << 0,     /* requests; limitree_source_name */
+  LIMITREE_SCOPE_REQUESTS = 1u << 1,    /* requests and the tree; a request of
+                                           Envoy counts as one that authorize
+                                           allowed or denied */
+  LIMITREE_SCOPE_LIMITS = 1u << 2,      /* each limit; limitree_level.policy */
+  LIMITREE_SCOPE_REASONS = 1u << 3,     /* failures of the store;
+                                           limitree_error_reason */
   LIMITREE_SCOPE_ROUND_TRIPS = 1u << 4, /* answers of servers, by the seconds
                                            that they took at most: "0.000016",
                                            ... "+Inf" */
   LIMITREE_SCOPE_STORE = 1u << 5,       /* buckets and connections */
   LIMITREE_SCOPE_ENVOY = 1u << 6,       /* requests of Envoy */
-  LIMITREE_SCOPE_RULES = 1u << 7 /* hits, by the names that rules have in
-                                    metrics: "domain.key_value.key" */
+  LIMITREE_SCOPE_RULES = 1u << 7        /* hits, by the names that rules have in
+                                           metrics: "domain.key_value.key" */
 };
 
 /* A counter.  Static storage; always 64 bytes if pointers take 8, as above. */

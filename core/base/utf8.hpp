@@ -34,10 +34,10 @@ void append_json(std::string_view value, Text* text) {
       text->append("\\"sv);
       text->append(value.substr(0, 1));
     } else if (byte >= '\0' && byte < ' ') {
-      constexpr std::string_view kDigits = "0123456789abcdef";
+      constexpr std::string_view kHexDigits = "0123456789abcdef";
       text->append("\\u00"sv);
-      text->append(kDigits.substr(static_cast<std::size_t>(byte >> 4), 1));
-      text->append(kDigits.substr(static_cast<std::size_t>(byte & 15), 1));
+      text->append(kHexDigits.substr(static_cast<std::size_t>(byte >> 4), 1));
+      text->append(kHexDigits.substr(static_cast<std::size_t>(byte & 15), 1));
     } else {
       text->append(value.substr(0, size));
     }

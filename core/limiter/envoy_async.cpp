@@ -38,14 +38,14 @@ class Limiter::PendingEnvoyRequest final
   // Asks the store.  Returns whether both plans are decided.
   //
   // Once the hits are under way, nothing may be thrown: they refer to this.
-  bool path_cost() {
+  bool ask() {
     Status no_memory;
     if (!refunds_.plan().levels.empty()) {
       no_memory = Status(Code::kOutOfMemory, "no memory to give hits back");
     }
-    path_cost(&hits_);
+    ask(&hits_);
     try {
-      path_cost(&refunds_);
+      ask(&refunds_);
     } catch (const std::bad_alloc&) {
       refunds_.status = std::move(no_memory);
       close();
@@ -89,7 +89,7 @@ class Limiter::PendingEnvoyRequest final
     PendingEnvoyRequest& owner_;
   };
 
-  void path_cost(Part* part) {
+  void ask(Part* part) {
     if (part->plan().levels.empty()) return;
     open_.fetch_add(1, std::memory_order_relaxed);
     if (limiter_.store_->decide_async(part, &part->status)) close();
@@ -163,7 +163,7 @@ bool Limiter::should_rate_limit_async(const DescriptorRequest& request,
     pending->count(*status, *answer);
     return true;
   }
-  if (!pending->path_cost()) {
+  if (!pending->ask()) {
     pending.release();  // deletes itself when it is answered
     return false;
   }

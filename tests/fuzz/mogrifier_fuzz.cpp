@@ -17,8 +17,8 @@
 
 namespace {
 
-using limitree::server::clean_name;
 using limitree::Failure;
+using limitree::server::clean_name;
 using limitree::server::Mogrifier;
 using limitree::server::TaggedName;
 

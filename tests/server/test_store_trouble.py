@@ -288,6 +288,9 @@ def test_the_log_says_what_clients_see(start, redis):
                          "until it is back")
     redis.start()
     eventually(lambda: outcome(asking(ask("alex"))) == "OK")
+    # The first request after five quiet seconds says it.
+    eventually(lambda: outcome(asking(ask("alex"))) == "OK" and
+               any(f"is back {here}" in one for one in service.lines))
     line = service.wait_for("the store")
     assert f"{redis.path} is back {here} after " in line
     assert "on_store_error=deny: " in line

@@ -36,7 +36,7 @@ class SharedMemory {
  public:
   using Place = MappedPlace;
 
-  // `process slot` has been taken.
+  // `slot` has been taken.
   SharedMemory(std::unique_ptr<MappedFile> file,
                std::unique_ptr<OwnProcessSlot> slot, Duration timeout);
 
