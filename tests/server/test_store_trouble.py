@@ -294,7 +294,7 @@ def test_the_log_says_what_clients_see(start, redis):
     line = service.wait_for("the store")
     assert f"{redis.path} is back {here} after " in line
     assert "on_store_error=deny: " in line
-    assert " requests were denied unchecked (" in line
+    assert " requests were denied unchecked, " in line
 
 
 @CLIENTS
