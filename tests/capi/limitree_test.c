@@ -314,7 +314,8 @@ static void take_counter(const limitree_counter *counter, limitree_str label,
     ++want->value;
   } else if (strcmp(counter->name, want->name) == 0 &&
              strlen(want->label) == label.size &&
-             memcmp(want->label, label.data, label.size) == 0) {
+             (label.size == 0 ||
+              memcmp(want->label, label.data, label.size) == 0)) {
     want->value = value;
   }
 }
