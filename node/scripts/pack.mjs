@@ -36,6 +36,7 @@ function mainManifest() {
 
 /** What limitree-build compiles; of capi only the files. */
 const SOURCES = ['CMakeLists.txt', 'LICENSE', 'bindings/limitree.hpp',
+                 'bindings/log_queue.hpp',
                  'bindings/node', 'cmake', 'core', 'io',
                  ...readdirSync(join(ROOT, 'capi'), { withFileTypes: true })
                    .filter((one) => one.isFile())
