@@ -37,7 +37,7 @@ def build(tools, work):
                "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",
                "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
                "-DCMAKE_UNITY_BUILD=ON",
-               "-DCMAKE_UNITY_BUILD_BATCH_SIZE=32"]
+               "-DCMAKE_UNITY_BUILD_BATCH_SIZE=4"]
     outside.run(tools.cmake, "-S", ROOT, "-B", tools.build, "-G",
                 tools.generator, f"-DCMAKE_C_COMPILER={tools.cc}",
                 f"-DCMAKE_CXX_COMPILER={tools.cxx}", *options)
