@@ -10,7 +10,7 @@
 
 #include "command.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT: the library is called so
 class App;
 }
 

@@ -31,8 +31,9 @@ std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
 // without Redis: with_redis.cpp or without_redis.cpp is what is compiled.
 Result<std::unique_ptr<Store>> make_redis_store(const Options& options);
 
-// The OpenSSL that TLS goes through; empty in a build without Redis.
-const char* openssl_version();
+// The OpenSSL that TLS goes through; empty in a build without Redis.  As in
+// io/tls_policy.hpp, which such a build does not have.
+const char* openssl_version();  // NOLINT
 
 }  // namespace limitree
 
