@@ -11,7 +11,7 @@
 #   lint, docs, install           have the same result in every build: run once
 #   topology                      sentinels and clusters: seconds for each case
 #   python                        the Python package, in a build that has it
-#   node                          the Node.js package, likewise
+#   node                          the Node.js package, in a build that has it
 #   tidy                          clang-tidy, which takes the flags of clang
 #   slow                          beside another label: only by ./dev test all
 #
@@ -56,7 +56,7 @@ endfunction()
 # Half of the time to compile tests goes into the header of googletest, most of
 # the rest into headers of core and into optimizing code that runs once.  The
 # first program of core precompiles the header, and other programs of core use
-# it; likewise those of the server.  Several files are compiled as one.
+# it; so do those of the server.  Several files are compiled as one.
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON

@@ -24,7 +24,7 @@ try_python() {
     /srv/limitree/limits.yaml" >"$row"
 }
 
-# try_node <root> <node>: likewise.
+# try_node <root> <node>: the same with that version of Node.js.
 try_node() {
   run_alone "$1" "rm -rf app && mkdir app && cd app && export \
     PATH=/srv/limitree/nodes/$2/node_modules/.bin:\$PATH &&

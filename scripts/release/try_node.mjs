@@ -1,6 +1,7 @@
 // try_node.mjs <folder>: installs limitree from the tarballs in the folder with
 // each version of Node.js and each package manager, without install scripts,
-// and runs a program with it; likewise test runners, bundlers, Bun and Deno.
+// and runs a program with it.  Then the same with test runners, bundlers, Bun
+// and Deno.
 //
 // Prints a row for each, and fails if one fails.  Downloads the tools of
 // node_tools.json and Node.js into build/try-node.

@@ -22,7 +22,7 @@ LINKED = "LLVM libc++, libc++abi and libunwind"
 # Binaries do not say where they were made.
 NO_PATHS = f"-ffile-prefix-map={ROOT}=."
 
-# Zig's linker makes no bundles for macOS, but programs load libraries likewise.
+# Zig's linker makes no bundles for macOS, but programs load libraries, too.
 _NO_BUNDLES = """\
 for word; do
   shift

@@ -1,8 +1,8 @@
 // Headers that nobody thought of, behind proxies that are trusted.
 //
-// The first byte chooses the syntax and whom to trust, the first line is the
-// peer, the others are lines of the header.  Whatever they say: a client is an
-// address with one text; what a proxy adds on the right decides, and nothing
+// The first byte chooses the syntax and the trusted proxies, the first line is
+// the peer, the others are lines of the header.  Whatever they say: a client is
+// an address with one text; what a proxy adds on the right decides, and nothing
 // that stands to the left of an untrusted address changes the answer.
 
 #include <cstddef>

@@ -282,7 +282,7 @@ def after(clock):
     (("many", 10), ("few", 1)),    # a denial goes before an allowed request,
     (("many", 10), ("slow", 1)),   # even if that would have to wait longer
     (("slow", 2), ("many", 10)),   # of two denials, the longer wait
-    (("slow", 1), ("few", 4)),     # of two allowed requests, likewise
+    (("slow", 1), ("few", 4)),     # the same of two allowed ones
     (("few", 1), ("many", 1)),     # then the one with the fewest left
     (("many", 7), ("few", 1))])
 def test_one_limit_is_told_of_several_decisions(after, tightest, other):

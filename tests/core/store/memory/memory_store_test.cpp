@@ -90,7 +90,7 @@ class LateClock {
   std::int64_t late_ = 0;
 };
 
-// What a caller is answered who asks every 900 ms, from an empty bucket on.
+// The answers to a caller that comes every 900 ms, from an empty bucket on.
 // The first request is `late`.
 std::string answers(const Limit& limit, Duration late) {
   LateClock clock;

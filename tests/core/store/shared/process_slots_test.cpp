@@ -216,7 +216,7 @@ TEST(SharedFiles, AChildWithoutDescriptorsHasNoSeat) {
   EXPECT_EQ(parent.wait(), 0);
 }
 
-// Who waits for the lock of those who open a file does not wait for ever.
+// A process that waits for the lock of the opening does not wait forever.
 TEST(SharedFiles, SayThatAProcessIsStoppedThatOpensThem) {
   const SharedFile file(1000);
   ASSERT_EQ(file.error(), "");
