@@ -9,6 +9,7 @@
 
 #include "io/fd.hpp"
 #include "io/tls_policy.hpp"
+#include "io/tls_stream.hpp"
 #include "io/transport.hpp"
 
 namespace limitree {
@@ -21,12 +22,6 @@ struct TlsSettings {
   // A client certificate must be for one of these: DNS name, IP address or
   // URI.  Empty: any certificate of the authorities.
   std::vector<std::string> client_names;
-};
-
-// What the clients of a port speak.
-enum class TlsProtocol {
-  kHttp2,  // they must negotiate it, as gRPC does
-  kHttp,   // HTTP/2 or, if they do not negotiate it, HTTP/1.1
 };
 
 // Certificates as they were when the files were read.  Connections made from

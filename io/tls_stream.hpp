@@ -8,10 +8,15 @@
 
 #include "io/fd.hpp"
 #include "io/tls_client_context.hpp"
-#include "io/tls_context.hpp"
 #include "io/transport.hpp"
 
 namespace limitree {
+
+// What the clients of a port speak.
+enum class TlsProtocol {
+  kHttp2,  // they must negotiate it, as gRPC does
+  kHttp,   // HTTP/2 or, if they do not negotiate it, HTTP/1.1
+};
 
 class TlsStream final : public Transport {
  public:

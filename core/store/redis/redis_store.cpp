@@ -10,6 +10,7 @@
 #include "store/redis/drivers/decide_task.hpp"
 #include "store/redis/drivers/loop.hpp"
 #include "store/redis/drivers/plain_task.hpp"
+#include "store/redis/route/make_router.hpp"
 
 namespace limitree::redis {
 

@@ -15,13 +15,31 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/drivers/loop.hpp"
+#include "base/status.hpp"
+#include "store/redis/common/settings.hpp"
 #include "store/redis/drivers/poller.hpp"
 #include "store/redis/drivers/timers.hpp"
 #include "store/redis/drivers/waiting.hpp"
+#include "store/redis/route/router.hpp"
+#include "store/redis/route/task.hpp"
 #include "store/redis/wire/connection.hpp"
 
 namespace limitree::redis {
+
+// A task, and whatever is to be done when it has finished.
+class AsyncTask {
+ public:
+  virtual ~AsyncTask() = default;
+  virtual Task* task() = 0;  // the same each time
+
+  // Set when it is handed back: ok if the task has come to its end, and keeps
+  // the result; else kCancelled, or that nothing can be started.
+  Status status;
+
+ private:
+  friend class EventDriver;
+  void* job_ = nullptr;
+};
 
 class EventDriver {
  public:
@@ -71,7 +89,6 @@ class EventDriver {
   void send_to(Job* job, Node* node);
   void fail(Job* job, Failure failure, const char* detail);
   void handle_outcome(Job* job);
-  bool send_again(Job* job, bool learnt);
   void finish(Job* job);
 
   void wait_for_route(Job* job);
@@ -80,7 +97,6 @@ class EventDriver {
   void expire_timers();
   void expire(Job* job);
   Outcome give_up(Job* job);
-  Task::Step resume(Job* job);
 
   void check(Node* node);
   void checked();

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "store/redis/drivers/event_driver.hpp"
-
 namespace limitree::redis {
 
 Loop::Loop(Router* router, const Settings& settings, Finished finished)

@@ -20,29 +20,12 @@
 #include "base/status.hpp"
 #include "store/fork_guard.hpp"
 #include "store/redis/common/settings.hpp"
+#include "store/redis/drivers/event_driver.hpp"
 #include "store/redis/drivers/poller.hpp"
 #include "store/redis/route/router.hpp"
-#include "store/redis/route/task.hpp"
 #include "store/store_loop.hpp"
 
 namespace limitree::redis {
-
-class EventDriver;  // event_driver.hpp
-
-// A task, and whatever is to be done when it has finished.
-class AsyncTask {
- public:
-  virtual ~AsyncTask() = default;
-  virtual Task* task() = 0;  // the same each time
-
-  // Set when it is handed back: ok if the task has come to its end, and keeps
-  // the result; else kCancelled, or that nothing can be started.
-  Status status;
-
- private:
-  friend class EventDriver;
-  void* job_ = nullptr;
-};
 
 class Loop final : public StoreLoop, private ForkGuard {
  public:

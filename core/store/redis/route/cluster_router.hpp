@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/redis/route/node_set.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"

@@ -7,15 +7,12 @@
 #ifndef LIMITREE_STORE_REDIS_ROUTE_ROUTER_HPP
 #define LIMITREE_STORE_REDIS_ROUTE_ROUTER_HPP
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/status.hpp"
 #include "store/redis/common/failure.hpp"
@@ -75,8 +72,6 @@ class Router {
   virtual std::int32_t slot_of(std::string_view key) const = 0;
 };
 
-std::unique_ptr<Router> make_router(const Settings& settings, Traffic* traffic);
-
 // Why nobody could tell where the servers are.  Several are asked, and each may
 // fail in its own way: the one that says most is kept.
 struct DiscoveryFailure {
@@ -101,46 +96,6 @@ struct DiscoveryFailure {
     if (weight == Weight::kNone) return {};
     return to_status(failure, where, detail);
   }
-};
-
-// The nodes that a router has made so far, one for each endpoint.
-//
-// They stay, because callers hold bare pointers to them: a server that leaves
-// and comes back finds its node again.  Servers that name ever new addresses
-// must be stopped somewhere: at kMaxNodes.
-class NodeSet {
- public:
-  static constexpr std::int32_t kMaxNodes = 1024;
-
-  // Everything must outlive it.
-  NodeSet(const Login& login, Traffic* traffic)
-      : login_(login), traffic_(traffic) {}
-  ~NodeSet();
-  NodeSet(const NodeSet&) = delete;
-  NodeSet& operator=(const NodeSet&) = delete;
-
-  // The node of `endpoint`, made if there is none yet; null if there are
-  // kMaxNodes others.
-  Node* at(const Endpoint& endpoint);
-
-  bool full();
-
-  // Takes no lock.
-  void for_each(const std::function<void(Node*)>& visit) const;
-
-  void before_fork() { mutex_.lock(); }
-  void after_fork() { mutex_.unlock(); }
-
- private:
-  struct Entry;
-
-  Node* find(const Endpoint& endpoint) const;
-
-  const Login& login_;
-  Traffic* const traffic_;
-  std::mutex mutex_;  // held to add an entry
-  std::int32_t count_ = 0;
-  std::atomic<Entry*> newest_{nullptr};  // a list that only grows
 };
 
 }  // namespace limitree::redis

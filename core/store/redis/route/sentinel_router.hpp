@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/redis/route/node_set.hpp"
 #include "store/redis/route/router.hpp"
 
 namespace limitree::redis {

@@ -26,29 +26,12 @@
 
 #include "base/plan.hpp"
 #include "store/redis/script/family.hpp"
+#include "store/redis/script/level_numbers.hpp"
 #include "store/redis/script/script_table.hpp"
 #include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
 
-// How a script knows of limits.  The number of scripts is bounded by the tree,
-// not by callers, and by the number that a process makes of either kind: what
-// comes later takes the next layout.
-enum class Layout : std::uint8_t {
-  // Written into it, but what varies from request to request: an unusual cost
-  // of each level, an overrun that depends on the pressure, calendar windows.
-  // These are the arguments.
-  kWritten,
-  // The numbers of all levels are the arguments; their fields are written.
-  kPassed,
-  // One script for any levels, in a loop.  Arguments: of each family the number
-  // of its levels, their fields, and of each level its kind, "1" if the request
-  // is denied unless it fits there, when it is charged ("1" if the request is
-  // allowed and fits, "2" if it fits, "3" never, "4" always, "5" if the request
-  // is allowed or does not fit, "6" if it does not fit, "0" if no operation
-  // may charge it), and its numbers.
-  kLoop,
-};
 inline constexpr std::size_t kMaxWrittenScripts = 512;
 inline constexpr std::size_t kMaxPassedScripts = 128;
 
@@ -80,14 +63,6 @@ class Scripts {
   ScriptTable passed_;
   ScriptTable loops_{kLoopScripts};
 };
-
-// Which of a level's numbers are arguments, as bits.
-std::uint32_t passed_numbers(const Level& level, Layout layout);
-
-// When a level is charged, as Layout::kLoop has it.
-char when_charged(const Plan& plan, const Level& level);
-// Whether the request is denied unless it fits there.
-bool may_deny(const Plan& plan, const Level& level);
 
 }  // namespace limitree::redis
 

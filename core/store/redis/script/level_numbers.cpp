@@ -170,4 +170,41 @@ std::uint32_t varying_numbers(const Level& level) {
   return bits;
 }
 
+char when_charged(const Plan& plan, const Level& level) {
+  if (plan.operation == Operation::kPeek || !is_charged(level.mode) ||
+      level.cost == 0) {
+    return '0';
+  }
+  if (plan.operation != Operation::kAuthorize) return '1';
+  switch (level.limit->charge) {
+    case Charge::kAllOrNothing:
+      break;
+    case Charge::kIndependent:
+      return '2';
+    case Charge::kAllOrDenying:
+      return plan.denied ? '6' : '5';
+    case Charge::kEveryHit:
+      return '4';
+  }
+  return plan.denied ? '3' : '1';
+}
+
+// Elsewhere cost 0 fits whatever is owed.
+bool may_deny(const Plan& plan, const Level& level) {
+  return charges(plan.operation) && counts(level.mode) &&
+         (level.cost > 0 || counts_denied(level.limit->charge));
+}
+
+std::uint32_t passed_numbers(const Level& level, Layout layout) {
+  switch (layout) {
+    case Layout::kWritten:
+      return varying_numbers(level);
+    case Layout::kPassed:
+      return named_numbers(kind_of(*level.limit));
+    case Layout::kLoop:
+      break;
+  }
+  return kAllNumbers;
+}
+
 }  // namespace limitree::redis

@@ -13,6 +13,25 @@
 
 namespace limitree::redis {
 
+// How a script knows of limits.  The number of scripts is bounded by the tree,
+// not by callers, and by the number that a process makes of either kind: what
+// comes later takes the next layout.
+enum class Layout : std::uint8_t {
+  // Written into it, but what varies from request to request: an unusual cost
+  // of each level, an overrun that depends on the pressure, calendar windows.
+  // These are the arguments.
+  kWritten,
+  // The numbers of all levels are the arguments; their fields are written.
+  kPassed,
+  // One script for any levels, in a loop.  Arguments: of each family the number
+  // of its levels, their fields, and of each level its kind, "1" if the request
+  // is denied unless it fits there, when it is charged ("1" if the request is
+  // allowed and fits, "2" if it fits, "3" never, "4" always, "5" if the request
+  // is allowed or does not fit, "6" if it does not fit, "0" if no operation
+  // may charge it), and its numbers.
+  kLoop,
+};
+
 // The algorithms as scripts tell them apart.
 enum class Kind : std::uint8_t {
   kGcra,      // with an overrun too
@@ -48,6 +67,14 @@ LevelNumbers numbers_of(const Plan& plan, const Level& level, Instant now);
 // Which of them its limit alone does not tell, as bits.
 std::uint32_t varying_numbers(const Level& level);
 inline constexpr std::uint32_t kAllNumbers = (1u << kNumbers) - 1;
+
+// Which of a level's numbers are arguments, as bits.
+std::uint32_t passed_numbers(const Level& level, Layout layout);
+
+// When a level is charged, as Layout::kLoop has it.
+char when_charged(const Plan& plan, const Level& level);
+// Whether the request is denied unless it fits there.
+bool may_deny(const Plan& plan, const Level& level);
 
 // Whether the operation charges, or only looks what that would do.
 constexpr bool charges(Operation operation) {

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "store/redis/script/fragments.hpp"
-#include "store/redis/script/level_numbers.hpp"
 #include "store/redis/script/lua_text.hpp"
 #include "store/redis/script/script_frame.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/plan.hpp"
-#include "store/redis/script/compiled_script.hpp"
 #include "store/redis/script/family.hpp"
+#include "store/redis/script/level_numbers.hpp"
 
 namespace limitree::redis {
 

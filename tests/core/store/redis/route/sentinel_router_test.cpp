@@ -7,6 +7,7 @@
 
 #include "core/store/redis/by_hand.hpp"
 #include "store/redis/common/traffic.hpp"
+#include "store/redis/route/make_router.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -1,8 +1,4 @@
-#include "store/redis/route/router.hpp"
-
-#include "store/redis/route/cluster_router.hpp"
-#include "store/redis/route/sentinel_router.hpp"
-#include "store/redis/route/single_router.hpp"
+#include "store/redis/route/node_set.hpp"
 
 namespace limitree::redis {
 
@@ -49,19 +45,6 @@ void NodeSet::for_each(const std::function<void(Node*)>& visit) const {
        entry = entry->older) {
     visit(&entry->node);
   }
-}
-
-std::unique_ptr<Router> make_router(const Settings& settings,
-                                    Traffic* traffic) {
-  switch (settings.url.topology) {
-    case Topology::kSentinel:
-      return std::make_unique<SentinelRouter>(settings, traffic);
-    case Topology::kCluster:
-      return std::make_unique<ClusterRouter>(settings, traffic);
-    case Topology::kSingle:
-      break;
-  }
-  return std::make_unique<SingleRouter>(settings, traffic);
 }
 
 }  // namespace limitree::redis

@@ -1,4 +1,4 @@
-#include "store/redis/route/single_router.hpp"
+#include "store/redis/route/make_router.hpp"
 
 #include <gtest/gtest.h>
 
@@ -41,21 +41,21 @@ TEST(SingleRouter, HasNothingToFindOut) {
 TEST(SingleRouter, LooksBehindTheNameOfAReplica) {
   const Settings settings = settings_of("redis://localhost:7000");
   Traffic traffic;
-  SingleRouter router(settings, &traffic);
-  Node* const node = router.route(Target{});
+  const std::unique_ptr<Router> router = make_router(settings, &traffic);
+  Node* const node = router->route(Target{});
   const Outcome read_only = outcome_of("-READONLY You can't write\r\n");
-  EXPECT_TRUE(router.learn(node, Target{}, read_only));
+  EXPECT_TRUE(router->learn(node, Target{}, read_only));
   // Connections are not dropped again for the next caller: a new one to the
   // same server would not help.
-  EXPECT_FALSE(router.learn(node, Target{}, read_only));
+  EXPECT_FALSE(router->learn(node, Target{}, read_only));
   for (const char* text : {"refused", "timeout", "lost", "backoff",
                            "-LOADING x\r\n", "-OOM x\r\n", "+OK\r\n"}) {
-    EXPECT_FALSE(router.learn(node, Target{}, outcome_of(text))) << text;
+    EXPECT_FALSE(router->learn(node, Target{}, outcome_of(text))) << text;
   }
   const Outcome master_down = outcome_of("-MASTERDOWN Link is down\r\n");
   const Monotonic deadline =
       std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (!router.learn(node, Target{}, master_down)) {
+  while (!router->learn(node, Target{}, master_down)) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
   }
 }
