@@ -36,6 +36,12 @@ struct SlotLines {
   Slot* slots = nullptr;
   std::uint32_t count = 0;
 
+  // The lines of one of `tables` tables for `slots` in all, rounded down.
+  static std::uint32_t lines_for(std::int64_t slots, std::uint32_t tables) {
+    const std::int64_t lines = slots / (std::int64_t{kSlots} * tables);
+    return static_cast<std::uint32_t>(std::max(lines, std::int64_t{1}));
+  }
+
   Slot* line(std::uint32_t i) const { return slots + i * kSlots; }
 
   // Keeps the order of the tags' high halves, so that a rebuild reads and

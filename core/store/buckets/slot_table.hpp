@@ -49,12 +49,6 @@ class SlotTable {
  public:
   using Lines = SlotLines<Slot>;
 
-  // The lines of one of `tables` tables for `slots` in all, rounded down.
-  static std::uint32_t lines_for(std::int64_t slots, std::uint32_t tables) {
-    const std::int64_t lines = slots / (std::int64_t{Lines::kSlots} * tables);
-    return static_cast<std::uint32_t>(std::max(lines, std::int64_t{1}));
-  }
-
   explicit SlotTable(Memory memory) : memory_(std::move(memory)) {}
 
   Memory& memory() { return memory_; }

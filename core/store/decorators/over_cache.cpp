@@ -30,7 +30,8 @@ bool is_over(const Plan& plan, const Level& level) {
 OverCache::OverCache(std::int64_t max_counters, Clock clock)
     : clock_(clock), seed_(SipKey::of_process()) {
   for (Shard& shard : shards_) {
-    shard.table = BucketTable(BucketTable::lines_for(max_counters, kShards));
+    shard.table =
+        BucketTable(BucketTable::Lines::lines_for(max_counters, kShards));
   }
   watch_forks();
 }

@@ -1,7 +1,6 @@
 #include "store/memory/memory_store.hpp"
 
 #include "store/buckets/decide.hpp"
-#include "store/memory/private_cells.hpp"
 
 namespace limitree {
 

@@ -3,6 +3,7 @@
 #ifndef LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP
 #define LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP
 
+#include <atomic>
 #include <bit>
 #include <cstdint>
 
@@ -11,9 +12,12 @@
 #include "store/buckets/log_block.hpp"
 #include "store/buckets/mixed_level.hpp"
 #include "store/buckets/slot_table.hpp"
-#include "store/memory/private_memory.hpp"
+#include "store/memory/private_lines.hpp"
 
 namespace limitree {
+
+// The bytes of all logs, shared by the shards of a store.
+using LogBytes = std::atomic<std::int64_t>;
 
 // PrivateLines for slots that own logs.  A link is a pointer.
 class PrivateCells : public PrivateLines<Cell> {
@@ -76,10 +80,6 @@ struct PrivatePlace {
 };
 
 extern template class MixedLevel<PrivatePlace>;
-
-inline PrivatePlace PrivateMemory::place(std::uint32_t shard) {
-  return {shards_[shard].table, cells_[shard].table};
-}
 
 }  // namespace limitree
 

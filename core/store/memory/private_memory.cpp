@@ -6,7 +6,6 @@
 #include <new>
 
 #include "store/buckets/log_collection.hpp"
-#include "store/memory/private_cells.hpp"
 
 namespace limitree {
 
@@ -35,16 +34,16 @@ PrivateMemory::PrivateMemory(std::uint32_t shard_count,
       shard_count_(shard_count),
       shards_(new Shard[shard_count]),
       cells_(new CellShard[shard_count]) {
-  const std::uint32_t lines = BucketTable::lines_for(max_buckets, shard_count);
-  const std::uint32_t cells = CellTable::lines_for(max_buckets, shard_count);
+  const std::uint32_t lines =
+      BucketTable::Lines::lines_for(max_buckets, shard_count);
+  const std::uint32_t cells =
+      CellTable::Lines::lines_for(max_buckets, shard_count);
   for (std::uint32_t i = 0; i < shard_count; ++i) {
     shards_[i].table = BucketTable(lines);
     cells_[i].table = CellTable(cells);
     cells_[i].table.memory().count_logs_in(&log_bytes_);
   }
 }
-
-PrivateMemory::~PrivateMemory() = default;
 
 Instant PrivateMemory::time_after(Instant latest, Instant read,
                                   const Clock& clock) {

@@ -3,84 +3,19 @@
 #ifndef LIMITREE_STORE_MEMORY_PRIVATE_MEMORY_HPP
 #define LIMITREE_STORE_MEMORY_PRIVATE_MEMORY_HPP
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "base/status.hpp"
 #include "base/time.hpp"
-#include "store/buckets/bucket.hpp"
-#include "store/buckets/slot_table.hpp"
+#include "store/buckets/mixed_level.hpp"
 #include "store/clock.hpp"
-#include "store/memory/pages.hpp"
+#include "store/memory/private_cells.hpp"
+#include "store/memory/private_lines.hpp"
 #include "store/spin_lock.hpp"
 
 namespace limitree {
-
-// The bytes of all logs, shared by the shards of a store.
-using LogBytes = std::atomic<std::int64_t>;
-
-// The memory of a table: see slot_table.hpp.
-template <typename Slot>
-class PrivateLines {
- public:
-  using Lines = SlotLines<Slot>;
-
-  class Successor {
-   public:
-    explicit Successor(std::uint32_t count)
-        : pages_(count * std::size_t{Lines::kBytes}),
-          count_(pages_.data() == nullptr ? 0 : count) {}
-    Lines lines() const { return {static_cast<Slot*>(pages_.data()), count_}; }
-
-   private:
-    friend class PrivateLines;
-    Pages pages_;
-    std::uint32_t count_;
-  };
-
-  // Takes no memory before the first slot is needed.  REQUIRES: max_lines > 0.
-  PrivateLines(std::uint32_t max_lines)  // NOLINT: implicit
-      : max_lines_(max_lines) {}
-
-  Lines lines() const { return {static_cast<Slot*>(pages_.data()), count_}; }
-  std::uint32_t max_lines() const { return max_lines_; }
-  TableCounts& counts() { return counts_; }
-  const TableCounts& counts() const { return counts_; }
-
-  Successor successor(std::uint32_t count) { return Successor(count); }
-  void replace(Successor successor) {
-    pages_ = std::move(successor.pages_);
-    count_ = successor.count_;
-  }
-  // This process cannot go on for long without memory anyway.
-  static bool may_grow() { return true; }
-  static void grow_after(std::uint32_t /*evictions*/) {}
-  void clear() {
-    pages_ = Pages();
-    count_ = 0;
-    counts_.used = 0;
-    counts_.sweep_at = 0;
-  }
-
-  void write(Slot* slot, const Slot& value) { *slot = value; }
-  void discard(Slot* /*slot*/) {}
-
- private:
-  Pages pages_;
-  std::uint32_t count_ = 0;
-  std::uint32_t max_lines_;
-  TableCounts counts_;
-};
-
-using BucketTable = SlotTable<Bucket, PrivateLines<Bucket>>;
-extern template class SlotTable<Bucket, PrivateLines<Bucket>>;
-
-struct CellShard;     // private_cells.hpp
-struct PrivatePlace;  // likewise
-struct MixedRequest;  // buckets/mixed_level.hpp
 
 // The memory of a store: see bucket_shards.hpp.
 class PrivateMemory {
@@ -90,7 +25,6 @@ class PrivateMemory {
   // Room for max_buckets buckets and as many cells.
   PrivateMemory(std::uint32_t shard_count, std::int64_t max_buckets,
                 std::int64_t max_log_bytes);
-  ~PrivateMemory();
   PrivateMemory(const PrivateMemory&) = delete;
   PrivateMemory& operator=(const PrivateMemory&) = delete;
 
@@ -121,7 +55,9 @@ class PrivateMemory {
   static Status full() { return {}; }  // goes on, as far as it goes
 
   BucketTable& buckets(std::uint32_t shard) { return shards_[shard].table; }
-  Place place(std::uint32_t shard);
+  Place place(std::uint32_t shard) {
+    return {shards_[shard].table, cells_[shard].table};
+  }
 
   // Keeps the bytes of all logs below their maximum.
   void decided_logs(const MixedRequest& ask);

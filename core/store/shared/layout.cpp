@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "store/buckets/bucket_shards.hpp"
-#include "store/shared/mapped_cells.hpp"
 
 namespace limitree::shared {
 
@@ -20,8 +19,9 @@ Sizes sizes_for(std::int64_t max_buckets, std::int64_t max_bytes) {
   sizes.max_buckets = static_cast<std::uint64_t>(max_buckets);
   sizes.max_bytes = static_cast<std::uint64_t>(max_bytes);
   sizes.shard_count = shard_count_for(max_buckets);
-  sizes.bucket_lines = MappedBuckets::lines_for(max_buckets, sizes.shard_count);
-  sizes.cell_lines = MappedCellTable::lines_for(max_buckets, sizes.shard_count);
+  sizes.bucket_lines =
+      SlotLines<Bucket>::lines_for(max_buckets, sizes.shard_count);
+  sizes.cell_lines = SlotLines<Cell>::lines_for(max_buckets, sizes.shard_count);
   const std::int64_t units = log_bytes_of(max_buckets, max_bytes) /
                              static_cast<std::int64_t>(kLogUnit) /
                              sizes.shard_count;

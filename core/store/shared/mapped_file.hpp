@@ -10,7 +10,7 @@
 
 #include "base/status.hpp"
 #include "store/shared/bus_guard.hpp"
-#include "store/shared/file_id.hpp"
+#include "store/shared/files.hpp"
 #include "store/shared/layout.hpp"
 #include "store/shared/shared_url.hpp"
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -15,8 +14,7 @@
 #include <vector>
 
 #include "store/entropy.hpp"
-#include "store/shared/file_id.hpp"
-#include "store/shared/process_slots.hpp"
+#include "store/shared/files.hpp"
 
 namespace limitree::shared {
 
@@ -224,42 +222,6 @@ Status make_anew(int file, const SharedUrl& url, const Sizes& sizes) {
 }
 
 }  // namespace
-
-Status file_error(const std::string& path, const std::string& what, int error) {
-  std::string text = path + ": " + what;
-  if (error != 0) text += ": " + std::generic_category().message(error);
-  return Status(Error{Code::kStoreUnavailable, {std::move(text)}, "shm_open"});
-}
-
-std::uint64_t this_boot() {
-  const int file =
-      open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  char uuid[64];
-  const ssize_t size = read(file, uuid, sizeof uuid);
-  close(file);
-  std::uint64_t boot = 0;
-  for (ssize_t index = 0; index < size; ++index) {
-    const char digit = uuid[index];
-    if (std::isxdigit(static_cast<unsigned char>(digit)) == 0) continue;
-    const int value = digit <= '9' ? digit - '0' : digit - 'a' + 10;
-    boot = boot << 4 | static_cast<std::uint64_t>(value);
-  }
-  return boot;
-}
-
-int allocate(int file, std::uint64_t offset, std::uint64_t size) {
-#ifdef __linux__
-  int failed = 0;
-  do {
-    failed = fallocate(file, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                       static_cast<off_t>(size));
-  } while (failed != 0 && errno == EINTR);
-  return failed == 0 || errno == EOPNOTSUPP ? 0 : errno;
-#else
-  return ENOSYS;
-#endif
-}
 
 Result<OpenFile> open_file(const SharedUrl& url, const Sizes& sizes) {
   // Others may make, replace or remove the file meanwhile, but not for ever.

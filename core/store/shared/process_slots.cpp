@@ -7,10 +7,9 @@
 #include <cerrno>
 #include <chrono>
 #include <mutex>
-#include <thread>
 #include <utility>
 
-#include "store/shared/open_file.hpp"
+#include "store/shared/files.hpp"
 
 namespace limitree::shared {
 
@@ -32,108 +31,7 @@ std::uint32_t next(std::uint32_t generation) {
   return generation + 1 + (static_cast<std::uint32_t>(now) >> 1);
 }
 
-#ifdef F_OFD_SETLK
-
-struct flock range(short type, std::uint64_t begin, std::uint64_t size) {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = static_cast<off_t>(begin);
-  range.l_len = static_cast<off_t>(size);
-  return range;
-}
-
-// Returns what failed, or 0.
-int set_lock(int file, short type, std::uint64_t begin, std::uint64_t size) {
-  struct flock whole = range(type, begin, size);
-  while (fcntl(file, F_OFD_SETLK, &whole) != 0) {
-    if (errno != EINTR) return errno;
-  }
-  return 0;
-}
-
-// Whether another open file has a lock there; true if that cannot be known.
-bool is_locked(int file, std::uint64_t begin, std::uint64_t size) {
-  struct flock whole = range(F_WRLCK, begin, size);
-  return fcntl(file, F_OFD_GETLK, &whole) != 0 || whole.l_type != F_UNLCK;
-}
-
-constexpr bool kHasRecordLocks = true;
-
-#else
-
-int set_lock(int, short, std::uint64_t, std::uint64_t) { return ENOSYS; }
-bool is_locked(int, std::uint64_t, std::uint64_t) { return true; }
-
-constexpr bool kHasRecordLocks = false;
-
-#endif
-
-constexpr std::uint64_t kOpening = 0;  // the first byte of the header
-
 }  // namespace
-
-bool has_record_locks() { return kHasRecordLocks; }
-
-int open_again(int file, const std::string& path) {
-  constexpr int kFlags = O_RDWR | O_CLOEXEC;
-  const std::string link = "/proc/self/fd/" + std::to_string(file);
-  int again = open(link.c_str(), kFlags);
-  if (again >= 0) return again;
-  // Without /proc: by its name, if that still names the same file.
-  again = open(path.c_str(), kFlags | O_NOFOLLOW | O_NONBLOCK);
-  if (again < 0) return again;
-  if (FileId::of(again).is_same_as(FileId::of(file))) return again;
-  close(again);
-  errno = ENOENT;
-  return -1;
-}
-
-namespace {
-
-bool is_of_another(int failed) { return failed == EAGAIN || failed == EACCES; }
-
-// `try_lock` returns what failed, or 0.
-template <typename Try>
-Status wait_to_open(const std::string& path, Try try_lock) {
-  constexpr auto kLongest = std::chrono::milliseconds(16);
-  const auto end = std::chrono::steady_clock::now() + kOpeningWait;
-  auto rest = std::chrono::milliseconds(1);
-  for (;;) {
-    const int failed = try_lock();
-    if (failed == 0) return {};
-    if (!is_of_another(failed)) {
-      return file_error(path, "cannot be locked", failed);
-    }
-    if (std::chrono::steady_clock::now() > end) {
-      return file_error(path, "is being opened by a process that is stopped");
-    }
-    std::this_thread::sleep_for(rest);
-    rest = std::min(2 * rest, kLongest);
-  }
-}
-
-}  // namespace
-
-Status lock_opening(int file, const std::string& path) {
-  return wait_to_open(path,
-                      [file] { return set_lock(file, F_WRLCK, kOpening, 1); });
-}
-
-Status lock_to_enter(int file, std::uint64_t slots, const std::string& path,
-                     bool* alone) {
-  return wait_to_open(path, [&] {
-    int failed = set_lock(file, F_RDLCK, kOpening, 1);
-    if (failed != 0) return failed;
-    *alone = !is_locked(file, slots, kProcessSlots * sizeof(ProcessSlot));
-    if (!*alone) return 0;
-    failed = set_lock(file, F_WRLCK, kOpening, 1);
-    if (failed != 0) unlock_opening(file);  // others look, too
-    return failed;
-  });
-}
-
-void unlock_opening(int file) { set_lock(file, F_UNLCK, kOpening, 1); }
 
 OwnProcessSlot::OwnProcessSlot(ProcessSlot* slots, std::uint64_t offset,
                                int file, std::string path)

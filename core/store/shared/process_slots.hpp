@@ -13,37 +13,15 @@
 #define LIMITREE_STORE_SHARED_PROCESS_SLOTS_HPP
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <string>
 
-#include "base/status.hpp"
 #include "store/fork_guard.hpp"
-#include "store/shared/file_id.hpp"
+#include "store/shared/files.hpp"
 #include "store/shared/layout.hpp"
 
 namespace limitree::shared {
-
-// Whether this system has such locks: Linux has them since 3.15.
-bool has_record_locks();
-
-// Opens what is open as `file` once more, with record locks of its own; -1 and
-// errno if that fails.  `path` is where it was.
-int open_again(int file, const std::string& path);
-
-// Takes the lock of those who open or replace a file, on `file`, and waits for
-// it for at most so long.  To close `file` would not release it, if a child of
-// a fork() has it open too.
-inline constexpr std::chrono::seconds kOpeningWait{5};
-Status lock_opening(int file, const std::string& path);
-void unlock_opening(int file);
-
-// The same for a process that wants a process slot.  Sets *alone to whether
-// nobody else has one.  Otherwise it shares the lock, so that many can come at
-// once. `process slots` is where they are in the file.
-Status lock_to_enter(int file, std::uint64_t slots, const std::string& path,
-                     bool* alone);
 
 class OwnProcessSlot final : private ForkGuard {
  public:

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "store/buckets/decide.hpp"
+#include "store/shared/files.hpp"
 #include "store/shared/mapped_cells.hpp"
-#include "store/shared/open_file.hpp"
 
 namespace limitree {
 

@@ -1,9 +1,9 @@
-#include "store/memory/pages.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+
+#include "store/memory/private_lines.hpp"
 
 namespace limitree {
 namespace {
