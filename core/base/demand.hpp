@@ -17,7 +17,6 @@
 
 #include "base/plan.hpp"
 #include "base/time.hpp"
-#include "base/usage.hpp"
 
 namespace limitree {
 

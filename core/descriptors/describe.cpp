@@ -1,18 +1,23 @@
-// Descriptors::describe(): all rules as text for people.
+// Descriptors::describe() and Descriptors::explain(): texts for people.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/key.hpp"
 #include "descriptors/descriptors.hpp"
+#include "descriptors/request.hpp"
 #include "text/problems.hpp"
 #include "text/text_table.hpp"
 
 namespace limitree {
 
 namespace {
+
+using How = DescriptorStep::How;
 
 void add_word(const char* word, std::string* words) {
   if (!words->empty()) *words += ", ";
@@ -33,6 +38,32 @@ std::string remarks(const DescriptorNode& node, const Rule* rule) {
   if (node.share_threshold) add_word("one bucket for all that match", &words);
   if (node.value_to_metric) add_word("value_to_metric", &words);
   return words;
+}
+
+// A line for each bucket, or why there is none.
+std::string explain_levels(const MatchedRequest& request) {
+  const MatchedDescriptor& matched = request.descriptors().front();
+  switch (matched.fate) {
+    case Fate::kUnmatched:
+      return "  none: no rule counts\n";
+    case Fate::kUnlimited:
+      return "  none: the rule says unlimited\n";
+    case Fate::kReplaced:
+      return "  none: the rule is replaced\n";
+    case Fate::kLimited:
+      break;
+  }
+  Plan plan(Operation::kPeek);
+  request.add_levels(false, &plan);
+  TextTable table;
+  std::string room;
+  for (std::size_t i = 0; i < plan.levels.size(); ++i) {
+    const Rule& rule = request.rule(0, i);
+    table.add(1, legible(rule.limit.policy.view()), rule_in_words(rule));
+    table.add(2, "bucket", bucket_name(plan, plan.levels[i]));
+    table.add(2, "metric", legible(request.metric_key(0, i, &room)));
+  }
+  return table.text();
 }
 
 }  // namespace
@@ -73,6 +104,77 @@ std::string Descriptors::describe() const {
     }
   }
   return table.text();
+}
+
+// Why an entry led to a descriptor.
+std::string Descriptors::reason(const DescriptorStep& step,
+                                const Entry& entry) const {
+  const DescriptorNode& node = nodes_[step.node];
+  std::string why;
+  switch (step.how) {
+    case How::kExact:
+      why = "exact";
+      break;
+    case How::kWildcard:
+      why = "the first pattern that matches, " + described(node);
+      break;
+    case How::kDefault:
+      why = "any value of " + printable(entry.key) +
+            ": no descriptor has this one, no pattern matches";
+      break;
+  }
+  if (!shared_pattern(step, entry.key).empty()) {
+    why += ", one bucket for all that match";
+  }
+  if (node.rule == kNoNode) why += ", no rate_limit here";
+  return why;
+}
+
+// A line for each entry to the one that led nowhere.
+std::string Descriptors::explain_steps(
+    const Domain& domain, Entries entries,
+    std::span<const DescriptorStep> steps) const {
+  TextTable table;
+  const DescriptorNode* at = &nodes_[domain.node];
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (i == steps.size()) {
+      table.add(1, entry_text(entries[i]),
+                "nothing below " + legible(place(*at)) +
+                    " matches: the walk ends here" +
+                    (domain.parents ? "" : ", without a rule"));
+      break;
+    }
+    std::string why = reason(steps[i], entries[i]);
+    at = &nodes_[steps[i].node];
+    const bool passed = i + 1 < entries.size() && !domain.parents;
+    if (passed && at->rule != kNoNode) {
+      why += ", its rule does not count: entries follow";
+    }
+    why += " (" + printable(files_[at->file]) + ':' +
+           std::to_string(at->mark.line) + ')';
+    table.add(1, entry_text(entries[i]), std::move(why));
+  }
+  return table.text();
+}
+
+std::string Descriptors::explain(std::string_view name, Entries entries) const {
+  const Domain* const domain = find(name);
+  if (domain == nullptr) {
+    return "descriptor\n  there is no domain " + quote(name) +
+           ": everything is allowed\n";
+  }
+  DescriptorSteps steps;
+  walk(*domain, entries, &steps);
+  const std::array<RequestDescriptor, 1> asked = {{{entries}}};
+  const DescriptorRequest request{name, asked};
+  MatchedRequest matched;
+  // Fails only for limits that the request states, and for very many levels.
+  const Status status = matched.match(*this, request);
+  return "descriptor\n" +
+         explain_steps(*domain, entries, {steps.data(), steps.size()}) +
+         "limits\n" +
+         (status.ok() ? explain_levels(matched)
+                      : "  " + status.error().messages.front() + '\n');
 }
 
 }  // namespace limitree

@@ -49,6 +49,16 @@ constexpr std::array<Unit, 9> kWords = {{
     {"year", 360 * kDay},
 }};
 
+// Those of Go.  No unit is the beginning of a later one.
+constexpr std::array<Unit, 8> kGoUnits = {{{"ns", 1},
+                                           {"us", 1'000},
+                                           {"\xc2\xb5s", 1'000},
+                                           {"\xce\xbcs", 1'000},
+                                           {"ms", 1'000'000},
+                                           {"s", kSecond},
+                                           {"m", 60 * kSecond},
+                                           {"h", 3600 * kSecond}}};
+
 bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of(kDigits) == text.npos;
 }
@@ -259,6 +269,45 @@ Result<Duration> parse_period(std::string_view text) {
   if (!period.ok() || period.value() > Duration::zero()) return period;
   return invalid_config("must be greater than 0, is " +
                         format_duration(period.value()));
+}
+
+// Parts may come in any order, and each may have decimals.
+std::optional<Duration> parse_go_duration(std::string_view text) {
+  if (text == "0") return Duration::zero();
+  std::int64_t sum = 0;
+  do {
+    const std::string_view whole = take_while(is_digit, &text);
+    std::string_view decimals;
+    if (text.starts_with('.')) {
+      text.remove_prefix(1);
+      decimals = take_while(is_digit, &text);
+    }
+    const auto unit = std::ranges::find_if(kGoUnits, [text](const Unit& one) {
+      return text.starts_with(one.name);
+    });
+    if (whole.size() + decimals.size() == 0 || unit == kGoUnits.end()) {
+      return std::nullopt;
+    }
+    text.remove_prefix(unit->name.size());
+    std::int64_t part = 0;
+    if (!whole.empty() &&
+        std::from_chars(whole.begin(), whole.end(), part).ec != std::errc()) {
+      return std::nullopt;
+    }
+    if (__builtin_mul_overflow(part, unit->nanoseconds, &part)) {
+      return std::nullopt;
+    }
+    std::int64_t scale = unit->nanoseconds;
+    std::int64_t fraction = 0;
+    for (const char digit : decimals) {
+      fraction += (digit - '0') * (scale /= 10);
+    }
+    if (__builtin_add_overflow(part, fraction, &part) ||
+        __builtin_add_overflow(sum, part, &sum)) {
+      return std::nullopt;
+    }
+  } while (!text.empty());
+  return Duration(sum);
 }
 
 bool is_one_month(std::string_view text) {

@@ -13,7 +13,6 @@
 #include "text/problems.hpp"
 #include "text/yaml.hpp"
 #include "tree/boulder_yaml.hpp"
-#include "tree/go_duration.hpp"
 #include "tree/key_kind.hpp"
 #include "tree/read_limits.hpp"
 

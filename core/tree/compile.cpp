@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <unordered_map>
 
-#include "tree/arrange.hpp"
+#include "base/plan.hpp"
 #include "tree/merged.hpp"
 
 namespace limitree {
@@ -36,14 +37,17 @@ class Compiler {
   Text add_text(const Merged& merged);
   bool store(const MergedList& merged, Children* children);
   void store_overrides(const Files& files, Children* children);
+  std::size_t count_levels(const Children& children);
 
   const OverrideFiles& files_;
   Problems* problems_;
   // Of the top-level name that is being compiled:
+  const Draft* root_ = nullptr;
   std::string_view origin_;
   Nodes* nodes_ = nullptr;
   std::deque<LoadedOverrides> loaded_;
   std::unordered_map<Layers, std::uint32_t, LayersHash> made_;
+  std::vector<std::size_t> levels_;  // by index in Nodes::children_of
   // Of all of them:
   std::size_t written_ = 0;  // in files of overrides, too
   std::size_t node_count_ = 0;
@@ -53,18 +57,20 @@ class Compiler {
 
 void Compiler::run(const RootDraft& root) {
   problems_->set_text(root.text);
+  root_ = &root.draft;
   origin_ = files_.origins[root.text];
   nodes_ = root.nodes.get();
   written_ += nodes_->places.size();
   loaded_.clear();
   made_.clear();
+  levels_.assign(1, 0);
 
   nodes_->children_of.emplace_back();
   MergedList merged(1);
   merged.front().name = root.draft.name;
   merged.front().layers = {&root.draft};
   Children children;
-  store(merged, &children);
+  if (store(merged, &children)) count_levels(children);
   nodes_->children_of.front() = children;
   nodes_->shrink_to_fit();
 }
@@ -113,6 +119,7 @@ std::uint32_t Compiler::make_children(const Layers& layers) {
   if (!store(merged, &children)) return kNoIndex;
   if (!files.empty()) store_overrides(files, &children);
   nodes_->children_of.push_back(children);
+  levels_.push_back(count_levels(children));
   return static_cast<std::uint32_t>(nodes_->children_of.size() - 1);
 }
 
@@ -297,8 +304,7 @@ Text Compiler::add_text(const Merged& merged) {
 bool Compiler::store(const MergedList& merged, Children* children) {
   std::vector<Child> exact;
   std::vector<Child> globs;
-  std::vector<Child> networks;
-  std::vector<Network> addresses;  // of `networks`
+  std::vector<std::pair<Network, Child>> networks;
   std::optional<Child> any;
   for (const Merged& one : merged) {
     const Child child{add_text(one), make_node(one), one.first().share};
@@ -308,8 +314,7 @@ bool Compiler::store(const MergedList& merged, Children* children) {
         exact.push_back(child);
         break;
       case PatternKind::kNetwork:
-        networks.push_back(child);
-        addresses.push_back(one.network);
+        networks.emplace_back(one.network, child);
         break;
       case PatternKind::kGlob:
         globs.push_back(child);
@@ -319,9 +324,9 @@ bool Compiler::store(const MergedList& merged, Children* children) {
         break;
     }
   }
-  store_exact(exact, nodes_, children);
-  store_networks(networks, addresses, nodes_, children);
-  store_globs(std::move(globs), nodes_, children);
+  nodes_->store_exact(exact, children);
+  nodes_->store_networks(std::move(networks), children);
+  nodes_->store_globs(std::move(globs), children);
   if (any) {
     children->any = nodes_->next_child();
     nodes_->children.push_back(*any);
@@ -349,6 +354,30 @@ void Compiler::store_overrides(const Files& files, Children* children) {
       nodes_->children.push_back(child);
     }
   }
+}
+
+// Returns the most limits that a path meets in `children`, which were stored
+// last, and below them.  Reports the deepest nodes with too many.
+std::size_t Compiler::count_levels(const Children& children) {
+  std::size_t most = 0;
+  for (std::uint32_t i = children.exact; i < nodes_->next_child(); ++i) {
+    const Node& node = nodes_->children[i].node;
+    const std::size_t below =
+        node.children == kNoIndex ? 0 : levels_[node.children];
+    const std::size_t levels = below + node.limit_count;
+    most = std::max(most, levels);
+    if (levels <= kMaxLevels || below > kMaxLevels) continue;
+    // Places ascend in the order of the text.
+    const Draft* written = root_;
+    while (written->place != node.place) {
+      written = &*std::prev(std::ranges::upper_bound(
+          written->children, node.place, {}, &Draft::place));
+    }
+    problems_->add(written->mark,
+                   "from here down a path meets " + std::to_string(levels) +
+                       " limits, the most is " + std::to_string(kMaxLevels));
+  }
+  return most;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tree/nodes.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/key.hpp"
 #include "text/glob.hpp"
@@ -8,6 +9,8 @@
 namespace limitree {
 
 namespace {
+
+constexpr std::uint32_t kCompareUpTo = 8;  // more names get a hash table
 
 Segment substituted(std::string_view text) {
   return {text, Segment::Kind::kCaller};
@@ -108,6 +111,61 @@ SharedText Nodes::intern(const std::string& said) {
   SharedText shared(said);
   if (texts_.size() < kMaxShared) texts_.emplace(said, shared);
   return shared;
+}
+
+void Nodes::store_exact(const std::vector<Child>& exact, Children* into) {
+  into->exact = next_child();
+  into->exact_count = static_cast<std::uint32_t>(exact.size());
+  children.insert(children.end(), exact.begin(), exact.end());
+  for (const Child& child : exact) {
+    into->longest = std::max(into->longest, child.name.size);
+  }
+  if (exact.size() <= kCompareUpTo) return;
+
+  const std::size_t size = std::bit_ceil(2 * exact.size());
+  into->slots = static_cast<std::uint32_t>(slots.size());
+  into->mask = static_cast<std::uint32_t>(size - 1);
+  slots.resize(slots.size() + size, Slot{0, kNoIndex});
+  for (std::uint32_t i = 0; i < into->exact_count; ++i) {
+    const std::uint32_t hash = name_hash(name(exact[i]));
+    std::uint32_t at = hash & into->mask;
+    while (slots[into->slots + at].child != kNoIndex) {
+      at = (at + 1) & into->mask;
+    }
+    slots[into->slots + at] = {hash, into->exact + i};
+  }
+}
+
+void Nodes::store_networks(std::vector<std::pair<Network, Child>> found,
+                           Children* into) {
+  std::ranges::sort(found, {}, [](const auto& one) {
+    return std::pair(-one.first.prefix, one.first);
+  });
+  into->groups = static_cast<std::uint32_t>(groups.size());
+  for (const auto& [network, child] : found) {
+    const bool v6 = network.address.v6;
+    const auto prefix = static_cast<std::uint8_t>(network.prefix);
+    const bool joins = into->group_count > 0 && groups.back().v6 == v6 &&
+                       groups.back().prefix == prefix;
+    if (!joins) {
+      const auto first = static_cast<std::uint32_t>(networks.size());
+      groups.push_back({v6, prefix, first, 0});
+      ++into->group_count;
+    }
+    ++groups.back().count;
+    networks.push_back({network, next_child()});
+    children.push_back(child);
+  }
+}
+
+void Nodes::store_globs(std::vector<Child> globs, Children* into) {
+  std::stable_sort(globs.begin(), globs.end(),
+                   [this](const Child& a, const Child& b) {
+                     return literal_size(name(a)) > literal_size(name(b));
+                   });
+  into->globs = next_child();
+  into->glob_count = static_cast<std::uint32_t>(globs.size());
+  children.insert(children.end(), globs.begin(), globs.end());
 }
 
 // Looks for `id`, in its canonical form, in the files of overrides of this

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -165,6 +166,13 @@ struct Nodes {
 
   // Appends the limits of one node; `path` is the path of that node.
   LimitRange add_limits(std::vector<Limit> stated, const std::string& path);
+
+  // Each appends children of one kind, and sets in *into where they are, so
+  // that a walk finds them.
+  void store_exact(const std::vector<Child>& exact, Children* into);
+  void store_networks(std::vector<std::pair<Network, Child>> found,
+                      Children* into);
+  void store_globs(std::vector<Child> globs, Children* into);
 
   // Steps to `segment` below a node.  Returns what is wrong with the segment,
   // in static storage, if it does not have the node's key; null if it does.

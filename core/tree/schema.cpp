@@ -15,7 +15,6 @@
 #include "tree/draft.hpp"
 #include "tree/nodes.hpp"
 #include "tree/overrides.hpp"
-#include "tree/path_levels.hpp"
 #include "tree/read_limits.hpp"
 
 namespace limitree {
@@ -331,9 +330,6 @@ void refuse_shared_roots(std::span<const RootDraft> roots,
 Status finish(std::span<const RootDraft> roots, const OverrideFiles& files,
               Problems* problems) {
   compile(roots, files, problems);
-  for (const RootDraft& root : roots) {
-    if (problems->empty()) refuse_long_paths(root, problems);
-  }
   return problems->empty() ? Status() : problems->to_status(files.origins);
 }
 

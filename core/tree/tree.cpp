@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "text/problems.hpp"
-#include "tree/arrange.hpp"
 #include "tree/nodes.hpp"
 
 namespace limitree {
@@ -105,7 +104,7 @@ std::unique_ptr<const Roots> arrange(std::vector<Root> all) {
     roots->index_end =
         std::max(roots->index_end, nodes.limits.back().index + 1);
   }
-  store_exact(names, &roots->names, &roots->at);
+  roots->names.store_exact(names, &roots->at);
   roots->all = std::move(all);
   return roots;
 }

@@ -12,7 +12,6 @@
 #include "base/utf8.hpp"
 #include "text/number.hpp"
 #include "tree/boulder.hpp"
-#include "tree/go_duration.hpp"
 
 namespace {
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/tree/loaded.hpp"
-#include "tree/go_duration.hpp"
 
 namespace limitree {
 namespace {
@@ -340,29 +339,6 @@ TEST(Boulder, FilesOfAnotherForm) {
   EXPECT_EQ(refused("{}", "a: {burst: 1, count: 1, period: 1s}"),
             Strings{"overrides.yml:1:1: an override is name:id, is \"a\""});
   EXPECT_TRUE(refused("{}", "[]").empty());
-}
-
-TEST(GoDuration, ReadsWhatGoWrites) {
-  const auto ns = [](std::string_view text) {
-    const auto read = parse_go_duration(text);
-    return read ? read->count() : -1;
-  };
-  EXPECT_EQ(ns("180m"), 10'800'000'000'000);
-  EXPECT_EQ(ns("3h0m0s"), 10'800'000'000'000);
-  EXPECT_EQ(ns("1h30m"), 5'400'000'000'000);
-  EXPECT_EQ(ns("1.5h"), 5'400'000'000'000);
-  EXPECT_EQ(ns(".5s"), 500'000'000);
-  EXPECT_EQ(ns("1.s"), 1'000'000'000);
-  EXPECT_EQ(ns("100ms"), 100'000'000);
-  EXPECT_EQ(ns("7us"), 7'000);
-  EXPECT_EQ(ns("7\xc2\xb5s"), 7'000);
-  EXPECT_EQ(ns("1.9ns"), 1);
-  EXPECT_EQ(ns("0"), 0);
-  EXPECT_EQ(ns("2540400h"), 9'145'440'000'000'000'000);
-  for (const char* text : {"", "1", "-1s", "1d", "s", ".s", "1..5s", "1s ",
-                           "2562048h", "99999999999999999999s", "1.5.5s"}) {
-    EXPECT_EQ(ns(text), -1) << text;
-  }
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "base/plan.hpp"
-#include "base/usage.hpp"
 
 namespace limitree::redis {
 
