@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -21,14 +22,15 @@ using limitree::Proxies;
 using limitree::Result;
 using limitree::Status;
 using limitree::capi::guarded;
-using limitree::capi::null_argument;
+using limitree::capi::require;
 using limitree::capi::view;
 
 static_assert(sizeof(limitree_ip) == 64);
-static_assert(LIMITREE_X_FORWARDED_FOR ==
-              static_cast<int>(ForwardedSyntax::kList));
-static_assert(LIMITREE_FORWARDED ==
-              static_cast<int>(ForwardedSyntax::kForwarded));
+
+namespace limitree::capi {
+static_assert(same(LIMITREE_X_FORWARDED_FOR, ForwardedSyntax::kList));
+static_assert(same(LIMITREE_FORWARDED, ForwardedSyntax::kForwarded));
+}  // namespace limitree::capi
 
 struct limitree_proxies {
   const Proxies proxies;
@@ -38,15 +40,13 @@ namespace {
 
 using Texts = InlineVector<std::string_view, 8>;
 
-Status read_texts(const limitree_str* data, std::size_t size, const char* name,
-                  Texts* texts) {
-  if (data == nullptr && size != 0) return null_argument(name);
-  for (std::size_t i = 0; i < size; ++i) {
-    const auto text = view(data[i]);
-    if (!text) return null_argument((std::string(name) + ".data").c_str());
-    texts->push_back(*text);
+void read_texts(const limitree_str* data, std::size_t size, const char* name,
+                const char* name_of_text, Texts* texts) {
+  require(size == 0 || data != nullptr, name);
+  for (const limitree_str text : std::span(data, size)) {
+    require(text, name_of_text);
+    texts->push_back(view(text));
   }
-  return {};
 }
 
 Status no_address(std::string_view what, std::string_view text) {
@@ -72,13 +72,11 @@ void fill(const Address& address, std::int32_t believed, limitree_ip* ip) {
 limitree_status limitree_canonical_ip(limitree_str address, int32_t ipv6_prefix,
                                       limitree_ip* ip, limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (ip == nullptr) return null_argument("ip");
-    const auto text = view(address);
-    if (!text) return null_argument("address.data");
+    require(ip, "ip", address, "address.data");
     Status status = limitree::check_ipv6_prefix(ipv6_prefix);
     if (!status.ok()) return status;
-    const auto parsed = limitree::parse_endpoint(*text);
-    if (!parsed) return no_address("", *text);
+    const auto parsed = limitree::parse_endpoint(view(address));
+    if (!parsed) return no_address("", view(address));
     fill(limitree::grouped(*parsed, ipv6_prefix), 0, ip);
     return {};
   });
@@ -90,14 +88,13 @@ limitree_status limitree_proxies_new(int32_t header, int32_t trusted_hops,
                                      limitree_proxies** proxies,
                                      limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (proxies == nullptr) return null_argument("proxies");
+    require(proxies, "proxies");
     if (header != LIMITREE_X_FORWARDED_FOR && header != LIMITREE_FORWARDED) {
       return Status(Code::kInvalidArgument,
                     "no header " + std::to_string(header));
     }
     Texts networks;
-    Status status = read_texts(trusted, trusted_count, "trusted", &networks);
-    if (!status.ok()) return status;
+    read_texts(trusted, trusted_count, "trusted", "trusted.data", &networks);
     Result<Proxies> made =
         Proxies::make(trusted_hops, {networks.data(), networks.size()},
                       static_cast<ForwardedSyntax>(header), ipv6_prefix);
@@ -114,21 +111,18 @@ limitree_status limitree_client_ip(const limitree_proxies* proxies,
                                    size_t line_count, limitree_ip* ip,
                                    limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (proxies == nullptr) return null_argument("proxies");
-    if (ip == nullptr) return null_argument("ip");
-    const auto text = view(peer);
-    if (!text) return null_argument("peer.data");
+    require(proxies, "proxies", ip, "ip", peer, "peer.data");
+    const std::string_view text = view(peer);
     Texts values;
-    Status status = read_texts(lines, line_count, "lines", &values);
-    if (!status.ok()) return status;
+    read_texts(lines, line_count, "lines", "lines.data", &values);
     const auto client =
-        proxies->proxies.client(*text, {values.data(), values.size()});
-    if (!client && text->empty()) {
+        proxies->proxies.client(text, {values.data(), values.size()});
+    if (!client && text.empty()) {
       return Status(Code::kInvalidArgument,
                     "the peer has no address, and nobody who is trusted names "
                     "the client");
     }
-    if (!client) return no_address("the peer ", *text);
+    if (!client) return no_address("the peer ", text);
     fill(client->address, client->believed, ip);
     return {};
   });

@@ -24,6 +24,7 @@ using limitree::capi::guarded;
 using limitree::capi::Levels;
 using limitree::capi::Paths;
 using limitree::capi::Question;
+using limitree::capi::require;
 using limitree::capi::Segments;
 using limitree::capi::Statuses;
 
@@ -34,16 +35,12 @@ namespace limitree::capi {
 // allocate, so no completion can get lost.
 class AsyncCall final : public Listener, public Recycled<AsyncCall, 512> {
  public:
-  AsyncCall(limitree_limiter* limiter, void* request, Levels levels)
+  AsyncCall(limitree_limiter* limiter, void* request, Levels levels,
+            const Statuses& statuses)
       : Listener(limiter->loop.get()),
         limiter_(limiter),
         request_(request),
-        levels_(levels) {}
-
-  AsyncCall(limitree_limiter* limiter, void* request, const Statuses& statuses)
-      : Listener(limiter->loop.get()),
-        limiter_(limiter),
-        request_(request),
+        levels_(levels),
         statuses_(statuses) {}
 
   void decided(Status status, const Decision& decision,
@@ -134,69 +131,47 @@ Status check_loop(const limitree_limiter& limiter) {
   return {};
 }
 
-struct Call {
-  limitree_limiter* limiter;
-  std::int32_t operation;
-  Paths paths;
-  void* request;
-  Levels levels;
-};
-
-limitree_status start(const Call& call, limitree_decision* decision,
-                      limitree_error** error) noexcept {
+// Runs `body` as a whole C function.  The body starts a call with the listener
+// that it gets, and sets *pending if the answer comes later.
+template <typename Body>
+limitree_status start(limitree_limiter* limiter, void* request, Levels levels,
+                      const Statuses& statuses, limitree_error** error,
+                      Body&& body) noexcept {
   bool pending = false;
   const limitree_status status = guarded(error, [&]() -> Status {
-    if (Status bad = check(call.limiter, decision); !bad.ok()) return bad;
-    if (Status bad = check_operation(call.operation); !bad.ok()) return bad;
-    Question question;
-    if (Status bad = question.read(call.paths); !bad.ok()) return bad;
-    if (Status bad = check_loop(*call.limiter); !bad.ok()) return bad;
-    LevelReports reports;
-    Answer answer;
-    if (call.levels.wanted()) answer.reports = &reports;
-    Status outcome;
+    if (Status bad = check_loop(*limiter); !bad.ok()) return bad;
     auto listener =
-        std::make_unique<AsyncCall>(call.limiter, call.request, call.levels);
-    if (!call.limiter->limiter.decide_async(
-            static_cast<Operation>(call.operation), question.asks(), &answer,
-            listener.get(), &outcome)) {
-      listener.release();  // deletes itself after its delivery
-      pending = true;
-      return {};
-    }
-    if (!outcome.ok()) return outcome;
-    fill(answer.decision, decision);
-    call.levels.fill(reports);
-    return {};
+        std::make_unique<AsyncCall>(limiter, request, levels, statuses);
+    Status outcome = body(listener.get(), &pending);
+    if (pending) listener.release();  // deletes itself after its delivery
+    return outcome;
   });
   return pending ? LIMITREE_PENDING : status;
 }
 
-limitree_status start(limitree_limiter* limiter,
-                      const limitree_envoy_request* request, void* user_request,
-                      const Statuses& statuses,
-                      limitree_error** error) noexcept {
-  bool pending = false;
-  const limitree_status status = guarded(error, [&]() -> Status {
-    if (Status bad = check(limiter, request, statuses); !bad.ok()) return bad;
-    if (Status bad = check_loop(*limiter); !bad.ok()) return bad;
-    EnvoyQuestion question;
-    if (Status bad = question.read(*request); !bad.ok()) return bad;
-    EnvoyAnswer answer;
-    answer.wants_metadata = question.wants_metadata();
-    Status outcome;
-    auto listener =
-        std::make_unique<AsyncCall>(limiter, user_request, statuses);
-    if (!limiter->limiter.should_rate_limit_async(question.request(), &answer,
-                                                  listener.get(), &outcome)) {
-      listener.release();  // deletes itself after its delivery
-      pending = true;
-      return {};
-    }
-    if (outcome.ok()) statuses.fill(&answer);
-    return outcome;
-  });
-  return pending ? LIMITREE_PENDING : status;
+limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
+                             const Paths& paths, void* request, Levels levels,
+                             limitree_decision* decision,
+                             limitree_error** error) noexcept {
+  return start(limiter, request, levels, {}, error,
+               [&](AsyncCall* listener, bool* pending) -> Status {
+                 require(decision, "decision");
+                 Question question;
+                 if (Status bad = check_operation(operation); !bad.ok())
+                   return bad;
+                 if (Status bad = question.read(paths); !bad.ok()) return bad;
+                 LevelReports reports;
+                 Answer answer;
+                 if (levels.wanted()) answer.reports = &reports;
+                 Status outcome;
+                 *pending = !limiter->limiter.decide_async(
+                     static_cast<Operation>(operation), question.asks(),
+                     &answer, listener, &outcome);
+                 if (*pending || !outcome.ok()) return outcome;
+                 fill(answer.decision, decision);
+                 levels.fill(reports);
+                 return {};
+               });
 }
 
 }  // namespace
@@ -217,8 +192,8 @@ limitree_status limitree_authorize_async(limitree_limiter* limiter,
     return limitree_authorize(limiter, path, path_size, cost, decision, error);
   }
   const limitree_path one = {path, path_size, cost};
-  return start({limiter, LIMITREE_AUTHORIZE, {{&one, 1}}, request, {}},
-               decision, error);
+  return decide_later(limiter, LIMITREE_AUTHORIZE, {{&one, 1}}, request, {},
+                      decision, error);
 }
 
 limitree_status limitree_decide_async(
@@ -241,12 +216,8 @@ limitree_status limitree_decide_parts_async(
     return limitree_decide_parts(limiter, operation, paths, parts, path_count,
                                  levels, level_capacity, decision, error);
   }
-  return start({limiter,
-                operation,
-                {{paths, path_count}, parts},
-                request,
-                {levels, level_capacity}},
-               decision, error);
+  return decide_later(limiter, operation, {{paths, path_count}, parts}, request,
+                      {levels, level_capacity}, decision, error);
 }
 
 limitree_status limitree_reset_async(limitree_limiter* limiter,
@@ -256,20 +227,16 @@ limitree_status limitree_reset_async(limitree_limiter* limiter,
   if (limiter == nullptr || !limiter->limiter.is_remote()) {
     return limitree_reset(limiter, path, path_size, leaf_only, error);
   }
-  bool pending = false;
-  const limitree_status status = guarded(error, [&]() -> Status {
-    Segments segments;
-    if (Status bad = append(path, path_size, &segments); !bad.ok()) return bad;
-    if (Status bad = check_loop(*limiter); !bad.ok()) return bad;
-    auto listener = std::make_unique<AsyncCall>(limiter, request, Levels{});
-    Status outcome;
-    pending =
-        !limiter->limiter.reset_async(Path(segments.data(), path_size),
-                                      leaf_only != 0, listener.get(), &outcome);
-    if (pending) listener.release();  // deletes itself after its delivery
-    return outcome;
-  });
-  return pending ? LIMITREE_PENDING : status;
+  return start(limiter, request, {}, {}, error,
+               [&](AsyncCall* listener, bool* pending) -> Status {
+                 Segments segments;
+                 append(path, path_size, &segments);
+                 Status outcome;
+                 *pending = !limiter->limiter.reset_async(
+                     Path(segments.data(), path_size), leaf_only != 0, listener,
+                     &outcome);
+                 return outcome;
+               });
 }
 
 limitree_status limitree_should_rate_limit_async(
@@ -281,8 +248,21 @@ limitree_status limitree_should_rate_limit_async(
     return limitree_should_rate_limit(limiter, request, statuses,
                                       status_capacity, response, error);
   }
-  return start(limiter, request, user_request,
-               {statuses, status_capacity, response}, error);
+  const Statuses out{statuses, status_capacity, response};
+  return start(limiter, user_request, {}, out, error,
+               [&](AsyncCall* listener, bool* pending) -> Status {
+                 check(limiter, request, out);
+                 EnvoyQuestion question;
+                 if (Status bad = question.read(*request); !bad.ok())
+                   return bad;
+                 EnvoyAnswer answer;
+                 answer.wants_metadata = question.wants_metadata();
+                 Status outcome;
+                 *pending = !limiter->limiter.should_rate_limit_async(
+                     question.request(), &answer, listener, &outcome);
+                 if (!*pending && outcome.ok()) out.fill(&answer);
+                 return outcome;
+               });
 }
 
 int limitree_loop_fd(limitree_limiter* limiter) {

@@ -1,16 +1,21 @@
 // limitree_config: the options of a limiter, before the limiter exists.
 
+#include <span>
+
 #include "handles.hpp"
 
 using limitree::Clock;
+using limitree::DescriptorFile;
+using limitree::Descriptors;
 using limitree::LimitsText;
 using limitree::LogEvent;
 using limitree::Result;
 using limitree::Status;
 using limitree::Tree;
 using limitree::capi::guarded;
-using limitree::capi::null_argument;
+using limitree::capi::OwnedFile;
 using limitree::capi::OwnedLimits;
+using limitree::capi::require;
 using limitree::capi::view;
 
 namespace {
@@ -19,11 +24,8 @@ namespace {
 // mistake, the config does not change.
 Status take_limits(limitree_config* config, std::vector<OwnedLimits> limits,
                    limitree_str yaml, limitree_str origin) {
-  const auto text = view(yaml);
-  if (!text) return null_argument("yaml.data");
-  const auto name = view(origin);
-  if (!name) return null_argument("origin.data");
-  limits.push_back({std::string(*text), std::string(*name)});
+  require(yaml, "yaml.data", origin, "origin.data");
+  limits.push_back({std::string(view(yaml)), std::string(view(origin))});
 
   std::vector<LimitsText> texts;
   texts.reserve(limits.size());
@@ -62,18 +64,15 @@ limitree_status limitree_config_set(limitree_config* config, const char* name,
                                     limitree_str value,
                                     limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (config == nullptr) return null_argument("config");
-    if (name == nullptr) return null_argument("name");
-    const auto text = view(value);
-    if (!text) return null_argument("value.data");
-    return limitree::set_option(name, *text, &config->options);
+    require(config, "config", name, "name", value, "value.data");
+    return limitree::set_option(name, view(value), &config->options);
   });
 }
 
 limitree_status limitree_config_check(const limitree_config* config,
                                       limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (config == nullptr) return null_argument("config");
+    require(config, "config");
     return limitree::check_options(config->options);
   });
 }
@@ -83,7 +82,7 @@ limitree_status limitree_config_set_limits(limitree_config* config,
                                            limitree_str origin,
                                            limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (config == nullptr) return null_argument("config");
+    require(config, "config");
     return take_limits(config, {}, yaml, origin);
   });
 }
@@ -93,8 +92,35 @@ limitree_status limitree_config_add_limits(limitree_config* config,
                                            limitree_str origin,
                                            limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (config == nullptr) return null_argument("config");
+    require(config, "config");
     return take_limits(config, config->limits, yaml, origin);
+  });
+}
+
+limitree_status limitree_config_add_descriptors(limitree_config* config,
+                                                const limitree_file* files,
+                                                size_t file_count,
+                                                int32_t merge,
+                                                limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    require(config, "config", files != nullptr || file_count == 0, "files");
+    std::vector<OwnedFile> all = config->files;
+    for (const limitree_file& file : std::span(files, file_count)) {
+      require(file.text, "text.data", file.name, "name.data");
+      all.push_back({std::string(view(file.text)), std::string(view(file.name)),
+                     merge != 0});
+    }
+    std::vector<DescriptorFile> read;
+    read.reserve(all.size());
+    for (const OwnedFile& file : all) {
+      read.push_back({file.text, file.name, file.merges});
+    }
+    Result<Descriptors> descriptors = limitree::load_descriptors(read);
+    if (!descriptors.ok()) return std::move(descriptors.status());
+    config->descriptors =
+        std::make_shared<const Descriptors>(std::move(descriptors.value()));
+    config->files = std::move(all);
+    return {};
   });
 }
 
@@ -103,8 +129,7 @@ limitree_status limitree_config_set_completion(
     void* user_data, void (*free_user_data)(void* user_data),
     limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (config == nullptr) return null_argument("config");
-    if (on_completion == nullptr) return null_argument("on_completion");
+    require(config, "config", on_completion, "on_completion");
     config->completion_data = owned(user_data, free_user_data);
     config->on_completion = on_completion;
     return {};
@@ -116,8 +141,7 @@ limitree_status limitree_config_set_log(limitree_config* config,
                                         void (*free_user_data)(void* user_data),
                                         limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (config == nullptr) return null_argument("config");
-    if (log == nullptr) return null_argument("log");
+    require(config, "config", log, "log");
     config->options.log = [log, data = owned(user_data, free_user_data)](
                               LogEvent event, std::string_view text) {
       log(static_cast<std::int32_t>(event), {text.data(), text.size()},
@@ -132,7 +156,7 @@ limitree_status limitree_config_set_clock(limitree_config* config,
                                           void* user_data,
                                           limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (config == nullptr) return null_argument("config");
+    require(config, "config");
     config->options.clock =
         now_ns == nullptr ? Clock() : Clock(now_ns, user_data);
     return {};

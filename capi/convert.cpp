@@ -2,41 +2,31 @@
 
 static_assert(sizeof(limitree_decision) == 80);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_level) == 128);
-static_assert(LIMITREE_AUTHORIZE ==
-              static_cast<int>(limitree::Operation::kAuthorize));
-static_assert(LIMITREE_PEEK == static_cast<int>(limitree::Operation::kPeek));
-static_assert(LIMITREE_SPEND == static_cast<int>(limitree::Operation::kSpend));
-static_assert(LIMITREE_REFUND ==
-              static_cast<int>(limitree::Operation::kRefund));
-static_assert(LIMITREE_LOOK == static_cast<int>(limitree::Operation::kLook));
-static_assert(LIMITREE_REPLACE_NONE ==
-              static_cast<int>(limitree::Replace::kNone));
-static_assert(LIMITREE_REPLACE_ANY ==
-              static_cast<int>(limitree::Replace::kAny));
-static_assert(LIMITREE_REPLACE_ADDED ==
-              static_cast<int>(limitree::Replace::kAdded));
-static_assert(LIMITREE_SOURCE_STORE ==
-              static_cast<int>(limitree::Source::kStore));
-static_assert(LIMITREE_SOURCE_DENY_CACHE ==
-              static_cast<int>(limitree::Source::kDenyCache));
-static_assert(LIMITREE_SOURCE_LOCAL ==
-              static_cast<int>(limitree::Source::kLocal));
-static_assert(LIMITREE_SOURCE_ALLOW ==
-              static_cast<int>(limitree::Source::kAllow));
-static_assert(LIMITREE_SOURCE_DENY ==
-              static_cast<int>(limitree::Source::kDeny));
-static_assert(LIMITREE_ENFORCE == static_cast<int>(limitree::Mode::kEnforce));
-static_assert(LIMITREE_SHADOW == static_cast<int>(limitree::Mode::kShadow));
-static_assert(LIMITREE_CHECK == static_cast<int>(limitree::Mode::kCheck));
-static_assert(LIMITREE_PART_CHARGE ==
-              static_cast<int>(limitree::Part::kCharge));
-static_assert(LIMITREE_PART_SPEND_IF_FITS ==
-              static_cast<int>(limitree::Part::kSpendIfFits));
-static_assert(LIMITREE_PART_CHECK == static_cast<int>(limitree::Part::kCheck));
+
 static_assert(LIMITREE_MAX_PATHS == limitree::kMaxPaths);
 static_assert(LIMITREE_MAX_LEVELS == limitree::kMaxLevels);
 
 namespace limitree::capi {
+
+static_assert(same(LIMITREE_AUTHORIZE, Operation::kAuthorize));
+static_assert(same(LIMITREE_PEEK, Operation::kPeek));
+static_assert(same(LIMITREE_SPEND, Operation::kSpend));
+static_assert(same(LIMITREE_REFUND, Operation::kRefund));
+static_assert(same(LIMITREE_LOOK, Operation::kLook));
+static_assert(same(LIMITREE_REPLACE_NONE, Replace::kNone));
+static_assert(same(LIMITREE_REPLACE_ANY, Replace::kAny));
+static_assert(same(LIMITREE_REPLACE_ADDED, Replace::kAdded));
+static_assert(same(LIMITREE_SOURCE_STORE, Source::kStore));
+static_assert(same(LIMITREE_SOURCE_DENY_CACHE, Source::kDenyCache));
+static_assert(same(LIMITREE_SOURCE_LOCAL, Source::kLocal));
+static_assert(same(LIMITREE_SOURCE_ALLOW, Source::kAllow));
+static_assert(same(LIMITREE_SOURCE_DENY, Source::kDeny));
+static_assert(same(LIMITREE_ENFORCE, Mode::kEnforce));
+static_assert(same(LIMITREE_SHADOW, Mode::kShadow));
+static_assert(same(LIMITREE_CHECK, Mode::kCheck));
+static_assert(same(LIMITREE_PART_CHARGE, Part::kCharge));
+static_assert(same(LIMITREE_PART_SPEND_IF_FITS, Part::kSpendIfFits));
+static_assert(same(LIMITREE_PART_CHECK, Part::kCheck));
 
 namespace {
 
@@ -84,8 +74,7 @@ Status Question::read(const Paths& from) {
     return status;
   }
   for (const limitree_path& path : paths) {
-    Status status = append(path.segments, path.size, &segments_);
-    if (!status.ok()) return status;
+    append(path.segments, path.size, &segments_);
   }
   // Only now, because the segments moved while they grew.
   const std::string_view* next = segments_.data();
@@ -126,13 +115,6 @@ void fill(const Decision& decision, limitree_decision* out) {
   out->reserved_32 = 0;
   out->binding_reset_after_ns = decision.binding_reset_after.count();
   out->reserved[0] = 0;
-}
-
-Status check(const limitree_limiter* limiter,
-             const limitree_decision* decision) {
-  if (limiter == nullptr) return null_argument("limiter");
-  if (decision == nullptr) return null_argument("decision");
-  return {};
 }
 
 Status check_operation(std::int32_t operation) {

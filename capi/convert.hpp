@@ -15,21 +15,23 @@
 
 namespace limitree::capi {
 
+using EntryList = InlineVector<Entry, 8>;
+
+// Appends entries of a C caller, borrowed.
+void append(const limitree_entry* entries, std::size_t count, EntryList* all);
+
 // The request of a C caller, in the core's form.
 class EnvoyQuestion {
  public:
-  // kInvalidArgument for NULL where it is not allowed, and for flags that are
-  // not known.  The strings are borrowed.
+  // kInvalidArgument for flags that are not known.  The strings are borrowed.
   Status read(const limitree_envoy_request& from);
 
   const DescriptorRequest& request() const { return request_; }
   bool wants_metadata() const { return wants_metadata_; }
 
  private:
-  Status add_entries(const limitree_descriptor& from);
-
   bool wants_metadata_ = false;
-  InlineVector<Entry, 8> entries_;  // of all descriptors
+  EntryList entries_;  // of all descriptors
   InlineVector<RequestDescriptor, 4> descriptors_;
   DescriptorRequest request_;
 };
@@ -44,22 +46,19 @@ struct Statuses {
   limitree_envoy_response* response = nullptr;
 };
 
-Status check(const limitree_limiter* limiter,
-             const limitree_envoy_request* request, const Statuses& statuses);
+void check(const limitree_limiter* limiter,
+           const limitree_envoy_request* request, const Statuses& statuses);
 
 using Segments = InlineVector<std::string_view, 12>;
 
 // Appends one path of a C caller, borrowed.
-inline Status append(const limitree_str* path, std::size_t size,
-                     Segments* segments) {
-  if (path == nullptr && size != 0) return null_argument("path");
+inline void append(const limitree_str* path, std::size_t size,
+                   Segments* segments) {
+  require(path != nullptr || size == 0, "path");
   for (std::size_t i = 0; i < size; ++i) {
-    if (path[i].data == nullptr && path[i].size != 0) {
-      return null_argument("segment.data");
-    }
+    require(path[i], "segment.data");
     segments->emplace_back(path[i].data, path[i].size);
   }
-  return {};
 }
 
 // The paths of a C caller, with a part for each, or null.
@@ -71,8 +70,7 @@ struct Paths {
 // The request of a C caller: one path or several, in the core's form.
 class Question {
  public:
-  // kInvalidArgument for NULL where it is not allowed, and for an unknown part.
-  // The strings are borrowed.
+  // kInvalidArgument for an unknown part.  The strings are borrowed.
   Status read(const Paths& from);
 
   std::span<const PathCost> asks() const {
@@ -95,8 +93,6 @@ struct Levels {
 
 void fill(const Decision& decision, limitree_decision* out);
 
-Status check(const limitree_limiter* limiter,
-             const limitree_decision* decision);
 Status check_operation(std::int32_t operation);
 
 }  // namespace limitree::capi

@@ -14,7 +14,7 @@ using limitree::CounterScope;
 using limitree::CounterValues;
 using limitree::Status;
 using limitree::capi::guarded;
-using limitree::capi::null_argument;
+using limitree::capi::require;
 
 static_assert(sizeof(void*) != 8 || sizeof(limitree_counter) == 64);
 static_assert(LIMITREE_SCOPE_SOURCES == to_bit(CounterScope::kSources));
@@ -78,8 +78,7 @@ limitree_status limitree_limiter_each_counter(limitree_limiter* limiter,
                                               void* user_data,
                                               limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (fn == nullptr) return null_argument("fn");
+    require(limiter, "limiter", fn, "fn");
     const CounterValues values =
         limitree::read_counters(&limiter->limiter, scopes);
     each_value(

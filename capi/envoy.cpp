@@ -13,40 +13,29 @@ static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor) == 64);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_envoy_request) == 64);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor_status) == 128);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_envoy_response) == 64);
-static_assert(LIMITREE_CODE_OK == static_cast<int>(limitree::LimitCode::kOk));
-static_assert(LIMITREE_CODE_OVER_LIMIT ==
-              static_cast<int>(limitree::LimitCode::kOverLimit));
-static_assert(LIMITREE_MATCH_NONE ==
-              static_cast<int>(limitree::Fate::kUnmatched));
-static_assert(LIMITREE_MATCH_UNLIMITED ==
-              static_cast<int>(limitree::Fate::kUnlimited));
-static_assert(LIMITREE_MATCH_REPLACED ==
-              static_cast<int>(limitree::Fate::kReplaced));
-static_assert(LIMITREE_MATCH_LIMIT ==
-              static_cast<int>(limitree::Fate::kLimited));
-static_assert(LIMITREE_UNIT_UNKNOWN ==
-              static_cast<int>(limitree::LimitUnit::kUnknown));
-static_assert(LIMITREE_UNIT_SECOND ==
-              static_cast<int>(limitree::LimitUnit::kSecond));
-static_assert(LIMITREE_UNIT_MINUTE ==
-              static_cast<int>(limitree::LimitUnit::kMinute));
-static_assert(LIMITREE_UNIT_HOUR ==
-              static_cast<int>(limitree::LimitUnit::kHour));
-static_assert(LIMITREE_UNIT_DAY == static_cast<int>(limitree::LimitUnit::kDay));
-static_assert(LIMITREE_UNIT_MONTH ==
-              static_cast<int>(limitree::LimitUnit::kMonth));
-static_assert(LIMITREE_UNIT_YEAR ==
-              static_cast<int>(limitree::LimitUnit::kYear));
-static_assert(LIMITREE_UNIT_WEEK ==
-              static_cast<int>(limitree::LimitUnit::kWeek));
 
 using limitree::EnvoyAnswer;
 using limitree::capi::EnvoyQuestion;
 using limitree::capi::guarded;
-using limitree::capi::null_argument;
+using limitree::capi::require;
 using limitree::capi::Statuses;
 
 namespace limitree::capi {
+
+static_assert(same(LIMITREE_CODE_OK, LimitCode::kOk));
+static_assert(same(LIMITREE_CODE_OVER_LIMIT, LimitCode::kOverLimit));
+static_assert(same(LIMITREE_MATCH_NONE, Fate::kUnmatched));
+static_assert(same(LIMITREE_MATCH_UNLIMITED, Fate::kUnlimited));
+static_assert(same(LIMITREE_MATCH_REPLACED, Fate::kReplaced));
+static_assert(same(LIMITREE_MATCH_LIMIT, Fate::kLimited));
+static_assert(same(LIMITREE_UNIT_UNKNOWN, LimitUnit::kUnknown));
+static_assert(same(LIMITREE_UNIT_SECOND, LimitUnit::kSecond));
+static_assert(same(LIMITREE_UNIT_MINUTE, LimitUnit::kMinute));
+static_assert(same(LIMITREE_UNIT_HOUR, LimitUnit::kHour));
+static_assert(same(LIMITREE_UNIT_DAY, LimitUnit::kDay));
+static_assert(same(LIMITREE_UNIT_MONTH, LimitUnit::kMonth));
+static_assert(same(LIMITREE_UNIT_YEAR, LimitUnit::kYear));
+static_assert(same(LIMITREE_UNIT_WEEK, LimitUnit::kWeek));
 
 namespace {
 
@@ -100,29 +89,20 @@ std::uint32_t flags_of(const EnvoyAnswer& answer) {
 
 }  // namespace
 
-Status EnvoyQuestion::add_entries(const limitree_descriptor& from) {
-  if (from.entries == nullptr && from.entry_count != 0) {
-    return null_argument("entries");
+void append(const limitree_entry* entries, std::size_t count, EntryList* all) {
+  require(entries != nullptr || count == 0, "entries");
+  for (const limitree_entry& entry : std::span(entries, count)) {
+    require(entry.key, "key.data", entry.value, "value.data");
+    all->push_back({view(entry.key), view(entry.value)});
   }
-  for (const limitree_entry& entry :
-       std::span(from.entries, from.entry_count)) {
-    const auto key = view(entry.key);
-    if (!key) return null_argument("key.data");
-    const auto value = view(entry.value);
-    if (!value) return null_argument("value.data");
-    entries_.push_back({*key, *value});
-  }
-  return {};
 }
 
 Status EnvoyQuestion::read(const limitree_envoy_request& from) {
   constexpr std::uint32_t kKnown =
       LIMITREE_HAS_HITS_ADDEND | LIMITREE_HAS_LIMIT | LIMITREE_NEGATIVE_HITS;
-  const auto domain = view(from.domain);
-  if (!domain) return null_argument("domain.data");
-  if (from.descriptors == nullptr && from.descriptor_count != 0) {
-    return null_argument("descriptors");
-  }
+  require(from.domain, "domain.data",
+          from.descriptors != nullptr || from.descriptor_count == 0,
+          "descriptors");
   if ((from.flags & ~std::uint32_t{LIMITREE_WANTS_METADATA}) != 0) {
     return unknown_flags("request", from.flags);
   }
@@ -132,7 +112,7 @@ Status EnvoyQuestion::read(const limitree_envoy_request& from) {
     if ((one.flags & ~kKnown) != 0) {
       return unknown_flags("descriptor", one.flags);
     }
-    if (Status status = add_entries(one); !status.ok()) return status;
+    append(one.entries, one.entry_count, &entries_);
   }
   const Entry* entries = entries_.data();  // which do not move any more
   for (const limitree_descriptor& one : descriptors) {
@@ -147,8 +127,9 @@ Status EnvoyQuestion::read(const limitree_envoy_request& from) {
     }
     asked.is_negative_hits = (one.flags & LIMITREE_NEGATIVE_HITS) != 0;
   }
-  request_ = {
-      *domain, {descriptors_.data(), descriptors_.size()}, from.hits_addend};
+  request_ = {view(from.domain),
+              {descriptors_.data(), descriptors_.size()},
+              from.hits_addend};
   return {};
 }
 
@@ -168,15 +149,11 @@ void Statuses::fill(EnvoyAnswer* answer) const noexcept {
       new (std::nothrow) limitree_text{std::move(answer->metadata)};
 }
 
-Status check(const limitree_limiter* limiter,
-             const limitree_envoy_request* request, const Statuses& statuses) {
-  if (limiter == nullptr) return null_argument("limiter");
-  if (request == nullptr) return null_argument("request");
-  if (statuses.data == nullptr && statuses.capacity != 0) {
-    return null_argument("statuses");
-  }
-  if (statuses.response == nullptr) return null_argument("response");
-  return {};
+void check(const limitree_limiter* limiter,
+           const limitree_envoy_request* request, const Statuses& statuses) {
+  require(limiter, "limiter", request, "request",
+          statuses.data != nullptr || statuses.capacity == 0, "statuses",
+          statuses.response, "response");
 }
 
 }  // namespace limitree::capi
@@ -187,10 +164,9 @@ limitree_status limitree_should_rate_limit(
     limitree_envoy_response* response, limitree_error** error) {
   return guarded(error, [&]() -> limitree::Status {
     const Statuses out{statuses, status_capacity, response};
-    limitree::Status status = limitree::capi::check(limiter, request, out);
-    if (!status.ok()) return status;
+    limitree::capi::check(limiter, request, out);
     EnvoyQuestion question;
-    status = question.read(*request);
+    limitree::Status status = question.read(*request);
     if (!status.ok()) return status;
     EnvoyAnswer answer;
     answer.wants_metadata = question.wants_metadata();
@@ -204,8 +180,7 @@ limitree_status limitree_limiter_reload_descriptors(
     limitree_limiter* limiter, const limitree_config* config,
     limitree_error** error) {
   return guarded(error, [&]() -> limitree::Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (config == nullptr) return null_argument("config");
+    require(limiter, "limiter", config, "config");
     limiter->limiter.reload(config->descriptors);
     return {};
   });

@@ -7,7 +7,6 @@
 #include <exception>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -117,6 +116,40 @@ limitree_status give(Status status, limitree_error** error) noexcept;
 // The same without memory for a message.
 limitree_status give_out_of_memory(limitree_error** error) noexcept;
 
+// Thrown for an argument that a C caller must not leave out.
+struct NullArgument {
+  const char* name;
+};
+
+// Whether a number of limitree.h is that of the core.
+template <typename T>
+constexpr bool same(int number, T core) {
+  return number == static_cast<int>(core);
+}
+
+inline bool is_given(limitree_str text) {
+  return text.data != nullptr || text.size == 0;
+}
+template <typename T>
+bool is_given(T* pointer) {
+  return pointer != nullptr;
+}
+inline bool is_given(bool given) { return given; }
+
+// Throws for the first argument that is not given.  Each is followed by its
+// name: require(limiter, "limiter", yaml, "yaml.data").
+inline void require() {}
+template <typename T, typename... More>
+void require(T argument, const char* name, More... more) {
+  if (!is_given(argument)) throw NullArgument{name};
+  require(more...);
+}
+
+// REQUIRES: is_given(text).
+inline std::string_view view(limitree_str text) {
+  return {text.data, text.size};
+}
+
 // Runs `body`, which returns a Status, as a whole C function.
 template <typename Body>
 limitree_status guarded(limitree_error** error, Body&& body) noexcept {
@@ -124,6 +157,10 @@ limitree_status guarded(limitree_error** error, Body&& body) noexcept {
   try {
     Status status = std::forward<Body>(body)();
     return status.ok() ? LIMITREE_OK : give(std::move(status), error);
+  } catch (const NullArgument& argument) {
+    return give(Status(Code::kInvalidArgument,
+                       std::string(argument.name) + " must not be null"),
+                error);
   } catch (const std::bad_alloc&) {
     return give_out_of_memory(error);
   } catch (const std::exception& exception) {
@@ -131,26 +168,6 @@ limitree_status guarded(limitree_error** error, Body&& body) noexcept {
   } catch (...) {
     return give(Status(Code::kInternal, "unknown exception"), error);
   }
-}
-
-inline Status null_argument(const char* name) {
-  return Status(Code::kInvalidArgument,
-                std::string(name) + " must not be null");
-}
-
-// A view of `text`, or nothing if it has a size but no bytes.
-inline std::optional<std::string_view> view(limitree_str text) {
-  if (text.data == nullptr && text.size != 0) return std::nullopt;
-  return std::string_view(text.data, text.size);
-}
-
-// load_tree() for the text of a C caller.
-inline Result<Tree> load(limitree_str yaml, limitree_str origin) {
-  const auto text = view(yaml);
-  if (!text) return null_argument("yaml.data");
-  const auto name = view(origin);
-  if (!name) return null_argument("origin.data");
-  return load_tree(*text, *name);
 }
 
 }  // namespace limitree::capi

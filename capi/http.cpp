@@ -23,7 +23,7 @@ using limitree::HttpText;
 using limitree::InlineVector;
 using limitree::Status;
 using limitree::capi::guarded;
-using limitree::capi::null_argument;
+using limitree::capi::require;
 using limitree::capi::view;
 
 namespace {
@@ -39,17 +39,14 @@ struct HttpQuestion {
   std::size_t* size;
 };
 
-Status check(const HttpQuestion& question) {
-  if (question.decision == nullptr) return null_argument("decision");
-  if (question.text == nullptr && question.capacity != 0) {
-    return null_argument("text");
+void check(const HttpQuestion& question) {
+  require(question.decision, "decision",
+          question.text != nullptr || question.capacity == 0, "text",
+          question.size, "size");
+  if (question.levels == nullptr) return;
+  for (std::size_t i = 0; i < question.level_count; ++i) {
+    require(question.levels[i].policy, "policy.data");
   }
-  if (question.size == nullptr) return null_argument("size");
-  for (std::size_t i = 0;
-       question.levels != nullptr && i < question.level_count; ++i) {
-    if (!view(question.levels[i].policy)) return null_argument("policy.data");
-  }
-  return {};
 }
 
 Decision to_core(const limitree_decision& decision) {
@@ -64,7 +61,7 @@ Decision to_core(const limitree_decision& decision) {
 }
 
 HttpLevel to_core(const limitree_level& level) {
-  return {*view(level.policy),
+  return {view(level.policy),
           level.limit,
           level.remaining,
           Duration(level.window_ns),
@@ -115,19 +112,18 @@ limitree_status limitree_http_headers(limitree_str style,
                                       char* text, size_t capacity, size_t* size,
                                       limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    const auto name = view(style);
-    if (!name) return null_argument("style.data");
+    require(style, "style.data");
+    const std::string_view name = view(style);
     const HttpQuestion question{decision, levels,   level_count, now_ns,
                                 text,     capacity, size};
-    if (Status status = check(question); !status.ok()) return status;
-    const auto found =
-        std::ranges::find(http_styles(), *name, &HttpStyle::name);
-    if (found == http_styles().end()) return unknown_style(*name);
+    check(question);
+    const auto found = std::ranges::find(http_styles(), name, &HttpStyle::name);
+    if (found == http_styles().end()) return unknown_style(name);
     if (found->needs_levels && levels == nullptr &&
         (decision->flags & LIMITREE_UNLIMITED) == 0) {
       return Status(
           Code::kInvalidArgument,
-          "headers of the style " + std::string(*name) +
+          "headers of the style " + std::string(name) +
               " name every limit, but the levels of the decision are not "
               "given");
     }
@@ -147,7 +143,7 @@ limitree_status limitree_http_problem(int32_t status,
   return guarded(error, [&]() -> Status {
     const HttpQuestion question{decision, levels,   level_count, 0,
                                 text,     capacity, size};
-    if (Status wrong = check(question); !wrong.ok()) return wrong;
+    check(question);
     if (status < 400 || status > 599) {
       return Status(Code::kInvalidArgument,
                     "status must be 400 to 599, is " + std::to_string(status));

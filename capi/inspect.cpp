@@ -1,37 +1,34 @@
-// Texts about a limiter, and checks of its store.
+// Texts about a limiter and about limits, and checks of its store.
 
 #include <chrono>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "convert.hpp"
 #include "limiter/prometheus.hpp"
+#include "tree/boulder.hpp"
 
 using limitree::Code;
 using limitree::Result;
 using limitree::Status;
 using limitree::StoreFile;
+using limitree::capi::append;
+using limitree::capi::EntryList;
 using limitree::capi::guarded;
-using limitree::capi::null_argument;
 using limitree::capi::Question;
+using limitree::capi::require;
+using limitree::capi::view;
 
 static_assert(sizeof(void*) != 8 || sizeof(limitree_store_file) == 128);
-
-namespace {
-
-limitree_text* text_of(std::string text) {
-  return new limitree_text{std::move(text)};
-}
-
-}  // namespace
 
 limitree_status limitree_limiter_prometheus(limitree_limiter* limiter,
                                             limitree_text** text,
                                             limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (text == nullptr) return null_argument("text");
-    *text = text_of(limitree::prometheus_text(limitree::read_counters(
-        &limiter->limiter, limitree::kPrometheusScopes)));
+    require(limiter, "limiter", text, "text");
+    *text = new limitree_text{limitree::prometheus_text(limitree::read_counters(
+        &limiter->limiter, limitree::kPrometheusScopes))};
     return {};
   });
 }
@@ -39,7 +36,7 @@ limitree_status limitree_limiter_prometheus(limitree_limiter* limiter,
 limitree_status limitree_ping(limitree_limiter* limiter, int64_t* round_trip_ns,
                               limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
+    require(limiter, "limiter");
     using std::chrono::steady_clock;
     const steady_clock::time_point start = steady_clock::now();
     Status status = limiter->limiter.ping();
@@ -54,8 +51,7 @@ limitree_status limitree_limiter_store_file(limitree_limiter* limiter,
                                             limitree_store_file* file,
                                             limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (file == nullptr) return null_argument("file");
+    require(limiter, "limiter", file, "file");
     const std::optional<StoreFile> core = limiter->limiter.store_file();
     if (!core.has_value()) {
       return Status(Code::kInvalidArgument, "the store is no file");
@@ -73,9 +69,8 @@ limitree_status limitree_limiter_describe(limitree_limiter* limiter,
                                           limitree_text** text,
                                           limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (text == nullptr) return null_argument("text");
-    *text = text_of(limiter->limiter.describe());
+    require(limiter, "limiter", text, "text");
+    *text = new limitree_text{limiter->limiter.describe()};
     return {};
   });
 }
@@ -85,8 +80,7 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
                                          size_t path_size, limitree_text** text,
                                          limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (text == nullptr) return null_argument("text");
+    require(limiter, "limiter", text, "text");
     const limitree_path one = {path, path_size, 0};
     Question question;
     Status status = question.read({{&one, 1}});
@@ -94,7 +88,68 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
     Result<std::string> explained =
         limiter->limiter.explain(question.asks()[0].path);
     if (!explained.ok()) return std::move(explained.status());
-    *text = text_of(std::move(explained.value()));
+    *text = new limitree_text{std::move(explained.value())};
+    return {};
+  });
+}
+
+limitree_status limitree_limiter_describe_descriptors(limitree_limiter* limiter,
+                                                      limitree_text** text,
+                                                      limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    require(limiter, "limiter", text, "text");
+    *text = new limitree_text{limiter->limiter.descriptors()->describe()};
+    return {};
+  });
+}
+
+limitree_status limitree_limiter_explain_descriptor(
+    limitree_limiter* limiter, limitree_str domain,
+    const limitree_entry* entries, size_t entry_count, limitree_text** text,
+    limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    require(limiter, "limiter", domain, "domain.data");
+    EntryList all;
+    append(entries, entry_count, &all);
+    require(text, "text");
+    *text = new limitree_text{limiter->limiter.descriptors()->explain(
+        view(domain), {all.data(), all.size()})};
+    return {};
+  });
+}
+
+limitree_status limitree_limits_from_descriptors(const limitree_config* config,
+                                                 limitree_text** yaml,
+                                                 limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    require(config, "config", yaml, "yaml");
+    if (config->descriptors->domains().empty()) {
+      return Status(Code::kInvalidArgument, "config has no descriptors");
+    }
+    std::vector<std::string> lost;
+    std::string text =
+        limitree::limits_from_descriptors(*config->descriptors, &lost);
+    *yaml = new limitree_text{std::move(text), std::move(lost)};
+    return {};
+  });
+}
+
+limitree_status limitree_limits_from_boulder(limitree_str defaults,
+                                             limitree_str defaults_origin,
+                                             limitree_str overrides,
+                                             limitree_str overrides_origin,
+                                             limitree_text** yaml,
+                                             limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    require(yaml, "yaml", defaults, "defaults.data", defaults_origin,
+            "defaults_origin.data", overrides, "overrides.data",
+            overrides_origin, "overrides_origin.data");
+    std::vector<std::string> warnings;
+    Result<std::string> text = limitree::limits_from_boulder(
+        {view(defaults), view(defaults_origin)},
+        {view(overrides), view(overrides_origin)}, &warnings);
+    if (!text.ok()) return std::move(text.status());
+    *yaml = new limitree_text{std::move(text.value()), std::move(warnings)};
     return {};
   });
 }

@@ -18,14 +18,13 @@ using limitree::Status;
 using limitree::Store;
 using limitree::Tree;
 using limitree::capi::append;
-using limitree::capi::check;
 using limitree::capi::check_operation;
 using limitree::capi::fill;
 using limitree::capi::guarded;
 using limitree::capi::Levels;
-using limitree::capi::null_argument;
 using limitree::capi::Paths;
 using limitree::capi::Question;
+using limitree::capi::require;
 using limitree::capi::Segments;
 using limitree::capi::SharedLimiter;
 using limitree::capi::view;
@@ -34,7 +33,7 @@ namespace {
 
 Status decide(limitree_limiter* limiter, Operation operation,
               const Paths& paths, Levels levels, limitree_decision* decision) {
-  if (Status status = check(limiter, decision); !status.ok()) return status;
+  require(limiter, "limiter", decision, "decision");
   Question question;
   if (Status status = question.read(paths); !status.ok()) return status;
   LevelReports reports;
@@ -53,11 +52,9 @@ limitree_status decide_one(limitree_limiter* limiter, Operation operation,
                            std::int64_t cost, limitree_decision* decision,
                            limitree_error** error) noexcept {
   return guarded(error, [&]() -> Status {
-    if (Status status = check(limiter, decision); !status.ok()) return status;
+    require(limiter, "limiter", decision, "decision");
     Segments segments;
-    if (Status status = append(path, path_size, &segments); !status.ok()) {
-      return status;
-    }
+    append(path, path_size, &segments);
     const PathCost path_cost{Path(segments.data(), path_size), cost};
     Decision core;
     Status status =
@@ -73,8 +70,7 @@ limitree_status limitree_limiter_new(const limitree_config* config,
                                      limitree_limiter** limiter,
                                      limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (config == nullptr) return null_argument("config");
-    if (limiter == nullptr) return null_argument("limiter");
+    require(config, "config", limiter, "limiter");
     Result<std::unique_ptr<Store>> store =
         limitree::make_store(config->options);
     if (!store.ok()) return std::move(store.status());
@@ -91,8 +87,7 @@ limitree_status limitree_limiter_new_loop(limitree_limiter* limiter,
                                           limitree_limiter** other,
                                           limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (other == nullptr) return null_argument("other");
+    require(limiter, "limiter", other, "other");
     *other = new limitree_limiter(limiter->shared, user_data);
     return {};
   });
@@ -112,8 +107,8 @@ limitree_status limitree_limiter_reload(limitree_limiter* limiter,
                                         limitree_str yaml, limitree_str origin,
                                         limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    Result<Tree> tree = limitree::capi::load(yaml, origin);
+    require(limiter, "limiter", yaml, "yaml.data", origin, "origin.data");
+    Result<Tree> tree = limitree::load_tree(view(yaml), view(origin));
     if (!tree.ok()) return std::move(tree.status());
     return limiter->limiter.reload(tree.value());
   });
@@ -123,8 +118,7 @@ limitree_status limitree_limiter_reload_config(limitree_limiter* limiter,
                                                const limitree_config* config,
                                                limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
-    if (config == nullptr) return null_argument("config");
+    require(limiter, "limiter", config, "config");
     return limiter->limiter.reload(*config->tree, config->descriptors);
   });
 }
@@ -134,19 +128,14 @@ limitree_status limitree_limiter_put(limitree_limiter* limiter,
                                      limitree_str origin, int32_t replace,
                                      limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
+    require(limiter, "limiter");
     if (replace < LIMITREE_REPLACE_NONE || replace > LIMITREE_REPLACE_ADDED) {
       return Status(limitree::Code::kInvalidArgument,
                     "unknown replace " + std::to_string(replace));
     }
-    const auto root_name = view(name);
-    if (!root_name) return null_argument("name.data");
-    const auto text = view(yaml);
-    if (!text) return null_argument("yaml.data");
-    const auto text_name = view(origin);
-    if (!text_name) return null_argument("origin.data");
+    require(name, "name.data", yaml, "yaml.data", origin, "origin.data");
     Result<std::shared_ptr<limitree::Nodes>> root =
-        limitree::load_root(*root_name, {*text, *text_name});
+        limitree::load_root(view(name), {view(yaml), view(origin)});
     if (!root.ok()) return std::move(root.status());
     return limiter->limiter.put(std::move(root.value()),
                                 static_cast<limitree::Replace>(replace));
@@ -197,10 +186,9 @@ limitree_status limitree_reset(limitree_limiter* limiter,
                                const limitree_str* path, size_t path_size,
                                int32_t leaf_only, limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
+    require(limiter, "limiter");
     Segments segments;
-    Status status = append(path, path_size, &segments);
-    if (!status.ok()) return status;
+    append(path, path_size, &segments);
     return limiter->limiter.reset(Path(segments.data(), path_size),
                                   leaf_only != 0);
   });
@@ -224,7 +212,7 @@ limitree_status limitree_decide_parts(
     if (Status status = check_operation(operation); !status.ok()) {
       return status;
     }
-    if (paths == nullptr && path_count != 0) return null_argument("paths");
+    require(paths != nullptr || path_count == 0, "paths");
     return decide(limiter, static_cast<Operation>(operation),
                   {{paths, path_count}, parts}, {levels, level_capacity},
                   decision);
@@ -243,7 +231,7 @@ limitree_status limitree_authorize_all(limitree_limiter* limiter,
 limitree_status limitree_set_pressure(limitree_limiter* limiter,
                                       double pressure, limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    if (limiter == nullptr) return null_argument("limiter");
+    require(limiter, "limiter");
     if (!(pressure >= 0 && pressure <= 1)) {  // NaN is neither
       return Status(
           limitree::Code::kInvalidArgument,

@@ -2,13 +2,13 @@
 // limitree.h that decides nothing.
 
 #include <algorithm>
+#include <array>
 
 #include "base/decision.hpp"
 #include "base/limit.hpp"
 #include "handles.hpp"
 #include "limiter/make_store.hpp"
 #include "text/number.hpp"
-#include "tree/go_duration.hpp"
 #include "tree/limit_text.hpp"
 
 using limitree::Code;
@@ -17,37 +17,40 @@ using limitree::Result;
 using limitree::Status;
 using limitree::TextRate;
 using limitree::capi::guarded;
-using limitree::capi::null_argument;
+using limitree::capi::require;
 using limitree::capi::view;
 
 #define LIMITREE_STRING_(x) #x
 #define LIMITREE_STRING(x) LIMITREE_STRING_(x)
 
-static_assert(LIMITREE_OK == static_cast<int>(Code::kOk));
-static_assert(LIMITREE_PENDING == static_cast<int>(Code::kPending));
-static_assert(LIMITREE_INVALID_ARGUMENT ==
-              static_cast<int>(Code::kInvalidArgument));
-static_assert(LIMITREE_INVALID_CONFIG ==
-              static_cast<int>(Code::kInvalidConfig));
-static_assert(LIMITREE_OUT_OF_MEMORY == static_cast<int>(Code::kOutOfMemory));
-static_assert(LIMITREE_STORE_UNAVAILABLE ==
-              static_cast<int>(Code::kStoreUnavailable));
-static_assert(LIMITREE_STORE_TIMEOUT == static_cast<int>(Code::kStoreTimeout));
-static_assert(LIMITREE_STORE_PROTOCOL ==
-              static_cast<int>(Code::kStoreProtocol));
-static_assert(LIMITREE_CANCELLED == static_cast<int>(Code::kCancelled));
-static_assert(LIMITREE_UNKNOWN_ROOT == static_cast<int>(Code::kUnknownRoot));
-static_assert(LIMITREE_INTERNAL == static_cast<int>(Code::kInternal));
 static_assert(sizeof(limitree_rate) == 128);
 static_assert(LIMITREE_NEVER == limitree::kNever.count());
 static_assert(LIMITREE_SOURCE_DENY + 1 == limitree::kSourceCount);
-static_assert(LIMITREE_CHECK == static_cast<int>(limitree::Mode::kCheck));
 
 namespace {
 
 // Returned when there is no memory for another error.  Plain data: nothing to
 // initialize at load, nothing to destroy at exit.
 constinit limitree_error g_out_of_memory{nullptr};
+
+struct StatusName {
+  limitree_status status;
+  const char* name;
+};
+
+constexpr auto kStatusNames = std::to_array<StatusName>({
+    {LIMITREE_OK, "ok"},
+    {LIMITREE_PENDING, "pending"},
+    {LIMITREE_INVALID_ARGUMENT, "invalid_argument"},
+    {LIMITREE_INVALID_CONFIG, "invalid_config"},
+    {LIMITREE_OUT_OF_MEMORY, "out_of_memory"},
+    {LIMITREE_STORE_UNAVAILABLE, "store_unavailable"},
+    {LIMITREE_STORE_TIMEOUT, "store_timeout"},
+    {LIMITREE_STORE_PROTOCOL, "store_protocol"},
+    {LIMITREE_CANCELLED, "cancelled"},
+    {LIMITREE_UNKNOWN_ROOT, "unknown_root"},
+    {LIMITREE_INTERNAL, "internal"},
+});
 
 limitree_rate to_rate(const TextRate& rate) {
   limitree_rate out = {};
@@ -64,6 +67,19 @@ limitree_rate to_rate(const TextRate& rate) {
 }  // namespace
 
 namespace limitree::capi {
+
+static_assert(same(LIMITREE_OK, Code::kOk));
+static_assert(same(LIMITREE_PENDING, Code::kPending));
+static_assert(same(LIMITREE_INVALID_ARGUMENT, Code::kInvalidArgument));
+static_assert(same(LIMITREE_INVALID_CONFIG, Code::kInvalidConfig));
+static_assert(same(LIMITREE_OUT_OF_MEMORY, Code::kOutOfMemory));
+static_assert(same(LIMITREE_STORE_UNAVAILABLE, Code::kStoreUnavailable));
+static_assert(same(LIMITREE_STORE_TIMEOUT, Code::kStoreTimeout));
+static_assert(same(LIMITREE_STORE_PROTOCOL, Code::kStoreProtocol));
+static_assert(same(LIMITREE_CANCELLED, Code::kCancelled));
+static_assert(same(LIMITREE_UNKNOWN_ROOT, Code::kUnknownRoot));
+static_assert(same(LIMITREE_INTERNAL, Code::kInternal));
+static_assert(same(LIMITREE_CHECK, Mode::kCheck));
 
 limitree_status give(Status status, limitree_error** error) noexcept {
   const auto code = static_cast<limitree_status>(status.code());
@@ -103,32 +119,9 @@ const char* limitree_algorithm_at(size_t index) {
 }
 
 const char* limitree_status_name(limitree_status status) {
-  switch (status) {
-    case LIMITREE_OK:
-      return "ok";
-    case LIMITREE_PENDING:
-      return "pending";
-    case LIMITREE_INVALID_ARGUMENT:
-      return "invalid_argument";
-    case LIMITREE_INVALID_CONFIG:
-      return "invalid_config";
-    case LIMITREE_OUT_OF_MEMORY:
-      return "out_of_memory";
-    case LIMITREE_STORE_UNAVAILABLE:
-      return "store_unavailable";
-    case LIMITREE_STORE_TIMEOUT:
-      return "store_timeout";
-    case LIMITREE_STORE_PROTOCOL:
-      return "store_protocol";
-    case LIMITREE_CANCELLED:
-      return "cancelled";
-    case LIMITREE_UNKNOWN_ROOT:
-      return "unknown_root";
-    case LIMITREE_INTERNAL:
-      return "internal";
-    default:
-      return "unknown";
-  }
+  const auto found =
+      std::ranges::find(kStatusNames, status, &StatusName::status);
+  return found == kStatusNames.end() ? "unknown" : found->name;
 }
 
 const char* limitree_source_name(int32_t source) {
@@ -208,10 +201,8 @@ void limitree_error_free(limitree_error* error) {
 limitree_status limitree_parse_duration(limitree_str text, int64_t* duration_ns,
                                         limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    const auto given = view(text);
-    if (!given) return null_argument("text.data");
-    if (duration_ns == nullptr) return null_argument("duration_ns");
-    Result<Duration> duration = limitree::parse_duration(*given);
+    require(text, "text.data", duration_ns, "duration_ns");
+    Result<Duration> duration = limitree::parse_duration(view(text));
     if (!duration.ok()) return std::move(duration.status());
     if (duration.value() < Duration::zero()) {
       return Status(Code::kInvalidConfig,
@@ -227,10 +218,8 @@ limitree_status limitree_parse_go_duration(limitree_str text,
                                            int64_t* duration_ns,
                                            limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    const auto given = view(text);
-    if (!given) return null_argument("text.data");
-    if (duration_ns == nullptr) return null_argument("duration_ns");
-    const auto duration = limitree::parse_go_duration(*given);
+    require(text, "text.data", duration_ns, "duration_ns");
+    const auto duration = limitree::parse_go_duration(view(text));
     if (!duration) {
       return Status(Code::kInvalidConfig,
                     "must be a duration such as 10s or 1h30m");
@@ -244,11 +233,9 @@ limitree_status limitree_parse_rates(limitree_str text, limitree_rate* rates,
                                      size_t capacity, size_t* count,
                                      limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    const auto given = view(text);
-    if (!given) return null_argument("text.data");
-    if (rates == nullptr && capacity != 0) return null_argument("rates");
-    if (count == nullptr) return null_argument("count");
-    Result<std::vector<TextRate>> read = limitree::parse_rates(*given);
+    require(text, "text.data", rates != nullptr || capacity == 0, "rates",
+            count, "count");
+    Result<std::vector<TextRate>> read = limitree::parse_rates(view(text));
     if (!read.ok()) return std::move(read.status());
     const std::vector<TextRate>& found = read.value();
     for (std::size_t i = 0; i < std::min(capacity, found.size()); ++i) {
