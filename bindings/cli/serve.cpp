@@ -47,7 +47,7 @@ constexpr const char* kServeFooter =
     "  limitree serve examples/limits.yaml --listen 127.0.0.1:8081\n"
     "  limitree serve --descriptors examples/descriptors";
 
-using GivenOptions = std::map<std::string, server::Given>;
+using OptionValues = std::map<std::string, server::OptionValue>;
 
 // A check that is not part of the help.
 CLI::Validator silent(CLI::Validator check) { return check.description(""); }
@@ -77,7 +77,8 @@ void add_options(CLI::App* serve) {
   serve->add_option("-c,--config", file)->type_name("FILE");
   const std::string ignore = "ignore the variables of envoyproxy/ratelimit";
   serve->add_flag("--ignore-environment", ignore);
-  for (const server::Option& one : server::all_options()) add(serve, one);
+  server::ServeSettings defaults;
+  for (const auto& one : server::options_of(&defaults)) add(serve, one);
   serve->footer(kServeFooter);
 }
 
@@ -100,8 +101,9 @@ class Words {
     return option.count() == 0 ? "" : option.results().back();
   }
 
-  void add_to(GivenOptions* given) const {
-    for (const server::Option& one : server::all_options()) {
+  void add_to(OptionValues* given) const {
+    server::ServeSettings unused;
+    for (const server::Option& one : server::options_of(&unused)) {
       const std::string key = server::key_of(one);
       const CLI::Option& option = *serve_.get_option("--" + key);
       if (option.count() == 0) continue;
@@ -129,7 +131,7 @@ class Words {
   CLI::App serve_{"", "serve"};
 };
 
-void read_settings(const std::string& name, GivenOptions* given,
+void read_settings(const std::string& name, OptionValues* given,
                    bool* ignores) {
   std::ifstream file(name);
   // A folder can be opened but not read.
@@ -198,7 +200,7 @@ int run(const ServeOptions& options) {
   Words line("");
   line.parse(options.words);
   bool ignores = line.value("--ignore-environment") == "true";
-  GivenOptions given;
+  OptionValues given;
   if (const std::string file = line.value("--config"); !file.empty()) {
     read_settings(file, &given, &ignores);
   }

@@ -1,48 +1,65 @@
-// Settings that are more than one value: options that set several fields, and
-// variables of envoyproxy/ratelimit that belong together.
+// Variables of the environment as values.
 
 #ifndef LIMITREE_SERVER_CONFIG_ENVIRONMENT_HPP
 #define LIMITREE_SERVER_CONFIG_ENVIRONMENT_HPP
 
+#include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "config/environment_reader.hpp"
-#include "config/settings.hpp"
+#include "config/option_values.hpp"
 
 namespace limitree::server {
 
-// The variables that are known but have no effect.
-std::vector<std::string> variables_without_effect();
+// Finds the value of a variable, or none.
+using Lookup = std::function<const char*(const char* name)>;
 
-// The folder of descriptors if nothing names any: where envoyproxy/ratelimit
-// looks for them.
-std::string default_descriptors();
+// What people should know about their environment, one line for each.
+struct EnvironmentReport {
+  std::vector<std::string> warnings;
+  // Variables that make no sense: the service must not start.
+  std::vector<std::string> errors;
+};
 
-// For options.cpp.  Those of options throw Failure.
-void set_places(ListenFor purpose, const Given& given, ServeSettings* settings);
-void set_metrics_path(const Given& given, ServeSettings* settings);
-void set_descriptors(const Given& given, ServeSettings* settings);
-void set_xds(const Given& given, ServeSettings* settings);
-void set_store(const Given& given, ServeSettings* settings);
-void set_library_options(const Given& given, ServeSettings* settings);
-void set_log_level(const Given& given, ServeSettings* settings);
-void set_log_format(const Given& given, ServeSettings* settings);
-void set_statsd(const Given& given, ServeSettings* settings);
-void set_mogrifiers(const Given& given, ServeSettings* settings);
-void set_otlp(const Given& given, ServeSettings* settings);
+// Reads variables of envoyproxy/ratelimit.  One that is empty counts as
+// missing.  A mistake is reported, and the value is missing.
+class EnvironmentReader {
+ public:
+  explicit EnvironmentReader(Lookup lookup) : lookup_(std::move(lookup)) {}
 
-void read_grpc_place(EnvironmentReader* reader, ServeSettings* settings);
-void read_http_place(EnvironmentReader* reader, ServeSettings* settings);
-void read_admin_place(EnvironmentReader* reader, ServeSettings* settings);
-void read_metrics_place(EnvironmentReader* reader, ServeSettings* settings);
-void read_folder(EnvironmentReader* reader, ServeSettings* settings);
-void read_xds(EnvironmentReader* reader, ServeSettings* settings);
-void read_store(EnvironmentReader* reader, ServeSettings* settings);
-void read_library_options(EnvironmentReader* reader, ServeSettings* settings);
-void read_statsd(EnvironmentReader* reader, ServeSettings* settings);
-void read_mogrifiers(EnvironmentReader* reader, ServeSettings* settings);
-void read_otlp(EnvironmentReader* reader, ServeSettings* settings);
+  bool has(const std::string& name) const { return text(name).has_value(); }
+  std::optional<std::string> text(const std::string& name) const;
+  // "true", "false" and the other words that Go takes.
+  bool is_on(const std::string& name, bool otherwise = false);
+  // The index of the value in `words`, in upper or lower case.
+  std::optional<std::size_t> word(const std::string& name, const char* words);
+
+  // Sets the target if the variable has a value; whether that is valid.
+  bool set(const std::string& name, const Target& target,
+           const ValueKind& kind = {});
+
+  // Adds an option of the library for that variable, or reports why it takes no
+  // such value.
+  void add_option(const std::string& name, const std::string& option,
+                  const std::string& value, Pairs* options);
+
+  void warn(std::string message) {
+    report_.warnings.push_back(std::move(message));
+  }
+  // Reports "NAME: why", once.
+  void fail(const std::string& name, const std::string& why);
+
+  const EnvironmentReport& report() const { return report_; }
+
+ private:
+  void add_error(std::string message);
+
+  Lookup lookup_;
+  EnvironmentReport report_;
+};
 
 }  // namespace limitree::server
 

@@ -2,41 +2,30 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <thread>
-#include <utility>
 
-#include "config/environment.hpp"
 #include "io/failure.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 
 namespace {
 
-void set(const Option& option, const Given& given, ServeSettings* settings) {
-  if (const auto* const field = std::get_if<0>(&option.to)) {
-    set_target(given, option.kind, (*field)(settings));
-  } else {
-    std::get<1>(option.to)(given, settings);
-  }
-}
-
-void read_original(const Option& option, EnvironmentReader* reader,
-                   ServeSettings* settings) {
+void read_original(const Option& option, EnvironmentReader* reader) {
   if (option.needs != nullptr && !reader->is_on(option.needs)) return;
-  if (option.read != nullptr) return option.read(reader, settings);
+  if (option.read != nullptr) return option.read(reader);
   for (const std::string& name : split(option.variables, ' ')) {
-    reader->read(name,
-                 [&](const Given& given) { set(option, given, settings); });
+    reader->set(name, option.to, option.kind);
   }
 }
 
-void read_own(const Option& option, EnvironmentReader* reader,
-              ServeSettings* settings) {
-  reader->read(variable_of(option), [&](Given given) {
-    given.form = Form::kOption;
-    if (option.kind.repeats) given.values = split(given.values[0], ',');
-    set(option, given, settings);
+void read_own(const Option& option, EnvironmentReader* reader) {
+  reader->set(variable_of(option), [&](OptionValue value) {
+    value.is_original = false;
+    if (option.kind.repeats) value.values = split(value.text(), ',');
+    set_target(value, option.kind, option.to);
   });
 }
 
@@ -56,27 +45,31 @@ void check_variables(EnvironmentReader* reader) {
 
 }  // namespace
 
+std::vector<Option> options_of(ServeSettings* settings) {
+  std::vector<Option> all;
+  for (const auto part : {address_options, descriptor_options, store_options,
+                          connection_options, report_options}) {
+    std::ranges::move(part(settings), std::back_inserter(all));
+  }
+  return all;
+}
+
 std::string key_of(const Option& option) {
   const std::string names = option.names;
   return names.substr(names.find("--") + 2);
 }
 
 std::string variable_of(const Option& option) {
-  std::string name = "LIMITREE_" + key_of(option);
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-    if (c == '-') return '_';
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
+  std::string name = "LIMITREE_" + upper(key_of(option));
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 
 std::string help_of(const Option& option) {
-  std::string help = option.help;
-  const auto* const field = std::get_if<0>(&option.to);
-  if (field == nullptr || help.ends_with(')')) return help;
-  ServeSettings settings;
-  const std::string value = shown_value((*field)(&settings));
-  return value.empty() ? help : help + " (" + value + ')';
+  const std::string help = option.help;
+  const std::string value = shown_value(option.to);
+  if (value.empty() || help.ends_with(')')) return help;
+  return help + " (" + value + ')';
 }
 
 ServeSettings default_settings() {
@@ -86,26 +79,49 @@ ServeSettings default_settings() {
   return settings;
 }
 
+std::vector<std::string> variables_without_effect() {
+  return split(
+      "EXPIRATION_JITTER_MAX_SECONDS MEMCACHE_HOST_PORT "
+      "MEMCACHE_MAX_IDLE_CONNS MEMCACHE_SRV MEMCACHE_SRV_REFRESH MEMCACHE_TLS "
+      "MEMCACHE_TLS_CACERT MEMCACHE_TLS_CLIENT_CERT MEMCACHE_TLS_CLIENT_KEY "
+      "MEMCACHE_TLS_SKIP_HOSTNAME_VERIFICATION OTEL_EXPORTER_OTLP_COMPRESSION "
+      "OTEL_EXPORTER_OTLP_INSECURE OTEL_EXPORTER_OTLP_TRACES_COMPRESSION "
+      "OTEL_EXPORTER_OTLP_TRACES_INSECURE PROMETHEUS_MAPPER_YAML "
+      "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS "
+      "REDIS_CLUSTER_PIPELINE_PARALLELISM REDIS_PERSECOND_AUTH "
+      "REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM "
+      "REDIS_PERSECOND_PIPELINE_LIMIT REDIS_PERSECOND_PIPELINE_WINDOW "
+      "REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR REDIS_PERSECOND_POOL_SIZE "
+      "REDIS_PERSECOND_SENTINEL_AUTH REDIS_PERSECOND_SOCKET_TYPE "
+      "REDIS_PERSECOND_TIMEOUT REDIS_PERSECOND_TLS REDIS_PERSECOND_TYPE "
+      "REDIS_PERSECOND_URL REDIS_PIPELINE_LIMIT REDIS_PIPELINE_WINDOW "
+      "REDIS_POOL_ON_EMPTY_BEHAVIOR REDIS_POOL_SIZE "
+      "REDIS_STARTUP_INITIAL_INTERVAL REDIS_STARTUP_MAX_ELAPSED_TIME "
+      "REDIS_STARTUP_MAX_INTERVAL",
+      ' ');
+}
+
 EnvironmentReport read_environment(const Lookup& lookup,
                                    ServeSettings* settings, bool original) {
   EnvironmentReader reader(lookup);
+  const std::vector<Option> all = options_of(settings);
   if (original) {
-    for (const Option& one : all_options())
-      read_original(one, &reader, settings);
+    for (const Option& one : all) read_original(one, &reader);
     check_variables(&reader);
   }
-  for (const Option& one : all_options()) read_own(one, &reader, settings);
-  return {std::move(reader.warnings()), std::move(reader.errors())};
+  for (const Option& one : all) read_own(one, &reader);
+  return reader.report();
 }
 
-void set_options(const std::map<std::string, Given>& given,
+void set_options(const std::map<std::string, OptionValue>& given,
                  ServeSettings* settings) {
   if (given.contains("descriptors") && given.contains("xds")) {
     throw Failure("descriptors come from --descriptors or --xds, not both");
   }
-  for (const Option& option : all_options()) {
+  for (const Option& option : options_of(settings)) {
     const auto found = given.find(key_of(option));
-    if (found != given.end()) set(option, found->second, settings);
+    if (found == given.end()) continue;
+    set_target(found->second, option.kind, option.to);
   }
   if (!settings->limits.empty() || !settings->descriptors.places.empty() ||
       !settings->xds.server.empty()) {

@@ -7,13 +7,12 @@
 #ifndef LIMITREE_SERVER_CONFIG_OPTIONS_HPP
 #define LIMITREE_SERVER_CONFIG_OPTIONS_HPP
 
+#include <functional>
 #include <map>
-#include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
-#include "config/environment_reader.hpp"
+#include "config/environment.hpp"
 #include "config/option_values.hpp"
 #include "config/settings.hpp"
 
@@ -25,33 +24,49 @@ struct Option {
   ValueKind kind;
   const char* variables;  // of envoyproxy/ratelimit, with blanks between
   const char* help;
-  // Its field, or a function that sets more than one.
-  std::variant<Target (*)(ServeSettings* settings),
-               void (*)(const Given& given, ServeSettings* settings)>
-      to;
+  Target to;  // in the settings that the table was made for
   // Reads the variables, if they are more than the value as it is.
-  void (*read)(EnvironmentReader* reader, ServeSettings* settings) = nullptr;
+  std::function<void(EnvironmentReader* reader)> read = nullptr;
   // A variable that must be "true" for the others to count.
   const char* needs = nullptr;
 };
 
-std::span<const Option> all_options();
+// Kinds of values.
+inline constexpr ValueKind kSwitch;
+inline constexpr ValueKind kFile{"FILE"};
+inline constexpr ValueKind kDuration{"DURATION"};
+inline constexpr ValueKind kShare{"SHARE"};
+constexpr ValueKind text_kind(const char* value) { return {value}; }
+constexpr ValueKind list_kind(const char* value) { return {value, true}; }
+constexpr ValueKind number_kind(std::int64_t most, std::int64_t least = 1) {
+  return {"N", false, least, most};
+}
+
+// The table, whose targets are in *settings.
+std::vector<Option> options_of(ServeSettings* settings);
+
+// Its parts, in their order.
+std::vector<Option> address_options(ServeSettings* settings);
+std::vector<Option> descriptor_options(ServeSettings* settings);
+std::vector<Option> store_options(ServeSettings* settings);
+std::vector<Option> connection_options(ServeSettings* settings);
+std::vector<Option> report_options(ServeSettings* settings);
+
 // "workers": the key in a settings file.
 std::string key_of(const Option& option);
 // "LIMITREE_WORKERS".
 std::string variable_of(const Option& option);
-// With the default.
+// With the value of the settings that it is for, which should be the default.
 std::string help_of(const Option& option);
 
 // The settings if nothing else is said.
 ServeSettings default_settings();
+// The folder of descriptors if nothing names any: where envoyproxy/ratelimit
+// looks for them.
+std::string default_descriptors();
 
-// What people should know about their environment, one line for each.
-struct EnvironmentReport {
-  std::vector<std::string> warnings;
-  // Variables that make no sense: the service must not start.
-  std::vector<std::string> errors;
-};
+// The variables of envoyproxy/ratelimit that are known but have no effect.
+std::vector<std::string> variables_without_effect();
 
 // Changes the settings that variables of the environment name, those of
 // envoyproxy/ratelimit only if `original`; the others keep their values.
@@ -61,7 +76,7 @@ EnvironmentReport read_environment(const Lookup& lookup,
 
 // Changes the settings whose keys are given.  Throws Failure, which says where
 // the mistake is.
-void set_options(const std::map<std::string, Given>& given,
+void set_options(const std::map<std::string, OptionValue>& given,
                  ServeSettings* settings);
 
 }  // namespace limitree::server

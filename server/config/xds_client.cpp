@@ -11,6 +11,7 @@
 #include "io/failure.hpp"
 #include "io/tls_stream.hpp"
 #include "io/trouble.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -44,11 +45,7 @@ Fields fields_of(const XdsSettings& settings) {
                    {"te", "trailers"},
                    {"user-agent", "limitree"}};
   for (const auto& [name, value] : settings.headers) {
-    std::string lower = name;
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    fields.emplace_back(std::move(lower), value);
+    fields.emplace_back(lower(name), value);
   }
   return fields;
 }

@@ -9,7 +9,7 @@
 #include "config/xds_resource.hpp"
 #include "io/failure.hpp"
 #include "limitree.hpp"
-#include "net/utf8.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 

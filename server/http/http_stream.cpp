@@ -1,7 +1,8 @@
 #include "http/http_stream.hpp"
 
-#include <algorithm>
 #include <array>
+
+#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -25,10 +26,7 @@ class FieldList {
 // Adds lines of HTTP/1.1, whose names `*names` has in small letters.
 void add_lines(std::string_view lines, std::string* names, FieldList* fields) {
   names->assign(lines);
-  std::transform(names->begin(), names->end(), names->begin(), [](char byte) {
-    return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a')
-                                      : byte;
-  });
+  for (char& byte : *names) byte = lower(byte);
   for (std::size_t at = 0; at < lines.size();) {
     const std::size_t colon = lines.find(": ", at);
     const std::size_t end = lines.find("\r\n", at);

@@ -2,17 +2,14 @@
 
 #include <algorithm>
 
+#include "net/text.hpp"
+
 namespace limitree::server {
 
 namespace {
 
 // A request may keep so much memory for the next one.
 constexpr std::size_t kMaxKept = 16 * 1024;
-
-char small_letter(char byte) {
-  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a')
-                                    : byte;
-}
 
 }  // namespace
 
@@ -31,7 +28,7 @@ void HttpRequest::set_target(std::string_view target) {
 
 void HttpRequest::add_field(std::string_view name, std::string_view value) {
   const std::size_t begin = fields_text_.size();
-  for (const char byte : name) fields_text_.push_back(small_letter(byte));
+  for (const char byte : name) fields_text_.push_back(lower(byte));
   fields_text_.append(value);
   fields_.push_back({begin, begin + name.size(), fields_text_.size()});
 }

@@ -2,10 +2,10 @@
 
 #include <llhttp.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "io/trouble.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -13,14 +13,6 @@ namespace {
 
 // Of each field, as RFC 9113 counts.
 constexpr std::size_t kFieldOverhead = 32;
-
-// Whether `value` is `word`, which is in small letters.
-bool is_word(std::string_view value, std::string_view word) {
-  return std::ranges::equal(value, word, [](char byte, char small) {
-    const bool capital = byte >= 'A' && byte <= 'Z';
-    return (capital ? byte - 'A' + 'a' : byte) == small;
-  });
-}
 
 constexpr std::string_view kBlanks = " \t";
 

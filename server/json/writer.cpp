@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "net/utf8.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 

@@ -11,6 +11,7 @@
 
 #include "io/failure.hpp"
 #include "io/file_state.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -19,17 +20,6 @@ namespace {
 constexpr std::string_view kBearer = "bearer ";
 // So many characters are not found by trying.
 constexpr std::size_t kLeastToken = 16;
-
-char small_letter(char byte) {
-  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a')
-                                    : byte;
-}
-
-std::string lower(std::string_view text) {
-  std::string made(text);
-  std::ranges::transform(made, made.begin(), small_letter);
-  return made;
-}
 
 bool is_visible(char byte) { return byte > ' ' && byte < 0x7f; }
 
@@ -95,7 +85,7 @@ bool AdminToken::refresh() {
 }
 
 bool AdminToken::allows(std::string_view authorization) const {
-  if (lower(authorization.substr(0, kBearer.size())) != kBearer) return false;
+  if (!is_word(authorization.substr(0, kBearer.size()), kBearer)) return false;
   authorization.remove_prefix(kBearer.size());
   const std::lock_guard lock(mutex_);
   return !token_.empty() && equal(authorization, token_);

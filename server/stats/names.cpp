@@ -2,7 +2,7 @@
 
 #include <re2/re2.h>
 
-#include "net/utf8.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 

@@ -1,8 +1,8 @@
 #include "web/limiter_api.hpp"
 
-#include <algorithm>
 #include <cstddef>
 
+#include "net/text.hpp"
 #include "web/decision_json.hpp"
 
 namespace limitree::server {
@@ -22,12 +22,9 @@ void answer_problem(Exchange* exchange, int status, std::string_view detail) {
 
 // A page of another site can send other types without being asked first.
 bool is_json(std::string_view type) {
-  constexpr std::string_view kJson = "application/json";
   type = type.substr(0, type.find(';'));
   while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
-  return std::ranges::equal(type, kJson, [](char one, char other) {
-    return (one >= 'A' && one <= 'Z' ? one - 'A' + 'a' : one) == other;
-  });
+  return is_word(type, "application/json");
 }
 
 // Answers and returns false if the client may not ask so.

@@ -1,8 +1,8 @@
-#include "config/environment_reader.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
+
+#include "config/environment.hpp"
 
 namespace limitree::server {
 namespace {
@@ -21,6 +21,12 @@ std::optional<Value> value(EnvironmentReader* reader, const char* name,
                            const ValueKind& kind = {}) {
   Value read{};
   return reader->set(name, &read, kind) ? std::optional(read) : std::nullopt;
+}
+
+std::optional<Nanoseconds> parse_go_duration(const std::string& text) {
+  const std::map<std::string, std::string> all = {{"A", text}};
+  EnvironmentReader reader = reader_of(all);
+  return value<Nanoseconds>(&reader, "A");
 }
 
 TEST(GoDuration, IsASumOfNumbersWithUnits) {
@@ -51,7 +57,7 @@ TEST(EnvironmentReader, TakesWhatGoTakesForTrueAndFalse) {
   EXPECT_EQ(value<bool>(&reader, "D"), std::nullopt);
   EXPECT_EQ(value<bool>(&reader, "E"), std::nullopt);
   EXPECT_EQ(value<bool>(&reader, "F"), std::nullopt);
-  EXPECT_EQ(reader.errors(),
+  EXPECT_EQ(reader.report().errors,
             std::vector<std::string>{"D: must be true or false, is 'yes'"});
 }
 
@@ -65,10 +71,11 @@ TEST(EnvironmentReader, KeepsNumbersInTheirRange) {
   EXPECT_EQ(value<std::size_t>(&reader, "C", kToSeven), std::nullopt);
   EXPECT_EQ(value<double>(&reader, "D"), 0.25);
   EXPECT_EQ(value<double>(&reader, "E"), std::nullopt);
-  EXPECT_EQ(reader.errors(), (std::vector<std::string>{
-                                 "B: must be a number from 0 to 7, is '8'",
-                                 "C: must be a number from 0 to 7, is '7x'",
-                                 "E: must be a number from 0 to 1, is '1.1'"}));
+  EXPECT_EQ(
+      reader.report().errors,
+      (std::vector<std::string>{"B: must be a number from 0 to 7, is '8'",
+                                "C: must be a number from 0 to 7, is '7x'",
+                                "E: must be a number from 0 to 1, is '1.1'"}));
 }
 
 TEST(EnvironmentReader, SplitsPairs) {
@@ -81,7 +88,7 @@ TEST(EnvironmentReader, SplitsPairs) {
   EXPECT_EQ(value<Pairs>(&reader, "C"), std::nullopt);
   EXPECT_EQ(value<Pairs>(&reader, "D", {"NAME=VALUE"}),
             (Pairs{{"a", "1"}, {"b", "2"}}));
-  EXPECT_EQ(reader.errors(),
+  EXPECT_EQ(reader.report().errors,
             (std::vector<std::string>{
                 "B: must be name:value,name:value, is 'a'",
                 "C: must be name:value,name:value, is 'a:1,:2'"}));
@@ -91,9 +98,9 @@ TEST(EnvironmentReader, FindsWordsInAnyCase) {
   const std::map<std::string, std::string> all = {{"A", "Cluster"},
                                                   {"B", "ring"}};
   EnvironmentReader reader = reader_of(all);
-  EXPECT_EQ(reader.word("A", {"SINGLE", "CLUSTER"}), 1u);
-  EXPECT_EQ(reader.word("B", {"a", "b", "c"}), std::nullopt);
-  EXPECT_EQ(reader.errors(),
+  EXPECT_EQ(reader.word("A", "SINGLE CLUSTER"), 1u);
+  EXPECT_EQ(reader.word("B", "a b c"), std::nullopt);
+  EXPECT_EQ(reader.report().errors,
             std::vector<std::string>{"B: must be a, b or c, is 'ring'"});
 }
 

@@ -1,5 +1,3 @@
-#include "config/environment.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

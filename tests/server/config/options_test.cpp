@@ -9,7 +9,6 @@
 #include <sstream>
 #include <utility>
 
-#include "config/environment.hpp"
 #include "io/failure.hpp"
 
 namespace limitree::server {
@@ -24,6 +23,12 @@ EnvironmentReport read(const Variables& all, ServeSettings* settings) {
         return found == all.end() ? nullptr : found->second.c_str();
       },
       settings);
+}
+
+// The table for reading it.
+std::vector<Option> all_options() {
+  static ServeSettings defaults;
+  return options_of(&defaults);
 }
 
 // A value that is not the default.
@@ -75,12 +80,9 @@ std::string shown(const ServeSettings& settings) {
        << settings.trace.endpoint << settings.trace.enabled << '\n'
        << static_cast<int>(settings.log.level) << settings.log.json << '\n';
   ServeSettings copy = settings;
-  for (const Option& option : all_options()) {
-    const auto* const target = std::get_if<0>(&option.to);
-    if (target == nullptr) continue;
-    const Target field = (*target)(&copy);
-    text << option.names << ' ' << shown_value(field);
-    if (auto* const on = std::get_if<bool*>(&field)) text << **on;
+  for (const Option& option : options_of(&copy)) {
+    text << option.names << ' ' << shown_value(option.to);
+    if (auto* const on = std::get_if<bool*>(&option.to)) text << **on;
     text << '\n';
   }
   return text.str();

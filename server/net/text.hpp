@@ -1,12 +1,39 @@
-// Characters of UTF-8.
+// Characters of texts: of UTF-8, and letters of ASCII, whatever the locale.
 
-#ifndef LIMITREE_SERVER_NET_UTF8_HPP
-#define LIMITREE_SERVER_NET_UTF8_HPP
+#ifndef LIMITREE_SERVER_NET_TEXT_HPP
+#define LIMITREE_SERVER_NET_TEXT_HPP
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace limitree::server {
+
+inline char lower(char byte) {
+  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a')
+                                    : byte;
+}
+
+inline std::string lower(std::string_view text) {
+  std::string made(text);
+  for (char& byte : made) byte = lower(byte);
+  return made;
+}
+
+inline std::string upper(std::string_view text) {
+  std::string made(text);
+  for (char& byte : made) {
+    if (byte >= 'a' && byte <= 'z') byte = static_cast<char>(byte - 'a' + 'A');
+  }
+  return made;
+}
+
+// Whether `text` is `word`, which is in small letters, but for capital letters.
+inline bool is_word(std::string_view text, std::string_view word) {
+  return std::ranges::equal(
+      text, word, [](char byte, char small) { return lower(byte) == small; });
+}
 
 // How many bytes the first character of `text` has; 0 if these bytes are not
 // UTF-8.
@@ -33,4 +60,4 @@ inline std::size_t character_size(std::string_view text) {
 
 }  // namespace limitree::server
 
-#endif  // LIMITREE_SERVER_NET_UTF8_HPP
+#endif  // LIMITREE_SERVER_NET_TEXT_HPP

@@ -1,0 +1,116 @@
+// Options: what is served, and where.
+
+#include "config/options.hpp"
+#include "io/address.hpp"
+#include "io/failure.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+constexpr const char* kGroup = "Addresses";
+
+// The variables for one purpose, and what counts if one of the two is missing.
+struct AddressVariables {
+  ListenFor purpose;
+  const char* host;
+  const char* port;
+  const char* default_host;
+  std::size_t default_port;
+};
+
+void read_address(EnvironmentReader* reader, const AddressVariables& variables,
+                  ServeSettings* settings) {
+  if (!reader->has(variables.host) && !reader->has(variables.port)) return;
+  const std::string host =
+      reader->text(variables.host).value_or(variables.default_host);
+  std::size_t port = variables.default_port;
+  reader->set(variables.port, &port, number_kind(65535, 0));
+  try {
+    listen_at(variables.purpose, {address_of(host, static_cast<int>(port))},
+              settings);
+  } catch (const Failure& failure) {
+    reader->fail(variables.host, failure.what());
+  }
+}
+
+void read_grpc_address(EnvironmentReader* reader, ServeSettings* settings) {
+  read_address(reader, {ListenFor::kGrpc, "GRPC_HOST", "GRPC_PORT", "", 8081},
+               settings);
+  if (const auto path = reader->text("GRPC_UDS")) {
+    listen_at(ListenFor::kGrpc, {"unix:" + *path}, settings);
+  }
+}
+
+void read_metrics_address(EnvironmentReader* reader, ServeSettings* settings) {
+  if (!reader->is_on("USE_PROMETHEUS")) return;
+  listen_at(ListenFor::kMetrics, {":9090"}, settings);
+  reader->set("PROMETHEUS_ADDR", [&](const OptionValue& value) {
+    try {
+      ListenAddress::parse(value.text());
+    } catch (const Failure&) {
+      refuse(value, "an address such as :9090");
+    }
+    listen_at(ListenFor::kMetrics, value.values, settings);
+  });
+}
+
+// An option takes the place of variables for the same purpose, and of all
+// default addresses.
+Target places_for(ListenFor purpose, ServeSettings* settings) {
+  return [=](const OptionValue& value) {
+    std::erase_if(settings->places,
+                  [](const ListenPlace& place) { return place.is_default; });
+    listen_at(purpose, value.values, settings);
+  };
+}
+
+}  // namespace
+
+std::vector<Option> address_options(ServeSettings* s) {
+  return {
+      {"", "limits,--limits", kFile, "", "a limits.yaml", &s->limits},
+      {kGroup, "-l,--listen", list_kind("ADDRESS"),
+       "GRPC_HOST GRPC_PORT GRPC_UDS",
+       "gRPC: 127.0.0.1:8081, [::1]:8081, :8081, unix:FILE",
+       places_for(ListenFor::kGrpc, s),
+       [s](EnvironmentReader* reader) { read_grpc_address(reader, s); }},
+      {kGroup, "--http-listen", list_kind("ADDRESS"), "HOST PORT",
+       "HTTP: /v1, /json and /healthcheck", places_for(ListenFor::kHttp, s),
+       [s](EnvironmentReader* reader) {
+         read_address(reader, {ListenFor::kHttp, "HOST", "PORT", "", 8080}, s);
+       }},
+      {kGroup, "--https-listen", list_kind("ADDRESS"), "",
+       "the same with TLS, by --tls-cert", places_for(ListenFor::kHttps, s)},
+      // Who may read the configuration is a decision: only this machine.
+      {kGroup, "--admin-listen", list_kind("ADDRESS"), "DEBUG_HOST DEBUG_PORT",
+       "HTTP: pages for people and Prometheus",
+       places_for(ListenFor::kAdmin, s),
+       [s](EnvironmentReader* reader) {
+         read_address(
+             reader,
+             {ListenFor::kAdmin, "DEBUG_HOST", "DEBUG_PORT", "127.0.0.1", 6070},
+             s);
+       }},
+      {kGroup, "--metrics-listen", list_kind("ADDRESS"),
+       "USE_PROMETHEUS PROMETHEUS_ADDR", "HTTP: only the page for Prometheus",
+       places_for(ListenFor::kMetrics, s),
+       [s](EnvironmentReader* reader) { read_metrics_address(reader, s); }},
+      {kGroup, "--metrics-path", text_kind("PATH"), "PROMETHEUS_PATH",
+       "the path of that page (/metrics)",
+       [s](const OptionValue& value) {
+         s->metrics_path = value.text();
+         if (!s->metrics_path.starts_with('/')) {
+           refuse(value, "a path such as /metrics");
+         }
+       },
+       nullptr, "USE_PROMETHEUS"},
+      {kGroup, "--http-host", list_kind("NAME"), "",
+       "another name for HTTP on the loopback device", &s->http_hosts},
+      {kGroup, "--plain-http", kSwitch, "",
+       "with --tls-client-ca: let HTTP be without TLS", &s->allows_plain_http},
+      {kGroup, "--share-ports", kSwitch, "",
+       "beside a service that listens there already", &s->shares_ports}};
+}
+
+}  // namespace limitree::server

@@ -1,0 +1,217 @@
+// Options: statistics, traces, the log and the process.
+
+#include <charconv>
+#include <utility>
+
+#include "config/options.hpp"
+#include "io/failure.hpp"
+#include "net/text.hpp"
+
+namespace limitree::server {
+
+namespace {
+
+constexpr const char* kReports = "Statistics and traces";
+constexpr const char* kProcess = "Process";
+
+// "tcp://HOST:PORT", with another scheme, or with an address in brackets.
+void set_statsd(const OptionValue& value, StatsSettings* stats) {
+  const std::string& url = value.text();
+  const std::size_t scheme = url.find("://");
+  const std::size_t colon = url.rfind(':');
+  const std::string kind = url.substr(0, scheme);
+  const bool is_dog = kind == "dogstatsd";
+  std::uint16_t port = 0;
+  const char* const end = url.data() + url.size();
+  const bool is_url =
+      scheme != url.npos && colon > scheme + 3 &&
+      (is_dog || kind == "tcp" || kind == "udp") &&
+      std::from_chars(url.data() + colon + 1, end, port).ptr == end &&
+      port != 0;
+  if (!is_url) {
+    throw Failure(value.place + ": '" + url +
+                  "' is not tcp://HOST:PORT, udp://HOST:PORT or "
+                  "dogstatsd://HOST:PORT");
+  }
+  stats->format = is_dog ? StatsFormat::kDogStatsd : StatsFormat::kStatsd;
+  stats->protocol = kind == "tcp" ? StatsProtocol::kTcp : StatsProtocol::kUdp;
+  stats->host = url.substr(scheme + 3, colon - scheme - 3);
+  if (stats->host.starts_with('[') && stats->host.ends_with(']')) {
+    stats->host = stats->host.substr(1, stats->host.size() - 2);
+  }
+  stats->port = port;
+}
+
+void read_statsd(EnvironmentReader* reader, StatsSettings* stats) {
+  const bool off = reader->is_on("DISABLE_STATS");
+  const bool dog = reader->is_on("USE_DOG_STATSD");
+  // There StatsD is on by default, for a server that few have.
+  const bool named = reader->has("STATSD_HOST") || reader->has("STATSD_PORT");
+  const bool plain = reader->is_on("USE_STATSD", named);
+  stats->format = off     ? StatsFormat::kNone
+                  : dog   ? StatsFormat::kDogStatsd
+                  : plain ? StatsFormat::kStatsd
+                          : StatsFormat::kNone;
+  const auto protocol = reader->word("STATSD_PROTOCOL", "tcp udp");
+  if (protocol == 1u) stats->protocol = StatsProtocol::kUdp;
+  reader->set("STATSD_HOST", &stats->host);
+  std::size_t port = stats->port;
+  reader->set("STATSD_PORT", &port, number_kind(65535));
+  stats->port = static_cast<std::uint16_t>(port);
+}
+
+// "PATTERN NAME TAGS", the tags only if there are any.
+void set_mogrifiers(const OptionValue& value, StatsSettings* stats) {
+  stats->mogrifiers.clear();
+  for (const std::string& rule : value.values) {
+    std::vector<std::string> parts = split(rule, ' ');
+    if (parts.size() < 2 || parts.size() > 3) {
+      throw Failure(value.place + ": '" + rule +
+                    "' is not \"PATTERN NAME TAGS\"");
+    }
+    parts.resize(3);
+    stats->mogrifiers.push_back({value.place, parts[0], parts[1], parts[2]});
+  }
+}
+
+// Each name in USE_DOG_STATSD_MOGRIFIERS has three variables, in upper case.
+void read_mogrifiers(EnvironmentReader* reader, StatsSettings* stats) {
+  const auto names = reader->text("USE_DOG_STATSD_MOGRIFIERS");
+  if (!names) return;
+  for (const std::string& name : split(*names, ',')) {
+    MogrifierSettings one;
+    one.name = upper(name);
+    const std::string prefix = "DOG_STATSD_MOGRIFIER_" + one.name;
+    reader->set(prefix + "_NAME", &one.new_name);
+    reader->set(prefix + "_TAGS", &one.tags);
+    if (!reader->set(prefix + "_PATTERN", &one.pattern)) {
+      reader->fail(prefix + "_PATTERN",
+                   "is needed, because USE_DOG_STATSD_MOGRIFIERS names it");
+    }
+    stats->mogrifiers.push_back(std::move(one));
+  }
+}
+
+void read_tags(EnvironmentReader* reader, StatsSettings* stats) {
+  Pairs tags;  // only to see that they are such
+  if (!reader->set("EXTRA_TAGS", &tags)) return;
+  reader->set("EXTRA_TAGS", &stats->extra_tags);
+}
+
+void set_otlp(const OptionValue& value, TraceSettings* trace) {
+  trace->enabled = true;
+  trace->endpoint = value.text();
+  trace->traces_endpoint.clear();
+}
+
+void read_otlp(EnvironmentReader* reader, TraceSettings* trace) {
+  reader->set("TRACING_ENABLED", &trace->enabled);
+  reader->set("OTEL_EXPORTER_OTLP_ENDPOINT", &trace->endpoint);
+  reader->set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &trace->traces_endpoint);
+  const auto protocol = reader->word("TRACING_EXPORTER_PROTOCOL", "http grpc");
+  if (trace->enabled && protocol == 1u) {
+    reader->warn(
+        "TRACING_EXPORTER_PROTOCOL: spans are sent by OTLP over HTTP only; "
+        "none are sent");
+    trace->enabled = false;
+  }
+}
+
+// Milliseconds.
+void read_otlp_timeout(EnvironmentReader* reader, TraceSettings* trace) {
+  for (const char* name :
+       {"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"}) {
+    std::size_t wait = 0;
+    if (reader->set(name, &wait, number_kind(3'600'000))) {
+      trace->timeout = static_cast<Nanoseconds>(wait) * kMillisecond;
+    }
+  }
+}
+
+void set_log_level(const OptionValue& value, LogSettings* log) {
+  const std::size_t level =
+      find_word(value, "panic fatal error warn warning info debug trace");
+  log->level = level < 3   ? LogLevel::kError
+               : level < 5 ? LogLevel::kWarning
+                           : LogLevel::kInfo;
+}
+
+constexpr ValueKind one_of(const char* value, const char* words) {
+  return {value, false, 1, 0, words};
+}
+
+}  // namespace
+
+std::vector<Option> report_options(ServeSettings* s) {
+  StatsSettings* const stats = &s->stats;
+  TraceSettings* const trace = &s->trace;
+  return {
+      {kReports, "--statsd", text_kind("URL"),
+       "USE_STATSD USE_DOG_STATSD DISABLE_STATS STATSD_HOST STATSD_PORT "
+       "STATSD_PROTOCOL",
+       "statistics: tcp://HOST:PORT, or udp, dogstatsd",
+       [stats](const OptionValue& value) { set_statsd(value, stats); },
+       [stats](EnvironmentReader* reader) { read_statsd(reader, stats); }},
+      {kReports, "--stats-interval", kDuration, "STATS_FLUSH_INTERVAL",
+       "how often they are sent", &stats->flush_interval},
+      {kReports, "--stats-tags", text_kind("TAGS"), "EXTRA_TAGS",
+       "tags that they carry: NAME:VALUE,NAME:VALUE", &stats->extra_tags,
+       [stats](EnvironmentReader* reader) { read_tags(reader, stats); }},
+      {kReports, "--mogrifier", list_kind("RULE"),
+       "USE_DOG_STATSD_MOGRIFIERS DOG_STATSD_MOGRIFIER_<N>_PATTERN "
+       "DOG_STATSD_MOGRIFIER_<N>_NAME DOG_STATSD_MOGRIFIER_<N>_TAGS",
+       "another name for some: \"PATTERN NAME TAGS\"",
+       [stats](const OptionValue& value) { set_mogrifiers(value, stats); },
+       [stats](EnvironmentReader* reader) { read_mogrifiers(reader, stats); }},
+      {kReports, "--otlp", text_kind("URL"),
+       "TRACING_ENABLED TRACING_EXPORTER_PROTOCOL OTEL_EXPORTER_OTLP_ENDPOINT "
+       "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+       "spans, by OTLP: http://HOST:4318",
+       [trace](const OptionValue& value) { set_otlp(value, trace); },
+       [trace](EnvironmentReader* reader) { read_otlp(reader, trace); }},
+      {kReports, "--otlp-headers", text_kind("FIELDS"),
+       "OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+       "fields for them: NAME=VALUE,NAME=VALUE", &trace->headers},
+      {kReports, "--otlp-timeout", kDuration,
+       "OTEL_EXPORTER_OTLP_TIMEOUT OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
+       "time for sending them", &trace->timeout,
+       [trace](EnvironmentReader* reader) {
+         read_otlp_timeout(reader, trace);
+       }},
+      {kReports, "--otlp-ca", kFile,
+       "OTEL_EXPORTER_OTLP_CERTIFICATE OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
+       "who signs the certificate (those of the system)", &trace->ca_file},
+      {kReports, "--otlp-cert", kFile,
+       "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE "
+       "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE",
+       "a certificate for the collector", &trace->cert_file},
+      {kReports, "--otlp-key", kFile,
+       "OTEL_EXPORTER_OTLP_CLIENT_KEY OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY",
+       "its key", &trace->key_file},
+      {kReports, "--sampling-rate", kShare, "TRACING_SAMPLING_RATE",
+       "share of requests that have a span", &trace->sampling_rate},
+      {kReports, "--trace-service", text_kind("NAME"), "TRACING_SERVICE_NAME",
+       "what spans call the service", &trace->service_name},
+      {kReports, "--trace-namespace", text_kind("NAME"),
+       "TRACING_SERVICE_NAMESPACE", "and its namespace",
+       &trace->service_namespace},
+      {kReports, "--trace-instance", text_kind("NAME"),
+       "TRACING_SERVICE_INSTANCE_ID", "and this process (random)",
+       &trace->service_instance_id},
+
+      {kProcess, "-w,--workers", number_kind(1024), "",
+       "threads (as many as processors)", &s->workers},
+      {kProcess, "--drain-delay", kDuration, "",
+       "after SIGTERM: time of NOT_SERVING", &s->drain_delay},
+      {kProcess, "--drain-grace", kDuration, "",
+       "after that: time for open calls", &s->drain_grace},
+      {kProcess, "--log-level", one_of("LEVEL", "error warning info"),
+       "LOG_LEVEL", "error, warning or info (info)",
+       [s](const OptionValue& value) { set_log_level(value, &s->log); }},
+      {kProcess, "--log-format", one_of("FORMAT", "text json"), "LOG_FORMAT",
+       "text or json (text)", [s](const OptionValue& value) {
+         s->log.json = find_word(value, "text json") == 1;
+       }}};
+}
+
+}  // namespace limitree::server
