@@ -94,7 +94,7 @@ SERVER_LIBRARIES = {
     "nghttp2": ["h2"],
     "nlohmann": ["services", "json"],
     "openssl": [],
-    "protozero": ["services", "config", "trace"],
+    "protozero": ["grpc", "services", "config", "trace"],
     "re2": ["stats"],
     "zlib.h": ["grpc"],
 }

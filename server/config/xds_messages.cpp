@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <protozero/exception.hpp>
-#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
 #include "config/xds_resource.hpp"
+#include "grpc/messages.hpp"
 #include "io/failure.hpp"
 #include "limitree.hpp"
 #include "net/text.hpp"
@@ -15,7 +14,6 @@ namespace limitree::server {
 
 namespace {
 
-using protozero::pbf_reader;
 using protozero::pbf_writer;
 
 constexpr std::string_view kType =
@@ -23,15 +21,6 @@ constexpr std::string_view kType =
 // Servers log it.
 constexpr std::size_t kMaxError = 4096;
 constexpr std::int32_t kInvalidArgument = 3;  // of google.rpc.Code
-
-constexpr std::uint32_t bytes(std::uint32_t field) {
-  return protozero::tag_and_type(field,
-                                 protozero::pbf_wire_type::length_delimited);
-}
-
-std::string text_of(protozero::data_view text) {
-  return {text.data(), text.size()};
-}
 
 void write_text(pbf_writer* to, std::uint32_t tag, std::string_view text) {
   if (!text.empty()) to->add_string(tag, text.data(), text.size());
@@ -67,23 +56,15 @@ void write_node(const XdsSettings& settings, pbf_writer* request) {
 }
 
 // A google.protobuf.Any.
-SourceFile resource_of(pbf_reader any) {
+SourceFile resource_of(std::string_view any) {
   std::string type;
-  protozero::data_view value;
-  while (any.next()) {
-    if (any.tag_and_type() == bytes(1)) {
-      type = text_of(any.get_view());
-    } else if (any.tag_and_type() == bytes(2)) {
-      value = any.get_view();
-    } else {
-      any.skip();
-    }
-  }
+  std::string_view value;
+  read_message(any, field(1, &type), field(2, &value));
   if (type != kType) throw Failure("has the type '" + type + "'");
-  return file_of({value.data(), value.size()});
+  return file_of(value);
 }
 
-void read_resource(pbf_reader any, XdsResponse* response) {
+void read_resource(std::string_view any, XdsResponse* response) {
   const std::string number = std::to_string(response->files.size() + 1);
   try {
     response->files.push_back(resource_of(any));
@@ -100,24 +81,11 @@ void read_resource(pbf_reader any, XdsResponse* response) {
   if (name.empty()) name = "resource " + number;
 }
 
-void read(pbf_reader message, XdsResponse* response) {
-  std::vector<pbf_reader> resources;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case bytes(1):
-        response->version = text_of(message.get_view());
-        break;
-      case bytes(2):
-        resources.push_back(message.get_message());
-        break;
-      case bytes(5):
-        response->nonce = text_of(message.get_view());
-        break;
-      default:
-        message.skip();
-    }
-  }
-  for (const pbf_reader& one : resources) read_resource(one, response);
+void read(std::string_view message, XdsResponse* response) {
+  std::vector<std::string_view> resources;
+  read_message(message, field(1, &response->version), field(2, &resources),
+               field(5, &response->nonce));
+  for (const std::string_view one : resources) read_resource(one, response);
 }
 
 }  // namespace
@@ -138,7 +106,7 @@ void write_request(const XdsRequest& request, const XdsSettings& settings,
 XdsResponse read_response(std::string_view message) {
   XdsResponse response;
   try {
-    read(pbf_reader(message.data(), message.size()), &response);
+    read(message, &response);
   } catch (const protozero::exception&) {
     response.error = "no valid protobuf message";
   } catch (const Failure& failure) {

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <protozero/pbf_reader.hpp>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
+#include "grpc/messages.hpp"
 #include "io/failure.hpp"
 #include "json/writer.hpp"
 
@@ -15,31 +16,8 @@ namespace limitree::server {
 
 namespace {
 
-using protozero::pbf_reader;
-
 // More than the loader takes, so that it says what is wrong.
 constexpr int kMaxDepth = 64;
-
-constexpr auto kBytes = protozero::pbf_wire_type::length_delimited;
-
-// A field that has another type than it should is not known.
-constexpr std::uint32_t bytes(std::uint32_t field) {
-  return protozero::tag_and_type(field,
-                                 protozero::pbf_wire_type::length_delimited);
-}
-constexpr std::uint32_t varint(std::uint32_t field) {
-  return protozero::tag_and_type(field, protozero::pbf_wire_type::varint);
-}
-constexpr std::uint32_t fixed64(std::uint32_t field) {
-  return protozero::tag_and_type(field, protozero::pbf_wire_type::fixed64);
-}
-
-// Not get_bool(), which reads beyond a message that ends before the value.
-bool is_set(pbf_reader* message) { return message->get_uint64() != 0; }
-
-std::string_view view_of(protozero::data_view text) {
-  return {text.data(), text.size()};
-}
 
 void check_depth(int depth) {
   if (depth > kMaxDepth) throw Failure("the message is too deep");
@@ -63,112 +41,78 @@ void write_number(double number, JsonWriter* out) {
   out->json({text, static_cast<std::size_t>(end - text)});
 }
 
-void write_struct(pbf_reader message, int depth, JsonWriter* out);
+void write_struct(std::string_view message, int depth, JsonWriter* out);
 
 // A google.protobuf.Value.  Of several the last one counts.
-void write_value(pbf_reader message, int depth, JsonWriter* out) {
+void write_value(std::string_view message, int depth, JsonWriter* out) {
+  using protozero::pbf_wire_type;
+  using protozero::tag_and_type;
   check_depth(depth);
-  pbf_reader last;
+  protozero::pbf_reader reader(message.data(), message.size());
+  protozero::pbf_reader last;
   bool found = false;
-  while (message.next()) {
-    last = message;
+  while (reader.next()) {
+    last = reader;
     found = true;
-    message.skip();
+    reader.skip();
   }
-  if (!found) {
-    out->null();
-    return;
-  }
+  if (!found) return out->null();
   switch (last.tag_and_type()) {
-    case fixed64(2):
-      write_number(last.get_double(), out);
-      return;
-    case bytes(3):
-      out->text(view_of(last.get_view()));
-      return;
-    case varint(4):
-      out->flag(is_set(&last));
-      return;
-    case bytes(5):
-      write_struct(last.get_message(), depth + 1, out);
-      return;
-    case bytes(6): {
-      pbf_reader list = last.get_message();
+    case tag_and_type(2, pbf_wire_type::fixed64):
+      return write_number(last.get_double(), out);
+    case tag_and_type(3, pbf_wire_type::length_delimited):
+      return out->text(view_of(last.get_view()));
+    case tag_and_type(4, pbf_wire_type::varint):
+      return out->flag(last.get_uint64() != 0);
+    case tag_and_type(5, pbf_wire_type::length_delimited):
+      return write_struct(view_of(last.get_view()), depth + 1, out);
+    case tag_and_type(6, pbf_wire_type::length_delimited): {
+      std::vector<std::string_view> items;
+      read_message(view_of(last.get_view()), field(1, &items));
       out->begin_list();
-      while (list.next(1, kBytes))
-        write_value(list.get_message(), depth + 1, out);
-      out->end_list();
-      return;
+      for (const std::string_view one : items) write_value(one, depth + 1, out);
+      return out->end_list();
     }
     default:
-      out->null();
-      return;
+      return out->null();
   }
 }
 
 // A google.protobuf.Struct.
-void write_struct(pbf_reader message, int depth, JsonWriter* out) {
+void write_struct(std::string_view message, int depth, JsonWriter* out) {
   check_depth(depth);
+  std::vector<std::string_view> entries;
+  read_message(message, field(1, &entries));
   out->begin_object();
-  while (message.next(1, kBytes)) {
-    pbf_reader entry = message.get_message();
-    protozero::data_view name;
-    pbf_reader value;
-    while (entry.next()) {
-      if (entry.tag_and_type() == bytes(1)) {
-        name = entry.get_view();
-      } else if (entry.tag_and_type() == bytes(2)) {
-        value = entry.get_message();
-      } else {
-        entry.skip();
-      }
-    }
-    out->any_key(view_of(name));
+  for (const std::string_view entry : entries) {
+    std::string_view name;
+    std::string_view value;
+    read_message(entry, field(1, &name), field(2, &value));
+    out->any_key(name);
     write_value(value, depth + 1, out);
   }
   out->end_object();
 }
 
-void write_replaces(pbf_reader message, JsonWriter* out) {
+void write_replaces(std::string_view message, JsonWriter* out) {
+  std::string_view name;
+  read_message(message, field(1, &name));
   out->begin_object();
-  while (message.next()) {
-    if (message.tag_and_type() == bytes(1)) {
-      out->key("name");
-      out->text(view_of(message.get_view()));
-    } else {
-      message.skip();
-    }
+  if (!name.empty()) {
+    out->key("name");
+    out->text(name);
   }
   out->end_object();
 }
 
-void write_rule(pbf_reader message, JsonWriter* out) {
+void write_rule(std::string_view message, JsonWriter* out) {
   std::int32_t unit = 0;
   std::uint32_t requests = 0;
   bool unlimited = false;
-  protozero::data_view name;
-  std::vector<pbf_reader> replaces;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case varint(1):
-        unit = message.get_enum();
-        break;
-      case varint(2):
-        requests = message.get_uint32();
-        break;
-      case varint(3):
-        unlimited = is_set(&message);
-        break;
-      case bytes(4):
-        name = message.get_view();
-        break;
-      case bytes(5):
-        replaces.push_back(message.get_message());
-        break;
-      default:
-        message.skip();
-    }
-  }
+  std::string_view name;
+  std::vector<std::string_view> replaces;
+  read_message(message, field(1, &unit), field(2, &requests),
+               field(3, &unlimited), field(4, &name), field(5, &replaces));
   out->begin_object();
   if (unit != 0 || !unlimited) {
     out->key("unit");
@@ -181,64 +125,17 @@ void write_rule(pbf_reader message, JsonWriter* out) {
     out->key("requests_per_unit");
     out->whole(requests);
   }
-  if (name.size() > 0) {
+  if (!name.empty()) {
     out->key("name");
-    out->text(view_of(name));
+    out->text(name);
   }
   if (!replaces.empty()) {
     out->key("replaces");
     out->begin_list();
-    for (const pbf_reader& one : replaces) write_replaces(one, out);
+    for (const std::string_view one : replaces) write_replaces(one, out);
     out->end_list();
   }
   out->end_object();
-}
-
-// What a descriptor consists of.
-struct Parts {
-  protozero::data_view key;
-  protozero::data_view value;
-  std::vector<pbf_reader> rule;  // none or one
-  std::vector<pbf_reader> descriptors;
-  bool shadow_mode = false;
-  bool detailed_metric = false;
-  bool quota_mode = false;
-  std::vector<pbf_reader> metadata;  // none or one
-};
-
-Parts parts_of(pbf_reader message) {
-  Parts parts;
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case bytes(1):
-        parts.key = message.get_view();
-        break;
-      case bytes(2):
-        parts.value = message.get_view();
-        break;
-      case bytes(3):
-        parts.rule = {message.get_message()};
-        break;
-      case bytes(4):
-        parts.descriptors.push_back(message.get_message());
-        break;
-      case varint(5):
-        parts.shadow_mode = is_set(&message);
-        break;
-      case varint(6):
-        parts.detailed_metric = is_set(&message);
-        break;
-      case varint(7):
-        parts.quota_mode = is_set(&message);
-        break;
-      case bytes(8):
-        parts.metadata = {message.get_message()};
-        break;
-      default:
-        message.skip();
-    }
-  }
-  return parts;
 }
 
 void write_flag(std::string_view name, bool value, JsonWriter* out) {
@@ -247,65 +144,67 @@ void write_flag(std::string_view name, bool value, JsonWriter* out) {
   out->flag(true);
 }
 
-void write_descriptors(const std::vector<pbf_reader>& messages, int depth,
+void write_descriptors(const std::vector<std::string_view>& messages, int depth,
+                       JsonWriter* out);
+
+void write_descriptor(std::string_view message, int depth, JsonWriter* out) {
+  std::string_view key;
+  std::string_view value;
+  std::vector<std::string_view> rules;  // of these and of metadata the last
+  std::vector<std::string_view> descriptors;
+  bool shadow_mode = false;
+  bool detailed_metric = false;
+  bool quota_mode = false;
+  std::vector<std::string_view> metadata;
+  read_message(message, field(1, &key), field(2, &value), field(3, &rules),
+               field(4, &descriptors), field(5, &shadow_mode),
+               field(6, &detailed_metric), field(7, &quota_mode),
+               field(8, &metadata));
+  out->new_line();
+  out->begin_object();
+  out->key("key");
+  out->text(key);
+  if (!value.empty()) {
+    out->key("value");
+    out->text(value);
+  }
+  if (!rules.empty()) {
+    out->key("rate_limit");
+    write_rule(rules.back(), out);
+  }
+  write_flag("shadow_mode", shadow_mode, out);
+  write_flag("detailed_metric", detailed_metric, out);
+  write_flag("quota_mode", quota_mode, out);
+  if (!metadata.empty()) {
+    out->key("metadata");
+    write_struct(metadata.back(), depth, out);
+  }
+  write_descriptors(descriptors, depth + 1, out);
+  out->end_object();
+}
+
+void write_descriptors(const std::vector<std::string_view>& messages, int depth,
                        JsonWriter* out) {
   check_depth(depth);
   if (messages.empty()) return;
   out->key("descriptors");
   out->begin_list();
-  for (const pbf_reader& message : messages) {
-    const Parts parts = parts_of(message);
-    out->new_line();
-    out->begin_object();
-    out->key("key");
-    out->text(view_of(parts.key));
-    if (parts.value.size() > 0) {
-      out->key("value");
-      out->text(view_of(parts.value));
-    }
-    if (!parts.rule.empty()) {
-      out->key("rate_limit");
-      write_rule(parts.rule[0], out);
-    }
-    write_flag("shadow_mode", parts.shadow_mode, out);
-    write_flag("detailed_metric", parts.detailed_metric, out);
-    write_flag("quota_mode", parts.quota_mode, out);
-    if (!parts.metadata.empty()) {
-      out->key("metadata");
-      write_struct(parts.metadata[0], depth, out);
-    }
-    write_descriptors(parts.descriptors, depth + 1, out);
-    out->end_object();
-  }
+  for (const std::string_view one : messages) write_descriptor(one, depth, out);
   out->end_list();
 }
 
 }  // namespace
 
 SourceFile file_of(std::string_view message) {
-  pbf_reader reader(message.data(), message.size());
   SourceFile file;
-  protozero::data_view domain;
-  std::vector<pbf_reader> descriptors;
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case bytes(1):
-        file.name = view_of(reader.get_view());
-        break;
-      case bytes(2):
-        domain = reader.get_view();
-        break;
-      case bytes(3):
-        descriptors.push_back(reader.get_message());
-        break;
-      default:
-        reader.skip();
-    }
-  }
+  std::string_view domain;
+  std::vector<std::string_view> descriptors;
+  read_message(message, field(1, &file.name), field(2, &domain),
+               field(3, &descriptors));
   JsonWriter out(&file.text);
   out.begin_object();
   out.key("domain");
-  out.text(view_of(domain));
+  out.text(domain);
   write_descriptors(descriptors, 0, &out);
   out.end_object();
   file.text += '\n';

@@ -241,6 +241,7 @@ void Decider::start(std::unique_ptr<PendingRequest> pending,
 
 void Decider::decide(std::int32_t operation, const PathList& list,
                      ClientRequest* request, const LimiterSink* sink) {
+  if (operation == LimiterOperation::kReset) return reset(list, request, sink);
   const std::vector<limitree_path>& paths = list.paths();
   const std::size_t most = list.needs_levels() ? LIMITREE_MAX_LEVELS : 0;
   if (limitree_limiter_is_remote(limiter_) == 0) {

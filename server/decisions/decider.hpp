@@ -89,6 +89,7 @@ class Decider {
   Decider(limitree_limiter* limiter, StoreLoop* store_loop,
           const AnswerSettings* settings, DescriptorsState* descriptors);
 
+  // One of kLimiterOperations.
   void decide(std::int32_t operation, const PathList& paths,
               ClientRequest* request, const LimiterSink* sink);
   // All paths at once.

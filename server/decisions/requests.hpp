@@ -21,6 +21,22 @@ void empty(std::vector<Element>* elements) {
   if (elements->capacity() > 64 * 1024) elements->shrink_to_fit();
 }
 
+// What clients may ask of the limit tree: a decision as limitree.h has it, or a
+// reset.
+struct LimiterOperation {
+  static constexpr std::int32_t kReset = -1;
+
+  const char* name;  // in limiter.proto; in paths of /v1 in small letters
+  std::int32_t number;
+  bool needs_token;  // it changes buckets whatever their limits say
+};
+inline constexpr LimiterOperation kLimiterOperations[] = {
+    {"Authorize", LIMITREE_AUTHORIZE, false},
+    {"Peek", LIMITREE_PEEK, false},
+    {"Spend", LIMITREE_SPEND, true},
+    {"Refund", LIMITREE_REFUND, true},
+    {"Reset", LimiterOperation::kReset, true}};
+
 // Asks for a decision, or for a reset, of some paths.
 class PathList {
  public:

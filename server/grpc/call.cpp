@@ -1,6 +1,7 @@
 #include "grpc/call.hpp"
 
 #include <algorithm>
+#include <protozero/exception.hpp>
 
 #include "grpc/fields.hpp"
 #include "grpc/gzip.hpp"
@@ -201,7 +202,16 @@ void Call::take_message(bool has_more) {
   if (reader_.is_compressed()) {
     unpack_message();
   } else {
-    method_->on_message(this, reader_.message());
+    deliver(reader_.message());
+  }
+}
+
+void Call::deliver(std::string_view message) {
+  try {
+    method_->on_message(this, message);
+  } catch (const protozero::exception&) {
+    fail(GrpcCode::kInvalidArgument,
+         "the request is no valid protobuf message");
   }
 }
 
@@ -226,7 +236,7 @@ void Call::unpack_message() {
   } else if (result == Unpacked::kMalformed) {
     fail(GrpcCode::kInternal, "the message is not valid gzip");
   } else {
-    method_->on_message(this, message);
+    deliver(message);
   }
 }
 

@@ -60,6 +60,7 @@ class Call final : public Stream, public ClientRequest {
   bool read_message(std::string_view* bytes);
   void take_message(bool has_more);
   void unpack_message();
+  void deliver(std::string_view message);
   bool pack_message();
   void read_input(std::string_view bytes);
   void account();

@@ -30,7 +30,8 @@ class Method {
   Method(const Method&) = delete;
   Method& operator=(const Method&) = delete;
 
-  // `message` is valid until this returns.
+  // `message` is valid until this returns.  Throws protozero::exception, before
+  // it answers, if the message is malformed.
   virtual void on_message(Call* call, std::string_view message) = 0;
 
   // Whether it changes buckets whatever their limits say: see Access.

@@ -1,42 +1,18 @@
 #include "services/decide_request.hpp"
 
-#include "services/messages.hpp"
+#include "grpc/messages.hpp"
 
 namespace limitree::server {
-
-namespace {
-
-using protozero::pbf_wire_type;
-using protozero::tag_and_type;
-
-constexpr auto kText = pbf_wire_type::length_delimited;
-constexpr auto kNumber = pbf_wire_type::varint;
-
-}  // namespace
 
 void DecideRequest::read(std::string_view message) {
   clear();
   std::int64_t cost = 1;
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, kText): {
-        const std::string_view path = view_of(reader.get_view());
-        // One more than the core takes: it says what is wrong.
-        if (paths().size() <= LIMITREE_MAX_PATHS) read_path(path);
-        break;
-      }
-      case tag_and_type(2, kNumber):
-        cost = reader.get_int64();
-        break;
-      case tag_and_type(3, kNumber):
-        omits_levels_ = flag_of(&reader);
-        break;
-      default:
-        reader.skip();
-        break;
-    }
-  }
+  const auto take_path = [this](std::string_view path) {
+    // One more than the core takes: it says what is wrong.
+    if (paths().size() <= LIMITREE_MAX_PATHS) read_path(path);
+  };
+  read_message(message, field(1, take_path), field(2, &cost),
+               field(3, &omits_levels_));
   needs_levels_ = !omits_levels_;
   finish(cost);
 }
@@ -45,44 +21,20 @@ void DecideRequest::read_path(std::string_view message) {
   const std::size_t first = segment_count();
   std::int64_t cost = kNoCost;
   std::int32_t part = LIMITREE_PART_CHARGE;
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, kText):
-        add_segment(view_of(reader.get_view()));
-        break;
-      case tag_and_type(2, kNumber):
-        cost = reader.get_int64();
-        // The core refuses every cost below 0.
-        if (cost == kNoCost) cost = -1;
-        break;
-      case tag_and_type(3, kNumber):
-        part = reader.get_enum();
-        break;
-      default:
-        reader.skip();
-        break;
-    }
-  }
+  const auto take_segment = [this](std::string_view one) { add_segment(one); };
+  const auto take_cost = [&cost](std::int64_t own) {
+    // The core refuses every cost below 0.
+    cost = own == kNoCost ? -1 : own;
+  };
+  read_message(message, field(1, take_segment), field(2, take_cost),
+               field(3, &part));
   add_path(first, cost, part);
 }
 
 void DecideRequest::read_reset(std::string_view message) {
   clear();
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, kText):
-        add_segment(view_of(reader.get_view()));
-        break;
-      case tag_and_type(2, kNumber):
-        leaf_only_ = flag_of(&reader);
-        break;
-      default:
-        reader.skip();
-        break;
-    }
-  }
+  const auto take_segment = [this](std::string_view one) { add_segment(one); };
+  read_message(message, field(1, take_segment), field(2, &leaf_only_));
   add_path(0, 0, LIMITREE_PART_CHARGE);
   finish(0);
 }

@@ -1,82 +1,25 @@
 #include "services/envoy_request.hpp"
 
-#include "services/messages.hpp"
+#include "grpc/messages.hpp"
 
 namespace limitree::server {
 
 namespace {
 
-using protozero::pbf_wire_type;
-using protozero::tag_and_type;
-
-constexpr auto kText = pbf_wire_type::length_delimited;
-constexpr auto kNumber = pbf_wire_type::varint;
-
 // Empty ones take two bytes each in the message, and many times that here.
 constexpr std::size_t kMaxDescriptors = 4096;
 constexpr std::size_t kMaxEntries = 65'536;
-
-limitree_str text_of(protozero::pbf_reader* reader) {
-  const std::string_view text = view_of(reader->get_view());
-  return {text.data(), text.size()};
-}
-
-void read_override(std::string_view message, limitree_descriptor* descriptor) {
-  descriptor->flags |= LIMITREE_HAS_LIMIT;
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, kNumber):
-        descriptor->requests_per_unit = reader.get_uint32();
-        break;
-      case tag_and_type(2, kNumber):
-        descriptor->unit = reader.get_enum();
-        break;
-      default:
-        reader.skip();
-        break;
-    }
-  }
-}
-
-void read_hits(std::string_view message, limitree_descriptor* descriptor) {
-  descriptor->flags |= LIMITREE_HAS_HITS_ADDEND;
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    if (reader.tag_and_type() == tag_and_type(1, kNumber)) {
-      descriptor->hits_addend = reader.get_uint64();
-    } else {
-      reader.skip();
-    }
-  }
-}
-
-void set_flag(bool value, std::uint32_t flag, std::uint32_t* flags) {
-  *flags = value ? *flags | flag : *flags & ~flag;
-}
 
 }  // namespace
 
 void EnvoyRequest::read(std::string_view message) {
   clear();
   is_too_large_ = false;
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, kText):
-        request_.domain = text_of(&reader);
-        break;
-      case tag_and_type(2, kText):
-        read_descriptor(view_of(reader.get_view()));
-        break;
-      case tag_and_type(3, kNumber):
-        request_.hits_addend = reader.get_uint32();
-        break;
-      default:
-        reader.skip();
-        break;
-    }
-  }
+  const auto take_descriptor = [this](std::string_view one) {
+    read_descriptor(one);
+  };
+  read_message(message, field(1, &request_.domain), field(2, take_descriptor),
+               field(3, &request_.hits_addend));
   finish();
 }
 
@@ -87,26 +30,20 @@ void EnvoyRequest::read_descriptor(std::string_view message) {
   }
   const std::size_t first = entries_.size();
   limitree_descriptor descriptor{};
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, kText):
-        read_entry(view_of(reader.get_view()));
-        break;
-      case tag_and_type(2, kText):
-        read_override(view_of(reader.get_view()), &descriptor);
-        break;
-      case tag_and_type(3, kText):
-        read_hits(view_of(reader.get_view()), &descriptor);
-        break;
-      case tag_and_type(4, kNumber):
-        set_flag(flag_of(&reader), LIMITREE_NEGATIVE_HITS, &descriptor.flags);
-        break;
-      default:
-        reader.skip();
-        break;
-    }
-  }
+  bool is_negative = false;
+  const auto take_entry = [this](std::string_view one) { read_entry(one); };
+  const auto take_limit = [&descriptor](std::string_view limit) {
+    descriptor.flags |= LIMITREE_HAS_LIMIT;
+    read_message(limit, field(1, &descriptor.requests_per_unit),
+                 field(2, &descriptor.unit));
+  };
+  const auto take_hits = [&descriptor](std::string_view wrapped) {
+    descriptor.flags |= LIMITREE_HAS_HITS_ADDEND;
+    read_message(wrapped, field(1, &descriptor.hits_addend));
+  };
+  read_message(message, field(1, take_entry), field(2, take_limit),
+               field(3, take_hits), field(4, &is_negative));
+  if (is_negative) descriptor.flags |= LIMITREE_NEGATIVE_HITS;
   descriptor.entry_count = entries_.size() - first;
   descriptors_.push_back(descriptor);
 }
@@ -117,20 +54,7 @@ void EnvoyRequest::read_entry(std::string_view message) {
     return;
   }
   limitree_entry entry{};
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    switch (reader.tag_and_type()) {
-      case tag_and_type(1, kText):
-        entry.key = text_of(&reader);
-        break;
-      case tag_and_type(2, kText):
-        entry.value = text_of(&reader);
-        break;
-      default:
-        reader.skip();
-        break;
-    }
-  }
+  read_message(message, field(1, &entry.key), field(2, &entry.value));
   entries_.push_back(entry);
 }
 

@@ -3,7 +3,6 @@
 #include "grpc/call.hpp"
 #include "services/decision.hpp"
 #include "services/envoy_response.hpp"
-#include "services/messages.hpp"
 
 namespace limitree::server {
 
@@ -13,7 +12,7 @@ void EnvoyService::add_to(MethodTable* methods) {
 }
 
 void EnvoyService::on_message(Call* call, std::string_view message) {
-  if (!read_or_refuse(call, [&] { request_.read(message); })) return;
+  request_.read(message);
   if (request_.is_too_large()) {
     call->finish({GrpcCode::kInvalidArgument,
                   "the request has more than 4096 descriptors, or more than "

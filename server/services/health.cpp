@@ -4,7 +4,7 @@
 #include <memory>
 #include <protozero/pbf_writer.hpp>
 
-#include "services/messages.hpp"
+#include "grpc/messages.hpp"
 
 namespace limitree::server {
 
@@ -12,19 +12,10 @@ namespace {
 
 enum ServingStatus { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
-bool read_name(Call* call, std::string_view message, std::string* name) {
-  return read_or_refuse(call, [&] {
-    protozero::pbf_reader reader = reader_of(message);
-    while (reader.next()) {
-      if (reader.tag_and_type() ==
-          protozero::tag_and_type(1,
-                                  protozero::pbf_wire_type::length_delimited)) {
-        *name = view_of(reader.get_view());
-      } else {
-        reader.skip();
-      }
-    }
-  });
+std::string read_name(std::string_view message) {
+  std::string name;
+  read_message(message, field(1, &name));
+  return name;
 }
 
 void send(Call* call, ServingStatus status) {
@@ -67,8 +58,7 @@ void HealthService::send_status(Call* call) const {
 }
 
 void HealthService::Check::on_message(Call* call, std::string_view message) {
-  std::string name;
-  if (!read_name(call, message, &name)) return;
+  const std::string name = read_name(message);
   if (!health_->knows(name)) {
     call->finish({GrpcCode::kNotFound, "unknown service " + name});
     return;
@@ -78,8 +68,7 @@ void HealthService::Check::on_message(Call* call, std::string_view message) {
 }
 
 void HealthService::Watch::on_message(Call* call, std::string_view message) {
-  std::string name;
-  if (!read_name(call, message, &name)) return;
+  const std::string name = read_name(message);
   if (!health_->knows(name)) {
     send(call, kServiceUnknown);
     return;

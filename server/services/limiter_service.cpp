@@ -2,29 +2,26 @@
 
 #include "grpc/call.hpp"
 #include "services/decision.hpp"
-#include "services/messages.hpp"
 
 namespace limitree::server {
 
 void LimiterService::add_to(MethodTable* methods) {
-  const std::string service = "/limitree.v1.Limiter/";
-  methods->add(service + "Authorize", &authorize_);
-  methods->add(service + "Peek", &peek_);
-  methods->add(service + "Spend", &spend_);
-  methods->add(service + "Refund", &refund_);
-  methods->add(service + "Reset", &reset_);
+  for (const LimiterOperation& one : kLimiterOperations) {
+    methods_.emplace_back(this, one);
+    methods->add(std::string("/limitree.v1.Limiter/") + one.name,
+                 &methods_.back());
+  }
 }
 
-void LimiterService::Decide::on_message(Call* call, std::string_view message) {
+void LimiterService::Operation::on_message(Call* call,
+                                           std::string_view message) {
   DecideRequest& request = service_->request_;
-  if (!read_or_refuse(call, [&] { request.read(message); })) return;
-  service_->decider_->decide(operation_, request, call, service_);
-}
-
-void LimiterService::Reset::on_message(Call* call, std::string_view message) {
-  DecideRequest& request = service_->request_;
-  if (!read_or_refuse(call, [&] { request.read_reset(message); })) return;
-  service_->decider_->reset(request, call, service_);
+  if (operation_.number == LimiterOperation::kReset) {
+    request.read_reset(message);
+  } else {
+    request.read(message);
+  }
+  service_->decider_->decide(operation_.number, request, call, service_);
 }
 
 void LimiterService::decided(ClientRequest* request,

@@ -3,7 +3,7 @@
 #ifndef LIMITREE_SERVER_SERVICES_LIMITER_SERVICE_HPP
 #define LIMITREE_SERVER_SERVICES_LIMITER_SERVICE_HPP
 
-#include <cstdint>
+#include <list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,40 +30,23 @@ class LimiterService final : public LimiterSink {
               const std::string& message) const override;
 
  private:
-  class Decide final : public Method {
+  class Operation final : public Method {
    public:
-    Decide(LimiterService* service, std::int32_t operation)
+    Operation(LimiterService* service, const LimiterOperation& operation)
         : Method(MethodKind::kUnary),
           service_(service),
           operation_(operation) {}
     void on_message(Call* call, std::string_view message) override;
-    bool needs_token() const override {
-      return operation_ == LIMITREE_SPEND || operation_ == LIMITREE_REFUND;
-    }
+    bool needs_token() const override { return operation_.needs_token; }
 
    private:
     LimiterService* service_;
-    std::int32_t operation_;
-  };
-
-  class Reset final : public Method {
-   public:
-    explicit Reset(LimiterService* service)
-        : Method(MethodKind::kUnary), service_(service) {}
-    void on_message(Call* call, std::string_view message) override;
-    bool needs_token() const override { return true; }
-
-   private:
-    LimiterService* service_;
+    const LimiterOperation& operation_;
   };
 
   Decider* decider_;
   DecideRequest request_;
-  Decide authorize_{this, LIMITREE_AUTHORIZE};
-  Decide peek_{this, LIMITREE_PEEK};
-  Decide spend_{this, LIMITREE_SPEND};
-  Decide refund_{this, LIMITREE_REFUND};
-  Reset reset_{this};
+  std::list<Operation> methods_;
 };
 
 }  // namespace limitree::server

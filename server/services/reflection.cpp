@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "grpc/call.hpp"
-#include "services/messages.hpp"
+#include "grpc/messages.hpp"
 
 namespace limitree::server {
 
@@ -31,14 +31,7 @@ constexpr unsigned char kOwnBytes[] = {
 std::vector<std::string_view> all(std::string_view bytes,
                                   protozero::pbf_tag_type tag) {
   std::vector<std::string_view> found;
-  protozero::pbf_reader reader = reader_of(bytes);
-  while (reader.next()) {
-    if (reader.tag() == tag) {
-      found.push_back(view_of(reader.get_view()));
-    } else {
-      reader.skip();
-    }
-  }
+  read_message(bytes, field(tag, &found));
   return found;
 }
 
@@ -79,20 +72,15 @@ struct Question {
 
 Question read_question(std::string_view message) {
   Question question;
-  protozero::pbf_reader reader = reader_of(message);
-  while (reader.next()) {
-    const protozero::pbf_tag_type tag = reader.tag();
-    const bool is_text =
-        reader.wire_type() == protozero::pbf_wire_type::length_delimited;
-    if (is_text && tag == kHost) {
-      question.host = view_of(reader.get_view());
-    } else if (is_text && tag >= kFileByFilename && tag <= kListServices) {
-      question.kind = tag;
-      question.text = view_of(reader.get_view());
-    } else {
-      reader.skip();
-    }
-  }
+  const auto asks = [&](protozero::pbf_tag_type kind) {
+    return field(kind, [&question, kind](std::string_view text) {
+      question.kind = kind;
+      question.text = text;
+    });
+  };
+  read_message(message, field(kHost, &question.host), asks(kFileByFilename),
+               asks(kFileContainingSymbol), asks(kFileContainingExtension),
+               asks(kAllExtensionNumbersOfType), asks(kListServices));
   return question;
 }
 
@@ -241,8 +229,7 @@ void ReflectionService::add_to(MethodTable* methods) {
 }
 
 void ReflectionService::on_message(Call* call, std::string_view message) {
-  Question question;
-  if (!read_or_refuse(call, [&] { question = read_question(message); })) return;
+  const Question question = read_question(message);
   protozero::pbf_writer response(*call->begin_message());
   response.add_string(kValidHost, question.host);
   response.add_bytes(kOriginalRequest, message.data(), message.size());

@@ -43,18 +43,6 @@ bool lets_in(Exchange* exchange, bool needs_token) {
   return true;
 }
 
-// Runs `read()`; answers and returns false if the request is not valid.
-template <typename Read>
-bool read_or_refuse(Exchange* exchange, const Read& read) {
-  try {
-    read();
-    return true;
-  } catch (const JsonError& error) {
-    answer_problem(exchange, 400, error.what());
-    return false;
-  }
-}
-
 // Writes the fields of `decision` to *fields.
 void write_fields(std::string_view style, const limitree_decision& decision,
                   std::span<const limitree_level> levels, std::string* fields) {
@@ -73,29 +61,26 @@ void write_fields(std::string_view style, const limitree_decision& decision,
 }  // namespace
 
 void LimiterApi::add_to(HandlerTable* handlers) {
-  handlers->add("/v1/authorize", HttpMethods::kPost, &authorize_);
-  handlers->add("/v1/peek", HttpMethods::kPost, &peek_);
-  handlers->add("/v1/spend", HttpMethods::kPost, &spend_);
-  handlers->add("/v1/refund", HttpMethods::kPost, &refund_);
-  handlers->add("/v1/reset", HttpMethods::kPost, &reset_);
+  for (const LimiterOperation& one : kLimiterOperations) {
+    operations_.emplace_back(this, one);
+    handlers->add("/v1/" + lower(std::string_view(one.name)),
+                  HttpMethods::kPost, &operations_.back());
+  }
 }
 
-void LimiterApi::Decide::on_request(Exchange* exchange) {
-  const bool changes =
-      operation_ == LIMITREE_SPEND || operation_ == LIMITREE_REFUND;
-  if (!lets_in(exchange, changes)) return;
+void LimiterApi::Operation::on_request(Exchange* exchange) {
+  if (!lets_in(exchange, operation_.needs_token)) return;
   PathRequest& request = api_->request_;
-  const auto read = [&] { request.read(exchange->request().body); };
-  if (!read_or_refuse(exchange, read)) return;
-  api_->decider_->decide(operation_, request, exchange, api_);
-}
-
-void LimiterApi::Reset::on_request(Exchange* exchange) {
-  if (!lets_in(exchange, true)) return;
-  PathRequest& request = api_->request_;
-  const auto read = [&] { request.read_reset(exchange->request().body); };
-  if (!read_or_refuse(exchange, read)) return;
-  api_->decider_->reset(request, exchange, api_);
+  try {
+    if (operation_.number == LimiterOperation::kReset) {
+      request.read_reset(exchange->request().body);
+    } else {
+      request.read(exchange->request().body);
+    }
+  } catch (const JsonError& error) {
+    return answer_problem(exchange, 400, error.what());
+  }
+  api_->decider_->decide(operation_.number, request, exchange, api_);
 }
 
 void LimiterApi::decided(ClientRequest* request,

@@ -3,7 +3,7 @@
 #ifndef LIMITREE_SERVER_WEB_LIMITER_API_HPP
 #define LIMITREE_SERVER_WEB_LIMITER_API_HPP
 
-#include <cstdint>
+#include <list>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,34 +33,21 @@ class LimiterApi final : public LimiterSink {
               const std::string& message) const override;
 
  private:
-  class Decide final : public Handler {
+  class Operation final : public Handler {
    public:
-    Decide(LimiterApi* api, std::int32_t operation)
+    Operation(LimiterApi* api, const LimiterOperation& operation)
         : api_(api), operation_(operation) {}
     void on_request(Exchange* exchange) override;
 
    private:
     LimiterApi* api_;
-    std::int32_t operation_;
-  };
-
-  class Reset final : public Handler {
-   public:
-    explicit Reset(LimiterApi* api) : api_(api) {}
-    void on_request(Exchange* exchange) override;
-
-   private:
-    LimiterApi* api_;
+    const LimiterOperation& operation_;
   };
 
   Decider* decider_;
   const std::string style_;
   PathRequest request_;
-  Decide authorize_{this, LIMITREE_AUTHORIZE};
-  Decide peek_{this, LIMITREE_PEEK};
-  Decide spend_{this, LIMITREE_SPEND};
-  Decide refund_{this, LIMITREE_REFUND};
-  Reset reset_{this};
+  std::list<Operation> operations_;
 };
 
 }  // namespace limitree::server
