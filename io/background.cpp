@@ -39,11 +39,9 @@ void run_until_end(const std::function<void(Background::Signal&)>& run,
 
 }  // namespace
 
-bool Background::Signal::wait_until(Instant at) {
-  const std::chrono::steady_clock::time_point until{
-      std::chrono::nanoseconds(at)};
+bool Background::Signal::wait_until(Monotonic at) {
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, until, [this] { return woken_ || ending_; });
+  changed_.wait_until(lock, at, [this] { return woken_ || ending_; });
   woken_ = false;
   return !ending_;
 }

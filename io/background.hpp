@@ -19,7 +19,7 @@ class Background {
    public:
     // Waits until `at`, wake() or the end, whichever is first; false at the
     // end.
-    bool wait_until(Instant at);
+    bool wait_until(Monotonic at);
     bool is_ending();
 
    private:

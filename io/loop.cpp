@@ -19,20 +19,13 @@ namespace {
 constexpr std::size_t kRoom = 16;
 
 // Rounded up, so that no timer is looked at too early.
-int milliseconds_until(Instant at, Instant now) {
-  if (at == kNever) return -1;
-  if (at <= now) return 0;
-  const Nanoseconds wait = (at - now - 1) / kMillisecond + 1;
-  return static_cast<int>(std::min<Nanoseconds>(wait, INT_MAX));
+int milliseconds_until(Monotonic at, Monotonic now) {
+  if (at == Monotonic::max()) return -1;
+  const auto wait = std::chrono::ceil<std::chrono::milliseconds>(at - now);
+  return static_cast<int>(std::clamp<std::int64_t>(wait.count(), 0, INT_MAX));
 }
 
 }  // namespace
-
-Instant steady_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 Loop::Loop()
     : epoll_(epoll_create1(EPOLL_CLOEXEC)),
@@ -77,9 +70,9 @@ void Loop::at_turn_end(AtTurnEnd* work) {
   work->place_ = ending_.size() - 1;
 }
 
-Instant Loop::turn_end() {
-  if (turn_end_ == 0) turn_end_ = steady_now();
-  return turn_end_;
+Monotonic Loop::turn_end() {
+  if (!turn_end_) turn_end_ = steady_now();
+  return *turn_end_;
 }
 
 void Loop::forget(AtTurnEnd* work) {
@@ -132,7 +125,7 @@ void Loop::wait() {
       std::max(0, epoll_wait(epoll_.get(), ready_.data(),
                              static_cast<int>(ready_.size()), wait_ms));
   now_ = steady_now();
-  turn_end_ = 0;
+  turn_end_.reset();
 }
 
 void Loop::finish_turn() {

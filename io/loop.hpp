@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "io/fd.hpp"
@@ -69,10 +70,10 @@ class Loop : public Timers {
   void stop();
 
   // The time at which this turn began.
-  Instant now() const { return now_; }
+  Monotonic now() const { return now_; }
   // The time now, for work at the end of a turn: the clock is read once for all
   // of it.
-  Instant turn_end();
+  Monotonic turn_end();
 
  private:
   void turn();
@@ -82,8 +83,8 @@ class Loop : public Timers {
 
   Fd epoll_;
   Fd wake_;
-  Instant now_;
-  Instant turn_end_ = 0;  // 0 if nobody has asked in this turn
+  Monotonic now_;
+  std::optional<Monotonic> turn_end_;  // if anybody has asked in this turn
   std::array<epoll_event, 256> ready_;
   int ready_count_ = 0;
   std::vector<AtTurnEnd*> ending_;
@@ -92,9 +93,6 @@ class Loop : public Timers {
   std::vector<std::function<void()>> running_;  // were posted
   bool stopped_ = false;
 };
-
-// The steady clock.
-Instant steady_now();
 
 }  // namespace limitree
 

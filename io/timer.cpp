@@ -4,9 +4,9 @@
 
 namespace limitree {
 
-void Timer::set(Instant at) {
+void Timer::set(Monotonic at) {
   cancel();
-  if (at != kNever) timers_->insert(this, at);
+  if (at != Monotonic::max()) timers_->insert(this, at);
 }
 
 void Timer::cancel() { timers_->remove(this); }
@@ -38,7 +38,7 @@ void Timers::sink(Timer* timer, std::size_t place) {
   put(timer, place);
 }
 
-void Timers::insert(Timer* timer, Instant at) {
+void Timers::insert(Timer* timer, Monotonic at) {
   timer->at_ = at;
   heap_.push_back(timer);
   rise(timer, heap_.size() - 1);
@@ -62,7 +62,7 @@ void Timers::remove(Timer* timer) {
   }
 }
 
-void Timers::take_due(Instant now) {
+void Timers::take_due(Monotonic now) {
   for (std::size_t i = 0; i < kMaxDue && next() <= now; ++i) {
     Timer* const timer = heap_[0];
     due_.push_back(timer);

@@ -3,25 +3,28 @@
 #ifndef LIMITREE_IO_TIMER_HPP
 #define LIMITREE_IO_TIMER_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
 #include <vector>
 
+#include "base/time.hpp"
+
 namespace limitree {
 
-// Nanoseconds of the steady clock.
-using Instant = std::int64_t;
-using Nanoseconds = std::int64_t;
+// Steady time, for deadlines and waits.
+using Monotonic = std::chrono::steady_clock::time_point;
 
-inline constexpr Instant kNever = INT64_MAX;
-inline constexpr Nanoseconds kMillisecond = 1'000'000;
-inline constexpr Nanoseconds kSecond = 1'000 * kMillisecond;
+inline constexpr Duration kMillisecond = std::chrono::milliseconds(1);
+inline constexpr Duration kSecond = std::chrono::seconds(1);
 
-// The instant `wait` after `now`; kNever if that is too far away.
-inline Instant after(Instant now, Nanoseconds wait) {
-  return wait >= kNever - now ? kNever : now + wait;
+inline Monotonic steady_now() { return std::chrono::steady_clock::now(); }
+
+// The instant `wait` after `now`; the last one if that is too far away.
+inline Monotonic after(Monotonic now, Duration wait) {
+  return wait >= Monotonic::max() - now ? Monotonic::max() : now + wait;
 }
 
 class Timers;
@@ -36,8 +39,8 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Replaces the instant; kNever is cancel().
-  void set(Instant at);
+  // Replaces the instant; the last one is cancel().
+  void set(Monotonic at);
   void cancel();
   bool is_set() const { return place_ != kNowhere; }
 
@@ -47,7 +50,7 @@ class Timer {
 
   Timers* timers_;
   std::function<void()> on_time_;
-  Instant at_ = kNever;
+  Monotonic at_;
   std::size_t place_ = kNowhere;  // in the heap
   std::size_t due_ = kNowhere;    // among those that are due
 };
@@ -56,12 +59,14 @@ class Timer {
 // set or to cancel one takes logarithmic time.
 class Timers {
  public:
-  // The earliest instant, or kNever.
-  Instant next() const { return heap_.empty() ? kNever : heap_[0]->at_; }
+  // The earliest instant, or the last that there is.
+  Monotonic next() const {
+    return heap_.empty() ? Monotonic::max() : heap_[0]->at_;
+  }
   // Takes timers up to `now` out of the heap, the earliest first.  There are
   // few at a time, so that many that a client has set do not keep others from
   // the loop; the rest is due at the next call.
-  void take_due(Instant now);
+  void take_due(Monotonic now);
   // Calls the function of one of them; false if there are no more.
   bool run_due();
 
@@ -70,7 +75,7 @@ class Timers {
   void put(Timer* timer, std::size_t place);
   void rise(Timer* timer, std::size_t place);
   void sink(Timer* timer, std::size_t place);
-  void insert(Timer* timer, Instant at);
+  void insert(Timer* timer, Monotonic at);
   void remove(Timer* timer);
 
   static constexpr std::size_t kMaxDue = 256;

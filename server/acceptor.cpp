@@ -18,10 +18,10 @@ namespace {
 constexpr int kMaxPerTurn = 64;
 
 // Without descriptors or memory: the wait until the next attempt.
-constexpr Nanoseconds kPause = 100 * kMillisecond;
+constexpr Duration kPause = 100 * kMillisecond;
 
 // Then this is said again, if it is still so.
-constexpr Nanoseconds kQuiet = 60 * kSecond;
+constexpr Duration kQuiet = 60 * kSecond;
 
 // Only one of the workers that share a Unix socket is woken.
 constexpr std::uint32_t kEvents = EPOLLIN | EPOLLEXCLUSIVE;

@@ -43,7 +43,7 @@ class Acceptor final : public Watcher {
   Permits* permits_;
   OnConnection on_connection_;
   Timer resume_;
-  Instant quiet_until_ = 0;
+  Monotonic quiet_until_{};
 };
 
 }  // namespace limitree::server

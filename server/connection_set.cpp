@@ -50,7 +50,7 @@ void ConnectionSet::stop_connections() {
   for (const auto& acceptor : acceptors_) acceptor->stop_connections();
 }
 
-void ConnectionSet::shut_down(Nanoseconds grace) {
+void ConnectionSet::shut_down(Duration grace) {
   for (const auto& acceptor : acceptors_) acceptor->accept_all();
   acceptors_.clear();
   for (const auto& [key, connection] : connections_) key->shut_down(grace);

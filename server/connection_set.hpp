@@ -34,7 +34,7 @@ class ConnectionSet final : public ConnectionOwner {
   // Lets no more connections begin; those that have are still taken.
   void stop_connections();
   // Takes no more connections, and asks all clients to leave.
-  void shut_down(Nanoseconds grace);
+  void shut_down(Duration grace);
   // Closes everything at once.
   void clear();
   bool is_empty() const { return connections_.empty(); }

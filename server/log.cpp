@@ -15,7 +15,7 @@ namespace limitree::server {
 namespace {
 
 // Between two messages of log_trouble().
-constexpr Nanoseconds kBetweenTroubles = 60 * kSecond;
+constexpr Duration kBetweenTroubles = 60 * kSecond;
 
 LogSettings log_settings;
 
@@ -104,10 +104,10 @@ void announce(const std::string& message) {
 }
 
 void log_trouble(const std::string& what) {
-  static std::atomic<Instant> quiet_until{0};
+  static std::atomic<Monotonic> quiet_until{Monotonic{}};
   static std::atomic<std::uint64_t> untold{0};
-  const Instant now = steady_now();
-  Instant until = quiet_until.load();
+  const Monotonic now = steady_now();
+  Monotonic until = quiet_until.load();
   if (now < until || !quiet_until.compare_exchange_strong(
                          until, after(now, kBetweenTroubles))) {
     ++untold;

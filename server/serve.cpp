@@ -35,7 +35,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Nanoseconds kFilesInterval = kSecond;
+constexpr Duration kFilesInterval = kSecond;
 
 // How long the store may take if nothing else is said.
 constexpr const char* kTimeout = "250ms";

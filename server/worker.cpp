@@ -11,11 +11,11 @@ namespace limitree::server {
 namespace {
 
 // Of TCP, with clients in the same network.
-constexpr Nanoseconds kHandshake = 50 * kMillisecond;
+constexpr Duration kHandshake = 50 * kMillisecond;
 
 // When clients hold so much less than before, the system gets memory back.
 constexpr std::size_t kMuchMemory = 16 * 1024 * 1024;
-constexpr Nanoseconds kBetweenTrims = 5 * kSecond;
+constexpr Duration kBetweenTrims = 5 * kSecond;
 
 LimiterHandle new_loop(limitree_limiter* limiter) {
   limitree_limiter* other = nullptr;

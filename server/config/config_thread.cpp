@@ -8,7 +8,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Nanoseconds kAskStore = kSecond;
+constexpr Duration kAskStore = kSecond;
 
 }  // namespace
 

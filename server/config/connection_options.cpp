@@ -41,7 +41,7 @@ std::vector<Option> connection_options(ServeSettings* s) {
        [age = &one->max_age](EnvironmentReader* reader) {
          // There, 0 is no limit.
          reader->set("GRPC_MAX_CONNECTION_AGE", age, kDuration);
-         if (*age == 0) *age = kNever;
+         if (*age == Duration::zero()) *age = kNever;
        }},
       {kConnections, "--max-connection-grace", kDuration,
        "GRPC_MAX_CONNECTION_AGE_GRACE", "and then its open calls",

@@ -15,8 +15,8 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Nanoseconds kSettle = 50 * kMillisecond;
-constexpr Nanoseconds kLookAnyway = 5 * kSecond;
+constexpr Duration kSettle = 50 * kMillisecond;
+constexpr Duration kLookAnyway = 5 * kSecond;
 
 constexpr std::uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MOVED_FROM |
                                    IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB |
@@ -53,7 +53,7 @@ void FolderWatch::on_ready(std::uint32_t /*events*/) {
     if (size <= 0) break;
     any |= matters({events, static_cast<std::size_t>(size)});
   }
-  const Instant soon = after(loop_->now(), kSettle);
+  const Monotonic soon = after(loop_->now(), kSettle);
   if (any && soon < looks_at_) look_at(soon);
 }
 
@@ -73,7 +73,7 @@ bool FolderWatch::matters(std::string_view events) const {
   return false;
 }
 
-void FolderWatch::look_at(Instant at) {
+void FolderWatch::look_at(Monotonic at) {
   looks_at_ = at;
   look_.set(at);
 }

@@ -53,7 +53,7 @@ class FolderWatch final : public Watcher {
   void watch_folder(const std::string& folder, const std::string& step);
   bool matters(std::string_view events) const;
   void look();
-  void look_at(Instant at);
+  void look_at(Monotonic at);
   void read();
 
   Loop* loop_;
@@ -65,7 +65,7 @@ class FolderWatch final : public Watcher {
   // Which names of a watched folder matter; an empty one stands for all.
   std::set<std::pair<int, std::string>> steps_;
   Timer look_;
-  Instant looks_at_ = kNever;
+  Monotonic looks_at_ = Monotonic::max();
 };
 
 }  // namespace limitree::server

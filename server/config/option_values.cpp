@@ -12,7 +12,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Nanoseconds kHundredYears = 36'525ll * 86'400 * kSecond;
+constexpr Duration kHundredYears = 36'525ll * 86'400 * kSecond;
 
 std::string_view without_blanks_around(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -62,15 +62,18 @@ class TargetSetter {
     *to = number;
   }
 
-  void operator()(Nanoseconds* to) const {
+  void operator()(Duration* to) const {
     if (value_.is_original) {
-      if (limitree_parse_go_duration(to_str(text_), to, nullptr) < 0) {
+      std::int64_t duration_ns = 0;
+      if (limitree_parse_go_duration(to_str(text_), &duration_ns, nullptr) <
+          0) {
         refuse(value_, "a duration such as 10s or 1h30m");
       }
+      *to = Duration(duration_ns);
       return;
     }
     try {
-      *to = parse_duration(text_);
+      *to = Duration(parse_duration(text_));
     } catch (const Error& error) {
       throw Failure(value_.place + ": " + error.what());
     }
@@ -137,9 +140,9 @@ struct Shown {
     const std::string text = std::to_string(*share);
     return text.substr(0, text.find_last_not_of(".0") + 1);
   }
-  std::string operator()(Nanoseconds* time) const {
+  std::string operator()(Duration* time) const {
     if (*time == kNever) return "no limit";
-    const Nanoseconds seconds = *time / kSecond;
+    const std::int64_t seconds = *time / kSecond;
     if (seconds % 60 != 0 || seconds == 0) return std::to_string(seconds) + 's';
     if (seconds % 3600 != 0) return std::to_string(seconds / 60) + 'm';
     return std::to_string(seconds / 3600) + 'h';

@@ -38,7 +38,7 @@ struct ValueKind {
 // What an option sets: a field that has the value as it is, or what a function
 // makes of the value.
 using Target = std::variant<bool*, std::string*, std::uint32_t*, std::size_t*,
-                            Nanoseconds*, double*, std::vector<std::string>*,
+                            Duration*, double*, std::vector<std::string>*,
                             Pairs*, std::function<void(const OptionValue&)>>;
 
 // These throw Failure, "PLACE: what is wrong", if the value is not valid.

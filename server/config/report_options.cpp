@@ -123,7 +123,7 @@ void read_otlp_timeout(EnvironmentReader* reader, TraceSettings* trace) {
        {"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"}) {
     std::size_t wait = 0;
     if (reader->set(name, &wait, number_kind(3'600'000))) {
-      trace->timeout = static_cast<Nanoseconds>(wait) * kMillisecond;
+      trace->timeout = static_cast<std::int64_t>(wait) * kMillisecond;
     }
   }
 }

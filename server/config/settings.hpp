@@ -48,8 +48,8 @@ struct XdsSettings {
   XdsTls tls;
   // The wait before the connection is made again.  It doubles from the first to
   // the last, and is then scaled by 1 - random to 1 + random.
-  Nanoseconds first_wait = kSecond;
-  Nanoseconds last_wait = 60 * kSecond;
+  Duration first_wait = kSecond;
+  Duration last_wait = 60 * kSecond;
   double random = 0.5;
   std::size_t max_message_bytes = 64 * 1024 * 1024;
 };
@@ -113,8 +113,8 @@ struct ServeSettings {
   std::string header_style = "ietf";  // of answers of /v1
   // After SIGTERM: how long health says NOT_SERVING before connections are
   // drained, and how long open calls may then take.
-  Nanoseconds drain_delay = 0;
-  Nanoseconds drain_grace = 30 * kSecond;
+  Duration drain_delay{};
+  Duration drain_grace = 30 * kSecond;
   AnswerSettings answers;
   HealthSettings health;
   std::string metrics_path = "/metrics";  // of ListenFor::kMetrics

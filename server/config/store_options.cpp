@@ -17,7 +17,7 @@ constexpr const char* kAnswers = "Answers";
 constexpr const char* kBuckets = "Buckets";
 
 constexpr const char* kSocket = "/var/run/nutcracker/ratelimit.sock";
-constexpr Nanoseconds kMaxTimeout = 60 * kSecond;
+constexpr Duration kMaxTimeout = 60 * kSecond;
 // Of the option over_cache_size.
 constexpr std::size_t kBytesOfCounter = 16;
 constexpr std::size_t kMostCounters = 10'000'000;
@@ -139,7 +139,7 @@ class RedisVariables {
   }
 
   void read_details() {
-    Nanoseconds wait = 0;
+    Duration wait{};
     if (reader_.set("REDIS_TIMEOUT", &wait)) {
       const std::string used = std::to_string(
           std::clamp(wait, kMillisecond, kMaxTimeout) / kMillisecond);

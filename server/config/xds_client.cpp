@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kPath =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
     "StreamAggregatedResources";
-constexpr Nanoseconds kConnectTimeout = 10 * kSecond;
+constexpr Duration kConnectTimeout = 10 * kSecond;
 
 // A server whose machine has gone ends no connection: silence for a minute
 // makes the system ask, and after half a minute without an answer it gives up.
@@ -52,13 +52,15 @@ Fields fields_of(const XdsSettings& settings) {
 
 }  // namespace
 
-Nanoseconds wait_before(const XdsSettings& settings, std::size_t attempt,
-                        double chance) {
-  auto wait = static_cast<double>(settings.first_wait);
-  const auto last = static_cast<double>(settings.last_wait);
-  for (std::size_t i = 1; i < attempt && wait < last; ++i) wait *= 2;
-  wait = std::min(wait, last);
-  return static_cast<Nanoseconds>(wait * (1 + chance * settings.random));
+Duration wait_before(const XdsSettings& settings, std::size_t attempt,
+                     double chance) {
+  Duration wait = settings.first_wait;
+  for (std::size_t i = 1; i < attempt && wait < settings.last_wait; ++i) {
+    wait *= 2;
+  }
+  wait = std::min(wait, settings.last_wait);
+  return std::chrono::duration_cast<Duration>(wait *
+                                              (1 + chance * settings.random));
 }
 
 XdsClient::XdsClient(Loop* loop, const XdsSettings* settings,
@@ -200,7 +202,7 @@ void XdsClient::wait(const std::string& why) {
   connect_.set(after(loop_->now(), next_wait(attempts_)));
 }
 
-Nanoseconds XdsClient::next_wait(std::size_t attempt) {
+Duration XdsClient::next_wait(std::size_t attempt) {
   const double chance = std::uniform_real_distribution<>(-1, 1)(random_);
   return wait_before(settings_, attempt, chance);
 }

@@ -52,7 +52,7 @@ class XdsClient final : public ClientListener {
   void answer(XdsResponse response);
   void send(const XdsRequest& request);
   void wait(const std::string& why);
-  Nanoseconds next_wait(std::size_t attempt);
+  Duration next_wait(std::size_t attempt);
 
   Loop* loop_;
   const XdsSettings& settings_;
@@ -79,8 +79,8 @@ class XdsClient final : public ClientListener {
 };
 
 // The wait before attempt number `attempt`, from 1, with `chance` from -1 to 1.
-Nanoseconds wait_before(const XdsSettings& settings, std::size_t attempt,
-                        double chance);
+Duration wait_before(const XdsSettings& settings, std::size_t attempt,
+                     double chance);
 
 }  // namespace limitree::server
 

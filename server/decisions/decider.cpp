@@ -181,7 +181,7 @@ class Resets {
 // A reset of one path.
 class PendingReset final : public PendingRequest {
  public:
-  PendingReset(StoreLoop* loop, Nanoseconds time_left,
+  PendingReset(StoreLoop* loop, Duration time_left,
                std::shared_ptr<Resets> resets)
       : PendingRequest(loop, time_left), resets_(std::move(resets)) {}
 

@@ -29,21 +29,21 @@ void fail(PendingRequest* request, const char* why) noexcept {
 
 // Of the time that the client waits, the answer needs some to reach it: a
 // tenth.
-constexpr Nanoseconds kLongestMargin = 10 * kMillisecond;
+constexpr Duration kLongestMargin = 10 * kMillisecond;
 
 // With less time than that an attempt says nothing about a store.
-constexpr Nanoseconds kShortestTimeout = kMillisecond;
+constexpr Duration kShortestTimeout = kMillisecond;
 
 // For the library: 0 is as long as the option `timeout` says.
-Nanoseconds timeout_of(Nanoseconds time_left) {
-  if (time_left == kNever) return 0;
-  const Nanoseconds margin = std::min(time_left / 10, kLongestMargin);
+Duration timeout_of(Duration time_left) {
+  if (time_left == kNever) return Duration::zero();
+  const Duration margin = std::min(time_left / 10, kLongestMargin);
   return std::max(time_left - margin, kShortestTimeout);
 }
 
 }  // namespace
 
-PendingRequest::PendingRequest(StoreLoop* loop, Nanoseconds time_left)
+PendingRequest::PendingRequest(StoreLoop* loop, Duration time_left)
     : count_(loop->count_) {
   loop->set_timeout(timeout_of(time_left));
   ++*count_;
@@ -65,9 +65,9 @@ StoreLoop::~StoreLoop() {
 
 bool StoreLoop::is_full() const { return *count_ >= kMaxWaiting; }
 
-void StoreLoop::set_timeout(Nanoseconds timeout) {
+void StoreLoop::set_timeout(Duration timeout) {
   if (std::exchange(timeout_, timeout) == timeout) return;
-  limitree_loop_set_timeout(limiter_, timeout);
+  limitree_loop_set_timeout(limiter_, timeout.count());
 }
 
 void StoreLoop::started(std::unique_ptr<PendingRequest> request) {

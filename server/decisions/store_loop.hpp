@@ -21,7 +21,7 @@ class StoreLoop;
 class PendingRequest : public InBlockMemory {
  public:
   // The store has to answer the call that is made next in `time_left`.
-  PendingRequest(StoreLoop* loop, Nanoseconds time_left);
+  PendingRequest(StoreLoop* loop, Duration time_left);
   virtual ~PendingRequest();
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
@@ -57,11 +57,11 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
  private:
   friend class PendingRequest;
 
-  void set_timeout(Nanoseconds timeout);
+  void set_timeout(Duration timeout);
 
   Loop* loop_;
   limitree_limiter* limiter_;
-  Nanoseconds timeout_ = 0;  // as the library knows it
+  Duration timeout_{};  // as the library knows it
   int fd_;
   // Of requests, some of which may outlive this.
   std::shared_ptr<std::size_t> count_ = std::make_shared<std::size_t>(0);

@@ -102,14 +102,14 @@ Call::Encoding Call::encoding_of(std::string_view name) {
 void Call::on_request() {
   if (over_ || refuse_request()) return;
   if (timeout_ == kNever) return;
-  if (timeout_ == 0) {
+  if (timeout_ == Duration::zero()) {
     fail(GrpcCode::kDeadlineExceeded, "the deadline has passed");
     return;
   }
   deadline_.set(after(now(), timeout_));
 }
 
-Nanoseconds Call::time_left() const {
+Duration Call::time_left() const {
   return timeout_ == kNever ? kNever : after(begun(), timeout_) - now();
 }
 

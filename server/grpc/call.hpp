@@ -35,7 +35,7 @@ class Call final : public Stream, public ClientRequest {
   bool is_over() const { return over_; }
   // Ends it with INTERNAL and without the message that is not complete.
   void fail_inside() override;
-  Nanoseconds time_left() const override;
+  Duration time_left() const override;
 
   // ---- For the connection ----
 
@@ -74,7 +74,7 @@ class Call final : public Stream, public ClientRequest {
   GrpcStatus status_;
   TraceFields trace_;
   Timer deadline_;
-  Nanoseconds timeout_ = kNever;
+  Duration timeout_ = kNever;
   std::size_t accounted_ = 0;  // of reader_.held()
   std::size_t frame_ = 0;      // where the message that is written starts
   bool writes_ = false;        // between begin_message() and end_message()

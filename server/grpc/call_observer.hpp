@@ -14,7 +14,7 @@ namespace limitree::server {
 // A call that a method had to answer.
 struct CallReport {
   std::size_t method;  // Method::number()
-  Instant begun;       // of the turn in which its header came
+  Monotonic begun;     // of the turn in which its header came
   GrpcCode code;       // kCancelled if the client did not wait
   const TraceFields& trace;
 };

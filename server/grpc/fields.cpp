@@ -5,7 +5,7 @@ namespace limitree::server {
 namespace {
 
 // 0 if there is no such unit.
-Nanoseconds unit_of(char letter) {
+Duration unit_of(char letter) {
   switch (letter) {
     case 'H':
       return 3600 * kSecond;
@@ -16,21 +16,21 @@ Nanoseconds unit_of(char letter) {
     case 'm':
       return kMillisecond;
     case 'u':
-      return 1000;
+      return kMicrosecond;
     case 'n':
-      return 1;
+      return Duration(1);
     default:
-      return 0;
+      return Duration::zero();
   }
 }
 
 }  // namespace
 
-std::optional<Nanoseconds> parse_grpc_timeout(std::string_view text) {
+std::optional<Duration> parse_grpc_timeout(std::string_view text) {
   if (text.size() < 2 || text.size() > 9) return std::nullopt;
-  const Nanoseconds unit = unit_of(text.back());
-  if (unit == 0) return std::nullopt;
-  Nanoseconds count = 0;
+  const Duration unit = unit_of(text.back());
+  if (unit == Duration::zero()) return std::nullopt;
+  std::int64_t count = 0;
   for (const char digit : text.substr(0, text.size() - 1)) {
     if (digit < '0' || digit > '9') return std::nullopt;
     count = count * 10 + (digit - '0');

@@ -13,7 +13,7 @@ namespace limitree::server {
 
 // Reads one to eight digits and a unit: H, M, S, m (1/1000 s), u or n.  Nothing
 // if the text is anything else.
-std::optional<Nanoseconds> parse_grpc_timeout(std::string_view text);
+std::optional<Duration> parse_grpc_timeout(std::string_view text);
 
 // Keeps printable ASCII except '%'; every other byte becomes %XX.
 std::string percent_encode(std::string_view text);

@@ -20,11 +20,11 @@ constexpr std::size_t kBytesPerFrame = 1024;
 constexpr std::size_t kStreamBytes = 1024;
 
 // How long a client may take to learn that it should use another connection.
-constexpr Nanoseconds kNotice = kSecond;
+constexpr Duration kNotice = kSecond;
 
 // So long after a look at the streams is the next one at the earliest: there
 // may be many, whose times end one after the other.
-constexpr Nanoseconds kBetweenLooks = kSecond;
+constexpr Duration kBetweenLooks = kSecond;
 
 // The content of the ping that comes with the notice.
 constexpr std::string_view kNoticePing = "draining";
@@ -185,7 +185,7 @@ void Http2Protocol::on_frame(std::uint8_t type, std::size_t size) {
 
 void Http2Protocol::on_drain() {
   if (connection_->is_shutting_down()) shut_down_streams();
-  if (noticed_at_ != kNever) return;
+  if (noticed_at_ != Monotonic::max()) return;
   // The answer to the ping comes after all that the client sent before it knew.
   nghttp2_submit_shutdown_notice(session_.nghttp2.get());
   nghttp2_submit_ping(
@@ -216,7 +216,8 @@ void Http2Protocol::on_pong(std::string_view content) {
   connection_->wake_at(
       after(connection_->heard_at(), connection_->settings().keepalive_time));
   // Only the answer to that ping tells that the client has got the notice.
-  if (noticed_at_ != kNever && !left_ && content == kNoticePing) leave();
+  if (noticed_at_ != Monotonic::max() && !left_ && content == kNoticePing)
+    leave();
 }
 
 // ---- Time -------------------------------------------------------------------
@@ -226,26 +227,26 @@ void Http2Protocol::on_settings() {
   if (!std::exchange(ready_, true)) connection_->wake_at(check_times());
 }
 
-Instant Http2Protocol::check_times() {
+Monotonic Http2Protocol::check_times() {
   return std::min({check_liveness(), check_age(), check_streams()});
 }
 
 // Whether the client is there.
-Instant Http2Protocol::check_liveness() {
+Monotonic Http2Protocol::check_liveness() {
   const ConnectionSettings& settings = connection_->settings();
-  const Instant now = connection_->now();
+  const Monotonic now = connection_->now();
   if (!ready_) {
-    const Instant due = after(begun_, settings.handshake_timeout);
+    const Monotonic due = after(begun_, settings.handshake_timeout);
     if (now >= due) connection_->close();
     return due;
   }
-  if (connection_->is_blocked()) return kNever;
+  if (connection_->is_blocked()) return Monotonic::max();
   if (pinged_) {
-    const Instant due = after(pinged_at_, settings.keepalive_timeout);
+    const Monotonic due = after(pinged_at_, settings.keepalive_timeout);
     if (now >= due) connection_->close();
     return due;
   }
-  const Instant due = after(connection_->heard_at(), settings.keepalive_time);
+  const Monotonic due = after(connection_->heard_at(), settings.keepalive_time);
   if (now < due) return due;
   nghttp2_submit_ping(session_.nghttp2.get(), NGHTTP2_FLAG_NONE, nullptr);
   pinged_ = true;
@@ -255,35 +256,36 @@ Instant Http2Protocol::check_liveness() {
 }
 
 // Whether the connection has been used long enough.
-Instant Http2Protocol::check_age() {
+Monotonic Http2Protocol::check_age() {
   const ConnectionSettings& settings = connection_->settings();
-  const Instant now = connection_->now();
-  if (noticed_at_ != kNever) {
-    const Instant due = left_ ? kNever : after(noticed_at_, kNotice);
+  const Monotonic now = connection_->now();
+  if (noticed_at_ != Monotonic::max()) {
+    const Monotonic due =
+        left_ ? Monotonic::max() : after(noticed_at_, kNotice);
     if (now >= due) leave();
-    return left_ ? kNever : due;
+    return left_ ? Monotonic::max() : due;
   }
   if (stream_count_ > 0) return after(now, settings.max_idle);
-  const Instant due = after(idle_since_, settings.max_idle);
+  const Monotonic due = after(idle_since_, settings.max_idle);
   if (now < due) return due;
   connection_->drain(settings.max_age_grace);
   return after(now, kNotice);
 }
 
 // Whether a request takes too long to come, or its client to read the answer.
-Instant Http2Protocol::check_streams() {
-  if (stream_count_ == 0) return kNever;
-  const Nanoseconds timeout = connection_->settings().request_timeout;
-  const Nanoseconds write_timeout = connection_->settings().write_timeout;
-  const Nanoseconds shortest = std::min(timeout, write_timeout);
-  const Instant now = connection_->now();
+Monotonic Http2Protocol::check_streams() {
+  if (stream_count_ == 0) return Monotonic::max();
+  const Duration timeout = connection_->settings().request_timeout;
+  const Duration write_timeout = connection_->settings().write_timeout;
+  const Duration shortest = std::min(timeout, write_timeout);
+  const Monotonic now = connection_->now();
   // Streams that have no time yet can be due no sooner.
-  Instant next_due = after(now, shortest);
+  Monotonic next_due = after(now, shortest);
   for (Stream* stream = streams_; stream != nullptr;) {
     Stream::State& state = stream->state_;
     Stream* const next = state.next;
     if (!state.ended && !state.late) {
-      const Instant due = after(state.begun, timeout);
+      const Monotonic due = after(state.begun, timeout);
       if (now >= due) {
         state.late = true;
         stream->on_late();
@@ -292,7 +294,7 @@ Instant Http2Protocol::check_streams() {
       }
     }
     if (stream->has_bytes()) {
-      const Instant due = after(state.moved, write_timeout);
+      const Monotonic due = after(state.moved, write_timeout);
       if (now >= due) {
         session_.reset(state.id, NGHTTP2_CANCEL);
       } else {

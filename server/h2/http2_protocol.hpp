@@ -25,7 +25,7 @@ class Http2Protocol final : public Protocol {
   void on_written() override;
   bool is_over() const override;
   void on_drain() override;
-  Instant check_times() override;
+  Monotonic check_times() override;
 
  private:
   // Of nghttp2.
@@ -48,9 +48,9 @@ class Http2Protocol final : public Protocol {
   void on_pong(std::string_view content);
   void leave();
   void say_goaway();
-  Instant check_liveness();
-  Instant check_age();
-  Instant check_streams();
+  Monotonic check_liveness();
+  Monotonic check_age();
+  Monotonic check_streams();
 
   Connection* connection_;
   Application* application_;
@@ -62,10 +62,11 @@ class Http2Protocol final : public Protocol {
   bool pinged_ = false;       // and no answer yet
   bool left_ = false;         // the client knows that it should go elsewhere
   bool says_goaway_ = false;  // when it writes next
-  Instant begun_;
-  Instant idle_since_;
-  Instant pinged_at_ = 0;
-  Instant noticed_at_ = kNever;  // when the client was asked to leave
+  Monotonic begun_;
+  Monotonic idle_since_;
+  Monotonic pinged_at_{};
+  Monotonic noticed_at_ =
+      Monotonic::max();  // when the client was asked to leave
 };
 
 }  // namespace limitree::server

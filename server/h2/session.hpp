@@ -20,14 +20,14 @@ namespace limitree::server {
 // then `per_second`.
 class Allowance {
  public:
-  Allowance(std::int64_t burst, std::int64_t per_second, Instant now)
+  Allowance(std::int64_t burst, std::int64_t per_second, Monotonic now)
       : interval_(kSecond / per_second),
         offset_(interval_ * burst),
         full_at_(now) {}
 
   // Whether so many more frames are allowed.
-  bool take(Instant now, std::int64_t frames = 1) {
-    const Instant full_at = std::max(full_at_, now) + interval_ * frames;
+  bool take(Monotonic now, std::int64_t frames = 1) {
+    const Monotonic full_at = std::max(full_at_, now) + interval_ * frames;
     if (full_at - now > offset_) return false;
     full_at_ = full_at;
     return true;
@@ -37,9 +37,9 @@ class Allowance {
   void give(std::int64_t frames) { full_at_ -= interval_ * frames; }
 
  private:
-  Nanoseconds interval_;
-  Nanoseconds offset_;
-  Instant full_at_;
+  Duration interval_;
+  Duration offset_;
+  Monotonic full_at_;
 };
 
 struct SessionEnd {

@@ -80,9 +80,9 @@ class Stream {
 
   // Of those who use its connection.
   const Access& access() const { return session_->connection->access(); }
-  Instant now() const { return session_->connection->now(); }
+  Monotonic now() const { return session_->connection->now(); }
   // The time at which the turn began in which the header came.
-  Instant begun() const { return state_.begun; }
+  Monotonic begun() const { return state_.begun; }
   // Of the connection, for bytes that requests hold until they are complete.
   bool take_memory(std::size_t bytes);
   void give_memory(std::size_t bytes);
@@ -103,8 +103,8 @@ class Stream {
   struct State {
     Stream* next = nullptr;  // of the same session
     Stream* previous = nullptr;
-    Instant begun = 0;
-    Instant moved = 0;        // when the client took bytes, or got the first
+    Monotonic begun{};
+    Monotonic moved{};        // when the client took bytes, or got the first
     std::size_t sent = 0;     // of the body
     std::size_t counted = 0;  // in Session::unsent_bytes
     std::size_t field_bytes = 0;

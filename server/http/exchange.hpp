@@ -26,7 +26,7 @@ struct HttpAnswer {
 // An exchange that a handler had to answer.
 struct ExchangeReport {
   std::size_t operation;  // its place in HandlerTable::operations()
-  Instant begun;          // of the turn in which the request began to come
+  Monotonic begun;        // of the turn in which the request began to come
   int status;             // 0 if the client did not wait
   const HttpRequest& request;
 };
@@ -56,7 +56,7 @@ class Exchange : public ClientRequest {
   // Sends the answer.  Nothing of the exchange may be used afterwards.
   void finish();
 
-  Nanoseconds time_left() const override { return kNever; }
+  Duration time_left() const override { return kNever; }
   void fail_inside() override;
 
   // Tells `observer` when the exchange is over.

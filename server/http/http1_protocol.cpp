@@ -12,9 +12,9 @@ namespace {
 constexpr std::size_t kMaxUnsent = 64 * 1024;
 
 // HTTP/1.1 has no ping: a silent client may have gone.
-constexpr Nanoseconds kIdle = 120 * kSecond;
+constexpr Duration kIdle = 120 * kSecond;
 // While draining: how long the next request may take to come.
-constexpr Nanoseconds kNotice = kSecond;
+constexpr Duration kNotice = kSecond;
 
 }  // namespace
 
@@ -125,17 +125,17 @@ void Http1Protocol::on_written() {
 // ---- Time -------------------------------------------------------------------
 
 // When there is something to do if nothing happens until then.
-Instant Http1Protocol::due() const {
+Monotonic Http1Protocol::due() const {
   const ConnectionSettings& settings = connection_->settings();
-  if (busy_ || connection_->is_blocked()) return kNever;
+  if (busy_ || connection_->is_blocked()) return Monotonic::max();
   if (reader_.has_begun()) return after(request_at_, settings.request_timeout);
   return after(idle_since_, connection_->is_draining()
                                 ? kNotice
                                 : std::min(settings.max_idle, kIdle));
 }
 
-Instant Http1Protocol::check_times() {
-  const Instant next = due();
+Monotonic Http1Protocol::check_times() {
+  const Monotonic next = due();
   if (connection_->now() < next) return next;
   if (reader_.has_begun()) {
     refuse(408, "the request was not complete in time");
@@ -143,7 +143,7 @@ Instant Http1Protocol::check_times() {
     last_ = true;
     connection_->write_soon();
   }
-  return kNever;
+  return Monotonic::max();
 }
 
 }  // namespace limitree::server

@@ -33,7 +33,7 @@ class Http1Protocol final : public Protocol, public Exchange {
   void on_written() override;
   bool is_over() const override { return last_ && !busy_; }
   void on_drain() override { idle_since_ = connection_->now(); }
-  Instant check_times() override;
+  Monotonic check_times() override;
 
  private:
   void serve();
@@ -41,7 +41,7 @@ class Http1Protocol final : public Protocol, public Exchange {
   void account();
   void send(const HttpAnswer& answer) override;
   void write_head(const HttpAnswer& answer);
-  Instant due() const;
+  Monotonic due() const;
 
   Connection* connection_;
   const HandlerTable* handlers_;
@@ -51,8 +51,8 @@ class Http1Protocol final : public Protocol, public Exchange {
   std::size_t accounted_ = 0;  // of the connection's memory
   bool busy_ = false;          // a request waits for its answer
   bool last_ = false;  // after it, or after what is written, comes no more
-  Instant request_at_ = kNever;  // when its first byte came
-  Instant idle_since_;
+  Monotonic request_at_ = Monotonic::max();  // when its first byte came
+  Monotonic idle_since_;
 };
 
 }  // namespace limitree::server

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kHttp2 = "PRI";
 
 // While draining: how long the first bytes may take to come.
-constexpr Nanoseconds kNotice = kSecond;
+constexpr Duration kNotice = kSecond;
 
 }  // namespace
 
@@ -51,7 +51,7 @@ class HttpServer::Detection final : public Protocol {
     due_ = std::min(due_, after(connection_->now(), kNotice));
     connection_->wake_at(due_);
   }
-  Instant check_times() override {
+  Monotonic check_times() override {
     if (connection_->now() >= due_) connection_->close();
     return due_;
   }
@@ -60,7 +60,7 @@ class HttpServer::Detection final : public Protocol {
   Connection* connection_;
   HttpServer* server_;
   std::string opening_;
-  Instant due_;
+  Monotonic due_;
 };
 
 MakeProtocol HttpServer::protocols() {

@@ -17,7 +17,7 @@ class HttpRequest {
  public:
   std::string method;  // "GET"
   std::string body;
-  Instant begun = 0;  // the turn of the loop in which it began to come
+  Monotonic begun{};  // the turn of the loop in which it began to come
 
   // Takes the target of the request line, or :path: "/stats?x=1",
   // "http://host/stats".

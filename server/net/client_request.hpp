@@ -22,7 +22,7 @@ class RequestState : public InBlockMemory {
 class ClientRequest {
  public:
   // Until the client gives up; kNever if it does not.
-  virtual Nanoseconds time_left() const = 0;
+  virtual Duration time_left() const = 0;
   // Answers that the server has made a mistake, whatever the answer has so far.
   virtual void fail_inside() = 0;
 

@@ -13,14 +13,15 @@ namespace limitree::server {
 namespace {
 
 // How long a client may take to read the end of a connection.
-constexpr Nanoseconds kLinger = 2 * kSecond;
+constexpr Duration kLinger = 2 * kSecond;
 
 // `age`, changed by up to 10%, so that not all clients come back at once.
-Nanoseconds with_jitter(Nanoseconds age) {
+Duration with_jitter(Duration age) {
   if (age == kNever) return age;
   thread_local std::minstd_rand random{std::random_device{}()};
   return age - age / 10 +
-         std::uniform_int_distribution<Nanoseconds>(0, age / 5)(random);
+         Duration(std::uniform_int_distribution<std::int64_t>(
+             0, (age / 5).count())(random));
 }
 
 }  // namespace
@@ -165,7 +166,7 @@ bool Connection::write_out() {
   out_.clear();
   if (is_blocked()) out_.shrink_to_fit();
   written_ = 0;
-  blocked_at_ = kNever;
+  blocked_at_ = Monotonic::max();
   return phase_ == Phase::kOpen;
 }
 
@@ -195,7 +196,7 @@ void Connection::close() {
   write_soon();
 }
 
-void Connection::drain(Nanoseconds grace) {
+void Connection::drain(Duration grace) {
   if (phase_ != Phase::kOpen) return;
   draining_ = true;
   end_at_ = std::min(end_at_, after(now(), grace));
@@ -204,13 +205,13 @@ void Connection::drain(Nanoseconds grace) {
   write_soon();
 }
 
-void Connection::shut_down(Nanoseconds grace) {
+void Connection::shut_down(Duration grace) {
   shutting_down_ = true;
   drain(grace);
 }
 
 void Connection::check_times() {
-  Instant due = end_at_;
+  Monotonic due = end_at_;
   if (is_blocked()) {
     due = std::min(due, after(blocked_at_, settings().write_timeout));
   }
@@ -223,7 +224,7 @@ void Connection::check_times() {
   if (phase_ != Phase::kClosed) wake_at(due);
 }
 
-void Connection::wake_at(Instant at) {
+void Connection::wake_at(Monotonic at) {
   if (watchdog_.is_set() && wake_ <= at) return;
   wake_ = at;
   watchdog_.set(at);

@@ -40,7 +40,7 @@ class Protocol {
   // Asks the client to use another connection; may be called again.
   virtual void on_drain() = 0;
   // Does what is due.  Returns when the next time is over.
-  virtual Instant check_times() = 0;
+  virtual Monotonic check_times() = 0;
 };
 
 using MakeProtocol = std::function<std::unique_ptr<Protocol>(Connection*)>;
@@ -82,9 +82,9 @@ class Connection final : public Watcher, public AtTurnEnd {
 
   // Asks the client to use another connection, serves what it has sent until
   // it knows, and closes when all is answered or after `grace`.
-  void drain(Nanoseconds grace);
+  void drain(Duration grace);
   // Also tells what would last that the server is about to end.
-  void shut_down(Nanoseconds grace);
+  void shut_down(Duration grace);
 
   // ---- For the protocol ----
 
@@ -97,15 +97,15 @@ class Connection final : public Watcher, public AtTurnEnd {
   void write_soon() { context_.loop->at_turn_end(this); }
   void close();
   // Calls Protocol::check_times() by then.
-  void wake_at(Instant at);
+  void wake_at(Monotonic at);
 
   const ConnectionSettings& settings() const { return *context_.settings; }
   // Of those who use it.
   const Access& access() const { return context_.access; }
-  Instant now() const { return context_.loop->now(); }
-  Instant heard_at() const { return heard_at_; }  // when bytes came last
+  Monotonic now() const { return context_.loop->now(); }
+  Monotonic heard_at() const { return heard_at_; }  // when bytes came last
   // Whether the client takes no bytes at the moment; then none are read.
-  bool is_blocked() const { return blocked_at_ != kNever; }
+  bool is_blocked() const { return blocked_at_ != Monotonic::max(); }
   bool is_draining() const { return draining_; }
   bool is_shutting_down() const { return shutting_down_; }
   MemoryShare& memory() { return memory_; }
@@ -143,12 +143,13 @@ class Connection final : public Watcher, public AtTurnEnd {
   bool input_ended_ = false;
   bool draining_ = false;
   bool shutting_down_ = false;
-  Instant heard_at_;
-  Instant blocked_at_ = kNever;  // since then nothing could be written
-  Instant drain_at_;
-  Instant end_at_ = kNever;  // of the grace, or of the lingering
+  Monotonic heard_at_;
+  Monotonic blocked_at_ =
+      Monotonic::max();  // since then nothing could be written
+  Monotonic drain_at_;
+  Monotonic end_at_ = Monotonic::max();  // of the grace, or of the lingering
   Timer watchdog_;
-  Instant wake_ = kNever;
+  Monotonic wake_ = Monotonic::max();
   std::unique_ptr<Protocol> protocol_;
 };
 

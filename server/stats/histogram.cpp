@@ -8,10 +8,10 @@ namespace limitree::server {
 namespace {
 
 constexpr auto kEnds = [] {
-  std::array<Nanoseconds, kBoundCount> ends{};
-  Nanoseconds power = 1'000;
+  std::array<Duration, kBoundCount> ends{};
+  Duration power = kMicrosecond;
   for (std::size_t i = 0; i < kBoundCount; ++i) {
-    ends[i] = power * static_cast<Nanoseconds>(i % 9 + 1);
+    ends[i] = power * static_cast<int>(i % 9 + 1);
     if (i % 9 == 8) power *= 10;
   }
   return ends;
@@ -23,7 +23,7 @@ constexpr auto kFirst = [] {
   std::array<std::uint8_t, 65> first{};
   for (std::size_t bits = 1; bits < first.size(); ++bits) {
     std::size_t i = 0;
-    while (i < kBoundCount && static_cast<std::uint64_t>(kEnds[i]) <
+    while (i < kBoundCount && static_cast<std::uint64_t>(kEnds[i].count()) <
                                   std::uint64_t{1} << (bits - 1)) {
       ++i;
     }
@@ -32,21 +32,25 @@ constexpr auto kFirst = [] {
   return first;
 }();
 
+// A time before the first is none.
+std::uint64_t ns_of(Duration time) {
+  return static_cast<std::uint64_t>(std::max(time, Duration::zero()).count());
+}
+
 // The time at `share` of the way through a range.
-Nanoseconds time_within(std::size_t range, double share) {
+Duration time_within(std::size_t range, double share) {
   if (range == kBoundCount) return kEnds[kBoundCount - 1];
-  const Nanoseconds begin = range == 0 ? 0 : kEnds[range - 1];
-  return begin + static_cast<Nanoseconds>(
-                     static_cast<double>(kEnds[range] - begin) * share);
+  const Duration begin = range == 0 ? Duration::zero() : kEnds[range - 1];
+  return begin +
+         std::chrono::duration_cast<Duration>((kEnds[range] - begin) * share);
 }
 
 }  // namespace
 
-Nanoseconds range_end(std::size_t i) { return kEnds[i]; }
+Duration range_end(std::size_t i) { return kEnds[i]; }
 
-std::size_t range_of(Nanoseconds time) {
-  const auto whole = static_cast<std::uint64_t>(std::max<Nanoseconds>(time, 0));
-  std::size_t i = kFirst[static_cast<std::size_t>(std::bit_width(whole))];
+std::size_t range_of(Duration time) {
+  std::size_t i = kFirst[static_cast<std::size_t>(std::bit_width(ns_of(time)))];
   while (i < kBoundCount && time > kEnds[i]) ++i;
   return i;
 }
@@ -91,10 +95,9 @@ std::vector<TimeSample> HistogramCounts::samples(std::size_t room) const {
   return samples;
 }
 
-void Histogram::add(Nanoseconds time, std::uint64_t times) {
+void Histogram::add(Duration time, std::uint64_t times) {
   counts_[range_of(time)].add(times);
-  sum_ns_.add(static_cast<std::uint64_t>(std::max<Nanoseconds>(time, 0)) *
-              times);
+  sum_ns_.add(ns_of(time) * times);
 }
 
 HistogramCounts Histogram::get() const {

@@ -21,14 +21,14 @@ inline constexpr std::size_t kBoundCount = 7 * 9 + 1;
 
 // The end of range `i`, which belongs to it.  One more range is for longer
 // times.
-Nanoseconds range_end(std::size_t i);
+Duration range_end(std::size_t i);
 
 // The number of the range that `time` is in.
-std::size_t range_of(Nanoseconds time);
+std::size_t range_of(Duration time);
 
 // A value that stands for `weight` requests.
 struct TimeSample {
-  Nanoseconds time;
+  Duration time;
   double weight;
 };
 
@@ -50,7 +50,7 @@ struct HistogramCounts {
 class alignas(64) Histogram {
  public:
   // `times` requests took `time`.
-  void add(Nanoseconds time, std::uint64_t times = 1);
+  void add(Duration time, std::uint64_t times = 1);
   HistogramCounts get() const;
 
  private:

@@ -132,7 +132,7 @@ void add_histogram(std::string_view name, const std::string& labels,
     count += times.counts[i];
     if (!is_shown(i)) continue;
     const std::string end =
-        in_seconds(static_cast<std::uint64_t>(range_end(i)));
+        in_seconds(static_cast<std::uint64_t>(range_end(i).count()));
     add_sample(bucket, labels + ',' + label("le", end), std::to_string(count),
                text);
   }

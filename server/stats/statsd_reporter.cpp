@@ -40,7 +40,7 @@ class StatsdReporter::Work {
                                                              : kMaxPiece) {}
 
   void run(Background::Signal& signal) {
-    Instant next = after(steady_now(), interval_);
+    Monotonic next = after(steady_now(), interval_);
     while (signal.wait_until(next)) {
       const std::string trouble = flush();
       // After a wait for the network nobody may listen any more.
@@ -94,7 +94,7 @@ class StatsdReporter::Work {
                 : "cannot send statistics: " + trouble);
   }
 
-  const Nanoseconds interval_;
+  const Duration interval_;
   const std::function<Snapshot()> read_;
   const std::function<void(const std::string&)> say_;
   const std::shared_ptr<std::atomic<std::uint64_t>> lost_;

@@ -16,22 +16,22 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Nanoseconds kTimeout = kSecond;
-constexpr Nanoseconds kFirstPause = kSecond;
-constexpr Nanoseconds kLongestPause = 30 * kSecond;
+constexpr Duration kTimeout = kSecond;
+constexpr Duration kFirstPause = kSecond;
+constexpr Duration kLongestPause = 30 * kSecond;
 
 struct FreeAddresses {
   void operator()(addrinfo* first) const { freeaddrinfo(first); }
 };
 
 // Whether `fd` is ready for `events` by `deadline`; errno says why not.
-bool wait_for(int fd, short events, Instant deadline) {
+bool wait_for(int fd, short events, Monotonic deadline) {
   pollfd one{fd, events, 0};
   for (;;) {
-    const Nanoseconds left = deadline - steady_now();
+    const Duration left = deadline - steady_now();
     const int count =
         poll(&one, 1,
-             static_cast<int>(std::max<Nanoseconds>(left, 0) / kMillisecond));
+             static_cast<int>(std::max(left, Duration::zero()) / kMillisecond));
     if (count > 0) return true;
     if (count == 0) {
       errno = ETIMEDOUT;
@@ -56,7 +56,7 @@ bool StatsdSocket::open() {
   if (is_connected()) return true;
   if (steady_now() < next_attempt_) return false;
   if (connect()) {
-    pause_ = 0;
+    pause_ = Duration::zero();
     return true;
   }
   pause_ = std::clamp(2 * pause_, kFirstPause, kLongestPause);
@@ -129,7 +129,7 @@ bool StatsdSocket::send(std::string_view lines) {
 }
 
 bool StatsdSocket::send_stream(std::string_view bytes) {
-  const Instant deadline = after(steady_now(), kTimeout);
+  const Monotonic deadline = after(steady_now(), kTimeout);
   while (!bytes.empty()) {
     const ssize_t size = ::send(fd_.get(), bytes.data(), bytes.size(),
                                 MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -48,8 +48,8 @@ class StatsdSocket {
   const std::uint16_t port_;
   Fd fd_;
   std::string trouble_;
-  Nanoseconds pause_ = 0;  // after the next failure, unless it is the first
-  Instant next_attempt_ = 0;
+  Duration pause_{};  // after the next failure, unless it is the first
+  Monotonic next_attempt_{};
 };
 
 // Collects lines into pieces of at most `size` bytes.

@@ -33,7 +33,8 @@ std::string decimal(double value, int digits) {
 
 // "0.25|ms|@0.01": a hundred requests took a quarter of a millisecond.
 std::string time_value(const TimeSample& sample) {
-  std::string text = decimal(static_cast<double>(sample.time) / 1e6, 6) + "|ms";
+  std::string text =
+      decimal(static_cast<double>(sample.time.count()) / 1e6, 6) + "|ms";
   if (sample.weight > 1) text += "|@" + decimal(1 / sample.weight, 12);
   return text;
 }

@@ -12,7 +12,7 @@ WorkerStats::WorkerStats(Loop* loop, const std::vector<std::string>& methods)
 WorkerStats::~WorkerStats() { loop_->forget(this); }
 
 void WorkerStats::on_turn_end() {
-  const Instant now = loop_->turn_end();
+  const Monotonic now = loop_->turn_end();
   for (const Answers& one : answers_) {
     methods_[one.method].times.add(now - one.begun, one.count);
   }

@@ -29,7 +29,7 @@ class WorkerStats final : public AtTurnEnd {
   WorkerStats& operator=(const WorkerStats&) = delete;
 
   // A request was answered, which came in the turn that began at `begun`.
-  void answered(std::size_t method, Instant begun) {
+  void answered(std::size_t method, Monotonic begun) {
     if (!answers_.empty() && answers_.back().method == method &&
         answers_.back().begun == begun) {
       ++answers_.back().count;
@@ -53,7 +53,7 @@ class WorkerStats final : public AtTurnEnd {
   // Of this turn, to requests of one method that came in one turn.
   struct Answers {
     std::size_t method;
-    Instant begun;
+    Monotonic begun;
     std::uint64_t count;
   };
 

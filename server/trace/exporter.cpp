@@ -15,15 +15,14 @@ namespace limitree::server {
 namespace {
 
 constexpr std::size_t kMaxBatch = 512;
-constexpr Nanoseconds kInterval = kSecond;
-constexpr Nanoseconds kLongestPause = 30 * kSecond;
+constexpr Duration kInterval = kSecond;
+constexpr Duration kLongestPause = 30 * kSecond;
 constexpr int kMaxAttempts = 6;  // for a batch
 
 // What to add to steady_now() to get the time since 1970.
-Nanoseconds to_unix() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() -
-         steady_now();
+Duration to_unix() {
+  return std::chrono::system_clock::now().time_since_epoch() -
+         steady_now().time_since_epoch();
 }
 
 }  // namespace
@@ -71,7 +70,7 @@ class SpanExporter::Work {
     if (!signal.is_ending()) tell(result);
     if (result.done) {
       attempts_ = 0;
-      pause_ = 0;
+      pause_ = Duration::zero();
       batch_.clear();
       return true;
     }
@@ -107,8 +106,8 @@ class SpanExporter::Work {
   const std::function<void(const std::string&)> say_;
   std::vector<Span> batch_;
   int attempts_ = 0;
-  Nanoseconds pause_ = 0;
-  Instant next_attempt_ = 0;
+  Duration pause_{};
+  Monotonic next_attempt_{};
   bool works_ = true;
   std::atomic<std::uint64_t> lost_{0};
 };

@@ -131,8 +131,7 @@ OtlpWriter::Operation OtlpWriter::http_operation(std::string_view text) {
   return made;
 }
 
-std::string OtlpWriter::write_span(const Span& span,
-                                   Nanoseconds to_unix) const {
+std::string OtlpWriter::write_span(const Span& span, Duration to_unix) const {
   const Operation& operation = operations_[span.operation];
   std::string text;
   pbf_writer writer(text);
@@ -141,8 +140,12 @@ std::string OtlpWriter::write_span(const Span& span,
   if (span.parent_id != SpanId{}) add_id(kParentId, span.parent_id, &writer);
   writer.add_string(kName, operation.name);
   writer.add_enum(kKind, kServer);
-  writer.add_fixed64(kStart, static_cast<std::uint64_t>(span.begun + to_unix));
-  writer.add_fixed64(kEnd, static_cast<std::uint64_t>(span.ended + to_unix));
+  const auto unix_ns = [&](Monotonic at) {
+    return static_cast<std::uint64_t>(
+        (at.time_since_epoch() + to_unix).count());
+  };
+  writer.add_fixed64(kStart, unix_ns(span.begun));
+  writer.add_fixed64(kEnd, unix_ns(span.ended));
   text += operation.attributes;
   if (!operation.is_http) {
     add_number("rpc.grpc.status_code", span.status, &writer);
@@ -158,7 +161,7 @@ std::string OtlpWriter::write_span(const Span& span,
 }
 
 std::string OtlpWriter::write(std::span<const Span> spans,
-                              Nanoseconds to_unix) const {
+                              Duration to_unix) const {
   std::string text;
   pbf_writer request(text);
   pbf_writer resource_spans(request, kResourceSpans);

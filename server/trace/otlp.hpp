@@ -24,7 +24,7 @@ class OtlpWriter {
              const std::vector<std::string>& operations);
 
   // `to_unix` is what to add to instants to get nanoseconds since 1970.
-  std::string write(std::span<const Span> spans, Nanoseconds to_unix) const;
+  std::string write(std::span<const Span> spans, Duration to_unix) const;
 
  private:
   struct Operation {
@@ -35,7 +35,7 @@ class OtlpWriter {
 
   static Operation grpc_operation(std::string_view path);
   static Operation http_operation(std::string_view text);
-  std::string write_span(const Span& span, Nanoseconds to_unix) const;
+  std::string write_span(const Span& span, Duration to_unix) const;
 
   std::string resource_;
   std::vector<Operation> operations_;

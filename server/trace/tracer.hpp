@@ -23,8 +23,8 @@ struct Span {
   TraceId trace_id;
   SpanId span_id;
   SpanId parent_id;  // 0 if the trace begins here
-  Instant begun;
-  Instant ended;
+  Monotonic begun;
+  Monotonic ended;
   std::uint16_t operation;  // its number
   std::uint16_t status;     // of gRPC or HTTP; 0 in HTTP: no answer
 };

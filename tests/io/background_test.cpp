@@ -16,7 +16,7 @@ namespace {
 
 TEST(Background, EndsAtOnceWhenItWaits) {
   bool last = true;
-  const Instant begun = steady_now();
+  const Monotonic begun = steady_now();
   {
     const Background thread([&](Background::Signal& signal) {
       last = signal.wait_until(after(steady_now(), 3'600 * kSecond));
@@ -27,9 +27,9 @@ TEST(Background, EndsAtOnceWhenItWaits) {
 }
 
 TEST(Background, WaitsUntilAnInstant) {
-  std::promise<Nanoseconds> waited;
+  std::promise<Duration> waited;
   const Background thread([&](Background::Signal& signal) {
-    const Instant begun = steady_now();
+    const Monotonic begun = steady_now();
     EXPECT_TRUE(signal.wait_until(after(begun, 10 * kMillisecond)));
     waited.set_value(steady_now() - begun);
   });
@@ -61,7 +61,7 @@ TEST(Background, WhatTheThreadOwnsIsGoneBeforeTheOwnerGoesOn) {
   {
     const Background thread(
         [owned = std::move(owned)](Background::Signal& signal) {
-          while (signal.wait_until(kNever)) {
+          while (signal.wait_until(Monotonic::max())) {
           }
         });
   }
@@ -71,7 +71,7 @@ TEST(Background, WhatTheThreadOwnsIsGoneBeforeTheOwnerGoesOn) {
 TEST(Background, AnExceptionEndsTheThreadOnly) {
   static std::promise<std::string> told;
   listen_to_trouble([](const std::string& what) { told.set_value(what); });
-  const Instant begun = steady_now();
+  const Monotonic begun = steady_now();
   {
     const Background thread(
         [](Background::Signal&) { throw std::length_error("x"); });
@@ -84,7 +84,7 @@ TEST(Background, AnExceptionEndsTheThreadOnly) {
 TEST(Background, AThreadThatDoesNotEndIsLeftToItself) {
   auto stuck = std::make_shared<std::promise<void>>();
   auto ended = std::make_shared<std::promise<void>>();
-  const Instant begun = steady_now();
+  const Monotonic begun = steady_now();
   {
     const Background thread([stuck, ended](Background::Signal& signal) {
       stuck->get_future().wait();

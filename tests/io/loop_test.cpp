@@ -52,8 +52,8 @@ TEST(Loop, CallsTheWatcherOfAReadyDescriptor) {
 // A turn that has ended, and the next one.
 TEST(Loop, TellsWhenATurnEnds) {
   Loop loop;
-  Instant ends[2];
-  for (Instant& end : ends) {
+  Monotonic ends[2];
+  for (Monotonic& end : ends) {
     loop.post([&] {
       end = loop.turn_end();
       EXPECT_GE(end, loop.now());
@@ -151,7 +151,7 @@ TEST(Loop, WorkOfOtherThreadsRunsInOrder) {
 
 TEST(Loop, TimersRunOnceTheirTimeHasCome) {
   Loop loop;
-  const Instant start = loop.now();
+  const Monotonic start = loop.now();
   Timer timer(&loop, [&] { loop.stop(); });
   timer.set(start + 5 * kMillisecond);
   loop.run();
@@ -173,8 +173,8 @@ TEST(Loop, GoesOnAfterExceptions) {
   std::vector<std::string> order;
   Timer bad_timer(&loop, [] { throw std::length_error("timer"); });
   Timer timer(&loop, [&] { order.push_back("timer"); });
-  bad_timer.set(0);
-  timer.set(1);
+  bad_timer.set({});
+  timer.set(Monotonic(Duration(1)));
   AtEnd bad_end([] { throw 7; });
   AtEnd end([&] { order.push_back("end"); });
   loop.at_turn_end(&bad_end);
@@ -219,7 +219,7 @@ TEST(Loop, RunsFewTimersInOneTurn) {
     set.push_back(std::make_unique<Timer>(&loop, [&] {
       if (++ran == 1) loop.stop();  // at the begin of the next turn
     }));
-    set.back()->set(0);
+    set.back()->set({});
   }
   loop.run();
   EXPECT_LE(ran, 1000);

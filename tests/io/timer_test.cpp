@@ -10,9 +10,11 @@
 namespace limitree {
 namespace {
 
+Monotonic at(std::int64_t ns) { return Monotonic(Duration(ns)); }
+
 // Until no timer is due.
-void run(Timers* timers, Instant now) {
-  timers->take_due(now);
+void run(Timers* timers, std::int64_t now) {
+  timers->take_due(at(now));
   while (timers->run_due()) {
   }
 }
@@ -24,18 +26,18 @@ TEST(Timers, RunInOrderOfTheirInstants) {
   for (int i = 0; i < 100; ++i) {
     set.push_back(
         std::make_unique<Timer>(&timers, [&order, i] { order.push_back(i); }));
-    set.back()->set((i * 37) % 100);
+    set.back()->set(at((i * 37) % 100));
   }
-  EXPECT_EQ(timers.next(), 0);
+  EXPECT_EQ(timers.next(), at(0));
   run(&timers, 49);
   EXPECT_EQ(order.size(), 50u);
-  EXPECT_EQ(timers.next(), 50);
+  EXPECT_EQ(timers.next(), at(50));
   run(&timers, 1000);
   ASSERT_EQ(order.size(), 100u);
   for (std::size_t i = 0; i < 100; ++i) {
     EXPECT_EQ(order[i] * 37 % 100, static_cast<int>(i));
   }
-  EXPECT_EQ(timers.next(), kNever);
+  EXPECT_EQ(timers.next(), Monotonic::max());
 }
 
 TEST(Timers, CancelledOneDoesNotRun) {
@@ -45,7 +47,7 @@ TEST(Timers, CancelledOneDoesNotRun) {
   for (int i = 0; i < 20; ++i) {
     set.push_back(
         std::make_unique<Timer>(&timers, [&ran, i] { ran.push_back(i); }));
-    set.back()->set((i * 7) % 20);
+    set.back()->set(at((i * 7) % 20));
   }
   for (std::size_t i = 0; i < 20; i += 2) set[i]->cancel();
   set[1].reset();  // one that is destroyed, too
@@ -59,13 +61,13 @@ TEST(Timers, SetAgainReplacesTheInstant) {
   Timers timers;
   int count = 0;
   Timer timer(&timers, [&] { ++count; });
-  timer.set(10);
-  timer.set(20);
+  timer.set(at(10));
+  timer.set(at(20));
   run(&timers, 15);
   EXPECT_EQ(count, 0);
   run(&timers, 20);
   EXPECT_EQ(count, 1);
-  timer.set(kNever);
+  timer.set(Monotonic::max());
   EXPECT_FALSE(timer.is_set());
 }
 
@@ -74,8 +76,8 @@ TEST(Timers, OneThatIsDueMayBeCancelledByAnother) {
   int count = 0;
   auto second = std::make_unique<Timer>(&timers, [&] { ++count; });
   Timer first(&timers, [&] { second.reset(); });
-  second->set(2);
-  first.set(1);
+  second->set(at(2));
+  first.set(at(1));
   run(&timers, 5);
   EXPECT_EQ(count, 0);
 }
@@ -86,10 +88,10 @@ TEST(Timers, SettingItselfAgainDoesNotRunForEver) {
   Timer* self = nullptr;
   Timer timer(&timers, [&] {
     ++count;
-    self->set(0);
+    self->set(at(0));
   });
   self = &timer;
-  timer.set(0);
+  timer.set(at(0));
   run(&timers, 1);
   EXPECT_EQ(count, 1);
   run(&timers, 1);
@@ -102,14 +104,14 @@ TEST(Timers, OneThatIsDueMayBeSetAgainByAnother) {
   Timer second(&timers, [&] { ran.push_back(2); });
   Timer first(&timers, [&] {
     ran.push_back(1);
-    second.set(20);
+    second.set(at(20));
     EXPECT_TRUE(second.is_set());
   });
-  second.set(2);
-  first.set(1);
+  second.set(at(2));
+  first.set(at(1));
   run(&timers, 5);
   EXPECT_EQ(ran, std::vector<int>{1});
-  EXPECT_EQ(timers.next(), 20);
+  EXPECT_EQ(timers.next(), at(20));
   run(&timers, 20);
   EXPECT_EQ(ran, (std::vector<int>{1, 2}));
 }
@@ -119,14 +121,14 @@ TEST(Timers, OthersRunAfterOneThatThrows) {
   int count = 0;
   Timer bad(&timers, [] { throw std::length_error("bad"); });
   Timer good(&timers, [&] { ++count; });
-  bad.set(1);
-  good.set(2);
-  timers.take_due(5);
+  bad.set(at(1));
+  good.set(at(2));
+  timers.take_due(at(5));
   EXPECT_THROW(timers.run_due(), std::length_error);
   while (timers.run_due()) {
   }
   EXPECT_EQ(count, 1);
-  EXPECT_EQ(timers.next(), kNever);
+  EXPECT_EQ(timers.next(), Monotonic::max());
 }
 
 // A client can set very many timers to one instant.
@@ -136,10 +138,10 @@ TEST(Timers, FewAreTakenAtATime) {
   std::vector<std::unique_ptr<Timer>> set;
   for (int i = 0; i < 10'000; ++i) {
     set.push_back(std::make_unique<Timer>(&timers, [&ran] { ++ran; }));
-    set.back()->set(1);
+    set.back()->set(at(1));
   }
   std::size_t turns = 0;
-  for (; timers.next() <= 1; ++turns) {
+  for (; timers.next() <= at(1); ++turns) {
     const std::size_t before = ran;
     run(&timers, 1);
     ASSERT_LE(ran - before, 500u);
@@ -159,19 +161,20 @@ TEST(Timers, ThatAreDueTogetherTakeLittleTime) {
       ++ran;
       set[static_cast<std::size_t>(i)]->cancel();  // it is not set any more
     }));
-    set.back()->set(1);
+    set.back()->set(at(1));
   }
   const std::clock_t begun = std::clock();
-  while (timers.next() <= 1) run(&timers, 1);
+  while (timers.next() <= at(1)) run(&timers, 1);
   EXPECT_EQ(ran, 300'000u);
   EXPECT_LT((std::clock() - begun) / CLOCKS_PER_SEC, 10);
 }
 
 TEST(Timers, AfterSaturates) {
-  EXPECT_EQ(after(5, 7), 12);
-  EXPECT_EQ(after(5, kNever), kNever);
-  EXPECT_EQ(after(5, kNever - 5), kNever);
-  EXPECT_EQ(after(5, kNever - 6), kNever - 1);
+  constexpr Monotonic kLast = Monotonic::max();
+  EXPECT_EQ(after(at(5), Duration(7)), at(12));
+  EXPECT_EQ(after(at(5), kNever), kLast);
+  EXPECT_EQ(after(at(5), kNever - Duration(5)), kLast);
+  EXPECT_EQ(after(at(5), kNever - Duration(6)), kLast - Duration(1));
 }
 
 }  // namespace

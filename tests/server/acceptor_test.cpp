@@ -54,7 +54,7 @@ class AcceptorTest : public testing::Test {
         ::connect(client.get(), reinterpret_cast<sockaddr*>(&address), size);
     ASSERT_TRUE(result == 0 || errno == EINPROGRESS);
   }
-  void run_for(Nanoseconds time) {
+  void run_for(Duration time) {
     Timer end(&loop_, [this] { loop_.stop(); });
     end.set(after(steady_now(), time));
     loop_.run();

@@ -22,8 +22,8 @@ int main() {
   snapshot.at(ServiceCounter::kConfigLoadSuccess) = 14;
   snapshot.at(ServiceCounter::kConfigLoadError) = 15;
   Histogram times;
-  times.add(1'000);
-  times.add(1'001, 2);
+  times.add(limitree::kMicrosecond);
+  times.add(limitree::Duration(1'001), 2);
   times.add(15 * limitree::kSecond);
   snapshot.methods["ShouldRateLimit"] = times.get();
   snapshot.methods["Check"];

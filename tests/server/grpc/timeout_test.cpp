@@ -10,9 +10,9 @@ TEST(GrpcTimeout, ReadsEachUnit) {
   EXPECT_EQ(parse_grpc_timeout("2M"), 120 * kSecond);
   EXPECT_EQ(parse_grpc_timeout("3S"), 3 * kSecond);
   EXPECT_EQ(parse_grpc_timeout("20m"), 20 * kMillisecond);
-  EXPECT_EQ(parse_grpc_timeout("5u"), 5'000);
-  EXPECT_EQ(parse_grpc_timeout("99999999n"), 99'999'999);
-  EXPECT_EQ(parse_grpc_timeout("0S"), 0);
+  EXPECT_EQ(parse_grpc_timeout("5u"), 5 * kMicrosecond);
+  EXPECT_EQ(parse_grpc_timeout("99999999n"), Duration(99'999'999));
+  EXPECT_EQ(parse_grpc_timeout("0S"), Duration::zero());
   EXPECT_EQ(parse_grpc_timeout("00000001S"), kSecond);
 }
 

@@ -150,7 +150,7 @@ class Http2 : public testing::Test, public Application, public ConnectionOwner {
 
   // Runs the loop until the fact is true.  The client reads meanwhile.
   void run_until(const std::function<bool()>& fact) {
-    const Instant end = after(steady_now(), 60 * kSecond);
+    const Monotonic end = after(steady_now(), 60 * kSecond);
     bool is_so = false;
     Timer look(&loop_, [&] {
       if (reads_) take();
@@ -159,7 +159,7 @@ class Http2 : public testing::Test, public Application, public ConnectionOwner {
       look_->set(after(steady_now(), kMillisecond));
     });
     look_ = &look;
-    look.set(0);
+    look.set({});
     loop_.run();
     ASSERT_TRUE(is_so);
   }
@@ -266,7 +266,7 @@ TEST_F(Http2, ARequestMustBeCompleteInTime) {
   connect();
   send(begin() + post(1, false) + post(3));
   run_until([&] { return seen_.late > 0; });
-  const Instant then = loop_.now();
+  const Monotonic then = loop_.now();
   run_until([&] { return loop_.now() > then + 50 * kMillisecond; });
   EXPECT_EQ(seen_.late, 1);  // only that one, and once
 }
@@ -290,7 +290,7 @@ TEST_F(Http2, ACallThatWaitsIsNoAnswerThatIsNotRead) {
   connect();
   send(begin() + post(1));
   run_until([&] { return seen_.requests == 1; });
-  const Instant start = loop_.now();
+  const Monotonic start = loop_.now();
   run_until([&] { return loop_.now() > start + 100 * kMillisecond; });
   EXPECT_EQ(seen_.closed, 0);
 }
@@ -332,9 +332,9 @@ TEST_F(Http2, StreamsEndWhenTheirTimeIsOver) {
   connect();
   send(begin() + post(1, false));
   run_until([&] { return seen_.requests == 1; });
-  const Instant start = loop_.now();
+  const Monotonic start = loop_.now();
   run_until([&] { return loop_.now() >= start + 525 * kMillisecond; });
-  const Instant second = loop_.now();
+  const Monotonic second = loop_.now();
   send(post(3, false));
   run_until([&] { return seen_.late == 1; });
   EXPECT_LT(loop_.now() - start, 1250 * kMillisecond);

@@ -6,35 +6,35 @@ namespace limitree::server {
 namespace {
 
 TEST(Allowance, AllowsABurstAndThenTheRate) {
-  Allowance allowance(10, 100, 0);
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(allowance.take(0));
-  EXPECT_FALSE(allowance.take(0));
-  EXPECT_FALSE(allowance.take(10 * kMillisecond - 1));
-  EXPECT_TRUE(allowance.take(10 * kMillisecond));
-  EXPECT_FALSE(allowance.take(10 * kMillisecond));
+  Allowance allowance(10, 100, {});
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(allowance.take({}));
+  EXPECT_FALSE(allowance.take({}));
+  EXPECT_FALSE(allowance.take(Monotonic(10 * kMillisecond - Duration(1))));
+  EXPECT_TRUE(allowance.take(Monotonic(10 * kMillisecond)));
+  EXPECT_FALSE(allowance.take(Monotonic(10 * kMillisecond)));
 }
 
 TEST(Allowance, WhatIsGivenCanBeTaken) {
-  Allowance allowance(10, 100, 0);
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(allowance.take(0));
+  Allowance allowance(10, 100, {});
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(allowance.take({}));
   allowance.give(2);
-  EXPECT_TRUE(allowance.take(0));
-  EXPECT_TRUE(allowance.take(0));
-  EXPECT_FALSE(allowance.take(0));
+  EXPECT_TRUE(allowance.take({}));
+  EXPECT_TRUE(allowance.take({}));
+  EXPECT_FALSE(allowance.take({}));
 }
 
 TEST(Allowance, SeveralAreTakenTogetherOrNotAtAll) {
-  Allowance allowance(10, 100, 0);
-  EXPECT_TRUE(allowance.take(0, 7));
-  EXPECT_FALSE(allowance.take(0, 4));
-  EXPECT_TRUE(allowance.take(0, 3));
+  Allowance allowance(10, 100, {});
+  EXPECT_TRUE(allowance.take({}, 7));
+  EXPECT_FALSE(allowance.take({}, 4));
+  EXPECT_TRUE(allowance.take({}, 3));
 }
 
 TEST(Allowance, IsNeverMoreThanTheBurst) {
-  Allowance allowance(10, 100, 0);
+  Allowance allowance(10, 100, {});
   allowance.give(1000);
   int count = 0;
-  while (allowance.take(3600 * kSecond)) ++count;
+  while (allowance.take(Monotonic(3600 * kSecond))) ++count;
   EXPECT_EQ(count, 10);
 }
 

@@ -84,7 +84,7 @@ TEST(StatsdText, NamesCannotMakeLinesOrTags) {
 
 TEST(StatsdText, TimesAreMilliseconds) {
   Snapshot snapshot;
-  snapshot.methods["Check"].counts[range_of(250'000)] = 1;
+  snapshot.methods["Check"].counts[range_of(250 * kMicrosecond)] = 1;
   const auto all = lines(of(StatsFormat::kStatsd), snapshot);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0], "ratelimit_server.Check.total_requests:1|c\n");

@@ -58,7 +58,7 @@ TEST(TraceSettings, WrongValuesAreRefused) {
     EXPECT_EQ(refusal([&](auto* s) { s->sampling_rate = rate; }),
               "TRACING_SAMPLING_RATE must be from 0 to 1");
   }
-  EXPECT_EQ(refusal([](auto* s) { s->timeout = 0; }),
+  EXPECT_EQ(refusal([](auto* s) { s->timeout = Duration::zero(); }),
             "OTEL_EXPORTER_OTLP_TIMEOUT must be greater than 0");
   EXPECT_EQ(refusal([](auto* s) { s->endpoint = "collector:4318"; }),
             "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or https://, "

@@ -96,24 +96,24 @@ TEST(Tracer, CountsWhatFindsNoRoom) {
 }
 
 TEST(SpanQueue, CarriesSpansInOrderBetweenThreads) {
-  constexpr Instant kCount = 100'000;
+  constexpr std::int64_t kCount = 100'000;
   SpanQueue queue;
   std::thread reader([&] {
     Span span;
-    for (Instant i = 0; i < kCount;) {
+    for (std::int64_t i = 0; i < kCount;) {
       if (!queue.take(&span)) {
         std::this_thread::yield();
         continue;
       }
-      ASSERT_EQ(span.begun, i);
-      ASSERT_EQ(span.ended, 2 * i);
+      ASSERT_EQ(span.begun, Monotonic(Duration(i)));
+      ASSERT_EQ(span.ended, Monotonic(Duration(2 * i)));
       ++i;
     }
   });
-  for (Instant i = 0; i < kCount;) {
+  for (std::int64_t i = 0; i < kCount;) {
     Span span{};
-    span.begun = i;
-    span.ended = 2 * i;
+    span.begun = Monotonic(Duration(i));
+    span.ended = Monotonic(Duration(2 * i));
     if (queue.put(span)) {
       ++i;
     } else {

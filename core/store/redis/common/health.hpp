@@ -28,12 +28,10 @@
 #include <cstdint>
 
 #include "base/time.hpp"
+#include "io/timer.hpp"
 #include "store/redis/common/failure.hpp"
 
 namespace limitree::redis {
-
-// Steady time, for deadlines and waits.
-using Monotonic = std::chrono::steady_clock::time_point;
 
 class Health {
  public:
