@@ -76,39 +76,7 @@ const char* mode_name(Mode mode) {
   return "unknown";
 }
 
-const char* charge_name(Charge charge) {
-  switch (charge) {
-    case Charge::kAllOrNothing:
-      return "all_or_nothing";
-    case Charge::kIndependent:
-      return "independent";
-    case Charge::kAllOrDenying:
-      return "all_or_denying";
-    case Charge::kEveryHit:
-      return "every_hit";
-  }
-  return "unknown";
-}
-
-Status check_charge(Charge charge, Algorithm algorithm) {
-  if (!counts_denied(charge) || algorithm == Algorithm::kFixedWindow) return {};
-  return invalid_config(std::string("charge ") + charge_name(charge) +
-                        " needs algorithm fixed_window, is " +
-                        traits_of(algorithm).name);
-}
-
-Result<Limit> make_counter(std::int64_t count, Duration period) {
-  if (count < 0 || count > kMaxUnits) {
-    return invalid_config("count must be from 0 to " +
-                          std::to_string(kMaxUnits) + ", is " +
-                          std::to_string(count));
-  }
-  if (period < kMicrosecond || period > kMaxBurstOffset ||
-      period % kMicrosecond != Duration::zero()) {
-    return invalid_config(
-        "period must be whole microseconds, and at most 100 years, is " +
-        std::to_string(period.count()) + "ns");
-  }
+Limit make_counter(std::int64_t count, Duration period) {
   static const auto rules = std::make_shared<const Rules>();
   Limit limit;
   // Windows do not use the interval, but it must not be 0.

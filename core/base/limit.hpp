@@ -70,7 +70,7 @@ constexpr Mode join(Mode a, Mode b) {
 // When a request charges a level.  Bit 0: whatever other levels say.  Bit 1:
 // what does not fit is charged, too, so that a bucket may owe more than it
 // holds; a cost of 0 is limited there if more is in use than the bucket holds.
-// check_charge() says where that is possible.
+// can_charge() says where that is possible.
 enum class Charge : std::uint8_t {
   kAllOrNothing = 0,  // if the whole request is allowed
   kIndependent = 1,   // if this level fits
@@ -138,6 +138,12 @@ static_assert([] {
   }
   return true;
 }());
+
+// Whether limits of that algorithm can be charged in that way.  What does not
+// fit has no place but in a counter: as a debt it would deny ever longer.
+constexpr bool can_charge(Charge charge, Algorithm algorithm) {
+  return !counts_denied(charge) || algorithm == Algorithm::kFixedWindow;
+}
 
 // Where the windows of a fixed_window begin.
 enum class Align : std::uint8_t {
@@ -212,15 +218,11 @@ std::int64_t highest_ceiling_of(const Limit& limit);
 // The length of a window of `limit`, or the time an empty bucket takes to fill.
 Duration window_of(const Limit& limit);
 
-// OK if limits of that algorithm can be charged in that way; kInvalidConfig
-// otherwise.  What does not fit has no place but in the counter of a
-// fixed_window: as a debt it would deny ever longer.
-Status check_charge(Charge charge, Algorithm algorithm);
-
 // Returns a limit of `count` units in each window of `period`, from the epoch,
 // that counts every hit: Charge::kEveryHit.  A count of 0 denies every hit.
-// kInvalidConfig with the rule that is broken.
-Result<Limit> make_counter(std::int64_t count, Duration period);
+// REQUIRES: 0 <= count <= kMaxUnits, and a period of whole microseconds, at
+// most kMaxBurstOffset.
+Limit make_counter(std::int64_t count, Duration period);
 
 // Whether the algorithm counts units in windows instead of refilling a bucket.
 constexpr bool is_window(Algorithm algorithm) {
@@ -228,7 +230,6 @@ constexpr bool is_window(Algorithm algorithm) {
 }
 
 const char* mode_name(Mode mode);
-const char* charge_name(Charge charge);
 
 // A part of a whole, as one integer over another: 1/8, or 0.125 as 125/1000.
 // REQUIRES: 0 <= part <= whole <= kMaxWhole, whole > 0.

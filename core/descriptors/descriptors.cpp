@@ -45,8 +45,8 @@ std::string entry_text(const Entry& entry) {
 
 Charge charge_of(const Domain& domain, Algorithm algorithm) {
   if (domain.all_or_nothing) return Charge::kAllOrNothing;
-  return check_charge(Charge::kEveryHit, algorithm).ok() ? Charge::kEveryHit
-                                                         : Charge::kIndependent;
+  return can_charge(Charge::kEveryHit, algorithm) ? Charge::kEveryHit
+                                                  : Charge::kIndependent;
 }
 
 std::string Descriptors::place(const DescriptorNode& node) const {

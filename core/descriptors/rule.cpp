@@ -21,7 +21,7 @@ const UnitTraits* traits_of(LimitUnit unit) {
 Rule make_window_rule(const UnitTraits& traits) {
   Rule rule;
   rule.unit = traits.unit;
-  rule.limit = std::move(make_counter(1, traits.length).value());
+  rule.limit = make_counter(1, traits.length);
   rule.limit.suffix = bucket_suffix(rule);
   return rule;
 }

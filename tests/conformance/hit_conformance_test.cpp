@@ -142,8 +142,7 @@ class HitRunner {
     }
     const Limit*& limit = met_[name];
     if (limit == nullptr) {
-      limits_.push_back(
-          make_counter(current[0], period_of(current[1])).value());
+      limits_.push_back(make_counter(current[0], period_of(current[1])));
       limits_.back().charge = vector_.charge;
       limits_.back().mode = vector_.mode;
       limit = &limits_.back();

@@ -149,7 +149,7 @@ class Counters {
 };
 
 Limit counter_of(Charge charge, std::int64_t count = 10) {
-  Limit limit = make_counter(count, std::chrono::minutes(1)).value();
+  Limit limit = make_counter(count, std::chrono::minutes(1));
   limit.charge = charge;
   return limit;
 }
@@ -217,7 +217,7 @@ TEST(JudgeHits, ChargesAsTheLimitSays) {
                          Row{Charge::kAllOrDenying, false, true},
                          Row{Charge::kEveryHit, true, true}}) {
     const Limit limit = counter_of(row.charge);
-    SCOPED_TRACE(charge_name(row.charge));
+    SCOPED_TRACE(static_cast<int>(row.charge));
     Counters counters(Operation::kAuthorize);
     counters.add(limit, 3, 1);
     counters.add(limit, 10, 1);
@@ -364,7 +364,7 @@ TEST(Judge, RefundNeverReachesCheckLevels) {
 // What is known to be denied charges nothing that waits for the others, but for
 // what denies by itself.
 TEST(Judge, KnowsWhatIsDeniedAlready) {
-  Limit counter = make_counter(5, std::chrono::minutes(1)).value();
+  Limit counter = make_counter(5, std::chrono::minutes(1));
   counter.charge = Charge::kAllOrDenying;
   Plan plan(Operation::kAuthorize);
   add(&plan, kEnforce, 0);
@@ -388,7 +388,7 @@ TEST(Judge, KnowsWhatIsDeniedAlready) {
 }
 
 TEST(DecideAssuming, ChargesNothing) {
-  const Limit counter = make_counter(5, std::chrono::minutes(1)).value();
+  const Limit counter = make_counter(5, std::chrono::minutes(1));
   for (const Buckets buckets : {Buckets::kFull, Buckets::kEmpty}) {
     Plan plan(Operation::kAuthorize);
     plan.add_level(&kEnforce, 0, 0, 1);

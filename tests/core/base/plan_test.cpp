@@ -40,7 +40,7 @@ TEST(SaturatingSum, IsTheSumOrTheLargestNumber) {
 
 // Of levels that count every hit, both hits count.
 TEST(JoinSameBuckets, AddsTheCostsOfHits) {
-  const Limit limit = make_counter(5, std::chrono::minutes(1)).value();
+  const Limit limit = make_counter(5, std::chrono::minutes(1));
   const Limit other;
   Plan plan(Operation::kAuthorize);
   plan.segments.emplace_back("ip", Kind::kExact);
@@ -62,7 +62,7 @@ TEST(JoinSameBuckets, AddsTheCostsOfHits) {
 
 // What denies by itself is compared by itself.
 TEST(JoinSameBuckets, KeepsLevelsApartThatMayDenyAlone) {
-  Limit limit = make_counter(5, std::chrono::minutes(1)).value();
+  Limit limit = make_counter(5, std::chrono::minutes(1));
   limit.charge = Charge::kAllOrDenying;
   for (const Operation operation : {Operation::kAuthorize, Operation::kPeek,
                                     Operation::kSpend, Operation::kRefund}) {
@@ -128,8 +128,8 @@ TEST(JoinSameBuckets, RefusesOneBucketWithTwoLimits) {
 // A counter of hits serves both limits, if their windows are the same.  Whoever
 // asks whether it is over means the larger one.
 TEST(JoinSameBuckets, JoinsCountersOfTwoLimits) {
-  Limit three = make_counter(3, std::chrono::seconds(60)).value();
-  Limit nine = make_counter(9, std::chrono::seconds(60)).value();
+  Limit three = make_counter(3, std::chrono::seconds(60));
+  Limit nine = make_counter(9, std::chrono::seconds(60));
   Plan plan(Operation::kAuthorize);
   fill(&plan, three, nine, {"alex", Kind::kCaller}, 1);
   ASSERT_TRUE(join_same_buckets(&plan).ok());

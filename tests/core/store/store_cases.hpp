@@ -417,7 +417,7 @@ class HitRequest {
 
 inline Limit hour_counter(std::int64_t count,
                           Charge charge = Charge::kEveryHit) {
-  Limit limit = make_counter(count, std::chrono::hours(1)).value();
+  Limit limit = make_counter(count, std::chrono::hours(1));
   limit.charge = charge;
   return limit;
 }

@@ -181,7 +181,7 @@ TEST_F(OverCacheTest, TellsLimitsOfOneBucketApart) {
   limit = hour_counter(4);
   EXPECT_FALSE(knows("a"));
   EXPECT_EQ(counted("a"), 4);
-  limit = make_counter(2, std::chrono::hours(2)).value();
+  limit = make_counter(2, std::chrono::hours(2));
   EXPECT_FALSE(knows("a"));
 }
 

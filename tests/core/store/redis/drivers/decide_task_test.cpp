@@ -206,8 +206,8 @@ TEST_F(DecideTaskTest, HoldsWhatOwesTooMuchAfterADenial) {
 
 // Where every hit counts, no slot waits for another, and none gives back.
 TEST_F(DecideTaskTest, CountsEveryHitInEverySlot) {
-  const Limit one = make_counter(1, std::chrono::hours(1)).value();
-  const Limit many = make_counter(100, std::chrono::hours(1)).value();
+  const Limit one = make_counter(1, std::chrono::hours(1));
+  const Limit many = make_counter(100, std::chrono::hours(1));
   const std::vector<std::string_view> names = {"a", "b", "c"};
   for (int i = 0; i < 3; ++i) {
     sent_ = 0;
@@ -223,7 +223,7 @@ TEST_F(DecideTaskTest, CountsEveryHitInEverySlot) {
 
 // Each part is one slot.  Only the whole has verdicts.
 TEST_F(DecideTaskTest, HasAPartForEachSlotThatDependsOnNone) {
-  const Limit counter = make_counter(1, std::chrono::hours(1)).value();
+  const Limit counter = make_counter(1, std::chrono::hours(1));
   const auto parts = [this](Plan* plan) {
     return DecideTask(plan, settings_, router_, clock_.clock().now()).parts();
   };
@@ -249,7 +249,7 @@ TEST_F(DecideTaskTest, HasAPartForEachSlotThatDependsOnNone) {
 
 // What was counted before another slot failed stays counted.
 TEST_F(DecideTaskTest, GivesNoHitsBackWhenALaterSlotFails) {
-  const Limit counter = make_counter(100, std::chrono::hours(1)).value();
+  const Limit counter = make_counter(100, std::chrono::hours(1));
   const auto plan =
       plan_of(Operation::kAuthorize, {"a", "b"}, {&counter, &counter});
   int calls = 0;
@@ -308,8 +308,8 @@ TEST_F(DecideTaskTest, DecidesAsTheMemoryStoreDoes) {
   for (const Mode mode : {Mode::kEnforce, Mode::kShadow, Mode::kCheck}) {
     for (const Charge charge : {Charge::kAllOrDenying, Charge::kEveryHit}) {
       for (const std::int64_t count : {1, 3, 8}) {
-        Limit& limit = limits.emplace_back(
-            make_counter(count, std::chrono::seconds(5)).value());
+        Limit& limit =
+            limits.emplace_back(make_counter(count, std::chrono::seconds(5)));
         limit.mode = mode;
         limit.charge = charge;
       }

@@ -323,7 +323,7 @@ TEST(Call, TellsWhenHitsAreCharged) {
       {Operation::kRefund, kAll, 0, false, "0", "0", "9"},
   };
   for (const Row& row : kRows) {
-    Limit limit = make_counter(9, std::chrono::minutes(1)).value();
+    Limit limit = make_counter(9, std::chrono::minutes(1));
     limit.charge = row.charge;
     Path path({{"user", Kind::kExact}}, limit, row.operation, row.cost);
     path.plan.denied = row.denied;

@@ -162,7 +162,7 @@ TEST(CompiledScript, RunsWithItsMostLevels) {
 // Counters in shadow mode are charged with the others: nothing is decided
 // before they are written, and requests can be joined.
 TEST(CompiledScript, CountsHitsWithoutAskingWhetherTheyFit) {
-  Limit hits = make_counter(5, std::chrono::minutes(1)).value();
+  Limit hits = make_counter(5, std::chrono::minutes(1));
   hits.mode = Mode::kShadow;
   const Script* const script = script_of(hits);
   EXPECT_EQ(script->text.find("allowed"), std::string::npos) << script->text;

@@ -45,7 +45,7 @@ class HitsDifferential : public testing::Test {
  protected:
   HitsDifferential() {
     for (const std::int64_t count : {0, 1, 5, 40}) {
-      limits_.push_back(make_counter(count, kPeriod).value());
+      limits_.push_back(make_counter(count, kPeriod));
       limits_.back().suffix = SharedText("#" + std::to_string(count) + "!fw");
     }
     limits_[3].mode = Mode::kShadow;

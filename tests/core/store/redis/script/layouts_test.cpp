@@ -248,7 +248,7 @@ class Layouts : public testing::TestWithParam<std::pair<Layout, bool>> {
   void make_limits(Charge charge, Others others = Others::kAllOrNothing) {
     for (std::size_t k = 0; k < kKinds; ++k) {
       const Limit any = limit_of(static_cast<Kind>(k), 1, milliseconds(40));
-      const bool able = check_charge(charge, any.algorithm).ok();
+      const bool able = can_charge(charge, any.algorithm);
       if (!able && others == Others::kNone) continue;
       for (const int count : {1, 3, 10}) {
         Limit limit = limit_of(
@@ -400,7 +400,7 @@ TEST_P(Layouts, TakeTwelveLevelsOfAnyKind) {
     for (const Charge charge : {Charge::kAllOrNothing, Charge::kIndependent,
                                 Charge::kAllOrDenying, Charge::kEveryHit}) {
       const Limit any = limit_of(static_cast<Kind>(k), 1, milliseconds(500));
-      if (!check_charge(charge, any.algorithm).ok()) continue;
+      if (!can_charge(charge, any.algorithm)) continue;
       std::deque<Limit> limits;
       for (std::uint32_t i = 0; i < 12; ++i) {
         limits.push_back(
