@@ -95,8 +95,8 @@ struct Level {
   bool again;           // an earlier level of the plan has the same bucket
   std::uint32_t path;   // which of a request's paths met it first; from 0
   Verdict verdict;      // set by judge()
-  Duration growth;      // likewise, if not plain; see grows_after()
-  std::int64_t before;  // likewise: units in use before the request
+  Duration growth;      // the same, if not plain; see grows_after()
+  std::int64_t before;  // the same: units in use before the request
 };
 
 struct Plan {

@@ -79,7 +79,7 @@ class SlidingTail {
   static std::int64_t micros(Duration time) { return time / kMicrosecond; }
 
   // A window that began within this one counts as this one, whatever its period
-  // was; likewise for the previous window.
+  // was; the same holds for the previous window.
   void move_to_base() {
     const bool empty = state_.current == 0 && state_.previous == 0;
     const Duration age =

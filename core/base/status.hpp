@@ -52,6 +52,7 @@ class [[nodiscard]] Status {
 
   // REQUIRES: !ok().
   const Error& error() const { return *error_; }
+  const std::string& message() const { return error_->messages.front(); }
 
  private:
   std::unique_ptr<Error> error_;

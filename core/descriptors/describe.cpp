@@ -174,7 +174,7 @@ std::string Descriptors::explain(std::string_view name, Entries entries) const {
          explain_steps(*domain, entries, {steps.data(), steps.size()}) +
          "limits\n" +
          (status.ok() ? explain_levels(matched)
-                      : "  " + status.error().messages.front() + '\n');
+                      : "  " + status.message() + '\n');
 }
 
 }  // namespace limitree

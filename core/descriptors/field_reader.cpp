@@ -102,7 +102,7 @@ bool FieldReader::is_absent(const YamlNode& value) const {
 bool FieldReader::is_good(const YamlNode& key, KeyPlace place) {
   if (key.kind != Kind::kScalar) return false;  // reported by the YAML reader
   const std::string_view text = document_.text(key);
-  if (key.plain && (text.empty() || text == "<<")) return false;  // likewise
+  if (key.plain && (text.empty() || text == "<<")) return false;  // so was this
   if (plain_kind(document_, key) != PlainKind::kText) {
     add(key.mark,
         "config error, key is not of type string: " + printable(text));
@@ -114,49 +114,48 @@ bool FieldReader::is_good(const YamlNode& key, KeyPlace place) {
   return false;
 }
 
-void FieldReader::read_mapping(std::size_t map, KeyPlace place,
-                               const Take& take) {
+std::vector<YamlField> FieldReader::fields(std::size_t map, KeyPlace place) {
+  std::vector<YamlField> good;
   for (std::size_t key = map + 1; key < node(map).end;) {
     const std::size_t value = node(key).end;
     if (is_good(node(key), place)) {
-      take({{document_.text(node(key)), node(key).mark}, value});
+      good.push_back({{document_.text(node(key)), node(key).mark}, value});
     }
     key = node(value).end;
   }
+  return good;
 }
 
-void FieldReader::read_list(const Field& field, const TakeItem& take) {
+std::vector<std::size_t> FieldReader::items(const YamlField& field) {
+  std::vector<std::size_t> mappings;
   const YamlNode& list = node(field.value);
-  if (is_absent(list)) return;
-  if (list.kind != Kind::kSequence) {
-    add(list.mark, std::string(field.key.text) + " must be a list, is " +
-                       document_.describe(list));
-    return;
+  if (is_absent(list)) return mappings;
+  if (!expect_kind(document_, list, Kind::kSequence,
+                   std::string(field.key.text) + " must be a list",
+                   &problems_)) {
+    return mappings;
   }
   for (std::size_t i = field.value + 1; i < list.end; i = node(i).end) {
     const YamlNode& item = node(i);
-    if (item.kind == Kind::kRefused) continue;
-    if (item.kind == Kind::kMapping) {
-      take(i);
-      continue;
-    }
+    if (item.kind == Kind::kMapping) mappings.push_back(i);
+    if (item.kind == Kind::kMapping || item.kind == Kind::kRefused) continue;
     add(item.mark,
         "config error, yaml file contains list of type other than map: " +
             (item.kind == Kind::kScalar ? printable(document_.text(item))
                                         : document_.describe(item)));
   }
+  return mappings;
 }
 
-bool FieldReader::is_mapping(const Field& field) {
+bool FieldReader::is_mapping(const YamlField& field) {
   const YamlNode& value = node(field.value);
-  if (value.kind == Kind::kMapping) return true;
-  if (is_absent(value)) return false;
-  add(value.mark, std::string(field.key.text) + " must be a mapping, is " +
-                      document_.describe(value));
-  return false;
+  return !is_absent(value) &&
+         expect_kind(document_, value, Kind::kMapping,
+                     std::string(field.key.text) + " must be a mapping",
+                     &problems_);
 }
 
-bool FieldReader::read_text(const Field& field, Value* value) {
+bool FieldReader::read_text(const YamlField& field, Value* value) {
   const YamlNode& scalar = node(field.value);
   if (is_absent(scalar)) return scalar.kind != Kind::kRefused;
   const std::string key(field.key.text);
@@ -172,7 +171,7 @@ bool FieldReader::read_text(const Field& field, Value* value) {
   return true;
 }
 
-void FieldReader::read_bool(const Field& field, bool* value) {
+void FieldReader::read_bool(const YamlField& field, bool* value) {
   const YamlNode& scalar = node(field.value);
   if (is_absent(scalar)) return;
   if (scalar.kind == Kind::kScalar && scalar.plain) {
@@ -185,21 +184,20 @@ void FieldReader::read_bool(const Field& field, bool* value) {
                        document_.describe(scalar));
 }
 
-void FieldReader::read_number(const Field& field, std::uint32_t* value) {
+void FieldReader::read_number(const YamlField& field, std::uint32_t* value) {
   const YamlNode& scalar = node(field.value);
   if (is_absent(scalar)) return;
   const std::string key(field.key.text);
   const auto text = read_scalar(document_, scalar,
                                 key + " must be a whole number", &problems_);
   if (!text) return;
-  Result<std::int64_t> number = parse_integer(text->text, 0);
-  if (!number.ok()) {
-    add(text->mark, key + " " + number.status().error().messages.front());
-  } else if (number.value() > UINT32_MAX) {
+  const auto number =
+      problems_.take(parse_integer(text->text, 0), text->mark, key + " ");
+  if (number && *number > UINT32_MAX) {
     add(text->mark, key + " must not exceed " + std::to_string(UINT32_MAX) +
-                        ", is " + std::to_string(number.value()));
-  } else {
-    *value = static_cast<std::uint32_t>(number.value());
+                        ", is " + std::to_string(*number));
+  } else if (number) {
+    *value = static_cast<std::uint32_t>(*number);
   }
 }
 

@@ -30,8 +30,8 @@ class RuleReader {
   Rule read();
 
  private:
-  void take(const Field& field);
-  void read_replaces(const Field& field);
+  void take(const YamlField& field);
+  void read_replaces(const YamlField& field);
   void check_length();
   void check_unlimited();
   void check_replaces();
@@ -59,7 +59,7 @@ class RuleReader {
   RuleFields fields_;  // the overrun
 };
 
-void RuleReader::take(const Field& field) {
+void RuleReader::take(const YamlField& field) {
   const std::string_view key = field.key.text;
   if (key == "unit") {
     unit_.mark = reader_.node(field.value).mark;
@@ -84,14 +84,14 @@ void RuleReader::take(const Field& field) {
   }
 }
 
-void RuleReader::read_replaces(const Field& field) {
-  reader_.read_list(field, [this](std::size_t item) {
+void RuleReader::read_replaces(const YamlField& field) {
+  for (const std::size_t item : reader_.items(field)) {
     Value name{{}, reader_.node(item).mark};
-    reader_.read_mapping(item, KeyPlace::kReplaces, [&](const Field& one) {
+    for (const YamlField& one : reader_.fields(item, KeyPlace::kReplaces)) {
       reader_.read_text(one, &name);
-    });
+    }
     replaces_.push_back(name);
-  });
+  }
 }
 
 void RuleReader::check_unlimited() {
@@ -136,36 +136,31 @@ Rule RuleReader::make_extended() {
   rule.unit = unit_of(unit_.text);
   rule.requests_per_unit = requests_;
   Limit& limit = rule.limit;
+  Problems& problems = reader_.problems();
   if (!is_given(period_)) {
     limit.period = unit_length(rule.unit);
+  } else if (const auto period = problems.take(parse_period(period_.text),
+                                               period_.mark, "period ")) {
+    limit.period = *period;
   } else {
-    Result<Duration> period = parse_period(period_.text);
-    if (!period.ok()) {
-      add(period_.mark, "period " + period.status().error().messages.front());
-      return rule;
-    }
-    limit.period = period.value();
+    return rule;
   }
   limit.count = std::max(std::int64_t{requests_}, std::int64_t{1});
   std::int64_t capacity = limit.count;
   if (is_given(burst_)) {
-    Result<std::int64_t> burst = parse_integer(burst_.text, 1);
-    if (!burst.ok()) {
-      add(burst_.mark, "burst " + burst.status().error().messages.front());
-      return rule;
-    }
-    capacity = burst.value();
+    const auto burst =
+        problems.take(parse_integer(burst_.text, 1), burst_.mark, "burst ");
+    if (!burst) return rule;
+    capacity = *burst;
     fields_.burst = burst_.mark;
   }
-  Result<Rate> rate = make_rate(limit.count, limit.period, capacity);
-  if (!rate.ok()) {
-    add(mark_, rate.status().error().messages.front());
-    return rule;
-  }
-  limit.rate = rate.value();
+  const auto rate =
+      problems.take(make_rate(limit.count, limit.period, capacity), mark_);
+  if (!rate) return rule;
+  limit.rate = *rate;
   fields_.algorithm =
       is_given(algorithm_) ? algorithm_ : Value{"fixed_window", mark_};
-  apply_rules(fields_, mark_, &limit, &reader_.problems());
+  apply_rules(fields_, mark_, &limit, &problems);
   limit.suffix = bucket_suffix(rule);
   return rule;
 }
@@ -185,8 +180,9 @@ Rule RuleReader::make() {
 
 Rule RuleReader::read() {
   const std::size_t before = reader_.problems().size();
-  reader_.read_mapping(map_, KeyPlace::kRateLimit,
-                       [this](const Field& field) { take(field); });
+  for (const YamlField& field : reader_.fields(map_, KeyPlace::kRateLimit)) {
+    take(field);
+  }
   check_length();
   check_replaces();
   if (reader_.problems().size() > before) return Rule();
@@ -195,8 +191,6 @@ Rule RuleReader::read() {
   for (const Value& name : replaces_) rule.replaces.emplace_back(name.text);
   return rule;
 }
-
-using Kind = YamlNode::Kind;
 
 // Reads one file.
 class FileReader {
@@ -215,14 +209,14 @@ class FileReader {
     bool shadow_mode = false;
     bool quota_mode = false;
     bool detailed_metric = false;
-    std::optional<Field> rate_limit;
-    std::optional<Field> metadata;
-    std::optional<Field> descriptors;
+    std::optional<YamlField> rate_limit;
+    std::optional<YamlField> metadata;
+    std::optional<YamlField> descriptors;
   };
 
-  void read_below(std::uint32_t parent, const std::optional<Field>& list);
+  void read_below(std::uint32_t parent, const std::optional<YamlField>& list);
   void read_descriptor(std::uint32_t parent, std::size_t map);
-  void take(const Field& field, Parts* parts);
+  void take(const YamlField& field, Parts* parts);
   void read_envoy(Parts* parts);
   void check_share(const DescriptorDraft& draft, Mark mark);
 
@@ -232,18 +226,16 @@ class FileReader {
 
 void FileReader::read() {
   const YamlNode& root = reader_.node(0);
-  if (root.kind == Kind::kRefused) return;
-  if (root.kind != Kind::kMapping) {
-    reader_.add(root.mark,
-                "a mapping with domain and descriptors is expected, is " +
-                    reader_.document().describe(root));
+  if (!expect_kind(reader_.document(), root, YamlNode::Kind::kMapping,
+                   "a mapping with domain and descriptors is expected",
+                   &reader_.problems())) {
     return;
   }
   DomainDraft domain;
   domain.name.mark = root.mark;
   bool refused = false;
-  std::optional<Field> descriptors;
-  reader_.read_mapping(0, KeyPlace::kRoot, [&](const Field& field) {
+  std::optional<YamlField> descriptors;
+  for (const YamlField& field : reader_.fields(0, KeyPlace::kRoot)) {
     if (field.key.text == "domain") {
       domain.name.mark = reader_.node(field.value).mark;
       refused = !reader_.read_text(field, &domain.name);
@@ -255,7 +247,7 @@ void FileReader::read() {
       (field.key.text == "parents" ? domain.parents : domain.all_or_nothing) =
           flag;
     }
-  });
+  }
   if (domain.name.text.empty() && !refused) {
     reader_.add(domain.name.mark, "config file cannot have empty domain");
   }
@@ -263,13 +255,14 @@ void FileReader::read() {
 }
 
 void FileReader::read_below(std::uint32_t parent,
-                            const std::optional<Field>& list) {
+                            const std::optional<YamlField>& list) {
   if (!list) return;
-  reader_.read_list(*list,
-                    [&](std::size_t item) { read_descriptor(parent, item); });
+  for (const std::size_t item : reader_.items(*list)) {
+    read_descriptor(parent, item);
+  }
 }
 
-void FileReader::take(const Field& field, Parts* parts) {
+void FileReader::take(const YamlField& field, Parts* parts) {
   const std::string_view key = field.key.text;
   DescriptorDraft& draft = parts->draft;
   if (key == "key") {
@@ -325,8 +318,9 @@ void FileReader::read_descriptor(std::uint32_t parent, std::size_t map) {
   Parts parts;
   DescriptorDraft& draft = parts.draft;
   draft.key.mark = reader_.node(map).mark;
-  reader_.read_mapping(map, KeyPlace::kDescriptor,
-                       [&](const Field& field) { take(field, &parts); });
+  for (const YamlField& field : reader_.fields(map, KeyPlace::kDescriptor)) {
+    take(field, &parts);
+  }
   if (draft.key.text.empty() && !parts.key_refused) {
     reader_.add(draft.key.mark, "descriptor has empty key");
   }

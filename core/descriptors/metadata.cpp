@@ -63,7 +63,7 @@ bool is_json_number(std::string_view text) {
          (text.size() > 1 && text[1] >= '0' && text[1] <= '9');
 }
 
-// Whoever reads the metadata keeps a number as a double.
+// Readers of the metadata keep numbers as doubles.
 bool is_in_range(std::string_view text) {
   double number = 0;
   return std::from_chars(text.data(), text.data() + text.size(), number).ec ==
@@ -114,13 +114,9 @@ Metadata value_at(const YamlDocument& document, std::size_t index,
       break;
   }
   value.kind = Metadata::Kind::kMap;
-  for (std::size_t i = index + 1; i < node.end;) {
-    const YamlNode& key = document[i];
-    if (key.kind == Kind::kScalar) {
-      value.items.push_back(value_at(document, key.end, problems));
-      value.items.back().name = document.text(key);
-    }
-    i = document[key.end].end;
+  for (const auto& [key, at] : document.fields(index)) {
+    value.items.push_back(value_at(document, at, problems));
+    value.items.back().name = key.text;
   }
   return value;
 }
@@ -131,10 +127,9 @@ std::shared_ptr<const Metadata> read_metadata(const YamlDocument& document,
                                               std::size_t index,
                                               Problems* problems) {
   const YamlNode& node = document[index];
-  if (node.kind == Kind::kRefused || document.is_null(node)) return nullptr;
-  if (node.kind != Kind::kMapping) {
-    problems->add(node.mark, "error parsing metadata: must be a mapping, is " +
-                                 document.describe(node));
+  if (document.is_null(node) ||
+      !expect_kind(document, node, Kind::kMapping,
+                   "error parsing metadata: must be a mapping", problems)) {
     return nullptr;
   }
   return std::make_shared<const Metadata>(value_at(document, index, problems));

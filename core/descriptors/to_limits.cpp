@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -28,11 +27,6 @@ bool looks_like_network(std::string_view name) {
   return slash != name.npos && slash + 1 < name.size() &&
          name.find_first_not_of(kDigits, slash + 1) == name.npos &&
          name.substr(0, slash).find_first_of(".:") != name.npos;
-}
-
-std::ptrdiff_t literals(std::string_view glob) {
-  return std::count_if(glob.begin(), glob.end(),
-                       [](char c) { return c != '*'; });
 }
 
 // "{algorithm: fixed_window, count: 60, period: 1m}"
@@ -141,7 +135,7 @@ bool LimitsWriter::can_follow(std::uint32_t i, const Group& group) {
   bool overlaps = false;
   for (const std::uint32_t before : group.patterns) {
     const std::string_view other = value(before);
-    if (literals(other) >= literals(glob)) continue;
+    if (literal_size(other) >= literal_size(glob)) continue;
     if (glob_matches(other, glob)) return false;  // it is never reached
     overlaps |= globs_overlap(other, glob);
   }
@@ -156,7 +150,7 @@ bool LimitsWriter::can_follow(std::uint32_t i, const Group& group) {
 void LimitsWriter::add(std::uint32_t i, Group* group) {
   const std::string_view text = value(i);
   const bool is_pattern = text.find('*') != text.npos;
-  if (literals(text) == 0) {
+  if (literal_size(text) == 0) {
     // The key alone comes after all patterns, "*" in its turn.
     if (group->any == kNoNode || (is_pattern && value(group->any).empty())) {
       group->any = i;
@@ -213,11 +207,8 @@ std::string LimitsWriter::limits(std::uint32_t i) {
 }
 
 void LimitsWriter::begin_line(std::size_t indent, std::string_view name) {
-  const bool simple = name.size() <= kMaxSimpleKey;
-  const std::string margin(indent, ' ');
-  yaml_ += simple ? margin : margin + "? ";
-  yaml_ += yaml_scalar(name);
-  yaml_ += simple ? ":" : "\n" + margin + ":";
+  append_yaml_key(std::string(indent, ' '), name.size(), yaml_scalar(name),
+                  &yaml_);
 }
 
 void LimitsWriter::write_node(std::uint32_t i, const Group& group,

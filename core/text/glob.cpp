@@ -1,6 +1,6 @@
 #include "text/glob.hpp"
 
-#include <cstddef>
+#include <algorithm>
 #include <vector>
 
 namespace limitree {
@@ -27,6 +27,10 @@ bool glob_matches(std::string_view glob, std::string_view text) {
     }
   }
   return glob.find_first_not_of('*', g) == kNone;
+}
+
+std::size_t literal_size(std::string_view glob) {
+  return glob.size() - static_cast<std::size_t>(std::ranges::count(glob, '*'));
 }
 
 bool globs_overlap(std::string_view a, std::string_view b) {

@@ -1,6 +1,7 @@
 #include "text/limit_rules.hpp"
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -134,36 +135,26 @@ void RuleReader::read_calendar() {
   }
   const std::string_view zone =
       fields_.timezone ? fields_.timezone->text : "UTC";
-  Result<std::vector<ZoneOffset>> offsets = load_time_zone(zone);
-  if (!offsets.ok()) {
-    add(fields_.timezone->mark,
-        "timezone " + offsets.status().error().messages.front());
-    return;
-  }
-  rules_.calendar = std::make_shared<const Calendar>(
-      std::string(zone), unit, std::move(offsets.value()));
+  // Nothing is wrong with UTC.
+  std::optional<std::vector<ZoneOffset>> offsets =
+      problems_.take(load_time_zone(zone),
+                     fields_.timezone.value_or(Value()).mark, "timezone ");
+  if (!offsets) return;
+  rules_.calendar = std::make_shared<const Calendar>(std::string(zone), unit,
+                                                     *std::move(offsets));
 }
 
 void RuleReader::read_buckets() {
-  std::int64_t buckets = kDefaultBuckets;
+  std::optional<std::int64_t> buckets = kDefaultBuckets;
   if (fields_.buckets) {
-    Result<std::int64_t> number = parse_integer(fields_.buckets->text);
-    if (!number.ok()) {
-      add(fields_.buckets->mark,
-          "buckets " + number.status().error().messages.front());
-      return;
-    }
-    buckets = number.value();
-    if (buckets < 1 || buckets > kMaxWindowBuckets) {
-      add(fields_.buckets->mark, "buckets must be 1 to " +
-                                     std::to_string(kMaxWindowBuckets) +
-                                     ", is " + std::to_string(buckets));
-      return;
-    }
+    buckets = problems_.take(
+        parse_integer(fields_.buckets->text, 1, kMaxWindowBuckets),
+        fields_.buckets->mark, "buckets ");
   }
+  if (!buckets) return;
   // Rounded up, so that there are never more buckets.
   rules_.bucket =
-      kMicrosecond * mul_div_up(limit_.period / kMicrosecond, 1, buckets);
+      kMicrosecond * mul_div_up(limit_.period / kMicrosecond, 1, *buckets);
 }
 
 void RuleReader::check_period() {
@@ -235,57 +226,41 @@ void RuleReader::run() {
 bool read_overrun(const YamlDocument& document, std::size_t map, Mark mark,
                   RuleFields* fields, Problems* problems) {
   const YamlNode& node = document[map];
-  if (node.kind == YamlNode::Kind::kRefused) return false;
-  if (node.kind != YamlNode::Kind::kMapping) {
-    problems->add(node.mark,
-                  "overrun must be a mapping such as {percent: 20}, is " +
-                      document.describe(node));
+  if (!expect_kind(document, node, YamlNode::Kind::kMapping,
+                   "overrun must be a mapping such as {percent: 20}",
+                   problems)) {
     return false;
   }
   fields->overrun = mark;
-  bool good = true;
+  const std::size_t before = problems->size();
   bool percent = false;
-  const auto refuse = [&](Mark at, std::string what) {
-    problems->add(at, std::move(what));
-    good = false;
-  };
-  for (std::size_t key = map + 1; key < node.end;) {
-    const YamlNode& name = document[key];
-    const YamlNode& value = document[name.end];
-    key = value.end;
-    if (name.kind != YamlNode::Kind::kScalar) continue;
-    const std::string_view text = document.text(name);
-    if (!contains(kOverrunKeys, text)) {
-      refuse(name.mark, unknown_word("key of overrun", text, kOverrunKeys));
+  for (const auto& [key, at] : document.fields(map)) {
+    if (!contains(kOverrunKeys, key.text)) {
+      problems->add(key.mark,
+                    unknown_word("key of overrun", key.text, kOverrunKeys));
       continue;
     }
-    const std::optional<Value> scalar =
-        read_scalar(document, value,
-                    std::string(text) + " must be a " +
-                        (text == "when" ? "word" : "whole number"),
+    percent |= key.text == "percent";
+    const std::optional<Value> value =
+        read_scalar(document, document[at],
+                    std::string(key.text) + " must be a " +
+                        (key.text == "when" ? "word" : "whole number"),
                     problems);
-    if (!scalar) {
-      good = false;
-    } else if (text == "when") {
-      fields->when_idle = true;
-      if (!contains(kWhens, scalar->text)) {
-        refuse(scalar->mark, unknown_word("when", scalar->text, kWhens));
-      }
-    } else if (Result<std::int64_t> number = parse_integer(scalar->text);
-               !number.ok()) {
-      refuse(scalar->mark,
-             "percent " + number.status().error().messages.front());
-    } else if (number.value() < 1 || number.value() > kMaxOverrun) {
-      refuse(scalar->mark, "percent must be 1 to " +
-                               std::to_string(kMaxOverrun) + ", is " +
-                               std::to_string(number.value()));
-    } else {
-      fields->percent = number.value();
+    if (!value) continue;
+    if (key.text == "percent") {
+      fields->percent = problems
+                            ->take(parse_integer(value->text, 1, kMaxOverrun),
+                                   value->mark, "percent ")
+                            .value_or(0);
+      continue;
     }
-    percent |= text == "percent";
+    fields->when_idle = true;
+    if (!contains(kWhens, value->text)) {
+      problems->add(value->mark, unknown_word("when", value->text, kWhens));
+    }
   }
-  if (!percent) refuse(node.mark, "overrun needs percent");
-  return good;
+  if (!percent) problems->add(node.mark, "overrun needs percent");
+  return problems->size() == before;
 }
 
 void apply_rules(const RuleFields& fields, Mark mark, Limit* limit,

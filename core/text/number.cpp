@@ -232,12 +232,18 @@ Result<std::int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
-Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least) {
+Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least,
+                                   std::int64_t most) {
   Result<std::int64_t> number = parse_integer(text);
-  if (!number.ok() || number.value() >= least) return number;
-  return invalid_config((least == 0 ? "must not be negative, is "
-                                    : "must be greater than 0, is ") +
-                        std::to_string(number.value()));
+  if (!number.ok()) return number;
+  const std::int64_t value = number.value();
+  if (value >= least && value <= most) return number;
+  const std::string must =
+      most < INT64_MAX
+          ? "must be " + std::to_string(least) + " to " + std::to_string(most)
+      : least == 0 ? "must not be negative"
+                   : "must be greater than 0";
+  return invalid_config(must + ", is " + std::to_string(value));
 }
 
 Result<Duration> parse_duration(std::string_view text) {

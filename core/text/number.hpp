@@ -17,8 +17,10 @@ namespace limitree {
 // the name of the number: "must be a whole number, ...".
 Result<std::int64_t> parse_integer(std::string_view text);
 
-// The same for a number of at least `least`, which is 0 or 1.
-Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least);
+// The same for a number of at least `least`, which is 0 or 1, and at most
+// `most`.
+Result<std::int64_t> parse_integer(std::string_view text, std::int64_t least,
+                                   std::int64_t most = INT64_MAX);
 
 // Reads "500ms", "1.5h", "1d12h", "5 minutes", "day", "s", or a number of
 // seconds: "15" or "0.5".  Words may be in any case.  A month has 30 days, and

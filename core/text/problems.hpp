@@ -7,9 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/limit.hpp"
@@ -33,6 +35,14 @@ class Problems {
   bool empty() const { return problems_.empty(); }
   std::size_t size() const { return problems_.size() + uncounted_; }
   void add(Mark mark, std::string what);
+
+  // The value of `result`.  If there is none, adds `what` and the reason.
+  template <typename T>
+  std::optional<T> take(Result<T> result, Mark mark, std::string what = "") {
+    if (result.ok()) return std::move(result.value());
+    add(mark, std::move(what) + result.status().message());
+    return std::nullopt;
+  }
 
   // Problems added from now on belong to this text, counted from 0.
   void set_text(std::size_t text) {

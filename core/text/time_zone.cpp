@@ -27,64 +27,57 @@ Status broken() {
   return invalid_config("is not a file in the format of RFC 8536");
 }
 
-// Takes numbers off the front of bytes; ok() is false after the end.
-class Bytes {
- public:
-  explicit Bytes(std::string_view bytes) : bytes_(bytes) {}
+// Takes `size` bytes off the front of *bytes; nothing if there are fewer.
+std::optional<std::string_view> take(std::size_t size,
+                                     std::string_view* bytes) {
+  if (size > bytes->size()) return std::nullopt;
+  const std::string_view taken = bytes->substr(0, size);
+  bytes->remove_prefix(size);
+  return taken;
+}
 
-  bool ok() const { return ok_; }
-  std::string_view rest() const { return bytes_; }
-
-  std::string_view take(std::size_t size) {
-    if (size > bytes_.size()) {
-      ok_ = false;
-      size = bytes_.size();
-    }
-    const std::string_view taken = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return taken;
+// A signed big-endian number of at most 8 bytes.
+std::int64_t number_of(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (const char byte : bytes) {
+    value = value << 8 | static_cast<unsigned char>(byte);
   }
+  const unsigned unused = static_cast<unsigned>(64 - 8 * bytes.size());
+  return static_cast<std::int64_t>(value << unused) >> unused;
+}
 
-  // A signed big-endian number.
-  std::int64_t number(std::size_t size) {
-    std::uint64_t value = 0;
-    const std::string_view taken = take(size);
-    for (const char byte : taken) {
-      value = value << 8 | static_cast<unsigned char>(byte);
-    }
-    const unsigned unused = static_cast<unsigned>(64 - 8 * size);
-    return static_cast<std::int64_t>(value << unused) >> unused;
-  }
-
- private:
-  std::string_view bytes_;
-  bool ok_ = true;
+// One of the two blocks of a file: the first has times of 32 bits.
+struct Block {
+  std::size_t ut, std, leaps, count, types, chars;
+  std::string_view times;    // `count` of them
+  std::string_view kinds;    // of each time: index of its type
+  std::string_view offsets;  // of each type, and two bytes more
 };
 
-struct Header {
-  std::size_t ut, std, leaps, times, types, chars;
-
-  std::size_t body(std::size_t time_size) const {
-    return times * (time_size + 1) + types * 6 + chars +
-           leaps * (time_size + 4) + std + ut;
+std::optional<Block> take_block(std::size_t time_size,
+                                std::string_view* bytes) {
+  const auto head = take(20, bytes);
+  if (!head || !head->starts_with("TZif") || (*head)[4] < '2') {
+    return std::nullopt;
   }
-};
-
-std::optional<Header> take_header(Bytes* bytes) {
-  if (bytes->take(4) != "TZif") return std::nullopt;
-  const std::string_view version = bytes->take(16);
-  if (version.empty() || version[0] < '2') return std::nullopt;
-  Header header{};
-  for (std::size_t* field : {&header.ut, &header.std, &header.leaps,
-                             &header.times, &header.types, &header.chars}) {
-    const std::int64_t count = bytes->number(4);
-    if (count < 0 || count > static_cast<std::int64_t>(kMaxFile)) {
-      return std::nullopt;
-    }
-    *field = static_cast<std::size_t>(count);
+  Block block{};
+  for (std::size_t* field : {&block.ut, &block.std, &block.leaps, &block.count,
+                             &block.types, &block.chars}) {
+    const auto number = take(4, bytes);
+    // A negative number is a large one.
+    *field = static_cast<std::size_t>(number ? number_of(*number) : -1);
+    if (*field > kMaxFile) return std::nullopt;
   }
-  if (!bytes->ok()) return std::nullopt;
-  return header;
+  const auto times = take(block.count * time_size, bytes);
+  const auto kinds = take(block.count, bytes);
+  const auto offsets = take(block.types * 6, bytes);
+  const std::size_t rest =
+      block.chars + block.leaps * (time_size + 4) + block.std + block.ut;
+  if (!times || !kinds || !offsets || !take(rest, bytes)) return std::nullopt;
+  block.times = *times;
+  block.kinds = *kinds;
+  block.offsets = *offsets;
+  return block;
 }
 
 // The rule after the last transition: "CET-1CEST,M3.5.0,M10.5.0/3".
@@ -232,37 +225,23 @@ bool is_name(std::string_view name) {
 
 }  // namespace
 
-Result<std::vector<ZoneOffset>> parse_time_zone(std::string_view text) {
-  Bytes bytes(text);
-  const std::optional<Header> old = take_header(&bytes);
-  if (!old) return broken();
-  bytes.take(old->body(4));  // times of 32 bits
-  const std::optional<Header> header = take_header(&bytes);
-  if (!header || header->types == 0) return broken();
-
-  std::vector<std::int64_t> times;
-  std::vector<std::size_t> kinds;
-  std::vector<std::int32_t> seconds;
-  for (std::size_t i = 0; i < header->times && bytes.ok(); ++i) {
-    times.push_back(bytes.number(8));
+Result<std::vector<ZoneOffset>> parse_time_zone(std::string_view bytes) {
+  const bool has_old = take_block(4, &bytes).has_value();
+  const std::optional<Block> block =
+      has_old ? take_block(8, &bytes) : std::nullopt;
+  if (!block || block->types == 0) return broken();
+  const auto offset = [&block](std::size_t type) {
+    return static_cast<std::int32_t>(
+        number_of(block->offsets.substr(6 * type, 4)));
+  };
+  std::vector<ZoneOffset> offsets = {{INT64_MIN / 2, offset(0)}};
+  for (std::size_t i = 0; i < block->count; ++i) {
+    const std::int64_t from = number_of(block->times.substr(8 * i, 8));
+    const auto type = static_cast<unsigned char>(block->kinds[i]);
+    if (type >= block->types) return broken();
+    if (from > offsets.back().from) offsets.push_back({from, offset(type)});
   }
-  for (std::size_t i = 0; i < header->times && bytes.ok(); ++i) {
-    kinds.push_back(static_cast<unsigned char>(bytes.number(1)));
-  }
-  for (std::size_t i = 0; i < header->types && bytes.ok(); ++i) {
-    seconds.push_back(static_cast<std::int32_t>(bytes.number(4)));
-    bytes.take(2);
-  }
-  bytes.take(header->chars + header->leaps * 12 + header->std + header->ut);
-  if (!bytes.ok()) return broken();
-
-  std::vector<ZoneOffset> offsets = {{INT64_MIN / 2, seconds[0]}};
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    if (kinds[i] >= seconds.size()) return broken();
-    if (times[i] <= offsets.back().from) continue;
-    offsets.push_back({times[i], seconds[kinds[i]]});
-  }
-  std::string_view footer = bytes.rest();
+  std::string_view footer = bytes;
   if (footer.size() < 2 || footer.front() != '\n' || footer.back() != '\n') {
     return broken();
   }

@@ -24,6 +24,18 @@ namespace limitree {
 
 inline constexpr std::size_t kMaxYamlSize = std::size_t{64} << 20;  // bytes
 
+// A scalar and its position.
+struct Value {
+  std::string_view text;
+  Mark mark;
+};
+
+// A key of a mapping, and its value as an index of the document.
+struct YamlField {
+  Value key;
+  std::size_t value;
+};
+
 // What may be in a document beside plain data.
 enum class YamlForm : std::uint8_t {
   kData,        // nothing
@@ -57,6 +69,10 @@ class YamlDocument {
     return std::string_view(text_).substr(scalar.text, scalar.size);
   }
 
+  // The fields of the mapping `map`, but for those whose key was refused when
+  // the text was read: keys that are not names, and merge keys.
+  std::vector<YamlField> fields(std::size_t map) const;
+
   // Whether the node means "nothing": empty, ~ or null, not quoted.
   bool is_null(const YamlNode& node) const;
 
@@ -73,17 +89,16 @@ class YamlDocument {
   std::string text_;  // of all scalars, one after the other
 };
 
-// A scalar and its position.
-struct Value {
-  std::string_view text;
-  Mark mark;
-};
-
 // The scalar `node`; what else it is goes to *problems, as in "mode must be a
 // word, is a list".
 std::optional<Value> read_scalar(const YamlDocument& document,
                                  const YamlNode& node, std::string_view must,
                                  Problems* problems);
+
+// Whether `node` is of that kind; what else it is goes to *problems, as above.
+bool expect_kind(const YamlDocument& document, const YamlNode& node,
+                 YamlNode::Kind kind, std::string_view must,
+                 Problems* problems);
 
 // Receives one entry of the outermost mapping at a time: node 1 is its key, a
 // scalar, and node 2 its value.

@@ -1,4 +1,4 @@
-// What a document of YAML says, whoever made it.
+// The content of a document, and how values are read from it.
 
 #include <optional>
 #include <string>
@@ -38,6 +38,20 @@ void YamlDocument::set_mapping(std::span<const Pair> pairs, Mark mark) {
   }
 }
 
+std::vector<YamlField> YamlDocument::fields(std::size_t map) const {
+  std::vector<YamlField> fields;
+  for (std::size_t key = map + 1; key < nodes_[map].end;) {
+    const YamlNode& name = nodes_[key];
+    const std::string_view word =
+        name.kind == Kind::kScalar ? text(name) : std::string_view();
+    const bool refused = name.kind != Kind::kScalar ||
+                         (name.plain && (word.empty() || word == "<<"));
+    if (!refused) fields.push_back({{word, name.mark}, name.end});
+    key = nodes_[name.end].end;
+  }
+  return fields;
+}
+
 bool YamlDocument::is_null(const YamlNode& node) const {
   if (node.kind != Kind::kScalar || !node.plain) return false;
   const std::string_view word = text(node);
@@ -54,13 +68,24 @@ std::string YamlDocument::describe(const YamlNode& node) const {
 std::optional<Value> read_scalar(const YamlDocument& document,
                                  const YamlNode& node, std::string_view must,
                                  Problems* problems) {
-  if (node.kind == Kind::kRefused) return std::nullopt;
   if (node.kind == Kind::kScalar && !document.is_null(node)) {
     return Value{document.text(node), node.mark};
   }
-  problems->add(node.mark,
-                std::string(must) + ", is " + document.describe(node));
+  if (node.kind != Kind::kRefused) {
+    problems->add(node.mark,
+                  std::string(must) + ", is " + document.describe(node));
+  }
   return std::nullopt;
+}
+
+bool expect_kind(const YamlDocument& document, const YamlNode& node, Kind kind,
+                 std::string_view must, Problems* problems) {
+  if (node.kind == kind) return true;
+  if (node.kind != Kind::kRefused) {
+    problems->add(node.mark,
+                  std::string(must) + ", is " + document.describe(node));
+  }
+  return false;
 }
 
 }  // namespace limitree

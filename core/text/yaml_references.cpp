@@ -35,7 +35,7 @@ std::size_t depth_of(const std::vector<YamlNode>& nodes) {
   return deepest;
 }
 
-// How many values `nodes` count as: whoever reads a text may copy it.
+// How many values `nodes` count as: readers may copy texts.
 std::size_t weight_of(const std::vector<YamlNode>& nodes) {
   std::size_t weight = nodes.size();
   for (const YamlNode& node : nodes) {

@@ -12,6 +12,8 @@ namespace limitree {
 
 namespace {
 
+constexpr std::size_t kMaxSimpleKey = 1000;  // YAML has 1024 characters
+
 // Some readers take these for something else.
 constexpr std::array<std::string_view, 9> kReserved = {
     "true", "false", "yes", "no", "on", "off", "null", "y", "n"};
@@ -70,6 +72,16 @@ std::string yaml_scalar(std::string_view text) {
                      std::all_of(text.begin(), text.end(), is_plain) &&
                      !contains(kReserved, lower_case(text));
   return plain ? std::string(text) : yaml_quoted(text);
+}
+
+void append_yaml_key(std::string_view margin, std::size_t size,
+                     std::string_view text, std::string* yaml) {
+  const bool simple = size <= kMaxSimpleKey;
+  *yaml += margin;
+  if (!simple) *yaml += "? ";
+  *yaml += text;
+  if (!simple) yaml->append(1, '\n').append(margin);
+  *yaml += ':';
 }
 
 }  // namespace limitree

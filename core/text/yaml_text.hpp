@@ -9,15 +9,17 @@
 
 namespace limitree {
 
-// A longer key needs a "? " before it; YAML's own limit is 1024 characters.
-inline constexpr std::size_t kMaxSimpleKey = 1000;
-
 // `text`, which is UTF-8, in double quotes.
 std::string yaml_quoted(std::string_view text);
 
 // `text` as it is if every reader of YAML takes it for this text, else in
 // double quotes.
 std::string yaml_scalar(std::string_view text);
+
+// Appends the line of a key, up to its ":".  `text` stands for a key of `size`
+// bytes; a long one needs a "? ".
+void append_yaml_key(std::string_view margin, std::size_t size,
+                     std::string_view text, std::string* yaml);
 
 }  // namespace limitree
 

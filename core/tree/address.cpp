@@ -1,5 +1,7 @@
 #include "tree/address.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -43,78 +45,19 @@ std::optional<std::uint32_t> parse_v4(std::string_view text) {
   return value;
 }
 
-// Takes 1 to 4 hexadecimal digits off the front of *text.
-std::optional<std::uint16_t> take_group(std::string_view* text) {
-  const char* const begin = text->data();
-  const char* const end = begin + std::min<std::size_t>(text->size(), 4);
-  std::uint16_t value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value, 16);
-  if (error != std::errc()) return std::nullopt;
-  text->remove_prefix(static_cast<std::size_t>(stop - begin));
-  return value;
-}
-
-// The groups of an IPv6 address that were read, and where "::" is.
-struct Reading {
-  Groups groups{};
-  std::size_t count = 0;
-  std::optional<std::size_t> gap;
-
-  bool add(std::uint32_t group) {
-    if (count == kGroups) return false;
-    groups[count++] = static_cast<std::uint16_t>(group);
-    return true;
-  }
-  bool add_v4(std::string_view text) {
-    const std::optional<std::uint32_t> v4 = parse_v4(text);
-    return v4 && add(*v4 >> 16) && add(*v4 & 0xffff);
-  }
-};
-
-// Takes "::" off the front of `text`.  False if it is the second one.
-bool take_gap(std::string_view* text, Reading* reading) {
-  if (!text->starts_with("::")) return true;
-  if (reading->gap) return false;
-  reading->gap = reading->count;
-  text->remove_prefix(2);
-  return true;
-}
-
-bool read_groups(std::string_view text, Reading* reading) {
-  if (!take_gap(&text, reading)) return false;
-  while (!text.empty()) {
-    // Dotted decimal may take the place of the last two groups.
-    if (text.find(':') == std::string_view::npos &&
-        text.find('.') != std::string_view::npos) {
-      return reading->add_v4(text);
-    }
-    const std::optional<std::uint16_t> group = take_group(&text);
-    if (!group || !reading->add(*group)) return false;
-    if (text.empty()) return true;
-    if (text.starts_with("::")) {
-      if (!take_gap(&text, reading)) return false;
-    } else if (text.starts_with(':') && text.size() > 1) {
-      text.remove_prefix(1);
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
 std::optional<Groups> parse_v6(std::string_view text) {
-  Reading reading;
-  if (!read_groups(text, &reading)) return std::nullopt;
-  if (!reading.gap) {
-    if (reading.count != kGroups) return std::nullopt;
-    return reading.groups;
+  // The terminator, which inet_pton() needs, is not in the longest address.
+  std::array<char, INET6_ADDRSTRLEN> copy{};
+  if (text.size() >= copy.size() || text.find('\0') != text.npos) {
+    return std::nullopt;
   }
-  if (reading.count == kGroups) return std::nullopt;  // "::" stands for none
-
-  Groups groups{};
-  const std::size_t missing = kGroups - reading.count;
-  for (std::size_t i = 0; i < reading.count; ++i) {
-    groups[i < *reading.gap ? i : i + missing] = reading.groups[i];
+  std::ranges::copy(text, copy.begin());
+  std::array<std::uint8_t, 2 * kGroups> bytes;
+  if (inet_pton(AF_INET6, copy.data(), bytes.data()) != 1) return std::nullopt;
+  Groups groups;
+  for (std::size_t i = 0; i < kGroups; ++i) {
+    groups[i] =
+        static_cast<std::uint16_t>(bytes[2 * i] << 8 | bytes[2 * i + 1]);
   }
   return groups;
 }

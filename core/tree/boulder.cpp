@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,7 +14,7 @@
 #include "text/number.hpp"
 #include "text/problems.hpp"
 #include "text/yaml.hpp"
-#include "tree/boulder_yaml.hpp"
+#include "text/yaml_text.hpp"
 #include "tree/key_kind.hpp"
 #include "tree/read_limits.hpp"
 
@@ -22,11 +24,76 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 3> kFields = {"burst", "count",
-                                                     "period"};
 constexpr std::array<std::string_view, 4> kOverrideFields = {"burst", "count",
                                                              "period", "ids"};
+constexpr Words kFields = Words(kOverrideFields).first(3);
 constexpr std::array<std::string_view, 2> kIdFields = {"id", "comment"};
+
+// One of Boulder's limits, and the form of a path below its name.
+struct BoulderName {
+  std::string_view text;
+  std::string_view key;    // of the id
+  std::string_view below;  // of the part after the id; empty: there is none
+  bool defaults = true;    // whether Boulder looks at a default
+};
+
+constexpr std::array<BoulderName, 9> kBoulderNames = {{
+    {"NewRegistrationsPerIPAddress", "ip", ""},
+    {"NewRegistrationsPerIPv6Range", "cidr6/48", ""},
+    {"NewOrdersPerAccount", "integer", ""},
+    {"FailedAuthorizationsPerDomainPerAccount", "integer", "text"},
+    {"CertificatesPerDomain", "domain", ""},
+    {"CertificatesPerDomainPerAccount", "integer", "domain", false},
+    {"CertificatesPerFQDNSet", "fqdn_set", ""},
+    {"FailedAuthorizationsForPausingPerDomainPerAccount", "integer", "text"},
+    {"LimitOverrideRequestsPerIPAddress", "ip", ""},
+}};
+
+// "{limits: {burst: 20, count: 20, period: 1s}}"
+using BoulderText = std::string;
+
+// From the part after an id, or from nothing, to its limits.
+using BoulderBelow = std::map<std::string, BoulderText>;
+
+// What the files say about one name; the default is that of "*".
+using BoulderIds = std::map<std::string, BoulderBelow>;
+
+using BoulderLimits = std::array<BoulderIds, kBoulderNames.size()>;
+
+// "{key: domain, children: {"*": {limits: ...}}}"
+std::string below_text(const BoulderName& name, const BoulderBelow& below) {
+  std::string text = "{";
+  if (name.below != "text") text += "key: " + std::string(name.below) + ", ";
+  text += "children: {";
+  for (const auto& [id, limits] : below) {
+    if (!text.ends_with('{')) text += ", ";
+    text += "? " + yaml_quoted(id) + " : " + limits;
+  }
+  return text + "}}";
+}
+
+std::string boulder_yaml(const BoulderLimits& limits) {
+  std::string yaml = "schema:\n";
+  for (std::size_t i = 0; i < kBoulderNames.size(); ++i) {
+    const BoulderName& name = kBoulderNames[i];
+    yaml += "  " + std::string(name.text) + ":";
+    if (limits[i].empty()) {
+      yaml += " {}\n";  // no limits
+      continue;
+    }
+    yaml += "\n    key: " + std::string(name.key) + "\n";
+    if (name.key == "ip") yaml += "    ipv6_prefix: 128\n";
+    yaml += "    children:\n";
+    for (const auto& [id, below] : limits[i]) {
+      append_yaml_key("      ", id.size(), yaml_quoted(id), &yaml);
+      yaml += ' ';
+      yaml +=
+          name.below.empty() ? below.begin()->second : below_text(name, below);
+      yaml += '\n';
+    }
+  }
+  return yaml;
+}
 
 class BoulderReader {
  public:
@@ -38,22 +105,19 @@ class BoulderReader {
   std::string yaml() const { return boulder_yaml(said_); }
 
  private:
-  // A key of a mapping and its value, as an index of the document.
-  struct Entry {
-    Value key;
-    std::size_t value;
+  struct Stated {
+    std::int64_t burst = 0;
+    std::int64_t count = 0;
+    Duration period{};
   };
 
-  std::vector<Entry> entries(std::size_t map) const;
   const YamlNode& node(std::size_t i) const { return (*document_)[i]; }
   const BoulderName* name_of(const Value& text);
-  BoulderText read_limit(std::size_t map, Words fields);
-  bool read_field(const Entry& entry, std::int64_t* burst, std::int64_t* count,
-                  Duration* period);
-  bool read_count(const Entry& entry, std::int64_t* number);
-  void read_item(std::size_t item);
-  void read_named(const Entry& entry);
-  void read_old(const Entry& entry);
+  BoulderText read_limit(std::size_t map, Words fields,
+                         std::size_t* ids = nullptr);
+  bool read_field(const YamlField& field, Stated* limit);
+  void read_named(const YamlField& entry);
+  void read_old(const YamlField& entry);
   void read_id(const BoulderName& name, std::size_t value,
                const BoulderText& limits);
   void add_id(const BoulderName& name, const Value& id,
@@ -63,25 +127,18 @@ class BoulderReader {
   void add(Mark mark, std::string what) {
     problems_->add(mark, std::move(what));
   }
+  bool expect(std::size_t i, Kind kind, std::string_view must) {
+    return expect_kind(*document_, node(i), kind, must, problems_);
+  }
+  BoulderIds* ids_of(const BoulderName& name) {
+    return &said_[static_cast<std::size_t>(&name - kBoulderNames.data())];
+  }
 
   const YamlDocument* document_ = nullptr;
   Problems* problems_;
   Problems* warnings_;  // about settings without effect
   BoulderLimits said_;
 };
-
-std::vector<BoulderReader::Entry> BoulderReader::entries(
-    std::size_t map) const {
-  std::vector<Entry> entries;
-  for (std::size_t key = map + 1; key < node(map).end;) {
-    const std::size_t value = node(key).end;
-    if (node(key).kind == Kind::kScalar && node(key).size > 0) {
-      entries.push_back({{document_->text(node(key)), node(key).mark}, value});
-    }
-    key = node(value).end;
-  }
-  return entries;
-}
 
 const BoulderName* BoulderReader::name_of(const Value& text) {
   for (const BoulderName& name : kBoulderNames) {
@@ -94,64 +151,49 @@ const BoulderName* BoulderReader::name_of(const Value& text) {
   return nullptr;
 }
 
-bool BoulderReader::read_count(const Entry& entry, std::int64_t* number) {
-  const std::string what(entry.key.text);
+bool BoulderReader::read_field(const YamlField& field, Stated* limit) {
+  const bool is_period = field.key.text == "period";
+  const std::string what(field.key.text);
   const std::optional<Value> value =
-      read_scalar(*document_, node(entry.value),
-                  what + " must be a whole number", problems_);
+      read_scalar(*document_, node(field.value),
+                  what + (is_period ? " must be a duration such as 180m"
+                                    : " must be a whole number"),
+                  problems_);
   if (!value) return false;
-  Result<std::int64_t> read = parse_integer(value->text);
-  if (!read.ok()) {
-    add(value->mark, what + " " + read.status().error().messages.front());
-    return false;
+  if (!is_period) {
+    const auto number =
+        problems_->take(parse_integer(value->text, 1), value->mark, what + " ");
+    (what == "burst" ? limit->burst : limit->count) = number.value_or(0);
+    return number.has_value();
   }
-  *number = read.value();
-  if (*number > 0) return true;
-  add(value->mark,
-      what + " must be greater than 0, is " + std::to_string(*number));
-  return false;
-}
-
-bool BoulderReader::read_field(const Entry& entry, std::int64_t* burst,
-                               std::int64_t* count, Duration* period) {
-  if (entry.key.text == "burst") return read_count(entry, burst);
-  if (entry.key.text == "count") return read_count(entry, count);
-  const std::optional<Value> value =
-      read_scalar(*document_, node(entry.value),
-                  "period must be a duration such as 180m", problems_);
-  if (!value) return false;
-  const std::optional<Duration> read = parse_go_duration(value->text);
-  if (read && *read > Duration::zero()) {
-    *period = *read;
-    return true;
-  }
+  limit->period = parse_go_duration(value->text).value_or(Duration::zero());
+  if (limit->period > Duration::zero()) return true;
   add(value->mark, "period must be a duration such as 180m or 1h30m, is " +
                        quote(value->text));
   return false;
 }
 
-// Reads the limit in the mapping `map`.  Returns an empty text, and reports a
-// problem, if there is none.
-BoulderText BoulderReader::read_limit(std::size_t map, Words fields) {
-  const Mark mark = node(map).mark;
-  if (node(map).kind == Kind::kRefused) return {};
-  if (node(map).kind != Kind::kMapping) {
-    add(mark, "a limit must be a mapping of burst, count and period, is " +
-                  document_->describe(node(map)));
+// Reads the limit in the mapping `map`, and sets *ids to the value of that key.
+// Returns an empty text, and reports a problem, if there is no limit.
+BoulderText BoulderReader::read_limit(std::size_t map, Words fields,
+                                      std::size_t* ids) {
+  if (!expect(map, Kind::kMapping,
+              "a limit must be a mapping of burst, count and period")) {
     return {};
   }
-  std::int64_t burst = 0;
-  std::int64_t count = 0;
-  Duration period{};
+  const Mark mark = node(map).mark;
+  Stated limit;
   std::vector<std::string_view> seen;
   bool good = true;
-  for (const Entry& entry : entries(map)) {
+  for (const YamlField& entry : document_->fields(map)) {
     if (!contains(fields, entry.key.text)) {
       add(entry.key.mark,
           unknown_word("key of a limit", entry.key.text, fields));
       good = false;
-    } else if (entry.key.text != "ids") {
-      good &= read_field(entry, &burst, &count, &period);
+    } else if (entry.key.text == "ids") {
+      *ids = entry.value;
+    } else {
+      good &= read_field(entry, &limit);
     }
     seen.push_back(entry.key.text);
   }
@@ -160,28 +202,25 @@ BoulderText BoulderReader::read_limit(std::size_t map, Words fields) {
     add(mark, std::string(field) + " is missing");
     good = false;
   }
+  good = good && problems_->take(
+                     make_rate(limit.count, limit.period, limit.burst), mark);
   if (!good) return {};
-  Result<Rate> rate = make_rate(count, period, burst);
-  if (!rate.ok()) {
-    add(mark, rate.status().error().messages.front());
-    return {};
-  }
-  std::string text = format_duration(period);
+  std::string period = format_duration(limit.period);
   // "1.5s" is for people; limits.yaml takes whole numbers only.
-  if (text.find('.') != text.npos) text = std::to_string(period.count()) + "ns";
-  return "{limits: {burst: " + std::to_string(burst) +
-         ", count: " + std::to_string(count) + ", period: " + text + "}}";
+  if (period.find('.') != period.npos) {
+    period = std::to_string(limit.period.count()) + "ns";
+  }
+  return "{limits: {burst: " + std::to_string(limit.burst) +
+         ", count: " + std::to_string(limit.count) + ", period: " + period +
+         "}}";
 }
 
 void BoulderReader::read_defaults(const YamlDocument& document) {
   document_ = &document;
-  if (node(0).kind == Kind::kRefused) return;
-  if (node(0).kind != Kind::kMapping) {
-    add(node(0).mark, "a mapping of names to limits is expected, is " +
-                          document.describe(node(0)));
+  if (!expect(0, Kind::kMapping, "a mapping of names to limits is expected")) {
     return;
   }
-  for (const Entry& entry : entries(0)) {
+  for (const YamlField& entry : document_->fields(0)) {
     const BoulderName* const name = name_of(entry.key);
     const BoulderText limits = read_limit(entry.value, kFields);
     if (name != nullptr && !name->defaults) {
@@ -189,63 +228,44 @@ void BoulderReader::read_defaults(const YamlDocument& document) {
                                          " has overrides alone: a default has "
                                          "no effect");
     }
-    if (name == nullptr || !name->defaults) continue;
-    said_[static_cast<std::size_t>(name - kBoulderNames.data())].defaults =
-        limits;
+    if (name == nullptr || !name->defaults || limits.empty()) continue;
+    (*ids_of(*name))["*"] = {{name->below.empty() ? "" : "*", limits}};
   }
 }
 
 void BoulderReader::read_overrides(const YamlDocument& document) {
   document_ = &document;
-  switch (node(0).kind) {
-    case Kind::kRefused:
-      return;
-    case Kind::kMapping:
-      for (const Entry& entry : entries(0)) read_old(entry);
-      return;
-    case Kind::kSequence:
-      for (std::size_t i = 1; i < node(0).end; i = node(i).end) read_item(i);
-      return;
-    case Kind::kScalar:
-      add(node(0).mark,
-          "a list of overrides is expected, is " + document.describe(node(0)));
-  }
-}
-
-// "- NewOrdersPerAccount: {burst: ..., ids: [...]}"
-void BoulderReader::read_item(std::size_t item) {
-  if (node(item).kind == Kind::kRefused) return;
-  if (node(item).kind != Kind::kMapping) {
-    add(node(item).mark, "an override must be a mapping of a name, is " +
-                             document_->describe(node(item)));
+  if (node(0).kind == Kind::kMapping) {
+    for (const YamlField& entry : document_->fields(0)) read_old(entry);
     return;
   }
-  for (const Entry& entry : entries(item)) read_named(entry);
+  if (!expect(0, Kind::kSequence, "a list of overrides is expected")) return;
+  for (std::size_t i = 1; i < node(0).end; i = node(i).end) {
+    if (!expect(i, Kind::kMapping, "an override must be a mapping of a name")) {
+      continue;
+    }
+    for (const YamlField& entry : document_->fields(i)) read_named(entry);
+  }
 }
 
-void BoulderReader::read_named(const Entry& entry) {
+// "NewOrdersPerAccount: {burst: ..., ids: [...]}"
+void BoulderReader::read_named(const YamlField& entry) {
   const BoulderName* const name = name_of(entry.key);
-  const BoulderText limits = read_limit(entry.value, kOverrideFields);
+  std::size_t ids = 0;
+  const BoulderText limits = read_limit(entry.value, kOverrideFields, &ids);
   if (node(entry.value).kind != Kind::kMapping) return;
-  const std::vector<Entry> fields = entries(entry.value);
-  const auto ids =
-      std::find_if(fields.begin(), fields.end(),
-                   [](const Entry& field) { return field.key.text == "ids"; });
-  if (ids == fields.end()) {
+  if (ids == 0) {
     add(node(entry.value).mark, "ids is missing");
-  } else if (node(ids->value).kind != Kind::kSequence) {
-    add(node(ids->value).mark,
-        "ids must be a list, is " + document_->describe(node(ids->value)));
-  } else if (name != nullptr) {
-    for (std::size_t i = ids->value + 1; i < node(ids->value).end;
-         i = node(i).end) {
+  } else if (expect(ids, Kind::kSequence, "ids must be a list") &&
+             name != nullptr) {
+    for (std::size_t i = ids + 1; i < node(ids).end; i = node(i).end) {
       read_id(*name, i, limits);
     }
   }
 }
 
 // "NewOrdersPerAccount:12345: {burst: ..., ...}", the old form.
-void BoulderReader::read_old(const Entry& entry) {
+void BoulderReader::read_old(const YamlField& entry) {
   const BoulderText limits = read_limit(entry.value, kFields);
   const std::size_t colon = entry.key.text.find(':');
   if (colon == std::string_view::npos) {
@@ -261,23 +281,23 @@ void BoulderReader::read_old(const Entry& entry) {
 // An id, or a mapping of id and comment.
 void BoulderReader::read_id(const BoulderName& name, std::size_t value,
                             const BoulderText& limits) {
-  std::optional<Value> id;
-  if (node(value).kind == Kind::kMapping) {
-    for (const Entry& entry : entries(value)) {
-      if (!contains(kIdFields, entry.key.text)) {
-        add(entry.key.mark,
-            unknown_word("key of an id", entry.key.text, kIdFields));
-      } else if (entry.key.text == "id") {
-        id = read_scalar(*document_, node(entry.value), "id must be a text",
-                         problems_);
-        if (!id) return;
-      }
+  const bool is_mapping = node(value).kind == Kind::kMapping;
+  std::size_t at = is_mapping ? 0 : value;
+  if (is_mapping) {
+    for (const YamlField& entry : document_->fields(value)) {
+      if (entry.key.text == "id") at = entry.value;
+      if (contains(kIdFields, entry.key.text)) continue;
+      add(entry.key.mark,
+          unknown_word("key of an id", entry.key.text, kIdFields));
     }
-    if (!id) add(node(value).mark, "id is missing");
-  } else {
-    id =
-        read_scalar(*document_, node(value), "an id must be a text", problems_);
   }
+  if (at == 0) {
+    add(node(value).mark, "id is missing");
+    return;
+  }
+  const std::optional<Value> id = read_scalar(
+      *document_, node(at),
+      is_mapping ? "id must be a text" : "an id must be a text", problems_);
   if (id) add_id(name, *id, limits);
 }
 
@@ -285,23 +305,20 @@ void BoulderReader::read_id(const BoulderName& name, std::size_t value,
 // reports a problem or a warning, if the id gets no override.
 bool BoulderReader::refuse(const Value& id, std::string_view part,
                            std::string_view key, std::string* canonical) {
-  Result<Key> kind = parse_key(key);
-  if (!kind.ok()) {
-    add(id.mark, kind.status().error().messages.front());
-    return true;
-  }
+  const std::optional<Key> kind = problems_->take(parse_key(key), id.mark);
+  if (!kind) return true;
   CanonicalId canonical_id;
   if (part.empty() || part.find('*') != part.npos) {
     add(id.mark, "an id must not be empty or have a *, is " + quote(id.text));
     return true;
   }
-  if (const char* const wrong = canonical_id.set(kind.value(), part)) {
+  if (const char* const wrong = canonical_id.set(*kind, part)) {
     add(id.mark, quote(part) + " " + wrong);
     return true;
   }
   *canonical = canonical_id.view();
-  const bool host = kind.value().kind == KeyKind::kDomain &&
-                    canonical->find(':') == canonical->npos;
+  const bool host =
+      kind->kind == KeyKind::kDomain && canonical->find(':') == canonical->npos;
   const auto dots = [](std::string_view name) {
     return std::count(name.begin(), name.end(), '.') - name.ends_with('.');
   };
@@ -329,14 +346,14 @@ void BoulderReader::add_id(const BoulderName& name, const Value& id,
   if (refuse(id, head, name.key, &first)) return;
   if (both && refuse(id, rest, name.below, &second)) return;
   if (name.below.empty()) second.clear();
-  BoulderLimit& said =
-      said_[static_cast<std::size_t>(&name - kBoulderNames.data())];
-  if (!limits.empty() && limits == said.defaults) {
+  BoulderIds& ids = *ids_of(name);
+  const auto all = ids.find("*");
+  if (all != ids.end() && limits == all->second.begin()->second) {
     warnings_->add(id.mark, "the override of " + std::string(name.text) +
                                 " for " + quote(id.text) +
                                 " says what its default says");
   }
-  if (!said.ids[first].emplace(second, limits).second) {
+  if (!ids[first].emplace(second, limits).second) {
     add(id.mark, "a second override of " + std::string(name.text) + " for " +
                      quote(id.text));
   }

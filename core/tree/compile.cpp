@@ -188,18 +188,16 @@ bool Compiler::canonical(const Draft& child, Key key, Merged* merged) {
 }
 
 bool Compiler::canonical_network(const Draft& child, Merged* merged) {
-  Result<Network> network = parse_network(child.name);
-  if (!network.ok()) {
-    problems_->add(child.mark, network.status().error().messages.front());
-    return false;
-  }
-  merged->network = network.value();
-  merged->text = AddressText(network.value()).view();
+  const std::optional<Network> network =
+      problems_->take(parse_network(child.name), child.mark);
+  if (!network) return false;
+  merged->network = *network;
+  merged->text = AddressText(*network).view();
   merged->name = merged->text;
   return true;
 }
 
-// A literal id, of whatever kind.
+// A literal id of any kind.
 bool Compiler::canonical_id(const Draft& child, Key key, Merged* merged) {
   CanonicalId id;
   if (const char* const wrong = id.set(key, child.name)) {
@@ -242,8 +240,8 @@ Compiler::Files Compiler::files_of(const Layers& layers, Key key) {
   return files;
 }
 
-// A name that the tree states goes before what files say of it, but takes from
-// them the limits that it does not state.
+// What the tree states about a name takes precedence over the files, which add
+// the limits that the tree does not state.
 void Compiler::apply(const Files& files, MergedList* merged) {
   if (files.empty()) return;
   for (Merged& child : *merged) {

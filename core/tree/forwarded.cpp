@@ -58,11 +58,6 @@ std::string_view take_last(std::string_view* text, std::size_t separator) {
   return trim(last);
 }
 
-bool is_for(std::string_view name) {
-  return name.size() == 3 && (name[0] | 0x20) == 'f' &&
-         (name[1] | 0x20) == 'o' && (name[2] | 0x20) == 'r';
-}
-
 std::string_view unquoted(std::string_view value) {
   const bool quoted =
       value.size() >= 2 && value.front() == '"' && value.back() == '"';
@@ -77,7 +72,8 @@ std::string_view find_for(std::string_view element) {
     const std::string_view pair =
         take_last(&element, find_last_unquoted(element, ';'));
     const std::size_t equals = pair.find('=');
-    if (equals == kNone || !is_for(pair.substr(0, equals))) continue;
+    if (equals == kNone || lower_case(pair.substr(0, equals)) != "for")
+      continue;
     if (!found.empty()) return {};
     found = unquoted(pair.substr(equals + 1));
   }
@@ -124,7 +120,7 @@ Result<Proxies> Proxies::make(std::int32_t hops,
     Result<Network> network = read_network(networks[i]);
     if (!network.ok()) {
       return invalid_config("trusted_proxies[" + std::to_string(i) +
-                            "]: " + network.status().error().messages.front());
+                            "]: " + network.status().message());
     }
     proxies.networks_.push_back(network.value());
   }

@@ -6,16 +6,21 @@
 #include "text/number.hpp"
 #include "text/problems.hpp"
 #include "tree/address.hpp"
-#include "tree/host_name.hpp"
 #include "tree/pattern.hpp"
+
+#ifdef LIMITREE_HAS_PSL
+#include <libpsl.h>
+#endif
 
 namespace limitree {
 
 namespace {
 
+// Each at the place of its enumerator.
 constexpr std::array<std::string_view, 9> kKinds = {
     "text",   "ip",       "cidr4/N", "cidr6/N", "integer",
     "domain", "fqdn_set", "hex",     "tier"};
+static_assert(kKinds[static_cast<std::size_t>(KeyKind::kTier)] == "tier");
 constexpr int kHostPrefix6 = 64;  // mostly one site
 constexpr std::size_t kMaxDigits = 20;
 constexpr std::size_t kMaxSet = 65536;  // bytes
@@ -50,6 +55,77 @@ bool in_range(std::string_view digits, bool negative) {
          (digits.size() == most.size() && digits <= most);
 }
 
+constexpr std::size_t kMaxHostName = 253;  // bytes
+constexpr std::size_t kMaxLabel = 63;
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool is_allowed(char c) {
+  return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
+}
+
+// Whether `label`, in lower case, is valid between two dots.
+bool is_label(std::string_view label) {
+  return !label.empty() && label.size() <= kMaxLabel && label.front() != '-' &&
+         label.back() != '-' &&
+         std::all_of(label.begin(), label.end(), is_allowed);
+}
+
+// Writes `name` to `out`, in lower case and without a dot at its end.  `out`
+// has room for kMaxHostName bytes and a terminator.  Returns the bytes written,
+// or 0 if `name` is not a host name: letters, digits, - and _ in labels of 1 to
+// 63 bytes, and a last label that is not a number.
+std::size_t lower_host_name(std::string_view name, char* out) {
+  if (name.ends_with('.')) name.remove_suffix(1);
+  if (name.empty() || name.size() > kMaxHostName) return 0;
+  std::transform(name.begin(), name.end(), out, lower);
+  out[name.size()] = '\0';
+
+  std::string_view rest(out, name.size());
+  for (;;) {
+    const std::size_t dot = rest.find('.');
+    const std::string_view label = rest.substr(0, dot);
+    if (!is_label(label)) return 0;
+    if (dot == rest.npos) {
+      const bool number = std::all_of(label.begin(), label.end(), is_digit);
+      return number ? 0 : name.size();
+    }
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+#ifdef LIMITREE_HAS_PSL
+
+// The newer of the list in libpsl and the list of the system.  Read once and
+// never freed, because limiters may outlive static objects.
+const psl_ctx_t* public_suffixes() {
+  static const psl_ctx_t* const list = [] {
+    const psl_ctx_t* const newest = psl_latest(nullptr);
+    return newest == nullptr ? psl_builtin() : newest;
+  }();
+  return list;
+}
+
+bool knows_public_suffixes() { return public_suffixes() != nullptr; }
+
+// The registrable domain: "example.co.uk" for "www.example.co.uk".  That is a
+// suffix of the Public Suffix List and one label more.  A name that is a suffix
+// is its own domain.
+// REQUIRES: knows_public_suffixes(), and lower_host_name() made `name`.
+std::string_view registrable_domain(const char* name) {
+  const char* const domain = psl_registrable_domain(public_suffixes(), name);
+  return domain == nullptr ? name : domain;
+}
+
+#else
+
+bool knows_public_suffixes() { return false; }
+std::string_view registrable_domain(const char* name) { return name; }
+
+#endif
+
 // Appends `name` of a set to *out in its canonical form.  False if it is not a
 // host name, "*." and a host name, or an address.
 bool append_member(std::string_view name, std::string* out) {
@@ -61,53 +137,36 @@ bool append_member(std::string_view name, std::string* out) {
     *out += "*.";
     name.remove_prefix(2);
   }
-  char lower[kMaxHostName + 1];
-  const std::size_t size = lower_host_name(name, lower);
-  out->append(lower, size);
+  char host[kMaxHostName + 1];
+  const std::size_t size = lower_host_name(name, host);
+  out->append(host, size);
   return size != 0;
 }
 
 }  // namespace
 
 Result<Key> parse_key(std::string_view text) {
-  if (text == "text") return Key{KeyKind::kText, 0};
-  if (text == "ip") return Key{KeyKind::kIp, 0};
-  if (text == "integer") return Key{KeyKind::kInteger, 0};
-  if (text == "fqdn_set") return Key{KeyKind::kFqdnSet, 0};
-  if (text == "hex") return Key{KeyKind::kHex, 0};
-  if (text == "tier") return Key{KeyKind::kTier, 0};
-  if (text == "domain") {
-    if (knows_public_suffixes()) return Key{KeyKind::kDomain, 0};
+  const std::string_view head = text.substr(0, text.find('/'));
+  if (head == "cidr4" || head == "cidr6") return parse_cidr(text);
+  const auto found = std::ranges::find(kKinds, text);
+  if (found == kKinds.end()) {
+    return invalid_config(unknown_word("key", text, kKinds));
+  }
+  const auto kind = static_cast<KeyKind>(found - kKinds.begin());
+  if (kind == KeyKind::kDomain && !knows_public_suffixes()) {
     return invalid_config(
         "key domain needs libpsl, and this build of limitree has none");
   }
-  const std::string_view head = text.substr(0, text.find('/'));
-  if (head == "cidr4" || head == "cidr6") return parse_cidr(text);
-  return invalid_config(unknown_word("key", text, kKinds));
+  return Key{kind, 0};
 }
 
 std::string key_text(Key key) {
-  switch (key.kind) {
-    case KeyKind::kText:
-      return "text";
-    case KeyKind::kIp:
-      return "ip";
-    case KeyKind::kCidr4:
-      return "cidr4/" + std::to_string(key.prefix);
-    case KeyKind::kCidr6:
-      return "cidr6/" + std::to_string(key.prefix);
-    case KeyKind::kInteger:
-      return "integer";
-    case KeyKind::kDomain:
-      return "domain";
-    case KeyKind::kFqdnSet:
-      return "fqdn_set";
-    case KeyKind::kHex:
-      return "hex";
-    case KeyKind::kTier:
-      return "tier";
+  std::string text(kKinds[static_cast<std::size_t>(key.kind)]);
+  if (text.ends_with('N')) {
+    text.pop_back();
+    text += std::to_string(key.prefix);
   }
-  return "";
+  return text;
 }
 
 const char* CanonicalId::set(Key key, std::string_view id) {

@@ -42,10 +42,6 @@ std::string_view take_last_word(std::string_view* text) {
   return word;
 }
 
-std::string first_message(Status& status) {
-  return status.error().messages.front();
-}
-
 // Reads one rate after the other.  A separator ends a rate only after its "/".
 // So "1,000/day" is one rate, and its count is refused because of the comma.
 class RateReader {
@@ -74,7 +70,7 @@ template <typename T>
 T RateReader::checked(Result<T> result, std::string_view what,
                       std::string_view rate) {
   if (result.ok()) return result.value();
-  refuse(rate, std::string(what) + first_message(result.status()));
+  refuse(rate, std::string(what) + result.status().message());
   return {};
 }
 
@@ -131,7 +127,7 @@ Result<std::int64_t> parse_capacity(std::string_view key,
   Result<std::int64_t> number = parse_integer(text, less_one ? 0 : 1);
   if (!number.ok()) {
     return Status(Code::kInvalidConfig,
-                  std::string(key) + " " + first_message(number.status()));
+                  std::string(key) + " " + number.status().message());
   }
   std::int64_t capacity = 0;
   if (__builtin_add_overflow(number.value(), less_one ? 1 : 0, &capacity)) {

@@ -19,8 +19,8 @@
 
 namespace limitree {
 
-// The nodes as written that make up one node of the tree: what an earlier one
-// states goes before what a later one does.
+// The nodes as written that make up one node of the tree: an earlier one takes
+// precedence over a later one.
 using Layers = std::vector<const Draft*>;
 
 struct LayersHash {

@@ -106,7 +106,7 @@ struct Children {
   std::uint32_t any = kNoIndex;  // "*" in Nodes::children
   Key key;                       // the kind of the segments
   std::uint8_t ipv6_prefix = 0;  // for kIp: the group of an IPv6 address
-  bool only_any = false;  // what is no literal name comes to a "*", not shared
+  bool only_any = false;  // all but literal names come to a "*", not shared
 };
 
 // The result of one segment of a path.

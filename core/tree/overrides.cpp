@@ -50,12 +50,6 @@ class OverrideReader {
   std::vector<LimitRange>& limits() { return limits_; }
 
  private:
-  // What the columns of a CSV are.
-  struct Columns {
-    std::size_t id;
-    std::vector<std::string_view> names;  // empty: nobody reads it
-  };
-
   bool read_header(CsvReader* csv);
   void check_column(const CsvCell& cell, std::uint32_t line);
   void read_row(const CsvReader& csv);
@@ -73,8 +67,9 @@ class OverrideReader {
   std::vector<LimitRange> limits_;
   std::unordered_map<std::string, std::uint32_t> known_;  // by their text
   std::string text_;  // of the limits that are being read
-  Columns columns_{};
-  std::string header_;  // what columns_ shows
+  // The columns of a CSV; without a name: it is not read as a limit.
+  std::vector<std::string> columns_;
+  std::size_t id_column_ = 0;
   YamlDocument row_;
   std::string_view written_;  // the id that is being read ...
   CanonicalId id_;            // ... and what it is
@@ -86,7 +81,7 @@ constexpr std::size_t kMaxKnown = 65536;
 constexpr std::size_t kMaxIds = 16'000'000;
 constexpr std::string_view kNoLimits = "[]";
 
-// The columns that are no key of a limit.
+// The columns that are not keys of a limit.
 constexpr std::array<std::string_view, 3> kOwnColumns = {"id", "limits",
                                                          "comment"};
 
@@ -143,19 +138,11 @@ bool OverrideReader::read_header(CsvReader* csv) {
     }
     return false;
   }
-  std::vector<std::size_t> sizes;
+  std::vector<std::string>& names = columns_;
   for (const CsvCell& cell : csv->cells()) {
     check_column(cell, csv->line());
-    sizes.push_back(trim(cell.text).size());
-    header_ += trim(cell.text);
+    names.emplace_back(trim(cell.text));
   }
-  columns_.names.clear();
-  std::size_t first = 0;
-  for (const std::size_t size : sizes) {
-    columns_.names.push_back(std::string_view(header_).substr(first, size));
-    first += size;
-  }
-  const auto& names = columns_.names;
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (std::find(names.begin(), names.begin() + static_cast<long>(i),
                   names[i]) != names.begin() + static_cast<long>(i)) {
@@ -164,17 +151,17 @@ bool OverrideReader::read_header(CsvReader* csv) {
     }
   }
   const auto id = std::find(names.begin(), names.end(), "id");
-  columns_.id = static_cast<std::size_t>(id - names.begin());
+  id_column_ = static_cast<std::size_t>(id - names.begin());
   if (id == names.end()) {
     problems_->add({csv->line(), 1}, "the column \"id\" is missing");
-  } else if (std::all_of(names.begin(), names.end(), [](auto name) {
+  } else if (std::ranges::all_of(names, [](const auto& name) {
                return name == "id" || name == "comment";
              })) {
     problems_->add({csv->line(), 1},
                    "no column says limits: limits, or count and period");
   }
-  for (std::string_view& name : columns_.names) {
-    if (name == "comment" || name == "id") name = {};
+  for (std::string& name : names) {
+    if (name == "comment" || name == "id") name.clear();
   }
   return problems_->size() == before;
 }
@@ -188,13 +175,13 @@ void OverrideReader::check_column(const CsvCell& cell, std::uint32_t line) {
 
 void OverrideReader::read_row(const CsvReader& csv) {
   const std::vector<CsvCell>& cells = csv.cells();
-  if (cells.size() != columns_.names.size()) {
+  if (cells.size() != columns_.size()) {
     problems_->add({csv.line(), 1}, std::to_string(cells.size()) +
                                         " cells, the first line has " +
-                                        std::to_string(columns_.names.size()));
+                                        std::to_string(columns_.size()));
     return;
   }
-  const CsvCell& id = cells[columns_.id];
+  const CsvCell& id = cells[id_column_];
   const Mark mark{csv.line(), id.column};
   if (!id.quoted && has_blanks_around(id.text)) {
     problems_->add(mark, "blanks around the id " + quote(id.text) +
@@ -251,7 +238,7 @@ std::uint32_t OverrideReader::limits_of_row(const CsvReader& csv) {
   text_.clear();
   const std::vector<CsvCell>& cells = csv.cells();
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (columns_.names[i].empty()) continue;
+    if (columns_[i].empty()) continue;
     text_ += trim(cells[i].text);
     text_ += '\n';  // which is in no cell
   }
@@ -269,9 +256,9 @@ void OverrideReader::fill_row(const CsvReader& csv) {
   std::optional<YamlDocument::Pair> whole;  // of the column "limits"
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string_view text = trim(cells[i].text);
-    if (columns_.names[i].empty() || text.empty()) continue;
+    if (columns_[i].empty() || text.empty()) continue;
     const YamlDocument::Pair pair{
-        columns_.names[i], text, {csv.line(), cells[i].column}};
+        columns_[i], text, {csv.line(), cells[i].column}};
     if (pair.key == "limits") {
       whole = pair;
     } else {
@@ -346,21 +333,18 @@ LoadedOverrides load_overrides(const OverrideFolder& folder, const Draft& draft,
       &draft, key, static_cast<std::uint32_t>(nodes->overrides.size()), {}};
   Overrides& overrides = nodes->overrides.emplace_back();
   overrides.file = draft.overrides;
-  Result<std::string> text = folder.read(name, kMaxOverridesSize);
-  if (!text.ok()) {
-    problems->add(draft.overrides_mark,
-                  name + ": " + text.status().error().messages.front());
-    return loaded;
-  }
+  const std::optional<std::string> text = problems->take(
+      folder.read(name, kMaxOverridesSize), draft.overrides_mark, name + ": ");
+  if (!text) return loaded;
 
   OverrideReader reader(
       {key, draft.charge, nodes->path(any_child(draft)->place)}, nodes,
       problems);
   problems->enter_file(name);
   if (name.ends_with(".csv")) {
-    reader.read_csv(text.value());
+    reader.read_csv(*text);
   } else {
-    reader.read_yaml(text.value());
+    reader.read_yaml(*text);
   }
   problems->enter_file("");
   overrides.ids = std::move(reader.ids());

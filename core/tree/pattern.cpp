@@ -1,6 +1,5 @@
 #include "tree/pattern.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "text/problems.hpp"
@@ -53,11 +52,6 @@ Result<Network> parse_network(std::string_view text) {
                           quote(AddressText(network).view()) + "?");
   }
   return network;
-}
-
-std::size_t literal_size(std::string_view glob) {
-  return glob.size() -
-         static_cast<std::size_t>(std::count(glob.begin(), glob.end(), '*'));
 }
 
 }  // namespace limitree

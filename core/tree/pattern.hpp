@@ -3,7 +3,6 @@
 #ifndef LIMITREE_TREE_PATTERN_HPP
 #define LIMITREE_TREE_PATTERN_HPP
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -26,9 +25,6 @@ PatternKind pattern_kind(std::string_view name);
 // Reads "10.0.0.0/8".  Fails if the prefix is too long, or if bits are set
 // after it.  REQUIRES: pattern_kind(text) == kNetwork.
 Result<Network> parse_network(std::string_view text);
-
-// The number of bytes of `glob` that are not *.
-std::size_t literal_size(std::string_view glob);
 
 }  // namespace limitree
 

@@ -113,13 +113,8 @@ void LimitReader::read_list_form(std::size_t list, Fields* fields) {
 }
 
 void LimitReader::read_map_form(std::size_t map, Fields* fields) {
-  for (std::size_t key = map + 1; key < document_[map].end;) {
-    const YamlNode& name = document_[key];
-    const YamlNode& value = document_[name.end];
-    if (name.kind == Kind::kScalar && name.size > 0) {
-      read_field({document_.text(name), name.mark}, name.end, fields);
-    }
-    key = value.end;
+  for (const auto& [key, value] : document_.fields(map)) {
+    read_field(key, value, fields);
   }
 }
 
@@ -128,7 +123,7 @@ bool LimitReader::is_known(const Value& key) {
   if (contains(kNodeKeys, key.text)) {
     problems_->add(
         key.mark, std::string(key.text) + " belongs to a node, not to a limit");
-  } else if (key.text != "<<") {  // which has been refused
+  } else {
     problems_->add(key.mark,
                    unknown_word("key of a limit", key.text, kLimitKeys));
   }
@@ -184,27 +179,20 @@ std::optional<Value>* LimitReader::rule_field(std::string_view key,
 }
 
 void LimitReader::read_period(const Value& value, Fields* fields) {
-  Result<Duration> period = parse_period(value.text);
-  if (!period.ok()) {
-    report(value.mark, "period ", period.status(), fields);
-    return;
-  }
-  fields->period = period.value();
+  fields->period =
+      take(parse_period(value.text), value.mark, "period ", fields);
   fields->rules.is_month = is_one_month(value.text);
 }
 
 void LimitReader::read_number(const Value& key, const Value& value,
                               Fields* fields) {
-  if (key.text == "count" || key.text == "cost") {
-    const bool is_count = key.text == "count";
-    Result<std::int64_t> number = parse_integer(value.text, is_count ? 1 : 0);
-    if (!number.ok()) {
-      report(value.mark, std::string(key.text) + " ", number.status(), fields);
-    } else if (is_count) {
-      fields->count = number.value();
-    } else {
-      fields->cost = number.value();
-    }
+  if (key.text == "count") {
+    fields->count =
+        take(parse_integer(value.text, 1), value.mark, "count ", fields);
+  } else if (key.text == "cost") {
+    fields->cost =
+        take(parse_integer(value.text, 0), value.mark, "cost ", fields)
+            .value_or(1);
   } else {
     read_burst(key, value, fields);
   }
@@ -237,12 +225,8 @@ void LimitReader::read_burst(const Value& key, const Value& value,
   }
   fields->burst_key = key.text;
   fields->rules.burst = key.mark;
-  Result<std::int64_t> capacity = parse_capacity(key.text, value.text);
-  if (capacity.ok()) {
-    fields->capacity = capacity.value();
-  } else {
-    report(value.mark, "", capacity.status(), fields);
-  }
+  fields->capacity =
+      take(parse_capacity(key.text, value.text), value.mark, "", fields);
 }
 
 void LimitReader::read_text_form(const YamlNode& text) {
@@ -262,10 +246,11 @@ void LimitReader::read_text_form(const YamlNode& text) {
   }
 }
 
-void LimitReader::report(Mark mark, std::string_view what, Status& status,
-                         Fields* fields) {
-  problems_->add(mark, std::string(what) + status.error().messages.front());
-  fields->broken = true;
+template <typename T>
+std::optional<T> LimitReader::take(Result<T> result, Mark mark,
+                                   std::string what, Fields* fields) {
+  fields->broken |= !result.ok();
+  return problems_->take(std::move(result), mark, std::move(what));
 }
 
 // As said, but of a calendar's months the longest.
@@ -285,13 +270,11 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
 
   const std::int64_t capacity = fields.capacity.value_or(*fields.count);
   const Duration period = period_of(fields);
-  Result<Rate> rate = make_rate(*fields.count, period, capacity);
-  if (!rate.ok()) {
-    problems_->add(mark, rate.status().error().messages.front());
-    return;
-  }
+  const std::optional<Rate> rate =
+      problems_->take(make_rate(*fields.count, period, capacity), mark);
+  if (!rate) return;
   Limit limit;
-  limit.rate = rate.value();
+  limit.rate = *rate;
   limit.period = period;
   limit.count = *fields.count;
   limit.cost = fields.cost;

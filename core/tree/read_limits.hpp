@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -69,8 +70,10 @@ class LimitReader {
   void read_word(std::string_view key, const Value& value, Fields* fields);
   std::optional<Value>* rule_field(std::string_view key, Fields* fields);
   void read_burst(const Value& key, const Value& value, Fields* fields);
-  // Adds a problem, and so breaks the limit.
-  void report(Mark mark, std::string_view what, Status& status, Fields* fields);
+  // Problems::take(), whose problem breaks the limit.
+  template <typename T>
+  std::optional<T> take(Result<T> result, Mark mark, std::string what,
+                        Fields* fields);
   static Duration period_of(const Fields& fields);
   void finish(const Fields& fields, Mark mark);
   void name_all();

@@ -41,27 +41,19 @@ class SchemaReader {
   void read_one(std::string_view name, std::vector<RootDraft>* roots);
 
  private:
-  // A key and its value, as indices of the document.
-  struct Entry {
-    std::string_view key;
-    Mark mark;
-    std::size_t value;
-  };
-
-  std::vector<Entry> entries(std::size_t map) const;
   void read_roots(std::size_t map, std::size_t text,
                   std::vector<RootDraft>* roots);
-  void read_root(const Entry& entry, RootDraft* root);
+  void read_root(const YamlField& entry, RootDraft* root);
   bool expect_mapping(std::string_view what, std::size_t value);
   void read_node(std::size_t value, Draft* draft);
-  void read_key(const Entry& entry, Draft* draft);
+  void read_key(const YamlField& entry, Draft* draft);
   void read_children(std::size_t map, Draft* draft);
   void read_limits(std::size_t value, Draft* draft);
-  void read_overrides(const Entry& entry, Draft* draft);
-  void read_id_kind(const Entry& entry, Draft* draft);
-  void read_ipv6_prefix(const Entry& entry, Draft* draft);
-  bool read_bool(const Entry& entry, bool otherwise);
-  void refuse_key(const Entry& entry);
+  void read_overrides(const YamlField& entry, Draft* draft);
+  void read_id_kind(const YamlField& entry, Draft* draft);
+  void read_ipv6_prefix(const YamlField& entry, Draft* draft);
+  bool read_bool(const YamlField& entry, bool otherwise);
+  void refuse_key(const YamlField& entry);
   std::uint32_t add_place(std::string_view name);
   bool at_top() const { return depth_ == 0; }
   void add(Mark mark, std::string what) {
@@ -76,36 +68,18 @@ class SchemaReader {
   std::size_t depth_ = 0;                  // 0: at top-level names
 };
 
-std::vector<SchemaReader::Entry> SchemaReader::entries(std::size_t map) const {
-  std::vector<Entry> entries;
-  for (std::size_t key = map + 1; key < document_[map].end;) {
-    const YamlNode& node = document_[key];
-    // What is no name, or a merge key, has been refused.
-    const bool empty = node.plain && node.size == 0;
-    const bool merge = node.plain && node.kind == Kind::kScalar &&
-                       document_.text(node) == "<<";
-    if (node.kind == Kind::kScalar && !empty && !merge) {
-      entries.push_back({document_.text(node), node.mark, node.end});
-    }
-    key = document_[node.end].end;
-  }
-  return entries;
-}
-
 void SchemaReader::read(std::size_t text, std::vector<RootDraft>* roots) {
-  constexpr std::string_view kMissing =
-      "a mapping with the key \"schema\" is expected";
   const YamlNode& root = document_[0];
-  if (root.kind == Kind::kRefused) return;
-  if (root.kind != Kind::kMapping) {
-    add(root.mark, std::string(kMissing) + ", is " + document_.describe(root));
+  if (!expect_kind(document_, root, Kind::kMapping,
+                   "a mapping with the key \"schema\" is expected",
+                   problems_)) {
     return;
   }
   bool found = false;
-  for (const Entry& entry : entries(0)) {
-    if (entry.key != "schema") {
-      add(entry.mark, unknown_word("key", entry.key, kDocumentKeys));
-      found |= !nearest(entry.key, kDocumentKeys).empty();
+  for (const YamlField& entry : document_.fields(0)) {
+    if (entry.key.text != "schema") {
+      add(entry.key.mark, unknown_word("key", entry.key.text, kDocumentKeys));
+      found |= !nearest(entry.key.text, kDocumentKeys).empty();
     } else if (!std::exchange(found, true)) {
       read_roots(entry.value, text, roots);
     }
@@ -116,7 +90,7 @@ void SchemaReader::read(std::size_t text, std::vector<RootDraft>* roots) {
 void SchemaReader::read_one(std::string_view name,
                             std::vector<RootDraft>* roots) {
   roots->push_back({Draft(), std::make_shared<Nodes>(), 0});
-  read_root({name, document_[0].mark, 0}, &roots->back());
+  read_root({{name, document_[0].mark}, 0}, &roots->back());
 }
 
 bool SchemaReader::expect_mapping(std::string_view what, std::size_t value) {
@@ -132,24 +106,25 @@ bool SchemaReader::expect_mapping(std::string_view what, std::size_t value) {
 void SchemaReader::read_roots(std::size_t map, std::size_t text,
                               std::vector<RootDraft>* roots) {
   if (!expect_mapping("schema", map)) return;
-  for (const Entry& entry : entries(map)) {
+  for (const YamlField& entry : document_.fields(map)) {
     RootDraft root{Draft(), std::make_shared<Nodes>(), text};
     read_root(entry, &root);
     roots->push_back(std::move(root));
   }
 }
 
-void SchemaReader::read_root(const Entry& entry, RootDraft* root) {
-  if (entry.key.empty()) {
-    add(entry.mark, "a top-level name must not be empty");
-  } else if (entry.key.find('*') != std::string_view::npos) {
-    add(entry.mark, "a top-level name must be literal, is " + quote(entry.key));
+void SchemaReader::read_root(const YamlField& entry, RootDraft* root) {
+  if (entry.key.text.empty()) {
+    add(entry.key.mark, "a top-level name must not be empty");
+  } else if (entry.key.text.find('*') != std::string_view::npos) {
+    add(entry.key.mark,
+        "a top-level name must be literal, is " + quote(entry.key.text));
   }
   Draft& draft = root->draft;
   nodes_ = root->nodes.get();
-  draft.name = entry.key;
-  draft.mark = entry.mark;
-  draft.place = add_place(entry.key);
+  draft.name = entry.key.text;
+  draft.mark = entry.key.mark;
+  draft.place = add_place(entry.key.text);
   charge_ = Charge::kAllOrNothing;
   read_node(entry.value, &draft);
 }
@@ -171,15 +146,15 @@ void SchemaReader::read_node(std::size_t value, Draft* draft) {
                        (document_.is_null(node) ? ": {} states nothing" : ""));
     return;
   }
-  const std::vector<Entry> all = entries(value);
+  const std::vector<YamlField> all = document_.fields(value);
   // All limits below want to know it, wherever it stands.
-  for (const Entry& entry : all) {
-    if (!at_top() || entry.key != "charge") continue;
+  for (const YamlField& entry : all) {
+    if (!at_top() || entry.key.text != "charge") continue;
     const YamlNode& charge = document_[entry.value];
     charge_ = read_charge(document_, charge, problems_).value_or(charge_);
   }
   draft->charge = charge_;
-  for (const Entry& entry : all) read_key(entry, draft);
+  for (const YamlField& entry : all) read_key(entry, draft);
 
   if (!draft->overrides.empty() && any_child(*draft) == nullptr) {
     add(draft->overrides_mark,
@@ -187,47 +162,47 @@ void SchemaReader::read_node(std::size_t value, Draft* draft) {
   }
 }
 
-void SchemaReader::read_key(const Entry& entry, Draft* draft) {
-  if (entry.key == "limits") {
+void SchemaReader::read_key(const YamlField& entry, Draft* draft) {
+  if (entry.key.text == "limits") {
     read_limits(entry.value, draft);
-  } else if (entry.key == "children") {
+  } else if (entry.key.text == "children") {
     read_children(entry.value, draft);
-  } else if (entry.key == "key") {
+  } else if (entry.key.text == "key") {
     read_id_kind(entry, draft);
-  } else if (entry.key == "overrides") {
+  } else if (entry.key.text == "overrides") {
     read_overrides(entry, draft);
-  } else if (entry.key == "ipv6_prefix") {
+  } else if (entry.key.text == "ipv6_prefix") {
     read_ipv6_prefix(entry, draft);
-  } else if (entry.key == "inherit") {
+  } else if (entry.key.text == "inherit") {
     draft->inherit = read_bool(entry, true);
     const bool any = draft->pattern == PatternKind::kAny;
     if (at_top() || any) {
-      add(entry.mark, std::string("inherit has no meaning on ") +
-                          (any ? "\"*\"" : "a top-level name"));
+      add(entry.key.mark, std::string("inherit has no meaning on ") +
+                              (any ? "\"*\"" : "a top-level name"));
     }
-  } else if (entry.key == "share") {
+  } else if (entry.key.text == "share") {
     draft->share = read_bool(entry, false);
     if (draft->pattern == PatternKind::kExact) {
-      add(entry.mark, "share needs a pattern or a network, " +
-                          quote(draft->name) + " is a literal name");
+      add(entry.key.mark, "share needs a pattern or a network, " +
+                              quote(draft->name) + " is a literal name");
     }
-  } else if (entry.key != "charge" || !at_top()) {
+  } else if (entry.key.text != "charge" || !at_top()) {
     refuse_key(entry);
   }
 }
 
-void SchemaReader::refuse_key(const Entry& entry) {
+void SchemaReader::refuse_key(const YamlField& entry) {
   const Words known = at_top() ? Words(kNodeKeys) : Words(kBelowTopKeys);
   const bool mapping = document_[entry.value].kind == Kind::kMapping;
-  if (entry.key == "charge") {
-    add(entry.mark, "charge belongs to a top-level name or to a limit");
-  } else if (contains(kLimitKeys, entry.key)) {
-    add(entry.mark, std::string(entry.key) + " belongs into limits");
-  } else if (mapping && nearest(entry.key, known).empty()) {
-    add(entry.mark, "unknown key of a node " + quote(entry.key) +
-                        ", names belong into children");
+  if (entry.key.text == "charge") {
+    add(entry.key.mark, "charge belongs to a top-level name or to a limit");
+  } else if (contains(kLimitKeys, entry.key.text)) {
+    add(entry.key.mark, std::string(entry.key.text) + " belongs into limits");
+  } else if (mapping && nearest(entry.key.text, known).empty()) {
+    add(entry.key.mark, "unknown key of a node " + quote(entry.key.text) +
+                            ", names belong into children");
   } else {
-    add(entry.mark, unknown_word("key of a node", entry.key, known));
+    add(entry.key.mark, unknown_word("key of a node", entry.key.text, known));
   }
 }
 
@@ -235,12 +210,12 @@ void SchemaReader::read_children(std::size_t map, Draft* draft) {
   if (!expect_mapping("children", map)) return;
   const std::uint32_t above = std::exchange(parent_, draft->place);
   ++depth_;
-  for (const Entry& entry : entries(map)) {
+  for (const YamlField& entry : document_.fields(map)) {
     Draft child;
-    child.name = entry.key;
-    child.pattern = pattern_kind(entry.key);
-    child.mark = entry.mark;
-    child.place = add_place(entry.key);
+    child.name = entry.key.text;
+    child.pattern = pattern_kind(entry.key.text);
+    child.mark = entry.key.mark;
+    child.place = add_place(entry.key.text);
     read_node(entry.value, &child);
     draft->children.push_back(std::move(child));
   }
@@ -256,7 +231,7 @@ void SchemaReader::read_limits(std::size_t value, Draft* draft) {
       nodes_->add_limits(std::move(limits), nodes_->path(draft->place));
 }
 
-void SchemaReader::read_overrides(const Entry& entry, Draft* draft) {
+void SchemaReader::read_overrides(const YamlField& entry, Draft* draft) {
   constexpr std::string_view kMust =
       "overrides must be the name of a .csv, .yaml or .yml file";
   const std::optional<Value> value =
@@ -270,37 +245,31 @@ void SchemaReader::read_overrides(const Entry& entry, Draft* draft) {
   draft->overrides_mark = value->mark;
 }
 
-void SchemaReader::read_id_kind(const Entry& entry, Draft* draft) {
+void SchemaReader::read_id_kind(const YamlField& entry, Draft* draft) {
   const std::optional<Value> value = read_scalar(
       document_, document_[entry.value], "key must be a word", problems_);
   if (!value) return;
-  Result<Key> key = parse_key(value->text);
-  if (key.ok()) {
-    draft->key = key.value();
-  } else {
-    add(value->mark, key.status().error().messages.front());
+  if (const auto key = problems_->take(parse_key(value->text), value->mark)) {
+    draft->key = key;
   }
 }
 
-void SchemaReader::read_ipv6_prefix(const Entry& entry, Draft* draft) {
+void SchemaReader::read_ipv6_prefix(const YamlField& entry, Draft* draft) {
   const std::optional<Value> value =
       read_scalar(document_, document_[entry.value],
                   "ipv6_prefix must be a whole number", problems_);
   if (!value) return;
-  Result<std::int64_t> number = parse_integer(value->text);
-  if (!number.ok()) {
-    add(value->mark, "ipv6_prefix " + number.status().error().messages.front());
-  } else if (number.value() < 1 || number.value() > kMaxIpv6Prefix) {
-    add(value->mark,
-        "ipv6_prefix must be 1 to 128, is " + std::to_string(number.value()));
-  } else {
-    draft->ipv6_prefix = static_cast<std::uint8_t>(number.value());
-    draft->prefix_mark = entry.mark;
-  }
+  const auto prefix =
+      problems_->take(parse_integer(value->text, 1, kMaxIpv6Prefix),
+                      value->mark, "ipv6_prefix ");
+  if (!prefix) return;
+  draft->ipv6_prefix = static_cast<std::uint8_t>(*prefix);
+  draft->prefix_mark = entry.key.mark;
 }
 
-bool SchemaReader::read_bool(const Entry& entry, bool otherwise) {
-  const std::string must = std::string(entry.key) + " must be true or false";
+bool SchemaReader::read_bool(const YamlField& entry, bool otherwise) {
+  const std::string must =
+      std::string(entry.key.text) + " must be true or false";
   const std::optional<Value> value =
       read_scalar(document_, document_[entry.value], must, problems_);
   if (!value) return otherwise;

@@ -96,5 +96,11 @@ TEST(GlobsOverlap, IfATextMatchesBoth) {
   EXPECT_LT(found, 1800);
 }
 
+TEST(LiteralSize, CountsAllButStars) {
+  EXPECT_EQ(literal_size("a*b*c"), 3U);
+  EXPECT_EQ(literal_size("**"), 0U);
+  EXPECT_EQ(literal_size(""), 0U);
+}
+
 }  // namespace
 }  // namespace limitree

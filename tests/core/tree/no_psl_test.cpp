@@ -2,14 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tree/host_name.hpp"
 #include "tree/key_kind.hpp"
 
 namespace limitree {
 namespace {
 
 TEST(WithoutLibpsl, KeyDomainIsRefusedAndNothingElse) {
-  ASSERT_FALSE(knows_public_suffixes());
   Result<Key> domain = parse_key("domain");
   ASSERT_FALSE(domain.ok());
   EXPECT_EQ(domain.status().error().messages.front(),

@@ -62,11 +62,5 @@ TEST(ParseNetwork, SaysWhatIsRight) {
             "the prefix of \"64:ff9b::/64\" must be 96 to 128");
 }
 
-TEST(LiteralSize, CountsAllButStars) {
-  EXPECT_EQ(literal_size("a*b*c"), 3U);
-  EXPECT_EQ(literal_size("**"), 0U);
-  EXPECT_EQ(literal_size(""), 0U);
-}
-
 }  // namespace
 }  // namespace limitree

@@ -80,7 +80,7 @@ Outcome no_route(const Status& failure) {
   }
   return Outcome::lost(Outcome::Fate::kNotSent,
                        failure_named(failure.error().reason),
-                       failure.error().messages.front());
+                       failure.message());
 }
 
 void Retry::begin(std::int32_t slot) {
