@@ -419,15 +419,15 @@ class Limiter {
   void reset_leaf(Path path) { forget(path, 1); }
 
   // `operation` is LIMITREE_AUTHORIZE ...; `parts` is empty or has one part for
-  // each path, LIMITREE_PART_CHECK ...: see limitree_decide_parts.
+  // each path, LIMITREE_PART_CHECK ...: see limitree_decide.
   Decision decide(std::int32_t operation, std::span<const limitree_path> paths,
                   std::span<limitree_level> levels = {},
                   std::span<const std::int32_t> parts = {}) {
     Decision decision;
     check([&](limitree_error** error) {
-      return limitree_decide_parts(get(), operation, paths.data(), parts.data(),
-                                   paths.size(), levels.data(), levels.size(),
-                                   &decision, error);
+      return limitree_decide(get(), operation, paths.data(), parts.data(),
+                             paths.size(), levels.data(), levels.size(),
+                             &decision, error);
     });
     return decision;
   }
@@ -440,7 +440,7 @@ class Limiter {
                              Decision* decision, ErrorHandle* error) noexcept {
     limitree_error* reason = nullptr;
     const limitree_status status =
-        limitree_decide(get(), operation, paths.data(), paths.size(),
+        limitree_decide(get(), operation, paths.data(), nullptr, paths.size(),
                         levels.data(), levels.size(), decision, &reason);
     if (reason != nullptr) error->reset(reason);
     return status;

@@ -9,11 +9,13 @@
 
 using limitree::Answer;
 using limitree::Code;
+using limitree::Duration;
 using limitree::EnvoyAnswer;
 using limitree::LevelReports;
 using limitree::Operation;
 using limitree::Path;
 using limitree::Status;
+using limitree::StoreLoop;
 using limitree::capi::append;
 using limitree::capi::AsyncCall;
 using limitree::capi::check;
@@ -119,6 +121,18 @@ void deliver(limitree_limiter* limiter) {
   }
 }
 
+// Calls `use` with the loop of the handle; false if it has none.
+template <typename Use>
+bool with_loop(limitree_limiter* limiter, Use&& use) noexcept {
+  if (limiter == nullptr || limiter->loop == nullptr) return false;
+  try {
+    use(limiter->loop.get());
+  } catch (...) {
+    // There is no memory, or no lock: the next run does the rest.
+  }
+  return true;
+}
+
 // Whether calls of that handle can complete later.
 Status check_loop(const limitree_limiter& limiter) {
   if (limiter.shared->on_completion == nullptr) {
@@ -198,23 +212,13 @@ limitree_status limitree_authorize_async(limitree_limiter* limiter,
 
 limitree_status limitree_decide_async(
     limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
-    size_t path_count, void* request, limitree_level* levels,
-    size_t level_capacity, limitree_decision* decision,
-    limitree_error** error) {
-  return limitree_decide_parts_async(limiter, operation, paths, nullptr,
-                                     path_count, request, levels,
-                                     level_capacity, decision, error);
-}
-
-limitree_status limitree_decide_parts_async(
-    limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
     const int32_t* parts, size_t path_count, void* request,
     limitree_level* levels, size_t level_capacity, limitree_decision* decision,
     limitree_error** error) {
   if (limiter == nullptr || !limiter->limiter.is_remote() ||
       (paths == nullptr && path_count != 0)) {
-    return limitree_decide_parts(limiter, operation, paths, parts, path_count,
-                                 levels, level_capacity, decision, error);
+    return limitree_decide(limiter, operation, paths, parts, path_count, levels,
+                           level_capacity, decision, error);
   }
   return decide_later(limiter, operation, {{paths, path_count}, parts}, request,
                       {levels, level_capacity}, decision, error);
@@ -266,40 +270,24 @@ limitree_status limitree_should_rate_limit_async(
 }
 
 int limitree_loop_fd(limitree_limiter* limiter) {
-  if (limiter == nullptr || limiter->loop == nullptr) return -1;
-  try {
-    return limiter->loop->fd();
-  } catch (...) {
-    return -1;
-  }
+  int fd = -1;
+  with_loop(limiter, [&](StoreLoop* loop) { fd = loop->fd(); });
+  return fd;
 }
 
 void limitree_loop_set_wakeups(limitree_limiter* limiter, int on) {
-  if (limiter == nullptr || limiter->loop == nullptr) return;
-  try {
-    limiter->loop->set_wakeups(on != 0);
-  } catch (...) {
-    // If the lock is not available, the loop is woken once too often.
-  }
+  with_loop(limiter, [&](StoreLoop* loop) { loop->set_wakeups(on != 0); });
 }
 
 void limitree_loop_set_timeout(limitree_limiter* limiter, int64_t timeout_ns) {
-  if (limiter == nullptr || limiter->loop == nullptr) return;
-  try {
-    limiter->loop->set_time_limit(timeout_ns > 0
-                                      ? limitree::Duration(timeout_ns)
-                                      : limitree::Duration::max());
-  } catch (...) {
-    // If the lock is not available, the last timeout stays.
-  }
+  with_loop(limiter, [&](StoreLoop* loop) {
+    loop->set_time_limit(timeout_ns > 0 ? Duration(timeout_ns)
+                                        : Duration::max());
+  });
 }
 
 void limitree_loop_run(limitree_limiter* limiter) {
-  if (limiter == nullptr || limiter->loop == nullptr) return;
-  try {
-    limiter->loop->run();
-  } catch (...) {
-    // Out of memory: the next run does the rest.
+  if (with_loop(limiter, [](StoreLoop* loop) { loop->run(); })) {
+    deliver(limiter);
   }
-  deliver(limiter);
 }

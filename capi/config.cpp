@@ -13,8 +13,7 @@ using limitree::Result;
 using limitree::Status;
 using limitree::Tree;
 using limitree::capi::guarded;
-using limitree::capi::OwnedFile;
-using limitree::capi::OwnedLimits;
+using limitree::capi::OwnedText;
 using limitree::capi::require;
 using limitree::capi::view;
 
@@ -22,14 +21,14 @@ namespace {
 
 // Adds the text `yaml` to `limits`, and sets both in `config`.  If there is a
 // mistake, the config does not change.
-Status take_limits(limitree_config* config, std::vector<OwnedLimits> limits,
+Status take_limits(limitree_config* config, std::vector<OwnedText> limits,
                    limitree_str yaml, limitree_str origin) {
   require(yaml, "yaml.data", origin, "origin.data");
   limits.push_back({std::string(view(yaml)), std::string(view(origin))});
 
   std::vector<LimitsText> texts;
   texts.reserve(limits.size());
-  for (const OwnedLimits& one : limits) texts.push_back({one.yaml, one.origin});
+  for (const OwnedText& one : limits) texts.push_back({one.text, one.name});
   Result<Tree> tree = limitree::load_tree(texts);
   if (!tree.ok()) return std::move(tree.status());
   config->tree = std::make_shared<const Tree>(std::move(tree.value()));
@@ -104,7 +103,7 @@ limitree_status limitree_config_add_descriptors(limitree_config* config,
                                                 limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(config, "config", files != nullptr || file_count == 0, "files");
-    std::vector<OwnedFile> all = config->files;
+    std::vector<OwnedText> all = config->files;
     for (const limitree_file& file : std::span(files, file_count)) {
       require(file.text, "text.data", file.name, "name.data");
       all.push_back({std::string(view(file.text)), std::string(view(file.name)),
@@ -112,7 +111,7 @@ limitree_status limitree_config_add_descriptors(limitree_config* config,
     }
     std::vector<DescriptorFile> read;
     read.reserve(all.size());
-    for (const OwnedFile& file : all) {
+    for (const OwnedText& file : all) {
       read.push_back({file.text, file.name, file.merges});
     }
     Result<Descriptors> descriptors = limitree::load_descriptors(read);

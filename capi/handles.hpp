@@ -33,26 +33,21 @@ struct limitree_text {
 
 namespace limitree::capi {
 
-struct OwnedLimits {
-  std::string yaml;
-  std::string origin;
-};
-
-// One of the files of a config's descriptors.
-struct OwnedFile {
+// One of the texts of a config, and its name for messages.
+struct OwnedText {
   std::string text;
   std::string name;
-  bool merges;
+  bool merges = false;  // see DescriptorFile
 };
 
 }  // namespace limitree::capi
 
 struct limitree_config {
   limitree::Options options;
-  std::vector<limitree::capi::OwnedLimits> limits;  // texts of `tree`
+  std::vector<limitree::capi::OwnedText> limits;  // texts of `tree`
   std::shared_ptr<const limitree::Tree> tree =
       std::make_shared<const limitree::Tree>();
-  std::vector<limitree::capi::OwnedFile> files;  // of `descriptors`
+  std::vector<limitree::capi::OwnedText> files;  // of `descriptors`
   std::shared_ptr<const limitree::Descriptors> descriptors =
       std::make_shared<const limitree::Descriptors>();
   limitree_completion_fn on_completion = nullptr;

@@ -195,19 +195,11 @@ limitree_status limitree_reset(limitree_limiter* limiter,
 }
 
 limitree_status limitree_decide(limitree_limiter* limiter, int32_t operation,
-                                const limitree_path* paths, size_t path_count,
+                                const limitree_path* paths,
+                                const int32_t* parts, size_t path_count,
                                 limitree_level* levels, size_t level_capacity,
                                 limitree_decision* decision,
                                 limitree_error** error) {
-  return limitree_decide_parts(limiter, operation, paths, nullptr, path_count,
-                               levels, level_capacity, decision, error);
-}
-
-limitree_status limitree_decide_parts(
-    limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
-    const int32_t* parts, size_t path_count, limitree_level* levels,
-    size_t level_capacity, limitree_decision* decision,
-    limitree_error** error) {
   return guarded(error, [&]() -> Status {
     if (Status status = check_operation(operation); !status.ok()) {
       return status;
@@ -217,15 +209,6 @@ limitree_status limitree_decide_parts(
                   {{paths, path_count}, parts}, {levels, level_capacity},
                   decision);
   });
-}
-
-limitree_status limitree_authorize_all(limitree_limiter* limiter,
-                                       const limitree_path* paths,
-                                       size_t path_count,
-                                       limitree_decision* decision,
-                                       limitree_error** error) {
-  return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, path_count,
-                         nullptr, 0, decision, error);
 }
 
 limitree_status limitree_set_pressure(limitree_limiter* limiter,

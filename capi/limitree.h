@@ -552,40 +552,27 @@ enum {
  * levels of all paths, all or nothing.  A bucket that several paths reach is
  * one level, with the largest cost.
  *
+ * `parts` has as many entries as `paths`, or is NULL, which charges all paths.
+ * The request is allowed if and only if all levels that count fit.  Then all
+ * levels are charged, except levels that are only checked, and levels of
+ * LIMITREE_PART_SPEND_IF_FITS that do not fit.  A bucket that several paths
+ * reach counts if it counts for one of them, and is charged if it is charged
+ * for one of them.
+ *
  * If `levels` is not NULL, it takes the verdicts of the first `level_capacity`
  * levels, from the root to the leaf, path after path.  decision->level_count is
- * the number of levels.  Since 0.1.
+ * the number of levels.  limitree_level.mode is how a level took part.
+ * LIMITREE_SHADOW also stands for a level that neither counted nor was charged:
+ * a limit in mode check on a path that only spends.
+ *
+ * LIMITREE_PEEK answers as LIMITREE_AUTHORIZE would, LIMITREE_SPEND charges all
+ * levels that are not only checked, LIMITREE_REFUND gives back to the same
+ * levels.  Since 0.1.
  */
 LIMITREE_API limitree_status limitree_decide(
     limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
-    size_t path_count, limitree_level *levels, size_t level_capacity,
-    limitree_decision *decision, limitree_error **error);
-
-/*
- * The same with a part for each path: `parts` has as many entries as `paths`,
- * or is NULL, which charges all paths.  The request is allowed if and only if
- * all levels that count fit.  Then all levels are charged, except levels that
- * are only checked, and levels of LIMITREE_PART_SPEND_IF_FITS that do not fit.
- * A bucket that several paths reach counts if it counts for one of them, and is
- * charged if it is charged for one of them.
- *
- * limitree_level.mode is how a level took part.  LIMITREE_SHADOW also stands
- * for a level that neither counted nor was charged: a limit in mode check on a
- * path that only spends.  LIMITREE_PEEK answers as LIMITREE_AUTHORIZE would,
- * LIMITREE_SPEND charges all levels that are not only checked, LIMITREE_REFUND
- * gives back to the same levels.  Since 0.1.
- */
-LIMITREE_API limitree_status limitree_decide_parts(
-    limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
     const int32_t *parts, size_t path_count, limitree_level *levels,
     size_t level_capacity, limitree_decision *decision, limitree_error **error);
-
-/* limitree_decide of LIMITREE_AUTHORIZE without verdicts.  Since 0.1. */
-LIMITREE_API limitree_status limitree_authorize_all(limitree_limiter *limiter,
-                                                    const limitree_path *paths,
-                                                    size_t path_count,
-                                                    limitree_decision *decision,
-                                                    limitree_error **error);
 
 /* ---- Without blocking ---------------------------------------------------- */
 
@@ -604,12 +591,6 @@ limitree_authorize_async(limitree_limiter *limiter, const limitree_str *path,
 /* The same for limitree_decide; `levels` must live until the completion.
  * Since 0.1. */
 LIMITREE_API limitree_status limitree_decide_async(
-    limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
-    size_t path_count, void *request, limitree_level *levels,
-    size_t level_capacity, limitree_decision *decision, limitree_error **error);
-
-/* The same for limitree_decide_parts.  Since 0.1. */
-LIMITREE_API limitree_status limitree_decide_parts_async(
     limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
     const int32_t *parts, size_t path_count, void *request,
     limitree_level *levels, size_t level_capacity, limitree_decision *decision,
@@ -688,7 +669,7 @@ typedef struct limitree_descriptor {
   size_t entry_count;
   uint32_t flags;             /* LIMITREE_HAS_HITS_ADDEND | ... */
   uint32_t requests_per_unit; /* with LIMITREE_HAS_LIMIT */
-  int32_t unit;               /* likewise: LIMITREE_UNIT_SECOND ... */
+  int32_t unit;               /* the same: LIMITREE_UNIT_SECOND ... */
   int32_t reserved_32;
   uint64_t hits_addend; /* with LIMITREE_HAS_HITS_ADDEND; 0 only looks */
   int64_t reserved[3];
@@ -908,7 +889,7 @@ LIMITREE_API limitree_status limitree_limiter_describe_descriptors(
 
 /* What a descriptor of a request meets, for people: where each of its entries
  * leads and why, and the rules and buckets that decide about it.  A domain that
- * is not known, and a descriptor without a rule, are no errors: they are
+ * is not known, and a descriptor without a rule, are not errors: they are
  * allowed.  The wording may change.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_explain_descriptor(
     limitree_limiter *limiter, limitree_str domain,

@@ -181,9 +181,9 @@ void decide(const Request& request) {
   } else {
     std::array<limitree_level, kMaxLevels> levels;
     const Paths paths = request.paths();
-    status = limitree_decide_parts(limiter, request.operation(), paths.data(),
-                                   paths.parts(), paths.size(), levels.data(),
-                                   levels.size(), &decision, &error);
+    status = limitree_decide(limiter, request.operation(), paths.data(),
+                             paths.parts(), paths.size(), levels.data(),
+                             levels.size(), &decision, &error);
     if (status >= 0) return write(request, decision, levels.data());
   }
   raise(request.native(), status, error);
@@ -207,7 +207,7 @@ void start(const Request& request) {
   const Paths paths = request.paths();
   limitree_decision decision;
   limitree_error* error = nullptr;
-  const limitree_status status = limitree_decide_parts_async(
+  const limitree_status status = limitree_decide_async(
       native.engine().get(), request.operation(), paths.data(), paths.parts(),
       paths.size(), pending.get(), pending->levels.get(), capacity, &decision,
       &error);

@@ -32,7 +32,7 @@ PyObject* noted(Native* native, const limitree_decision& decision,
   return made;
 }
 
-// The arguments of limitree_decide_parts.
+// The arguments of limitree_decide.
 struct Paths {
   const limitree_path* data;
   const std::int32_t* parts;
@@ -47,9 +47,9 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
   limitree_decision decision;
   const bool done =
       native->call([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_decide_parts(limiter, operation, paths.data,
-                                     paths.parts, paths.size, levels.data(),
-                                     levels.size(), &decision, error);
+        return limitree_decide(limiter, operation, paths.data, paths.parts,
+                               paths.size, levels.data(), levels.size(),
+                               &decision, error);
       });
   if (!done) return nullptr;
   if (decision.limited == 0 && truth == Truth::kDenial) {
@@ -137,12 +137,11 @@ PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
                                 {paths.data(), paths.parts(), paths.size()});
     }
     limitree_decision decision;
-    const bool done =
-        native->call([&](limitree_limiter* limiter, limitree_error** error) {
-          return limitree_decide_parts(limiter, operation, paths.data(),
-                                       paths.parts(), paths.size(), nullptr, 0,
-                                       &decision, error);
-        });
+    const bool done = native->call([&](limitree_limiter* limiter,
+                                       limitree_error** error) {
+      return limitree_decide(limiter, operation, paths.data(), paths.parts(),
+                             paths.size(), nullptr, 0, &decision, error);
+    });
     if (!done) return nullptr;
     return noted(native, decision, new_decision(decision, nullptr));
   } catch (const std::bad_alloc&) {

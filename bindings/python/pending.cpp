@@ -123,7 +123,7 @@ py::object start(Native& native, const Request& request,
 
   limitree_decision decision;
   const auto call = [&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_decide_parts_async(
+    return limitree_decide_async(
         limiter, request.operation, paths.data(), paths.parts(), paths.size(),
         pending.get(), pending->levels.get(), capacity, &decision, error);
   };

@@ -56,7 +56,7 @@ export const PEEK = 1;
 export const SPEND = 2;
 export const REFUND = 3;
 
-/** The parts of limitree_decide_parts, each at its number. */
+/** The parts of limitree_decide, each at its number. */
 export const PARTS = ['charge', 'spend_if_fits', 'check'] as const;
 
 /** The most paths of one request. */

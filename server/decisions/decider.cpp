@@ -247,7 +247,7 @@ void Decider::decide(std::int32_t operation, const PathList& list,
   if (limitree_limiter_is_remote(limiter_) == 0) {
     limitree_decision decision;
     limitree_error* error = nullptr;
-    const limitree_status status = limitree_decide_parts(
+    const limitree_status status = limitree_decide(
         limiter_, operation, paths.data(), list.parts().data(), paths.size(),
         most == 0 ? nullptr : levels_.get(), most, &decision, &error);
     const ErrorHandle owner(error);
@@ -267,9 +267,9 @@ void Decider::decide(std::int32_t operation, const PathList& list,
   const std::span<limitree_level> levels = pending->levels();
   start(std::move(pending), [&](void* user, limitree_decision* decision,
                                 limitree_error** error) {
-    return limitree_decide_parts_async(
-        limiter_, operation, paths.data(), list.parts().data(), paths.size(),
-        user, levels.data(), levels.size(), decision, error);
+    return limitree_decide_async(limiter_, operation, paths.data(),
+                                 list.parts().data(), paths.size(), user,
+                                 levels.data(), levels.size(), decision, error);
   });
 }
 

@@ -85,8 +85,8 @@ TEST_F(CapiLoops, ResetWithoutBlocking) {
   EXPECT_EQ(inbox.status[0], LIMITREE_OK);
   limitree_level levels[2] = {};
   const limitree_path paths[] = {{path, 3, 0}};
-  ASSERT_EQ(limitree_decide(limiter.get(), LIMITREE_PEEK, paths, 1, levels, 2,
-                            &decision, nullptr),
+  ASSERT_EQ(limitree_decide(limiter.get(), LIMITREE_PEEK, paths, nullptr, 1,
+                            levels, 2, &decision, nullptr),
             0);
   EXPECT_EQ(levels[0].remaining, 16);
   EXPECT_EQ(levels[1].remaining, 6);

@@ -165,8 +165,8 @@ int main() {
   limitree_level levels[80];
   limitree_decision decision;
   starve("decide", [&](limitree_error** error) {
-    return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 40, levels, 80,
-                           &decision, error);
+    return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, nullptr, 40,
+                           levels, 80, &decision, error);
   });
   // The starved attempts charged nothing.
   expect(decision.level_count == 80 && levels[0].remaining == 15,

@@ -92,9 +92,9 @@ void decide(std::string_view message, limitree::Limiter* limiter) {
     limitree_decision decision;
     limitree_error* error = nullptr;
     const limitree_status status =
-        limitree_decide_parts(limiter->get(), operation, request.paths().data(),
-                              request.parts().data(), request.paths().size(),
-                              levels.data(), levels.size(), &decision, &error);
+        limitree_decide(limiter->get(), operation, request.paths().data(),
+                        request.parts().data(), request.paths().size(),
+                        levels.data(), levels.size(), &decision, &error);
     const limitree::ErrorHandle owner(error);
     if (status < 0) {
       const auto failed = limitree::server::message_for_client(status, error);

@@ -117,9 +117,9 @@ void decide(const PathRequest& request, limitree::Limiter* limiter) {
     limitree_decision decision;
     limitree_error* error = nullptr;
     const limitree_status status =
-        limitree_decide_parts(limiter->get(), operation, request.paths().data(),
-                              request.parts().data(), request.paths().size(),
-                              levels.data(), levels.size(), &decision, &error);
+        limitree_decide(limiter->get(), operation, request.paths().data(),
+                        request.parts().data(), request.paths().size(),
+                        levels.data(), levels.size(), &decision, &error);
     const limitree::ErrorHandle owner(error);
     std::string answer;
     if (status < 0) {

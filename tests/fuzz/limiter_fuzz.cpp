@@ -157,10 +157,10 @@ Answer Game::ask(std::int32_t operation, const Question& question, bool look) {
   Answer answer{};
   answer.levels.resize(kMostLevels);
   limitree_error* error = nullptr;
-  require(limitree_decide_parts(limiter_, operation, paths.data(),
-                                question.parts.data(), question.size,
-                                answer.levels.data(), kMostLevels,
-                                &answer.decision, &error) == LIMITREE_OK);
+  require(limitree_decide(limiter_, operation, paths.data(),
+                          question.parts.data(), question.size,
+                          answer.levels.data(), kMostLevels, &answer.decision,
+                          &error) == LIMITREE_OK);
   require(error == nullptr);
   const auto count = static_cast<std::size_t>(answer.decision.level_count);
   require(count <= kMostLevels);
@@ -313,8 +313,8 @@ void Game::mistake() {
   limitree_decision decision{};
   limitree_error* error = nullptr;
   const limitree_status status =
-      limitree_decide(limiter_, operation, question.paths.data(), question.size,
-                      nullptr, 0, &decision, &error);
+      limitree_decide(limiter_, operation, question.paths.data(), nullptr,
+                      question.size, nullptr, 0, &decision, &error);
   expect_failure(status, error);
   require(decision.level_count == 0 && decision.limit == 0);
 }

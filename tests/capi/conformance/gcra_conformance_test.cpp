@@ -142,8 +142,8 @@ class CapiRunner {
     std::vector<limitree_level> levels(segments.size() + 1);
     if (status == LIMITREE_OK) {
       status = limitree_decide(limiter_, kOperations.at(op), paths.data(),
-                               paths.size(), levels.data(), levels.size(),
-                               &decision, nullptr);
+                               nullptr, paths.size(), levels.data(),
+                               levels.size(), &decision, nullptr);
     }
     ASSERT_EQ(status == LIMITREE_OK, !expect.contains("error")) << expect;
     if (status != LIMITREE_OK) return;

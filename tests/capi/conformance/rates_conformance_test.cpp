@@ -104,8 +104,8 @@ json in_tree(const std::string& text) {
   const limitree_path path = {&segment, 1, 1};
   std::vector<limitree_level> levels(8);
   limitree_decision decision;
-  EXPECT_EQ(limitree_decide(limiter, LIMITREE_PEEK, &path, 1, levels.data(),
-                            levels.size(), &decision, nullptr),
+  EXPECT_EQ(limitree_decide(limiter, LIMITREE_PEEK, &path, nullptr, 1,
+                            levels.data(), levels.size(), &decision, nullptr),
             LIMITREE_OK);
   for (std::int32_t i = 0; i < decision.level_count; ++i) {
     const limitree_level& level = levels[static_cast<std::size_t>(i)];
