@@ -1,7 +1,5 @@
 #include "io/loop.hpp"
 
-#include <sys/eventfd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -27,40 +25,25 @@ int milliseconds_until(Monotonic at, Monotonic now) {
 
 }  // namespace
 
-Loop::Loop()
-    : epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      now_(steady_now()) {
-  if (!epoll_ || !wake_) throw Failure("event loop", errno);
+Loop::Loop() : now_(steady_now()) {
+  if (poller_.fd() == -1) throw Failure("event loop", errno);
   posted_.reserve(kRoom);
   running_.reserve(kRoom);
-  add(wake_.get(), EPOLLIN, nullptr);
 }
 
 void Loop::add(int fd, std::uint32_t events, Watcher* watcher) {
-  epoll_event event{};
-  event.events = events;
-  event.data.ptr = watcher;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-    throw Failure("event loop", errno);
-  }
+  if (!poller_.add(fd, events, watcher)) throw Failure("event loop", errno);
 }
 
 void Loop::change(int fd, std::uint32_t events, Watcher* watcher) {
-  epoll_event event{};
-  event.events = events;
-  event.data.ptr = watcher;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) {
-    throw Failure("event loop", errno);
-  }
+  if (!poller_.change(fd, events, watcher)) throw Failure("event loop", errno);
 }
 
 void Loop::remove(int fd, Watcher* watcher) {
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+  poller_.remove(fd);
   // Events that this turn has still to handle.
-  for (int i = 0; i < ready_count_; ++i) {
-    epoll_event& event = ready_[static_cast<std::size_t>(i)];
-    if (event.data.ptr == watcher) event.events = 0;
+  for (std::size_t i = 0; i < ready_count_; ++i) {
+    if (ready_[i].owner == watcher) ready_[i].events = 0;
   }
 }
 
@@ -85,9 +68,7 @@ void Loop::post(std::function<void()> work) {
     const std::lock_guard lock(mutex_);
     posted_.push_back(std::move(work));
   }
-  const std::uint64_t one = 1;
-  // It fails only if the counter is full, and then the loop wakes up anyway.
-  [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
+  poller_.wake();
 }
 
 void Loop::stop() {
@@ -101,14 +82,12 @@ void Loop::run() {
 
 void Loop::turn() {
   wait();
-  for (int i = 0; i < ready_count_; ++i) {
-    const epoll_event& event = ready_[static_cast<std::size_t>(i)];
-    if (event.data.ptr == nullptr) {
+  for (std::size_t i = 0; i < ready_count_; ++i) {
+    const auto& [owner, events] = ready_[i];
+    if (owner == nullptr) {
       run_posted();
-    } else if (event.events != 0) {
-      guarded([&] {
-        static_cast<Watcher*>(event.data.ptr)->on_ready(event.events);
-      });
+    } else if (events != 0) {
+      guarded([&] { static_cast<Watcher*>(owner)->on_ready(events); });
     }
   }
   ready_count_ = 0;
@@ -120,10 +99,7 @@ void Loop::turn() {
 }
 
 void Loop::wait() {
-  const int wait_ms = milliseconds_until(next(), turn_end());
-  ready_count_ =
-      std::max(0, epoll_wait(epoll_.get(), ready_.data(),
-                             static_cast<int>(ready_.size()), wait_ms));
+  ready_count_ = poller_.poll(ready_, milliseconds_until(next(), turn_end()));
   now_ = steady_now();
   turn_end_.reset();
 }
@@ -140,8 +116,6 @@ void Loop::finish_turn() {
 }
 
 void Loop::run_posted() {
-  std::uint64_t count = 0;
-  [[maybe_unused]] const auto got = read(wake_.get(), &count, sizeof count);
   {
     const std::lock_guard lock(mutex_);
     running_.swap(posted_);

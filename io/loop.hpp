@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/fd.hpp"
+#include "io/poller.hpp"
 #include "io/timer.hpp"
 
 namespace limitree {
@@ -43,7 +43,7 @@ class AtTurnEnd {
   std::size_t place_ = kNowhere;  // in Loop::ending_
 };
 
-// Level-triggered epoll, timers, and functions from other threads.  All but
+// Level-triggered polling, timers, and functions from other threads.  All but
 // post() and stop() belong to the thread that calls run().
 class Loop : public Timers {
  public:
@@ -81,12 +81,11 @@ class Loop : public Timers {
   void finish_turn();
   void run_posted();
 
-  Fd epoll_;
-  Fd wake_;
+  Poller poller_;
   Monotonic now_;
   std::optional<Monotonic> turn_end_;  // if anybody has asked in this turn
-  std::array<epoll_event, 256> ready_;
-  int ready_count_ = 0;
+  std::array<Poller::Ready, 256> ready_;
+  std::size_t ready_count_ = 0;
   std::vector<AtTurnEnd*> ending_;
   std::mutex mutex_;  // guards posted_
   std::vector<std::function<void()>> posted_;

@@ -4,12 +4,32 @@
 
 namespace limitree {
 
+Timer::Timer(Timers* timers, std::function<void()> on_time)
+    : timers_(timers), on_time_(std::move(on_time)) {
+  timers_->make_room();
+}
+
+Timer::~Timer() {
+  cancel();
+  --timers_->count_;
+}
+
 void Timer::set(Monotonic at) {
   cancel();
   if (at != Monotonic::max()) timers_->insert(this, at);
 }
 
 void Timer::cancel() { timers_->remove(this); }
+
+bool Timers::is_before(const Timer* one, const Timer* other) {
+  return one->at_ != other->at_ ? one->at_ < other->at_
+                                : one->turn_ < other->turn_;
+}
+
+void Timers::make_room() {
+  if (count_ == heap_.capacity()) heap_.reserve(2 * count_ + 1);
+  ++count_;
+}
 
 void Timers::put(Timer* timer, std::size_t place) {
   heap_[place] = timer;
@@ -19,7 +39,7 @@ void Timers::put(Timer* timer, std::size_t place) {
 void Timers::rise(Timer* timer, std::size_t place) {
   while (place > 0) {
     const std::size_t above = (place - 1) / 2;
-    if (heap_[above]->at_ <= timer->at_) break;
+    if (is_before(heap_[above], timer)) break;
     put(heap_[above], place);
     place = above;
   }
@@ -28,10 +48,10 @@ void Timers::rise(Timer* timer, std::size_t place) {
 
 void Timers::sink(Timer* timer, std::size_t place) {
   for (std::size_t below; (below = 2 * place + 1) < heap_.size();) {
-    if (below + 1 < heap_.size() && heap_[below + 1]->at_ < heap_[below]->at_) {
+    if (below + 1 < heap_.size() && is_before(heap_[below + 1], heap_[below])) {
       ++below;
     }
-    if (timer->at_ <= heap_[below]->at_) break;
+    if (is_before(timer, heap_[below])) break;
     put(heap_[below], place);
     place = below;
   }
@@ -40,6 +60,7 @@ void Timers::sink(Timer* timer, std::size_t place) {
 
 void Timers::insert(Timer* timer, Monotonic at) {
   timer->at_ = at;
+  timer->turn_ = ++turns_;
   heap_.push_back(timer);
   rise(timer, heap_.size() - 1);
 }
@@ -55,7 +76,7 @@ void Timers::remove(Timer* timer) {
   Timer* const last = heap_.back();
   heap_.pop_back();
   if (last == timer) return;
-  if (place > 0 && heap_[(place - 1) / 2]->at_ > last->at_) {
+  if (place > 0 && is_before(last, heap_[(place - 1) / 2])) {
     rise(last, place);
   } else {
     sink(last, place);

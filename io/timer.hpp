@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <utility>
 #include <vector>
 
 #include "base/time.hpp"
@@ -30,12 +29,11 @@ inline Monotonic after(Monotonic now, Duration wait) {
 class Timers;
 
 // Calls a function once, at the instant that was set last.  Belongs to the
-// thread of its loop, which must outlive it.
+// thread of its loop, which must outlive it.  Only to make one takes memory.
 class Timer {
  public:
-  Timer(Timers* timers, std::function<void()> on_time)
-      : timers_(timers), on_time_(std::move(on_time)) {}
-  ~Timer() { cancel(); }
+  Timer(Timers* timers, std::function<void()> on_time);
+  ~Timer();
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
@@ -43,6 +41,8 @@ class Timer {
   void set(Monotonic at);
   void cancel();
   bool is_set() const { return place_ != kNowhere; }
+  // The instant that was set last.
+  Monotonic at() const { return at_; }
 
  private:
   friend class Timers;
@@ -51,14 +51,18 @@ class Timer {
   Timers* timers_;
   std::function<void()> on_time_;
   Monotonic at_;
+  std::uint64_t turn_ = 0;        // among those that were set
   std::size_t place_ = kNowhere;  // in the heap
   std::size_t due_ = kNowhere;    // among those that are due
 };
 
 // All timers of a loop, as a binary heap that knows where each of them is: to
-// set or to cancel one takes logarithmic time.
+// set or to cancel one takes logarithmic time, whatever instants callers
+// choose. Those of one instant come in the order in which they were set.
 class Timers {
  public:
+  Timers() { due_.reserve(kMaxDue); }
+
   // The earliest instant, or the last that there is.
   Monotonic next() const {
     return heap_.empty() ? Monotonic::max() : heap_[0]->at_;
@@ -72,6 +76,8 @@ class Timers {
 
  private:
   friend class Timer;
+  static bool is_before(const Timer* one, const Timer* other);
+  void make_room();
   void put(Timer* timer, std::size_t place);
   void rise(Timer* timer, std::size_t place);
   void sink(Timer* timer, std::size_t place);
@@ -80,6 +86,8 @@ class Timers {
 
   static constexpr std::size_t kMaxDue = 256;
 
+  std::size_t count_ = 0;  // of timers, set or not
+  std::uint64_t turns_ = 0;
   std::vector<Timer*> heap_;
   std::vector<Timer*> due_;  // taken out; null if cancelled since then
   std::size_t called_ = 0;   // so many of them

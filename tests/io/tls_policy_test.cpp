@@ -20,6 +20,7 @@
 #include "core/store/temporary_folder.hpp"
 #include "io/failure.hpp"
 #include "io/tls_client_context.hpp"
+#include "io/tls_context.hpp"
 #include "io/tls_files.hpp"
 #include "io/tls_session.hpp"
 #include "io/tls_stream.hpp"

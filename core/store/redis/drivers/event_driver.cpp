@@ -54,13 +54,13 @@ EventDriver::Job* EventDriver::new_job(Task* task, Monotonic deadline) {
   Job* const job = free_.back();
   free_.pop_back();
   job->task = task;
-  deadlines_.set(&job->deadline, deadline);
+  job->deadline.set(deadline);
   return job;
 }
 
 void EventDriver::free_job(Job* job) {
-  deadlines_.clear(&job->deadline);
-  soon_.clear(&job->soon);
+  job->deadline.cancel();
+  job->soon.cancel();
   job->state = Job::State::kFree;
   job->link = nullptr;
   job->outcome = Outcome();
@@ -89,16 +89,17 @@ void EventDriver::begin_run() {
 // All that has come is read before anything may expire.
 void EventDriver::read() {
   begin_run();
-  std::array<void*, 64> owners;
+  std::array<Poller::Ready, 64> ready;
   std::size_t count = 0;
   do {
-    count = poller_->poll(owners);
+    count = poller_->poll(ready);
     for (std::size_t i = 0; i < count; ++i) {
-      auto* const link = static_cast<Link*>(owners[i]);
+      auto* const link = static_cast<Link*>(ready[i].owner);
+      if (link == nullptr) continue;  // it was woken
       link->connection.run(now_);
       touch(link);
     }
-  } while (count == owners.size());
+  } while (count == ready.size());
 }
 
 void EventDriver::add(std::unique_ptr<AsyncTask> task, Duration time) {
@@ -112,7 +113,7 @@ void EventDriver::work(Tasks* finished) {
   do {
     while (Job* const job = answered_.pop()) handle_outcome(job);
     checked();
-    expire_timers();
+    run_timers();
     flush();
   } while (!answered_.empty());
   set_timer();
@@ -132,8 +133,7 @@ void EventDriver::proceed(Job* job, Task::Step step) {
     case Task::Step::Kind::kPause:
       // One that does not fit into the time left is none.
       job->state = Job::State::kPausing;
-      return soon_.set(&job->soon,
-                       std::min(now_ + step.pause, job->deadline.at));
+      return job->soon.set(std::min(now_ + step.pause, job->deadline.at()));
     case Task::Step::Kind::kDone:
       return finish(job);
   }
@@ -174,7 +174,7 @@ void EventDriver::send_to(Job* job, Node* node) {
   job->state = Job::State::kSent;
   if (job == discovery_) {
     // Each server that is asked gets half of the time that is left.
-    soon_.set(&job->soon, now_ + (job->deadline.at - now_) / 2);
+    job->soon.set(now_ + (job->deadline.at() - now_) / 2);
   }
   connection.push(job, job->task->target().asking, now_);
 }
@@ -184,7 +184,7 @@ void EventDriver::fail(Job* job, Failure failure, const char* detail) {
 }
 
 void EventDriver::handle_outcome(Job* job) {
-  soon_.clear(&job->soon);
+  job->soon.cancel();
   bool learnt = false;
   if (job->link != nullptr) {
     Node* const node = job->link->node;
@@ -238,23 +238,26 @@ void EventDriver::end_discovery() {
 
 // ---- time ------------------------------------------------------------------
 
-void EventDriver::expire_timers() {
-  while (soon_.next() <= now_) {
-    Job* const job = soon_.first()->owner;
-    soon_.clear(&job->soon);
-    if (job->state == Job::State::kPausing && now_ < job->deadline.at) {
-      proceed(job, job->task->resumed());
-    } else if (job->state == Job::State::kSent) {
-      job->complete(give_up(job));
+void EventDriver::run_timers() {
+  while (timers_.next() <= now_) {
+    timers_.take_due(now_);
+    while (timers_.run_due()) {
     }
   }
-  while (deadlines_.next() <= now_) expire(deadlines_.first()->owner);
+}
+
+void EventDriver::wake_up(Job* job) {
+  if (job->state == Job::State::kPausing && now_ < job->deadline.at()) {
+    proceed(job, job->task->resumed());
+  } else if (job->state == Job::State::kSent) {
+    job->complete(give_up(job));
+  }
 }
 
 // Whatever the task wants next, there is no time for it.
 void EventDriver::expire(Job* job) {
   const bool pausing = job->state == Job::State::kPausing;
-  if (pausing) soon_.clear(&job->soon);
+  if (pausing) job->soon.cancel();
   if (!pausing || job->task->resumed().kind == Task::Step::Kind::kSend) {
     Outcome outcome = give_up(job);
     if (job->link != nullptr && !pausing) {
@@ -288,9 +291,9 @@ Outcome EventDriver::give_up(Job* job) {
 
 void EventDriver::set_timer() {
   time_.end(std::chrono::steady_clock::now());
-  if (deadlines_.first() == nullptr) return;
+  if (timers_.next() == Monotonic::max()) return;
   const std::optional<Monotonic> next =
-      time_.want(std::min({deadlines_.next(), soon_.next(), now_ + kBeat}));
+      time_.want(std::min(timers_.next(), now_ + kBeat));
   if (next) poller_->set_timer(*next);
 }
 
@@ -313,10 +316,10 @@ EventDriver::Tasks EventDriver::cancel_all() {
     give_up(discovery_);
     free_job(std::exchange(discovery_, nullptr));
   }
-  while (deadlines_.first() != nullptr) {
-    AsyncTask* const task = deadlines_.first()->owner->owner.get();
-    task->status = Status(Code::kCancelled, "the store is closed");
-    cancel(task);
+  for (const std::unique_ptr<Job>& job : jobs_) {
+    if (job->owner == nullptr) continue;
+    job->owner->status = Status(Code::kCancelled, "the store is closed");
+    cancel(job->owner.get());
   }
   touched_.clear();
   links_.clear();
@@ -348,7 +351,9 @@ void EventDriver::watch(Link* link) {
   if (link->fd_is_final && link->watched == now) return;
   link->fd_is_final = connection.ready();
   link->watched = now;
-  if (!poller_->watch(now.fd, now.write, link)) {
+  const std::uint32_t events =
+      now.write ? Poller::kRead | Poller::kWrite : Poller::kRead;
+  if (!poller_->watch(now.fd, events, link)) {
     connection.close(Failure::kRefused, "cannot watch the connection");
   }
 }

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "io/poller.hpp"
+#include "io/timer.hpp"
 #include "store/redis/common/settings.hpp"
-#include "store/redis/drivers/poller.hpp"
-#include "store/redis/drivers/timers.hpp"
 #include "store/redis/drivers/waiting.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/task.hpp"
@@ -94,7 +94,8 @@ class EventDriver {
   void wait_for_route(Job* job);
   void end_discovery();
 
-  void expire_timers();
+  void run_timers();
+  void wake_up(Job* job);
   void expire(Job* job);
   Outcome give_up(Job* job);
 
@@ -111,8 +112,9 @@ class EventDriver {
   Poller* const poller_;
 
   RunningTime time_;
-  Monotonic real_now_{};                    // of the present run
-  Monotonic now_{};                         // the same in time_
+  Monotonic real_now_{};  // of the present run
+  Monotonic now_{};       // the same in time_
+  Timers timers_;
   std::vector<std::unique_ptr<Job>> jobs_;  // never fewer
   std::vector<Job*> free_;
   std::unordered_map<Node*, std::unique_ptr<Link>> links_;
@@ -122,8 +124,6 @@ class EventDriver {
   std::vector<Check*> checked_;
   std::unique_ptr<Task> discovery_task_;
   Job* discovery_ = nullptr;
-  Timers<Job> deadlines_;  // of tasks
-  Timers<Job> soon_;       // ends of pauses, and of attempts of a discovery
   Tasks finished_;
 };
 
@@ -137,7 +137,10 @@ struct EventDriver::Job final : Command {
     kRouteless,  // in routeless_
   };
 
-  explicit Job(EventDriver* of) : driver(*of), deadline(this), soon(this) {}
+  explicit Job(EventDriver* of)
+      : driver(*of),
+        deadline(&of->timers_, [this] { driver.expire(this); }),
+        soon(&of->timers_, [this] { driver.wake_up(this); }) {}
 
   std::string_view bytes() const override { return task->bytes(); }
   Joinable joinable() const override { return task->joinable(); }
@@ -157,8 +160,8 @@ struct EventDriver::Job final : Command {
   std::int32_t routes = 0;  // of the present command
   bool fresh = false;       // it was sent again, over a fresh connection
   Outcome outcome;
-  Timer<Job> deadline;
-  Timer<Job> soon;
+  Timer deadline;  // of the task
+  Timer soon;      // the end of a pause, or of an attempt of a discovery
   Job* previous = nullptr;
   Job* next = nullptr;
 };

@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "io/poller.hpp"
 #include "store/fork_guard.hpp"
 #include "store/redis/common/settings.hpp"
 #include "store/redis/drivers/event_driver.hpp"
-#include "store/redis/drivers/poller.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/store_loop.hpp"
 

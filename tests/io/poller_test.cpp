@@ -1,4 +1,4 @@
-#include "store/redis/drivers/poller.hpp"
+#include "io/poller.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -7,11 +7,13 @@
 
 #include <array>
 #include <thread>
+#include <vector>
 
-#include "core/store/redis/drive_cases.hpp"
-
-namespace limitree::redis {
+namespace limitree {
 namespace {
+
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
 
 bool readable(const Poller& poller, int wait_ms) {
   pollfd watched{poller.fd(), POLLIN, 0};
@@ -20,14 +22,18 @@ bool readable(const Poller& poller, int wait_ms) {
 
 // The owners of the descriptors that are ready.
 std::vector<void*> ready(Poller* poller) {
-  std::array<void*, 8> owners;
-  const std::size_t count = poller->poll(owners);
-  return std::vector<void*>(owners.data(), owners.data() + count);
+  std::array<Poller::Ready, 8> all;
+  const std::size_t count = poller->poll(all);
+  std::vector<void*> owners;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (all[i].owner != nullptr) owners.push_back(all[i].owner);
+  }
+  return owners;
 }
 
-struct Pair {
-  Pair() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0); }
-  ~Pair() { end(); }
+struct SocketPair {
+  SocketPair() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0); }
+  ~SocketPair() { end(); }
   void end() {
     for (int& fd : ends) {
       if (fd != -1) close(fd);
@@ -50,33 +56,34 @@ TEST(Poller, IsWokenFromAnyThreadUntilItHasLooked) {
 
 TEST(Poller, IsRemindedOnce) {
   Poller poller;
-  const Monotonic start = now();
+  const Monotonic start = steady_now();
   poller.set_timer(start + 20ms);
   EXPECT_TRUE(readable(poller, 5000));
-  EXPECT_GE(now() - start, 20ms);
+  EXPECT_GE(steady_now() - start, 20ms);
   EXPECT_TRUE(ready(&poller).empty());
   EXPECT_FALSE(readable(poller, 30));
 }
 
 TEST(Poller, TheLatestTimerIsTheOne) {
   Poller poller;
-  poller.set_timer(now() + 10s);
-  poller.set_timer(now() + 10ms);
+  poller.set_timer(steady_now() + 10s);
+  poller.set_timer(steady_now() + 10ms);
   EXPECT_TRUE(readable(poller, 5000));
   EXPECT_TRUE(ready(&poller).empty());
-  poller.set_timer(now() - 1s);  // at once
+  poller.set_timer(steady_now() - 1s);  // at once
   EXPECT_TRUE(readable(poller, 5000));
 }
 
 TEST(Poller, TellsWhoseDescriptorIsReady) {
   Poller poller;
-  Pair pair;
+  SocketPair pair;
   int owner = 0;
-  ASSERT_TRUE(poller.watch(pair.ends[0], false, &owner));
+  ASSERT_TRUE(poller.watch(pair.ends[0], Poller::kRead, &owner));
   EXPECT_FALSE(readable(poller, 0));
-  ASSERT_TRUE(poller.watch(pair.ends[0], true, &owner));
+  ASSERT_TRUE(
+      poller.watch(pair.ends[0], Poller::kRead | Poller::kWrite, &owner));
   EXPECT_EQ(ready(&poller), std::vector<void*>{&owner});
-  ASSERT_TRUE(poller.watch(pair.ends[0], false, &owner));
+  ASSERT_TRUE(poller.watch(pair.ends[0], Poller::kRead, &owner));
   EXPECT_TRUE(ready(&poller).empty());
   ASSERT_EQ(write(pair.ends[1], "a", 1), 1);
   EXPECT_TRUE(readable(poller, 1000));
@@ -90,8 +97,9 @@ TEST(Poller, ForgetsADescriptorThatWasClosed) {
   Poller poller;
   int owner = 0;
   for (int i = 0; i < 3; ++i) {
-    Pair pair;
-    ASSERT_TRUE(poller.watch(pair.ends[0], true, &owner));
+    SocketPair pair;
+    ASSERT_TRUE(
+        poller.watch(pair.ends[0], Poller::kRead | Poller::kWrite, &owner));
     EXPECT_EQ(ready(&poller), std::vector<void*>{&owner});
     pair.end();
     EXPECT_TRUE(ready(&poller).empty());
@@ -100,18 +108,19 @@ TEST(Poller, ForgetsADescriptorThatWasClosed) {
 
 TEST(Poller, RefusesWhatIsNoDescriptor) {
   Poller poller;
-  EXPECT_FALSE(poller.watch(-1, false, &poller));
+  EXPECT_FALSE(poller.watch(-1, Poller::kRead, &poller));
 }
 
 TEST(Poller, LeavesTheRestForTheNextTime) {
   Poller poller;
-  Pair pairs[12];
-  for (Pair& pair : pairs) {
-    ASSERT_TRUE(poller.watch(pair.ends[0], true, &pair));
+  SocketPair pairs[12];
+  for (SocketPair& pair : pairs) {
+    ASSERT_TRUE(
+        poller.watch(pair.ends[0], Poller::kRead | Poller::kWrite, &pair));
   }
   EXPECT_EQ(ready(&poller).size(), 8u);
   EXPECT_TRUE(readable(poller, 0));
 }
 
 }  // namespace
-}  // namespace limitree::redis
+}  // namespace limitree
