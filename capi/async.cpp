@@ -202,7 +202,7 @@ limitree_status limitree_authorize_async(limitree_limiter* limiter,
                                          void* request,
                                          limitree_decision* decision,
                                          limitree_error** error) {
-  if (limiter == nullptr || !limiter->limiter.is_remote()) {
+  if (limiter == nullptr || !limiter->limiter.may_wait()) {
     return limitree_authorize(limiter, path, path_size, cost, decision, error);
   }
   const limitree_path one = {path, path_size, cost};
@@ -215,7 +215,7 @@ limitree_status limitree_decide_async(
     const int32_t* parts, size_t path_count, void* request,
     limitree_level* levels, size_t level_capacity, limitree_decision* decision,
     limitree_error** error) {
-  if (limiter == nullptr || !limiter->limiter.is_remote() ||
+  if (limiter == nullptr || !limiter->limiter.may_wait() ||
       (paths == nullptr && path_count != 0)) {
     return limitree_decide(limiter, operation, paths, parts, path_count, levels,
                            level_capacity, decision, error);
@@ -228,7 +228,7 @@ limitree_status limitree_reset_async(limitree_limiter* limiter,
                                      const limitree_str* path, size_t path_size,
                                      int32_t leaf_only, void* request,
                                      limitree_error** error) {
-  if (limiter == nullptr || !limiter->limiter.is_remote()) {
+  if (limiter == nullptr || !limiter->limiter.may_wait()) {
     return limitree_reset(limiter, path, path_size, leaf_only, error);
   }
   return start(limiter, request, {}, {}, error,
@@ -248,7 +248,7 @@ limitree_status limitree_should_rate_limit_async(
     void* user_request, limitree_descriptor_status* statuses,
     size_t status_capacity, limitree_envoy_response* response,
     limitree_error** error) {
-  if (limiter == nullptr || !limiter->limiter.is_remote()) {
+  if (limiter == nullptr || !limiter->limiter.may_wait()) {
     return limitree_should_rate_limit(limiter, request, statuses,
                                       status_capacity, response, error);
   }

@@ -330,7 +330,7 @@ typedef struct limitree_completion {
 typedef void (*limitree_completion_fn)(const limitree_completion *completions,
                                        size_t count, void *user_data);
 
-/* Needed for _async calls with a store that does not answer at once.
+/* Needed for _async calls with every store but memory://.
  * `free_user_data` may be NULL; it is called once, when neither the config nor
  * a limiter made from it needs `user_data` any more.  Since 0.1. */
 LIMITREE_API limitree_status limitree_config_set_completion(
@@ -607,8 +607,9 @@ LIMITREE_API limitree_status limitree_reset_async(
  * caller's event loop drives asynchronous calls.  Watch the descriptor for
  * reading (it covers connections, deadlines and reconnects; epoll, kqueue,
  * libuv and asyncio can watch it), and call limitree_loop_run when it is
- * readable, on one thread at a time.  -1: with this store nothing is ever
- * pending, so there is nothing to watch.
+ * readable, on one thread at a time.  With shm:// it is a timer, by which
+ * requests that wait for a lock of another process are tried again.  -1: with
+ * this store nothing is ever pending, so there is nothing to watch.
  *
  * Each handle has a loop; limitree_limiter_new_loop makes more.  Since 0.1.
  */

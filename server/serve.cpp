@@ -53,9 +53,8 @@ void warn(const std::string& message) { log_line(LogLevel::kWarning, message); }
 
 Config config_of(const ServeSettings& settings) {
   Config config;
-  // Nobody but the client waits for a server, and its deadline counts, too.  A
-  // file that others have locked stops a worker.
-  if (!settings.store.url.starts_with("shm:")) config.set("timeout", kTimeout);
+  // Nobody but the client waits for a store, and its deadline counts, too.
+  config.set("timeout", kTimeout);
   if (!settings.store.url.empty()) config.set("store", settings.store.url);
   for (const auto& [name, value] : settings.store.options) {
     config.set(name, value);

@@ -128,8 +128,10 @@ struct Plan {
       Source::kStore;  // set by whatever decides in place of the store
 
   // Whether the store fails where it would have to wait, and a failure has no
-  // other effect: the request is then decided again, without this.
+  // other effect: the request is then decided again, without this or later.
   bool at_once = false;
+  // Since when it waits in a loop, by the steady clock; 0: it does not.
+  Duration waits_since{};
 
   // Whether something else than these levels denies the request.  Then no level
   // is charged that waits for all to allow it: see is_joint().  Set by whoever

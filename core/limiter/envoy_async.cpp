@@ -152,7 +152,7 @@ void Limiter::PendingEnvoyRequest::copy(const DescriptorRequest& request) {
 bool Limiter::should_rate_limit_async(const DescriptorRequest& request,
                                       EnvoyAnswer* answer, Listener* listener,
                                       Status* status) {
-  if (!remote_) {
+  if (!may_wait_) {
     *status = should_rate_limit(request, answer);
     return true;
   }

@@ -230,7 +230,7 @@ Status Limiter::decide(Plan* plan, Reader* reader) {
 bool Limiter::decide_async(Operation operation,
                            std::span<const PathCost> path_costs, Answer* answer,
                            Listener* listener, Status* status) {
-  if (!remote_) {
+  if (!may_wait_) {
     *status = decide(operation, path_costs, answer->reports, &answer->decision);
     return true;
   }

@@ -160,6 +160,9 @@ class Limiter final : private ForkGuard {
   // Whether a decision may need more than memory.
   bool is_remote() const { return remote_; }
 
+  // Whether a decision may wait: see Store::may_wait().
+  bool may_wait() const { return may_wait_; }
+
   // Whether other processes can share its buckets, and the store can fail.
   bool is_shared() const { return store_->is_shared(); }
 

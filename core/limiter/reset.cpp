@@ -60,7 +60,7 @@ Status Limiter::reset(Path path, bool leaf_only) {
 
 bool Limiter::reset_async(Path path, bool leaf_only, Listener* listener,
                           Status* status) {
-  if (!remote_) {
+  if (!may_wait_) {
     *status = reset(path, leaf_only);
     return true;
   }

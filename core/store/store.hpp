@@ -74,6 +74,7 @@ class Pending {
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
+  Kind kind() const { return kind_; }
   Plan& plan() { return plan_; }
 
   // From where the answer comes; null if the request never waits.

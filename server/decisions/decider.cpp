@@ -244,7 +244,7 @@ void Decider::decide(std::int32_t operation, const PathList& list,
   if (operation == LimiterOperation::kReset) return reset(list, request, sink);
   const std::vector<limitree_path>& paths = list.paths();
   const std::size_t most = list.needs_levels() ? LIMITREE_MAX_LEVELS : 0;
-  if (limitree_limiter_is_remote(limiter_) == 0) {
+  if (store_loop_->never_waits()) {
     limitree_decision decision;
     limitree_error* error = nullptr;
     const limitree_status status = limitree_decide(
@@ -307,7 +307,7 @@ void Decider::ask(limitree_envoy_request asked, ClientRequest* request,
     return;
   }
   if (settings_->dynamic_metadata) asked.flags |= LIMITREE_WANTS_METADATA;
-  if (limitree_limiter_is_remote(limiter_) == 0) {
+  if (store_loop_->never_waits()) {
     empty(&statuses_);
     statuses_.resize(asked.descriptor_count);
     limitree_envoy_response response{};

@@ -1,4 +1,5 @@
-// Requests that wait for a store on another machine.
+// Requests that wait for a store: for another machine, or for another process
+// that holds a lock.
 
 #ifndef LIMITREE_SERVER_DECISIONS_STORE_LOOP_HPP
 #define LIMITREE_SERVER_DECISIONS_STORE_LOOP_HPP
@@ -45,6 +46,8 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
   StoreLoop(const StoreLoop&) = delete;
   StoreLoop& operator=(const StoreLoop&) = delete;
 
+  // Whether no request ever waits.
+  bool never_waits() const { return fd_ < 0; }
   // Whether the most requests wait that may.
   bool is_full() const;
   // After the library has answered LIMITREE_PENDING.  Requests of one turn are

@@ -9,8 +9,8 @@
 // defines its functions.  A Memory has the shards:
 //
 //   std::uint32_t shard_count()      a power of two
-//   Waiter(at_once)                  what one request knows of its waits; one
-//                                    that is decided at_once does not sleep
+//   Waiter{at_once, since}           what one request knows of its waits: see
+//                                    Plan::at_once and waits_since
 //   bool lock(shard, has_others, Waiter*)   false: the deadline has passed, or
 //                                    who waits and has others should give back
 //   void unlock(shard)
@@ -83,6 +83,7 @@ class BucketShards {
       : memory_(std::forward<Args>(args)...), clock_(clock), seed_(key) {}
 
   Memory& memory() { return memory_; }
+  const Memory& memory() const { return memory_; }
   Instant now() const { return clock_.now(); }
 
   // As Store::decide().

@@ -46,7 +46,7 @@ Status BucketShards<Memory>::decide_levels(Plan* plan) {
   // The hash overlaps with reading the clock, but not the other way round.
   Instant now = clock_.now();
   hash_levels(seed_, *plan, &work);
-  Locked<kLevels> locked(&memory_, &work, plan->at_once);
+  Locked<kLevels> locked(&memory_, &work, {plan->at_once, plan->waits_since});
   if (locked.ok()) [[likely]]
     now = locked.settle(now, clock_);
   if (!locked.ok()) [[unlikely]]
@@ -135,7 +135,7 @@ template <std::size_t kLevels>
   MixedRequest ask{plan, clock_.now(), {&work.tags[0], work.count()}};
   hash_levels(seed_, *plan, &work);
   {
-    Locked<kLevels> locked(&memory_, &work, plan->at_once);
+    Locked<kLevels> locked(&memory_, &work, {plan->at_once, plan->waits_since});
     if (locked.ok()) ask.now = locked.settle(ask.now, clock_);
     if (!locked.ok()) return locked.failure();
     Status status = decide_locked(ask, work);
@@ -273,7 +273,7 @@ template <typename Memory>
 Status BucketShards<Memory>::forget(const Plan& plan) {
   Work<0> work(plan.levels.size());
   hash_levels(seed_, plan, &work);
-  const Locked<0> locked(&memory_, &work);
+  const Locked<0> locked(&memory_, &work, {plan.at_once, plan.waits_since});
   if (!locked.ok()) return locked.failure();
   for (const std::uint64_t tag : work.tags) {
     Place place = place_of(tag);
@@ -293,7 +293,7 @@ void BucketShards<Memory>::add_stats(StoreStats* stats) {
     stats->evictions += table.evictions();
     stats->forgotten_limited += table.forgotten_limited();
   };
-  typename Memory::Waiter waiter(true);
+  typename Memory::Waiter waiter{true};
   for (std::uint32_t i = 0; i < memory_.shard_count(); ++i) {
     if (!memory_.lock(i, false, &waiter)) continue;
     const Place place = memory_.place(i);

@@ -84,8 +84,9 @@ inline std::uint32_t shard_of(std::uint64_t tag, std::uint32_t count) {
 template <typename Memory, std::size_t kLevels>
 class ShardLocks {
  public:
-  ShardLocks(Memory* memory, ShardWork<kLevels>* work, bool at_once = false)
-      : memory_(*memory), work_(work), waiter_(at_once) {
+  ShardLocks(Memory* memory, ShardWork<kLevels>* work,
+             typename Memory::Waiter waiter = {})
+      : memory_(*memory), work_(work), waiter_(waiter) {
     std::size_t count = 0;
     for (std::size_t i = 0; i < work->count(); ++i) {
       insert(shard_of(work->tags[i], memory_.shard_count()), &count);

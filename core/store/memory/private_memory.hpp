@@ -30,7 +30,7 @@ class PrivateMemory {
 
   std::uint32_t shard_count() const { return shard_count_; }
   struct Waiter {  // never sleeps, and waits for ever
-    explicit Waiter(bool /*at_once*/ = false) {}
+    Waiter(bool /*at_once*/ = false, Duration /*since*/ = {}) {}  // NOLINT
   };
   bool lock(std::uint32_t shard, bool /*has_others*/, Waiter* /*waiter*/) {
     shards_[shard].lock.lock();

@@ -49,9 +49,10 @@ void pause_a_little() {
 }
 
 // Returns 0 if it took the lock for `mine`, or else the owner.
-std::uint64_t look(std::atomic<std::uint64_t>& lock, std::uint64_t mine) {
+std::uint64_t look(std::atomic<std::uint64_t>& lock, std::uint64_t mine,
+                   int spins) {
   std::uint64_t owner = 0;
-  for (int spin = 0; spin < kSpins; ++spin) {
+  for (int spin = 0; spin < spins; ++spin) {
     owner = lock.load(std::memory_order_relaxed);
     if (owner == 0 &&
         lock.compare_exchange_strong(owner, mine, std::memory_order_acquire)) {
@@ -116,7 +117,9 @@ SharedMemory::Place SharedMemory::place(std::uint32_t shard) {
   if (mine == 0) return false;
   Duration begin{};
   for (int round = 0;; ++round) {
-    waiter->owner = look(words(shard).lock, mine);
+    const std::uint64_t stalled = stalled_[shard].owner;
+    const bool looks_once = waiter->at_once && stalled != 0;
+    waiter->owner = look(words(shard).lock, mine, looks_once ? 1 : kSpins);
     if (waiter->owner == 0) {
       forget_stalled(shard);
       return true;
@@ -126,13 +129,18 @@ SharedMemory::Place SharedMemory::place(std::uint32_t shard) {
       begin = steady_time();
       if (waiter->since == Duration::zero()) waiter->since = begin;
     }
-    if (is_time_to_ask(round) && !slot_->lives(waiter->owner) &&
+    const bool is_last = waiter->at_once &&
+                         (waiter->owner == stalled || round >= kYieldingRounds);
+    if ((is_last || is_time_to_ask(round)) && !slot_->lives(waiter->owner) &&
         take_over(shard, waiter->owner)) {
       return true;
     }
     const Duration now = steady_time();
     const bool known = is_stalled(shard, waiter->owner, now);
-    if (waiter->at_once && (known || round >= kYieldingRounds)) return false;
+    if (is_last) {
+      if (!gives_up(shard, *waiter, known, now)) put_off(shard, waiter);
+      return false;
+    }
     if (round >= kLeastRounds) {
       if (gives_up(shard, *waiter, known, now)) return false;
       if (has_others && now - begin >= kPatience) return false;
@@ -159,6 +167,15 @@ bool SharedMemory::gives_up(std::uint32_t shard, const Waiter& waiter,
   stalled.until = (now + kStalledFor).count();
   any_stalled_ = true;
   return true;
+}
+
+void SharedMemory::put_off(std::uint32_t shard, Waiter* waiter) {
+  waiter->put_off = true;
+  Stalled& stalled = stalled_[shard];
+  if (stalled.owner == waiter->owner) return;
+  stalled.until = 0;
+  stalled.owner = waiter->owner;
+  any_stalled_ = true;
 }
 
 bool SharedMemory::take_over(std::uint32_t shard, std::uint64_t owner) {
@@ -207,6 +224,7 @@ Status SharedMemory::failure(const Waiter& waiter) const {
         failed > 0 ? ": " + std::generic_category().message(failed) : "";
     return unavailable("this process has no slot in it" + why, "shm_slot");
   }
+  if (waiter.put_off) return Status(Code::kPending, "");
   const std::uint32_t process = slot_->process_of(waiter.owner);
   return unavailable((process != 0 ? "process " + std::to_string(process)
                                    : std::string("a process")) +

@@ -44,10 +44,9 @@ class SharedMemory {
 
   // What a request waits for, and then why it fails.
   struct Waiter {
-    explicit Waiter(bool is_at_once = false) : at_once(is_at_once) {}
-
-    bool at_once;             // it does not sleep
+    bool at_once = false;     // it does not sleep
     Duration since{};         // all its locks have one deadline; 0: no wait
+    bool put_off = false;     // it would have to sleep
     std::uint64_t owner = 0;  // who does not run
     Instant now{};            // the clock of this process is behind ...
     Instant latest{};         // ... that of others; 0: it is not
@@ -97,7 +96,8 @@ class SharedMemory {
 
  private:
   // The owner of a lock for whom a request has waited in vain.  For a while, or
-  // until the lock is taken, other requests do not wait for it as long.
+  // until the lock is taken, other requests do not wait for it as long; and
+  // until the lock is taken, those that do not sleep look at it only once.
   struct Stalled {
     std::atomic<std::uint64_t> owner{0};
     std::atomic<std::int64_t> until{0};
@@ -107,6 +107,7 @@ class SharedMemory {
   bool is_stalled(std::uint32_t shard, std::uint64_t owner, Duration now) const;
   bool gives_up(std::uint32_t shard, const Waiter& waiter, bool known,
                 Duration now);
+  void put_off(std::uint32_t shard, Waiter* waiter);
   bool take_over(std::uint32_t shard, std::uint64_t owner);
   void forget_stalled(std::uint32_t shard) {
     std::atomic<std::uint64_t>& owner = stalled_[shard].owner;

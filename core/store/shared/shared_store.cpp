@@ -9,6 +9,7 @@
 #include "store/buckets/decide.hpp"
 #include "store/shared/files.hpp"
 #include "store/shared/mapped_cells.hpp"
+#include "store/shared/shared_loop.hpp"
 
 namespace limitree {
 
@@ -135,6 +136,32 @@ Status SharedStore::reset(const Plan& plan) {
   Status status = shards_.forget(plan);
   if (shards_.memory().file().is_lost()) return lost();
   return status;
+}
+
+std::unique_ptr<StoreLoop> SharedStore::new_loop() {
+  return std::make_unique<SharedLoop>(this);
+}
+
+bool SharedStore::decide_async(Pending* pending, Status* status) {
+  if (try_at_once(pending, status)) return true;
+  auto* const loop = static_cast<SharedLoop*>(pending->loop());
+  if (loop->fd() < 0) {
+    *status = shared::file_error(shards_.memory().file().path(),
+                                 "has no descriptor for an event loop to watch",
+                                 errno);
+    return true;
+  }
+  loop->add(pending);
+  return false;
+}
+
+bool SharedStore::try_at_once(Pending* pending, Status* status) {
+  Plan& plan = pending->plan();
+  plan.at_once = true;
+  *status =
+      pending->kind() == Pending::Kind::kDecide ? decide(&plan) : reset(plan);
+  plan.at_once = false;
+  return status->code() != Code::kPending;
 }
 
 Status SharedStore::lost() {

@@ -43,7 +43,12 @@ class SharedStore final : public Store {
 
   bool is_shared() const override { return true; }
   Status decide(Plan* plan) override;
+  std::unique_ptr<StoreLoop> new_loop() override;
+  bool decide_async(Pending* pending, Status* status) override;
   Status reset(const Plan& plan) override;
+  bool reset_async(Pending* pending, Status* status) override {
+    return decide_async(pending, status);
+  }
   Status ping() override;
   StoreStats stats() override;
 
@@ -52,6 +57,12 @@ class SharedStore final : public Store {
   shared::SharedMemory& memory() { return shards_.memory(); }
 
  private:
+  friend class SharedLoop;
+
+  // Decides or resets, and returns true, unless it would have to wait.
+  bool try_at_once(Pending* pending, Status* status);
+  // Why a request fails whose time in a loop is over.
+  Status busy() const { return shards_.memory().failure({}); }
   Status lost();
 
   BucketShards<shared::SharedMemory> shards_;

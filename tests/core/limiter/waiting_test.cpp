@@ -1,6 +1,8 @@
-// A decision that waits for a lock of another process keeps nobody else.
+// A decision that waits for a lock of another process keeps nobody else, and
+// in an event loop not even the loop.
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/store/shared/child_process.hpp"
 #include "core/store/temporary_folder.hpp"
@@ -25,12 +28,35 @@
 namespace limitree {
 namespace {
 
+// Takes the answer of a request in a loop.
+struct Taker final : Listener {
+  explicit Taker(StoreLoop* loop) : Listener(loop) {}
+
+  void decided(Status outcome, const Decision& said,
+               const LevelReports& /*reports*/) noexcept override {
+    ++calls;
+    code = outcome.code();
+    if (!outcome.ok()) reason = outcome.error().reason;
+    decision = said;
+  }
+
+  int calls = 0;
+  Code code = Code::kOk;
+  std::string reason;
+  Decision decision;
+};
+
 class WaitingLimiter : public testing::Test {
  protected:
-  WaitingLimiter() {
+  WaitingLimiter() { open("60s", "raise"); }
+
+  void open(const char* timeout, const char* on_store_error) {
     EXPECT_TRUE(set_option("store", "shm://" + path, &options).ok());
-    EXPECT_TRUE(set_option("timeout", "60s", &options).ok());
+    EXPECT_TRUE(set_option("timeout", timeout, &options).ok());
+    EXPECT_TRUE(set_option("on_store_error", on_store_error, &options).ok());
+    loop.reset();
     limiter.emplace(tree(), options, std::move(make_store(options).value()));
+    loop = limiter->new_loop();
   }
 
   static std::shared_ptr<const Tree> tree() {
@@ -44,6 +70,29 @@ class WaitingLimiter : public testing::Test {
     Decision decision;
     return limiter->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
                            &decision);
+  }
+
+  // Whether the answer of `taker` comes later.
+  bool start(Taker* taker) {
+    const std::array<std::string_view, 1> segments = {"a"};
+    const PathCost path_cost{Path(segments.data(), 1)};
+    Answer answer;
+    return !limiter->decide_async(Operation::kAuthorize, {&path_cost, 1},
+                                  &answer, taker, &status);
+  }
+  bool start_reset(Taker* taker) {
+    const std::array<std::string_view, 1> segments = {"a"};
+    return !limiter->reset_async(Path(segments.data(), 1), false, taker,
+                                 &status);
+  }
+
+  // As a host does.
+  void run_once() const {
+    pollfd watched = {loop->fd(), POLLIN, 0};
+    if (poll(&watched, 1, 60'000) == 1) loop->run();
+  }
+  void run_until(const Taker& taker) const {
+    while (taker.calls == 0) run_once();
   }
 
   // A process that has stopped with all locks of the file.
@@ -71,6 +120,8 @@ class WaitingLimiter : public testing::Test {
   const std::string path = folder.path() + "/limits";
   Options options;
   std::optional<Limiter> limiter;
+  std::unique_ptr<StoreLoop> loop;
+  Status status;  // of requests that are answered at once
 };
 
 TEST_F(WaitingLimiter, ReloadStatsAndForkDoNotWaitForIt) {
@@ -91,6 +142,87 @@ TEST_F(WaitingLimiter, ReloadStatsAndForkDoNotWaitForIt) {
   waiting.join();
   EXPECT_EQ(owner.wait(), 0);
   EXPECT_EQ(limiter->stats().totals.allowed(), 2);
+}
+
+TEST_F(WaitingLimiter, ALoopIsFreeUntilTheLockIsGivenBack) {
+  Taker at_once(loop.get());
+  EXPECT_FALSE(start(&at_once));
+  ChildProcess owner = stopped_owner();
+  std::vector<Taker> takers(100, Taker(loop.get()));
+  for (Taker& taker : takers) EXPECT_TRUE(start(&taker));
+  for (int i = 0; i < 10; ++i) run_once();
+  for (const Taker& taker : takers) EXPECT_EQ(taker.calls, 0);
+  owner.send(SIGCONT);
+  for (const Taker& taker : takers) run_until(taker);
+  EXPECT_EQ(owner.wait(), 0);
+  int allowed = 0;
+  for (const Taker& taker : takers) {
+    EXPECT_EQ(taker.calls, 1);
+    EXPECT_EQ(taker.code, Code::kOk);
+    allowed += taker.decision.limited ? 0 : 1;
+  }
+  EXPECT_EQ(allowed, 99) << "of 100, and one before";
+}
+
+TEST_F(WaitingLimiter, ALoopTakesALockOverIfItsOwnerIsKilled) {
+  ChildProcess owner = stopped_owner();
+  Taker taker(loop.get());
+  EXPECT_TRUE(start(&taker));
+  run_once();
+  EXPECT_EQ(taker.calls, 0);
+  owner.send(SIGKILL);
+  EXPECT_EQ(owner.wait(), 1000 + SIGKILL);
+  run_until(taker);
+  EXPECT_EQ(taker.code, Code::kOk);
+}
+
+TEST_F(WaitingLimiter, ThePolicyAnswersInALoopAtTheDeadline) {
+  open("100ms", "allow");
+  const ChildProcess owner = stopped_owner();
+  for (int i = 0; i < 2; ++i) {
+    Taker taker(loop.get());
+    EXPECT_TRUE(start(&taker));
+    run_until(taker);
+    EXPECT_EQ(taker.decision.source, Source::kAllow);
+  }
+  EXPECT_EQ(limiter->stats().store.errors[0].count, 2);
+}
+
+TEST_F(WaitingLimiter, ALoopHasATimeLimitOfItsOwn) {
+  const ChildProcess owner = stopped_owner();
+  loop->set_time_limit(std::chrono::milliseconds(10));
+  Taker taker(loop.get());
+  EXPECT_TRUE(start(&taker));
+  run_until(taker);
+  EXPECT_EQ(taker.code, Code::kStoreUnavailable);
+  EXPECT_EQ(taker.reason, "shm_busy");
+}
+
+TEST_F(WaitingLimiter, AResetWaitsInALoopToo) {
+  ASSERT_TRUE(decide().ok());
+  const ChildProcess owner = stopped_owner();
+  Taker reset(loop.get());
+  EXPECT_TRUE(start_reset(&reset));
+  run_once();
+  owner.send(SIGCONT);
+  run_until(reset);
+  EXPECT_EQ(reset.code, Code::kOk);
+  EXPECT_EQ(limiter->stats().store.buckets, 0);
+}
+
+TEST_F(WaitingLimiter, TheEndOfALoopCancelsWhatWaits) {
+  const ChildProcess owner = stopped_owner();
+  Taker taker(loop.get());
+  EXPECT_TRUE(start(&taker));
+  EXPECT_EQ(ChildProcess([&] {
+              loop.reset();
+              return taker.calls;
+            }).wait(),
+            0)
+      << "the parent answers it";
+  loop.reset();
+  EXPECT_EQ(taker.calls, 1);
+  EXPECT_EQ(taker.code, Code::kCancelled);
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+// Requests that wait for a lock of a file in an event loop, which must not
+// sleep: each is tried again now and then, until its time is over.
+
+#ifndef LIMITREE_STORE_SHARED_SHARED_LOOP_HPP
+#define LIMITREE_STORE_SHARED_SHARED_LOOP_HPP
+
+#include <list>
+#include <mutex>
+
+#include "base/time.hpp"
+#include "store/fork_guard.hpp"
+#include "store/store.hpp"
+#include "store/store_loop.hpp"
+
+namespace limitree {
+
+class SharedStore;
+
+class SharedLoop final : public StoreLoop, private ForkGuard {
+ public:
+  // Opens nothing before the first use.
+  explicit SharedLoop(SharedStore* store) : store_(*store) { watch_forks(); }
+  ~SharedLoop() override;
+
+  // A timer, made on first use.
+  int fd() override;
+  void run() override;
+  // Only the timer wakes the host.
+  void set_wakeups(bool /*on*/) override {}
+  void set_time_limit(Duration limit) override;
+
+  // `pending` completes in a later run().
+  // REQUIRES: fd() >= 0.
+  void add(Pending* pending);
+
+ private:
+  struct Waiting {
+    Pending* pending;
+    Duration end;  // of the steady clock
+  };
+
+  bool take_first();
+  void put_back();
+  void before_fork() override { mutex_.lock(); }
+  void after_fork() override { mutex_.unlock(); }
+  void after_fork_in_child() override;
+
+  SharedStore& store_;
+  std::mutex mutex_;
+  int timer_ = -1;
+  Duration time_limit_ = Duration::max();
+  std::list<Waiting> waiting_;  // those to be tried first come first
+  std::list<Waiting> tried_;    // at most one: run() tries it
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_STORE_SHARED_SHARED_LOOP_HPP
