@@ -17,7 +17,7 @@ std::int64_t joint_cost(const Level& a, const Level& b) {
 
 // Whether one level can stand for both limits of a bucket.  Where every hit
 // counts, a counter of hits serves any limit of the same window: the caller
-// compares each of them with hits_of().
+// compares each of them with used_after_hit().
 bool may_share(const Limit& a, const Limit& b) {
   if (&a == &b) return true;
   return counts_denied(a.charge) && a.charge == b.charge &&

@@ -213,36 +213,15 @@ constexpr bool stay_apart(const Plan& plan, Charge charge) {
 // limit stands for all.
 Status join_same_buckets(Plan* plan, JoinedInto* into = nullptr);
 
-// What Charge::kEveryHit has counted, for callers that answer each hit by
-// itself and keep statistics of them.
-//
-// Two hits of a request may reach the same bucket.  The plan has one level for
-// both, with the sum of their costs (join_same_buckets()), and the caller takes
-// the level's answer apart again: the second hit finds what the first has left.
-struct Hits {
-  std::int64_t before;  // units in use when the hit came
-  std::int64_t after;   // with those of the hit, above kMaxUnits too
-
-  // A hit is denied if it leaves more in use than the limit admits.  That
-  // includes a hit of cost 0, which only looks.
-  bool exceeds(std::int64_t limit) const { return after > limit; }
-  std::int64_t remaining(std::int64_t limit) const {
-    return std::max(limit - after, std::int64_t{0});
-  }
-};
-
-// The hit of `cost` that came to the bucket of `level` after others of the same
-// request, which cost `earlier` in all.
+// What Charge::kEveryHit has counted with a hit of `cost`, above kMaxUnits too,
+// for callers that answer each hit by itself.  Two hits of a request may reach
+// one bucket, whose level then has the sum of their costs: join_same_buckets().
+// So the hit finds what hits of the same request before it, which cost
+// `earlier` in all, have left.
 // REQUIRES: `level` is of an operation that does not refund, and was judged.
-constexpr Hits hits_of(const Level& level, std::int64_t earlier,
-                       std::int64_t cost) {
-  const std::int64_t before = saturating_sum(level.before, earlier);
-  return {before, saturating_sum(before, cost)};
-}
-
-// The only hit of the level.
-constexpr Hits hits_of(const Level& level) {
-  return hits_of(level, 0, level.cost);
+constexpr std::int64_t used_after_hit(const Level& level, std::int64_t earlier,
+                                      std::int64_t cost) {
+  return saturating_sum(saturating_sum(level.before, earlier), cost);
 }
 
 }  // namespace limitree

@@ -7,17 +7,6 @@
 
 namespace limitree {
 
-namespace {
-
-// Joins what a file says about a domain with what files before it say.
-// Returns false if they differ.
-bool join_flags(std::optional<bool> said, std::optional<bool>* all) {
-  if (!all->has_value()) *all = said;
-  return !said.has_value() || said == *all;
-}
-
-}  // namespace
-
 void DescriptorBuilder::begin_file(std::string_view name, bool merges) {
   merges_ = merges;
   problems_.set_text(made_.files_.size());
@@ -53,7 +42,7 @@ std::uint32_t DescriptorBuilder::add_domain(const DomainDraft& draft) {
       name.empty() ? made_.domains_.end()
                    : std::ranges::find(made_.domains_, name, &Domain::name);
   if (known != made_.domains_.end() && merges_) {
-    join(draft, static_cast<std::size_t>(known - made_.domains_.begin()));
+    join(draft, &stated_[made_.nodes_[known->node].rule]);
     return known->node;
   }
   if (known != made_.domains_.end()) {
@@ -64,22 +53,23 @@ std::uint32_t DescriptorBuilder::add_domain(const DomainDraft& draft) {
   const std::uint32_t node = add_node(kNoNode, draft.name, "");
   made_.nodes_[node].rule = static_cast<std::uint32_t>(made_.domains_.size());
   made_.domains_.push_back({std::string(name), node});
-  flags_.push_back({draft.all_or_nothing, draft.parents});
+  stated_.push_back(draft);
   return node;
 }
 
-void DescriptorBuilder::join(const DomainDraft& draft, std::size_t domain) {
-  Flags& all = flags_[domain];
-  const auto differs = [&](const char* key) {
+// Joins what a file says about a domain with what files before it say.
+void DescriptorBuilder::join(const DomainDraft& draft, DomainDraft* all) {
+  const auto join_flag = [&](const char* key,
+                             std::optional<bool> DomainDraft::*flag) {
+    if (!(all->*flag)) all->*flag = draft.*flag;
+    if (!(draft.*flag) || draft.*flag == all->*flag) return;
     problems_.add(draft.name.mark, std::string(key) +
                                        " differs from that of another file of "
                                        "domain '" +
                                        legible(draft.name.text) + "'");
   };
-  if (!join_flags(draft.all_or_nothing, &all.all_or_nothing)) {
-    differs("all_or_nothing");
-  }
-  if (!join_flags(draft.parents, &all.parents)) differs("parents");
+  join_flag("all_or_nothing", &DomainDraft::all_or_nothing);
+  join_flag("parents", &DomainDraft::parents);
 }
 
 // Whether one more descriptor is not too much; reports the first that is.
@@ -186,9 +176,10 @@ Descriptors DescriptorBuilder::finish() {
     made_.slots_.resize(std::bit_ceil(2 * made_.nodes_.size()));
   }
   for (std::uint32_t i = 0; i < made_.nodes_.size(); ++i) add_name(i);
-  for (std::size_t i = 0; i < flags_.size(); ++i) {
-    made_.domains_[i].all_or_nothing = flags_[i].all_or_nothing.value_or(false);
-    made_.domains_[i].parents = flags_[i].parents.value_or(false);
+  for (std::size_t i = 0; i < stated_.size(); ++i) {
+    made_.domains_[i].all_or_nothing =
+        stated_[i].all_or_nothing.value_or(false);
+    made_.domains_[i].parents = stated_[i].parents.value_or(false);
   }
   list_patterns();
   finish_rules();

@@ -56,7 +56,7 @@ class DescriptorBuilder {
  private:
   std::uint32_t add_node(std::uint32_t parent, const Value& key,
                          std::string_view value);
-  void join(const DomainDraft& draft, std::size_t domain);
+  void join(const DomainDraft& draft, DomainDraft* all);
   bool has_room(std::uint32_t parent, const DescriptorDraft& draft);
   void add_name(std::uint32_t node);
   void list_patterns();
@@ -65,11 +65,7 @@ class DescriptorBuilder {
   Problems& problems_;
   bool merges_ = false;  // the file
   Descriptors made_;
-  struct Flags {
-    std::optional<bool> all_or_nothing;
-    std::optional<bool> parents;
-  };
-  std::vector<Flags> flags_;  // what the files of each domain have said
+  std::vector<DomainDraft> stated_;  // the flags of all files of each domain
   std::vector<std::size_t> place_sizes_;  // of each node
   std::size_t places_ = 0;                // all of them
   bool full_ = false;                     // which has been reported

@@ -22,7 +22,7 @@ const Limit& limit_of(const RuleHit& hit, const Plan& plan) {
 void judge_counter(const RuleHit& hit, const Level& level,
                    RuleOutcome* outcome) {
   outcome->after =
-      hits_of(level, hit.earlier, is_counted(level) ? hit.hits : 0).after;
+      used_after_hit(level, hit.earlier, is_counted(level) ? hit.hits : 0);
   outcome->before = outcome->after - hit.hits;
   outcome->over = outcome->after > outcome->ceiling;
   outcome->soft = !outcome->over && outcome->after > outcome->capacity;

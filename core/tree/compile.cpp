@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "base/plan.hpp"
-#include "tree/merged.hpp"
 
 namespace limitree {
 
@@ -231,8 +230,8 @@ Compiler::Files Compiler::files_of(const Layers& layers, Key key) {
     if (found != loaded_.end()) {
       files.push_back(&*found);
     } else if (any_child(*layer) != nullptr) {
-      loaded_.push_back(load_overrides({origin_, files_.read}, *layer, key,
-                                       nodes_, problems_));
+      loaded_.push_back(
+          load_overrides(origin_, files_.read, *layer, key, nodes_, problems_));
       files.push_back(&loaded_.back());
       written_ += loaded_.back().limits.size();
     }

@@ -1,6 +1,7 @@
 #include "tree/key_kind.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include "text/number.hpp"
@@ -44,15 +45,6 @@ Result<Key> parse_cidr(std::string_view text) {
 
 bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-// Whether digits without leading zeros fit into 64 bits: signed if there is a
-// minus, else unsigned.
-bool in_range(std::string_view digits, bool negative) {
-  const std::string_view most =
-      negative ? "9223372036854775808" : "18446744073709551615";
-  return digits.size() < most.size() ||
-         (digits.size() == most.size() && digits <= most);
 }
 
 constexpr std::size_t kMaxHostName = 253;  // bytes
@@ -234,23 +226,24 @@ const char* CanonicalId::set_network(Key key, std::string_view id) {
 }
 
 const char* CanonicalId::set_integer(std::string_view id) {
-  constexpr const char* kWrong = "is not a whole number";
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 63;
   const bool negative = id.starts_with('-');
-  std::string_view digits = id.substr(negative ? 1 : 0);
-  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), is_digit)) {
-    return kWrong;
+  const std::string_view digits = id.substr(negative ? 1 : 0);
+  std::uint64_t value = 0;
+  const auto read = std::from_chars(digits.begin(), digits.end(), value);
+  if (digits.empty() || read.ptr != digits.end()) {
+    return "is not a whole number";
   }
-  const std::size_t zeros =
-      std::min(digits.find_first_not_of('0'), digits.size() - 1);
-  digits.remove_prefix(zeros);
-  if (!in_range(digits, negative)) return "is a number of more than 64 bits";
-  const bool signs = negative && digits != "0";
-  if (zeros == 0 && signs == negative) return nullptr;
+  if (read.ec != std::errc() || (negative && value > kMost)) {
+    return "is a number of more than 64 bits";
+  }
   std::array<char, kMaxDigits + 1> text;
+  char* const first = text.data() + 1;
   text[0] = '-';
-  digits.copy(text.data() + 1, digits.size());
-  const std::string_view all(text.data(), digits.size() + 1);
-  keep(signs ? all : all.substr(1));
+  const char* const end =
+      std::to_chars(first, text.data() + text.size(), value).ptr;
+  const char* const begin = negative && value > 0 ? text.data() : first;
+  keep({begin, static_cast<std::size_t>(end - begin)});
   return nullptr;
 }
 

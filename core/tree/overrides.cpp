@@ -326,15 +326,16 @@ bool is_overrides_name(std::string_view name) {
           name.ends_with(".yml"));
 }
 
-LoadedOverrides load_overrides(const OverrideFolder& folder, const Draft& draft,
-                               Key key, Nodes* nodes, Problems* problems) {
-  const std::string name = beside(folder.origin, draft.overrides);
+LoadedOverrides load_overrides(std::string_view origin, const ReadFile& read,
+                               const Draft& draft, Key key, Nodes* nodes,
+                               Problems* problems) {
+  const std::string name = beside(origin, draft.overrides);
   LoadedOverrides loaded{
       &draft, key, static_cast<std::uint32_t>(nodes->overrides.size()), {}};
   Overrides& overrides = nodes->overrides.emplace_back();
   overrides.file = draft.overrides;
   const std::optional<std::string> text = problems->take(
-      folder.read(name, kMaxOverridesSize), draft.overrides_mark, name + ": ");
+      read(name, kMaxOverridesSize), draft.overrides_mark, name + ": ");
   if (!text) return loaded;
 
   OverrideReader reader(

@@ -23,12 +23,6 @@ struct OverrideFiles {
   const ReadFile& read;
 };
 
-// The same for one text.
-struct OverrideFolder {
-  std::string_view origin;
-  const ReadFile& read;
-};
-
 // Whether `name` is a valid name, by its ending.
 bool is_overrides_name(std::string_view name);
 
@@ -40,10 +34,12 @@ struct LoadedOverrides {
   std::vector<LimitRange> limits;  // by the number of an id
 };
 
-// Reads the file that `draft` names, with ids of `key`, into *nodes.
+// Reads the file that `draft`, of the text `origin`, names, with ids of `key`,
+// into *nodes.
 // REQUIRES: `draft` names a file, and has a child "*".
-LoadedOverrides load_overrides(const OverrideFolder& folder, const Draft& draft,
-                               Key key, Nodes* nodes, Problems* problems);
+LoadedOverrides load_overrides(std::string_view origin, const ReadFile& read,
+                               const Draft& draft, Key key, Nodes* nodes,
+                               Problems* problems);
 
 }  // namespace limitree
 

@@ -159,7 +159,9 @@ void LimitReader::read_field(const Value& key, std::size_t at, Fields* fields) {
   } else if (number) {
     read_number(key, *value, fields);
   } else if (key.text == "period") {
-    read_period(*value, fields);
+    fields->period =
+        take(parse_period(value->text), value->mark, "period ", fields);
+    fields->rules.is_month = is_one_month(value->text);
   } else {
     read_word(key.text, *value, fields);
   }
@@ -176,12 +178,6 @@ std::optional<Value>* LimitReader::rule_field(std::string_view key,
   if (key == "round") return &rules.round;
   if (key == "drain") return &rules.drain;
   return nullptr;
-}
-
-void LimitReader::read_period(const Value& value, Fields* fields) {
-  fields->period =
-      take(parse_period(value.text), value.mark, "period ", fields);
-  fields->rules.is_month = is_one_month(value.text);
 }
 
 void LimitReader::read_number(const Value& key, const Value& value,
@@ -253,14 +249,6 @@ std::optional<T> LimitReader::take(Result<T> result, Mark mark,
   return problems_->take(std::move(result), mark, std::move(what));
 }
 
-// As said, but of a calendar's months the longest.
-Duration LimitReader::period_of(const Fields& fields) {
-  const std::optional<Value>& align = fields.rules.align;
-  const bool calendar = align && align->text == "calendar";
-  return calendar && fields.rules.is_month ? std::chrono::days(31)
-                                           : *fields.period;
-}
-
 // Makes a limit of the fields, if nothing is wrong with them together.
 void LimitReader::finish(const Fields& fields, Mark mark) {
   if (fields.broken) return;
@@ -269,7 +257,11 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
   if (!fields.count || !fields.period) return;
 
   const std::int64_t capacity = fields.capacity.value_or(*fields.count);
-  const Duration period = period_of(fields);
+  // As stated, but of a calendar's months the longest.
+  const std::optional<Value>& align = fields.rules.align;
+  const bool month =
+      fields.rules.is_month && align && align->text == "calendar";
+  const Duration period = month ? std::chrono::days(31) : *fields.period;
   const std::optional<Rate> rate =
       problems_->take(make_rate(*fields.count, period, capacity), mark);
   if (!rate) return;

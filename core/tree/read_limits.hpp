@@ -61,7 +61,6 @@ class LimitReader {
   bool is_list_form(std::size_t list) const;
   void read_one(std::size_t value);
   void read_list_form(std::size_t list, Fields* fields);
-  void read_period(const Value& value, Fields* fields);
   void read_map_form(std::size_t map, Fields* fields);
   void read_text_form(const YamlNode& text);
   bool is_known(const Value& key);
@@ -74,7 +73,6 @@ class LimitReader {
   template <typename T>
   std::optional<T> take(Result<T> result, Mark mark, std::string what,
                         Fields* fields);
-  static Duration period_of(const Fields& fields);
   void finish(const Fields& fields, Mark mark);
   void name_all();
 

@@ -18,6 +18,7 @@
 #include "base/decision.hpp"
 #include "base/plan.hpp"
 #include "base/time.hpp"
+#include "core/base/hits.hpp"
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"

@@ -12,6 +12,7 @@
 #include "base/demand.hpp"
 #include "base/fixed_window.hpp"
 #include "base/plan.hpp"
+#include "core/base/hits.hpp"
 
 namespace limitree {
 namespace {

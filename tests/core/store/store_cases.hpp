@@ -22,6 +22,7 @@
 #include "base/decision.hpp"
 #include "base/judge.hpp"
 #include "base/plan.hpp"
+#include "core/base/hits.hpp"
 #include "store/store.hpp"
 
 namespace limitree {

@@ -14,6 +14,7 @@
 
 #include "base/plan.hpp"
 #include "base/time.hpp"
+#include "core/base/hits.hpp"
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/frozen_script.hpp"
 #include "core/store/redis/redis_server.hpp"

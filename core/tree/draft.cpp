@@ -1,4 +1,4 @@
-#include "tree/merged.hpp"
+#include "tree/draft.hpp"
 
 #include <chrono>
 #include <cmath>
