@@ -83,7 +83,6 @@ class BucketShards {
       : memory_(std::forward<Args>(args)...), clock_(clock), seed_(key) {}
 
   Memory& memory() { return memory_; }
-  const Memory& memory() const { return memory_; }
   Instant now() const { return clock_.now(); }
 
   // As Store::decide().

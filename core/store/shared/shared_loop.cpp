@@ -8,8 +8,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "store/shared/shared_store.hpp"
-
 #ifdef __linux__
 #include <sys/timerfd.h>
 #endif
@@ -114,13 +112,10 @@ void SharedLoop::run() {
   for (; count > 0 && failures < kMostFailures && take_first(); --count) {
     const auto [pending, end] = tried_.front();
     Status status;
-    if (!store_.try_at_once(pending, &status)) {
-      if (now < end) {
-        ++failures;
-        put_back();
-        continue;
-      }
-      status = store_.busy();
+    if (!attempt_(pending, now >= end, &status)) {
+      ++failures;
+      put_back();
+      continue;
     }
     {
       const std::lock_guard lock(mutex_);

@@ -4,9 +4,12 @@
 #ifndef LIMITREE_STORE_SHARED_SHARED_LOOP_HPP
 #define LIMITREE_STORE_SHARED_SHARED_LOOP_HPP
 
+#include <functional>
 #include <list>
 #include <mutex>
+#include <utility>
 
+#include "base/status.hpp"
 #include "base/time.hpp"
 #include "store/fork_guard.hpp"
 #include "store/store.hpp"
@@ -14,12 +17,15 @@
 
 namespace limitree {
 
-class SharedStore;
-
 class SharedLoop final : public StoreLoop, private ForkGuard {
  public:
+  // Returns whether the request is answered, which it must be if it is late.
+  using Attempt = std::function<bool(Pending*, bool is_late, Status* status)>;
+
   // Opens nothing before the first use.
-  explicit SharedLoop(SharedStore* store) : store_(*store) { watch_forks(); }
+  explicit SharedLoop(Attempt attempt) : attempt_(std::move(attempt)) {
+    watch_forks();
+  }
   ~SharedLoop() override;
 
   // A timer, made on first use.
@@ -45,7 +51,7 @@ class SharedLoop final : public StoreLoop, private ForkGuard {
   void after_fork() override { mutex_.unlock(); }
   void after_fork_in_child() override;
 
-  SharedStore& store_;
+  const Attempt attempt_;
   std::mutex mutex_;
   int timer_ = -1;
   Duration time_limit_ = Duration::max();

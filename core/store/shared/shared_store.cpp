@@ -139,7 +139,12 @@ Status SharedStore::reset(const Plan& plan) {
 }
 
 std::unique_ptr<StoreLoop> SharedStore::new_loop() {
-  return std::make_unique<SharedLoop>(this);
+  return std::make_unique<SharedLoop>(
+      [this](Pending* pending, bool is_late, Status* status) {
+        if (try_at_once(pending, status)) return true;
+        if (is_late) *status = shards_.memory().failure({});
+        return is_late;
+      });
 }
 
 bool SharedStore::decide_async(Pending* pending, Status* status) {

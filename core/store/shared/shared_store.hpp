@@ -57,12 +57,8 @@ class SharedStore final : public Store {
   shared::SharedMemory& memory() { return shards_.memory(); }
 
  private:
-  friend class SharedLoop;
-
   // Decides or resets, and returns true, unless it would have to wait.
   bool try_at_once(Pending* pending, Status* status);
-  // Why a request fails whose time in a loop is over.
-  Status busy() const { return shards_.memory().failure({}); }
   Status lost();
 
   BucketShards<shared::SharedMemory> shards_;
