@@ -1,12 +1,10 @@
 #include "io/background.hpp"
 
-#include <signal.h>
-
 #include <chrono>
 #include <thread>
 #include <utility>
 
-#include "io/loop.hpp"
+#include "io/signals_blocked.hpp"
 #include "io/trouble.hpp"
 
 namespace limitree {
@@ -14,20 +12,6 @@ namespace limitree {
 namespace {
 
 constexpr std::chrono::seconds kPatience(3);
-
-// Signals are for the main thread.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 // Work that throws begins again, in a second.
 void run_until_end(const std::function<void(Background::Signal&)>& run,

@@ -311,13 +311,6 @@ Status read_path(std::string_view path, Url* url) {
 
 }  // namespace
 
-std::string Endpoint::text() const {
-  if (!socket.empty()) return socket;
-  const bool is_ipv6_address = host.find(':') != std::string::npos;
-  return (is_ipv6_address ? "[" + host + "]" : host) + ":" +
-         std::to_string(port);
-}
-
 bool is_redis_url(std::string_view text) { return scheme_of(text) != nullptr; }
 
 Result<Url> parse_url(std::string_view text) {

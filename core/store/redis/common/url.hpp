@@ -18,19 +18,9 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "io/endpoint.hpp"
 
 namespace limitree::redis {
-
-struct Endpoint {
-  std::string host;  // a name or an address, without brackets
-  std::uint16_t port = 6379;
-  std::string socket;  // a Unix socket's path; then host is empty
-
-  // "host:port", "[::1]:6379" or the path.
-  std::string text() const;
-
-  friend bool operator==(const Endpoint&, const Endpoint&) = default;
-};
 
 enum class Topology : std::uint8_t { kSingle, kSentinel, kCluster };
 

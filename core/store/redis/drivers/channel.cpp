@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "io/socket.hpp"
 #include "store/redis/drivers/attempt.hpp"
 
 namespace limitree::redis {

@@ -10,7 +10,7 @@
 
 #include "store/redis/common/health.hpp"
 #include "store/redis/common/settings.hpp"
-#include "store/redis/wire/socket.hpp"
+#include "store/redis/wire/read_end.hpp"
 
 namespace limitree::redis {
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "io/socket.hpp"
 #include "store/redis/wire/tls_certificates.hpp"
 
 namespace limitree::redis {
@@ -94,16 +95,17 @@ void Connection::connect(Monotonic now) {
 
 void Connection::dial() {
   if (dialer_->failed()) {
-    end(dialer_->failure(), dialer_->detail());
+    end(dialer_->has_address() ? Failure::kRefused : Failure::kResolve,
+        dialer_->detail());
     return;
   }
-  const int socket = dialer_->take_socket();
-  if (socket < 0) return;
+  Fd socket = dialer_->take_socket();
+  if (!socket) return;
   dialer_.reset();
   std::shared_ptr<const TlsClientContext> tls;
   if (settings_.certificates != nullptr)
     tls = settings_.certificates->context();
-  stream_.emplace(socket, tls.get(), node_.endpoint().host);
+  stream_.emplace(std::move(socket), tls.get(), node_.endpoint().host);
   state_ = State::kSecuring;
   stepped_ = true;
   greet();

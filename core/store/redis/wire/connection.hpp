@@ -27,14 +27,14 @@
 #include <string>
 #include <string_view>
 
+#include "io/dialer.hpp"
 #include "store/redis/common/node.hpp"
 #include "store/redis/common/settings.hpp"
 #include "store/redis/wire/command.hpp"
-#include "store/redis/wire/dialer.hpp"
 #include "store/redis/wire/greeting.hpp"
 #include "store/redis/wire/pipeline.hpp"
+#include "store/redis/wire/read_end.hpp"
 #include "store/redis/wire/reader.hpp"
-#include "store/redis/wire/socket.hpp"
 #include "store/redis/wire/stream.hpp"
 
 namespace limitree::redis {

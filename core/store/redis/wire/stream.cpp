@@ -1,13 +1,11 @@
 #include "store/redis/wire/stream.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <string_view>
 #include <utility>
 
 #include "io/failure.hpp"
-#include "store/redis/wire/socket.hpp"
+#include "io/socket.hpp"
 
 namespace limitree::redis {
 
@@ -18,15 +16,13 @@ constexpr std::size_t kEncryptSize = std::size_t{64} << 10U;
 
 }  // namespace
 
-Stream::Stream(int socket, const TlsClientContext* tls, const std::string& host)
-    : socket_(socket) {
+Stream::Stream(Fd socket, const TlsClientContext* tls, const std::string& host)
+    : socket_(std::move(socket)) {
   if (tls == nullptr) return;
   tls_.emplace(*tls, host);
   tls_->handshake();
   check_tls();
 }
-
-Stream::~Stream() { close(socket_); }
 
 bool Stream::send(Outbox* box) {
   while (!failed()) {
@@ -42,7 +38,7 @@ bool Stream::send(Outbox* box) {
 }
 
 bool Stream::send_from(Outbox* box) {
-  const ssize_t sent = send_some(socket_, box->view());
+  const ssize_t sent = send_some(fd(), box->view());
   if (sent >= 0) {
     box->remove_front(static_cast<std::size_t>(sent));
     return box->empty();
@@ -68,7 +64,7 @@ std::size_t Stream::receive(char* bytes, std::size_t size) {
 }
 
 std::size_t Stream::receive_from_socket(char* bytes, std::size_t size) {
-  const ssize_t received = receive_some(socket_, bytes, size);
+  const ssize_t received = receive_some(fd(), bytes, size);
   if (received > 0) return static_cast<std::size_t>(received);
   const char* const where = established() ? "" : " in the TLS handshake";
   if (received == 0) {
@@ -85,7 +81,7 @@ void Stream::check_tls() {
   if (tls_->ended()) fail(Failure::kLost, "closed by the server");
   if (!tls_->failed()) return;
   // The server is told why, if that can be done at once.
-  if (!wire_.empty()) (void)send_some(socket_, wire_.view());
+  if (!wire_.empty()) (void)send_some(fd(), wire_.view());
   std::string text = "TLS: " + tls_->detail();
   if (tls_->detail() == "wrong version number") {
     text += " (does the server speak TLS?)";

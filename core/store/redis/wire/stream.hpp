@@ -7,25 +7,22 @@
 #include <optional>
 #include <string>
 
+#include "io/fd.hpp"
 #include "io/tls_session.hpp"
 #include "store/redis/common/failure.hpp"
 #include "store/redis/wire/outbox.hpp"
 
 namespace limitree::redis {
 
+// Closes the socket without a word, so it may be destroyed in the child of a
+// fork(), too.
 class Stream {
  public:
   // Takes `socket`.  `tls` is null for a stream in the clear; `host` is whom
   // its certificate has to name.
-  Stream(int socket, const TlsClientContext* tls, const std::string& host);
+  Stream(Fd socket, const TlsClientContext* tls, const std::string& host);
 
-  // Closes the socket without a word, so it may be done in the child of a
-  // fork() too.
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-
-  int fd() const { return socket_; }
+  int fd() const { return socket_.get(); }
 
   // Whether bytes may be sent; before that, receive() carries on the handshake.
   bool established() const { return !tls_ || tls_->established(); }
@@ -53,7 +50,7 @@ class Stream {
   void check_tls();
   void fail(Failure failure, std::string detail);
 
-  const int socket_;
+  const Fd socket_;
   std::optional<TlsSession> tls_;
   Outbox wire_;  // with TLS: what it has to send
   Failure failure_ = Failure::kNone;

@@ -1,6 +1,6 @@
 // Look-ups of names, with a resolver that is as slow as a test wants it to be.
 
-#include "store/redis/wire/dialer.hpp"
+#include "io/dialer.hpp"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -17,8 +17,8 @@
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/wire.hpp"
 #include "core/store/temporary_folder.hpp"
+#include "io/dialer.hpp"
 #include "io/tls_session.hpp"
-#include "store/redis/wire/dialer.hpp"
 #include "store/redis/wire/tls_certificates.hpp"
 
 namespace limitree::redis::tls_test {
@@ -290,16 +290,16 @@ TEST(TlsMismatch, AHandshakeThatIsBrokenOffIsALoss) {
 
 // ---- bytes ------------------------------------------------------------------
 
-// Returns a connected socket that blocks, or -1.
-int connect_to(const Endpoint& endpoint) {
+// Returns a connected socket that blocks, or none.
+Fd connect_to(const Endpoint& endpoint) {
   Dialer dialer(endpoint);
   while (true) {
-    const int socket = dialer.take_socket();
-    if (socket >= 0) {
-      fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) & ~O_NONBLOCK);
+    Fd socket = dialer.take_socket();
+    if (socket) {
+      fcntl(socket.get(), F_SETFL, fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
       return socket;
     }
-    if (dialer.failed()) return -1;
+    if (dialer.failed()) return {};
     pollfd watched{dialer.fd(), POLLIN, 0};
     if (dialer.wants_write()) watched.events = POLLOUT;
     poll(&watched, 1, 1000);
@@ -309,8 +309,8 @@ int connect_to(const Endpoint& endpoint) {
 
 TEST_F(Tls, SpeaksByteByByte) {
   const auto context = TlsClientContext::load(trusting(*server_));
-  const int socket = connect_to(tls_endpoint(*server_, "127.0.0.1"));
-  ASSERT_GE(socket, 0);
+  const Fd socket = connect_to(tls_endpoint(*server_, "127.0.0.1"));
+  ASSERT_TRUE(socket);
   TlsSession session(*context, "localhost");
   std::string answer;
   bool asked = false;
@@ -322,9 +322,9 @@ TEST_F(Tls, SpeaksByteByByte) {
     }
     std::string out;
     session.take(&out);
-    for (const char byte : out) ASSERT_EQ(send(socket, &byte, 1, 0), 1);
+    for (const char byte : out) ASSERT_EQ(send(socket.get(), &byte, 1, 0), 1);
     char byte = 0;
-    ASSERT_EQ(recv(socket, &byte, 1, 0), 1);
+    ASSERT_EQ(recv(socket.get(), &byte, 1, 0), 1);
     session.feed({&byte, 1});
     if (!session.established()) continue;
     char text[64];
@@ -332,7 +332,6 @@ TEST_F(Tls, SpeaksByteByByte) {
   }
   EXPECT_EQ(session.detail(), "");
   EXPECT_EQ(answer, "+PONG\r\n");
-  close(socket);
 }
 
 // Cuts the connection later and later, until the whole answer comes through.
@@ -375,18 +374,18 @@ TEST_F(Tls, MayComeInCrumbs) {
 
 TEST_F(Tls, RefusesRecordsThatWereChanged) {
   const auto context = TlsClientContext::load(trusting(*server_));
-  const int socket = connect_to(tls_endpoint(*server_, "127.0.0.1"));
-  ASSERT_GE(socket, 0);
+  const Fd socket = connect_to(tls_endpoint(*server_, "127.0.0.1"));
+  ASSERT_TRUE(socket);
   TlsSession session(*context, "localhost");
   char bytes[16384];
   std::string out;
   while (!session.established() && !session.failed()) {
     session.handshake();
     session.take(&out);
-    send(socket, out.data(), out.size(), 0);
+    send(socket.get(), out.data(), out.size(), 0);
     out.clear();
     if (session.established()) break;
-    const ssize_t size = recv(socket, bytes, sizeof bytes, 0);
+    const ssize_t size = recv(socket.get(), bytes, sizeof bytes, 0);
     ASSERT_GT(size, 0);
     session.feed({bytes, static_cast<std::size_t>(size)});
   }
@@ -395,7 +394,6 @@ TEST_F(Tls, RefusesRecordsThatWereChanged) {
   char text[64];
   EXPECT_EQ(session.read(text, sizeof text), 0U);
   EXPECT_TRUE(session.failed());
-  close(socket);
 }
 
 // The program may use OpenSSL in the same thread, and read the queue of errors

@@ -1,20 +1,20 @@
-#include "store/redis/wire/dialer.hpp"
+#include "io/dialer.hpp"
 
-#include <fcntl.h>
 #include <netdb.h>
-#include <pthread.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "io/failure.hpp"
+#include "io/signals_blocked.hpp"
 
-namespace limitree::redis {
+namespace limitree {
 
 namespace {
 
@@ -88,21 +88,7 @@ std::atomic<std::size_t> first_address{0};
 
 // What the resolver and its thread share; the last of them frees it.
 struct Resolver::Lookup {
-  explicit Lookup(Endpoint asked) : endpoint(std::move(asked)) {
-    int ends[2];
-    if (make_pipe(ends) != 0) return;
-    answered = ends[0];
-    answer = ends[1];
-  }
-  ~Lookup() { close_pipe(); }
-  Lookup(const Lookup&) = delete;
-  Lookup& operator=(const Lookup&) = delete;
-
-  void close_pipe() {
-    if (answered < 0) return;
-    close(std::exchange(answered, -1));
-    close(std::exchange(answer, -1));
-  }
+  explicit Lookup(Endpoint asked) : endpoint(std::move(asked)) {}
 
   void run() {
     AddressList list;
@@ -111,20 +97,12 @@ struct Resolver::Lookup {
     addresses = copy_of(list);
     done.store(true, std::memory_order_release);
     // The pipe is new and empty: there is room for it.
-    [[maybe_unused]] const ssize_t written = write(answer, "", 1);
-  }
-
-  static void* thread(void* argument) {
-    const std::unique_ptr<std::shared_ptr<Lookup>> self(
-        static_cast<std::shared_ptr<Lookup>*>(argument));
-    (*self)->run();
-    leave();
-    return nullptr;
+    [[maybe_unused]] const ssize_t written = write(answer.get(), "", 1);
   }
 
   const Endpoint endpoint;
-  int answered = -1;  // can be read once there is an answer
-  int answer = -1;
+  Fd answered;  // can be read once there is an answer
+  Fd answer;
   std::atomic<bool> done{false};  // the rest is the asker's from then on
   int error = 0;
   int system_error = 0;
@@ -151,7 +129,7 @@ Resolver::~Resolver() = default;
 
 void Resolver::start_lookup(const Endpoint& endpoint) {
   auto lookup = std::make_shared<Lookup>(endpoint);
-  if (lookup->answered < 0) {
+  if (!make_pipe(&lookup->answered, &lookup->answer)) {
     detail_ = error_text(errno);
     return;
   }
@@ -159,30 +137,23 @@ void Resolver::start_lookup(const Endpoint& endpoint) {
     detail_ = "too many look-ups of names are not answered";
     return;
   }
-  auto argument = std::make_unique<std::shared_ptr<Lookup>>(lookup);
-  pthread_attr_t detached;
-  pthread_attr_init(&detached);
-  pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-  // The signals of the process are none of this thread's business.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  const int error =
-      pthread_create(&thread, &detached, Lookup::thread, argument.get());
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&detached);
-  if (error != 0) {
+  try {
+    const SignalsBlocked blocked;
+    std::thread([lookup] {
+      lookup->run();
+      leave();
+    }).detach();
+  } catch (const std::system_error& error) {
     leave();
-    detail_ = error_text(error);
+    detail_ = error_text(error.code().value());
     return;
   }
-  [[maybe_unused]] const auto* const handed_over = argument.release();
   lookup_ = std::move(lookup);
 }
 
-int Resolver::fd() const { return lookup_ != nullptr ? lookup_->answered : -1; }
+int Resolver::fd() const {
+  return lookup_ != nullptr ? lookup_->answered.get() : -1;
+}
 
 bool Resolver::done() {
   if (lookup_ == nullptr) return true;
@@ -199,7 +170,8 @@ bool Resolver::done() {
 
 void Resolver::abandon_after_fork() {
   if (lookup_ == nullptr) return;
-  lookup_->close_pipe();
+  lookup_->answered.reset();
+  lookup_->answer.reset();
   // The rest stays where it is if the thread had a part in it when the process
   // was forked: it may be half written, and who would free it does not exist.
   lookup_.reset();
@@ -215,11 +187,10 @@ Dialer::~Dialer() {
   if (state_ == State::kConnecting) {
     first_address.store(first_ + tried_, std::memory_order_relaxed);
   }
-  close_socket();
 }
 
 int Dialer::fd() const {
-  return state_ == State::kResolving ? resolver_->fd() : socket_;
+  return state_ == State::kResolving ? resolver_->fd() : socket_.get();
 }
 
 void Dialer::run() {
@@ -230,30 +201,27 @@ void Dialer::run() {
   }
 }
 
-int Dialer::take_socket() {
-  return state_ == State::kConnected ? std::exchange(socket_, -1) : -1;
+Fd Dialer::take_socket() {
+  return state_ == State::kConnected ? std::move(socket_) : Fd();
 }
 
 void Dialer::resolve() {
   if (!resolver_->done()) return;
   addresses_ = resolver_->addresses();
-  if (addresses_.empty()) {
-    fail(Failure::kResolve, resolver_->detail());
-    return;
-  }
+  if (addresses_.empty()) return fail(resolver_->detail());
   resolver_.reset();
   first_ = first_address.load(std::memory_order_relaxed);
   try_next(0);
 }
 
 void Dialer::check() {
-  const int error = connect_result(socket_);
+  const int error = connect_result(socket_.get());
   if (error == EINPROGRESS) return;
   if (error == 0) {
     state_ = State::kConnected;
     return;
   }
-  close_socket();
+  socket_.reset();
   try_next(error);
 }
 
@@ -264,7 +232,7 @@ void Dialer::try_next(int error) {
     const SocketAddress& address =
         addresses_[(first_ + tried_++) % addresses_.size()];
     socket_ = start_connecting(address);
-    if (socket_ >= 0) {
+    if (socket_) {
       // A Unix socket is connected by now.
       state_ = address.bytes.ss_family == AF_UNIX ? State::kConnected
                                                   : State::kConnecting;
@@ -272,24 +240,18 @@ void Dialer::try_next(int error) {
     }
     error = errno;
   }
-  fail(Failure::kRefused, error_text(error));
+  fail(error_text(error));
 }
 
-void Dialer::fail(Failure failure, std::string detail) {
+void Dialer::fail(std::string detail) {
   state_ = State::kFailed;
-  failure_ = failure;
   detail_ = std::move(detail);
-}
-
-void Dialer::close_socket() {
-  if (socket_ >= 0) close(socket_);
-  socket_ = -1;
 }
 
 void Dialer::abandon_after_fork() {
   if (resolver_.has_value()) resolver_->abandon_after_fork();
-  close_socket();
-  fail(Failure::kCancelled, "the attempt is the parent's");
+  socket_.reset();
+  fail("the attempt is the parent's");
 }
 
-}  // namespace limitree::redis
+}  // namespace limitree

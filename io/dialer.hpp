@@ -1,8 +1,8 @@
 // From an endpoint to a connected socket, without waiting: looks up the name
 // and tries its addresses, of both families, one after the other.
 
-#ifndef LIMITREE_STORE_REDIS_WIRE_DIALER_HPP
-#define LIMITREE_STORE_REDIS_WIRE_DIALER_HPP
+#ifndef LIMITREE_IO_DIALER_HPP
+#define LIMITREE_IO_DIALER_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "store/redis/common/failure.hpp"
-#include "store/redis/common/url.hpp"
-#include "store/redis/wire/socket.hpp"
+#include "io/endpoint.hpp"
+#include "io/fd.hpp"
+#include "io/socket.hpp"
 
-namespace limitree::redis {
+namespace limitree {
 
 // From an endpoint to the addresses to connect to, without waiting.
 //
@@ -74,12 +74,13 @@ class Dialer {
 
   void run();
 
-  // The socket, once it is connected, which is the caller's from then on; -1
+  // The socket, once it is connected, which is the caller's from then on; none
   // before that.
-  int take_socket();
+  Fd take_socket();
 
   bool failed() const { return state_ == State::kFailed; }
-  Failure failure() const { return failure_; }
+  // If so: whether an address was found, and what is wrong.
+  bool has_address() const { return !addresses_.empty(); }
   const std::string& detail() const { return detail_; }
 
   // In the child of a fork(): what is under way is the parent's.
@@ -96,19 +97,17 @@ class Dialer {
   void resolve();
   void check();
   void try_next(int error);
-  void fail(Failure failure, std::string detail);
-  void close_socket();
+  void fail(std::string detail);
 
   State state_ = State::kResolving;
   std::optional<Resolver> resolver_;  // while resolving
   std::vector<SocketAddress> addresses_;
   std::size_t first_ = 0;  // of addresses_, from which on they are tried
   std::size_t tried_ = 0;  // how many of them have been
-  int socket_ = -1;
-  Failure failure_ = Failure::kNone;
+  Fd socket_;
   std::string detail_;
 };
 
-}  // namespace limitree::redis
+}  // namespace limitree
 
-#endif  // LIMITREE_STORE_REDIS_WIRE_DIALER_HPP
+#endif  // LIMITREE_IO_DIALER_HPP
