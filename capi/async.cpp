@@ -20,12 +20,12 @@ using limitree::capi::append;
 using limitree::capi::AsyncCall;
 using limitree::capi::check;
 using limitree::capi::check_operation;
-using limitree::capi::EnvoyQuestion;
+using limitree::capi::EnvoyRequest;
 using limitree::capi::fill;
 using limitree::capi::guarded;
 using limitree::capi::Levels;
+using limitree::capi::PathRequest;
 using limitree::capi::Paths;
-using limitree::capi::Question;
 using limitree::capi::require;
 using limitree::capi::Segments;
 using limitree::capi::Statuses;
@@ -170,16 +170,16 @@ limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
   return start(limiter, request, levels, {}, error,
                [&](AsyncCall* listener, bool* pending) -> Status {
                  require(decision, "decision");
-                 Question question;
+                 PathRequest parsed;
                  if (Status bad = check_operation(operation); !bad.ok())
                    return bad;
-                 if (Status bad = question.read(paths); !bad.ok()) return bad;
+                 if (Status bad = parsed.read(paths); !bad.ok()) return bad;
                  LevelReports reports;
                  Answer answer;
                  if (levels.wanted()) answer.reports = &reports;
                  Status outcome;
                  *pending = !limiter->limiter.decide_async(
-                     static_cast<Operation>(operation), question.asks(),
+                     static_cast<Operation>(operation), parsed.path_costs(),
                      &answer, listener, &outcome);
                  if (*pending || !outcome.ok()) return outcome;
                  fill(answer.decision, decision);
@@ -256,14 +256,13 @@ limitree_status limitree_should_rate_limit_async(
   return start(limiter, user_request, {}, out, error,
                [&](AsyncCall* listener, bool* pending) -> Status {
                  check(limiter, request, out);
-                 EnvoyQuestion question;
-                 if (Status bad = question.read(*request); !bad.ok())
-                   return bad;
+                 EnvoyRequest parsed;
+                 if (Status bad = parsed.read(*request); !bad.ok()) return bad;
                  EnvoyAnswer answer;
-                 answer.wants_metadata = question.wants_metadata();
+                 answer.wants_metadata = parsed.wants_metadata();
                  Status outcome;
                  *pending = !limiter->limiter.should_rate_limit_async(
-                     question.request(), &answer, listener, &outcome);
+                     parsed.request(), &answer, listener, &outcome);
                  if (!*pending && outcome.ok()) out.fill(&answer);
                  return outcome;
                });

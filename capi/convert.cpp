@@ -65,7 +65,7 @@ limitree_level to_c(const LevelReport& report) {
 
 }  // namespace
 
-Status Question::read(const Paths& from) {
+Status PathRequest::read(const Paths& from) {
   const std::span<const limitree_path> paths = from.paths;
   if (paths.empty()) {
     return Status(Code::kInvalidArgument, "at least one path is needed");

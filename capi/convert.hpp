@@ -21,7 +21,7 @@ using EntryList = InlineVector<Entry, 8>;
 void append(const limitree_entry* entries, std::size_t count, EntryList* all);
 
 // The request of a C caller, in the core's form.
-class EnvoyQuestion {
+class EnvoyRequest {
  public:
   // kInvalidArgument for flags that are not known.  The strings are borrowed.
   Status read(const limitree_envoy_request& from);
@@ -68,12 +68,12 @@ struct Paths {
 };
 
 // The request of a C caller: one path or several, in the core's form.
-class Question {
+class PathRequest {
  public:
   // kInvalidArgument for an unknown part.  The strings are borrowed.
   Status read(const Paths& from);
 
-  std::span<const PathCost> asks() const {
+  std::span<const PathCost> path_costs() const {
     return {path_costs_.data(), path_costs_.size()};
   }
 

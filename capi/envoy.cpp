@@ -15,7 +15,7 @@ static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor_status) == 128);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_envoy_response) == 64);
 
 using limitree::EnvoyAnswer;
-using limitree::capi::EnvoyQuestion;
+using limitree::capi::EnvoyRequest;
 using limitree::capi::guarded;
 using limitree::capi::require;
 using limitree::capi::Statuses;
@@ -97,7 +97,7 @@ void append(const limitree_entry* entries, std::size_t count, EntryList* all) {
   }
 }
 
-Status EnvoyQuestion::read(const limitree_envoy_request& from) {
+Status EnvoyRequest::read(const limitree_envoy_request& from) {
   constexpr std::uint32_t kKnown =
       LIMITREE_HAS_HITS_ADDEND | LIMITREE_HAS_LIMIT | LIMITREE_NEGATIVE_HITS;
   require(from.domain, "domain.data",
@@ -116,16 +116,16 @@ Status EnvoyQuestion::read(const limitree_envoy_request& from) {
   }
   const Entry* entries = entries_.data();  // which do not move any more
   for (const limitree_descriptor& one : descriptors) {
-    RequestDescriptor& asked =
+    RequestDescriptor& descriptor =
         descriptors_.emplace_back(Entries(entries, one.entry_count));
     entries += one.entry_count;
     if ((one.flags & LIMITREE_HAS_HITS_ADDEND) != 0) {
-      asked.hits_addend = one.hits_addend;
+      descriptor.hits_addend = one.hits_addend;
     }
     if ((one.flags & LIMITREE_HAS_LIMIT) != 0) {
-      asked.limit = {one.requests_per_unit, one.unit};
+      descriptor.limit = {one.requests_per_unit, one.unit};
     }
-    asked.is_negative_hits = (one.flags & LIMITREE_NEGATIVE_HITS) != 0;
+    descriptor.is_negative_hits = (one.flags & LIMITREE_NEGATIVE_HITS) != 0;
   }
   request_ = {view(from.domain),
               {descriptors_.data(), descriptors_.size()},
@@ -165,12 +165,12 @@ limitree_status limitree_should_rate_limit(
   return guarded(error, [&]() -> limitree::Status {
     const Statuses out{statuses, status_capacity, response};
     limitree::capi::check(limiter, request, out);
-    EnvoyQuestion question;
-    limitree::Status status = question.read(*request);
+    EnvoyRequest parsed;
+    limitree::Status status = parsed.read(*request);
     if (!status.ok()) return status;
     EnvoyAnswer answer;
-    answer.wants_metadata = question.wants_metadata();
-    status = limiter->limiter.should_rate_limit(question.request(), &answer);
+    answer.wants_metadata = parsed.wants_metadata();
+    status = limiter->limiter.should_rate_limit(parsed.request(), &answer);
     if (status.ok()) out.fill(&answer);
     return status;
   });

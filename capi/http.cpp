@@ -3,7 +3,6 @@
 #include "base/http.hpp"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +28,7 @@ using limitree::capi::view;
 namespace {
 
 // A decision as a C caller passes it, and where the text goes.
-struct HttpQuestion {
+struct HttpCall {
   const limitree_decision* decision;
   const limitree_level* levels;
   std::size_t level_count;
@@ -39,13 +38,12 @@ struct HttpQuestion {
   std::size_t* size;
 };
 
-void check(const HttpQuestion& question) {
-  require(question.decision, "decision",
-          question.text != nullptr || question.capacity == 0, "text",
-          question.size, "size");
-  if (question.levels == nullptr) return;
-  for (std::size_t i = 0; i < question.level_count; ++i) {
-    require(question.levels[i].policy, "policy.data");
+void check(const HttpCall& call) {
+  require(call.decision, "decision", call.text != nullptr || call.capacity == 0,
+          "text", call.size, "size");
+  if (call.levels == nullptr) return;
+  for (std::size_t i = 0; i < call.level_count; ++i) {
+    require(call.levels[i].policy, "policy.data");
   }
 }
 
@@ -72,19 +70,19 @@ HttpLevel to_core(const limitree_level& level) {
 
 // Calls `append(answer, text)` with the core's values.  REQUIRES: checked.
 template <typename Append>
-void write(const HttpQuestion& question, Append&& append) {
-  const Decision decision = to_core(*question.decision);
+void write(const HttpCall& call, Append&& append) {
+  const Decision decision = to_core(*call.decision);
   InlineVector<HttpLevel, 8> levels;
-  HttpAnswer answer{decision, std::nullopt, Duration(question.now_ns)};
-  if (question.levels != nullptr) {
-    for (std::size_t i = 0; i < question.level_count; ++i) {
-      levels.push_back(to_core(question.levels[i]));
+  HttpAnswer answer{decision, std::nullopt, Duration(call.now_ns)};
+  if (call.levels != nullptr) {
+    for (std::size_t i = 0; i < call.level_count; ++i) {
+      levels.push_back(to_core(call.levels[i]));
     }
     answer.levels.emplace(levels.data(), levels.size());
   }
-  HttpText text({question.text, question.capacity});
+  HttpText text({call.text, call.capacity});
   append(answer, &text);
-  *question.size = text.size();
+  *call.size = text.size();
 }
 
 Status unknown_style(std::string_view name) {
@@ -114,9 +112,9 @@ limitree_status limitree_http_headers(limitree_str style,
   return guarded(error, [&]() -> Status {
     require(style, "style.data");
     const std::string_view name = view(style);
-    const HttpQuestion question{decision, levels,   level_count, now_ns,
-                                text,     capacity, size};
-    check(question);
+    const HttpCall call{decision, levels,   level_count, now_ns,
+                        text,     capacity, size};
+    check(call);
     const auto found = std::ranges::find(http_styles(), name, &HttpStyle::name);
     if (found == http_styles().end()) return unknown_style(name);
     if (found->needs_levels && levels == nullptr &&
@@ -127,7 +125,7 @@ limitree_status limitree_http_headers(limitree_str style,
               " name every limit, but the levels of the decision are not "
               "given");
     }
-    write(question, [&](const HttpAnswer& answer, HttpText* out) {
+    write(call, [&](const HttpAnswer& answer, HttpText* out) {
       append_http_headers(*found, answer, out);
     });
     return {};
@@ -141,9 +139,8 @@ limitree_status limitree_http_problem(int32_t status,
                                       size_t capacity, size_t* size,
                                       limitree_error** error) {
   return guarded(error, [&]() -> Status {
-    const HttpQuestion question{decision, levels,   level_count, 0,
-                                text,     capacity, size};
-    check(question);
+    const HttpCall call{decision, levels, level_count, 0, text, capacity, size};
+    check(call);
     if (status < 400 || status > 599) {
       return Status(Code::kInvalidArgument,
                     "status must be 400 to 599, is " + std::to_string(status));
@@ -152,7 +149,7 @@ limitree_status limitree_http_problem(int32_t status,
       return Status(Code::kInvalidArgument,
                     "the request was allowed: there is no problem");
     }
-    write(question, [&](const HttpAnswer& answer, HttpText* out) {
+    write(call, [&](const HttpAnswer& answer, HttpText* out) {
       append_http_problem(answer, status, out);
     });
     return {};

@@ -16,7 +16,7 @@ using limitree::StoreFile;
 using limitree::capi::append;
 using limitree::capi::EntryList;
 using limitree::capi::guarded;
-using limitree::capi::Question;
+using limitree::capi::PathRequest;
 using limitree::capi::require;
 using limitree::capi::view;
 
@@ -82,11 +82,11 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", text, "text");
     const limitree_path one = {path, path_size, 0};
-    Question question;
-    Status status = question.read({{&one, 1}});
+    PathRequest parsed;
+    Status status = parsed.read({{&one, 1}});
     if (!status.ok()) return status;
     Result<std::string> explained =
-        limiter->limiter.explain(question.asks()[0].path);
+        limiter->limiter.explain(parsed.path_costs()[0].path);
     if (!explained.ok()) return std::move(explained.status());
     *text = new limitree_text{std::move(explained.value())};
     return {};

@@ -1,7 +1,5 @@
 // limitree_limiter: copies in, calls the core, copies out.
 
-#include <algorithm>
-#include <span>
 #include <string>
 
 #include "base/inline_vector.hpp"
@@ -22,8 +20,8 @@ using limitree::capi::check_operation;
 using limitree::capi::fill;
 using limitree::capi::guarded;
 using limitree::capi::Levels;
+using limitree::capi::PathRequest;
 using limitree::capi::Paths;
-using limitree::capi::Question;
 using limitree::capi::require;
 using limitree::capi::Segments;
 using limitree::capi::SharedLimiter;
@@ -34,12 +32,13 @@ namespace {
 Status decide(limitree_limiter* limiter, Operation operation,
               const Paths& paths, Levels levels, limitree_decision* decision) {
   require(limiter, "limiter", decision, "decision");
-  Question question;
-  if (Status status = question.read(paths); !status.ok()) return status;
+  PathRequest parsed;
+  if (Status status = parsed.read(paths); !status.ok()) return status;
   LevelReports reports;
   Decision core;
-  Status status = limiter->limiter.decide(
-      operation, question.asks(), levels.wanted() ? &reports : nullptr, &core);
+  Status status =
+      limiter->limiter.decide(operation, parsed.path_costs(),
+                              levels.wanted() ? &reports : nullptr, &core);
   if (!status.ok()) return status;
   fill(core, decision);
   levels.fill(reports);

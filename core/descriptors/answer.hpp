@@ -4,7 +4,6 @@
 #ifndef LIMITREE_DESCRIPTORS_ANSWER_HPP
 #define LIMITREE_DESCRIPTORS_ANSWER_HPP
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

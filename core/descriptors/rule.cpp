@@ -1,7 +1,6 @@
 #include "descriptors/rule.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "text/number.hpp"
 #include "text/problems.hpp"

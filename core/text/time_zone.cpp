@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <iterator>
 #include <optional>
 #include <string>
 

@@ -102,7 +102,7 @@ class BoulderReader {
 
   void read_defaults(const YamlDocument& document);
   void read_overrides(const YamlDocument& document);
-  std::string yaml() const { return boulder_yaml(said_); }
+  std::string yaml() const { return boulder_yaml(limits_); }
 
  private:
   struct Stated {
@@ -131,13 +131,13 @@ class BoulderReader {
     return expect_kind(*document_, node(i), kind, must, problems_);
   }
   BoulderIds* ids_of(const BoulderName& name) {
-    return &said_[static_cast<std::size_t>(&name - kBoulderNames.data())];
+    return &limits_[static_cast<std::size_t>(&name - kBoulderNames.data())];
   }
 
   const YamlDocument* document_ = nullptr;
   Problems* problems_;
   Problems* warnings_;  // about settings without effect
-  BoulderLimits said_;
+  BoulderLimits limits_;
 };
 
 const BoulderName* BoulderReader::name_of(const Value& text) {

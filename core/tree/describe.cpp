@@ -1,7 +1,6 @@
 // Tree::describe() and Tree::explain(): texts for people.
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/key.hpp"

@@ -1,8 +1,6 @@
 #include "tree/id_table.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "base/bytes.hpp"
 
