@@ -5,11 +5,10 @@
 
 #include <sys/socket.h>
 
-#include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include "io/endpoint.hpp"
 #include "io/fd.hpp"
 
 namespace limitree {
@@ -50,15 +49,8 @@ class ListenAddress {
 // host is all addresses.  Throws Failure.
 std::string address_of(const std::string& host, int port);
 
-// Splits "localhost:18000" or "[::1]:18000" into host and port.  Throws
-// Failure.
-std::pair<std::string, std::string> split_place(const std::string& text);
-
-// A connection that is being made and does not block: to the first address of
-// the host, from number `first` on and around, that does not fail at once.
-// Looking up the name blocks.  Throws Failure.
-Fd connect_to(const std::string& host, const std::string& port,
-              std::size_t first);
+// Reads "localhost:18000" or "[::1]:18000".  Throws Failure.
+Endpoint parse_endpoint(const std::string& text);
 
 // A socket that listens and does not block.  A Unix socket that nobody serves
 // any more is replaced.  Throws Failure, also if somebody else listens there.

@@ -43,7 +43,7 @@ void read_server(EnvironmentReader* reader, ServeSettings* settings) {
   if (!names_server(reader).value_or(false)) return;
   settings->xds.server = reader->text(kUrl).value_or("localhost:18000");
   try {
-    split_place(settings->xds.server);
+    parse_endpoint(settings->xds.server);
   } catch (const Failure& failure) {
     reader->fail(kUrl, failure.what());
   }

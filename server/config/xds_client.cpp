@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -30,8 +31,6 @@ void keep_alive(const Fd& fd) {
   for (const auto& [option, value] : settings) {
     setsockopt(fd.get(), IPPROTO_TCP, option, &value, sizeof value);
   }
-  const int on = 1;
-  setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
@@ -68,22 +67,42 @@ XdsClient::XdsClient(Loop* loop, const XdsSettings* settings,
     : loop_(loop),
       settings_(*settings),
       listener_(listener),
+      endpoint_(parse_endpoint(settings->server)),
       connect_(loop, [this] { connect(); }),
       give_up_(loop,
                [this] {
-                 if (!connection_->has_heard())
+                 if (connection_ == nullptr || !connection_->has_heard())
                    on_end("the server does not answer");
                }),
       look_again_(loop, [this] { answer(read_response(kept_)); }) {
-  const auto [host, port] = split_place(settings_.server);
-  host_ = host;
-  port_ = port;
   if (settings_.tls.on) tls_.emplace(settings_.tls);
   connect_.set(loop_->now());
 }
 
-std::unique_ptr<Transport> XdsClient::dial() {
-  Fd fd = connect_to(host_, port_, attempts_);
+XdsClient::~XdsClient() { stop_dialing(); }
+
+void XdsClient::stop_dialing() {
+  if (watched_ != -1) loop_->remove(std::exchange(watched_, -1), this);
+  dialer_.reset();
+}
+
+// As far as that goes without waiting.
+void XdsClient::dial() {
+  if (dialer_->failed()) return wait(dialer_->detail());
+  Fd fd = dialer_->take_socket();
+  if (fd) return open_stream(std::move(fd));
+  loop_->add(dialer_->fd(), dialer_->wants_write() ? EPOLLOUT : EPOLLIN, this);
+  watched_ = dialer_->fd();
+}
+
+// The dialer may close the descriptor, and go on with another one.
+void XdsClient::on_ready(std::uint32_t /*events*/) {
+  loop_->remove(std::exchange(watched_, -1), this);
+  dialer_->run();
+  dial();
+}
+
+std::unique_ptr<Transport> XdsClient::transport_over(Fd fd) {
   keep_alive(fd);
   if (!tls_) return std::make_unique<PlainTransport>(std::move(fd));
   try {
@@ -91,7 +110,7 @@ std::unique_ptr<Transport> XdsClient::dial() {
   } catch (const Failure& failure) {
     tell_trouble(failure.what());  // the certificates are as before
   }
-  return connect_http2(*tls_->context(), std::move(fd), host_);
+  return connect_http2(*tls_->context(), std::move(fd), endpoint_.host);
 }
 
 void XdsClient::connect() {
@@ -101,10 +120,16 @@ void XdsClient::connect() {
   too_large_ = false;
   refusals_ = 0;
   look_again_.cancel();
+  give_up_.set(after(loop_->now(), kConnectTimeout));
+  dialer_.emplace(endpoint_);
+  dial();
+}
+
+void XdsClient::open_stream(Fd fd) {
+  dialer_.reset();
   try {
     connection_ = std::make_unique<ClientConnection>(
-        loop_, dial(), fields_of(settings_), this);
-    give_up_.set(after(loop_->now(), kConnectTimeout));
+        loop_, transport_over(std::move(fd)), fields_of(settings_), this);
     send({loaded_, "", ""});
   } catch (const std::exception& error) {
     wait(error.what());
@@ -193,7 +218,8 @@ void XdsClient::on_end(const std::string& why) {
   wait(text.empty() ? "the server has ended the stream" : text);
 }
 
-void XdsClient::wait(const std::string& why) {
+void XdsClient::wait(std::string why) {
+  stop_dialing();
   connection_.reset();
   give_up_.cancel();
   ++attempts_;

@@ -16,6 +16,7 @@
 #include "config/xds_messages.hpp"
 #include "grpc/framing.hpp"
 #include "h2/client_connection.hpp"
+#include "io/dialer.hpp"
 #include "io/loop.hpp"
 #include "io/tls_client_context.hpp"
 #include "io/tls_files.hpp"
@@ -35,11 +36,13 @@ class XdsListener {
   ~XdsListener() = default;
 };
 
-class XdsClient final : public ClientListener {
+class XdsClient final : public ClientListener, private Watcher {
  public:
-  // Throws Failure if `settings` are not valid.  Looks names up on the thread
-  // of the loop, which waits for that.
+  // Throws Failure if `settings` are not valid.
   XdsClient(Loop* loop, const XdsSettings* settings, XdsListener* listener);
+  ~XdsClient();
+  XdsClient(const XdsClient&) = delete;
+  XdsClient& operator=(const XdsClient&) = delete;
 
   void on_field(std::string_view name, std::string_view value) override;
   void on_data(std::string_view bytes) override;
@@ -47,19 +50,24 @@ class XdsClient final : public ClientListener {
 
  private:
   void connect();
-  std::unique_ptr<Transport> dial();
+  void dial();
+  void stop_dialing();
+  void on_ready(std::uint32_t events) override;
+  void open_stream(Fd fd);
+  std::unique_ptr<Transport> transport_over(Fd fd);
   void answer(std::string_view message);
   void answer(XdsResponse response);
   void send(const XdsRequest& request);
-  void wait(const std::string& why);
+  void wait(std::string why);
   Duration next_wait(std::size_t attempt);
 
   Loop* loop_;
   const XdsSettings& settings_;
   XdsListener* listener_;
   std::optional<TlsFiles<TlsClientContext>> tls_;
-  std::string host_;
-  std::string port_;
+  const Endpoint endpoint_;
+  std::optional<Dialer> dialer_;  // until there is a connection
+  int watched_ = -1;              // the dialer's descriptor
   Timer connect_;
   Timer give_up_;  // an attempt that takes too long
   std::unique_ptr<ClientConnection> connection_;

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 
-#include <cerrno>
 #include <string>
 
 #include "io/address.hpp"
@@ -19,32 +17,20 @@ TEST(AddressOf, IsWhatParseReads) {
   EXPECT_THROW(address_of("no such host", 1), Failure);
 }
 
-TEST(SplitPlace, TakesAHostAndAPort) {
-  using Place = std::pair<std::string, std::string>;
-  EXPECT_EQ(split_place("localhost:18000"), Place("localhost", "18000"));
-  EXPECT_EQ(split_place("[::1]:1"), Place("::1", "1"));
-  for (const char* text : {"", "localhost", ":1", "localhost:", "::1:1"}) {
+TEST(ParseEndpoint, TakesAHostAndAPort) {
+  EXPECT_EQ(parse_endpoint("localhost:18000"),
+            (Endpoint{"localhost", 18'000, ""}));
+  EXPECT_EQ(parse_endpoint("[::1]:1"), (Endpoint{"::1", 1, ""}));
+  for (const char* text : {"", "localhost", ":1", "localhost:", "::1:1",
+                           "localhost:65536", "localhost:-1", "a:1 "}) {
     try {
-      split_place(text);
+      parse_endpoint(text);
       ADD_FAILURE() << text;
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.what(), "'" + std::string(text) +
                                     "' is no place such as localhost:18000");
     }
   }
-}
-
-TEST(ConnectTo, ConnectsToWhoListens) {
-  const Fd listener = listen_on(ListenAddress::parse("127.0.0.1:0"));
-  const std::string place = ListenAddress::of(listener.get()).text();
-  const Fd made = connect_to("127.0.0.1", split_place(place).second, 3);
-  Fd accepted;
-  for (int i = 0; i < 1000 && !accepted; ++i) {
-    accepted = accept_from(listener.get());
-    if (!accepted) usleep(1000);
-  }
-  EXPECT_TRUE(accepted);
-  EXPECT_THROW(connect_to("127.0.0.1", "no port", 0), Failure);
 }
 
 }  // namespace
