@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "native.hpp"
-
 namespace limitree::node {
 
 Environment::Environment(Napi::Env env)
@@ -89,7 +87,7 @@ void Environment::closed() {
 void Environment::end() {
   is_ending_ = true;
   // Each one removes itself from the set.
-  while (!natives_.empty()) (*natives_.begin())->close();
+  while (!open_.empty()) (*open_.begin())->close();
 }
 
 }  // namespace limitree::node

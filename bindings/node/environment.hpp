@@ -20,7 +20,14 @@
 
 namespace limitree::node {
 
-class Native;
+// What has to be closed before the thread ends.
+class Closable {
+ public:
+  virtual void close() = 0;
+
+ protected:
+  ~Closable() = default;
+};
 
 class Environment {
  public:
@@ -62,8 +69,8 @@ class Environment {
   void run_from_loop(const std::function<void()>& function) const;
 
   // Open limiters, each of which has something to close.
-  void add(Native* native) { natives_.insert(native); }
-  void remove(Native* native) { natives_.erase(native); }
+  void add(Closable* limiter) { open_.insert(limiter); }
+  void remove(Closable* limiter) { open_.erase(limiter); }
 
   // Prepares for libuv handles: for their calls, and for the end of the thread,
   // which waits until they are closed.  Only then, because Deno crashes when it
@@ -87,7 +94,7 @@ class Environment {
   Napi::FunctionReference deliver_;
   std::optional<Napi::AsyncContext> context_;
   napi_async_cleanup_hook_handle hook_ = nullptr;
-  std::unordered_set<Native*> natives_;
+  std::unordered_set<Closable*> open_;
   std::size_t closing_ = 0;
   bool is_ending_ = false;
 };

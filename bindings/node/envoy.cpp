@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "delivery.hpp"
 #include "environment.hpp"
 #include "limitree.hpp"
 #include "segments.hpp"
@@ -115,29 +114,6 @@ void EnvoyCall::settle(const Environment& environment,
     promise_.Reject(environment.error_value(outcome.status, outcome.reason,
                                             outcome.messages));
   }
-}
-
-Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info) {
-  auto pending = std::make_unique<Pending>();
-  pending->envoy = std::make_unique<EnvoyCall>(info);
-  EnvoyCall& call = *pending->envoy;
-  native.engine().set_now(native.environment().now_ns());
-  if (native.is_remote()) {
-    const char* const wrong = native.begin_request();
-    if (*wrong != '\0') throw Error(LIMITREE_INTERNAL, {wrong});
-  }
-  limitree_error* error = nullptr;
-  const limitree_status status =
-      call.ask(native.engine().get(), pending.get(), &error);
-  const ErrorHandle owner(error);
-  if (status == LIMITREE_PENDING) {
-    (void)pending.release();  // until its delivery
-    native.send_soon();
-    return call.promise();
-  }
-  if (native.is_remote()) native.end_request();
-  if (status < 0) throw Error::from(status, error);
-  return call.answer(info.Env());
 }
 
 }  // namespace limitree::node

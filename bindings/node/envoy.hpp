@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "engine.hpp"
-#include "limitree.h"
-#include "native.hpp"
+#include "environment.hpp"
+#include "limitree.hpp"
 
 namespace limitree::node {
 
@@ -52,9 +52,6 @@ class EnvoyCall {
   limitree_envoy_request request_{};
   limitree_envoy_response response_{};
 };
-
-// shouldRateLimit(...): the answer, or a promise of it.  Throws Error.
-Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info);
 
 }  // namespace limitree::node
 

@@ -9,12 +9,22 @@
 
 #include "engine.hpp"
 #include "environment.hpp"
+#include "envoy.hpp"
 #include "numbers.hpp"
 #include "watch.hpp"
 
 namespace limitree::node {
 
-class Native : public std::enable_shared_from_this<Native> {
+// A pending request.  The library owns it from PENDING to its answer.
+struct Pending {
+  double slot;                               // its name in JavaScript
+  std::unique_ptr<limitree_level[]> levels;  // null: not wanted
+  // Null: a decision is wanted.  Else its own promise takes the answer.
+  std::unique_ptr<EnvoyCall> envoy;
+};
+
+class Native final : public Closable,
+                     public std::enable_shared_from_this<Native> {
  public:
   Native(Environment& environment, std::shared_ptr<Engine> engine);
   ~Native();
@@ -37,7 +47,7 @@ class Native : public std::enable_shared_from_this<Native> {
 
   // Cancels pending requests, and refuses later calls.  Calls that run on other
   // threads finish first.
-  void close();
+  void close() override;
 
   // Begins a request that is answered later.  Lets the event loop watch the
   // store.  Returns what is wrong if that fails, or an empty text.

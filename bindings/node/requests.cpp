@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "delivery.hpp"
 #include "native.hpp"
 #include "pool_call.hpp"
 #include "segments.hpp"
@@ -283,6 +282,29 @@ napi_value reset(napi_env env, napi_callback_info info) {
     if (status < 0) raise(request.native(), status, error);
     return nullptr;
   });
+}
+
+Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info) {
+  auto pending = std::make_unique<Pending>();
+  pending->envoy = std::make_unique<EnvoyCall>(info);
+  EnvoyCall& call = *pending->envoy;
+  native.engine().set_now(native.environment().now_ns());
+  if (native.is_remote()) {
+    const char* const wrong = native.begin_request();
+    if (*wrong != '\0') throw Error(LIMITREE_INTERNAL, {wrong});
+  }
+  limitree_error* error = nullptr;
+  const limitree_status status =
+      call.ask(native.engine().get(), pending.get(), &error);
+  const ErrorHandle owner(error);
+  if (status == LIMITREE_PENDING) {
+    (void)pending.release();  // until its delivery
+    native.send_soon();
+    return call.promise();
+  }
+  if (native.is_remote()) native.end_request();
+  if (status < 0) throw Error::from(status, error);
+  return call.answer(info.Env());
 }
 
 }  // namespace limitree::node

@@ -7,7 +7,10 @@
 #ifndef LIMITREE_NODE_REQUESTS_HPP
 #define LIMITREE_NODE_REQUESTS_HPP
 
+#include <napi.h>
 #include <node_api.h>
+
+#include "native.hpp"
 
 namespace limitree::node {
 
@@ -23,6 +26,9 @@ napi_value start(napi_env env, napi_callback_info info);
 // in the array is 0.  Returns a promise if a store has to be asked, else
 // nothing.
 napi_value reset(napi_env env, napi_callback_info info);
+
+// shouldRateLimit(...): the answer, or a promise of it.  Throws Error.
+Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info);
 
 }  // namespace limitree::node
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "compat.hpp"
-#include "pending.hpp"
 
 namespace py = pybind11;
 

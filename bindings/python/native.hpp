@@ -12,6 +12,7 @@
 #include <pybind11/pybind11.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -169,6 +170,10 @@ class Native {
   // fail, or call the limiter.
   std::atomic<std::int64_t> now_ns_{0};
 };
+
+// The limitree_completion_fn of every limiter; it is in pending.cpp.
+void complete(const limitree_completion* completions, std::size_t count,
+              void* user_data) noexcept;
 
 // The Native of a limitree._native.Limiter; null if __init__ did not run.
 Native* native_of(PyObject* self);

@@ -9,7 +9,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <cstddef>
 #include <cstdint>
 
 #include "limitree.h"
@@ -38,10 +37,6 @@ pybind11::object start_envoy(Native& native, const pybind11::object& domain,
                              const pybind11::list& descriptors,
                              std::uint32_t hits_addend, bool metadata,
                              const pybind11::object& make_future);
-
-// The limitree_completion_fn of every limiter.
-void complete(const limitree_completion* completions, std::size_t count,
-              void* user_data) noexcept;
 
 }  // namespace limitree::python
 
