@@ -2,16 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <system_error>
+#include <functional>
+#include <memory>
 #include <utility>
 
-#include "duration_option.hpp"
 #include "failure.hpp"
 #include "limitree.hpp"
-#include "simulate_arguments.hpp"
-#include "source_arguments.hpp"
+#include "options.hpp"
 #include "terminal.hpp"
 
 namespace limitree::cli {
@@ -94,51 +92,17 @@ constexpr const char* kReplayFooter =
     "  limitree replay examples/web/limits.yaml examples/access.log.gz \\\n"
     "    --path 'ip,{remote_addr}' --path 'route,{method},{path}'";
 
-struct Range {
-  std::int64_t least;
-  std::int64_t most;
-};
-
-// Sets *count from the option, a number in `range`.
-template <typename Count>
-void add_count(CLI::App* app, const std::string& name, Range range,
-               Count* count, const std::string& help) {
-  const auto set = [name, range, count](const std::string& text) {
-    std::int64_t parsed = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, parsed);
-    if (error != std::errc() || rest != end || parsed < range.least ||
-        parsed > range.most) {
-      throw CLI::ValidationError(name, "'" + text + "' is no number from " +
-                                           std::to_string(range.least) +
-                                           " to " + std::to_string(range.most));
-    }
-    *count = static_cast<Count>(parsed);
-  };
-  app->add_option_function<std::string>(name, set, help)->type_name("N");
-}
-
-void add_path(CLI::App* app, std::vector<std::string>* path) {
-  app->add_option("path", *path, "the segments of a path, e.g. user alex trade")
-      ->required()
-      ->type_name("SEGMENT");
-}
-
-void add_remote(CLI::App* app, Remote* remote) {
-  app->add_option("-u,--store", remote->store,
-                  "where the buckets are (LIMITREE_STORE)")
-      ->type_name("URL");
-  app->add_option("--set", remote->settings,
-                  "an option of the library; repeatable")
-      ->allow_extra_args(false)
-      ->type_name("NAME=VALUE");
-}
+constexpr const char* kSimulateFooter =
+    "The traffic lasts six periods: bursts at the seam of two windows, then "
+    "more than\nis allowed, a pause, a burst and somewhat less than is "
+    "allowed.\n\n"
+    "Example:\n"
+    "  limitree simulate --algorithms all --svg algorithms.svg";
 
 void add_step(CLI::App* app, TryStep* step) {
   add_path(app, &step->path);
-  add_count(app, "--times", {1, 100'000}, &step->times,
-            "how many attempts (1)");
-  add_count(app, "--cost", {0, INT64_MAX}, &step->cost,
+  add_count(app, "--times", 1, 100'000, &step->times, "how many attempts (1)");
+  add_count(app, "--cost", 0, INT64_MAX, &step->cost,
             "tokens asked for each time (1)");
   add_duration(app, "--every", &step->every_ns,
                "time between two attempts (0s)");
@@ -146,86 +110,68 @@ void add_step(CLI::App* app, TryStep* step) {
                "time before the first attempt (0s)");
 }
 
-CLI::App* add_check(CLI::App* app, CheckOptions* options) {
-  CLI::App* const check =
-      app->add_subcommand("check", "Validate limits and print their tree");
+// The commands, and the exit code of the one that has run.
+class Commands {
+ public:
+  explicit Commands(CLI::App* app) : app_(app) {}
+
+  int exit_code() const { return exit_code_; }
+
+  // Adds a command.  If it is given, `check` may refuse its options, and run()
+  // gets them.
+  template <typename Options>
+  std::pair<CLI::App*, Options*> add(
+      const char* name, const char* help, const std::string& footer,
+      const std::function<void(Options*)>& check = [](Options*) {}) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* const command = app_->add_subcommand(name, help);
+    command->footer(footer);
+    command->callback([this, options, check] {
+      check(options.get());
+      exit_code_ = run(*options);
+    });
+    return {command, options.get()};
+  }
+
+ private:
+  CLI::App* const app_;
+  int exit_code_ = kExitOk;
+};
+
+void add_check(Commands* commands) {
+  const auto [check, options] = commands->add<CheckOptions>(
+      "check", "Validate limits and print their tree", kCheckFooter,
+      [](CheckOptions* given) { check_files(*given); });
   add_any_source(check, &options->source);
   add_other_files(check, &options->source);
   check->add_flag("-q,--quiet", options->quiet, "print mistakes only");
   check->add_flag("--yaml", options->yaml, "print them as a limits.yaml");
-  check->footer(kCheckFooter);
-  return check;
 }
 
-CLI::App* add_convert(CLI::App* app, ConvertOptions* options) {
-  CLI::App* const convert = app->add_subcommand(
-      "convert", "Print limits of another program as a limits.yaml");
+void add_convert(Commands* commands) {
+  const auto [convert, options] = commands->add<ConvertOptions>(
+      "convert", "Print limits of another program as a limits.yaml",
+      kConvertFooter, [](ConvertOptions* given) { check_files(*given); });
   add_any_source(convert, &options->source);
   add_other_files(convert, &options->source);
-  convert->footer(kConvertFooter);
-  return convert;
 }
 
-CLI::App* add_explain(CLI::App* app, ExplainOptions* options) {
-  CLI::App* const explain = app->add_subcommand(
-      "explain", "Show the limits that a path meets, and why");
+void add_explain(Commands* commands) {
+  const auto [explain, options] = commands->add<ExplainOptions>(
+      "explain", "Show the limits that a path meets, and why", kExplainFooter,
+      [](ExplainOptions* given) {
+        take_overrides(&given->source, &given->path);
+      });
   add_any_source(explain, &options->source);
   add_path(explain, &options->path);
-  explain->footer(kExplainFooter);
-  return explain;
 }
 
-CLI::App* add_try(CLI::App* app, TryOptions* options) {
-  CLI::App* const attempt =
-      app->add_subcommand("try", "Show the responses to a series of attempts");
-  add_source(attempt, {"boulder"}, &options->source);
-  add_step(attempt, &options->steps.front());
-  attempt
-      ->add_option("-u,--store", options->remote.store,
-                   "decide there, and now; \"env\": LIMITREE_STORE")
-      ->type_name("URL");
-  attempt
-      ->add_option("--set", options->remote.settings,
-                   "an option of the library; repeatable")
-      ->allow_extra_args(false)
-      ->type_name("NAME=VALUE");
-  attempt->footer(kTryFooter);
-  return attempt;
-}
-
-CLI::App* add_ping(CLI::App* app, PingOptions* options) {
-  CLI::App* const ping =
-      app->add_subcommand("ping", "Check that a store answers");
-  add_remote(ping, &options->remote);
-  ping->footer(std::string(kStoreFooter) + kPingExample);
-  return ping;
-}
-
-CLI::App* add_show(CLI::App* app, ShowOptions* options) {
-  CLI::App* const show = app->add_subcommand(
-      "show", "Show what is left in the buckets of a caller");
-  add_limits(show, &options->limits);
-  add_path(show, &options->path);
-  add_remote(show, &options->remote);
-  show->footer(std::string(kStoreFooter) + kShowExample);
-  return show;
-}
-
-CLI::App* add_reset(CLI::App* app, ResetOptions* options) {
-  CLI::App* const reset =
-      app->add_subcommand("reset", "Forget the buckets of a caller");
-  add_limits(reset, &options->limits);
-  add_path(reset, &options->path);
-  reset->add_flag("--leaf", options->leaf,
-                  "only those of the deepest node that has limits");
-  add_remote(reset, &options->remote);
-  reset->footer(std::string(kStoreFooter) + kResetExample);
-  return reset;
-}
-
-CLI::App* add_replay(CLI::App* app, ReplayOptions* options) {
-  CLI::App* const replay =
-      app->add_subcommand("replay", "Feed access logs through the limits");
+void add_replay(Commands* commands) {
+  const auto [replay, options] = commands->add<ReplayOptions>(
+      "replay", "Feed access logs through the limits", kReplayFooter,
+      [](ReplayOptions* given) {
+        if (given->logs.empty()) given->logs.emplace_back("-");
+      });
   add_limits(replay, &options->limits);
   replay->add_option("logs", options->logs, "access logs, or -")
       ->type_name("FILE");
@@ -235,13 +181,56 @@ CLI::App* add_replay(CLI::App* app, ReplayOptions* options) {
       ->required()
       ->allow_extra_args(false)
       ->type_name("TEMPLATE");
-  add_count(replay, "--top", {0, 1000}, &options->top,
+  add_count(replay, "--top", 0, 1000, &options->top,
             "limits and callers to show (10)");
-  add_count(replay, "--max-buckets", {1, INT64_MAX}, &options->max_buckets,
+  add_count(replay, "--max-buckets", 1, INT64_MAX, &options->max_buckets,
             "buckets to keep at a time (1000000)");
   replay->add_flag("--json", options->json, "print one JSON object");
-  replay->footer(kReplayFooter);
-  return replay;
+}
+
+void add_simulate(Commands* commands) {
+  const auto [simulate, options] = commands->add<SimulateOptions>(
+      "simulate", "Compare what algorithms admit of the same traffic",
+      kSimulateFooter);
+  simulate
+      ->add_option("-a,--algorithms", options->algorithms,
+                   "all of them, or one (all)")
+      ->type_name("NAME");
+  add_count(simulate, "--count", 1, 5000, &options->count,
+            "requests allowed per period (100)");
+  add_duration(simulate, "--period", &options->period_ns, "the period (10s)");
+  simulate
+      ->add_option("--svg", options->svg, "draw a picture into this file, or -")
+      ->type_name("FILE");
+}
+
+constexpr const char* kStoreHelp = "where the buckets are (LIMITREE_STORE)";
+
+void add_ping(Commands* commands) {
+  const auto [ping, options] =
+      commands->add<PingOptions>("ping", "Check that a store answers",
+                                 std::string(kStoreFooter) + kPingExample);
+  add_remote(ping, kStoreHelp, &options->remote);
+}
+
+void add_show(Commands* commands) {
+  const auto [show, options] = commands->add<ShowOptions>(
+      "show", "Show what is left in the buckets of a caller",
+      std::string(kStoreFooter) + kShowExample);
+  add_limits(show, &options->limits);
+  add_path(show, &options->path);
+  add_remote(show, kStoreHelp, &options->remote);
+}
+
+void add_reset(Commands* commands) {
+  const auto [reset, options] =
+      commands->add<ResetOptions>("reset", "Forget the buckets of a caller",
+                                  std::string(kStoreFooter) + kResetExample);
+  add_limits(reset, &options->limits);
+  add_path(reset, &options->path);
+  reset->add_flag("--leaf", options->leaf,
+                  "only those of the deepest node that has limits");
+  add_remote(reset, kStoreHelp, &options->remote);
 }
 
 bool is_command(const CLI::App& app, const std::string& name) {
@@ -303,75 +292,59 @@ TryStep parse_step(const std::vector<std::string>& words) {
   return step;
 }
 
+// `steps` are the words of the steps after the first one.
+void add_try(Commands* commands,
+             const std::vector<std::vector<std::string>>& steps) {
+  const auto [attempt, options] = commands->add<TryOptions>(
+      "try", "Show the responses to a series of attempts", kTryFooter,
+      [&steps](TryOptions* given) {
+        take_overrides(&given->source, &given->steps.front().path);
+        for (const std::vector<std::string>& step : steps) {
+          given->steps.push_back(parse_step(step));
+        }
+      });
+  add_source(attempt, {"boulder"}, &options->source);
+  add_step(attempt, &options->steps.emplace_back());
+  add_remote(attempt, "decide there, and now; \"env\": LIMITREE_STORE",
+             &options->remote);
+}
+
 }  // namespace
 
-std::optional<Command> parse_arguments(std::vector<std::string> words) {
-  CheckOptions check_options;
-  ConvertOptions convert_options;
-  ExplainOptions explain_options;
-  TryOptions try_options{.source = {}, .steps = {TryStep()}};
-  ReplayOptions replay_options;
-  SimulateOptions simulate_options;
-  PingOptions ping_options;
-  ShowOptions show_options;
-  ResetOptions reset_options;
-
+int run_command_line(std::vector<std::string> words) {
   CLI::App app("Rate limiting by trees of limits", "limitree");
   app.set_version_flag("--version",
                        std::string("limitree ") + limitree_version());
   app.footer(kFooter);
   // With a maximum of one, a segment called "check" is not a second command.
   app.require_subcommand(1);
-  const CLI::App* const check = add_check(&app, &check_options);
-  const CLI::App* const convert = add_convert(&app, &convert_options);
-  const CLI::App* const explain = add_explain(&app, &explain_options);
-  const CLI::App* const attempt = add_try(&app, &try_options);
-  add_replay(&app, &replay_options);
-  const CLI::App* const simulate = add_simulate(&app, &simulate_options);
-  const CLI::App* const ping = add_ping(&app, &ping_options);
-  const CLI::App* const show = add_show(&app, &show_options);
-  const CLI::App* const reset = add_reset(&app, &reset_options);
+  Commands commands(&app);
+  std::vector<std::vector<std::string>> steps;
+  add_check(&commands);
+  add_convert(&commands);
+  add_explain(&commands);
+  add_try(&commands, steps);
+  add_replay(&commands);
+  add_simulate(&commands);
+  add_ping(&commands);
+  add_show(&commands);
+  add_reset(&commands);
   const CLI::App* const serve = add_serve(&app);
 
   check_command(app, words);
   const std::vector<std::string> serve_words(words.begin() + 1, words.end());
-  std::vector<std::vector<std::string>> steps;
   if (words.front() == "try") words = cut_steps(std::move(words), &steps);
   try {
     parse(&app, std::move(words));
   } catch (const CLI::CallForVersion& version) {
     print(std::string(version.what()) + '\n');
-    return std::nullopt;
+    return kExitOk;
   } catch (const CLI::Success&) {
     print(app.help());
-    return std::nullopt;
+    return kExitOk;
   }
-  if (check->parsed()) {
-    check_files(check_options);
-    return check_options;
-  }
-  if (convert->parsed()) {
-    check_files(convert_options);
-    return convert_options;
-  }
-  if (explain->parsed()) {
-    take_overrides(&explain_options.source, &explain_options.path);
-    return explain_options;
-  }
-  if (attempt->parsed()) {
-    take_overrides(&try_options.source, &try_options.steps.front().path);
-    for (const std::vector<std::string>& step : steps) {
-      try_options.steps.push_back(parse_step(step));
-    }
-    return try_options;
-  }
-  if (simulate->parsed()) return simulate_options;
-  if (ping->parsed()) return ping_options;
-  if (show->parsed()) return show_options;
-  if (reset->parsed()) return reset_options;
-  if (serve->parsed()) return ServeOptions{serve_words};
-  if (replay_options.logs.empty()) replay_options.logs.emplace_back("-");
-  return replay_options;
+  return serve->parsed() ? run(ServeOptions{serve_words})
+                         : commands.exit_code();
 }
 
 }  // namespace limitree::cli

@@ -3,12 +3,9 @@
 #ifndef LIMITREE_CLI_ARGUMENTS_HPP
 #define LIMITREE_CLI_ARGUMENTS_HPP
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "command.hpp"
 
 namespace CLI {  // NOLINT: the library is called so
 class App;
@@ -27,9 +24,10 @@ std::vector<std::string> words_of_original(
 // Adds `serve`, with the options that it has in this build.
 CLI::App* add_serve(CLI::App* app);
 
-// Returns the command in `words`, which lack the program's name; nothing if it
-// was help or the version, which is then printed.  Throws UsageError.
-std::optional<Command> parse_arguments(std::vector<std::string> words);
+// Runs the command in `words`, which lack the program's name, and returns its
+// exit code.  Prints help or the version if they ask for it.  Throws
+// UsageError, and what the command throws.
+int run_command_line(std::vector<std::string> words);
 
 }  // namespace limitree::cli
 

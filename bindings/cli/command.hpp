@@ -1,7 +1,7 @@
 // The commands of `limitree`, and the options of each.
 //
-// arguments.cpp fills the options in, main.cpp chooses the function.  Each
-// run() returns an exit code, and throws if it cannot continue.
+// arguments.cpp fills the options in.  Each run() returns an exit code, and
+// throws if it cannot continue.
 
 #ifndef LIMITREE_CLI_COMMAND_HPP
 #define LIMITREE_CLI_COMMAND_HPP
@@ -10,12 +10,23 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "remote.hpp"
 
 namespace limitree::cli {
+
+inline constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+// The start of a clock that follows the steps of a command.  Any is possible;
+// at this one, windows of every common length begin.
+inline constexpr std::int64_t kStartNs =
+    1'767'571'200'000'000'000;  // a Monday, UTC
+
+// For Config::set_clock: `now_ns` is a std::int64_t, in Unix nanoseconds.
+inline std::int64_t read_clock(void* now_ns) {
+  return *static_cast<const std::int64_t*>(now_ns);
+}
 
 // Documented in docs/command-line.md.
 enum ExitCode : int {
@@ -102,11 +113,7 @@ struct ServeOptions {
   std::vector<std::string> words;  // after "serve"; the server has the options
 };
 
-using Command =
-    std::variant<CheckOptions, ConvertOptions, ExplainOptions, TryOptions,
-                 ReplayOptions, SimulateOptions, PingOptions, ShowOptions,
-                 ResetOptions, ServeOptions>;
-
+// Each is in the file of its command.
 int run(const CheckOptions& options);
 int run(const ConvertOptions& options);
 int run(const ExplainOptions& options);

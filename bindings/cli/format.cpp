@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
-
-#include "limitree.h"
+#include <ctime>
 
 namespace limitree::cli {
 
@@ -91,9 +89,14 @@ bool is_control(std::string_view character) {
   return first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
 }
 
-std::chrono::sys_seconds local_time(CivilTime time) {
-  return std::chrono::sys_seconds(
-      std::chrono::seconds(time.unix_s + time.utc_offset_s));
+// What strftime() makes of a time.
+std::string formatted(const char* format, CivilTime time) {
+  const std::time_t local = time.unix_s + time.utc_offset_s;
+  std::tm fields{};
+  gmtime_r(&local, &fields);
+  std::array<char, 48> text;
+  return {text.data(),
+          std::strftime(text.data(), text.size(), format, &fields)};
 }
 
 }  // namespace
@@ -136,25 +139,9 @@ std::string percent_text(std::int64_t part, std::int64_t whole) {
   return text.data();
 }
 
-std::string date_text(CivilTime time) {
-  const std::chrono::year_month_day date{
-      std::chrono::floor<std::chrono::days>(local_time(time))};
-  std::array<char, 48> text;
-  std::snprintf(
-      text.data(), text.size(), "%04d-%02u-%02u", static_cast<int>(date.year()),
-      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
-  return text.data();
-}
+std::string date_text(CivilTime time) { return formatted("%Y-%m-%d", time); }
 
-std::string clock_text(CivilTime time) {
-  const std::chrono::sys_seconds local = local_time(time);
-  const auto second = static_cast<int>(
-      (local - std::chrono::floor<std::chrono::days>(local)).count());
-  std::array<char, 48> text;
-  std::snprintf(text.data(), text.size(), "%02d:%02d:%02d", second / 3600,
-                second / 60 % 60, second % 60);
-  return text.data();
-}
+std::string clock_text(CivilTime time) { return formatted("%H:%M:%S", time); }
 
 std::string offset_text(CivilTime time) {
   const int minutes = std::abs(time.utc_offset_s) / 60;
@@ -196,6 +183,18 @@ std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(),
       [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::string policy_title(const limitree_level& level, bool utf8) {
+  std::string title = printable(to_view(level.policy), utf8);
+  if (level.mode != LIMITREE_ENFORCE) {
+    title += std::string(" (") + limitree_mode_name(level.mode) + ')';
+  }
+  return title;
+}
+
+std::string left_text(const limitree_level& level) {
+  return std::to_string(level.remaining) + '/' + std::to_string(level.limit);
 }
 
 }  // namespace limitree::cli

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "limitree.hpp"
+
 namespace limitree::cli {
 
 // "1.5s", "2m30s", "3d4h", "250ms".  Rounded up, so that waiting for the time
@@ -41,6 +43,12 @@ std::string printable(std::string_view text, bool utf8);
 
 // The columns on a terminal of UTF-8 text without control characters.
 std::size_t display_width(std::string_view text);
+
+// The place of a level in the tree: "user:*/trade", "user:* (shadow)".
+std::string policy_title(const limitree_level& level, bool utf8);
+
+// "4/6": tokens left, and tokens in a full bucket.
+std::string left_text(const limitree_level& level);
 
 }  // namespace limitree::cli
 

@@ -1,4 +1,4 @@
-// From the name of a limits.yaml to a limiter.
+// Reads the files of limits that the command line names.
 
 #ifndef LIMITREE_CLI_LIMITS_FILE_HPP
 #define LIMITREE_CLI_LIMITS_FILE_HPP
@@ -24,6 +24,10 @@ void read_limits(const std::string& name, Config* config);
 // The same for limits in any form but envoy's.  Returns their text as a
 // limits.yaml, and writes warnings about them to standard error.
 std::string read_limits(const LimitsSource& source, Config* config);
+
+// Reads all files of envoyproxy/ratelimit that `source` names, and those in its
+// folders, into *config.  Throws FileError, or Error if there are mistakes.
+void read_descriptors(const LimitsSource& source, Config* config);
 
 }  // namespace limitree::cli
 

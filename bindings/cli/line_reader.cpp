@@ -1,11 +1,9 @@
 #include "line_reader.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -17,147 +15,53 @@ namespace limitree::cli {
 
 namespace {
 
-constexpr std::size_t kHead = 64 * 1024;
+constexpr unsigned kPacked = 64 * 1024;  // bytes of a gzip file, at a time
 
-bool is_gzip(const char* bytes, std::size_t size) {
-  return size >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b';
-}
-
-int open_for_reading(const std::string& name) {
-  if (name == "-") return STDIN_FILENO;
-  const int descriptor = open(name.c_str(), O_RDONLY | O_CLOEXEC);
+// The caller has to close it.
+int descriptor_of(const std::string& name) {
+  const int descriptor = name == "-" ? dup(STDIN_FILENO)
+                                     : open(name.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) throw FileError(name, errno);
   return descriptor;
 }
 
 }  // namespace
 
-// Unpacks the data of an InputFile.
-class InputFile::Gzip {
- public:
-  explicit Gzip(InputFile* file)
-      : file_(file), packed_(std::make_unique<char[]>(kPacked)) {
-    constexpr int kGzipOnly = 16;
-    if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) {
-      throw std::bad_alloc();
-    }
-  }
-  ~Gzip() { inflateEnd(&stream_); }
-  Gzip(const Gzip&) = delete;
-  Gzip& operator=(const Gzip&) = delete;
-
-  std::size_t read(char* to, std::size_t size) {
-    stream_.next_out = reinterpret_cast<Bytef*>(to);
-    stream_.avail_out = static_cast<uInt>(size);
-    while (stream_.avail_out == size && !ended_) step();
-    return size - stream_.avail_out;
-  }
-
- private:
-  static constexpr std::size_t kPacked = 64 * 1024;
-
-  void step() {
-    if (stream_.avail_in == 0 && !fill()) {
-      if (within_member_) fail("the compressed data ends too early");
-      ended_ = true;
-      return;
-    }
-    if (!within_member_ && !begin_member()) return;
-    switch (inflate(&stream_, Z_NO_FLUSH)) {
-      case Z_OK:
-      case Z_BUF_ERROR:  // needs more input
-        break;
-      case Z_STREAM_END:
-        within_member_ = false;
-        break;
-      case Z_MEM_ERROR:
-        throw std::bad_alloc();
-      default:
-        fail("the compressed data is damaged");
-    }
-  }
-
-  // Data after a member that is not another member is padding. gunzip ignores
-  // it, too.
-  bool begin_member() {
-    if (stream_.avail_in == 1) {
-      // The second byte of the magic number may still be missing.
-      packed_[0] = static_cast<char>(*stream_.next_in);
-      stream_.next_in = reinterpret_cast<Bytef*>(packed_.get());
-      stream_.avail_in +=
-          static_cast<uInt>(file_->read_file(packed_.get() + 1, kPacked - 1));
-    }
-    if (!is_gzip(reinterpret_cast<const char*>(stream_.next_in),
-                 stream_.avail_in)) {
-      ended_ = true;
-      return false;
-    }
-    within_member_ = true;
-    return inflateReset(&stream_) == Z_OK;
-  }
-
-  bool fill() {
-    stream_.next_in = reinterpret_cast<Bytef*>(packed_.get());
-    stream_.avail_in =
-        static_cast<uInt>(file_->read_file(packed_.get(), kPacked));
-    return stream_.avail_in != 0;
-  }
-
-  [[noreturn]] void fail(const char* reason) {
-    throw FileError(file_->name_ + ": " + reason);
-  }
-
-  InputFile* file_;
-  std::unique_ptr<char[]> packed_;
-  z_stream stream_{};
-  bool within_member_ = false;
-  bool ended_ = false;
-};
+void InputFile::Close::operator()(gzFile_s* file) const { gzclose_r(file); }
 
 InputFile::InputFile(const std::string& name)
-    : name_(name == "-" ? "standard input" : name),
-      descriptor_(open_for_reading(name)),
-      head_(std::make_unique<char[]>(kHead)) {
-  try {
-    while (head_end_ < 2) {
-      const std::size_t got =
-          read_descriptor(head_.get() + head_end_, kHead - head_end_);
-      if (got == 0) break;
-      head_end_ += got;
-    }
-    if (is_gzip(head_.get(), head_end_)) gzip_ = std::make_unique<Gzip>(this);
-  } catch (...) {
-    if (descriptor_ != STDIN_FILENO) close(descriptor_);
-    throw;
+    : name_(name == "-" ? "standard input" : name) {
+  const int descriptor = descriptor_of(name);
+  file_.reset(gzdopen(descriptor, "rb"));
+  if (file_ == nullptr) {
+    close(descriptor);
+    throw std::bad_alloc();
   }
-}
-
-InputFile::~InputFile() {
-  if (descriptor_ != STDIN_FILENO) close(descriptor_);
+  gzbuffer(file_.get(), kPacked);
 }
 
 std::size_t InputFile::read(char* to, std::size_t size) {
-  return gzip_ != nullptr ? gzip_->read(to, size) : read_file(to, size);
-}
-
-std::size_t InputFile::read_file(char* to, std::size_t size) {
-  if (head_begin_ == head_end_) return read_descriptor(to, size);
-  const std::size_t count = std::min(size, head_end_ - head_begin_);
-  std::memcpy(to, head_.get() + head_begin_, count);
-  head_begin_ += count;
-  return count;
-}
-
-std::size_t InputFile::read_descriptor(char* to, std::size_t size) {
-  for (;;) {
-    const ssize_t got = ::read(descriptor_, to, size);
-    if (got >= 0) {
-      bytes_read_ += got;
-      return static_cast<std::size_t>(got);
-    }
-    if (errno != EINTR) throw FileError(name_, errno);
+  errno = 0;
+  const int got = gzread(file_.get(), to, static_cast<unsigned>(size));
+  if (got > 0) return static_cast<std::size_t>(got);
+  int error = Z_OK;
+  gzerror(file_.get(), &error);
+  switch (error) {
+    case Z_OK:
+    case Z_STREAM_END:
+      return 0;
+    case Z_ERRNO:
+      throw FileError(name_, errno);
+    case Z_MEM_ERROR:
+      throw std::bad_alloc();
+    case Z_BUF_ERROR:
+      throw FileError(name_ + ": the compressed data ends too early");
+    default:
+      throw FileError(name_ + ": the compressed data is damaged");
   }
 }
+
+std::int64_t InputFile::bytes_read() const { return gzoffset(file_.get()); }
 
 LineReader::LineReader(InputFile* file)
     : file_(file),

@@ -12,38 +12,30 @@
 #include <string>
 #include <string_view>
 
+struct gzFile_s;  // of zlib
+
 namespace limitree::cli {
 
 // The bytes of a file, unpacked if it is a gzip file.
 class InputFile {
  public:
-  // Opens the file `name`; "-" is standard input.  Blocks until the first bytes
-  // are available.  Throws FileError.
+  // Opens the file `name`; "-" is standard input.  Throws FileError.
   explicit InputFile(const std::string& name);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
-  // Reads at least one and up to `size` bytes; 0 at the end.  Throws FileError
-  // if the file cannot be read or unpacked, after all bytes before that.
+  // Reads `size` bytes, or less at the end; 0 after it.  Throws FileError if
+  // the file cannot be read or unpacked, after all bytes that were unpacked by
+  // earlier calls.
   std::size_t read(char* to, std::size_t size);
 
-  std::int64_t bytes_read() const { return bytes_read_; }  // as on disk
+  std::int64_t bytes_read() const;  // as on disk; -1 for a pipe
 
  private:
-  class Gzip;
-
-  // The same for the bytes on disk: first the head, then the descriptor.
-  std::size_t read_file(char* to, std::size_t size);
-  std::size_t read_descriptor(char* to, std::size_t size);
+  struct Close {
+    void operator()(gzFile_s* file) const;
+  };
 
   std::string name_;
-  int descriptor_;
-  std::int64_t bytes_read_ = 0;
-  std::unique_ptr<char[]> head_;  // the first bytes, read to recognize gzip
-  std::size_t head_begin_ = 0;
-  std::size_t head_end_ = 0;
-  std::unique_ptr<Gzip> gzip_;  // null: a plain file
+  std::unique_ptr<gzFile_s, Close> file_;
 };
 
 class LineReader {
@@ -59,9 +51,9 @@ class LineReader {
   // `file` must outlive the reader.
   explicit LineReader(InputFile* file);
 
-  // Sets *line to the next line without its "
-  // " or "\r
-  // "; it is valid until the next call.  Throws as InputFile::read does.
+  // Sets *line to the next line without its line feed, and the carriage return
+  // before that; it is valid until the next call.  Throws as InputFile::read
+  // does.
   Found next(std::string_view* line);
 
  private:

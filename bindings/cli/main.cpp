@@ -5,11 +5,9 @@
 #include <csignal>
 #include <exception>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "arguments.hpp"
@@ -21,12 +19,6 @@
 namespace limitree::cli {
 
 namespace {
-
-int run_command(std::vector<std::string> words) {
-  const std::optional<Command> command = parse_arguments(std::move(words));
-  if (!command) return kExitOk;
-  return std::visit([](const auto& options) { return run(options); }, *command);
-}
 
 // A mistake in a limits.yaml is reported as file:line:column, as compilers do,
 // so that editors find the place.  Other messages begin with the program's
@@ -47,7 +39,7 @@ bool is_original(std::string_view program) {
 
 int run_and_report(std::vector<std::string> words) {
   try {
-    return run_command(std::move(words));
+    return run_command_line(std::move(words));
   } catch (const UsageError& error) {
     complain(error.what());
     return kExitUsage;

@@ -21,7 +21,6 @@
 #include "limits_file.hpp"
 #include "line_reader.hpp"
 #include "path_template.hpp"
-#include "virtual_clock.hpp"
 
 namespace limitree::cli {
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "command.hpp"
 #include "limitree.hpp"
 #include "replay.hpp"
 #include "table.hpp"
-#include "virtual_clock.hpp"
 
 namespace limitree::cli {
 

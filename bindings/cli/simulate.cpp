@@ -22,7 +22,6 @@
 #include "limitree.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
-#include "virtual_clock.hpp"
 
 namespace limitree::cli {
 

@@ -12,11 +12,9 @@
 #include "command.hpp"
 #include "failure.hpp"
 #include "format.hpp"
-#include "level_text.hpp"
 #include "limits_file.hpp"
 #include "table.hpp"
 #include "terminal.hpp"
-#include "virtual_clock.hpp"
 
 namespace limitree::cli {
 

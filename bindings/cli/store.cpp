@@ -1,4 +1,5 @@
-// `limitree show` and `limitree reset`: the buckets of one caller.
+// `limitree ping`, `show` and `reset`: does the store answer, and what is in
+// the buckets of one caller?
 
 #include <unistd.h>
 
@@ -10,7 +11,6 @@
 
 #include "command.hpp"
 #include "format.hpp"
-#include "level_text.hpp"
 #include "limits_file.hpp"
 #include "remote.hpp"
 #include "table.hpp"
@@ -21,6 +21,19 @@ namespace limitree::cli {
 namespace {
 
 constexpr std::size_t kMaxLevels = 64;
+
+std::string about_file(const Limiter& limiter) {
+  const limitree_store_file file = limiter.store_file();
+  const Counters store = totals(limiter.get(), LIMITREE_SCOPE_STORE);
+  const std::string path(file.path.data, file.path.size);
+  return "file:      " + printable(path, false) + ", format " +
+         std::to_string(file.version) + "\n" +  //
+         "bytes:     " + count_text(store["store_bytes"]) + " in memory of " +
+         count_text(file.bytes) + "\n" +  //
+         "buckets:   " + count_text(store["buckets"]) + " of " +
+         count_text(store["max_buckets"]) + "\n" +  //
+         "processes: " + count_text(file.processes - 1) + "\n";
+}
 
 Limiter limiter_for(const CallerOptions& options) {
   const std::string url = url_of(options.remote);
@@ -69,6 +82,20 @@ std::string state(Limiter* limiter, const std::vector<limitree_str>& path,
 }
 
 }  // namespace
+
+int run(const PingOptions& options) {
+  const std::string url = url_of(options.remote);
+  Config config;
+  set_store(options.remote, existing(url), &config);
+  Limiter limiter = limiter_of(config);
+  const std::int64_t first_ns = limiter.ping_ns();  // connects first
+  const std::int64_t second_ns = limiter.ping_ns();
+  print(printable(shown_url(url), false) + " answered in " +
+        duration_text(second_ns) + "; connecting included, in " +
+        duration_text(first_ns) + '\n');
+  if (is_file(url)) print(about_file(limiter));
+  return kExitOk;
+}
 
 int run(const ShowOptions& options) {
   const Terminal terminal = Terminal::of(STDOUT_FILENO);

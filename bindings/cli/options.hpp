@@ -1,15 +1,36 @@
-// The arguments that name files of limits.
+// Options and arguments that several commands have.
 
-#ifndef LIMITREE_CLI_SOURCE_ARGUMENTS_HPP
-#define LIMITREE_CLI_SOURCE_ARGUMENTS_HPP
+#ifndef LIMITREE_CLI_OPTIONS_HPP
+#define LIMITREE_CLI_OPTIONS_HPP
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "command.hpp"
 
 namespace limitree::cli {
+
+// Adds the option `name`, which sets *count to a number from `least` to `most`.
+template <typename Count>
+void add_count(CLI::App* app, const std::string& name, std::int64_t least,
+               std::int64_t most, Count* count, const std::string& help) {
+  app->add_option(name, *count, help)
+      ->check(CLI::Range(least, most).description(""))
+      ->type_name("N");
+}
+
+// Adds the option `name`, which sets *duration_ns.  It takes what
+// limitree_parse_duration takes, up to 100 years.
+void add_duration(CLI::App* app, const std::string& name,
+                  std::int64_t* duration_ns, const std::string& help);
+
+// Adds the segments of a path.
+void add_path(CLI::App* app, std::vector<std::string>* path);
+
+// Adds --store and --set.
+void add_remote(CLI::App* app, const std::string& store_help, Remote* remote);
 
 // Adds a limits.yaml.
 void add_limits(CLI::App* app, std::string* limits);
@@ -35,4 +56,4 @@ void take_overrides(LimitsSource* source, std::vector<std::string>* words);
 
 }  // namespace limitree::cli
 
-#endif  // LIMITREE_CLI_SOURCE_ARGUMENTS_HPP
+#endif  // LIMITREE_CLI_OPTIONS_HPP

@@ -1,11 +1,65 @@
-#include "source_arguments.hpp"
+#include "options.hpp"
 
 #include <cstddef>
 #include <utility>
 
 #include "failure.hpp"
+#include "limitree.hpp"
 
 namespace limitree::cli {
+
+namespace {
+
+constexpr std::int64_t kHundredYears = 36'525ll * 86'400 * 1'000'000'000;
+
+std::int64_t duration_of(const std::string& name, const std::string& text) {
+  std::int64_t duration_ns = 0;
+  try {
+    duration_ns = parse_duration(text);
+  } catch (const Error& error) {
+    throw CLI::ValidationError(name, error.what());
+  }
+  if (duration_ns <= kHundredYears) return duration_ns;
+  throw CLI::ValidationError(name, "must be at most 100 years");
+}
+
+void check_merge(const LimitsSource& source) {
+  if (!source.merge_domains || source.is_envoy()) return;
+  throw UsageError("--merge-domains needs --from envoy; see --help");
+}
+
+void check_count(const LimitsSource& source) {
+  check_merge(source);
+  if (source.is_envoy()) return;
+  const std::size_t files = source.format.empty() ? 0 : 1;
+  if (source.others.size() == files) return;
+  throw UsageError(files == 0 ? "a second file needs --from; see --help"
+                              : "--from boulder needs two files; see --help");
+}
+
+}  // namespace
+
+void add_duration(CLI::App* app, const std::string& name,
+                  std::int64_t* duration_ns, const std::string& help) {
+  const auto set = [name, duration_ns](const std::string& text) {
+    *duration_ns = duration_of(name, text);
+  };
+  app->add_option_function<std::string>(name, set, help)->type_name("DURATION");
+}
+
+void add_path(CLI::App* app, std::vector<std::string>* path) {
+  app->add_option("path", *path, "the segments of a path, e.g. user alex trade")
+      ->required()
+      ->type_name("SEGMENT");
+}
+
+void add_remote(CLI::App* app, const std::string& store_help, Remote* remote) {
+  app->add_option("-u,--store", remote->store, store_help)->type_name("URL");
+  app->add_option("--set", remote->settings,
+                  "an option of the library; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
+}
 
 void add_limits(CLI::App* app, std::string* limits) {
   app->add_option("limits", *limits, "a limits.yaml, or -")
@@ -36,24 +90,6 @@ void add_other_files(CLI::App* app, LimitsSource* source) {
   app->add_option("others", source->others, "the other files of --from")
       ->type_name("FILE");
 }
-
-namespace {
-
-void check_merge(const LimitsSource& source) {
-  if (!source.merge_domains || source.is_envoy()) return;
-  throw UsageError("--merge-domains needs --from envoy; see --help");
-}
-
-void check_count(const LimitsSource& source) {
-  check_merge(source);
-  if (source.is_envoy()) return;
-  const std::size_t files = source.format.empty() ? 0 : 1;
-  if (source.others.size() == files) return;
-  throw UsageError(files == 0 ? "a second file needs --from; see --help"
-                              : "--from boulder needs two files; see --help");
-}
-
-}  // namespace
 
 void check_files(const CheckOptions& options) {
   check_count(options.source);
