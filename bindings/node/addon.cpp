@@ -11,47 +11,25 @@
 #include <utility>
 #include <vector>
 
-#include "address.hpp"
 #include "engine.hpp"
 #include "environment.hpp"
 #include "envoy.hpp"
 #include "http.hpp"
 #include "native.hpp"
-#include "pool_call.hpp"
 #include "requests.hpp"
 
 namespace limitree::node {
 
 namespace {
 
-using Keeper = std::shared_ptr<Native>;
-
 Native& native_of(const Napi::CallbackInfo& info) {
   return *static_cast<Native*>(info.Data());
 }
 
-Napi::String to_string(Napi::Env env, limitree_str text) {
-  return Napi::String::New(env, text.data, text.size);
-}
-
-// Runs `function()`, and throws its errors into JavaScript.
+// guarded() for calls of a limiter, which must be open.
 template <typename Function>
-Napi::Value told(const Napi::CallbackInfo& info, Function&& function) {
-  try {
-    return function();
-  } catch (const Error& error) {
-    Environment::of(info.Env()).raise(error);
-  } catch (const std::bad_alloc&) {
-    Environment::of(info.Env())
-        .raise(LIMITREE_OUT_OF_MEMORY, "", {"out of memory"});
-  }
-  return info.Env().Undefined();
-}
-
-// The same for calls of a limiter, which must be open.
-template <typename Function>
-Napi::Value told_of_open(const Napi::CallbackInfo& info, Function&& function) {
-  return told(info, [&]() -> Napi::Value {
+Napi::Value guarded_open(const Napi::CallbackInfo& info, Function&& function) {
+  return guarded(info, [&]() -> Napi::Value {
     Native& native = native_of(info);
     if (native.is_closed()) {
       throw Error(LIMITREE_CANCELLED, {"the limiter is closed"});
@@ -84,7 +62,7 @@ std::vector<Text> texts_of(const Napi::Value& value) {
 
 // parseDuration(text): milliseconds.
 Napi::Value duration_of(const Napi::CallbackInfo& info) {
-  return told(info, [&]() -> Napi::Value {
+  return guarded(info, [&]() -> Napi::Value {
     const std::string text = info[0].As<Napi::String>().Utf8Value();
     return Napi::Number::New(info.Env(),
                              static_cast<double>(parse_duration(text)) / 1e6);
@@ -93,7 +71,7 @@ Napi::Value duration_of(const Napi::CallbackInfo& info) {
 
 // reload(limits): a promise.
 Napi::Value reload(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
+  return guarded_open(info, [&](Native& native) -> Napi::Value {
     return run_in_pool(native,
                        [limits = texts_of(info[0])](Engine& engine, double*,
                                                     limitree_error** error) {
@@ -104,7 +82,7 @@ Napi::Value reload(const Napi::CallbackInfo& info) {
 
 // reloadDescriptors(files): a promise.
 Napi::Value reload_descriptors(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
+  return guarded_open(info, [&](Native& native) -> Napi::Value {
     return run_in_pool(native,
                        [files = texts_of(info[0])](Engine& engine, double*,
                                                    limitree_error** error) {
@@ -115,7 +93,7 @@ Napi::Value reload_descriptors(const Napi::CallbackInfo& info) {
 
 // put(name, yaml, replace): a promise.
 Napi::Value put(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
+  return guarded_open(info, [&](Native& native) -> Napi::Value {
     return run_in_pool(native,
                        [name = info[0].As<Napi::String>().Utf8Value(),
                         yaml = info[1].As<Napi::String>().Utf8Value(),
@@ -128,7 +106,7 @@ Napi::Value put(const Napi::CallbackInfo& info) {
 
 // ping(): a promise of milliseconds.
 Napi::Value ping(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
+  return guarded_open(info, [&](Native& native) -> Napi::Value {
     return run_in_pool(native, [](Engine& engine, double* ms,
                                   limitree_error** error) {
       std::int64_t ns = 0;
@@ -155,7 +133,7 @@ using Values = std::vector<Counters::Value>;
 // have it.  Scopes without labels have one pair.
 template <std::uint32_t kScopes>
 Napi::Value counters(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
+  return guarded_open(info, [&](Native& native) -> Napi::Value {
     const Napi::Env env = info.Env();
     const auto all = limitree::counters(native.engine().get(), kScopes);
     const Napi::Array pairs = Napi::Array::New(env, all.size());
@@ -172,7 +150,7 @@ Napi::Value counters(const Napi::CallbackInfo& info) {
                    Napi::Number::New(env, static_cast<double>(value)));
       }
       const Napi::Array pair = Napi::Array::New(env, 2);
-      pair.Set(0u, to_string(env, to_str(all[i].label)));
+      pair.Set(0u, to_string(env, all[i].label));
       pair.Set(1u, values);
       pairs.Set(i, pair);
     }
@@ -181,13 +159,13 @@ Napi::Value counters(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value envoy(const Napi::CallbackInfo& info) {
-  return told_of_open(
+  return guarded_open(
       info, [&](Native& native) { return should_rate_limit(native, info); });
 }
 
 // takeLog(): an array of [event, text], oldest first.
 Napi::Value take_log(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
+  return guarded_open(info, [&](Native& native) -> Napi::Value {
     const Napi::Array rows = Napi::Array::New(info.Env());
     for (const LogQueue::Message& message : native.engine().log().take()) {
       const Napi::Array row = Napi::Array::New(info.Env(), 2);
@@ -201,15 +179,14 @@ Napi::Value take_log(const Napi::CallbackInfo& info) {
 
 // prometheus(): a text.
 Napi::Value prometheus(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
-    const std::string text(native.engine().limiter().prometheus().view());
-    return Napi::String::New(info.Env(), text);
+  return guarded_open(info, [&](Native& native) -> Napi::Value {
+    return to_string(info.Env(), native.engine().limiter().prometheus().view());
   });
 }
 
 // setPressure(number)
 Napi::Value set_pressure(const Napi::CallbackInfo& info) {
-  return told_of_open(info, [&](Native& native) -> Napi::Value {
+  return guarded_open(info, [&](Native& native) -> Napi::Value {
     native.engine().limiter().set_pressure(
         info[0].As<Napi::Number>().DoubleValue());
     return info.Env().Undefined();
@@ -218,15 +195,15 @@ Napi::Value set_pressure(const Napi::CallbackInfo& info) {
 
 // policy(number): the name of a limit.
 Napi::Value policy(const Napi::CallbackInfo& info) {
-  return told(info, [&]() -> Napi::Value {
-    return to_string(info.Env(), native_of(info).policy(
-                                     info[0].As<Napi::Number>().Uint32Value()));
+  return guarded(info, [&]() -> Napi::Value {
+    const std::uint32_t number = info[0].As<Napi::Number>().Uint32Value();
+    return to_string(info.Env(), to_view(native_of(info).policy(number)));
   });
 }
 
 // root(name): a number for a first segment.
 Napi::Value root(const Napi::CallbackInfo& info) {
-  return told(info, [&]() -> Napi::Value {
+  return guarded(info, [&]() -> Napi::Value {
     const std::size_t number =
         native_of(info).roots().add(info[0].As<Napi::String>().Utf8Value());
     return Napi::Number::New(info.Env(), static_cast<double>(number));
@@ -238,10 +215,13 @@ Napi::Value close(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-void keep(napi_env env, napi_value function, const Keeper& native) {
+void keep(napi_env env, napi_value function,
+          const std::shared_ptr<Native>& native) {
   napi_add_finalizer(
-      env, function, new Keeper(native),
-      [](napi_env, void* data, void*) { delete static_cast<Keeper*>(data); },
+      env, function, new std::shared_ptr<Native>(native),
+      [](napi_env, void* data, void*) {
+        delete static_cast<std::shared_ptr<Native>*>(data);
+      },
       nullptr, nullptr);
 }
 
@@ -249,7 +229,8 @@ using Raw = napi_value(napi_env, napi_callback_info);
 using Wrapped = Napi::Value(const Napi::CallbackInfo&);
 
 // Each function keeps the native limiter alive.
-Napi::Object functions_of(Napi::Env env, const Keeper& native) {
+Napi::Object functions_of(Napi::Env env,
+                          const std::shared_ptr<Native>& native) {
   Napi::Object functions = Napi::Object::New(env);
   const auto add_raw = [&](const char* name, Raw* function) {
     napi_value made = nullptr;
@@ -292,7 +273,7 @@ Napi::Object functions_of(Napi::Env env, const Keeper& native) {
 // functions of a limiter.  `options` has names and values in turn.  The clock's
 // time is in the array.
 Napi::Value open(const Napi::CallbackInfo& info) {
-  return told(info, [&]() -> Napi::Value {
+  return guarded(info, [&]() -> Napi::Value {
     Environment& environment = Environment::of(info.Env());
     Settings settings;
     settings.limits = texts_of(info[0]);
@@ -343,17 +324,16 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("sources", names_of(env, limitree_source_name));
   exports.Set("modes", names_of(env, limitree_mode_name));
   exports.Set("numbers", environment->array());
-  exports.Set("connect", Napi::Function::New(env, connect, "connect"));
-  exports.Set("open", Napi::Function::New(env, open, "open"));
-  exports.Set("canonicalIp",
-              Napi::Function::New(env, canonical_ip, "canonicalIp"));
-  exports.Set("parseDuration",
-              Napi::Function::New(env, duration_of, "parseDuration"));
-  exports.Set("httpHeaders",
-              Napi::Function::New(env, http_headers_of, "httpHeaders"));
-  exports.Set("httpProblem",
-              Napi::Function::New(env, http_problem_of, "httpProblem"));
-  exports.Set("proxies", Napi::Function::New(env, proxies, "proxies"));
+  const auto add = [&](const char* name, auto* function) {
+    exports.Set(name, Napi::Function::New(env, function, name));
+  };
+  add("connect", connect);
+  add("open", open);
+  add("canonicalIp", canonical_ip);
+  add("parseDuration", duration_of);
+  add("httpHeaders", http_headers_of);
+  add("httpProblem", http_problem_of);
+  add("proxies", proxies);
   return exports;
 }
 

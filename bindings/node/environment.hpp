@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -98,6 +100,24 @@ class Environment {
   std::size_t closing_ = 0;
   bool is_ending_ = false;
 };
+
+// Runs `function()`, and throws its errors into JavaScript.
+template <typename Function>
+Napi::Value guarded(const Napi::CallbackInfo& info, Function&& function) {
+  try {
+    return function();
+  } catch (const Error& error) {
+    Environment::of(info.Env()).raise(error);
+  } catch (const std::bad_alloc&) {
+    Environment::of(info.Env())
+        .raise(LIMITREE_OUT_OF_MEMORY, "", {"out of memory"});
+  }
+  return info.Env().Undefined();
+}
+
+inline Napi::String to_string(Napi::Env env, std::string_view text) {
+  return Napi::String::New(env, text.data(), text.size());
+}
 
 }  // namespace limitree::node
 

@@ -5,14 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <new>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "environment.hpp"
 #include "layout.hpp"
 #include "limitree.hpp"
+#include "segments.hpp"
 
 namespace limitree::node {
 
@@ -79,28 +81,44 @@ class HttpAnswer {
   KnownLevels known_;
 };
 
-// Runs `write()`, and throws its errors into JavaScript.
-template <typename Write>
-Napi::Value written(const Napi::CallbackInfo& info, const Write& write) {
-  try {
-    return write();
-  } catch (const Error& error) {
-    Environment::of(info.Env()).raise(error);
-  } catch (const std::bad_alloc&) {
-    Environment::of(info.Env())
-        .raise(LIMITREE_OUT_OF_MEMORY, "", {"out of memory"});
-  }
-  return info.Env().Undefined();
+using ProxiesHandle =
+    std::unique_ptr<limitree_proxies, Release<limitree_proxies_free>>;
+
+// Reads texts.  Throws an Error that says what is wrong with `name`.
+void read(const Napi::CallbackInfo& info, const std::vector<napi_value>& values,
+          const char* name, Segments* texts) {
+  std::size_t index = 0;
+  const char* const wrong =
+      texts->read(info.Env(), values.data(), values.size(), &index);
+  if (wrong == nullptr) return;
+  throw Error(LIMITREE_INVALID_ARGUMENT, {std::string(name) + " " + wrong});
 }
 
-Napi::String to_string(Napi::Env env, std::string_view text) {
-  return Napi::String::New(env, text.data(), text.size());
+Napi::Value text_of(Napi::Env env, const limitree_ip& ip) {
+  return Napi::String::New(env, ip.text, static_cast<std::size_t>(ip.size));
+}
+
+// (peer, ...lines)
+Napi::Value client(const Napi::CallbackInfo& info) {
+  return guarded(info, [&]() -> Napi::Value {
+    std::vector<napi_value> values;
+    for (std::size_t i = 0; i < info.Length(); ++i) values.push_back(info[i]);
+    Segments texts;
+    read(info, values, "an address", &texts);
+    const limitree_str* const peer = texts.data();
+    limitree_ip ip;
+    check([&](limitree_error** error) {
+      return limitree_client_ip(static_cast<limitree_proxies*>(info.Data()),
+                                *peer, peer + 1, texts.size() - 1, &ip, error);
+    });
+    return text_of(info.Env(), ip);
+  });
 }
 
 }  // namespace
 
 Napi::Value http_headers_of(const Napi::CallbackInfo& info) {
-  return written(info, [&]() -> Napi::Value {
+  return guarded(info, [&]() -> Napi::Value {
     const HttpAnswer answer(info, info[2]);
     const std::string style = info[0].As<Napi::String>().Utf8Value();
     const HttpText text =
@@ -118,11 +136,56 @@ Napi::Value http_headers_of(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value http_problem_of(const Napi::CallbackInfo& info) {
-  return written(info, [&]() -> Napi::Value {
+  return guarded(info, [&]() -> Napi::Value {
     const HttpAnswer answer(info, info[1]);
     const HttpText text = http_problem(info[0].As<Napi::Number>().Int32Value(),
                                        answer.decision(), answer.levels());
     return to_string(info.Env(), text.view());
+  });
+}
+
+Napi::Value canonical_ip(const Napi::CallbackInfo& info) {
+  return guarded(info, [&]() -> Napi::Value {
+    Segments texts;
+    read(info, {info[0]}, "address", &texts);
+    limitree_ip ip;
+    check([&](limitree_error** error) {
+      return limitree_canonical_ip(
+          *texts.data(), info[1].As<Napi::Number>().Int32Value(), &ip, error);
+    });
+    return text_of(info.Env(), ip);
+  });
+}
+
+Napi::Value proxies(const Napi::CallbackInfo& info) {
+  return guarded(info, [&]() -> Napi::Value {
+    const auto trusted = info[2].As<Napi::Array>();
+    std::vector<napi_value> values;
+    for (std::uint32_t i = 0; i < trusted.Length(); ++i) {
+      values.push_back(trusted.Get(i));
+    }
+    Segments networks;
+    read(info, values, "a network in trustedProxies", &networks);
+    limitree_proxies* made = nullptr;
+    check([&](limitree_error** error) {
+      return limitree_proxies_new(
+          info[0].As<Napi::Boolean>().Value() ? LIMITREE_FORWARDED
+                                              : LIMITREE_X_FORWARDED_FOR,
+          info[1].As<Napi::Number>().Int32Value(), networks.data(),
+          networks.size(), info[3].As<Napi::Number>().Int32Value(), &made,
+          error);
+    });
+    ProxiesHandle handle(made);
+    const Napi::Function function =
+        Napi::Function::New(info.Env(), client, "client", made);
+    // They live as long as the function.
+    function.AddFinalizer(
+        [](Napi::Env, limitree_proxies* proxies) {
+          limitree_proxies_free(proxies);
+        },
+        made);
+    handle.release();
+    return function;
   });
 }
 

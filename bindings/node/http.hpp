@@ -1,4 +1,5 @@
-// What an HTTP response says about a decision, as the core writes it.
+// What a web server needs of the core: the addresses of clients, and what a
+// response says about a decision.
 
 #ifndef LIMITREE_NODE_HTTP_HPP
 #define LIMITREE_NODE_HTTP_HPP
@@ -15,6 +16,13 @@ Napi::Value http_headers_of(const Napi::CallbackInfo& info);
 
 // httpProblem(status, policies): the text of the body.
 Napi::Value http_problem_of(const Napi::CallbackInfo& info);
+
+// canonicalIp(address, ipv6Prefix): the address in its canonical form.
+Napi::Value canonical_ip(const Napi::CallbackInfo& info);
+
+// proxies(isForwarded, hops, trusted, ipv6Prefix): a function (peer, ...lines)
+// that returns the client's address.
+Napi::Value proxies(const Napi::CallbackInfo& info);
 
 }  // namespace limitree::node
 

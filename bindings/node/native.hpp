@@ -5,7 +5,9 @@
 #define LIMITREE_NODE_NATIVE_HPP
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "engine.hpp"
 #include "environment.hpp"
@@ -79,6 +81,14 @@ class Native final : public Closable,
   Roots roots_;
   Watch watch_;
 };
+
+// A call that may take long and is not made per request; it may write a number.
+using PoolFunction =
+    std::function<limitree_status(Engine&, double*, limitree_error**)>;
+
+// Runs it on a thread of libuv's pool.  Returns a promise of the number, or of
+// the error.
+Napi::Promise run_in_pool(Native& native, PoolFunction function);
 
 }  // namespace limitree::node
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "native.hpp"
-#include "pool_call.hpp"
 #include "segments.hpp"
 
 namespace limitree::node {
