@@ -92,29 +92,6 @@ bool Path::read(PyObject* const* values, Py_ssize_t count, const char* name) {
   return true;
 }
 
-bool Keywords::read(const Arguments& arguments, unsigned allowed,
-                    const char* function) {
-  if (arguments.names == nullptr) return true;
-  const Py_ssize_t count = PyTuple_GET_SIZE(arguments.names);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* const name = PyTuple_GET_ITEM(arguments.names, i);
-    PyObject* const value = arguments.values[arguments.positional + i];
-    if ((allowed & kCost) != 0 && is(name, "cost")) {
-      if (!read_cost(value, &cost)) return false;
-    } else if ((allowed & kLevels) != 0 && is(name, "levels")) {
-      if (!read_switch(value, "levels", &levels)) return false;
-    } else if ((allowed & kLeaf) != 0 && is(name, "leaf")) {
-      if (!read_switch(value, "leaf", &leaf)) return false;
-    } else {
-      PyErr_Format(PyExc_TypeError,
-                   "%s() got an unexpected keyword argument '%U'", function,
-                   name);
-      return false;
-    }
-  }
-  return true;
-}
-
 bool Signature::place(const Arguments& arguments, PyObject** values) const {
   std::fill_n(values, names.size(), nullptr);
   const auto given = static_cast<std::size_t>(arguments.positional);
@@ -133,8 +110,9 @@ bool Signature::place(const Arguments& arguments, PyObject** values) const {
                      [&](const char* text) { return is(name, text); }) -
         names.begin());
     if (at == names.size() || values[at] != nullptr) {
-      PyErr_Format(PyExc_TypeError, "%s() got an unexpected argument '%U'",
-                   function, name);
+      PyErr_Format(PyExc_TypeError,
+                   "%s() got an unexpected keyword argument '%U'", function,
+                   name);
       return false;
     }
     values[at] = arguments.values[arguments.positional + i];

@@ -51,18 +51,7 @@ class Path {
   std::size_t size_ = 0;
 };
 
-// Keyword arguments of a request.
-struct Keywords {
-  std::int64_t cost = 1;
-  bool levels = false;
-  bool leaf = false;
-
-  // Reads the named arguments in `allowed`, where each bit is a keyword.
-  enum { kCost = 1, kLevels = 2, kLeaf = 4 };
-  bool read(const Arguments& arguments, unsigned allowed, const char* function);
-};
-
-// The parameters of a method without *path.
+// The parameters of a method; of one with *path those that have names only.
 struct Signature {
   const char* function;
   std::span<const char* const> names;

@@ -3,22 +3,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "compat.hpp"
-#include "fields.hpp"
 #include "http.hpp"
 #include "level.hpp"
-#include "state.hpp"
-#include "types.hpp"
+#include "value.hpp"
 
 namespace limitree::python {
 
 namespace {
 
 struct DecisionObject {
-  PyObject_HEAD limitree_decision decision;
-  PyObject* levels;  // a tuple, or null
+  PyObject_HEAD limitree_decision value;
+  PyObject* part;  // its levels: a tuple, or null
   Truth truth;
 };
 
@@ -33,7 +30,7 @@ DecisionObject* of(PyObject* self) {
 
 void free_decision(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
-  Py_CLEAR(of(self)->levels);
+  Py_CLEAR(of(self)->part);
   if (spare_count < spare.size()) {
     spare[spare_count++] = self;
   } else {
@@ -44,43 +41,28 @@ void free_decision(PyObject* self) {
 
 // ---- Attributes and methods -------------------------------------------------
 
-constexpr std::size_t kStruct = offsetof(DecisionObject, decision);
-
-constexpr Field kLimited = {Kind::kFact,
-                            kStruct + offsetof(limitree_decision, limited)};
-constexpr Field kAllowed = {Kind::kNot, kLimited.offset};
-constexpr Field kLimit = {Kind::kCount,
-                          kStruct + offsetof(limitree_decision, limit)};
-constexpr Field kRemaining = {Kind::kCount,
-                              kStruct + offsetof(limitree_decision, remaining)};
-constexpr Field kRetryAfter = {
-    Kind::kWait, kStruct + offsetof(limitree_decision, retry_after_ns)};
-constexpr Field kResetAfter = {
-    Kind::kSeconds, kStruct + offsetof(limitree_decision, reset_after_ns)};
-constexpr Field kNextAfter = {
-    Kind::kWait, kStruct + offsetof(limitree_decision, next_after_ns)};
-constexpr Field kBindingResetAfter = {
-    Kind::kSeconds,
-    kStruct + offsetof(limitree_decision, binding_reset_after_ns)};
+template <auto member, PyObject* convert(std::int64_t)>
+PyGetSetDef field(const char* name, const char* doc) {
+  return getter<DecisionObject, member, convert>(name, doc);
+}
 
 template <std::uint32_t flag>
 PyObject* get_flag(PyObject* self, void* /*closure*/) {
-  return PyBool_FromLong((of(self)->decision.flags & flag) != 0);
+  return PyBool_FromLong((of(self)->value.flags & flag) != 0);
 }
 
 PyObject* get_levels(PyObject* self, void* /*closure*/) {
-  PyObject* const levels = of(self)->levels;
-  return Py_NewRef(levels == nullptr ? Py_None : levels);
+  return Py_NewRef(part_of<DecisionObject>(self));
 }
 
 PyObject* get_source(PyObject* self, void* /*closure*/) {
   return PyUnicode_InternFromString(
-      limitree_source_name(of(self)->decision.source));
+      limitree_source_name(of(self)->value.source));
 }
 
 PyObject* as_cell(PyObject* self, PyObject* /*none*/) {
   std::array<std::int64_t, 5> cell;
-  limitree_decision_cell(&of(self)->decision, cell.data());
+  limitree_decision_cell(&of(self)->value, cell.data());
   return Py_BuildValue(
       "(LLLLL)", static_cast<long long>(cell[0]),
       static_cast<long long>(cell[1]), static_cast<long long>(cell[2]),
@@ -89,20 +71,19 @@ PyObject* as_cell(PyObject* self, PyObject* /*none*/) {
 
 PyObject* headers(PyObject* self, PyObject* const* args, Py_ssize_t count,
                   PyObject* names) {
-  return http_headers(of(self)->decision, of(self)->levels,
-                      {args, count, names});
+  return http_headers(of(self)->value, of(self)->part, {args, count, names});
 }
 
 PyObject* problem_json(PyObject* self, PyObject* /*none*/) {
-  return http_problem(of(self)->decision, of(self)->levels);
+  return http_problem(of(self)->value, of(self)->part);
 }
 
 PyObject* repr(PyObject* self) {
-  PyObject* const retry_after = read_field(self, kRetryAfter);
-  PyObject* const reset_after = read_field(self, kResetAfter);
+  PyObject* const retry_after = as_wait(of(self)->value.retry_after_ns);
+  PyObject* const reset_after = as_seconds(of(self)->value.reset_after_ns);
   PyObject* text = nullptr;
   if (retry_after != nullptr && reset_after != nullptr) {
-    const limitree_decision& decision = of(self)->decision;
+    const limitree_decision& decision = of(self)->value;
     text = PyUnicode_FromFormat(
         "Decision(limited=%s, limit=%lld, remaining=%lld, retry_after=%R, "
         "reset_after=%R)",
@@ -115,39 +96,13 @@ PyObject* repr(PyObject* self) {
   return text;
 }
 
-PyObject* levels_of(PyObject* self) {
-  PyObject* const levels = of(self)->levels;
-  return levels == nullptr ? Py_None : levels;
-}
-
 bool is_decision(PyObject* object) { return Py_TYPE(object) == decision_type; }
 
 // For pickle and copy: the arguments of _decision().
 PyObject* reduce(PyObject* self, PyObject* /*none*/) {
-  return Py_BuildValue("(N(NOi))", restorer("_decision"),
-                       state_of(of(self)->decision), levels_of(self),
-                       of(self)->truth == Truth::kDenial);
-}
-
-// Decisions with equal fields are equal, including the time left to wait.
-PyObject* compare(PyObject* self, PyObject* other, int operation) {
-  if ((operation != Py_EQ && operation != Py_NE) || !is_decision(other)) {
-    Py_RETURN_NOTIMPLEMENTED;
-  }
-  int equal =
-      static_cast<int>(std::memcmp(&of(self)->decision, &of(other)->decision,
-                                   sizeof(limitree_decision)) == 0);
-  if (equal != 0) {
-    equal = PyObject_RichCompareBool(levels_of(self), levels_of(other), Py_EQ);
-  }
-  if (equal < 0) return nullptr;
-  return PyBool_FromLong(
-      static_cast<long>((equal != 0) == (operation == Py_EQ)));
-}
-
-Py_hash_t hash(PyObject* self) {
-  return hash_of(
-      Py_BuildValue("(NO)", state_of(of(self)->decision), levels_of(self)));
+  return Py_BuildValue(
+      "(N(NOi))", restorer("_decision"), state_of<DecisionObject>(self),
+      part_of<DecisionObject>(self), of(self)->truth == Truth::kDenial);
 }
 
 // Rate limiters use `if decision:` in both senses, so it is an error.  A
@@ -161,22 +116,28 @@ int truth(PyObject* self) {
 }
 
 std::array getters = {
-    getter("limited", &kLimited, "Whether the request was denied."),
-    getter("allowed", &kAllowed, "The opposite of `limited`."),
-    getter("limit", &kLimit,
-           "Tokens in a full bucket of the binding level; -1 if unlimited."),
-    getter("remaining", &kRemaining,
-           "Tokens left at the binding level; -1 if unlimited."),
-    getter("retry_after", &kRetryAfter,
-           "Seconds to wait until the same request fits: None if it was "
-           "allowed,\nmath.inf if its cost is above the capacity."),
-    getter("reset_after", &kResetAfter,
-           "Seconds until every bucket on the path is full."),
-    getter("next_after", &kNextAfter,
-           "Seconds until an identical request fits, 0.0 if at once;\nmath.inf "
-           "if its cost is above the capacity."),
-    getter("binding_reset_after", &kBindingResetAfter,
-           "Seconds until the bucket of the binding level is full."),
+    field<&limitree_decision::limited, as_bool>(
+        "limited", "Whether the request was denied."),
+    field<&limitree_decision::limited, as_opposite>(
+        "allowed", "The opposite of `limited`."),
+    field<&limitree_decision::limit, as_count>(
+        "limit",
+        "Tokens in a full bucket of the binding level; -1 if unlimited."),
+    field<&limitree_decision::remaining, as_count>(
+        "remaining", "Tokens left at the binding level; -1 if unlimited."),
+    field<&limitree_decision::retry_after_ns, as_wait>(
+        "retry_after",
+        "Seconds to wait until the same request fits: None if it was "
+        "allowed,\nmath.inf if its cost is above the capacity."),
+    field<&limitree_decision::reset_after_ns, as_seconds>(
+        "reset_after", "Seconds until every bucket on the path is full."),
+    field<&limitree_decision::next_after_ns, as_wait>(
+        "next_after",
+        "Seconds until an identical request fits, 0.0 if at once;\nmath.inf "
+        "if its cost is above the capacity."),
+    field<&limitree_decision::binding_reset_after_ns, as_seconds>(
+        "binding_reset_after",
+        "Seconds until the bucket of the binding level is full."),
     PyGetSetDef{"levels", get_levels, nullptr,
                 "A tuple with the Level of each limit met, from the root to "
                 "the leaf, path\nafter path, at most 64; None unless asked "
@@ -254,15 +215,15 @@ std::array restorers = {
 }  // namespace
 
 const limitree_decision* decision_in(PyObject* decision) {
-  if (is_decision(decision)) return &of(decision)->decision;
+  if (is_decision(decision)) return &of(decision)->value;
   PyErr_SetString(PyExc_TypeError, "decision must be a Decision");
   return nullptr;
 }
 
 PyObject* denial_or_none(PyObject* decision) {
   if (decision_in(decision) == nullptr) return nullptr;
-  if (of(decision)->decision.limited == 0) Py_RETURN_NONE;
-  return new_decision(of(decision)->decision, Py_XNewRef(of(decision)->levels),
+  if (of(decision)->value.limited == 0) Py_RETURN_NONE;
+  return new_decision(of(decision)->value, Py_XNewRef(of(decision)->part),
                       Truth::kDenial);
 }
 
@@ -279,8 +240,8 @@ PyObject* new_decision(const limitree_decision& decision, PyObject* levels,
       return nullptr;
     }
   }
-  of(self)->decision = decision;
-  of(self)->levels = levels;
+  of(self)->value = decision;
+  of(self)->part = levels;
   of(self)->truth = truth;
   return self;
 }
@@ -290,8 +251,8 @@ bool add_decision_type(PyObject* module) {
       slot(Py_tp_dealloc, free_decision),
       slot(Py_tp_repr, repr),
       slot(Py_nb_bool, truth),
-      slot(Py_tp_richcompare, compare),
-      slot(Py_tp_hash, hash),
+      slot(Py_tp_richcompare, compare_values<DecisionObject>),
+      slot(Py_tp_hash, hash_value<DecisionObject>),
       slot(Py_tp_getset, getters.data()),
       slot(Py_tp_methods, methods.data()),
       slot(Py_tp_doc, "What was decided about one request.  Immutable."),

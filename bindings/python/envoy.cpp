@@ -6,10 +6,8 @@
 
 #include "arguments.hpp"
 #include "errors.hpp"
-#include "pending.hpp"
 
 namespace py = pybind11;
-using py::literals::operator""_a;
 
 namespace limitree::python {
 
@@ -32,20 +30,6 @@ py::tuple to_python(const limitree_descriptor_status& status) {
                         seconds_or_none(status.retry_after_ns),
                         static_cast<double>(status.reset_after_ns) / 1e9,
                         status.flags, status.quota != 0);
-}
-
-py::tuple should_rate_limit(Native& native, const py::object& domain,
-                            const py::list& descriptors,
-                            std::uint32_t hits_addend, bool metadata) {
-  EnvoyCall call(domain, descriptors, hits_addend, metadata);
-  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_should_rate_limit(limiter, call.request(), call.statuses(),
-                                      call.count(), call.response(), error);
-  }));
-  py::tuple answer = call.answer();
-  native.note(call.response()->flags);
-  native.write_log();
-  return answer;
 }
 
 }  // namespace
@@ -100,17 +84,6 @@ py::tuple EnvoyCall::answer() const {
   return py::make_tuple(response_.overall_code == LIMITREE_CODE_OVER_LIMIT,
                         response_.flags, response_.source,
                         response_.header_status, metadata, statuses);
-}
-
-void bind_envoy(py::class_<Native>* limiter) {
-  limiter
-      ->def("_should_rate_limit", should_rate_limit, py::arg("domain"),
-            py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"))
-      .def("_start_envoy", start_envoy, py::arg("domain"),
-           py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"),
-           py::arg("make_future"))
-      .def("_reload_descriptors", &Native::reload_descriptors,
-           py::arg("files"));
 }
 
 }  // namespace limitree::python

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "limitree.h"
-#include "native.hpp"
 
 namespace limitree::python {
 
@@ -46,9 +45,6 @@ class EnvoyCall {
   limitree_envoy_request request_{};
   limitree_envoy_response response_{};
 };
-
-// Adds the methods of limitree._native.Limiter.
-void bind_envoy(pybind11::class_<Native>* limiter);
 
 }  // namespace limitree::python
 

@@ -1,6 +1,6 @@
 #include "errors.hpp"
 
-#include <memory>
+#include "limitree.hpp"
 
 namespace py = pybind11;
 
@@ -8,16 +8,11 @@ namespace limitree::python {
 
 namespace {
 
-struct FreeError {
-  void operator()(limitree_error* error) const { limitree_error_free(error); }
-};
-
 py::list messages_of(limitree_status status, const limitree_error* error) {
   py::list messages;
   const std::size_t count = error == nullptr ? 0 : limitree_error_count(error);
   for (std::size_t i = 0; i < count; ++i) {
-    const py::bytes message(limitree_error_message_at(error, i));
-    messages.append(message.attr("decode")("utf-8", "backslashreplace"));
+    messages.append(python_text(to_str(limitree_error_message_at(error, i))));
   }
   if (messages.empty()) messages.append(limitree_status_name(status));
   return messages;
@@ -33,7 +28,7 @@ py::object exception_of(limitree_status status, const limitree_error* error) {
 }
 
 PyObject* raise(limitree_status status, limitree_error* error) {
-  const std::unique_ptr<limitree_error, FreeError> owner(error);
+  const ErrorHandle owner(error);
   if (status == LIMITREE_OUT_OF_MEMORY) return PyErr_NoMemory();
   try {
     const py::object exception = exception_of(status, error);

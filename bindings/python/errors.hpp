@@ -1,4 +1,5 @@
-// Errors of the C interface as Python exceptions of limitree.errors.
+// Texts of the C interface, and its errors as Python exceptions of
+// limitree.errors.
 
 #ifndef LIMITREE_PYTHON_ERRORS_HPP
 #define LIMITREE_PYTHON_ERRORS_HPP
@@ -9,6 +10,12 @@
 #include "limitree.h"
 
 namespace limitree::python {
+
+// A text of the library, whose bytes may come from a client.
+inline pybind11::str python_text(limitree_str text) {
+  return pybind11::bytes(text.data, text.size)
+      .attr("decode")("utf-8", "backslashreplace");
+}
 
 // Returns the exception for `status` and `error`, which may be null.  Throws
 // error_already_set.

@@ -10,9 +10,11 @@
 #include <span>
 #include <string_view>
 
-#include "compat.hpp"
+#include "errors.hpp"
 #include "level.hpp"
 #include "limitree.hpp"
+
+namespace py = pybind11;
 
 namespace limitree::python {
 
@@ -42,9 +44,9 @@ class Levels {
       const auto& object = *reinterpret_cast<LevelObject*>(
           PyTuple_GET_ITEM(levels, static_cast<Py_ssize_t>(i)));
       Py_ssize_t size = 0;
-      const char* const policy = PyUnicode_AsUTF8AndSize(object.policy, &size);
+      const char* const policy = PyUnicode_AsUTF8AndSize(object.part, &size);
       if (policy == nullptr) return false;
-      levels_[i] = object.level;
+      levels_[i] = object.value;
       levels_[i].policy = {policy, static_cast<std::size_t>(size)};
     }
     known_ = std::span(levels_).first(count);
@@ -144,45 +146,20 @@ PyObject* list_of(std::string_view fields) {
   return list;
 }
 
-PyObject* styles() {
-  PyObject* const list = PyList_New(0);
-  if (list == nullptr) return nullptr;
-  for (std::size_t i = 0; limitree_http_style_at(i) != nullptr; ++i) {
-    PyObject* const name = ascii(limitree_http_style_at(i));
-    const bool done = name != nullptr && PyList_Append(list, name) == 0;
-    Py_XDECREF(name);
-    if (done) continue;
-    Py_DECREF(list);
-    return nullptr;
-  }
-  PyObject* const tuple = PyList_AsTuple(list);
-  Py_DECREF(list);
-  return tuple;
-}
-
-PyObject* check_style(PyObject* /*module*/, PyObject* const* args,
-                      Py_ssize_t count, PyObject* names) {
+// Raises ValueError unless there are such headers.
+void check_style(const py::object& style, const py::object& reset) {
   Form form;
-  if (!form.read("check_style", {args, count, names}, 2)) return nullptr;
-  return guarded([&] {
+  require(form.read_style(style.ptr()) && form.read_reset(reset.ptr()));
+  const auto done = guarded([&] {
     // Without a limit, only the style can be refused.
     limitree_decision unlimited{};
     unlimited.flags = LIMITREE_UNLIMITED;
     static_cast<void>(
         limitree::http_headers(form.style, unlimited, std::nullopt));
-    return Py_NewRef(Py_None);
+    return Py_None;
   });
+  require(done != nullptr);
 }
-
-std::array functions = {
-    PyMethodDef{"check_style",
-                reinterpret_cast<PyCFunction>(
-                    reinterpret_cast<void (*)()>(check_style)),
-                METH_FASTCALL | METH_KEYWORDS,
-                "check_style($module, /, style, reset)\n--\n\n"
-                "Raise ValueError unless there are such headers."},
-    PyMethodDef{},
-};
 
 }  // namespace
 
@@ -218,14 +195,9 @@ PyObject* http_problem(const limitree_decision& decision, PyObject* levels) {
   });
 }
 
-bool add_http(PyObject* module) {
-  time_module = PyImport_ImportModule("time");
-  if (time_module == nullptr) return false;
-  PyObject* const names = styles();
-  if (names == nullptr) return false;
-  const bool done = PyModule_AddObjectRef(module, "STYLES", names) == 0;
-  Py_DECREF(names);
-  return done && PyModule_AddFunctions(module, functions.data()) == 0;
+void bind_http(py::module_& module) {
+  time_module = py::module_::import("time").release().ptr();
+  module.def("check_style", check_style, py::arg("style"), py::arg("reset"));
 }
 
 }  // namespace limitree::python

@@ -4,6 +4,7 @@
 #define LIMITREE_PYTHON_HTTP_HPP
 
 #include <Python.h>
+#include <pybind11/pybind11.h>
 
 #include "arguments.hpp"
 #include "limitree.h"
@@ -21,8 +22,8 @@ PyObject* http_headers(const limitree_decision& decision, PyObject* levels,
 // Returns the body of a 429 as bytes.
 PyObject* http_problem(const limitree_decision& decision, PyObject* levels);
 
-// Adds STYLES and check_style() to `module`.  False: a Python error is set.
-bool add_http(PyObject* module);
+// Adds check_style() to `module`.  Throws error_already_set.
+void bind_http(pybind11::module_& module);
 
 }  // namespace limitree::python
 

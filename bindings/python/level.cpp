@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstring>
 
 #include "compat.hpp"
-#include "fields.hpp"
-#include "state.hpp"
-#include "types.hpp"
+#include "value.hpp"
 
 namespace limitree::python {
 
@@ -20,76 +16,37 @@ LevelObject* of(PyObject* self) { return reinterpret_cast<LevelObject*>(self); }
 
 void free_level(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
-  Py_CLEAR(of(self)->policy);
+  Py_CLEAR(of(self)->part);
   PyObject_Free(self);
   Py_DECREF(type);
 }
 
-constexpr Field at(Kind kind, std::size_t offset) {
-  return {kind, offsetof(LevelObject, level) + offset};
+template <auto member, PyObject* convert(std::int64_t)>
+PyGetSetDef field(const char* name, const char* doc) {
+  return getter<LevelObject, member, convert>(name, doc);
 }
 
-constexpr Field kLimit = at(Kind::kCount, offsetof(limitree_level, limit));
-constexpr Field kRemaining =
-    at(Kind::kCount, offsetof(limitree_level, remaining));
-constexpr Field kRetryAfter =
-    at(Kind::kWait, offsetof(limitree_level, retry_after_ns));
-constexpr Field kResetAfter =
-    at(Kind::kSeconds, offsetof(limitree_level, reset_after_ns));
-constexpr Field kNextAfter =
-    at(Kind::kWait, offsetof(limitree_level, next_after_ns));
-constexpr Field kGrowsAfter =
-    at(Kind::kSeconds, offsetof(limitree_level, grows_after_ns));
-constexpr Field kWindow =
-    at(Kind::kSeconds, offsetof(limitree_level, window_ns));
-constexpr Field kCost = at(Kind::kCount, offsetof(limitree_level, cost));
-constexpr Field kLimited = at(Kind::kFact, offsetof(limitree_level, limited));
-constexpr Field kCharged = at(Kind::kFact, offsetof(limitree_level, charged));
-constexpr Field kSoft = at(Kind::kFact, offsetof(limitree_level, soft));
-constexpr Field kPath = at(Kind::kIndex, offsetof(limitree_level, path));
-
 PyObject* get_policy(PyObject* self, void* /*closure*/) {
-  return Py_NewRef(of(self)->policy);
+  return Py_NewRef(of(self)->part);
 }
 
 PyObject* get_mode(PyObject* self, void* /*closure*/) {
-  return PyUnicode_InternFromString(limitree_mode_name(of(self)->level.mode));
+  return PyUnicode_InternFromString(limitree_mode_name(of(self)->value.mode));
 }
 
 PyObject* repr(PyObject* self) {
-  const limitree_level& level = of(self)->level;
+  const limitree_level& level = of(self)->value;
   return PyUnicode_FromFormat(
       "Level(policy=%R, limit=%lld, remaining=%lld, limited=%s)",
-      of(self)->policy, static_cast<long long>(level.limit),
+      of(self)->part, static_cast<long long>(level.limit),
       static_cast<long long>(level.remaining),
       level.limited != 0 ? "True" : "False");
 }
 
 // For pickle and copy: the arguments of _level().
 PyObject* reduce(PyObject* self, PyObject* /*none*/) {
-  return Py_BuildValue("(N(NO))", restorer("_level"), state_of(of(self)->level),
-                       of(self)->policy);
-}
-
-PyObject* compare(PyObject* self, PyObject* other, int operation) {
-  if ((operation != Py_EQ && operation != Py_NE) ||
-      Py_TYPE(other) != level_type) {
-    Py_RETURN_NOTIMPLEMENTED;
-  }
-  int equal = static_cast<int>(std::memcmp(&of(self)->level, &of(other)->level,
-                                           sizeof(limitree_level)) == 0);
-  if (equal != 0) {
-    equal =
-        PyObject_RichCompareBool(of(self)->policy, of(other)->policy, Py_EQ);
-  }
-  if (equal < 0) return nullptr;
-  return PyBool_FromLong(
-      static_cast<long>((equal != 0) == (operation == Py_EQ)));
-}
-
-Py_hash_t hash(PyObject* self) {
-  return hash_of(
-      Py_BuildValue("(NO)", state_of(of(self)->level), of(self)->policy));
+  return Py_BuildValue("(N(NO))", restorer("_level"),
+                       state_of<LevelObject>(self), of(self)->part);
 }
 
 std::array methods = {
@@ -100,24 +57,35 @@ std::array methods = {
 std::array getters = {
     PyGetSetDef{"policy", get_policy, nullptr,
                 "The limit's place in the tree: 'user:*/trade'.", nullptr},
-    getter("limit", &kLimit, "Tokens in a full bucket."),
-    getter("remaining", &kRemaining, "Tokens left."),
-    getter("retry_after", &kRetryAfter,
-           "Seconds until what was asked for fits here: None if it does, "
-           "math.inf if never."),
-    getter("reset_after", &kResetAfter, "Seconds until the bucket is full."),
-    getter("next_after", &kNextAfter,
-           "Seconds until an identical request fits here, math.inf if never."),
-    getter("grows_after", &kGrowsAfter,
-           "Seconds until `remaining` is larger, 0.0 if the bucket is full."),
-    getter("window", &kWindow, "Seconds in which an empty bucket fills."),
-    getter("cost", &kCost, "Tokens asked for at this level."),
-    getter("limited", &kLimited, "Whether what was asked for does not fit."),
-    getter("charged", &kCharged, "Whether the bucket was written."),
-    getter("soft", &kSoft, "Whether it fits only thanks to the overrun."),
+    field<&limitree_level::limit, as_count>("limit",
+                                            "Tokens in a full bucket."),
+    field<&limitree_level::remaining, as_count>("remaining", "Tokens left."),
+    field<&limitree_level::retry_after_ns, as_wait>(
+        "retry_after",
+        "Seconds until what was asked for fits here: None if it does, "
+        "math.inf if never."),
+    field<&limitree_level::reset_after_ns, as_seconds>(
+        "reset_after", "Seconds until the bucket is full."),
+    field<&limitree_level::next_after_ns, as_wait>(
+        "next_after",
+        "Seconds until an identical request fits here, math.inf if never."),
+    field<&limitree_level::grows_after_ns, as_seconds>(
+        "grows_after",
+        "Seconds until `remaining` is larger, 0.0 if the bucket is full."),
+    field<&limitree_level::window_ns, as_seconds>(
+        "window", "Seconds in which an empty bucket fills."),
+    field<&limitree_level::cost, as_count>("cost",
+                                           "Tokens asked for at this level."),
+    field<&limitree_level::limited, as_bool>(
+        "limited", "Whether what was asked for does not fit."),
+    field<&limitree_level::charged, as_bool>("charged",
+                                             "Whether the bucket was written."),
+    field<&limitree_level::soft, as_bool>(
+        "soft", "Whether it fits only thanks to the overrun."),
     PyGetSetDef{"mode", get_mode, nullptr,
                 "How it takes part: 'enforce', 'shadow' or 'check'.", nullptr},
-    getter("path", &kPath, "Index of the first path that met it."),
+    field<&limitree_level::path, as_count>(
+        "path", "Index of the first path that met it."),
     PyGetSetDef{},
 };
 
@@ -129,9 +97,9 @@ PyObject* new_level(const limitree_level& level, PyObject* policy) {
     Py_DECREF(policy);
     return nullptr;
   }
-  self->level = level;
-  self->level.policy = {};
-  self->policy = policy;
+  self->value = level;
+  self->value.policy = {};
+  self->part = policy;
   return reinterpret_cast<PyObject*>(self);
 }
 
@@ -192,8 +160,8 @@ bool add_level_type(PyObject* module) {
   std::array slots = {
       slot(Py_tp_dealloc, free_level),
       slot(Py_tp_repr, repr),
-      slot(Py_tp_richcompare, compare),
-      slot(Py_tp_hash, hash),
+      slot(Py_tp_richcompare, compare_values<LevelObject>),
+      slot(Py_tp_hash, hash_value<LevelObject>),
       slot(Py_tp_getset, getters.data()),
       slot(Py_tp_methods, methods.data()),
       slot(Py_tp_doc, "What one limit said about a request.  Immutable."),

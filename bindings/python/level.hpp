@@ -10,9 +10,9 @@
 namespace limitree::python {
 
 struct LevelObject {
-  PyObject_HEAD limitree_level
-      level;  // without its policy, which may not exist any more
-  PyObject* policy;
+  PyObject_HEAD limitree_level value;  // without its policy, which may not
+                                       // exist any more
+  PyObject* part;                      // its policy
 };
 
 // Makes the type and adds it to `module`.  False: a Python error is set.

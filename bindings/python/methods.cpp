@@ -1,5 +1,3 @@
-#include "methods.hpp"
-
 #include <algorithm>
 #include <array>
 #include <new>
@@ -8,14 +6,84 @@
 #include "arguments.hpp"
 #include "compat.hpp"
 #include "decision.hpp"
-#include "greenlets.hpp"
 #include "level.hpp"
+#include "module.hpp"
 #include "native.hpp"
 #include "path_list.hpp"
+
+namespace py = pybind11;
 
 namespace limitree::python {
 
 namespace {
+
+// ---- Calls of greenlets under gevent ----------------------------------------
+
+// The arguments of a method of Limiter.
+struct CallArguments {
+  std::int32_t operation;  // LIMITREE_AUTHORIZE ...
+  PyObject* paths;         // one path, or several if `several`
+  bool several;
+  PyObject* cost;  // one, or one for each path; null: 1
+  bool levels;
+  PyObject* part = nullptr;  // the same; null: none
+};
+
+// Whether gevent has been imported and `native` may have to wait.  If so, calls
+// go to ask_greenlets() first: waiting in the library would stop all greenlets,
+// so limitree.greenlets waits in gevent's way.
+bool may_be_greenlets(const Native& native) {
+  if (!native.is_remote()) return false;
+  static PyObject* const name = PyUnicode_InternFromString("gevent.monkey");
+  PyObject* const module = name == nullptr ? nullptr : PyImport_GetModule(name);
+  if (module == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  Py_DECREF(module);
+  return true;
+}
+
+// Returns the Decision, or None if the calling thread may wait in the library.
+// Null: a Python error is set.
+PyObject* ask_greenlets(PyObject* self, const CallArguments& call) {
+  try {
+    const py::object cost = call.cost == nullptr
+                                ? py::int_(1)
+                                : py::reinterpret_borrow<py::object>(call.cost);
+    const py::object part = call.part == nullptr
+                                ? py::none()
+                                : py::reinterpret_borrow<py::object>(call.part);
+    return py::module_::import("limitree.greenlets")
+        .attr("ask")(py::handle(self), call.operation, py::handle(call.paths),
+                     call.several, cost, call.levels, part)
+        .release()
+        .ptr();
+  } catch (py::error_already_set& error) {
+    error.restore();
+    return nullptr;
+  }
+}
+
+// The same for one path with the segments `path`.
+PyObject* ask_greenlets(PyObject* self, std::int32_t operation,
+                        std::span<PyObject* const> path, std::int64_t cost,
+                        bool levels) {
+  try {
+    py::tuple segments(path.size());
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      segments[i] = py::handle(path[i]);
+    }
+    const py::int_ number(cost);
+    return ask_greenlets(
+        self, {operation, segments.ptr(), false, number.ptr(), levels});
+  } catch (py::error_already_set& error) {
+    error.restore();
+    return nullptr;
+  }
+}
+
+// ---- Methods ----------------------------------------------------------------
 
 using Function = limitree_status(limitree_limiter*, const limitree_str*,
                                  std::size_t, std::int64_t, limitree_decision*,
@@ -60,6 +128,31 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
   return noted(native, decision, new_decision(decision, kept, truth));
 }
 
+// How a request is made, if its arguments say nothing else.
+struct Options {
+  std::int64_t cost = 1;
+  bool levels;
+};
+
+// Reads the last two arguments of a call: `cost` and `levels`, or null.
+bool read_cost_and_levels(PyObject* const* values, Options* options) {
+  return (values[0] == nullptr || read_cost(values[0], &options->cost)) &&
+         (values[1] == nullptr ||
+          read_switch(values[1], "levels", &options->levels));
+}
+
+// Reads the named arguments of a method with *path.
+bool read_named(const Arguments& arguments, const char* function,
+                Options* options) {
+  if (arguments.names == nullptr) return true;
+  static constexpr std::array kNames = {"cost", "levels"};
+  std::array<PyObject*, kNames.size()> values;
+  return Signature{function, kNames, 0, 0}.place(
+             {arguments.values + arguments.positional, 0, arguments.names},
+             values.data()) &&
+         read_cost_and_levels(values.data(), options);
+}
+
 constexpr std::array kOperationNames = {"authorize", "peek", "spend", "refund"};
 
 // authorize, peek, spend, refund: `function` and `operation` are the same.
@@ -68,40 +161,31 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
                  PyObject* names) {
   Native* const native = native_of(self);
   if (native == nullptr) return nullptr;
-  Keywords keywords;
-  keywords.levels = native->with_levels();
+  Options options = {.levels = native->with_levels()};
   Path path;
-  if (!keywords.read({args, count, names}, Keywords::kCost | Keywords::kLevels,
-                     kOperationNames[operation]) ||
+  if (!read_named({args, count, names}, kOperationNames[operation], &options) ||
       !path.read(args, count, "path")) {
     return nullptr;
   }
   if (may_be_greenlets(*native)) [[unlikely]] {
     PyObject* const decision =
         ask_greenlets(self, operation, {args, static_cast<std::size_t>(count)},
-                      keywords.cost, keywords.levels);
+                      options.cost, options.levels);
     if (decision != Py_None) return decision;
     Py_DECREF(decision);
   }
-  if (keywords.levels) {
-    const limitree_path one = {path.data(), path.size(), keywords.cost};
+  if (options.levels) {
+    const limitree_path one = {path.data(), path.size(), options.cost};
     return decide_with_levels(native, operation, {&one, nullptr, 1});
   }
   limitree_decision decision;
   const bool done =
       native->call([&](limitree_limiter* limiter, limitree_error** error) {
-        return function(limiter, path.data(), path.size(), keywords.cost,
+        return function(limiter, path.data(), path.size(), options.cost,
                         &decision, error);
       });
   if (!done) return nullptr;
   return noted(native, decision, new_decision(decision, nullptr));
-}
-
-// Reads the last two arguments of a call: `cost` and `levels`, or null.
-bool read_cost_and_levels(PyObject* const* values, Keywords* keywords) {
-  return (values[0] == nullptr || read_cost(values[0], &keywords->cost)) &&
-         (values[1] == nullptr ||
-          read_switch(values[1], "levels", &keywords->levels));
 }
 
 constexpr std::array kNamesOfAll = {"authorize_all", "peek_all", "spend_all",
@@ -170,19 +254,18 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
   Native* const native = native_of(self);
   if (native == nullptr) return nullptr;
   std::array<PyObject*, kNames.size()> values;
-  Keywords keywords;
-  keywords.levels = native->with_levels();
+  Options options = {.levels = native->with_levels()};
   limitree_str user;
   limitree_str action;
   if (!kSignature.place({args, count, names}, values.data()) ||
       !read_segment(values[0], "user", -1, &user) ||
       !read_segment(values[1], "action", -1, &action) ||
-      !read_cost_and_levels(&values[2], &keywords)) {
+      !read_cost_and_levels(&values[2], &options)) {
     return nullptr;
   }
   if (may_be_greenlets(*native)) [[unlikely]] {
     PyObject* const decision = ask_greenlets_for_user(
-        self, values.data(), keywords.cost, keywords.levels);
+        self, values.data(), options.cost, options.levels);
     if (decision == nullptr) return nullptr;
     PyObject* const denial =
         decision == Py_None ? nullptr : denial_or_none(decision);
@@ -190,9 +273,9 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
     Py_DECREF(decision);
     if (decided) return denial;
   }
-  if (keywords.levels) {
+  if (options.levels) {
     const std::array path = {limitree_str{"user", 4}, user, action};
-    const limitree_path one = {path.data(), path.size(), keywords.cost};
+    const limitree_path one = {path.data(), path.size(), options.cost};
     return decide_with_levels(native, LIMITREE_AUTHORIZE, {&one, nullptr, 1},
                               Truth::kDenial);
   }
@@ -200,7 +283,7 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
   const bool done =
       native->call([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_authorize_action_for_user(
-            limiter, user, action, keywords.cost, &decision, error);
+            limiter, user, action, options.cost, &decision, error);
       });
   if (!done) return nullptr;
   return noted(native, decision,
@@ -213,16 +296,20 @@ PyObject* reset(PyObject* self, PyObject* const* args, Py_ssize_t count,
                 PyObject* names) {
   Native* const native = native_of(self);
   if (native == nullptr) return nullptr;
-  Keywords keywords;
+  static constexpr std::array kNames = {"leaf"};
+  PyObject* leaf;
+  bool is_leaf = false;
   Path path;
-  if (!keywords.read({args, count, names}, Keywords::kLeaf, "reset") ||
+  if (!Signature{"reset", kNames, 0, 0}.place({args + count, 0, names},
+                                              &leaf) ||
+      (leaf != nullptr && !read_switch(leaf, "leaf", &is_leaf)) ||
       !path.read(args, count, "path")) {
     return nullptr;
   }
   const bool done =
       native->call([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_reset(limiter, path.data(), path.size(),
-                              keywords.leaf ? 1 : 0, error);
+                              is_leaf ? 1 : 0, error);
       });
   if (!done) return nullptr;
   Py_RETURN_NONE;

@@ -1,6 +1,8 @@
 // limitree._native: limitree.h for Python.  The public names are in the package
 // limitree.
 
+#include "module.hpp"
+
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
@@ -9,20 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include "address.hpp"
 #include "decision.hpp"
 #include "envoy.hpp"
 #include "errors.hpp"
 #include "http.hpp"
 #include "level.hpp"
 #include "limitree.hpp"
-#include "methods.hpp"
 #include "native.hpp"
-#include "parse.hpp"
 #include "pending.hpp"
 
 namespace py = pybind11;
-using py::literals::operator""_a;
 
 namespace limitree::python {
 
@@ -84,14 +82,18 @@ void check_root(Native& native, std::string_view name) {
   require(known);
 }
 
-py::object start_request(Native& native, std::int32_t operation,
-                         py::object paths, bool several, py::object cost,
-                         py::object levels, const py::object& make_future,
-                         py::object part) {
-  return start(native,
-               {operation, std::move(paths), several, std::move(cost),
-                std::move(part), std::move(levels)},
-               make_future);
+py::tuple should_rate_limit(Native& native, const py::object& domain,
+                            const py::list& descriptors,
+                            std::uint32_t hits_addend, bool metadata) {
+  EnvoyCall call(domain, descriptors, hits_addend, metadata);
+  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
+    return limitree_should_rate_limit(limiter, call.request(), call.statuses(),
+                                      call.count(), call.response(), error);
+  }));
+  py::tuple answer = call.answer();
+  native.note(call.response()->flags);
+  native.write_log();
+  return answer;
 }
 
 // A property.  Not bound as a method of Native: for a limiter that was not
@@ -125,9 +127,15 @@ void bind_limiter(py::module_& module) {
            "ValueError if it is no number from 0 to 1.")
       .def("prometheus", prometheus,
            "Return all counters in the text format of Prometheus.")
-      .def("_start", start_request, py::arg("operation"), py::arg("paths"),
+      .def("_start", start, py::arg("operation"), py::arg("paths"),
            py::arg("several"), py::arg("cost"), py::arg("levels"),
            py::arg("make_future"), py::arg("part") = py::none())
+      .def("_should_rate_limit", should_rate_limit, py::arg("domain"),
+           py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"))
+      .def("_start_envoy", start_envoy, py::arg("domain"),
+           py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"),
+           py::arg("make_future"))
+      .def("_reload_descriptors", &Native::reload_descriptors, py::arg("files"))
       .def("_loop_fd", &Native::loop_fd)
       .def("_set_loop_wakeups", &Native::set_loop_wakeups)
       .def("_run_loop", &Native::run_loop)
@@ -145,8 +153,14 @@ void bind_limiter(py::module_& module) {
       .def("_limit_stats", counters<LIMITREE_SCOPE_LIMITS>)
       .def("_envoy_stats", counters<LIMITREE_SCOPE_ENVOY>)
       .def("_descriptor_stats", counters<LIMITREE_SCOPE_RULES>);
-  bind_envoy(&limiter);
   require(add_methods(reinterpret_cast<PyTypeObject*>(limiter.ptr())));
+}
+
+// The names that `at` has for 0, 1, ... until it has none.
+py::tuple names_of(const char* (*at)(std::size_t)) {
+  py::list names;
+  for (std::size_t i = 0; at(i) != nullptr; ++i) names.append(at(i));
+  return names;
 }
 
 // Types and decisions kept for reuse belong to the first interpreter of the
@@ -174,21 +188,17 @@ PYBIND11_MODULE(_bound, module,
   if (!is_first_interpreter()) throw py::import_error(kWrongInterpreter);
   module.attr("__version__") = limitree_version();
   module.attr("openssl_version") = limitree_openssl_version();
-  py::list algorithms;
-  for (std::size_t i = 0; limitree_algorithm_at(i) != nullptr; ++i) {
-    algorithms.append(limitree_algorithm_at(i));
-  }
-  module.attr("ALGORITHMS") = py::tuple(algorithms);
+  module.attr("ALGORITHMS") = names_of(limitree_algorithm_at);
+  module.attr("STYLES") = names_of(limitree_http_style_at);
   py::list sources;
   for (std::int32_t i = 0; i <= LIMITREE_SOURCE_DENY; ++i) {
     sources.append(limitree_source_name(i));
   }
   module.attr("SOURCES") = py::tuple(sources);
-  require(add_http(module.ptr()));
+  bind_http(module);
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));
   bind_limiter(module);
-  bind_addresses(module);
   bind_parsers(module);
   module.def("check_options", check_options, py::arg("options"));
   module.def(

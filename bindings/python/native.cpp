@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
-#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "compat.hpp"
+#include "limitree.hpp"
 
 namespace py = pybind11;
 
@@ -15,20 +16,10 @@ namespace limitree::python {
 
 namespace {
 
-struct FreeConfig {
-  void operator()(limitree_config* config) const {
-    limitree_config_free(config);
-  }
-};
-
-std::unique_ptr<limitree_config, FreeConfig> new_config() {
-  std::unique_ptr<limitree_config, FreeConfig> config(limitree_config_new());
+ConfigHandle new_config() {
+  ConfigHandle config(limitree_config_new());
   if (config == nullptr) throw std::bad_alloc();
   return config;
-}
-
-limitree_str to_str(std::string_view text) {
-  return {text.data(), text.size()};
 }
 
 void set_option(limitree_config* config, const std::string& name,

@@ -23,12 +23,6 @@
 
 namespace limitree::python {
 
-// A text of the library, whose bytes may come from a client.
-inline pybind11::str python_text(limitree_str text) {
-  return pybind11::bytes(text.data, text.size)
-      .attr("decode")("utf-8", "backslashreplace");
-}
-
 // Throws error_already_set unless a limiter could have these options, pairs of
 // texts.  Opens no store.
 void check_options(const pybind11::dict& options);

@@ -73,10 +73,6 @@ void deliver(const limitree_completion* completions, std::size_t count) {
   py::module_::import("limitree.delivery").attr("deliver")(batch);
 }
 
-}  // namespace
-
-namespace {
-
 // Runs `call(limiter, error)`, which starts *pending.  Returns whether the
 // answer comes later.
 template <typename Call>
@@ -99,20 +95,21 @@ bool start(Native& native, std::unique_ptr<Pending>* pending, Call&& call) {
 
 }  // namespace
 
-py::object start(Native& native, const Request& request,
-                 const py::object& make_future) {
-  PathList paths;
-  if (request.several) {
-    require(paths.read(request.paths.ptr(), request.cost.ptr(),
-                       request.part.ptr()));
+py::object start(Native& native, std::int32_t operation,
+                 const py::object& paths, bool several, const py::object& cost,
+                 const py::object& levels, const py::object& make_future,
+                 const py::object& part) {
+  PathList list;
+  if (several) {
+    require(list.read(paths.ptr(), cost.ptr(), part.ptr()));
   } else {
-    std::int64_t cost;
-    require(read_cost(request.cost.ptr(), &cost));
-    require(paths.read_one(request.paths.ptr(), cost));
+    std::int64_t tokens;
+    require(read_cost(cost.ptr(), &tokens));
+    require(list.read_one(paths.ptr(), tokens));
   }
   auto pending = std::make_unique<Pending>();
   bool with_levels = native.with_levels();
-  require(read_switch(request.levels.ptr(), "levels", &with_levels));
+  require(read_switch(levels.ptr(), "levels", &with_levels));
   const std::size_t capacity = with_levels ? kMaxLevels : 0;
   if (with_levels) {
     pending->levels =
@@ -124,7 +121,7 @@ py::object start(Native& native, const Request& request,
   limitree_decision decision;
   const auto call = [&](limitree_limiter* limiter, limitree_error** error) {
     return limitree_decide_async(
-        limiter, request.operation, paths.data(), paths.parts(), paths.size(),
+        limiter, operation, list.data(), list.parts(), list.size(),
         pending.get(), pending->levels.get(), capacity, &decision, error);
   };
   if (start(native, &pending, call)) return future;

@@ -16,20 +16,16 @@
 
 namespace limitree::python {
 
-// A request of AsyncLimiter.
-struct Request {
-  std::int32_t operation;  // LIMITREE_AUTHORIZE ...
-  pybind11::object paths;  // one path, or a sequence of them if `several`
-  bool several;
-  pybind11::object cost;    // int, or several as for PathList::read
-  pybind11::object part;    // None, or likewise
-  pybind11::object levels;  // bool or None, as in the methods of Limiter
-};
-
-// Returns a Decision, or the result of `make_future()` if the answer comes
-// later.  Throws error_already_set.
-pybind11::object start(Native& native, const Request& request,
-                       const pybind11::object& make_future);
+// Starts an operation, LIMITREE_AUTHORIZE ...  `paths` is one path, or several;
+// `cost` and `part` are as for PathList::read, and `levels` as in the methods
+// of Limiter.  Returns a Decision, or the result of `make_future()` if the
+// answer comes later.  Throws error_already_set.
+pybind11::object start(Native& native, std::int32_t operation,
+                       const pybind11::object& paths, bool several,
+                       const pybind11::object& cost,
+                       const pybind11::object& levels,
+                       const pybind11::object& make_future,
+                       const pybind11::object& part);
 
 // The same for a request of Envoy: returns EnvoyCall::answer(), or the
 // result of `make_future()`.

@@ -132,7 +132,7 @@ def test_signature_of_an_action(limiter):
     assert call("alex", "other", levels=True) is None
     with pytest.raises(TypeError, match="needs the argument 'action'"):
         call("alex")
-    with pytest.raises(TypeError, match="unexpected argument 'user'"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'user'"):
         call("alex", "trade", user="bob")
     with pytest.raises(TypeError, match="at most 3 positional"):
         call("alex", "trade", 1, True)

@@ -1,0 +1,143 @@
+// Texts that the core reads: durations, rates, and the addresses of clients.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "arguments.hpp"
+#include "errors.hpp"
+#include "limitree.h"
+#include "module.hpp"
+
+namespace py = pybind11;
+
+namespace limitree::python {
+
+namespace {
+
+limitree_str read_text(const py::object& text, const char* name) {
+  limitree_str read;
+  require(read_segment(text.ptr(), name, -1, &read));
+  return read;
+}
+
+std::int64_t duration_of(const py::object& text) {
+  const limitree_str given = read_text(text, "text");
+  std::int64_t duration_ns = 0;
+  check([&](limitree_error** error) {
+    return limitree_parse_duration(given, &duration_ns, error);
+  });
+  return duration_ns;
+}
+
+// Tuples (count, seconds, burst, name).
+py::list rates_of(const py::object& text) {
+  const limitree_str given = read_text(text, "text");
+  std::vector<limitree_rate> rates;
+  std::size_t count = 1;  // most texts have one
+  do {
+    rates.resize(count);
+    check([&](limitree_error** error) {
+      return limitree_parse_rates(given, rates.data(), rates.size(), &count,
+                                  error);
+    });
+  } while (count > rates.size());
+  py::list all;
+  for (const limitree_rate& rate : rates) {
+    all.append(py::make_tuple(rate.count,
+                              static_cast<double>(rate.period_ns) / 1e9,
+                              rate.burst, py::str(rate.name)));
+  }
+  return all;
+}
+
+// Returns the address that `call(&ip, &error)` finds.
+template <typename Call>
+py::str address_of(Call&& call) {
+  limitree_ip ip;
+  check([&](limitree_error** error) { return call(&ip, error); });
+  return {ip.text, static_cast<std::size_t>(ip.size)};
+}
+
+// Reads `value`, one line of a header or a sequence of them; None is no line.
+// False: a Python error is set.  `owner` keeps a sequence alive.
+bool read_lines(PyObject* value, Path* lines, py::object* owner) {
+  if (value == nullptr || value == Py_None) return lines->read({}, 0, "lines");
+  if (PyUnicode_Check(value) || PyBytes_Check(value)) {
+    return lines->read(&value, 1, "lines");
+  }
+  *owner = py::reinterpret_steal<py::object>(PySequence_Tuple(value));
+  if (!*owner) return false;
+  const Py_ssize_t count = PyTuple_GET_SIZE(owner->ptr());
+  std::vector<PyObject*> items(static_cast<std::size_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    items[static_cast<std::size_t>(i)] = PyTuple_GET_ITEM(owner->ptr(), i);
+  }
+  return lines->read(items.data(), count, "lines");
+}
+
+class Proxies {
+ public:
+  Proxies(bool forwarded, std::int32_t hops, const py::list& trusted,
+          std::int32_t ipv6_prefix) {
+    std::vector<limitree_str> networks;
+    networks.resize(trusted.size());
+    for (std::size_t i = 0; i < networks.size(); ++i) {
+      PyObject* const one =
+          PyList_GET_ITEM(trusted.ptr(), static_cast<Py_ssize_t>(i));
+      require(read_segment(one, "trusted_proxies", static_cast<Py_ssize_t>(i),
+                           &networks[i]));
+    }
+    check([&](limitree_error** error) {
+      return limitree_proxies_new(
+          forwarded ? LIMITREE_FORWARDED : LIMITREE_X_FORWARDED_FOR, hops,
+          networks.data(), networks.size(), ipv6_prefix, &proxies_, error);
+    });
+  }
+  ~Proxies() { limitree_proxies_free(proxies_); }
+  Proxies(const Proxies&) = delete;
+  Proxies& operator=(const Proxies&) = delete;
+
+  py::str client(const py::object& peer, const py::object& lines) const {
+    limitree_str from = {"", 0};
+    if (!peer.is_none()) from = read_text(peer, "peer");
+    Path values;
+    py::object owner;
+    require(read_lines(lines.ptr(), &values, &owner));
+    return address_of([&](limitree_ip* ip, limitree_error** error) {
+      return limitree_client_ip(proxies_, from, values.data(), values.size(),
+                                ip, error);
+    });
+  }
+
+ private:
+  limitree_proxies* proxies_ = nullptr;
+};
+
+py::str canonical_ip(const py::object& address, std::int32_t ipv6_prefix) {
+  const limitree_str text = read_text(address, "address");
+  return address_of([&](limitree_ip* ip, limitree_error** error) {
+    return limitree_canonical_ip(text, ipv6_prefix, ip, error);
+  });
+}
+
+}  // namespace
+
+void bind_parsers(py::module_& module) {
+  module.def("parse_duration", duration_of, py::arg("text"));
+  module.def("parse_rates", rates_of, py::arg("text"));
+  py::class_<Proxies>(module, "Proxies", py::module_local())
+      .def(py::init<bool, std::int32_t, const py::list&, std::int32_t>(),
+           py::arg("forwarded"), py::arg("hops"), py::arg("trusted"),
+           py::arg("ipv6_prefix"))
+      .def("client", &Proxies::client, py::arg("peer"), py::arg("lines"));
+  module.def("canonical_ip", canonical_ip, py::arg("address"),
+             py::arg("ipv6_prefix") = 128,
+             "Return an IP address in its one canonical form, RFC 5952.\n\n"
+             "Understands a port, brackets, a zone and IPv4 written as IPv6.  "
+             "Of an IPv6\naddress the first `ipv6_prefix` bits are kept.  "
+             "Raises ValueError for anything\nelse, TypeError for what is "
+             "neither str nor bytes.");
+}
+
+}  // namespace limitree::python
