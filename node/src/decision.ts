@@ -219,7 +219,7 @@ export class Decision {
    */
   headers(style: HeaderStyle = 'ietf', options?: HeaderOptions): Headers {
     const reset = options === undefined ? 'delta' : resetIn(options);
-    return headers(this, this.#rows, this.#bindingResetAfterNs, style, reset) ??
+    return headers(this, this.#rows, style) ??
       this.#headersOfCore(style, reset);
   }
 

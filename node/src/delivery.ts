@@ -16,8 +16,8 @@ export interface Signal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** The limiter that is asked. */
-export class Asked {
+/** The requests of one limiter that wait for an answer. */
+export class PendingRequests {
   readonly names: Names;
   #waiting = 0;
   #idle: (() => void)[] = [];
@@ -54,7 +54,7 @@ interface Waiting {
   readonly resolve: (decision: Decision) => void;
   readonly reject: (error: unknown) => void;
   readonly withLevels: boolean;
-  readonly asked: Asked;
+  readonly pending: PendingRequests;
   readonly signal: Signal | undefined;
   readonly onAbort: (() => void) | undefined;
 }
@@ -70,7 +70,7 @@ function take(slot: number): Waiting {
   const one = waiting[slot]!;
   waiting[slot] = undefined;
   free.push(slot);
-  one.asked.end();
+  one.pending.end();
   if (one.onAbort !== undefined) {
     one.signal!.removeEventListener('abort', one.onAbort);
   }
@@ -88,7 +88,7 @@ function deliver(count: number, errors: Error[]): void {
       one.reject(errors[nextError++]);
       continue;
     }
-    one.resolve(new Decision(numbers, from, one.withLevels, one.asked.names));
+    one.resolve(new Decision(numbers, from, one.withLevels, one.pending.names));
     from += at.DECISION_SIZE + numbers[from + at.LEVEL_COUNT]! * at.LEVEL_SIZE;
   }
 }
@@ -102,17 +102,17 @@ native.connect((status, reason, messages) =>
  * Rejects with the reason of `signal` as soon as that is aborted; the request
  * may have been charged then, and its answer is dropped.
  */
-export function ask(
+export function startRequest(
   start: () => void,
   withLevels: boolean,
-  asked: Asked,
+  pending: PendingRequests,
   signal: Signal | undefined,
 ): Promise<Decision> {
   return new Promise((resolve, reject) => {
     const slot = free.pop() ?? waiting.length;
     const onAbort = signal && (() => reject(signal.reason));
-    waiting[slot] = { resolve, reject, withLevels, asked, signal, onAbort };
-    asked.begin();
+    waiting[slot] = { resolve, reject, withLevels, pending, signal, onAbort };
+    pending.begin();
     numbers[at.SLOT] = slot;
     try {
       start();
@@ -122,7 +122,7 @@ export function ask(
     }
     if (numbers[at.PENDING] === 0) {
       take(slot);
-      resolve(new Decision(numbers, at.INPUT_SIZE, withLevels, asked.names));
+      resolve(new Decision(numbers, at.INPUT_SIZE, withLevels, pending.names));
     } else if (onAbort !== undefined) {
       signal!.addEventListener('abort', onAbort);
     }

@@ -97,20 +97,20 @@ export class LimitreeStore implements Store {
 
   /** Takes one hit back, if its window has not ended. */
   async decrement(key: string): Promise<void> {
-    await told(this.#open().refund(pathOf(key)));
+    await forExpress(this.#open().refund(pathOf(key)));
   }
 
   /** The hits of a client; undefined if there are none. */
   async get(key: string): Promise<ClientRateLimitInfo | undefined> {
     const decision =
-      await told(this.#open().peek(pathOf(key), { cost: 0 }));
+      await forExpress(this.#open().peek(pathOf(key), { cost: 0 }));
     return decision.limit === decision.remaining ? undefined
       : this.#hits(decision);
   }
 
   /** Forgets a client. */
   async resetKey(key: string): Promise<void> {
-    await told(this.#open().reset(pathOf(key)));
+    await forExpress(this.#open().reset(pathOf(key)));
   }
 
   /** Ends the connections; there is nothing else to end. */
@@ -164,7 +164,7 @@ export class LimitreeStore implements Store {
 }
 
 /** Passes on the answer, and errors of the store in the form for Express. */
-async function told<T>(answer: Promise<T>): Promise<T> {
+async function forExpress<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {

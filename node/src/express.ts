@@ -7,10 +7,9 @@
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
-import type { CloseOptions, Limiter } from './limiter.js';
-import type { Segment } from './requests.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate, RateLimitInfo } from './web/gate.js';
+import type { Controls } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
 import { send, whenSent, writeHeaders } from './web/response.js';
@@ -59,13 +58,7 @@ export interface LimitedRequest extends Request {
 }
 
 /** The middleware. */
-export interface RateLimit extends RequestHandler {
-  readonly limiter: Limiter;
-  /** Gives the client with this key a full bucket; for plain limits. */
-  resetKey(key: Segment): Promise<void>;
-  /** Closes the limiter, unless it was passed in. */
-  close(options?: CloseOptions): Promise<void>;
-}
+export interface RateLimit extends RequestHandler, Controls {}
 
 const EXPRESS: Framework<Request> = {
   options: ['handler', 'requestPropertyName'],
@@ -205,11 +198,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
       fail(request, response, next, error);
     }
   };
-  return Object.assign(middleware, {
-    limiter: gate.limiter,
-    resetKey: (key: Segment) => gate.resetKey(key),
-    close: (options?: CloseOptions) => gate.close(options),
-  });
+  return Object.assign(middleware, gate.controls);
 }
 
 export default rateLimit;

@@ -50,7 +50,7 @@ export function* candidates(): Generator<string> {
   if (own) return yield own;
   const kind = platform();
   for (const folder of packages()) {
-    // What limitree-build made was asked for: before what was downloaded.
+    // What limitree-build made comes before what was downloaded.
     yield path.join(folder, 'prebuilds', kind, NAME);
     const found = resolve(folder, `@limitree/${kind}`);
     if (found !== undefined) yield found;

@@ -12,7 +12,7 @@ import { checkNames, shown } from './words.js';
  * - `ietf`: `RateLimit-Policy` and `RateLimit` of the IETF draft, with one item
  *   for each limit that counts
  * - `draft-7`, `draft-6`: as in those drafts, for the binding limit
- * - `legacy`: `X-RateLimit-Limit`, `-Remaining` and `-Reset`, likewise
+ * - `legacy`: `X-RateLimit-Limit`, `-Remaining` and `-Reset`, for it too
  * - `none`: none
  */
 export type HeaderStyle = 'ietf' | 'draft-7' | 'draft-6' | 'legacy' | 'none';
@@ -39,8 +39,7 @@ export interface Problem {
 
 /** What the headers show of a decision. */
 type Shown = Readonly<{
-  limit: number; remaining: number; limited: boolean; unlimited: boolean;
-  cell: readonly number[];
+  limited: boolean; unlimited: boolean; cell: readonly number[];
 }>;
 
 /** A level before it is read: numbers by LEVEL_LIMIT, ... */
@@ -53,44 +52,22 @@ type Rows = readonly Row[];
 
 const SHADOW = 1;
 
-/** The styles that are written here. */
-const HERE: readonly string[] =
-  ['ietf', 'draft-7', 'draft-6', 'legacy', 'none'];
-
 /**
- * The headers of a response.  The core writes the same, but a call of it takes
- * longer: 200 ns for one limit, where this takes 100.  headers.test.mjs checks
- * that the two agree.
+ * The headers of a response in the styles "ietf" and "none".  The core writes
+ * the same, but a call of it takes longer: 200 ns for one limit, where this
+ * takes 100.  headers.test.mjs checks that the two agree.
  *
- * Undefined: this code does not know the style, so the core has to write it.
+ * Undefined: the core has to write the style.
  */
 export function headers(
   decision: Shown,
   rows: Rows | undefined,
-  bindingResetAfterNs: number,
   style: HeaderStyle,
-  reset: Reset,
 ): Headers | undefined {
+  if (style !== 'ietf' && style !== 'none') return undefined;
   const found: Headers = {};
-  if (decision.unlimited) return HERE.includes(style) ? found : undefined;
-  switch (style) {
-    case 'ietf':
-      ietf(rows, found);
-      break;
-    case 'draft-7':
-      draft7(decision, rows, bindingResetAfterNs, found);
-      break;
-    case 'draft-6':
-      draft6(decision, rows, bindingResetAfterNs, found);
-      break;
-    case 'legacy':
-      legacy(decision, bindingResetAfterNs, reset, found);
-      break;
-    case 'none':
-      return found;
-    default:
-      return undefined;
-  }
+  if (style === 'none' || decision.unlimited) return found;
+  ietf(rows, found);
   const seconds = retryAfter(decision);
   if (seconds > 0) found['Retry-After'] = String(seconds);
   return found;
@@ -166,55 +143,4 @@ function ietf(rows: Rows | undefined, found: Headers): void {
 export function stateOf(remaining: number, growsAfterNs: number): string {
   const state = ';r=' + remaining;
   return growsAfterNs === 0 ? state : state + ';t=' + ceilSeconds(growsAfterNs);
-}
-
-function policies(rows: Rows | undefined, found: Headers): void {
-  if (rows === undefined) return;
-  const all: string[] = [];
-  for (const { numbers } of rows) {
-    if (!counts(numbers)) continue;
-    all.push(`${numbers[at.LEVEL_LIMIT]!};w=` +
-      ceilSeconds(numbers[at.WINDOW_NS]!));
-  }
-  if (all.length > 0) found['RateLimit-Policy'] = all.join(', ');
-}
-
-function draft7(
-  decision: Shown,
-  rows: Rows | undefined,
-  bindingResetAfterNs: number,
-  found: Headers,
-): void {
-  policies(rows, found);
-  found['RateLimit'] = `limit=${decision.limit}, remaining=` +
-    `${decision.remaining}, reset=${ceilSeconds(bindingResetAfterNs)}`;
-}
-
-function draft6(
-  decision: Shown,
-  rows: Rows | undefined,
-  bindingResetAfterNs: number,
-  found: Headers,
-): void {
-  policies(rows, found);
-  found['RateLimit-Limit'] = String(decision.limit);
-  found['RateLimit-Remaining'] = String(decision.remaining);
-  found['RateLimit-Reset'] = String(ceilSeconds(bindingResetAfterNs));
-}
-
-function legacy(
-  decision: Shown,
-  bindingResetAfterNs: number,
-  reset: Reset,
-  found: Headers,
-): void {
-  found['X-RateLimit-Limit'] = String(decision.limit);
-  found['X-RateLimit-Remaining'] = String(decision.remaining);
-  found['X-RateLimit-Reset'] = String(reset === 'epoch'
-    ? dateAfter(bindingResetAfterNs) : ceilSeconds(bindingResetAfterNs));
-}
-
-/** Seconds since 1970; numbers of that size are exact to a microsecond. */
-function dateAfter(ns: number): number {
-  return Math.ceil((Date.now() + ns / 1e6) / 1000);
 }

@@ -10,11 +10,9 @@ import type { Context, MiddlewareHandler, Next } from 'hono';
 import { clientIp } from './address.js';
 import type { IpRequest } from './address.js';
 import type { Headers } from './headers.js';
-import type { CloseOptions, Limiter } from './limiter.js';
-import type { Segment } from './requests.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
-import type { RateLimitInfo } from './web/gate.js';
+import type { Controls, RateLimitInfo } from './web/gate.js';
 import type { WebOptions } from './web/options.js';
 import type { Framework } from './web/subject.js';
 
@@ -44,13 +42,7 @@ declare module 'hono' {
 }
 
 /** The middleware. */
-export interface RateLimit extends MiddlewareHandler {
-  readonly limiter: Limiter;
-  /** Gives the client with this key a full bucket; for plain limits. */
-  resetKey(key: Segment): Promise<void>;
-  /** Closes the limiter, unless it was passed in. */
-  close(options?: CloseOptions): Promise<void>;
-}
+export interface RateLimit extends MiddlewareHandler, Controls {}
 
 const peer = clientIp();
 
@@ -147,11 +139,7 @@ export function rateLimit(options: HonoOptions): RateLimit {
     }
     return undefined;
   };
-  return Object.assign(middleware, {
-    limiter: gate.limiter,
-    resetKey: (key: Segment) => gate.resetKey(key),
-    close: (options?: CloseOptions) => gate.close(options),
-  });
+  return Object.assign(middleware, gate.controls);
 }
 
 export default rateLimit;

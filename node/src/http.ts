@@ -12,10 +12,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { clientIp } from './address.js';
-import type { CloseOptions, Limiter } from './limiter.js';
-import type { Segment } from './requests.js';
 import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
 import { Gate, RateLimitInfo, isStoreTrouble } from './web/gate.js';
+import type { Controls } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
@@ -51,15 +50,10 @@ export interface HttpOptions
  * have, it is 500, and the error is logged.  A request whose client has gone is
  * dropped.
  */
-export interface RateLimit {
+export interface RateLimit extends Controls {
   (request: IncomingMessage, response: ServerResponse): Maybe<boolean>;
-  readonly limiter: Limiter;
   /** The decision about a request; undefined if there is none. */
   infoOf(request: IncomingMessage): RateLimitInfo | undefined;
-  /** Gives the client with this key a full bucket; for plain limits. */
-  resetKey(key: Segment): Promise<void>;
-  /** Closes the limiter, unless it was passed in. */
-  close(options?: CloseOptions): Promise<void>;
 }
 
 const peer = clientIp();
@@ -170,12 +164,8 @@ export function rateLimit(options: HttpOptions): RateLimit {
       return fail(request, response, error);
     }
   };
-  return Object.assign(limited, {
-    limiter: gate.limiter,
-    infoOf: (request: IncomingMessage) => infos.get(request),
-    resetKey: (key: Segment) => gate.resetKey(key),
-    close: (options?: CloseOptions) => gate.close(options),
-  });
+  const infoOf = (request: IncomingMessage) => infos.get(request);
+  return Object.assign(limited, gate.controls, { infoOf });
 }
 
 export default rateLimit;

@@ -8,11 +8,9 @@
 import type { Context, Middleware, Next } from 'koa';
 
 import type { Headers } from './headers.js';
-import type { CloseOptions, Limiter } from './limiter.js';
-import type { Segment } from './requests.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
-import type { RateLimitInfo } from './web/gate.js';
+import type { Controls, RateLimitInfo } from './web/gate.js';
 import type { WebOptions } from './web/options.js';
 import { whenSent, writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
@@ -34,13 +32,7 @@ export interface KoaOptions extends WebOptions<Context, undefined> {
 }
 
 /** The middleware. */
-export interface RateLimit extends Middleware {
-  readonly limiter: Limiter;
-  /** Gives the client with this key a full bucket; for plain limits. */
-  resetKey(key: Segment): Promise<void>;
-  /** Closes the limiter, unless it was passed in. */
-  close(options?: CloseOptions): Promise<void>;
-}
+export interface RateLimit extends Middleware, Controls {}
 
 const KOA: Framework<Context> = {
   options: ['handler', 'requestPropertyName'],
@@ -146,11 +138,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
     if (info === undefined) await next();
     else await go(context, next, info);
   };
-  return Object.assign(middleware, {
-    limiter: gate.limiter,
-    resetKey: (key: Segment) => gate.resetKey(key),
-    close: (options?: CloseOptions) => gate.close(options),
-  }) as RateLimit;
+  return Object.assign(middleware, gate.controls) as RateLimit;
 }
 
 export default rateLimit;

@@ -136,7 +136,7 @@ export class Limiter {
    * `LIMITREE_UNKNOWN_ROOT` or `LIMITREE_CANCELLED`.
    */
   authorize(path: Path, options?: AsyncCallOptions): Promise<Decision> {
-    return this.#requests.ask(at.AUTHORIZE, path, options);
+    return this.#requests.decideAsync(at.AUTHORIZE, path, options);
   }
 
   /**
@@ -158,7 +158,7 @@ export class Limiter {
     paths: readonly (Path | Costly)[],
     options?: AsyncCallOptions,
   ): Promise<Decision> {
-    return this.#requests.askAll(at.AUTHORIZE, paths, options);
+    return this.#requests.decideAll(at.AUTHORIZE, paths, options);
   }
 
   /** `peek` over several paths. */
@@ -166,7 +166,7 @@ export class Limiter {
     paths: readonly (Path | Costly)[],
     options?: AsyncCallOptions,
   ): Promise<Decision> {
-    return this.#requests.askAll(at.PEEK, paths, options);
+    return this.#requests.decideAll(at.PEEK, paths, options);
   }
 
   /** `spend` over several paths; a bucket that they share is charged once. */
@@ -174,7 +174,7 @@ export class Limiter {
     paths: readonly (Path | Costly)[],
     options?: AsyncCallOptions,
   ): Promise<Decision> {
-    return this.#requests.askAll(at.SPEND, paths, options);
+    return this.#requests.decideAll(at.SPEND, paths, options);
   }
 
   /** `refund` over several paths: undoes `authorizeAll`. */
@@ -182,7 +182,7 @@ export class Limiter {
     paths: readonly (Path | Costly)[],
     options?: AsyncCallOptions,
   ): Promise<Decision> {
-    return this.#requests.askAll(at.REFUND, paths, options);
+    return this.#requests.decideAll(at.REFUND, paths, options);
   }
 
   /**
@@ -194,12 +194,12 @@ export class Limiter {
     action: Segment,
     options?: AsyncCallOptions,
   ): Promise<Decision | undefined> {
-    return this.#requests.askForUser(user, action, options);
+    return this.#requests.decideForUser(user, action, options);
   }
 
   /** Answers as `authorize` would, and charges nothing. */
   peek(path: Path, options?: AsyncCallOptions): Promise<Decision> {
-    return this.#requests.ask(at.PEEK, path, options);
+    return this.#requests.decideAsync(at.PEEK, path, options);
   }
 
   /**
@@ -207,12 +207,12 @@ export class Limiter {
    * For costs known afterwards.  The decision is never limited.
    */
   spend(path: Path, options?: AsyncCallOptions): Promise<Decision> {
-    return this.#requests.ask(at.SPEND, path, options);
+    return this.#requests.decideAsync(at.SPEND, path, options);
   }
 
   /** Gives `cost` back to every limit along `path`, up to its capacity. */
   refund(path: Path, options?: AsyncCallOptions): Promise<Decision> {
-    return this.#requests.ask(at.REFUND, path, options);
+    return this.#requests.decideAsync(at.REFUND, path, options);
   }
 
   /** Forgets the buckets of every limit along `path`. */

@@ -32,7 +32,7 @@ export class Name {
   }
 }
 
-/** The names of a limiter's limits.  Asks the native limiter once for each. */
+/** The names of a limiter's limits.  Each is fetched once. */
 export class Names {
   readonly #functions: Functions;
   readonly #known: Name[] = [];
@@ -43,7 +43,7 @@ export class Names {
   }
 
   at(number: number): Name {
-    return this.#known[number] ?? this.#ask(number);
+    return this.#known[number] ?? this.#fetch(number);
   }
 
   /** Called after a decision for which a caller at a limit was forgotten. */
@@ -56,7 +56,7 @@ export class Names {
       'limits with logs', { type: 'LimitreeWarning', code: 'LIMITREE_FULL' });
   }
 
-  #ask(number: number): Name {
+  #fetch(number: number): Name {
     const name = new Name(this.#functions.policy(number));
     this.#known[number] = name;
     return name;

@@ -156,7 +156,7 @@ export interface Native {
     nowMs: number,
     policies: readonly string[] | undefined,
   ): string[];
-  /** The body of a denial, likewise. */
+  /** The body of a denial; `policies` as for httpHeaders. */
   httpProblem(status: number, policies: readonly string[] | undefined): string;
   proxies(
     isForwarded: boolean,

@@ -7,7 +7,7 @@
 import { timeOf, writeTime } from './clock.js';
 import type { Clock } from './clock.js';
 import { Decision, FORGOT, LIMITED } from './decision.js';
-import { Asked, ask } from './delivery.js';
+import { PendingRequests, startRequest } from './delivery.js';
 import type { Signal } from './delivery.js';
 import { LimitreeError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
@@ -146,13 +146,13 @@ const MAX_ROOTS = 64;
 
 /** The requests of one limiter. */
 export class Requests {
-  /** Numbers of first segments, and the one that was asked for last. */
+  /** Numbers of first segments, and the one that was used last. */
   readonly #roots = new Map<string, number>();
   #root: unknown = undefined;
   #rootNumber = 0;
   #native: Functions;
   readonly #names: Names;
-  readonly #asked: Asked;
+  readonly #pending: PendingRequests;
   readonly #isRemote: boolean;
   readonly #withLevels: boolean;
   readonly #clock: Clock | undefined;
@@ -166,7 +166,7 @@ export class Requests {
   ) {
     this.#native = functions;
     this.#names = names;
-    this.#asked = new Asked(names);
+    this.#pending = new PendingRequests(names);
     this.#isRemote = isRemote;
     this.#withLevels = withLevels;
     this.#clock = clock;
@@ -221,7 +221,7 @@ export class Requests {
   }
 
   /** Decides about one path. */
-  ask(
+  decideAsync(
     operation: number,
     path: Path,
     options: AsyncCallOptions = NONE,
@@ -240,7 +240,7 @@ export class Requests {
   }
 
   /** Decides about several paths. */
-  askAll(
+  decideAll(
     operation: number,
     paths: readonly (Path | Costly)[],
     options: AsyncCallOptions = NONE,
@@ -267,7 +267,7 @@ export class Requests {
   }
 
   /** Authorizes a user's action; undefined if it is allowed. */
-  askForUser(
+  decideForUser(
     user: Segment,
     action: Segment,
     options: AsyncCallOptions = NONE,
@@ -317,18 +317,18 @@ export class Requests {
 
   /** Makes drained() wait for a call on a thread of libuv's pool, too. */
   async wait<T>(answer: T | Promise<T>): Promise<T> {
-    this.#asked.begin();
+    this.#pending.begin();
     try {
       return await answer;
     } finally {
-      this.#asked.end();
+      this.#pending.end();
     }
   }
 
   /** Refuses new requests, and resolves once none is running. */
   drained(ms: number): Promise<void> {
     this.#native = CLOSED;
-    return this.#asked.drained(ms);
+    return this.#pending.drained(ms);
   }
 
   #write(
@@ -355,7 +355,7 @@ export class Requests {
     sizes: readonly number[] = [],
   ): Promise<Decision> {
     const withLevels = options.levels ?? this.#withLevels;
-    return ask(() => {
+    return startRequest(() => {
       this.#write(operation, options, paths);
       if (sizes.length > 0) numbers.set(sizes, at.INPUT_SIZE);
       if (segments.length === 3) {
@@ -364,7 +364,7 @@ export class Requests {
       } else {
         this.#native.start(...segments);
       }
-    }, withLevels, this.#asked, options.signal);
+    }, withLevels, this.#pending, options.signal);
   }
 }
 

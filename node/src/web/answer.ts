@@ -111,8 +111,8 @@ export const FAILED = failure(500, 'Internal Server Error');
 export function forFramework(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
   const title = 'Service Unavailable';
-  const told = new StoreError(error.code, title, error.reason);
-  return Object.assign(told, {
+  const shownError = new StoreError(error.code, title, error.reason);
+  return Object.assign(shownError, {
     cause: error, stack: title, status: 503, statusCode: 503, expose: false,
     headers: { 'Retry-After': '1', 'Cache-Control': 'no-store' },
     getResponse: () => new Response(UNAVAILABLE.text, {

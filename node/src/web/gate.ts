@@ -96,6 +96,15 @@ export class RateLimitInfo {
   }
 }
 
+/** What every middleware offers beside deciding. */
+export interface Controls {
+  readonly limiter: Limiter;
+  /** Gives the client with this key a full bucket; for plain limits. */
+  resetKey(key: Segment): Promise<void>;
+  /** Closes the limiter, unless it was passed in. */
+  close(options?: CloseOptions): Promise<void>;
+}
+
 /** Decides about the requests of one middleware. */
 export class Gate<A extends object, B> {
   /** Whether requests may be given back what they cost. */
@@ -219,17 +228,17 @@ export class Gate<A extends object, B> {
     const path = this.#subject.pathOf(a, b);
     const costOf = this.#options.cost;
     if (typeof costOf !== 'function' && Array.isArray(path)) {
-      return this.#ask(a, path, this.#call.cost);
+      return this.#decidePath(a, path, this.#call.cost);
     }
     const cost = typeof costOf === 'function' ? costOf(a, b) : this.#call.cost;
     if (isPromise(path) || isPromise(cost)) {
       return Promise.all([path, cost]).then(
-        ([paths, tokens]) => this.#ask(a, paths, tokens as number));
+        ([paths, tokens]) => this.#decidePath(a, paths, tokens as number));
     }
-    return this.#ask(a, path, cost as number);
+    return this.#decidePath(a, path, cost as number);
   }
 
-  #ask(a: A, path: Paths, cost: number): Maybe<RateLimitInfo> {
+  #decidePath(a: A, path: Paths, cost: number): Maybe<RateLimitInfo> {
     if (!this.#checks.isOver) this.#look(a, path);
     const call = cost === this.#call.cost ? this.#call
       : { cost, levels: this.#call.levels };
@@ -350,18 +359,20 @@ export class Gate<A extends object, B> {
       `it cost: ${(error as Error).message}`, this.#options.logger);
   }
 
-  /** Forgets what the client with this key has used. */
-  async resetKey(key: Segment): Promise<void> {
+  /** The controls of a middleware that this decides for. */
+  get controls(): Controls {
     const { plain } = this.#subject;
-    if (plain === undefined) {
-      refuse('resetKey is for plain limits: here limiter.reset(path) does it');
-    }
-    await this.limiter.reset(await plain.pathOfKey(key));
-  }
-
-  /** Closes the limiter, if it was made here. */
-  async close(options?: CloseOptions): Promise<void> {
-    await this.#subject.close(options);
+    return {
+      limiter: this.limiter,
+      resetKey: async (key) => {
+        if (plain === undefined) {
+          refuse('resetKey is for plain limits: here limiter.reset(path) does' +
+            ' it');
+        }
+        await this.limiter.reset(await plain.pathOfKey(key));
+      },
+      close: (options) => this.#subject.close(options),
+    };
   }
 }
 

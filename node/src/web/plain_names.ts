@@ -13,7 +13,7 @@ type Close = (options?: CloseOptions) => Promise<void>;
 /** Trees of limits that programs have named, by the name and the store. */
 const NAMED = new Map<string, { readonly tree: PlainTree; users: number }>();
 
-/** Whose limits have no name, likewise; in stores that others share. */
+/** Trees of limits without a name, by the same; in stores that others share. */
 const UNNAMED = new Map<string, PlainTree>();
 
 function keyOf(options: StoreOptions, name: string): string {
