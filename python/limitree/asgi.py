@@ -223,6 +223,11 @@ def can_respond(scope: Scope) -> bool:
             or "websocket.http.response" in (scope.get("extensions") or ()))
 
 
+def close_code(answer: web.Answer) -> int:
+    """Return the code that closes a websocket in place of `answer`."""
+    return _TRY_AGAIN_LATER if answer.status == 503 else _POLICY_VIOLATION
+
+
 async def refuse(answer: web.Answer, scope: Scope, receive: Receive,
                  send: Send) -> None:
     """Send `answer`, or close the websocket, which was not accepted yet.
@@ -240,9 +245,7 @@ async def refuse(answer: web.Answer, scope: Scope, receive: Receive,
 
 async def _send(answer: web.Answer, scope: Scope, send: Send) -> None:
     if not can_respond(scope):
-        code = (_TRY_AGAIN_LATER if answer.status == 503
-                else _POLICY_VIOLATION)
-        await send({"type": "websocket.close", "code": code,
+        await send({"type": "websocket.close", "code": close_code(answer),
                     "reason": answer.reason})
         return
     kind = ("http.response" if scope["type"] == "http"

@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 from limitree.decision import Decision
 from limitree.demand import Segment
 from limitree.django.current import current
-from limitree.django.path_costs import (
+from limitree.path_costs import (
     DeductWhen,
     PathCosts,
     not_a_path,

@@ -1,10 +1,10 @@
-"""The question to a limiter about one request: paths and their costs."""
+"""The paths of one request, decided in one step, and their costs."""
 
 from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from limitree.decision import Decision
@@ -25,7 +25,7 @@ class PathCosts:
     __slots__ = ("costs", "paths", "refusal", "whens")
 
     def __init__(self) -> None:
-        self.paths: list[list[Any]] = []
+        self.paths: list[Any] = []  #: each a sequence of segments
         self.costs: list[int] = []
         #: What says after the response whether a path is charged; None: it is
         #: charged at once.  Empty if all are.
@@ -34,7 +34,7 @@ class PathCosts:
         #: checks a password.
         self.refusal: Exception | None = None
 
-    def add(self, path: list[Any], cost: int) -> None:
+    def add(self, path: Sequence[Any], cost: int) -> None:
         """Add a path."""
         self.paths.append(path)
         self.costs.append(cost)

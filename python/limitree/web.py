@@ -177,17 +177,15 @@ def unavailable(error: StoreError) -> Answer:
                     [("Retry-After", "1")])
 
 
-def gone() -> Answer:
-    """Return the 400 for a request whose client is gone.
-
-    The server throws it away; an access log has one line for it.
-    """
-    return _problem(400, "Bad Request", _GONE, [])
-
-
 def answer_to(error: ClientGone | StoreError) -> Answer:
-    """Return the answer to a request that nobody could decide."""
-    return gone() if isinstance(error, ClientGone) else unavailable(error)
+    """Return the answer to a request that nobody could decide.
+
+    A client that is gone gets a 400, which the server throws away; an access
+    log has one line for it.
+    """
+    if isinstance(error, ClientGone):
+        return _problem(400, "Bad Request", _GONE, [])
+    return unavailable(error)
 
 
 _GONE = json.dumps({"type": "about:blank", "title": "Bad Request",

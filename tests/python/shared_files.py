@@ -15,8 +15,16 @@ def path_of(url):
     return pathlib.Path(url.removeprefix("shm://").partition("?")[0])
 
 
-_HOLD = """
-import limitree, sys
+#: The first lines of a program that the system kills with its parent, even if
+#: it is stopped: otherwise it would stay if pytest is killed.
+DIES_WITH_PARENT = """
+import ctypes, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+"""
+
+_HOLD = DIES_WITH_PARENT + """
+import limitree
 limiter = limitree.Limiter("schema: {a: {}}", sys.argv[1])
 print(flush=True)
 while True:

@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from servers import redis_server
+from shared_files import DIES_WITH_PARENT
 from web_servers import gunicorn
 
 SECONDS = float(os.environ.get("LIMITREE_BUSY_SECONDS", "2"))
@@ -39,7 +40,8 @@ def served(kind, store, **environment):
 @contextlib.contextmanager
 def busy_processes(count=2):
     """Runs processes that never sleep while the test runs."""
-    spinning = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    spin = DIES_WITH_PARENT + "while True: pass"
+    spinning = [subprocess.Popen([sys.executable, "-c", spin])
                 for _ in range(count)]
     try:
         yield

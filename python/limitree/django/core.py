@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from limitree.decision import Decision
 from limitree.django.current import current
 from limitree.django.decorators import group_of
-from limitree.django.path_costs import PathCosts
+from limitree.path_costs import PathCosts
 from limitree.django.record import record_of
 from limitree.django.rule import ALL, Key, RateOf, Rule, with_methods
 

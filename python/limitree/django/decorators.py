@@ -12,7 +12,7 @@ from asgiref.sync import iscoroutinefunction
 
 from limitree.django.current import current
 from limitree.django.exceptions import Ratelimited
-from limitree.django.path_costs import DeductWhen
+from limitree.path_costs import DeductWhen
 from limitree.django.record import record_of
 from limitree.django.response import too_many_awaited
 from limitree.django.rule import (

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from limitree.decision import Decision
-from limitree.django.path_costs import PathCosts
+from limitree.path_costs import PathCosts
 from limitree.headers import tightness
 
 

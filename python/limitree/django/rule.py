@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from limitree.demand import Segment
 from limitree.django import keys
-from limitree.django.path_costs import (
+from limitree.path_costs import (
     DeductWhen,
     PathCosts,
     not_a_path,

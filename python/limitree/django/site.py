@@ -12,7 +12,7 @@ from limitree.clients import ClientIp, canonical_ip
 from limitree.decision import Decision
 from limitree.django import conf
 from limitree.django.exceptions import Ratelimited
-from limitree.django.path_costs import PathCosts
+from limitree.path_costs import PathCosts
 from limitree.django.rule import (
     NOTHING,
     PATHS,

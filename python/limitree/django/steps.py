@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from limitree.decision import Decision
 from limitree.django.keys import load_user
-from limitree.django.path_costs import PathCosts
+from limitree.path_costs import PathCosts
 from limitree.django.record import Record
 from limitree.django.rule import Rule
 from limitree.django.site import Site

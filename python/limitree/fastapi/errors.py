@@ -9,7 +9,7 @@ from fastapi import Request, Response, WebSocket, WebSocketDisconnect
 from starlette.exceptions import HTTPException
 
 from limitree import web
-from limitree.asgi import can_respond
+from limitree.asgi import can_respond, close_code
 from limitree.decision import Decision
 from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.headers import problem
@@ -28,21 +28,17 @@ async def rate_limit_exceeded_handler(connection: Any, error: Exception
                                       ) -> Response | None:
     """Answer a denied request: with a 429, or by closing the websocket."""
     decision = cast(LimitExceeded, error).decision
-    return await _answer(connection, web.denial(decision, "none"), 1008)
+    return await _answer(connection, web.denial(decision, "none"))
 
 
-async def _store_error_handler(connection: Any, error: Exception
-                               ) -> Response | None:
-    return await _answer(connection, web.unavailable(cast(StoreError, error)),
-                         1013)
+async def _undecided_handler(connection: Any, error: Exception
+                             ) -> Response | None:
+    return await _answer(connection, web.answer_to(
+        cast("ClientGone | StoreError", error)))
 
 
-async def _gone_handler(connection: Any, error: Exception) -> Response | None:
-    return await _answer(connection, web.gone(), 1008)
-
-
-async def _answer(connection: Request | WebSocket, answer: web.Answer,
-                  code: int) -> Response | None:
+async def _answer(connection: Request | WebSocket, answer: web.Answer
+                  ) -> Response | None:
     response = Response(answer.body, answer.status, dict(answer.headers))
     if not isinstance(connection, WebSocket):
         return response
@@ -50,7 +46,7 @@ async def _answer(connection: Request | WebSocket, answer: web.Answer,
         if can_respond(connection.scope):
             await connection.send_denial_response(response)
         else:
-            await connection.close(code, answer.reason)
+            await connection.close(close_code(answer), answer.reason)
     return None
 
 
@@ -58,6 +54,6 @@ async def _answer(connection: Request | WebSocket, answer: web.Answer,
 HANDLERS: dict[Any, Any] = {
     RateLimitExceeded: rate_limit_exceeded_handler,
     LimitExceeded: rate_limit_exceeded_handler,
-    StoreError: _store_error_handler,
-    ClientGone: _gone_handler,
+    StoreError: _undecided_handler,
+    ClientGone: _undecided_handler,
 }

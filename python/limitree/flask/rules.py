@@ -78,6 +78,9 @@ class Rule:
                             "@limiter.limit(\"5/minute\")")
         if self.shared and not self.scope:
             raise ValueError("shared limits need the name of their scope")
+        when = self.deduct_when
+        #: The same; what it returns only counts as true or false.
+        self.charge_when = when and (lambda response: bool(when(response)))
 
     def applies_to(self, method: str) -> bool:
         """Return whether requests with this method are limited."""

@@ -3,7 +3,8 @@ requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Sequence
 
 import flask
 from flask.wrappers import Response
@@ -25,54 +26,46 @@ from limitree.flask.settings import Group, Settings
 from limitree.headers import combined
 from limitree.limiter import Limiter as Core
 from limitree.limits import NO_LIMITS
+from limitree.path_costs import PathCosts
 from limitree.plain import PlainLimit, PlainLimits
-from limitree.web import Path, check_path, unavailable
+from limitree.web import check_path, unavailable
 
 Owner = tuple[Bound, "PlainLimit | None"]
 
 
-class PathCosts:
-    """The paths of a request, and their costs."""
+class RequestPaths(PathCosts):
+    """The paths of a request, and what each of them is for."""
 
-    __slots__ = ("costs", "owners", "paths")
+    __slots__ = ("owners",)
 
     def __init__(self) -> None:
-        self.paths: list[Path] = []
-        self.costs: list[int] = []
+        super().__init__()
         self.owners: list[Owner] = []
 
-    def add(self, bound: Bound, paths: Sequence[Path],
-            limits: Iterable[PlainLimit | None], cost: int) -> None:
-        """Ask for `cost` on `paths`, on behalf of `bound`."""
-        for path, limit in zip(paths, limits):
-            self.paths.append(path)
-            self.costs.append(cost)
-            self.owners.append((bound, limit))
-
-    def join(self, others: PathCosts) -> PathCosts:
-        """Return the paths of both."""
-        both = PathCosts()
-        both.paths = self.paths + others.paths
-        both.costs = self.costs + others.costs
-        both.owners = self.owners + others.owners
-        return both
+    def limits(self, decision: Decision) -> list[RequestLimit]:
+        """Return the verdict of each limit."""
+        found = []
+        for level in decision.levels or ():
+            bound, limit = self.owners[level.path]
+            found.append(RequestLimit(self.paths[level.path], level,
+                                      bound.rule.shared, limit, bound.rule))
+        return found
 
 
 class State:
     """The decisions about one request."""
 
-    __slots__ = ("later", "rules", "steps")
+    __slots__ = ("rules", "steps")
 
     def __init__(self) -> None:
         # One decision, unless the view asks for more.
-        self.steps: list[tuple[Decision, PathCosts]] = []
-        self.later: list[tuple[int, PathCosts]] = []  # to be charged, by step
-        self.rules: set[Rule] = set()  # that have been asked
+        self.steps: list[tuple[Decision, RequestPaths]] = []
+        self.rules: set[Rule] = set()  # that have been decided
 
     def limits(self) -> list[RequestLimit]:
         """Return the verdicts of the limits, step by step."""
-        return [limit for decision, asked in self.steps
-                for limit in limits_of(decision, asked)]
+        return [limit for decision, paths in self.steps
+                for limit in paths.limits(decision)]
 
 
 class Site:
@@ -190,54 +183,39 @@ class Site:
         return state
 
     def _decide(self, state: State, bounds: list[Bound]) -> None:
-        now, later = PathCosts(), PathCosts()
+        asked = RequestPaths()
         try:
-            self._collect(state, bounds, now, later)
+            self._collect(state, bounds, asked)
         finally:
             # If a function refuses the request, such as a key function that
             # checks a token, the limits before it have counted it.
-            self._authorize(state, now, later)
+            self.plain.update(self.core)
+            if asked.paths:
+                decision = asked.authorize(self.core)
+                state.steps.append((decision, asked))
+                if decision.limited:
+                    self._deny(asked.limits(decision), decision)
 
-    def _collect(self, state: State, bounds: list[Bound], now: PathCosts,
-                 later: PathCosts) -> None:
+    def _collect(self, state: State, bounds: list[Bound],
+                 asked: RequestPaths) -> None:
         keys: dict[Key, Segment] = {}
+        defers = any(bound.rule.charge_when is not None for bound in bounds)
         for bound in bounds:
             rule = bound.rule
             state.rules.add(rule)
             if rule.exempt_when is not None and rule.exempt_when():
                 continue
             paths, limits = bound.paths(keys)
-            if paths:
-                asked = now if rule.deduct_when is None else later
-                asked.add(bound, paths, limits, bound.cost())
+            if not paths:
+                continue
+            cost = bound.cost()
+            for path, limit in zip(paths, limits):
+                asked.add(path, cost)
+                asked.owners.append((bound, limit))
+            if defers:
+                asked.charge_when(rule.charge_when)
 
-    def _authorize(self, state: State, now: PathCosts,
-                   later: PathCosts) -> None:
-        self.plain.update(self.core)
-        if later.paths:
-            self._look(state, now, later)
-        elif now.paths:
-            decision = self.core.authorize_all(now.paths, now.costs)
-            state.steps.append((decision, now))
-            if decision.limited:
-                self._deny(decision, now)
-
-    def _look(self, state: State, now: PathCosts, later: PathCosts) -> None:
-        """Decide a request with costs that are charged after the response."""
-        asked = now.join(later)
-        decision = self.core.peek_all(asked.paths, asked.costs)
-        state.steps.append((decision, asked))
-        if decision.limited:
-            self._deny(decision, asked)
-        if now.paths:
-            charged = self.core.authorize_all(now.paths, now.costs)
-            if charged.limited:
-                state.steps[-1] = charged, now
-                self._deny(charged, now)
-        state.later.append((len(state.steps) - 1, later))
-
-    def _deny(self, decision: Decision, asked: PathCosts) -> None:
-        limits = limits_of(decision, asked)
+    def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
         breached = [limit for limit in limits if limit.breached]
         # The headers are about the one with the longest wait.
         binding = max(breached or limits, key=_wait)
@@ -258,35 +236,18 @@ class Site:
         state = self.state()
         if state is None or not state.steps:
             return response
-        for step, later in state.later:
-            self._settle(state, step, later, response)
+        for place, (decision, asked) in enumerate(state.steps):
+            if decision.allowed and asked.is_deferred:
+                # The view has done its work, so a 503 would be wrong.  The
+                # limiter has logged that its store fails.
+                with contextlib.suppress(StoreError):
+                    charged = asked.charge(self.core, response)
+                    state.steps[place] = charged, asked
         settings = self.settings
         decisions = [decision for decision, _ in state.steps]
         for name, value in combined(decisions, settings.style, settings.reset):
             response.headers[settings.names.get(name, name)] = value
         return response
-
-    def _settle(self, state: State, step: int, later: PathCosts,
-                response: Response) -> None:
-        due = PathCosts()
-        verdicts: dict[Bound, bool] = {}
-        for path, cost, owner in zip(later.paths, later.costs, later.owners):
-            bound, limit = owner
-            if bound not in verdicts:
-                when = bound.rule.deduct_when
-                verdicts[bound] = when is not None and when(response)
-            if verdicts[bound]:
-                due.add(bound, [path], [limit], cost)
-        try:
-            if due.paths:
-                self.core.spend_all(due.paths, due.costs)
-            if self.settings.style != "none":
-                asked = state.steps[step][1]
-                state.steps[step] = self.core.peek_all(asked.paths, 0), asked
-        except StoreError:
-            # The view has done its work, so a 503 would be wrong.  The limiter
-            # has logged that its store fails.
-            pass
 
     def close(self) -> None:
         """Release the store."""
@@ -305,16 +266,6 @@ class Site:
         self.core = self._new_core()
         self._bounds = {}
         old.close()
-
-
-def limits_of(decision: Decision, asked: PathCosts) -> list[RequestLimit]:
-    """Return the verdict of each limit about a request."""
-    found = []
-    for level in decision.levels or ():
-        bound, limit = asked.owners[level.path]
-        found.append(RequestLimit(asked.paths[level.path], level,
-                                  bound.rule.shared, limit, bound.rule))
-    return found
 
 
 def refuse(error: StoreError) -> Response:
