@@ -137,11 +137,11 @@ class Error : public std::runtime_error {
   std::shared_ptr<const std::vector<std::string>> messages_;
 };
 
-// Runs `call(limitree_error**)` and throws what it reports.
-template <typename Call>
-void check(Call&& call) {
+// Runs `call(arguments..., limitree_error**)`, and throws what it reports.
+template <typename Call, typename... Arguments>
+void check(Call&& call, Arguments... arguments) {
   limitree_error* error = nullptr;
-  const limitree_status status = call(&error);
+  const limitree_status status = call(arguments..., &error);
   const ErrorHandle owner(error);
   if (status >= 0) return;
   if (status == LIMITREE_OUT_OF_MEMORY) throw std::bad_alloc();
@@ -152,9 +152,7 @@ void check(Call&& call) {
 inline std::vector<Counters> counters(limitree_limiter* limiter,
                                       std::uint32_t scopes) {
   std::vector<Counters> counters;
-  check([&](limitree_error** error) {
-    return read_counters(limiter, scopes, &counters, error);
-  });
+  check(read_counters, limiter, scopes, &counters);
   return counters;
 }
 
@@ -207,26 +205,28 @@ class Text {
   TextHandle text_;
 };
 
+// The text that `call(arguments..., limitree_text**, limitree_error**)` makes.
+template <typename Call, typename... Arguments>
+Text make_text(Call&& call, Arguments... arguments) {
+  limitree_text* text = nullptr;
+  check(call, arguments..., &text);
+  return Text(text);
+}
+
 // A limits.yaml that is equivalent to these two files of Boulder.
 inline Text limits_from_boulder(std::string_view defaults,
                                 std::string_view defaults_origin,
                                 std::string_view overrides,
                                 std::string_view overrides_origin) {
-  limitree_text* yaml = nullptr;
-  check([&](limitree_error** error) {
-    return limitree_limits_from_boulder(
-        to_str(defaults), to_str(defaults_origin), to_str(overrides),
-        to_str(overrides_origin), &yaml, error);
-  });
-  return Text(yaml);
+  return make_text(limitree_limits_from_boulder, to_str(defaults),
+                   to_str(defaults_origin), to_str(overrides),
+                   to_str(overrides_origin));
 }
 
 // The nanoseconds of "500ms", "1m30s": see limitree_parse_duration.
 inline std::int64_t parse_duration(std::string_view text) {
   std::int64_t duration_ns = 0;
-  check([&](limitree_error** error) {
-    return limitree_parse_duration(to_str(text), &duration_ns, error);
-  });
+  check(limitree_parse_duration, to_str(text), &duration_ns);
   return duration_ns;
 }
 
@@ -236,10 +236,8 @@ inline std::vector<limitree_rate> parse_rates(std::string_view text) {
   std::size_t count = 1;  // most texts have one
   do {
     rates.resize(count);
-    check([&](limitree_error** error) {
-      return limitree_parse_rates(to_str(text), rates.data(), rates.size(),
-                                  &count, error);
-    });
+    check(limitree_parse_rates, to_str(text), rates.data(), rates.size(),
+          &count);
   } while (count > rates.size());
   return rates;
 }
@@ -261,14 +259,10 @@ class HttpText {
   // functions of limitree.h that write such text.
   template <typename Write>
   explicit HttpText(const Write& write) {
-    check([&](limitree_error** error) {
-      return write(few_.data(), few_.size(), &size_, error);
-    });
+    check(write, few_.data(), few_.size(), &size_);
     if (size_ <= few_.size()) return;
     many_.resize(size_);
-    check([&](limitree_error** error) {
-      return write(many_.data(), many_.size(), &size_, error);
-    });
+    check(write, many_.data(), many_.size(), &size_);
   }
 
   std::string_view view() const {
@@ -324,63 +318,45 @@ class Config {
 
   // Sets one option of docs/configuration.md.
   Config& set(const std::string& name, std::string_view value) {
-    check([&](limitree_error** error) {
-      return limitree_config_set(get(), name.c_str(), to_str(value), error);
-    });
+    check(limitree_config_set, get(), name.c_str(), to_str(value));
     return *this;
   }
 
   // Replaces the limit tree; `origin` is the name of the file with `yaml`.
   Config& set_limits(std::string_view yaml, std::string_view origin) {
-    check([&](limitree_error** error) {
-      return limitree_config_set_limits(get(), to_str(yaml), to_str(origin),
-                                        error);
-    });
+    check(limitree_config_set_limits, get(), to_str(yaml), to_str(origin));
     return *this;
   }
 
   // Adds the top-level names in `yaml` to the limit tree.
   Config& add_limits(std::string_view yaml, std::string_view origin) {
-    check([&](limitree_error** error) {
-      return limitree_config_add_limits(get(), to_str(yaml), to_str(origin),
-                                        error);
-    });
+    check(limitree_config_add_limits, get(), to_str(yaml), to_str(origin));
     return *this;
   }
 
   // Adds the descriptors in `files`: see limitree_config_add_descriptors.
   Config& add_descriptors(std::span<const limitree_file> files,
                           bool merge = false) {
-    check([&](limitree_error** error) {
-      return limitree_config_add_descriptors(get(), files.data(), files.size(),
-                                             merge ? 1 : 0, error);
-    });
+    check(limitree_config_add_descriptors, get(), files.data(), files.size(),
+          merge ? 1 : 0);
     return *this;
   }
 
   // A limits.yaml that is equivalent to the descriptors, with a warning for
   // each rule and setting that has no equivalent.
   Text limits_from_descriptors() const {
-    limitree_text* yaml = nullptr;
-    check([&](limitree_error** error) {
-      return limitree_limits_from_descriptors(get(), &yaml, error);
-    });
-    return Text(yaml);
+    return make_text(limitree_limits_from_descriptors, get());
   }
 
   // `user_data` must outlive every limiter made from this config.
   Config& set_clock(limitree_clock_fn now_ns, void* user_data) {
-    check([&](limitree_error** error) {
-      return limitree_config_set_clock(get(), now_ns, user_data, error);
-    });
+    check(limitree_config_set_clock, get(), now_ns, user_data);
     return *this;
   }
 
   // The same of `user_data`.
   Config& set_log(limitree_log_fn log, void* user_data) {
-    check([&](limitree_error** error) {
-      return limitree_config_set_log(get(), log, user_data, nullptr, error);
-    });
+    check(limitree_config_set_log, get(), log, user_data, nullptr);
     return *this;
   }
 
@@ -394,9 +370,7 @@ class Limiter {
  public:
   explicit Limiter(const Config& config) {
     limitree_limiter* limiter = nullptr;
-    check([&](limitree_error** error) {
-      return limitree_limiter_new(config.get(), &limiter, error);
-    });
+    check(limitree_limiter_new, config.get(), &limiter);
     limiter_.reset(limiter);
   }
 
@@ -424,11 +398,8 @@ class Limiter {
                   std::span<limitree_level> levels = {},
                   std::span<const std::int32_t> parts = {}) {
     Decision decision;
-    check([&](limitree_error** error) {
-      return limitree_decide(get(), operation, paths.data(), parts.data(),
-                             paths.size(), levels.data(), levels.size(),
-                             &decision, error);
-    });
+    check(limitree_decide, get(), operation, paths.data(), parts.data(),
+          paths.size(), levels.data(), levels.size(), &decision);
     return decision;
   }
 
@@ -448,10 +419,7 @@ class Limiter {
 
   // Replaces the limit tree, or throws and keeps the old one.
   void reload(std::string_view yaml, std::string_view origin) {
-    check([&](limitree_error** error) {
-      return limitree_limiter_reload(get(), to_str(yaml), to_str(origin),
-                                     error);
-    });
+    check(limitree_limiter_reload, get(), to_str(yaml), to_str(origin));
   }
 
   // Adds one top-level name, or replaces it; `replace` is one of
@@ -459,17 +427,13 @@ class Limiter {
   void put(std::string_view name, std::string_view yaml,
            std::string_view origin,
            std::int32_t replace = LIMITREE_REPLACE_NONE) {
-    check([&](limitree_error** error) {
-      return limitree_limiter_put(get(), to_str(name), to_str(yaml),
-                                  to_str(origin), replace, error);
-    });
+    check(limitree_limiter_put, get(), to_str(name), to_str(yaml),
+          to_str(origin), replace);
   }
 
   // Takes the limit tree and the descriptors of `config`, in one step.
   void reload(const Config& config) {
-    check([&](limitree_error** error) {
-      return limitree_limiter_reload_config(get(), config.get(), error);
-    });
+    check(limitree_limiter_reload_config, get(), config.get());
   }
 
   // Whether a decision may have to wait for another machine.
@@ -484,55 +448,34 @@ class Limiter {
 
   // All statistics in the text format that Prometheus reads.
   Text prometheus() const {
-    limitree_text* text = nullptr;
-    check([&](limitree_error** error) {
-      return limitree_limiter_prometheus(get(), &text, error);
-    });
-    return Text(text);
+    return make_text(limitree_limiter_prometheus, get());
   }
 
   // How busy this process is, from 0 to 1: see limitree_set_pressure().
   void set_pressure(double pressure) const {
-    check([&](limitree_error** error) {
-      return limitree_set_pressure(get(), pressure, error);
-    });
+    check(limitree_set_pressure, get(), pressure);
   }
 
   // Waits for an answer of the store.  Returns the time that took.
   std::int64_t ping_ns() {
     std::int64_t round_trip_ns = 0;
-    check([&](limitree_error** error) {
-      return limitree_ping(get(), &round_trip_ns, error);
-    });
+    check(limitree_ping, get(), &round_trip_ns);
     return round_trip_ns;
   }
 
   // What the file of a store shm:// is.
   limitree_store_file store_file() const {
     limitree_store_file file;
-    check([&](limitree_error** error) {
-      return limitree_limiter_store_file(get(), &file, error);
-    });
+    check(limitree_limiter_store_file, get(), &file);
     return file;
   }
 
   // The tree as text for people.
-  Text describe() const {
-    limitree_text* text = nullptr;
-    check([&](limitree_error** error) {
-      return limitree_limiter_describe(get(), &text, error);
-    });
-    return Text(text);
-  }
+  Text describe() const { return make_text(limitree_limiter_describe, get()); }
 
   // The way of `path` down the tree as text for people.
   Text explain(Path path) const {
-    limitree_text* text = nullptr;
-    check([&](limitree_error** error) {
-      return limitree_limiter_explain(get(), path.data(), path.size(), &text,
-                                      error);
-    });
-    return Text(text);
+    return make_text(limitree_limiter_explain, get(), path.data(), path.size());
   }
 
   // Answers a request of Envoy; `statuses` has room for one of each descriptor,
@@ -541,38 +484,26 @@ class Limiter {
       const limitree_envoy_request& request,
       std::span<limitree_descriptor_status> statuses) const {
     limitree_envoy_response response;
-    check([&](limitree_error** error) {
-      return limitree_should_rate_limit(get(), &request, statuses.data(),
-                                        statuses.size(), &response, error);
-    });
+    check(limitree_should_rate_limit, get(), &request, statuses.data(),
+          statuses.size(), &response);
     return response;
   }
 
   // Replaces the descriptors by those of `config`.
   void reload_descriptors(const Config& config) const {
-    check([&](limitree_error** error) {
-      return limitree_limiter_reload_descriptors(get(), config.get(), error);
-    });
+    check(limitree_limiter_reload_descriptors, get(), config.get());
   }
 
   // All descriptors as text for people.
   Text describe_descriptors() const {
-    limitree_text* text = nullptr;
-    check([&](limitree_error** error) {
-      return limitree_limiter_describe_descriptors(get(), &text, error);
-    });
-    return Text(text);
+    return make_text(limitree_limiter_describe_descriptors, get());
   }
 
   // What a descriptor of a request meets, as text for people.
   Text explain_descriptor(std::string_view domain,
                           std::span<const limitree_entry> entries) const {
-    limitree_text* text = nullptr;
-    check([&](limitree_error** error) {
-      return limitree_limiter_explain_descriptor(
-          get(), to_str(domain), entries.data(), entries.size(), &text, error);
-    });
-    return Text(text);
+    return make_text(limitree_limiter_explain_descriptor, get(), to_str(domain),
+                     entries.data(), entries.size());
   }
 
   limitree_limiter* get() const noexcept { return limiter_.get(); }
@@ -581,16 +512,12 @@ class Limiter {
   template <typename Function>
   Decision call(Function function, Path path, std::int64_t cost) {
     Decision decision;
-    check([&](limitree_error** error) {
-      return function(get(), path.data(), path.size(), cost, &decision, error);
-    });
+    check(function, get(), path.data(), path.size(), cost, &decision);
     return decision;
   }
 
   void forget(Path path, std::int32_t leaf_only) {
-    check([&](limitree_error** error) {
-      return limitree_reset(get(), path.data(), path.size(), leaf_only, error);
-    });
+    check(limitree_reset, get(), path.data(), path.size(), leaf_only);
   }
 
   LimiterHandle limiter_;

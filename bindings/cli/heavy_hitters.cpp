@@ -1,7 +1,6 @@
 #include "heavy_hitters.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <numeric>
 #include <tuple>
@@ -10,18 +9,18 @@
 namespace limitree::cli {
 
 HeavyHitters::HeavyHitters(std::size_t counters)
-    : counters_(counters),
-      heap_(counters),
-      chains_(std::bit_ceil(2 * counters), kNone) {
+    : counters_(counters), heap_(counters) {
+  by_hash_.reserve(counters);
   // All counts are 0, so any order is a heap.
   std::iota(heap_.begin(), heap_.end(), std::size_t{0});
   for (std::size_t i = 0; i < counters; ++i) counters_[i].heap_at = i;
 }
 
 void HeavyHitters::add(std::string_view text) {
-  const std::uint64_t hash = std::hash<std::string_view>()(text);
-  std::size_t index = find(text, hash);
-  if (index == kNone) index = take_over(text, hash);
+  const std::size_t hash = std::hash<std::string_view>()(text);
+  const auto found = by_hash_.find(hash);
+  const std::size_t index =
+      found != by_hash_.end() ? found->second : take_over(text, hash);
   ++total_;
   ++counters_[index].caller.count;
   sink(counters_[index].heap_at);
@@ -49,37 +48,21 @@ std::vector<HeavyHitters::Caller> HeavyHitters::top(std::size_t count) const {
   return callers;
 }
 
-std::size_t HeavyHitters::find(std::string_view text,
-                               std::uint64_t hash) const {
-  std::size_t index = chains_[hash & (chains_.size() - 1)];
-  while (index != kNone) {
-    const Counter& counter = counters_[index];
-    if (counter.hash == hash && counter.text_size == text.size() &&
-        counter.caller.text == text.substr(0, kMaxText)) {
-      break;
-    }
-    index = counter.next;
-  }
-  return index;
-}
-
 // Gives the smallest counter to a caller without a counter.
-std::size_t HeavyHitters::take_over(std::string_view text, std::uint64_t hash) {
+std::size_t HeavyHitters::take_over(std::string_view text, std::size_t hash) {
   const std::size_t index = heap_.front();
   Counter& counter = counters_[index];
-  if (counter.caller.count != 0) unlink(index);
+  if (counter.caller.count == 0) {
+    by_hash_.emplace(hash, index);
+  } else {  // the node of the map is reused
+    auto node = by_hash_.extract(counter.hash);
+    node.key() = hash;
+    by_hash_.insert(std::move(node));
+  }
   counter.caller.error = counter.caller.count;
   counter.caller.text = text.substr(0, kMaxText);
   counter.hash = hash;
-  counter.text_size = text.size();
-  counter.next = std::exchange(chain(hash), index);
   return index;
-}
-
-void HeavyHitters::unlink(std::size_t index) {
-  std::size_t* link = &chain(counters_[index].hash);
-  while (*link != index) link = &counters_[*link].next;
-  *link = counters_[index].next;
 }
 
 // Moves the counter at heap_[at], which has grown, down to its place.

@@ -15,13 +15,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace limitree::cli {
 
 class HeavyHitters {
  public:
-  // Longer texts are cut, and distinguished by their beginning and hash.
+  // Longer texts are cut.  Callers are distinguished by the hash of the whole
+  // text, of 64 bits.
   static constexpr std::size_t kMaxText = 200;
 
   struct Caller {
@@ -44,28 +46,22 @@ class HeavyHitters {
   std::vector<Caller> top(std::size_t count) const;
 
  private:
-  static constexpr std::size_t kNone = SIZE_MAX;
-
   struct Counter {
-    Caller caller;  // count 0: unused, and in no chain
-    std::uint64_t hash;
-    std::size_t text_size;  // of the whole text
+    Caller caller;  // count 0: unused
+    std::size_t hash;
     std::size_t heap_at;
-    std::size_t next;  // in the chain of its hash
+  };
+  struct Hashed {  // a hash is one already
+    std::size_t operator()(std::size_t hash) const { return hash; }
   };
 
-  std::size_t find(std::string_view text, std::uint64_t hash) const;
-  std::size_t take_over(std::string_view text, std::uint64_t hash);
-  void unlink(std::size_t index);
+  std::size_t take_over(std::string_view text, std::size_t hash);
   void sink(std::size_t at);
-  std::size_t& chain(std::uint64_t hash) {
-    return chains_[hash & (chains_.size() - 1)];
-  }
 
   std::int64_t total_ = 0;
   std::vector<Counter> counters_;
-  std::vector<std::size_t> heap_;    // of counters_, smallest first
-  std::vector<std::size_t> chains_;  // by hash; their number is a power of two
+  std::vector<std::size_t> heap_;  // of counters_, smallest first
+  std::unordered_map<std::size_t, std::size_t, Hashed> by_hash_;
 };
 
 }  // namespace limitree::cli

@@ -1,4 +1,5 @@
-// The result of a replay: replay.cpp counts, replay_report.cpp reports.
+// The result of a replay: replay.cpp counts, replay_text.cpp and
+// replay_json.cpp report.
 
 #ifndef LIMITREE_CLI_REPLAY_HPP
 #define LIMITREE_CLI_REPLAY_HPP

@@ -72,47 +72,42 @@ Napi::Value duration_of(const Napi::CallbackInfo& info) {
 // reload(limits): a promise.
 Napi::Value reload(const Napi::CallbackInfo& info) {
   return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return run_in_pool(native,
-                       [limits = texts_of(info[0])](Engine& engine, double*,
-                                                    limitree_error** error) {
-                         return engine.reload(limits, error);
-                       });
+    return run_in_pool(native, [limits = texts_of(info[0])](Engine& engine) {
+      engine.reload(limits);
+      return 0;
+    });
   });
 }
 
 // reloadDescriptors(files): a promise.
 Napi::Value reload_descriptors(const Napi::CallbackInfo& info) {
   return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return run_in_pool(native,
-                       [files = texts_of(info[0])](Engine& engine, double*,
-                                                   limitree_error** error) {
-                         return engine.reload_descriptors(files, error);
-                       });
+    return run_in_pool(native, [files = texts_of(info[0])](Engine& engine) {
+      engine.reload_descriptors(files);
+      return 0;
+    });
   });
 }
 
 // put(name, yaml, replace): a promise.
 Napi::Value put(const Napi::CallbackInfo& info) {
   return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return run_in_pool(native,
-                       [name = info[0].As<Napi::String>().Utf8Value(),
-                        yaml = info[1].As<Napi::String>().Utf8Value(),
-                        replace = info[2].As<Napi::Number>().Int32Value()](
-                           Engine& engine, double*, limitree_error** error) {
-                         return engine.put(name, yaml, replace, error);
-                       });
+    return run_in_pool(
+        native,
+        [name = info[0].As<Napi::String>().Utf8Value(),
+         yaml = info[1].As<Napi::String>().Utf8Value(),
+         replace = info[2].As<Napi::Number>().Int32Value()](Engine& engine) {
+          engine.limiter().put(name, yaml, "limits", replace);
+          return 0;
+        });
   });
 }
 
 // ping(): a promise of milliseconds.
 Napi::Value ping(const Napi::CallbackInfo& info) {
   return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return run_in_pool(native, [](Engine& engine, double* ms,
-                                  limitree_error** error) {
-      std::int64_t ns = 0;
-      const limitree_status status = limitree_ping(engine.get(), &ns, error);
-      *ms = static_cast<double>(ns) / 1e6;
-      return status;
+    return run_in_pool(native, [](Engine& engine) {
+      return static_cast<double>(engine.limiter().ping_ns()) / 1e6;
     });
   });
 }

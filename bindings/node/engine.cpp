@@ -25,13 +25,10 @@ void complete(const limitree_completion* completions, std::size_t count,
   std::vector<Answer>& answers = **static_cast<Answers*>(user_data);
   for (std::size_t i = 0; i < count; ++i) {
     const limitree_completion& done = completions[i];
-    Answer answer = {done.request, done.decision, done.status, {}, ""};
-    if (done.status < 0) {
-      answer.reason = limitree_error_reason(done.error);
-      try {
-        answer.messages = Error::from(done.status, done.error).messages();
-      } catch (const std::bad_alloc&) {  // then without a message
-      }
+    Answer answer = {done.request, done.decision, done.status, {}};
+    try {
+      if (done.status < 0) answer.error = Error::from(done.status, done.error);
+    } catch (const std::bad_alloc&) {  // then without a message
     }
     answers.push_back(std::move(answer));
   }
@@ -42,27 +39,18 @@ std::int64_t last_time(void* now_ns) noexcept {
       std::memory_order_relaxed);
 }
 
-limitree_status add_limits(limitree_config* config,
-                           const std::vector<Text>& limits,
-                           limitree_error** error) {
-  for (const Text& text : limits) {
-    const limitree_status status = limitree_config_add_limits(
-        config, to_str(text.yaml), to_str(text.origin), error);
-    if (status < 0) return status;
-  }
-  return LIMITREE_OK;
+void add_limits(const std::vector<Text>& limits, Config* config) {
+  for (const Text& text : limits) config->add_limits(text.yaml, text.origin);
 }
 
-limitree_status add_descriptors(limitree_config* config,
-                                const std::vector<Text>& descriptors,
-                                bool merge, limitree_error** error) {
+void add_descriptors(const std::vector<Text>& descriptors, bool merge,
+                     Config* config) {
   std::vector<limitree_file> files;
   files.reserve(descriptors.size());
   for (const Text& text : descriptors) {
     files.push_back({to_str(text.yaml), to_str(text.origin)});
   }
-  return limitree_config_add_descriptors(config, files.data(), files.size(),
-                                         merge ? 1 : 0, error);
+  config->add_descriptors(files, merge);
 }
 
 std::unique_ptr<Limiter> make_limiter(const Settings& settings,
@@ -72,19 +60,11 @@ std::unique_ptr<Limiter> make_limiter(const Settings& settings,
   for (const auto& [name, value] : settings.options) config.set(name, value);
   if (settings.now_ns) config.set_clock(last_time, now_ns);
   config.set_log(LogQueue::add, log);
-  check([&](limitree_error** error) {
-    return limitree_config_set_completion(
-        config.get(), complete, new Answers(answers),
-        [](void* user_data) { delete static_cast<Answers*>(user_data); },
-        error);
-  });
-  check([&](limitree_error** error) {
-    return add_limits(config.get(), settings.limits, error);
-  });
-  check([&](limitree_error** error) {
-    return add_descriptors(config.get(), settings.descriptors,
-                           settings.merge_domains, error);
-  });
+  check(limitree_config_set_completion, config.get(), complete,
+        new Answers(answers),
+        [](void* user_data) { delete static_cast<Answers*>(user_data); });
+  add_limits(settings.limits, &config);
+  add_descriptors(settings.descriptors, settings.merge_domains, &config);
   return std::make_unique<Limiter>(config);
 }
 
@@ -122,37 +102,21 @@ std::shared_ptr<Engine> Engine::open(const Settings& settings) {
   return engine;
 }
 
-limitree_status Engine::reload(const std::vector<Text>& limits,
-                               limitree_error** error) {
-  const ConfigHandle config(limitree_config_new());
-  if (config == nullptr) return LIMITREE_OUT_OF_MEMORY;
-  limitree_status status = add_limits(config.get(), limits, error);
-  if (status < 0) return status;
+void Engine::reload(const std::vector<Text>& limits) {
+  Config config;
+  add_limits(limits, &config);
   const std::lock_guard lock(shared().mutex);
-  status = add_descriptors(config.get(), descriptors_, merge_domains_, error);
-  if (status < 0) return status;
-  status = limitree_limiter_reload_config(get(), config.get(), error);
-  if (status >= 0) limits_ = limits;
-  return status;
+  add_descriptors(descriptors_, merge_domains_, &config);
+  limiter_->reload(config);
+  limits_ = limits;
 }
 
-limitree_status Engine::reload_descriptors(const std::vector<Text>& descriptors,
-                                           limitree_error** error) {
-  const ConfigHandle config(limitree_config_new());
-  if (config == nullptr) return LIMITREE_OUT_OF_MEMORY;
-  limitree_status status =
-      add_descriptors(config.get(), descriptors, merge_domains_, error);
-  if (status < 0) return status;
+void Engine::reload_descriptors(const std::vector<Text>& descriptors) {
+  Config config;
+  add_descriptors(descriptors, merge_domains_, &config);
   const std::lock_guard lock(shared().mutex);
-  status = limitree_limiter_reload_descriptors(get(), config.get(), error);
-  if (status >= 0) descriptors_ = descriptors;
-  return status;
-}
-
-limitree_status Engine::put(const std::string& name, const std::string& yaml,
-                            std::int32_t replace, limitree_error** error) {
-  return limitree_limiter_put(get(), to_str(name), to_str(yaml),
-                              to_str("limits"), replace, error);
+  limiter_->reload_descriptors(config);
+  descriptors_ = descriptors;
 }
 
 bool Engine::is_made_of(const Settings& settings) const {

@@ -43,8 +43,7 @@ struct Answer {
   void* request;
   limitree_decision decision;
   limitree_status status;
-  std::vector<std::string> messages;  // of an error
-  const char* reason;                 // for errors; static storage
+  std::optional<Error> error;  // if that is negative, and there was memory
 };
 
 using Answers = std::shared_ptr<std::vector<Answer>>;
@@ -62,21 +61,14 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   limitree_limiter* get() const { return limiter_->get(); }
-  const Limiter& limiter() const { return *limiter_; }
+  Limiter& limiter() const { return *limiter_; }
 
   // Replaces the limits for all threads that share them, as
-  // limitree_limiter_reload_config does.
-  limitree_status reload(const std::vector<Text>& limits,
-                         limitree_error** error);
+  // limitree_limiter_reload_config does.  Throws Error.
+  void reload(const std::vector<Text>& limits);
 
   // The same for the descriptors.
-  limitree_status reload_descriptors(const std::vector<Text>& descriptors,
-                                     limitree_error** error);
-
-  // Adds or replaces one top-level name for all who share the limiter, as
-  // limitree_limiter_put does.
-  limitree_status put(const std::string& name, const std::string& yaml,
-                      std::int32_t replace, limitree_error** error);
+  void reload_descriptors(const std::vector<Text>& descriptors);
 
   // Sets the time of JavaScript's clock before a call.
   void set_now(std::int64_t now_ns) {

@@ -22,29 +22,22 @@ void Environment::connect(Napi::Function make_error, Napi::Function deliver) {
   deliver_ = Napi::Persistent(deliver);
 }
 
-Napi::Value Environment::error_value(
-    limitree_status status, const char* reason,
-    const std::vector<std::string>& messages) const {
-  const Napi::Array texts = Napi::Array::New(env_, messages.size());
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    texts.Set(static_cast<std::uint32_t>(i), messages[i]);
+Napi::Value Environment::error_value(const Error& error) const {
+  const Napi::Array messages = Napi::Array::New(env_);
+  for (const std::string& message : error.messages()) {
+    messages.Set(messages.Length(), message);
   }
   return make_error_.Call(
-      {Napi::String::New(env_, limitree_status_name(status)),
-       Napi::String::New(env_, reason), texts});
-}
-
-void Environment::raise(limitree_status status, const char* reason,
-                        const std::vector<std::string>& messages) const {
-  try {
-    napi_throw(env_, error_value(status, reason, messages));
-  } catch (const Napi::Error& failure) {
-    failure.ThrowAsJavaScriptException();
-  }
+      {Napi::String::New(env_, limitree_status_name(error.status())),
+       Napi::String::New(env_, error.reason()), messages});
 }
 
 void Environment::raise(const Error& error) const {
-  raise(error.status(), error.reason(), error.messages());
+  try {
+    napi_throw(env_, error_value(error));
+  } catch (const Napi::Error& failure) {
+    failure.ThrowAsJavaScriptException();
+  }
 }
 
 void Environment::call_deliver(std::size_t count, Napi::Array errors) const {

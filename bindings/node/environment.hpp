@@ -22,6 +22,10 @@
 
 namespace limitree::node {
 
+inline Error out_of_memory() {
+  return Error(LIMITREE_OUT_OF_MEMORY, {"out of memory"});
+}
+
 // What has to be closed before the thread ends.
 class Closable {
  public:
@@ -56,11 +60,8 @@ class Environment {
   void connect(Napi::Function make_error, Napi::Function deliver);
 
   // Returns the result of make_error; empty if it threw, which is then pending.
-  Napi::Value error_value(limitree_status status, const char* reason,
-                          const std::vector<std::string>& messages) const;
+  Napi::Value error_value(const Error& error) const;
   // Throws it into JavaScript.
-  void raise(limitree_status status, const char* reason,
-             const std::vector<std::string>& messages) const;
   void raise(const Error& error) const;
 
   // Calls JavaScript's deliver(); throws Napi::Error.
@@ -109,8 +110,7 @@ Napi::Value guarded(const Napi::CallbackInfo& info, Function&& function) {
   } catch (const Error& error) {
     Environment::of(info.Env()).raise(error);
   } catch (const std::bad_alloc&) {
-    Environment::of(info.Env())
-        .raise(LIMITREE_OUT_OF_MEMORY, "", {"out of memory"});
+    Environment::of(info.Env()).raise(out_of_memory());
   }
   return info.Env().Undefined();
 }

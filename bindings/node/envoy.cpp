@@ -111,8 +111,8 @@ void EnvoyCall::settle(const Environment& environment,
   if (outcome.status >= 0) {
     promise_.Resolve(answer(environment.env()));
   } else {
-    promise_.Reject(environment.error_value(outcome.status, outcome.reason,
-                                            outcome.messages));
+    promise_.Reject(
+        environment.error_value(outcome.error.value_or(out_of_memory())));
   }
 }
 

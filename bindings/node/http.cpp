@@ -107,10 +107,8 @@ Napi::Value client(const Napi::CallbackInfo& info) {
     read(info, values, "an address", &texts);
     const limitree_str* const peer = texts.data();
     limitree_ip ip;
-    check([&](limitree_error** error) {
-      return limitree_client_ip(static_cast<limitree_proxies*>(info.Data()),
-                                *peer, peer + 1, texts.size() - 1, &ip, error);
-    });
+    check(limitree_client_ip, static_cast<limitree_proxies*>(info.Data()),
+          *peer, peer + 1, texts.size() - 1, &ip);
     return text_of(info.Env(), ip);
   });
 }
@@ -149,10 +147,8 @@ Napi::Value canonical_ip(const Napi::CallbackInfo& info) {
     Segments texts;
     read(info, {info[0]}, "address", &texts);
     limitree_ip ip;
-    check([&](limitree_error** error) {
-      return limitree_canonical_ip(
-          *texts.data(), info[1].As<Napi::Number>().Int32Value(), &ip, error);
-    });
+    check(limitree_canonical_ip, *texts.data(),
+          info[1].As<Napi::Number>().Int32Value(), &ip);
     return text_of(info.Env(), ip);
   });
 }
@@ -167,14 +163,11 @@ Napi::Value proxies(const Napi::CallbackInfo& info) {
     Segments networks;
     read(info, values, "a network in trustedProxies", &networks);
     limitree_proxies* made = nullptr;
-    check([&](limitree_error** error) {
-      return limitree_proxies_new(
+    check(limitree_proxies_new,
           info[0].As<Napi::Boolean>().Value() ? LIMITREE_FORWARDED
                                               : LIMITREE_X_FORWARDED_FOR,
           info[1].As<Napi::Number>().Int32Value(), networks.data(),
-          networks.size(), info[3].As<Napi::Number>().Int32Value(), &made,
-          error);
-    });
+          networks.size(), info[3].As<Napi::Number>().Int32Value(), &made);
     ProxiesHandle handle(made);
     const Napi::Function function =
         Napi::Function::New(info.Env(), client, "client", made);

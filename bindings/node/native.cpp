@@ -1,6 +1,8 @@
 #include "native.hpp"
 
 #include <algorithm>
+#include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -69,9 +71,9 @@ void deliver(Native& native, Outgoing* answers) {
       }
       ++count;
       if (answer.status < 0) {
-        errors.Set(errors.Length(),
-                   environment.error_value(answer.status, answer.reason,
-                                           answer.messages));
+        errors.Set(
+            errors.Length(),
+            environment.error_value(answer.error.value_or(out_of_memory())));
       }
       to = write_answer(answer, *answers->take(), &native.policies(), to);
     }
@@ -107,29 +109,30 @@ class PoolCall final : public Napi::AsyncWorker {
 
  protected:
   void Execute() override {
-    limitree_error* error = nullptr;
-    status_ = function_(native_->engine(), &number_, &error);
-    error_.reset(error);
+    try {
+      number_ = function_(native_->engine());
+    } catch (const limitree::Error& error) {
+      error_ = error;
+    } catch (const std::bad_alloc&) {
+      error_ = out_of_memory();
+    }
   }
 
   void OnOK() override {
     native_->end_pool_call();
-    if (status_ >= 0) {
+    if (error_) {
+      promise_.Reject(native_->environment().error_value(*error_));
+    } else {
       promise_.Resolve(Napi::Number::New(Env(), number_));
-      return;
     }
-    const limitree::Error error = limitree::Error::from(status_, error_.get());
-    promise_.Reject(native_->environment().error_value(
-        error.status(), error.reason(), error.messages()));
   }
 
  private:
   const std::shared_ptr<Native> native_;
   const PoolFunction function_;
   Napi::Promise::Deferred promise_;
-  limitree_status status_ = LIMITREE_OK;
   double number_ = 0;
-  ErrorHandle error_;
+  std::optional<limitree::Error> error_;
 };
 
 }  // namespace

@@ -82,9 +82,9 @@ class Native final : public Closable,
   Watch watch_;
 };
 
-// A call that may take long and is not made per request; it may write a number.
-using PoolFunction =
-    std::function<limitree_status(Engine&, double*, limitree_error**)>;
+// A call that may take long and is not made per request.  It returns a number,
+// or throws Error.
+using PoolFunction = std::function<double(Engine&)>;
 
 // Runs it on a thread of libuv's pool.  Returns a promise of the number, or of
 // the error.

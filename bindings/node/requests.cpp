@@ -142,7 +142,7 @@ std::string Request::place_of(std::size_t segment) const {
 }
 
 bool Request::refuse(limitree_status status, const std::string& message) const {
-  native_->environment().raise(status, "", {message});
+  native_->environment().raise(Error(status, {message}));
   return false;
 }
 
@@ -191,7 +191,7 @@ void start(const Request& request) {
   Native& native = request.native();
   const char* const wrong = native.begin_request();
   if (*wrong != '\0') {
-    native.environment().raise(LIMITREE_INTERNAL, "", {wrong});
+    native.environment().raise(Error(LIMITREE_INTERNAL, {wrong}));
     return;
   }
   auto pending = std::make_unique<Pending>();
@@ -228,11 +228,11 @@ napi_value reset(const Request& request) {
   }
   const std::int32_t leaf_only = request.cost() == 0 ? 1 : 0;
   return run_in_pool(request.native(),
-                     [path = std::move(path), leaf_only](
-                         Engine& engine, double*, limitree_error** error) {
+                     [path = std::move(path), leaf_only](Engine& engine) {
                        const std::vector<limitree_str> segments = to_path(path);
-                       return limitree_reset(engine.get(), segments.data(),
-                                             segments.size(), leaf_only, error);
+                       check(limitree_reset, engine.get(), segments.data(),
+                             segments.size(), leaf_only);
+                       return 0;
                      });
 }
 
@@ -248,8 +248,7 @@ napi_value guarded(napi_env env, napi_callback_info info, Call&& call) {
   } catch (const Napi::Error& failure) {
     failure.ThrowAsJavaScriptException();
   } catch (const std::bad_alloc&) {
-    request.native().environment().raise(LIMITREE_OUT_OF_MEMORY, "",
-                                         {"out of memory"});
+    request.native().environment().raise(out_of_memory());
   }
   return nullptr;
 }

@@ -34,20 +34,12 @@ void append_code_point(char32_t code, std::string* out) {
 }
 
 const char* refuse(napi_valuetype type) {
-  switch (type) {
-    case napi_undefined:
-      return "must be a string, is undefined";
-    case napi_null:
-      return "must be a string, is null";
-    case napi_boolean:
-      return "must be a string, is a boolean";
-    case napi_symbol:
-      return "must be a string, is a symbol";
-    case napi_function:
-      return "must be a string, is a function";
-    default:
-      return "must be a string, is an object";
-  }
+  if (type == napi_undefined) return "must be a string, is undefined";
+  if (type == napi_null) return "must be a string, is null";
+  if (type == napi_boolean) return "must be a string, is a boolean";
+  if (type == napi_symbol) return "must be a string, is a symbol";
+  if (type == napi_function) return "must be a string, is a function";
+  return "must be a string, is an object";
 }
 
 bool is_whole(double number) {

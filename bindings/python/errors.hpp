@@ -7,7 +7,7 @@
 #include <Python.h>
 #include <pybind11/pybind11.h>
 
-#include "limitree.h"
+#include "limitree.hpp"
 
 namespace limitree::python {
 
@@ -17,10 +17,8 @@ inline pybind11::str python_text(limitree_str text) {
       .attr("decode")("utf-8", "backslashreplace");
 }
 
-// Returns the exception for `status` and `error`, which may be null.  Throws
-// error_already_set.
-pybind11::object exception_of(limitree_status status,
-                              const limitree_error* error);
+// Returns the exception for `error`.  Throws error_already_set.
+pybind11::object exception_of(const Error& error);
 
 // Sets the Python error for `status` and `error`, and frees `error`, which may
 // be null.  Returns null, for callers that return an object.
@@ -31,15 +29,8 @@ inline void require(bool done) {
   if (!done) throw pybind11::error_already_set();
 }
 
-// Runs `call(limitree_error**)` and throws what it reports.
-template <typename Call>
-void check(Call&& call) {
-  limitree_error* error = nullptr;
-  const limitree_status status = call(&error);
-  if (status >= 0) return;
-  raise(status, error);
-  throw pybind11::error_already_set();
-}
+// Lets functions that pybind11 binds throw Error.
+void translate_errors();
 
 }  // namespace limitree::python
 

@@ -22,11 +22,13 @@ namespace {
 
 // Runs `write()`, which returns an object.  Errors become Python's.
 template <typename Write>
-PyObject* guarded(const Write& write) noexcept {
+PyObject* guarded(const Write& write) {
   try {
     return write();
   } catch (const Error& error) {
     PyErr_SetString(PyExc_ValueError, error.what());
+  } catch (py::error_already_set& error) {
+    error.restore();
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   }
@@ -103,21 +105,14 @@ bool needs_levels(std::string_view style) {
   return false;
 }
 
-PyObject* time_module = nullptr;  // for the life of the process
-
-// Reads the clock of Python, which tests may have set.  False: a Python error
-// is set.
-bool read_clock(std::int64_t* now_ns) {
-  PyObject* const now = PyObject_CallMethod(time_module, "time", nullptr);
-  if (now == nullptr) return false;
-  const double seconds = PyFloat_AsDouble(now);
-  Py_DECREF(now);
-  if (PyErr_Occurred() != nullptr) return false;
+// The clock of Python, which tests may have set.
+std::int64_t now_ns() {
+  const auto now = py::module_::import("time").attr("time")();
   constexpr double kLast = 9.2e9;  // the last second that fits in nanoseconds
-  *now_ns = seconds < kLast
-                ? static_cast<std::int64_t>(std::max(seconds, 0.0) * 1e9)
-                : std::numeric_limits<std::int64_t>::max();
-  return true;
+  const auto seconds = now.cast<double>();
+  return seconds < kLast
+             ? static_cast<std::int64_t>(std::max(seconds, 0.0) * 1e9)
+             : std::numeric_limits<std::int64_t>::max();
 }
 
 PyObject* ascii(std::string_view text) {
@@ -176,12 +171,10 @@ PyObject* http_headers(const limitree_decision& decision, PyObject* levels,
                     "the call");
     return nullptr;
   }
-  std::int64_t now_ns = 0;
-  if (form.is_epoch && !read_clock(&now_ns)) return nullptr;
   return guarded([&] {
-    return list_of(
-        limitree::http_headers(form.style, decision, read.get(), now_ns)
-            .view());
+    return list_of(limitree::http_headers(form.style, decision, read.get(),
+                                          form.is_epoch ? now_ns() : 0)
+                       .view());
   });
 }
 
@@ -196,7 +189,6 @@ PyObject* http_problem(const limitree_decision& decision, PyObject* levels) {
 }
 
 void bind_http(py::module_& module) {
-  time_module = py::module_::import("time").release().ptr();
   module.def("check_style", check_style, py::arg("style"), py::arg("reset"));
 }
 

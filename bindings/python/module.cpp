@@ -6,7 +6,6 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -31,9 +30,7 @@ namespace {
 template <std::uint32_t kScopes>
 py::list counters(Native& native) {
   std::vector<Counters> all;
-  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return read_counters(limiter, kScopes, &all, error);
-  }));
+  native.run(read_counters, kScopes, &all);
   py::list list;
   for (const Counters& one : all) {
     py::dict values;
@@ -47,49 +44,35 @@ py::list counters(Native& native) {
 
 double ping(Native& native) {
   std::int64_t round_trip_ns = 0;
-  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_ping(limiter, &round_trip_ns, error);
-  }));
+  native.run(limitree_ping, &round_trip_ns);
   return static_cast<double>(round_trip_ns) / 1e9;
 }
 
 void set_pressure(Native& native, double pressure) {
-  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_set_pressure(limiter, pressure, error);
-  }));
+  native.run(limitree_set_pressure, pressure);
 }
 
 py::str prometheus(Native& native) {
   limitree_text* text = nullptr;
-  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_limiter_prometheus(limiter, &text, error);
-  }));
-  const std::unique_ptr<limitree_text, decltype(&limitree_text_free)> owner(
-      text, limitree_text_free);
-  return python_text(limitree_text_str(text));
+  native.run(limitree_limiter_prometheus, &text);
+  return python_text(to_str(Text(text).view()));
 }
 
 // Throws UnknownRoot if the tree has no such name, and ValueError if a path
 // cannot end there.  Does not ask the store.
 void check_root(Native& native, std::string_view name) {
-  const limitree_str root = {name.data(), name.size()};
+  const limitree_str root = to_str(name);
   limitree_text* text = nullptr;
-  const bool known =
-      native.call([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_limiter_explain(limiter, &root, 1, &text, error);
-      });
+  native.run(limitree_limiter_explain, &root, std::size_t{1}, &text);
   limitree_text_free(text);
-  require(known);
 }
 
 py::tuple should_rate_limit(Native& native, const py::object& domain,
                             const py::list& descriptors,
                             std::uint32_t hits_addend, bool metadata) {
   EnvoyCall call(domain, descriptors, hits_addend, metadata);
-  require(native.call([&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_should_rate_limit(limiter, call.request(), call.statuses(),
-                                      call.count(), call.response(), error);
-  }));
+  native.run(limitree_should_rate_limit, call.request(), call.statuses(),
+             call.count(), call.response());
   py::tuple answer = call.answer();
   native.note(call.response()->flags);
   native.write_log();
@@ -186,6 +169,7 @@ PYBIND11_MODULE(_bound, module,
                 pybind11::multiple_interpreters::per_interpreter_gil()) {
   using namespace limitree::python;
   if (!is_first_interpreter()) throw py::import_error(kWrongInterpreter);
+  translate_errors();
   module.attr("__version__") = limitree_version();
   module.attr("openssl_version") = limitree_openssl_version();
   module.attr("ALGORITHMS") = names_of(limitree_algorithm_at);

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,73 +15,46 @@ namespace limitree::python {
 
 namespace {
 
-ConfigHandle new_config() {
-  ConfigHandle config(limitree_config_new());
-  if (config == nullptr) throw std::bad_alloc();
-  return config;
-}
-
-void set_option(limitree_config* config, const std::string& name,
-                std::string_view value) {
-  limitree_error* error = nullptr;
-  const limitree_status status =
-      limitree_config_set(config, name.c_str(), to_str(value), &error);
-  if (status == LIMITREE_INVALID_ARGUMENT) {  // in Python, a wrong keyword
-    PyErr_Format(PyExc_TypeError, "unexpected option '%s': %s", name.c_str(),
-                 limitree_error_message(error));
-    limitree_error_free(error);
-    throw py::error_already_set();
-  }
-  if (status < 0) {
-    raise(status, error);
-    throw py::error_already_set();
-  }
-}
-
-void set_options(limitree_config* config, const py::dict& options) {
-  for (const auto& [name, value] : options) {
-    set_option(config, name.cast<std::string>(),
-               value.cast<std::string_view>());
+void set_options(const py::dict& options, Config* config) {
+  for (const auto& [key, value] : options) {
+    const auto name = key.cast<std::string>();
+    try {
+      config->set(name, value.cast<std::string_view>());
+    } catch (const Error& error) {
+      if (error.status() != LIMITREE_INVALID_ARGUMENT) throw;
+      throw py::type_error("unexpected option '" + name + "': " + error.what());
+    }
   }
 }
 
 // Reading limits may take long, so other threads run meanwhile.
-void add_limits(limitree_config* config, const py::list& texts) {
+void add_limits(const py::list& texts, Config* config) {
   for (const py::handle text : texts) {
     const auto [yaml, origin] =
         text.cast<std::pair<std::string_view, std::string_view>>();
-    check([&, yaml = yaml, origin = origin](limitree_error** error) {
-      const py::gil_scoped_release unlocked;
-      return limitree_config_add_limits(config, to_str(yaml), to_str(origin),
-                                        error);
-    });
+    const py::gil_scoped_release unlocked;
+    config->add_limits(yaml, origin);
   }
 }
 
-// All files at once, so that each mistake is told.
-void add_descriptors(limitree_config* config, const py::list& texts,
-                     bool merge) {
+// All files at once, so that each mistake is reported.
+void add_descriptors(const py::list& texts, bool merge, Config* config) {
   std::vector<limitree_file> files;
   for (const py::handle text : texts) {
     const auto [yaml, name] =
         text.cast<std::pair<std::string_view, std::string_view>>();
     files.push_back({to_str(yaml), to_str(name)});
   }
-  check([&](limitree_error** error) {
-    const py::gil_scoped_release unlocked;
-    return limitree_config_add_descriptors(config, files.data(), files.size(),
-                                           merge ? 1 : 0, error);
-  });
+  const py::gil_scoped_release unlocked;
+  config->add_descriptors(files, merge);
 }
 
 }  // namespace
 
 void check_options(const py::dict& options) {
-  const auto config = new_config();
-  set_options(config.get(), options);
-  check([&](limitree_error** error) {
-    return limitree_config_check(config.get(), error);
-  });
+  Config config;
+  set_options(options, &config);
+  check(limitree_config_check, config.get());
 }
 
 Native::Native(const py::list& texts, const py::dict& options, py::object clock,
@@ -97,30 +69,19 @@ Native::Native(const py::list& texts, const py::dict& options, py::object clock,
 
 limitree_limiter* Native::make(const py::list& texts, const py::dict& options,
                                py::object clock) {
-  const auto config = new_config();
-  set_options(config.get(), options);
+  Config config;
+  set_options(options, &config);
   clock_ = clock.is_none() ? py::object() : std::move(clock);
   if (clock_) {
-    if (!read_clock()) throw py::error_already_set();
-    check([&](limitree_error** error) {
-      return limitree_config_set_clock(config.get(), last_time, &now_ns_,
-                                       error);
-    });
+    require(read_clock());
+    config.set_clock(last_time, &now_ns_);
   }
-  check([&](limitree_error** error) {
-    return limitree_config_set_completion(config.get(), complete, this, nullptr,
-                                          error);
-  });
-  check([&](limitree_error** error) {
-    return limitree_config_set_log(config.get(), LogQueue::add, &log_, nullptr,
-                                   error);
-  });
-  add_limits(config.get(), texts);
-  add_descriptors(config.get(), descriptors_, merge_domains_);
+  check(limitree_config_set_completion, config.get(), complete, this, nullptr);
+  config.set_log(LogQueue::add, &log_);
+  add_limits(texts, &config);
+  add_descriptors(descriptors_, merge_domains_, &config);
   limitree_limiter* limiter = nullptr;
-  check([&](limitree_error** error) {
-    return limitree_limiter_new(config.get(), &limiter, error);
-  });
+  check(limitree_limiter_new, config.get(), &limiter);
   return limiter;
 }
 
@@ -137,9 +98,9 @@ void Native::release() noexcept {
 }
 
 void Native::reload(const py::list& texts) {
-  const auto config = new_config();
-  add_limits(config.get(), texts);
-  add_descriptors(config.get(), descriptors_, merge_domains_);
+  Config config;
+  add_limits(texts, &config);
+  add_descriptors(descriptors_, merge_domains_, &config);
   const bool done =
       call_long([&](limitree_limiter* limiter, limitree_error** error) {
         return limitree_limiter_reload_config(limiter, config.get(), error);
@@ -148,8 +109,8 @@ void Native::reload(const py::list& texts) {
 }
 
 void Native::reload_descriptors(const py::list& files) {
-  const auto config = new_config();
-  add_descriptors(config.get(), files, merge_domains_);
+  Config config;
+  add_descriptors(files, merge_domains_, &config);
   const bool done = call_long([&](limitree_limiter* limiter,
                                   limitree_error** error) {
     return limitree_limiter_reload_descriptors(limiter, config.get(), error);

@@ -23,8 +23,8 @@
 
 namespace limitree::python {
 
-// Throws error_already_set unless a limiter could have these options, pairs of
-// texts.  Opens no store.
+// Throws Error or error_already_set unless a limiter could have these options,
+// pairs of texts.  Opens no store.
 void check_options(const pybind11::dict& options);
 
 class Native {
@@ -33,7 +33,7 @@ class Native {
   // are pairs of texts; `clock` is None or a callable that returns the time in
   // nanoseconds; `descriptors` are more pairs of bytes, files of
   // envoyproxy/ratelimit, and whether they may add to each other's domains.
-  // Throws error_already_set.
+  // Throws Error or error_already_set.
   Native(const pybind11::list& texts, const pybind11::dict& options,
          pybind11::object clock, bool with_levels,
          const std::pair<pybind11::list, bool>& descriptors);
@@ -75,6 +75,14 @@ class Native {
   template <typename Function>
   bool call_long(Function&& function) {
     return call(true, std::forward<Function>(function));
+  }
+
+  // Runs `function(limiter, arguments..., &error)`.  Throws error_already_set.
+  template <typename Function, typename... Arguments>
+  void run(Function&& function, Arguments... arguments) {
+    require(call([&](limitree_limiter* limiter, limitree_error** error) {
+      return function(limiter, arguments..., error);
+    }));
   }
 
   // To be called with the flags of each answer.

@@ -6,7 +6,7 @@
 
 #include "arguments.hpp"
 #include "errors.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 #include "module.hpp"
 
 namespace py = pybind11;
@@ -22,28 +22,14 @@ limitree_str read_text(const py::object& text, const char* name) {
 }
 
 std::int64_t duration_of(const py::object& text) {
-  const limitree_str given = read_text(text, "text");
-  std::int64_t duration_ns = 0;
-  check([&](limitree_error** error) {
-    return limitree_parse_duration(given, &duration_ns, error);
-  });
-  return duration_ns;
+  return parse_duration(to_view(read_text(text, "text")));
 }
 
 // Tuples (count, seconds, burst, name).
 py::list rates_of(const py::object& text) {
-  const limitree_str given = read_text(text, "text");
-  std::vector<limitree_rate> rates;
-  std::size_t count = 1;  // most texts have one
-  do {
-    rates.resize(count);
-    check([&](limitree_error** error) {
-      return limitree_parse_rates(given, rates.data(), rates.size(), &count,
-                                  error);
-    });
-  } while (count > rates.size());
   py::list all;
-  for (const limitree_rate& rate : rates) {
+  for (const limitree_rate& rate :
+       parse_rates(to_view(read_text(text, "text")))) {
     all.append(py::make_tuple(rate.count,
                               static_cast<double>(rate.period_ns) / 1e9,
                               rate.burst, py::str(rate.name)));
@@ -55,7 +41,7 @@ py::list rates_of(const py::object& text) {
 template <typename Call>
 py::str address_of(Call&& call) {
   limitree_ip ip;
-  check([&](limitree_error** error) { return call(&ip, error); });
+  check(call, &ip);
   return {ip.text, static_cast<std::size_t>(ip.size)};
 }
 
@@ -88,11 +74,9 @@ class Proxies {
       require(read_segment(one, "trusted_proxies", static_cast<Py_ssize_t>(i),
                            &networks[i]));
     }
-    check([&](limitree_error** error) {
-      return limitree_proxies_new(
+    check(limitree_proxies_new,
           forwarded ? LIMITREE_FORWARDED : LIMITREE_X_FORWARDED_FOR, hops,
-          networks.data(), networks.size(), ipv6_prefix, &proxies_, error);
-    });
+          networks.data(), networks.size(), ipv6_prefix, &proxies_);
   }
   ~Proxies() { limitree_proxies_free(proxies_); }
   Proxies(const Proxies&) = delete;

@@ -95,47 +95,43 @@ bool PathList::read(PyObject* paths, PyObject* costs, PyObject* parts) {
          (parts == nullptr || parts == Py_None || read_parts(parts));
 }
 
-bool PathList::is_one_for_each(PyObject* list, const char* name) const {
-  const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(list));
-  if (count == paths_.size()) return true;
-  PyErr_Format(PyExc_ValueError, "there are %zu paths and %zu %s",
-               paths_.size(), count, name);
-  return false;
+// Calls `read(value, i)` for each path: with `values`, or with the values in
+// this list or tuple of as many.  False: a Python error is set.
+template <typename Read>
+bool PathList::for_each(PyObject* values, const char* name, const Read& read) {
+  if (!is_list(values)) {
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      if (!read(values, i)) return false;
+    }
+    return true;
+  }
+  const auto list = py::reinterpret_steal<py::object>(PySequence_Tuple(values));
+  if (!list) return false;
+  const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(list.ptr()));
+  if (count != paths_.size()) {
+    PyErr_Format(PyExc_ValueError, "there are %zu paths and %zu %s",
+                 paths_.size(), count, name);
+    return false;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!read(PyTuple_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i)), i)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool PathList::read_parts(PyObject* parts) {
-  if (!is_list(parts)) {
-    std::int32_t part = LIMITREE_PART_CHARGE;
-    if (!read_part(parts, &part)) return false;
-    parts_.assign(paths_.size(), part);
-    return true;
-  }
-  const auto list = py::reinterpret_steal<py::object>(PySequence_Tuple(parts));
-  if (!list || !is_one_for_each(list.ptr(), "parts")) return false;
   parts_.resize(paths_.size());
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    PyObject* const part =
-        PyTuple_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i));
-    if (!read_part(part, &parts_[i])) return false;
-  }
-  return true;
+  return for_each(parts, "parts", [&](PyObject* part, std::size_t i) {
+    return read_part(part, &parts_[i]);
+  });
 }
 
 bool PathList::read_costs(PyObject* costs) {
-  if (!is_list(costs)) {
-    std::int64_t cost;
-    if (!read_cost(costs, &cost)) return false;
-    for (limitree_path& path : paths_) path.cost = cost;
-    return true;
-  }
-  const auto list = py::reinterpret_steal<py::object>(PySequence_Tuple(costs));
-  if (!list || !is_one_for_each(list.ptr(), "costs")) return false;
-  for (std::size_t i = 0; i < paths_.size(); ++i) {
-    PyObject* const cost =
-        PyTuple_GET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i));
-    if (!read_cost(cost, &paths_[i].cost)) return false;
-  }
-  return true;
+  return for_each(costs, "costs", [&](PyObject* cost, std::size_t i) {
+    return read_cost(cost, &paths_[i].cost);
+  });
 }
 
 bool PathList::read_one(PyObject* path, std::int64_t cost) {

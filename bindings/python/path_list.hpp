@@ -37,7 +37,8 @@ class PathList {
   bool append(PyObject* path, const char* name, std::int64_t cost);
   bool read_costs(PyObject* costs);
   bool read_parts(PyObject* parts);
-  bool is_one_for_each(PyObject* list, const char* name) const;
+  template <typename Read>
+  bool for_each(PyObject* values, const char* name, const Read& read);
 
   std::vector<pybind11::object> owners_;
   std::vector<std::vector<limitree_str>> segments_;

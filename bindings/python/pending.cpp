@@ -54,7 +54,7 @@ py::tuple answer_of(const limitree_completion& completion) {
                    ? pending->envoy->answer()
                    : decision_of(completion.decision, *pending);
   } else {
-    failure = exception_of(completion.status, completion.error);
+    failure = exception_of(Error::from(completion.status, completion.error));
   }
   return py::make_tuple(pending->future, decision, failure);
 }

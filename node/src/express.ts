@@ -12,7 +12,7 @@ import { Gate, RateLimitInfo } from './web/gate.js';
 import type { Controls } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
-import { send, whenSent, writeHeaders } from './web/response.js';
+import { sendSoon, whenSent, writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
 import { warnOnce } from './web/warnings.js';
 
@@ -148,10 +148,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
                      { statusCode, message });
     }
     const body = answers.bodyOf(info, request, response);
-    if (isPromise(body)) {
-      return body.then((one) => send(response, statusCode, one));
-    }
-    return send(response, statusCode, body);
+    return sendSoon(response, statusCode, body);
   }
 
   function go(

@@ -7,13 +7,13 @@
 
 import type { Context, MiddlewareHandler, Next } from 'hono';
 
-import { clientIp } from './address.js';
 import type { IpRequest } from './address.js';
 import type { Headers } from './headers.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
 import type { Controls, RateLimitInfo } from './web/gate.js';
 import type { WebOptions } from './web/options.js';
+import { ipOfPeer } from './web/peer.js';
 import type { Framework } from './web/subject.js';
 
 export { canonicalIp, clientIp } from './address.js';
@@ -44,8 +44,6 @@ declare module 'hono' {
 /** The middleware. */
 export interface RateLimit extends MiddlewareHandler, Controls {}
 
-const peer = clientIp();
-
 /** The request of Node.js from which @hono/node-server made the context. */
 function incomingOf(context: Context): IpRequest | undefined {
   return (context.env as { incoming?: IpRequest } | undefined)?.incoming;
@@ -53,10 +51,7 @@ function incomingOf(context: Context): IpRequest | undefined {
 
 const HONO: Framework<Context> = {
   options: ['handler', 'requestPropertyName'],
-  ipOf(context) {
-    const address = incomingOf(context)?.socket.remoteAddress;
-    return address === undefined ? undefined : peer.of(address);
-  },
+  ipOf: (context) => ipOfPeer(incomingOf(context)),
   trustOf: (context) => ({
     headers: context.req.header(), believes: false, believesAll: false,
     advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),

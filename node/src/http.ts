@@ -11,14 +11,14 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { clientIp } from './address.js';
 import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
 import { Gate, RateLimitInfo, isStoreTrouble } from './web/gate.js';
 import type { Controls } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
-import { send, whenSent, writeHeaders } from './web/response.js';
+import { ipOfPeer } from './web/peer.js';
+import { send, sendSoon, whenSent, writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
 import { warnSeldom } from './web/warnings.js';
 
@@ -56,14 +56,9 @@ export interface RateLimit extends Controls {
   infoOf(request: IncomingMessage): RateLimitInfo | undefined;
 }
 
-const peer = clientIp();
-
 const HTTP: Framework<IncomingMessage> = {
   options: ['handler'],
-  ipOf(request) {
-    const address = request.socket?.remoteAddress;
-    return address === undefined ? undefined : peer.of(address);
-  },
+  ipOf: ipOfPeer,
   trustOf: (request) => ({
     headers: request.headers, believes: false, believesAll: false,
     advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
@@ -96,19 +91,10 @@ export function rateLimit(options: HttpOptions): RateLimit {
     response: ServerResponse,
     info: RateLimitInfo,
   ): Maybe<true> {
-    if (handler !== undefined) {
-      const done = handler(request, response, info);
-      return isPromise(done) ? done.then(() => true as const) : true;
-    }
-    const body = answers.bodyOf(info, request, response);
-    if (isPromise(body)) {
-      return body.then((one) => {
-        send(response, answers.statusCode, one);
-        return true as const;
-      });
-    }
-    send(response, answers.statusCode, body);
-    return true;
+    const done = handler !== undefined ? handler(request, response, info)
+      : sendSoon(response, answers.statusCode,
+                 answers.bodyOf(info, request, response));
+    return isPromise(done) ? done.then(() => true as const) : true;
   }
 
   function go(

@@ -30,7 +30,7 @@ from limitree.lifespan import (
 from limitree.limits import Limits
 from limitree.wait import Clock
 
-__all__ = ["LimitreeMiddleware", "Record", "Telling", "refuse"]
+__all__ = ["LimitreeMiddleware", "Record", "HeaderMiddleware", "refuse"]
 
 # Messages with which an application begins to answer.
 _STARTS = ("http.response.start", "websocket.accept",
@@ -52,7 +52,7 @@ class Record:
         self.limiter: Any = None
 
 
-class Telling:
+class HeaderMiddleware:
     """An ASGI middleware that reports a `Record` in headers.
 
     The base of other middleware; it decides nothing.
@@ -78,7 +78,7 @@ class Telling:
             await self.serve(scope, receive, send)
         else:
             record = scope["limitree"] = Record()
-            await self.serve(scope, receive, self._telling(record, send))
+            await self.serve(scope, receive, self._with_headers(record, send))
 
     def check(self) -> None:
         """Raise what is wrong with the limits of an application that starts."""
@@ -94,27 +94,27 @@ class Telling:
         """Answer one connection."""
         await self.app(scope, receive, send)
 
-    def _telling(self, record: Record, send: Send) -> Send:
-        async def tell(message: Message) -> None:
+    def _with_headers(self, record: Record, send: Send) -> Send:
+        async def send_start(message: Message) -> None:
             if message["type"] in _STARTS and record.decisions:
-                told = combined(record.decisions, self._style, self._reset)
-                message["headers"] = _added(message.get("headers", ()), told)
+                own = combined(record.decisions, self._style, self._reset)
+                message["headers"] = _added(message.get("headers", ()), own)
             await send(message)
-        return tell
+        return send_start
 
 
-def _added(before: Iterable[Iterable[bytes]], told: Headers
+def _added(before: Iterable[Iterable[bytes]], ours: Headers
            ) -> list[tuple[bytes, bytes]]:
     """Return the headers of a response with ours; its own Retry-After stays."""
     found = [(bytes(name), bytes(value)) for name, value in before]
-    for name, value in told:
+    for name, value in ours:
         if name != "Retry-After" or not any(
                 own.lower() == b"retry-after" for own, _ in found):
             found.append((name.lower().encode(), value.encode()))
     return found
 
 
-class LimitreeMiddleware(Telling):
+class LimitreeMiddleware(HeaderMiddleware):
     """Asks a limiter about every connection before the application sees it.
 
     ``limits`` is an AsyncLimiter, which is left open; or the limits of a new

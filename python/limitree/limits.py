@@ -49,19 +49,24 @@ def read(limits: Limits) -> list[tuple[bytes, bytes]]:
     return [_read_one(limits)]
 
 
-def _read_one(limits: object) -> tuple[bytes, bytes]:
-    if isinstance(limits, Mapping):
-        return _yaml_of(limits), b"limits"
-    if isinstance(limits, str) and ("\n" in limits or ":" in limits):
-        return limits.encode(), b"limits"
-    if not isinstance(limits, (str, os.PathLike)):
-        raise TypeError("limits must be a path, YAML text, a dict or a list "
-                        f"of those, not {type(limits).__name__}")
+def _is_text(source: object) -> bool:
+    return isinstance(source, str) and ("\n" in source or ":" in source)
+
+
+def _read_one(source: object, name: str = "limits") -> tuple[bytes, bytes]:
+    if isinstance(source, Mapping):
+        return _yaml_of(source), name.encode()
+    if _is_text(source):
+        return source.encode(), name.encode()  # type: ignore[attr-defined]
+    if not isinstance(source, (str, os.PathLike)):
+        raise TypeError(f"{name} must be a path, YAML text, a dict or a list "
+                        f"of those, not {type(source).__name__}")
     try:
-        with open(limits, "rb") as file:
-            return file.read(), os.fsencode(limits)
+        with open(source, "rb") as file:
+            return file.read(), os.fsencode(source)
     except FileNotFoundError:
-        _refuse_plain(limits)
+        if name == "limits":
+            _refuse_plain(source)
         raise
 
 
@@ -70,28 +75,19 @@ def read_descriptors(sources: Limits) -> list[tuple[bytes, bytes]]:
 
     As `read`; a folder stands for all files in it, without its folders.
     """
-    if isinstance(sources, (list, tuple)):
-        return [file for one in sources for file in _read_folder(one)]
-    return _read_folder(sources)  # type: ignore[arg-type]
+    if not isinstance(sources, (list, tuple)):
+        sources = [sources]  # type: ignore[list-item]
+    return [_read_one(file, "descriptors")
+            for one in sources for file in _files_in(one)]
 
 
-def _read_folder(source: OneText) -> list[tuple[bytes, bytes]]:
-    if isinstance(source, Mapping) or (
-            isinstance(source, str) and ("\n" in source or ":" in source)):
-        return [(_read_one(source)[0], b"descriptors")]
-    if not isinstance(source, (str, os.PathLike)):
-        raise TypeError("descriptors must be a path, YAML text, a dict or a "
-                        f"list of those, not {type(source).__name__}")
-    path = os.fspath(source)
-    if not os.path.isdir(path):
-        return [_read_file(path)]
-    files = [os.path.join(path, name) for name in sorted(os.listdir(path))]
-    return [_read_file(file) for file in files if os.path.isfile(file)]
-
-
-def _read_file(path: str) -> tuple[bytes, bytes]:
-    with open(path, "rb") as file:
-        return file.read(), os.fsencode(path)
+def _files_in(source: object) -> list[object]:
+    """Return the files of a folder, or `source` if it is not a folder."""
+    if (not isinstance(source, (str, os.PathLike)) or _is_text(source)
+            or not os.path.isdir(source)):
+        return [source]
+    files = [os.path.join(source, name) for name in sorted(os.listdir(source))]
+    return [file for file in files if os.path.isfile(file)]
 
 
 def read_node(node: str | Mapping[str, object]) -> bytes:

@@ -72,8 +72,11 @@ class PathCosts:
             return None
         return ["charge" if when is None else "check" for when in self.whens]
 
-    def authorize(self, limiter: Limiter, levels: bool | None = None
-                  ) -> Decision:
+    # What the methods of `limiter` return, a Decision or, of an AsyncLimiter,
+    # what has to be awaited for it:
+
+    def authorize(self, limiter: Limiter | AsyncLimiter,
+                  levels: bool | None = None) -> Any:
         """Decide, and charge what is charged at once; may wait for the store.
         """
         if len(self.paths) == 1 and not self.whens:
@@ -82,31 +85,16 @@ class PathCosts:
         return limiter.authorize_all(self.paths, self.costs, levels=levels,
                                      part=self._parts())
 
-    async def authorize_awaited(self, limiter: AsyncLimiter) -> Decision:
-        """The same on the event loop."""
-        if len(self.paths) == 1 and not self.whens:
-            return await limiter.authorize(*self.paths[0], cost=self.costs[0])
-        return await limiter.authorize_all(self.paths, self.costs,
-                                           part=self._parts())
-
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""
         return limiter.peek_all(self.paths, self.costs)
 
-    def charge(self, limiter: Limiter, response: Any) -> Decision:
+    def charge(self, limiter: Limiter | AsyncLimiter, response: Any) -> Any:
         """Charge what `response` costs; return what is left then."""
         costs = self._due(response)
         if any(costs):
             return limiter.spend_all(self.paths, costs)
         return limiter.peek_all(self.paths, 0)
-
-    async def charge_awaited(self, limiter: AsyncLimiter, response: Any
-                             ) -> Decision:
-        """The same on the event loop."""
-        costs = self._due(response)
-        if any(costs):
-            return await limiter.spend_all(self.paths, costs)
-        return await limiter.peek_all(self.paths, 0)
 
     def _due(self, response: Any) -> list[int]:
         """Return what each path costs after `response`."""

@@ -81,6 +81,17 @@ def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str:
     return f": did you mean {prefix + close[0]!r}?" if close else ""
 
 
+def table(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
+    """Return the lines of a table for people.
+
+    With `right`, columns after the first are aligned to the right.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(text.rjust(width) if right and place
+                      else text.ljust(width) for place, (text, width)
+                      in enumerate(zip(row, widths))).rstrip() for row in rows]
+
+
 class Answer(NamedTuple):
     """A whole HTTP response."""
 
@@ -95,33 +106,33 @@ class Answer(NamedTuple):
         return f"{self.status} {self.reason}"
 
 
-def paths_of(found: Paths, told_by: object = None) -> Sequence[Path]:
+def paths_of(found: Paths, source: object = None) -> Sequence[Path]:
     """Return the paths in the result of a function: one, several or none.
 
-    Raises TypeError for what is not a path; it names the function `told_by`.
+    Raises TypeError for what is not a path; it names the function `source`.
     """
     if found is None:
         return ()
-    parts = _parts_of(found, told_by)
+    parts = _parts_of(found, source)
     if parts and isinstance(parts[0], (str, bytes)):
-        return (_checked(parts, told_by),)
-    return [_checked(_parts_of(part, told_by), told_by) for part in parts]
+        return (_checked(parts, source),)
+    return [_checked(_parts_of(part, source), source) for part in parts]
 
 
-def _parts_of(found: Any, told_by: object) -> Sequence[Any]:
+def _parts_of(found: Any, source: object) -> Sequence[Any]:
     if type(found) is tuple or type(found) is list:
         return cast("Sequence[Any]", found)
     if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
         raise TypeError(f"a path must be a sequence of segments, is {found!r}"
-                        + returned_by(told_by))
+                        + returned_by(source))
     return tuple(found)
 
 
-def _checked(path: Sequence[Any], told_by: object) -> Path:
+def _checked(path: Sequence[Any], source: object) -> Path:
     for segment in path:
         if not isinstance(segment, (str, bytes)):
             raise not_a_segment(f"segment {path.index(segment)} of a path",
-                                segment, told_by)
+                                segment, source)
     return path
 
 
@@ -141,10 +152,10 @@ def check_path(limiter: Limiter, path: Sequence[object], where: str) -> None:
             raise type(error)(f"{where}: {error}") from None
 
 
-def not_a_segment(what: str, value: object, told_by: object) -> TypeError:
-    """Return the error that the function `told_by` has caused by `value`."""
+def not_a_segment(what: str, value: object, source: object) -> TypeError:
+    """Return the error that the function `source` has caused by `value`."""
     return TypeError(f"{what} must be str or bytes, not {type(value).__name__}"
-                     + returned_by(told_by))
+                     + returned_by(source))
 
 
 def returned_by(function: object) -> str:

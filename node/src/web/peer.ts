@@ -1,6 +1,7 @@
 // The connection of a request: whether the client is still there, and why the
 // client has no address.
 
+import { clientIp } from '../address.js';
 import type { IpRequest } from '../address.js';
 
 /** A socket of Node.js; nothing of it where there is no connection. */
@@ -14,14 +15,23 @@ function peerOf(request: IpRequest | undefined): Peer | undefined {
   return request?.socket as Peer | undefined;
 }
 
+const peer = clientIp();
+
+/** The address at the other end of a connection, if there is one. */
+export function ipOfPeer(request: IpRequest | undefined): string | undefined {
+  const address = peerOf(request)?.remoteAddress;
+  return address === undefined ? undefined : peer.of(address);
+}
+
 /** Whether the client has gone, so that nobody waits for an answer. */
 export function hasGone(request: IpRequest | undefined): boolean {
-  const peer = peerOf(request);
-  if (peer === undefined || peer === null) return false;
-  if (peer.destroyed === true) return true;
+  const socket = peerOf(request);
+  if (socket === undefined || socket === null) return false;
+  if (socket.destroyed === true) return true;
   // Before Node.js reads that a connection was reset, the system no longer
   // knows its other end.  A Unix socket has no address at either end.
-  return peer.remoteAddress === undefined && peer.localAddress !== undefined;
+  return socket.remoteAddress === undefined &&
+    socket.localAddress !== undefined;
 }
 
 const TELL = 'where keyGenerator, or clientIp with trustedProxies ' +
@@ -29,8 +39,8 @@ const TELL = 'where keyGenerator, or clientIp with trustedProxies ' +
 
 /** Why a request has no address, for a message. */
 export function whyNoAddress(request: IpRequest | undefined): string {
-  const peer = peerOf(request);
-  if (peer === undefined || peer === null) {
+  const socket = peerOf(request);
+  if (socket === undefined || socket === null) {
     return 'there is no connection of Node.js, as in tests without a server, ' +
       'or this is a middleware for another framework';
   }

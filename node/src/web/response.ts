@@ -4,6 +4,8 @@ import type { ServerResponse } from 'node:http';
 
 import type { Headers } from '../headers.js';
 import type { Body } from './answer.js';
+import { isPromise } from './maybe.js';
+import type { Maybe } from './maybe.js';
 
 /** Adds headers to those of earlier middlewares. */
 export function writeHeaders(response: ServerResponse, headers: Headers): void {
@@ -29,6 +31,16 @@ export function send(
     response.setHeader('Cache-Control', 'no-store');
   }
   response.end(body.text);
+}
+
+/** The same with a body that may have to be waited for. */
+export function sendSoon(
+  response: ServerResponse,
+  status: number,
+  body: Maybe<Body>,
+): Maybe<void> {
+  return isPromise(body) ? body.then((one) => send(response, status, one))
+    : send(response, status, body);
 }
 
 /** With HTTP/2, also a stream that the client has reset finishes. */

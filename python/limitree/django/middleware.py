@@ -97,7 +97,7 @@ class LimitreeMiddleware:
         ask = site.ask_of(request)
         if ask is not None:
             await ask.settle()
-            decision = await ask.authorize_awaited(site.awaited)
+            decision = await ask.authorize(site.awaited)
             record.decisions.append(decision)
             if decision.limited:
                 return await too_many_awaited(site, request,
@@ -106,7 +106,7 @@ class LimitreeMiddleware:
         response = await self.get_response(request)
         with contextlib.suppress(StoreError):  # as above
             for place, ask in record.deferred:
-                record.charged(place, await ask.charge_awaited(
+                record.charged(place, await ask.charge(
                     site.awaited, response))
         if record.denial is not None and response.status_code == 403:
             return await too_many_awaited(site, request,

@@ -56,7 +56,7 @@ class Step:
         if not ask.paths:
             return None
         await ask.settle()
-        decision = (await ask.authorize_awaited(site.awaited)
+        decision = (await ask.authorize(site.awaited)
                     if record.is_asgi else ask.authorize(site.limiter))
         return self._note(record, request, decision, ask)
 

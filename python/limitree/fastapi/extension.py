@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.params import Depends
 
 from limitree.aio import AsyncLimiter
-from limitree.asgi import Telling
+from limitree.asgi import HeaderMiddleware
 from limitree.clients import ClientIp, client_ip
 from limitree.fastapi.errors import HANDLERS
 from limitree.fastapi.rate_limit import EXEMPT, OVERRIDES, RateLimit
@@ -107,7 +107,7 @@ class Limiter(Site):
         self._default = [RateLimit(text) for text in default_limits]
         for one in self._default:
             one.is_default = True
-        self._told: tuple[Style, Reset] = (headers, reset)
+        self._headers: tuple[Style, Reset] = (headers, reset)
         # The functions inside the limits.  A route that has one of them, not
         # the limited function, stands below its limit.
         self._inner: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -179,11 +179,11 @@ class Limiter(Site):
                 "below the route")
 
 
-class _Middleware(Telling):
+class _Middleware(HeaderMiddleware):
     """Reports decisions in every response, and gives requests a limiter."""
 
     def __init__(self, app: Any, limiter: Limiter) -> None:
-        super().__init__(app, limiter._lifespan, *limiter._told)
+        super().__init__(app, limiter._lifespan, *limiter._headers)
         self._limiter = limiter
 
     def check(self) -> None:

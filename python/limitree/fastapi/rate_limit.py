@@ -89,8 +89,8 @@ class RateLimit:
                         for one in limits]
         self._key = (None if key is None or isinstance(key, Depends)
                      else key_function(key))
-        self._told_by = (key.dependency if isinstance(key, Depends)
-                         else self._key)
+        self._key_source = (key.dependency if isinstance(key, Depends)
+                            else self._key)
         self._cost = of_request(cost) if callable(cost) else cost
         self._by = by
         self._scope = scope
@@ -159,14 +159,14 @@ class RateLimit:
         for limit in self._limits:
             if key is _UNKNOWN and (isinstance(limit, str) or callable(limit)):
                 key = await settled((self._key or site.key)(connection))
-            told = (await settled(limit(connection, key)) if callable(limit)
-                    else limit)
-            if isinstance(told, str):
-                rule = site.plain.rule(told, self._scope_of(connection),
+            found = (await settled(limit(connection, key)) if callable(limit)
+                     else limit)
+            if isinstance(found, str):
+                rule = site.plain.rule(found, self._scope_of(connection),
                                        callable(limit))
                 paths += rule.paths(self._key_in(site, connection, key))
             else:
-                paths.append(await _path(told, limit, connection))
+                paths.append(await _path(found, limit, connection))
         cost = self._cost
         return paths, (await settled(cost(connection)) if callable(cost)
                        else cost)
@@ -206,26 +206,26 @@ class RateLimit:
         found = text_of(key)
         if not isinstance(found, (str, bytes)):
             raise not_a_segment(f"the key of {route_of(connection.scope)}",
-                                found, self._told_by or site.key)
+                                found, self._key_source or site.key)
         if self._by != "path":
             return found
         return joined(connection.scope["path"], found)
 
 
-async def _path(path: Any, told_by: Any, connection: HTTPConnection) -> Any:
+async def _path(path: Any, source: Any, connection: HTTPConnection) -> Any:
     if path is None or isinstance(path, bytes):
         raise TypeError("a limit must be a text or a path, not "
                         f"{type(path).__name__}")
     found: list[Segment] = []
     for part in path:
         if callable(part):
-            told_by = part
+            source = part
             part = await settled(of_request(part)(connection))
         segment = text_of(part)
         if not isinstance(segment, (str, bytes)):
             raise not_a_segment(
                 f"segment {len(found)} of the path of "
-                f"{route_of(connection.scope)}", segment, told_by)
+                f"{route_of(connection.scope)}", segment, source)
         found.append(segment)
     return found
 

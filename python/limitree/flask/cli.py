@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,8 +11,9 @@ from flask.cli import AppGroup
 
 from limitree.decision import Decision
 from limitree.errors import StoreError
-from limitree.flask.rules import TOLD
+from limitree.flask.rules import COMPUTED
 from limitree.limiter import shown_store
+from limitree.web import table
 
 if TYPE_CHECKING:
     from limitree.flask.rules import Bound
@@ -38,7 +39,7 @@ def list_limits() -> None:
                 texts = [_describe(bound) for bound in bounds]
                 rows.append((str(route), method, route.endpoint,
                              "; ".join(texts) or "-"))
-    _print(rows)
+    click.echo("\n".join(table(rows)))
 
 
 @commands.command("show")
@@ -54,7 +55,7 @@ def show(segments: tuple[str, ...], path: bool) -> None:
             for level in decision.levels or ():
                 rows.append((level.policy, str(level.remaining),
                              str(level.limit), f"{level.reset_after:.1f} s"))
-    _print(rows)
+    click.echo("\n".join(table(rows)))
 
 
 @commands.command("reset")
@@ -107,7 +108,7 @@ def _paths(site: Site, segments: tuple[str, ...], path: bool
     site.plain.update(site.core)
     seen = set()
     for rule in site.plain:
-        if TOLD in rule.scope:  # only a request tells its scope
+        if COMPUTED in rule.scope:  # only a request tells its scope
             continue
         for one in rule.paths(segments[0]):
             if one not in seen:
@@ -145,11 +146,3 @@ def _describe(bound: Bound) -> str:
 
 def _name(function: object) -> str:
     return getattr(function, "__name__", type(function).__name__)
-
-
-def _print(rows: Iterable[Sequence[str]]) -> None:
-    rows = list(rows)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        click.echo("  ".join(cell.ljust(width) for cell, width
-                             in zip(row, widths)).rstrip())

@@ -32,7 +32,7 @@ Breach = Callable[["RequestLimit"], Optional[Response]]
 
 #: Marks the names of buckets whose scope a function returns.  That scope is a
 #: part of the key: otherwise each one would be another node of the tree.
-TOLD = "@()"
+COMPUTED = "@()"
 
 
 class ExemptionScope(enum.Flag):
@@ -88,8 +88,9 @@ class Rule:
 
     def scope_of(self, endpoint: str, method: str) -> str:
         """Return the scope of plain limits; "@" marks what endpoints share."""
-        own = TOLD if callable(self.scope) else self.scope and f"@{self.scope}"
-        scope = own or ""
+        scope = f"@{self.scope}" if self.scope else ""
+        if callable(self.scope):
+            scope = COMPUTED
         if not self.shared:
             scope = f"{endpoint}{scope}"
         return f"{scope}@{counted_as(method)}" if self.per_method else scope
@@ -149,9 +150,9 @@ class Bound:
         return rule.paths(key), rule.limits
 
     def _tree_paths(self) -> Sequence[Path]:
-        tell = self.rule.paths
-        if tell is not None:
-            return paths_of(tell(), tell)
+        paths_of_request = self.rule.paths
+        if paths_of_request is not None:
+            return paths_of(paths_of_request(), paths_of_request)
         path = []
         for part in self._path:
             segment = part() if callable(part) else part

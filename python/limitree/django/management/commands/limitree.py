@@ -13,6 +13,7 @@ from limitree.django.checks import import_views
 from limitree.django.current import current
 from limitree.django.site import ROOT, Site
 from limitree.errors import StoreError
+from limitree.web import table
 
 
 class Command(BaseCommand):
@@ -69,12 +70,8 @@ class Command(BaseCommand):
         rows += [(one.policy, f"{now.remaining}/{now.limit}",
                   _duration(one.retry_after), _duration(now.reset_after))
                  for one, now in zip(levels, held)]
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        for row in rows:
-            name, *numbers = (text.ljust(width) if place == 0
-                              else text.rjust(width) for place, (text, width)
-                              in enumerate(zip(row, widths)))
-            self.stdout.write("  ".join([name, *numbers]))
+        for line in table(rows, right=True):
+            self.stdout.write(line)
 
     def _reset(self, site: Site, options: dict[str, Any]) -> None:
         _require_shared(site)
