@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::size_t kGroupGap = 4;
 
-void strip_end(std::string* line) {
-  line->erase(line->find_last_not_of(' ') + 1);
-}
-
 }  // namespace
 
 void Table::add_column(std::string heading, Align align) {
@@ -103,7 +99,7 @@ std::string Table::line(const std::vector<Cell>& cells,
     line += terminal.paint(cells[i].colour, cells[i].text);
     if (column.align == Align::kLeft) line += blanks;
   }
-  strip_end(&line);
+  line.erase(line.find_last_not_of(' ') + 1);
   return line + '\n';
 }
 

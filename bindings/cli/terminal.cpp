@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -29,23 +30,9 @@ std::size_t width_of(int descriptor) {
   return size.ws_col;
 }
 
-std::string_view code_of(Colour colour) {
-  switch (colour) {
-    case Colour::kBold:
-      return "\033[1m";
-    case Colour::kDim:
-      return "\033[2m";
-    case Colour::kRed:
-      return "\033[31m";
-    case Colour::kGreen:
-      return "\033[32m";
-    case Colour::kYellow:
-      return "\033[33m";
-    case Colour::kNone:
-      break;
-  }
-  return {};
-}
+// The codes of a terminal, by Colour.
+constexpr std::array<std::string_view, 6> kCodes = {
+    "", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
 
 // Writes all of `text`.  Returns errno if the descriptor fails.
 int write_all(int descriptor, std::string_view text) {
@@ -77,7 +64,7 @@ Terminal Terminal::of(int descriptor) {
 std::string Terminal::paint(Colour with, std::string_view text) const {
   std::string painted;
   const bool plain = !colour || with == Colour::kNone || text.empty();
-  if (!plain) painted += code_of(with);
+  if (!plain) painted += kCodes[static_cast<std::size_t>(with)];
   painted += text;
   if (!plain) painted += "\033[0m";
   return painted;

@@ -178,14 +178,13 @@ void Native::run_loop() {
   spare_ = std::move(answers);
 }
 
-const char* Native::begin_request() {
+void Native::begin_request() {
   if (!watch_.has_begun()) {
     const char* const wrong = watch_.begin(limitree_loop_fd(engine_->get()));
-    if (*wrong != '\0') return wrong;
+    if (*wrong != '\0') throw Error(LIMITREE_INTERNAL, {wrong});
     limitree_loop_set_wakeups(engine_->get(), 0);
   }
   set_pending(pending_ + 1);
-  return "";
 }
 
 void Native::end_pool_call() {

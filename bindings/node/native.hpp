@@ -52,8 +52,8 @@ class Native final : public Closable,
   void close() override;
 
   // Begins a request that is answered later.  Lets the event loop watch the
-  // store.  Returns what is wrong if that fails, or an empty text.
-  const char* begin_request();
+  // store.  Throws Error if that fails.
+  void begin_request();
   // Makes the loop send the request; the loop will also bring its answer.
   void send_soon() { watch_.run_soon(); }
   // The request was answered, at once or by the loop.

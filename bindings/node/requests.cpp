@@ -146,12 +146,6 @@ bool Request::refuse(limitree_status status, const std::string& message) const {
   return false;
 }
 
-void raise(const Native& native, limitree_status status,
-           limitree_error* error) {
-  const ErrorHandle owner(error);
-  native.environment().raise(Error::from(status, error));
-}
-
 std::size_t level_count(const limitree_decision& decision) {
   return std::min(static_cast<std::size_t>(decision.level_count), kMaxLevels);
 }
@@ -167,33 +161,22 @@ void write(const Request& request, const limitree_decision& decision,
 void decide(const Request& request) {
   limitree_limiter* const limiter = request.native().engine().get();
   limitree_decision decision;
-  limitree_error* error = nullptr;
-  limitree_status status;
   if (request.has_one_path() && !request.wants_levels()) {
-    Function* const function =
-        kFunctions[static_cast<std::size_t>(request.operation())];
     const Segments& path = request.segments();
-    status = function(limiter, path.data(), path.size(), request.cost(),
-                      &decision, &error);
-    if (status >= 0) return write(request, decision, nullptr);
-  } else {
-    std::array<limitree_level, kMaxLevels> levels;
-    const Paths paths = request.paths();
-    status = limitree_decide(limiter, request.operation(), paths.data(),
-                             paths.parts(), paths.size(), levels.data(),
-                             levels.size(), &decision, &error);
-    if (status >= 0) return write(request, decision, levels.data());
+    check(kFunctions[static_cast<std::size_t>(request.operation())], limiter,
+          path.data(), path.size(), request.cost(), &decision);
+    return write(request, decision, nullptr);
   }
-  raise(request.native(), status, error);
+  std::array<limitree_level, kMaxLevels> levels;
+  const Paths paths = request.paths();
+  check(limitree_decide, limiter, request.operation(), paths.data(),
+        paths.parts(), paths.size(), levels.data(), levels.size(), &decision);
+  write(request, decision, levels.data());
 }
 
 void start(const Request& request) {
   Native& native = request.native();
-  const char* const wrong = native.begin_request();
-  if (*wrong != '\0') {
-    native.environment().raise(Error(LIMITREE_INTERNAL, {wrong}));
-    return;
-  }
+  native.begin_request();
   auto pending = std::make_unique<Pending>();
   pending->slot = request.numbers()[kSlot];
   std::size_t capacity = 0;
@@ -209,6 +192,7 @@ void start(const Request& request) {
       native.engine().get(), request.operation(), paths.data(), paths.parts(),
       paths.size(), pending.get(), pending->levels.get(), capacity, &decision,
       &error);
+  const ErrorHandle owner(error);
   request.numbers()[kPending] = status == LIMITREE_PENDING ? 1 : 0;
   if (status == LIMITREE_PENDING) {
     pending.release();
@@ -216,7 +200,7 @@ void start(const Request& request) {
     return;
   }
   native.end_request();
-  if (status < 0) return raise(native, status, error);
+  if (status < 0) throw Error::from(status, error);
   write(request, decision, pending->levels.get());
 }
 
@@ -247,6 +231,8 @@ napi_value guarded(napi_env env, napi_callback_info info, Call&& call) {
     return call(request);
   } catch (const Napi::Error& failure) {
     failure.ThrowAsJavaScriptException();
+  } catch (const Error& error) {
+    request.native().environment().raise(error);
   } catch (const std::bad_alloc&) {
     request.native().environment().raise(out_of_memory());
   }
@@ -273,11 +259,8 @@ napi_value reset(napi_env env, napi_callback_info info) {
   return guarded(env, info, [](const Request& request) -> napi_value {
     if (request.native().is_remote()) return reset(request);
     const Segments& path = request.segments();
-    limitree_error* error = nullptr;
-    const limitree_status status =
-        limitree_reset(request.native().engine().get(), path.data(),
-                       path.size(), request.cost() == 0 ? 1 : 0, &error);
-    if (status < 0) raise(request.native(), status, error);
+    check(limitree_reset, request.native().engine().get(), path.data(),
+          path.size(), request.cost() == 0 ? 1 : 0);
     return nullptr;
   });
 }
@@ -287,10 +270,7 @@ Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info) {
   pending->envoy = std::make_unique<EnvoyCall>(info);
   EnvoyCall& call = *pending->envoy;
   native.engine().set_now(native.environment().now_ns());
-  if (native.is_remote()) {
-    const char* const wrong = native.begin_request();
-    if (*wrong != '\0') throw Error(LIMITREE_INTERNAL, {wrong});
-  }
+  if (native.is_remote()) native.begin_request();
   limitree_error* error = nullptr;
   const limitree_status status =
       call.ask(native.engine().get(), pending.get(), &error);

@@ -10,7 +10,7 @@ import type { Costly, Path, Segment } from '../requests.js';
 import { noOption, shown } from '../words.js';
 import type { Maybe } from './maybe.js';
 import { CHECKS } from './warnings.js';
-import type { Logger, Validate } from './warnings.js';
+import type { Check, Logger, Validate } from './warnings.js';
 
 /**
  * The headers of the IETF draft: `"draft-8"` (the same as `"ietf"`) names every
@@ -147,55 +147,53 @@ export function webStoreOptionsOf(options: object): StoreOptions {
   return { onStoreError: 'local', ...storeOptionsOf(options) };
 }
 
-const OF_STORES: readonly string[] = ['clock', 'logger'];
-
 function refuseName(name: string, names: readonly string[]): never {
   const advice = Object.hasOwn(ADVICE, name) ? ADVICE[name] : undefined;
   return refuse(advice === undefined ? noOption(name, names)
     : `there is no option ${name}: ${advice}`);
 }
 
-/** Refuses unknown options of a store; `clock` and `logger` are known. */
-export function checkStoreNames(options: object): void {
+function checkEach(
+  options: object,
+  names: readonly string[],
+  example: string,
+): void {
   if (typeof options !== 'object' || options === null) {
-    refuse('options must be an object such as {store: "redis://..."}, is ' +
+    refuse(`options must be an object such as ${example}, is ` +
       shown(options));
   }
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(STORE, name) || OF_STORES.includes(name)) continue;
-    refuseName(name, [...Object.keys(STORE), ...OF_STORES]);
-  }
-}
-
-/** Refuses unknown options; `more` are those of the framework. */
-export function checkNames(options: object, more: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) {
-    refuse('options must be an object such as {limit: 100, windowMs: 60000}, ' +
-      `is ${shown(options)}`);
-  }
-  const names = [...Object.keys(WEB), ...Object.keys(STORE), ...more];
   for (const name of Object.keys(options)) {
     if (!names.includes(name)) refuseName(name, names);
   }
 }
 
+/** Refuses unknown options of a store; `clock` and `logger` are known. */
+export function checkStoreNames(options: object): void {
+  checkEach(options, [...Object.keys(STORE), 'clock', 'logger'],
+            '{store: "redis://..."}');
+}
+
+/** Refuses unknown options; `more` are those of the framework. */
+export function checkNames(options: object, more: readonly string[]): void {
+  checkEach(options, [...Object.keys(WEB), ...Object.keys(STORE), ...more],
+            '{limit: 100, windowMs: 60000}');
+}
+
 /** Refuses values of the wrong type. */
 export function checkKinds(options: WebOptions<never, never>): void {
   const given: Record<string, unknown> = { ...options };
-  for (const name of ['path', 'keyGenerator', 'skip', 'requestWasSuccessful',
-                      'clientIp', 'handler']) {
-    const value = given[name];
-    if (value !== undefined && typeof value !== 'function') {
-      refuse(`${name} must be a function, is ${shown(value)}`);
+  const check = (type: string, what: string, names: readonly string[]) => {
+    for (const name of names) {
+      const value = given[name];
+      if (value === undefined || typeof value === type) continue;
+      refuse(`${name} must be ${what}, is ${shown(value)}`);
     }
-  }
-  for (const name of ['skipFailedRequests', 'skipSuccessfulRequests',
-                      'legacyHeaders']) {
-    const value = given[name];
-    if (value !== undefined && typeof value !== 'boolean') {
-      refuse(`${name} must be true or false, is ${shown(value)}`);
-    }
-  }
+  };
+  check('function', 'a function', ['path', 'keyGenerator', 'skip',
+                                   'requestWasSuccessful', 'clientIp',
+                                   'handler']);
+  check('boolean', 'true or false', [
+    'skipFailedRequests', 'skipSuccessfulRequests', 'legacyHeaders']);
   const { statusCode = 429, store, cost = 1 } = options;
   const isCost = Number.isSafeInteger(cost) && (cost as number) >= 0;
   if (typeof cost !== 'function' && !isCost) {
@@ -226,7 +224,7 @@ function checkValidate(validate: unknown): void {
       `{trustProxy: false}, is ${shown(validate)}`);
   }
   for (const name of Object.keys(validate)) {
-    if (!CHECKS.includes(name)) refuseName(`validate.${name}`,
+    if (!CHECKS.includes(name as Check)) refuseName(`validate.${name}`,
       CHECKS.map((check) => `validate.${check}`));
   }
 }

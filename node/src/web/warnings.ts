@@ -2,17 +2,11 @@
 // Node's with a code.
 
 /** The checks that `validate` can turn off one by one. */
-export type Check =
-  | 'trustProxy'
-  | 'xForwardedForHeader'
-  | 'forwardedHeader'
-  | 'ipv6Key'
-  | 'singleCount'
-  | 'creationStack';
-
-export const CHECKS: readonly string[] = [
+export const CHECKS = [
   'trustProxy', 'xForwardedForHeader', 'forwardedHeader', 'ipv6Key',
-  'singleCount', 'creationStack'] satisfies Check[];
+  'singleCount', 'creationStack'] as const;
+
+export type Check = typeof CHECKS[number];
 
 export type Validate = boolean | Readonly<Partial<Record<Check, boolean>>>;
 

@@ -261,10 +261,12 @@ def _clock(value: object) -> object:
     return found
 
 
-def _bool(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"must be True or False, is {value!r}")
-    return value
+def _kind(kind: type, what: str) -> Callable[[object], object]:
+    def read(value: object) -> object:
+        if not isinstance(value, kind):
+            raise TypeError(f"must be {what}, is {value!r}")
+        return value
+    return read
 
 
 def _key(value: object) -> object:
@@ -281,12 +283,6 @@ def _paths(value: object) -> tuple[object, ...]:
                         '[("ip", keys.ip)]')
     return tuple(check_path(_imported(path) if isinstance(path, str)
                             and "." in path else path) for path in value)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"must be a text, is {value!r}")
-    return value
 
 
 def _texts(value: object) -> tuple[str, ...]:
@@ -338,7 +334,7 @@ _READ: dict[str, Callable[[object], object]] = {
     "LIMITS": _limits,
     "STORE": _store,
     "CLOCK": _clock,
-    "ENABLED": _bool,
+    "ENABLED": _kind(bool, "True or False"),
     "KEY": _key,
     "DEFAULT": _default,
     "PATHS": _paths,
@@ -346,7 +342,7 @@ _READ: dict[str, Callable[[object], object]] = {
     "CLIENT_IP": _client_ip,
     "TRUSTED_HOPS": _number(0, 100),
     "TRUSTED_PROXIES": _texts,
-    "PROXY_HEADER": _text,
+    "PROXY_HEADER": _kind(str, "a text"),
     "IPV6_PREFIX": _number(1, 128),
     "HEADERS": _one_of(*get_args(Style)),
     "HEADERS_RESET": _one_of(*get_args(Reset)),
