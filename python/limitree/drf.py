@@ -129,7 +129,7 @@ class _Throttle(throttling.BaseThrottle):
 def _decided(request: Request, ask: PathCosts, levels: bool | None = None
              ) -> Decision:
     """Decide `ask`, and keep the decision with Django's request."""
-    decision = ask.authorize(current().limiter, levels)
+    decision: Decision = ask.authorize(current().limiter, levels)
     record_of(request._request).note(decision, ask)
     return decision
 
