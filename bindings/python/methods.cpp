@@ -48,12 +48,9 @@ bool may_be_greenlets(const Native& native) {
 // Null: a Python error is set.
 PyObject* ask_greenlets(PyObject* self, const CallArguments& call) {
   try {
-    const py::object cost = call.cost == nullptr
-                                ? py::int_(1)
-                                : py::reinterpret_borrow<py::object>(call.cost);
-    const py::object part = call.part == nullptr
-                                ? py::none()
-                                : py::reinterpret_borrow<py::object>(call.part);
+    const py::int_ one(1);
+    const py::handle cost(call.cost == nullptr ? one.ptr() : call.cost);
+    const py::handle part(call.part == nullptr ? Py_None : call.part);
     return py::module_::import("limitree.greenlets")
         .attr("ask")(py::handle(self), call.operation, py::handle(call.paths),
                      call.several, cost, call.levels, part)
