@@ -18,6 +18,9 @@ namespace limitree::cli {
 
 inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 
+// How many levels of a decision are shown.
+inline constexpr std::size_t kMaxLevels = 64;
+
 // The start of a clock that follows the steps of a command.  Any is possible;
 // at this one, windows of every common length begin.
 inline constexpr std::int64_t kStartNs =

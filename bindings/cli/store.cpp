@@ -20,8 +20,6 @@ namespace limitree::cli {
 
 namespace {
 
-constexpr std::size_t kMaxLevels = 64;
-
 std::string about_file(const Limiter& limiter) {
   const limitree_store_file file = limiter.store_file();
   const Counters store = totals(limiter.get(), LIMITREE_SCOPE_STORE);

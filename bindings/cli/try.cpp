@@ -20,8 +20,6 @@ namespace limitree::cli {
 
 namespace {
 
-constexpr std::size_t kMaxLevels = 64;
-
 struct Attempt {
   std::int64_t at_ns;  // since the start
   Decision decision;
