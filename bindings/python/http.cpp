@@ -107,9 +107,10 @@ bool needs_levels(std::string_view style) {
 
 // The clock of Python, which tests may have set.
 std::int64_t now_ns() {
-  const auto now = py::module_::import("time").attr("time")();
+  const py::object now = py::module_::import("time").attr("time")();
   constexpr double kLast = 9.2e9;  // the last second that fits in nanoseconds
-  const auto seconds = now.cast<double>();
+  const double seconds = PyFloat_AsDouble(now.ptr());
+  require(PyErr_Occurred() == nullptr);
   return seconds < kLast
              ? static_cast<std::int64_t>(std::max(seconds, 0.0) * 1e9)
              : std::numeric_limits<std::int64_t>::max();
