@@ -18,7 +18,7 @@
 #include "limiter/options.hpp"
 #include "limitree.h"
 #include "store/fork_guard.hpp"
-#include "store/store_loop.hpp"
+#include "store/store.hpp"
 #include "tree/schema.hpp"
 #include "tree/tree.hpp"
 

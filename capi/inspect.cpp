@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "convert.hpp"
-#include "limiter/prometheus.hpp"
+#include "limiter/counters.hpp"
 #include "tree/boulder.hpp"
 
 using limitree::Code;

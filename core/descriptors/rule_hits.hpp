@@ -125,7 +125,8 @@ class RuleHits {
   InlineVector<std::int64_t, 6> added_;  // room for judge(): to each bucket
 };
 
-// `level` is the level of `hit`, judged; `cached`: from OverCache::Known.
+// `level` is the level of `hit`, judged; `cached`: from
+// OverCache::CachedLevels.
 RuleOutcome outcome_of(const RuleHit& hit, const Level& level, const Plan& plan,
                        bool cached);
 

@@ -82,6 +82,11 @@ std::string_view label_of(const CounterValues& values, CounterScope scope,
 // Seconds without rounding, as labels have them: "0.000016".
 std::string seconds_text(std::int64_t time_ns);
 
+// The text that Prometheus reads.  There is a series for each limit of the
+// trees loaded so far, each source, and each reason of an error; there are none
+// for callers.
+std::string prometheus_text(const CounterValues& values);
+
 }  // namespace limitree
 
 #endif  // LIMITREE_LIMITER_COUNTERS_HPP

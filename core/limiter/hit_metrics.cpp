@@ -65,17 +65,6 @@ std::vector<const HitMetric*> HitMetrics::all() {
   return all;
 }
 
-void HitCounts::add(HitMetric* metric, const HitTally& tally) {
-  Entry& entry =
-      cache_[(reinterpret_cast<std::uintptr_t>(metric) / sizeof(HitMetric)) %
-             cache_.size()];
-  if (entry.metric != metric) {
-    if (entry.metric != nullptr) entry.metric->add(entry.tally);
-    entry = {metric, {}};
-  }
-  entry.tally += tally;
-}
-
 HitMetric* HitCounts::find(std::string_view name,
                            HitMetrics* metrics) noexcept {
   const std::uint64_t hash = keyed_hash(name);
@@ -84,13 +73,6 @@ HitMetric* HitCounts::find(std::string_view name,
     found = metrics->find(name, hash);
   }
   return found;
-}
-
-void HitCounts::flush() {
-  for (Entry& entry : cache_) {
-    if (entry.metric != nullptr) entry.metric->add(entry.tally);
-    entry = {};
-  }
 }
 
 }  // namespace limitree

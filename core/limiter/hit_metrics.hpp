@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <forward_list>
@@ -24,9 +25,65 @@
 
 #include "base/counts.hpp"
 #include "descriptors/rule_hits.hpp"
-#include "limiter/atomic_counts.hpp"
 
 namespace limitree {
+
+// A struct of counters to which several threads add.
+template <typename Counts>
+class AtomicCounts {
+ public:
+  void add(const Counts& more) {
+    const auto added = std::bit_cast<CountArray<Counts>>(more);
+    for (std::size_t i = 0; i < added.size(); ++i) {
+      if (added[i] == 0) continue;
+      counts_[i].fetch_add(added[i], std::memory_order_relaxed);
+    }
+  }
+
+  Counts get() const {
+    CountArray<Counts> counts;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = counts_[i].load(std::memory_order_relaxed);
+    }
+    return std::bit_cast<Counts>(counts);
+  }
+
+ private:
+  std::array<std::atomic<std::int64_t>, std::tuple_size_v<CountArray<Counts>>>
+      counts_{};
+};
+
+// The counts of few targets out of many: a small write-back cache.
+template <typename Target, typename Tally, std::size_t kSize>
+class TallyCache {
+ public:
+  // What is still to be added to `target`.
+  Tally& at(Target* target) {
+    Entry& entry =
+        entries_[(reinterpret_cast<std::uintptr_t>(target) / sizeof(Target)) %
+                 kSize];
+    if (entry.target != target) {
+      if (entry.target != nullptr) entry.target->add(entry.tally);
+      entry = {target, {}};
+    }
+    return entry.tally;
+  }
+
+  void flush() {
+    for (Entry& entry : entries_) {
+      if (entry.target != nullptr) entry.target->add(entry.tally);
+      entry = {};
+    }
+  }
+
+ private:
+  struct Entry {
+    Target* target = nullptr;
+    Tally tally;
+  };
+
+  std::array<Entry, kSize> entries_;
+};
 
 // A name and its counters, known as long as the limiter lives.
 class HitMetric {
@@ -116,25 +173,22 @@ struct EnvoyTotals {
   }
 };
 
-// The part of a stripe that counts hits: a small write-back cache.
+// The part of a stripe that counts hits.
 class HitCounts {
  public:
   EnvoyTotals totals;
 
-  void add(HitMetric* metric, const HitTally& tally);
+  void add(HitMetric* metric, const HitTally& tally) {
+    cache_.at(metric) += tally;
+  }
 
   // HitMetrics::find(), mostly without a lock.
   HitMetric* find(std::string_view name, HitMetrics* metrics) noexcept;
 
-  void flush();  // writes the cache to the metrics
+  void flush() { cache_.flush(); }
 
  private:
-  struct Entry {
-    HitMetric* metric = nullptr;
-    HitTally tally;
-  };
-
-  std::array<Entry, 16> cache_;
+  TallyCache<HitMetric, HitTally, 16> cache_;
   std::array<HitMetric*, 32> found_{};
 };
 

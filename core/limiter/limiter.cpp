@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/judge.hpp"
-#include "base/recycled.hpp"
 
 namespace limitree {
 
@@ -83,76 +82,6 @@ Status Limiter::match(const Snapshot& snapshot,
   return path_costs.size() > 1 ? join_same_buckets(plan) : Status();
 }
 
-// A pending request: its plan, and everything that the plan borrows.
-class Limiter::Request final : public Pending, public Recycled<Request, 512> {
- public:
-  Request(Limiter* limiter, Operation operation, bool wants_reports,
-          Listener* listener)
-      : Pending(Kind::kDecide, operation, listener->loop()),
-        limiter_(*limiter),
-        listener_(*listener),
-        snapshot_(limiter->current()),
-        wants_reports_(wants_reports) {
-    plan().wants_growth = wants_reports;
-  }
-
-  // Copies the texts of the caller's paths.
-  void copy(std::span<const PathCost> path_costs) {
-    std::size_t bytes = 0;
-    std::size_t count = 0;
-    for (const PathCost& path_cost : path_costs) {
-      count += path_cost.path.size();
-      for (const std::string_view segment : path_cost.path)
-        bytes += segment.size();
-    }
-    text_.resize(bytes);
-    segments_.resize(count);
-    char* text = text_.data();
-    std::string_view* segment = segments_.data();
-    for (const PathCost& path_cost : path_costs) {
-      path_costs_.push_back({Path(segment, path_cost.path.size()),
-                             path_cost.cost, path_cost.part});
-      for (const std::string_view from : path_cost.path) {
-        *segment++ = {text, from.size()};
-        text = std::copy(from.begin(), from.end(), text);
-      }
-    }
-  }
-
-  Status walk() {
-    Status status = limiter_.match(
-        *snapshot_, {path_costs_.data(), path_costs_.size()}, &plan());
-    if (wants_reports_) reports_.resize(plan().levels.size());
-    return status;
-  }
-
-  const Snapshot& snapshot() const { return *snapshot_; }
-
- private:
-  void finished(Status status) override {
-    const std::unique_ptr<Request> self(this);
-    Decision decision;
-    if (status.ok()) {
-      aggregate(plan(), &decision);
-      report(*snapshot_, plan(), &reports_);
-      limiter_.record(*snapshot_, plan(), decision);
-    } else {
-      limiter_.count_error();
-      reports_.clear();
-    }
-    listener_.decided(std::move(status), decision, reports_);
-  }
-
-  Limiter& limiter_;
-  Listener& listener_;
-  const std::shared_ptr<const Snapshot> snapshot_;
-  const bool wants_reports_;
-  InlineVector<char, 128> text_;
-  InlineVector<std::string_view, 8> segments_;
-  InlineVector<PathCost, 2> path_costs_;
-  LevelReports reports_;
-};
-
 Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
                  std::unique_ptr<Store> store,
                  std::shared_ptr<const Descriptors> descriptors)
@@ -227,34 +156,26 @@ Status Limiter::decide(Plan* plan, Reader* reader) {
   return store_->decide(plan);
 }
 
-bool Limiter::decide_async(Operation operation,
-                           std::span<const PathCost> path_costs, Answer* answer,
-                           Listener* listener, Status* status) {
-  if (!may_wait_) {
-    *status = decide(operation, path_costs, answer->reports, &answer->decision);
-    return true;
-  }
-  auto request = std::make_unique<Request>(
-      this, operation, answer->reports != nullptr, listener);
-  request->copy(path_costs);
-  *status = request->walk();
-  const Plan& plan = request->plan();
-  if (status->ok() && !plan.levels.empty() &&
-      !store_->decide_async(request.get(), status)) {
-    request.release();  // deletes itself when it is finished
-    return false;
-  }
-  if (!status->ok()) {
-    count_error();
-    return true;
-  }
-  aggregate(plan, &answer->decision);
-  record(request->snapshot(), plan, answer->decision);
-  if (answer->reports != nullptr) {
-    answer->reports->resize(plan.levels.size());
-    report(request->snapshot(), plan, answer->reports);
-  }
-  return true;
+// Plans the levels to forget, which may be none.
+Status Limiter::match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
+                            Plan* plan) const {
+  const PathCost path_cost{path, 0};
+  Status status = match(snapshot, {&path_cost, 1}, plan);
+  if (!status.ok() || plan->levels.empty() || !leaf_only) return status;
+  const std::uint32_t leaf = plan->levels.back().depth;
+  const auto outer = [leaf](const Level& level) { return level.depth != leaf; };
+  Level* const begin = plan->levels.begin();
+  Level* const end = std::remove_if(begin, plan->levels.end(), outer);
+  while (plan->levels.end() != end) plan->levels.pop_back();
+  return {};
+}
+
+Status Limiter::reset(Path path, bool leaf_only) {
+  const std::shared_ptr<const Snapshot> snapshot = current();
+  Plan plan(Operation::kRefund);
+  Status status = match_reset(*snapshot, path, leaf_only, &plan);
+  if (!status.ok() || plan.levels.empty()) return status;
+  return store_->reset(plan);
 }
 
 void Limiter::record(const Snapshot& snapshot, const Plan& plan,
@@ -308,10 +229,7 @@ LimiterStats Limiter::stats() {
 
 std::vector<PolicyStats> Limiter::policy_stats() {
   const std::lock_guard lock(reload_mutex_);
-  for (Stripe& stripe : stripes_) {
-    const std::lock_guard hold(stripe);
-    stripe.flush();
-  }
+  stripes_.flush();
   std::vector<PolicyStats> stats;
   for (const Policy& policy : policies_.all()) {
     stats.push_back({policy.name(), policy.tally()});
@@ -321,10 +239,7 @@ std::vector<PolicyStats> Limiter::policy_stats() {
 
 std::vector<MetricStats> Limiter::metric_stats() {
   const std::lock_guard lock(reload_mutex_);
-  for (Stripe& stripe : stripes_) {
-    const std::lock_guard hold(stripe);
-    stripe.flush();
-  }
+  stripes_.flush();
   std::vector<MetricStats> stats;
   for (const HitMetric* const metric : metrics_.all()) {
     stats.push_back({metric->name(), metric->tally()});

@@ -238,9 +238,8 @@ class Limiter final : private ForkGuard {
   };
   class Reader;
   class Request;
-  class ResetRequest;
-  class EnvoyRequest;         // in envoy.hpp
-  class PendingEnvoyRequest;  // in envoy_async.cpp
+  class EnvoyRequest;
+  class PendingEnvoyRequest;
 
   Status match(const Snapshot& snapshot, std::span<const PathCost> path_costs,
                Plan* plan) const;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <mutex>
 #include <thread>
 
 namespace limitree {
@@ -15,14 +14,6 @@ Policy* Policies::intern(const std::string& name) {
   Policy* const policy = &policies_.emplace_back(name);
   by_name_.emplace(policy->name(), policy);
   return policy;
-}
-
-void Stripe::flush() {
-  for (Entry& entry : cache_) {
-    if (entry.policy != nullptr) entry.policy->add(entry.tally);
-    entry = {};
-  }
-  hits_.flush();
 }
 
 namespace {

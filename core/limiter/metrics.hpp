@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,7 +26,6 @@
 #include "base/decision.hpp"
 #include "base/limit.hpp"
 #include "base/plan.hpp"
-#include "limiter/atomic_counts.hpp"
 #include "limiter/hit_metrics.hpp"
 #include "store/spin_lock.hpp"
 
@@ -127,19 +127,18 @@ class alignas(64) Stripe {
 
   const Totals& totals() const { return totals_; }
   HitCounts& hits() { return hits_; }
-  void flush();  // writes the caches to the policies and the metrics
+  // Writes the caches to the policies and the metrics.
+  void flush() {
+    cache_.flush();
+    hits_.flush();
+  }
 
  private:
-  struct Entry {
-    Policy* policy = nullptr;
-    Tally tally;
-  };
-
   Share near_limit_{8, 10};
   SpinLock lock_;
   std::atomic<std::int32_t> claims_{0};  // number of threads waiting in lock()
   Totals totals_;
-  std::array<Entry, 32> cache_;
+  TallyCache<Policy, Tally, 32> cache_;
   HitCounts hits_;
 };
 
@@ -156,6 +155,14 @@ class Stripes {
         static_cast<std::uint32_t>((id * 0x9e3779b97f4a7c15) >> 32);
     Stripe& stripe = stripes_[usual & (count_ - 1)];
     return stripe.try_lock() ? stripe : acquire_another(usual);
+  }
+
+  // Writes the caches of all.
+  void flush() {
+    for (Stripe& stripe : *this) {
+      const std::lock_guard hold(stripe);
+      stripe.flush();
+    }
   }
 
   Stripe* begin() { return stripes_.get(); }
@@ -176,21 +183,15 @@ inline void Stripe::count(const Decision& decision) {
 }
 
 inline void Stripe::count(Policy* policy, const Level& level, bool allowed) {
-  Entry& entry =
-      cache_[(reinterpret_cast<std::uintptr_t>(policy) / sizeof(Policy)) %
-             cache_.size()];
-  if (entry.policy != policy) {
-    if (entry.policy != nullptr) entry.policy->add(entry.tally);
-    entry = {policy, {}};
-  }
+  Tally& tally = cache_.at(policy);
   const Verdict& verdict = level.verdict;
   if (verdict.limited) {
-    ++(counts(level.mode) ? entry.tally.limited : entry.tally.shadow_limited);
+    ++(counts(level.mode) ? tally.limited : tally.shadow_limited);
   } else if (allowed) {
-    ++entry.tally.allowed;
-    entry.tally.soft += verdict.soft ? 1 : 0;
+    ++tally.allowed;
+    tally.soft += verdict.soft ? 1 : 0;
     const std::int64_t capacity = level.limit->rate.capacity;
-    entry.tally.near_limit +=
+    tally.near_limit +=
         reaches(capacity - verdict.remaining, capacity, near_limit_);
   }
 }

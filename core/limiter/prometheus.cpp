@@ -1,10 +1,12 @@
-#include "limiter/prometheus.hpp"
+// Statistics in the text format that Prometheus reads (version 0.0.4).
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "limiter/counters.hpp"
 
 namespace limitree {
 

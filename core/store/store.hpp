@@ -19,7 +19,7 @@
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
 #include "base/status.hpp"
-#include "store/store_loop.hpp"
+#include "base/time.hpp"
 
 namespace limitree {
 
@@ -59,10 +59,41 @@ struct StoreFile {
 
 class Store;
 
-// A note of a store that wraps another, about a plan that it passed on.
-struct Asked {
+// The requests of one event loop that a store has not answered yet.
+//
+// A store has any number of loops.  Different threads run different loops at
+// the same time.  A loop must go before its store.
+class StoreLoop {
+ public:
+  // Completes what is pending with kCancelled.
+  virtual ~StoreLoop() = default;
+  StoreLoop(const StoreLoop&) = delete;
+  StoreLoop& operator=(const StoreLoop&) = delete;
+
+  // The descriptor that the host watches for reading; -1 if there is none left.
+  // From any thread.
+  virtual int fd() = 0;
+
+  // To be called when fd() is readable, on one thread at a time.
+  virtual void run() = 0;
+
+  // Without wake-ups, starting a request does not make the descriptor readable:
+  // the caller then has to call run() before the host waits again.
+  virtual void set_wakeups(bool on) = 0;
+
+  // The longest time for requests that are started from now on, if that is
+  // shorter than what the store gives them.
+  virtual void set_time_limit(Duration limit) = 0;
+
+ protected:
+  StoreLoop() = default;
+};
+
+// When a store that wraps another has passed a plan on, by its clock and by a
+// number of its own.
+struct Checkpoint {
   Instant at{};
-  std::uint64_t mark = 0;  // for the wrapper's own use
+  std::uint64_t generation = 0;
 };
 
 // A request that may be answered later, and the code that waits for it.
@@ -83,8 +114,8 @@ class Pending {
   // A store that wraps another sees the answer before it goes out, in
   // Store::answered() or reset_answered().  The wrapper pushed last is called
   // first.
-  void push(Store* wrapper, Asked asked) {
-    wrappers_.push_back({wrapper, asked});
+  void push(Store* wrapper, Checkpoint checkpoint) {
+    wrappers_.push_back({wrapper, checkpoint});
   }
   void pop() { wrappers_.pop_back(); }
 
@@ -98,7 +129,7 @@ class Pending {
  private:
   struct Wrapper {
     Store* store;
-    Asked asked;
+    Checkpoint checkpoint;
   };
 
   // On failure no verdict of the plan is set.  May delete this.
@@ -148,7 +179,7 @@ class Store {
   // Called in a store that wraps another, with the answer to a plan that it
   // passed on.  It may set the verdicts itself.
   virtual Status answered(Plan* /*plan*/, Status status,
-                          const Asked& /*asked*/) {
+                          const Checkpoint& /*checkpoint*/) {
     return status;
   }
 
@@ -185,7 +216,7 @@ inline void Pending::complete(Status status) {
     wrappers_.pop_back();
     Store& store = *wrapper.store;
     status = kind_ == Kind::kDecide
-                 ? store.answered(&plan_, std::move(status), wrapper.asked)
+                 ? store.answered(&plan_, std::move(status), wrapper.checkpoint)
                  : store.reset_answered(plan_, std::move(status));
   }
   finished(std::move(status));

@@ -87,15 +87,15 @@ class HitRunner {
       if (!status.contains("current_limit")) continue;
       add(request, i, status.at("current_limit"), &plan);
     }
-    OverCache::Known known;
-    Asked asked;
-    if (cache_) asked = cache_->take_known(&plan, &known);
+    OverCache::CachedLevels known;
+    Checkpoint checkpoint;
+    if (cache_) checkpoint = cache_->take_cached(&plan, &known);
     if (!plan.levels.empty()) {
       ASSERT_TRUE(store_.decide(&plan).ok());
       EXPECT_EQ(known.empty() && aggregate(plan).limited,
                 known.empty() && expected.at("overall") == "OVER_LIMIT");
     }
-    if (cache_) cache_->learn(plan, asked);
+    if (cache_) cache_->learn(plan, checkpoint);
     for (const Level& level : plan.levels) {
       expect(level, expected.at("statuses")[level.path]);
       count(level);

@@ -51,48 +51,49 @@ bool knows_too_much(const Plan& plan) {
 }  // namespace
 
 Status DenyCache::decide(Plan* plan) {
-  Asked asked;
-  if (denies(plan, &asked)) return {};
-  return answered(plan, store_->decide(plan), asked);
+  Checkpoint checkpoint;
+  if (denies(plan, &checkpoint)) return {};
+  return answered(plan, store_->decide(plan), checkpoint);
 }
 
 bool DenyCache::decide_async(Pending* pending, Status* status) {
-  Asked asked;
-  if (denies(&pending->plan(), &asked)) {
+  Checkpoint checkpoint;
+  if (denies(&pending->plan(), &checkpoint)) {
     *status = {};
     return true;
   }
-  pending->push(this, asked);
+  pending->push(this, checkpoint);
   if (!store_->decide_async(pending, status)) return false;
   pending->pop();
-  *status = answered(&pending->plan(), std::move(*status), asked);
+  *status = answered(&pending->plan(), std::move(*status), checkpoint);
   return true;
 }
 
-bool DenyCache::denies(Plan* plan, Asked* asked) {
-  *asked = {clock_.now(), known_.forgets()};
+bool DenyCache::denies(Plan* plan, Checkpoint* checkpoint) {
+  *checkpoint = {clock_.now(), known_.forgets()};
   const bool may_deny = plan->operation == Operation::kAuthorize ||
                         plan->operation == Operation::kPeek;
   if (!may_deny || !may_deny_.load(std::memory_order_relaxed) ||
       !is_exact(*plan)) {
     return false;
   }
-  known_.peek(plan, asked->at);
+  known_.peek(plan, checkpoint->at);
   if (!denied_for_a_time(*plan) || knows_too_much(*plan)) return false;
   plan->source = Source::kDenyCache;
   return true;
 }
 
-Status DenyCache::answered(Plan* plan, Status status, const Asked& asked) {
-  std::uint64_t mark = asked.mark;
+Status DenyCache::answered(Plan* plan, Status status,
+                           const Checkpoint& checkpoint) {
+  std::uint64_t generation = checkpoint.generation;
   if (plan->operation == Operation::kRefund) {
     // Also after a failure: the refund may have happened.
     known_.forget(*plan);
-    ++mark;  // of this refund; any other makes the answer useless
+    ++generation;  // of this refund; any other makes the answer useless
   }
   // Answers that did not come from the store say nothing about its buckets.
   if (status.ok() && plan->source == Source::kStore && has_plain(*plan)) {
-    known_.learn(*plan, asked.at, mark);
+    known_.learn(*plan, checkpoint.at, generation);
     if (!may_deny_.load(std::memory_order_relaxed) && brings_denials(*plan)) {
       may_deny_.store(true, std::memory_order_relaxed);
     }

@@ -41,7 +41,8 @@ class DenyCache final : public Store {
   bool is_shared() const override { return store_->is_shared(); }
   Status decide(Plan* plan) override;
   bool decide_async(Pending* pending, Status* status) override;
-  Status answered(Plan* plan, Status status, const Asked& asked) override;
+  Status answered(Plan* plan, Status status,
+                  const Checkpoint& checkpoint) override;
   std::unique_ptr<StoreLoop> new_loop() override { return store_->new_loop(); }
   Status reset(const Plan& plan) override {
     return reset_answered(plan, store_->reset(plan));
@@ -57,8 +58,8 @@ class DenyCache final : public Store {
 
  private:
   // Decides *plan, and returns true, if it is known to be denied.  Otherwise
-  // the store has to be asked, and *asked is for answered().
-  bool denies(Plan* plan, Asked* asked);
+  // the store has to be asked, and *checkpoint is for answered().
+  bool denies(Plan* plan, Checkpoint* checkpoint);
 
   const std::unique_ptr<Store> store_;
   const Clock clock_;

@@ -50,7 +50,8 @@ class GuardedStore final : public Store {
   // Fails only under OnStoreError::kRaise, or if the store is not the cause.
   Status decide(Plan* plan) override;
   bool decide_async(Pending* pending, Status* status) override;
-  Status answered(Plan* plan, Status status, const Asked& /*asked*/) override {
+  Status answered(Plan* plan, Status status,
+                  const Checkpoint& /*checkpoint*/) override {
     if (status.ok()) [[likely]] {
       if (log_.is_away()) [[unlikely]]
         log_.answered();

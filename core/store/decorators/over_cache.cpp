@@ -92,17 +92,17 @@ bool OverCache::find(Instant now, const Plan& plan, Level* level) {
   return true;
 }
 
-Asked OverCache::take_known(Plan* plan, Known* known) {
-  const Asked asked = {clock_.now(), forgets_.load()};
+Checkpoint OverCache::take_cached(Plan* plan, CachedLevels* known) {
+  const Checkpoint checkpoint = {clock_.now(), forgets_.load()};
   known->clear();
   if (plan->operation != Operation::kAuthorize &&
       plan->operation != Operation::kPeek) {
-    return asked;
+    return checkpoint;
   }
   std::size_t kept = 0;
   for (std::size_t i = 0; i < plan->levels.size(); ++i) {
     Level& level = plan->levels[i];
-    if (is_counter(level) && find(asked.at, *plan, &level)) {
+    if (is_counter(level) && find(checkpoint.at, *plan, &level)) {
       known->push_back(level);
     } else {
       plan->levels[kept++] = level;
@@ -111,31 +111,33 @@ Asked OverCache::take_known(Plan* plan, Known* known) {
   plan->levels.resize(kept);
   const bool denied = std::ranges::any_of(
       *known, [](const Level& level) { return counts(level.mode); });
-  if (!denied) return asked;
+  if (!denied) return checkpoint;
   for (Level& level : plan->levels) {
     if (level.limit->charge == Charge::kAllOrDenying) level.cost = 0;
   }
-  return asked;
+  return checkpoint;
 }
 
-void OverCache::learn(const Plan& plan, const Asked& asked) {
+void OverCache::learn(const Plan& plan, const Checkpoint& checkpoint) {
   if (plan.operation == Operation::kRefund) return forget(plan);
   if (plan.source != Source::kStore) return;
   for (const Level& level : plan.levels) {
     if (!is_counter(level) || !is_over(plan, level)) continue;
     // From an instant before the store was asked on, so never too late.
-    const Instant end = saturating_add(asked.at, level.verdict.reset_after);
-    if (end <= asked.at) continue;
+    const Instant end =
+        saturating_add(checkpoint.at, level.verdict.reset_after);
+    if (end <= checkpoint.at) continue;
     const std::uint64_t name = tag(plan, level);
     Shard& shard = shard_of(name);
     const std::lock_guard lock(shard.lock);
-    if (forgets_.load() != asked.mark) return;
+    if (forgets_.load() != checkpoint.generation) return;
     Bucket* const bucket = shard.table.find(name);
     if (bucket != nullptr) {
       bucket->tat = end;
     } else {
       const std::uint64_t keep[] = {name};
-      shard.table.insert(Bucket::made(name, *level.limit, end), asked.at, keep);
+      shard.table.insert(Bucket::made(name, *level.limit, end), checkpoint.at,
+                         keep);
     }
   }
 }

@@ -39,7 +39,7 @@ class OverCache final : private ForkGuard {
     std::int64_t evictions = 0;  // forgotten to make room
   };
 
-  using Known = InlineVector<Level, 6>;
+  using CachedLevels = InlineVector<Level, 6>;
 
   // Knows at most `max_counters`, but never fewer than four for each shard.
   // `clock` must run at the speed of the store's.
@@ -51,11 +51,11 @@ class OverCache final : private ForkGuard {
   // `before` is not known, and set to the least that it can be.  If any
   // of them counts, other levels under Charge::kAllOrDenying get cost 0: the
   // request is denied.  Returns what learn() has to know.
-  Asked take_known(Plan* plan, Known* known);
+  Checkpoint take_cached(Plan* plan, CachedLevels* known);
 
-  // Sees `plan` as a store has decided it since take_known().  A refund makes
+  // Sees `plan` as a store has decided it since take_cached().  A refund makes
   // it forget.
-  void learn(const Plan& plan, const Asked& asked);
+  void learn(const Plan& plan, const Checkpoint& checkpoint);
 
   // To be called also if a refund has failed: it may have happened.
   void forget(const Plan& plan);

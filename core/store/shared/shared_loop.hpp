@@ -13,7 +13,6 @@
 #include "base/time.hpp"
 #include "store/fork_guard.hpp"
 #include "store/store.hpp"
-#include "store/store_loop.hpp"
 
 namespace limitree {
 

@@ -1,9 +1,9 @@
-#include "limiter/prometheus.hpp"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>
+
+#include "limiter/counters.hpp"
 
 namespace limitree {
 namespace {

@@ -23,7 +23,7 @@
 #include "store/redis/common/settings.hpp"
 #include "store/redis/drivers/event_driver.hpp"
 #include "store/redis/route/router.hpp"
-#include "store/store_loop.hpp"
+#include "store/store.hpp"
 
 namespace limitree::redis {
 

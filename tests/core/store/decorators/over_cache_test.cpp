@@ -31,11 +31,11 @@ class OverCacheTest : public testing::Test {
 
   // Carries out a request as a limiter would.
   void decide(Plan* plan) {
-    const Asked asked = cache.take_known(plan, &known);
+    const Checkpoint checkpoint = cache.take_cached(plan, &known);
     if (plan->levels.empty()) return;
     ++store_asked;
     ASSERT_TRUE(store.decide(plan).ok());
-    cache.learn(*plan, asked);
+    cache.learn(*plan, checkpoint);
   }
   // One hit.  Returns whether the cache has answered it.
   bool knows(const char* name, std::int64_t cost = 1,
@@ -56,7 +56,7 @@ class OverCacheTest : public testing::Test {
   ManualClock clock;
   MemoryStore store{1000, clock.clock()};
   OverCache cache{1000, clock.clock()};
-  OverCache::Known known;
+  OverCache::CachedLevels known;
   int store_asked = 0;
 };
 
@@ -203,10 +203,10 @@ TEST_F(OverCacheTest, ForgetsWhatIsGivenBack) {
 TEST_F(OverCacheTest, LearnsNothingOlderThanARefund) {
   Plan plan(Operation::kAuthorize);
   add(limit, "a", 3, &plan);
-  const Asked asked = cache.take_known(&plan, &known);
+  const Checkpoint checkpoint = cache.take_cached(&plan, &known);
   ASSERT_TRUE(store.decide(&plan).ok());
   knows("b", 1, Operation::kRefund);
-  cache.learn(plan, asked);
+  cache.learn(plan, checkpoint);
   EXPECT_FALSE(knows("a"));
 }
 
@@ -215,10 +215,10 @@ TEST_F(OverCacheTest, LearnsOnlyFromTheStore) {
        {Source::kLocal, Source::kAllow, Source::kDeny, Source::kDenyCache}) {
     Plan plan(Operation::kAuthorize);
     add(limit, "a", 3, &plan);
-    const Asked asked = cache.take_known(&plan, &known);
+    const Checkpoint checkpoint = cache.take_cached(&plan, &known);
     ASSERT_TRUE(store.decide(&plan).ok());
     plan.source = source;
-    cache.learn(plan, asked);
+    cache.learn(plan, checkpoint);
     EXPECT_EQ(cache.stats().counters, 0);
   }
 }
@@ -238,15 +238,15 @@ TEST_F(OverCacheTest, ServesSeveralThreads) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([this, &counted_hits] {
-      OverCache::Known mine;
+      OverCache::CachedLevels mine;
       for (int i = 0; i < 2000; ++i) {
         Plan plan(Operation::kAuthorize);
         add(limit, i % 2 == 0 ? "a" : "b", 1, &plan);
-        const Asked asked = cache.take_known(&plan, &mine);
+        const Checkpoint checkpoint = cache.take_cached(&plan, &mine);
         if (plan.levels.empty()) continue;
         ++counted_hits;
         EXPECT_TRUE(store.decide(&plan).ok());
-        cache.learn(plan, asked);
+        cache.learn(plan, checkpoint);
       }
     });
   }

@@ -1,0 +1,138 @@
+// Requests that do not wait for their store.
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "base/inline_vector.hpp"
+#include "base/recycled.hpp"
+#include "limiter/limiter.hpp"
+
+namespace limitree {
+
+// A pending request: its plan, and everything that the plan borrows.
+class Limiter::Request final : public Pending, public Recycled<Request, 512> {
+ public:
+  Request(Limiter* limiter, Kind kind, Operation operation, bool wants_reports,
+          Listener* listener)
+      : Pending(kind, operation, listener->loop()),
+        limiter_(*limiter),
+        listener_(*listener),
+        snapshot_(limiter->current()),
+        wants_reports_(wants_reports) {
+    plan().wants_growth = wants_reports;
+  }
+
+  // Copies the texts of the caller's paths.
+  void copy(std::span<const PathCost> path_costs) {
+    std::size_t bytes = 0;
+    std::size_t count = 0;
+    for (const PathCost& path_cost : path_costs) {
+      count += path_cost.path.size();
+      for (const std::string_view segment : path_cost.path)
+        bytes += segment.size();
+    }
+    text_.resize(bytes);
+    segments_.resize(count);
+    char* text = text_.data();
+    std::string_view* segment = segments_.data();
+    for (const PathCost& path_cost : path_costs) {
+      path_costs_.push_back({Path(segment, path_cost.path.size()),
+                             path_cost.cost, path_cost.part});
+      for (const std::string_view from : path_cost.path) {
+        *segment++ = {text, from.size()};
+        text = std::copy(from.begin(), from.end(), text);
+      }
+    }
+  }
+
+  Status walk() {
+    Status status = limiter_.match(
+        *snapshot_, {path_costs_.data(), path_costs_.size()}, &plan());
+    if (wants_reports_) reports_.resize(plan().levels.size());
+    return status;
+  }
+
+  const Snapshot& snapshot() const { return *snapshot_; }
+  Path path() const { return path_costs_[0].path; }  // of a reset
+
+ private:
+  void finished(Status status) override {
+    const std::unique_ptr<Request> self(this);
+    Decision decision;
+    if (kind() == Kind::kReset) {
+      // There is nothing to tell but the status.
+    } else if (status.ok()) {
+      aggregate(plan(), &decision);
+      report(*snapshot_, plan(), &reports_);
+      limiter_.record(*snapshot_, plan(), decision);
+    } else {
+      limiter_.count_error();
+      reports_.clear();
+    }
+    listener_.decided(std::move(status), decision, reports_);
+  }
+
+  Limiter& limiter_;
+  Listener& listener_;
+  const std::shared_ptr<const Snapshot> snapshot_;
+  const bool wants_reports_;
+  InlineVector<char, 128> text_;
+  InlineVector<std::string_view, 8> segments_;
+  InlineVector<PathCost, 2> path_costs_;
+  LevelReports reports_;
+};
+
+bool Limiter::decide_async(Operation operation,
+                           std::span<const PathCost> path_costs, Answer* answer,
+                           Listener* listener, Status* status) {
+  if (!may_wait_) {
+    *status = decide(operation, path_costs, answer->reports, &answer->decision);
+    return true;
+  }
+  auto request =
+      std::make_unique<Request>(this, Pending::Kind::kDecide, operation,
+                                answer->reports != nullptr, listener);
+  request->copy(path_costs);
+  *status = request->walk();
+  const Plan& plan = request->plan();
+  if (status->ok() && !plan.levels.empty() &&
+      !store_->decide_async(request.get(), status)) {
+    request.release();  // deletes itself when it is finished
+    return false;
+  }
+  if (!status->ok()) {
+    count_error();
+    return true;
+  }
+  aggregate(plan, &answer->decision);
+  record(request->snapshot(), plan, answer->decision);
+  if (answer->reports != nullptr) {
+    answer->reports->resize(plan.levels.size());
+    report(request->snapshot(), plan, answer->reports);
+  }
+  return true;
+}
+
+bool Limiter::reset_async(Path path, bool leaf_only, Listener* listener,
+                          Status* status) {
+  if (!may_wait_) {
+    *status = reset(path, leaf_only);
+    return true;
+  }
+  auto request = std::make_unique<Request>(this, Pending::Kind::kReset,
+                                           Operation::kRefund, false, listener);
+  const PathCost path_cost{path, 0};
+  request->copy({&path_cost, 1});
+  Plan& plan = request->plan();
+  *status = match_reset(request->snapshot(), request->path(), leaf_only, &plan);
+  if (!status->ok() || plan.levels.empty() ||
+      store_->reset_async(request.get(), status)) {
+    return true;
+  }
+  request.release();  // deletes itself when it is finished
+  return false;
+}
+
+}  // namespace limitree
