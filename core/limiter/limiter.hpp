@@ -281,7 +281,7 @@ class Limiter final : private ForkGuard {
   HitMetrics metrics_;
   std::set<std::string, std::less<>> rule_names_;  // guarded by reload_mutex_
   std::int64_t reloads_ = 0;                       // guarded by reload_mutex_
-  std::shared_ptr<const Snapshot> owner_;          // of *snapshot_; likewise
+  std::shared_ptr<const Snapshot> owner_;          // of *snapshot_; the same
   std::atomic<const Snapshot*> snapshot_;  // read while a stripe is held
 };
 

@@ -30,7 +30,7 @@ class Clock {
   Clock(Function function, void* user_data)
       : function_(function), user_data_(user_data) {}
 
-  // The time that the steady clock had in 1970, as it were.
+  // The time since 1970 when the steady clock began.
   Duration offset() const { return offset_; }
 
   // Whether this is a clock of the caller.  Stores with their own clock obey

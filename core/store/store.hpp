@@ -206,7 +206,7 @@ class Store {
 
   virtual StoreStats stats() = 0;
 
-  // Nothing if the store is no file.
+  // Nothing if the store has no file.
   virtual std::optional<StoreFile> file() { return std::nullopt; }
 };
 

@@ -49,7 +49,7 @@ namespace limitree {
 
 struct MixedRequest;  // mixed_level.hpp
 template <typename Place>
-class MixedLevel;  // likewise
+class MixedLevel;  // the same
 
 // Enough shards that threads seldom collide, few enough that each is worth its
 // page of memory.

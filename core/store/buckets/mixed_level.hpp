@@ -25,7 +25,7 @@ namespace limitree {
 // A log and how its cell names it.
 struct LinkedLog {
   std::uint64_t link = 0;     // 0: there is none
-  LogBlock* block = nullptr;  // null: likewise
+  LogBlock* block = nullptr;  // null: there is none
 };
 
 // What the levels of a request have in common.
@@ -109,7 +109,7 @@ class MixedLevel {
   Usage usage_;
   std::uint64_t tag_;
   Bucket* bucket_;        // null: there is none
-  Cell* cell_;            // likewise
+  Cell* cell_;            // the same
   Instant tat_;           // after the charge
   Cell next_;             // the cell after the charge
   LogEdit edit_;          // of the log

@@ -3,7 +3,7 @@
 // An option for limits that count what does not fit (see Charge), and off
 // unless a caller makes one: it spares the store many requests, but their hits
 // are not counted, and what other processes give back is not seen before the
-// window ends.  Unlike DenyCache it is no store, because a request may meet
+// window ends.  It is not a store, as DenyCache is, because a request may meet
 // both counters that are known and others: the caller takes those that are
 // known out of its plan, asks the store about the rest, and shows the answer.
 //

@@ -30,7 +30,7 @@ class FileId {
     return id;
   }
 
-  // False if one of them is no file.
+  // False if one of them was not found.
   bool is_same_as(const FileId& other) const {
     return known_ && other.known_ && facts_.st_dev == other.facts_.st_dev &&
            facts_.st_ino == other.facts_.st_ino;

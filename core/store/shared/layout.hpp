@@ -4,7 +4,7 @@
 //   process slots             8 bytes for each process that may map the file
 //   shards            256 bytes each: lock, words of its tables, journal
 //   for each shard:   buckets A, buckets B   lines of 64 bytes: slot_lines.hpp
-//                     cells A, cells B       likewise
+//                     cells A, cells B       the same
 //                     log map                a bit for each unit of the slab
 //                     log slab               units of 64 bytes: LogBlocks
 //
@@ -44,8 +44,8 @@ struct Sizes {
   std::uint64_t max_bytes;  // as for log_bytes_of()
   std::uint32_t shard_count;
   std::uint32_t bucket_lines;  // of a shard, at most
-  std::uint32_t cell_lines;    // likewise
-  std::uint32_t log_units;     // likewise
+  std::uint32_t cell_lines;    // the same
+  std::uint32_t log_units;     // the same
 };
 
 Sizes sizes_for(std::int64_t max_buckets, std::int64_t max_bytes);
@@ -66,7 +66,7 @@ struct Header {
   std::int64_t clock_offset;
 
   // The start of the machine after which it was used last: this_boot(), set
-  // likewise.
+  // in the same way.
   std::uint64_t boot;
 };
 static_assert(sizeof(Header) <= kPage);
@@ -128,7 +128,7 @@ struct Layout {
   std::uint64_t shards;
   std::uint64_t tables;        // of the first shard
   std::uint64_t bucket_bytes;  // of one half
-  std::uint64_t cell_bytes;    // likewise
+  std::uint64_t cell_bytes;    // the same
   std::uint64_t map_bytes;
   std::uint64_t slab_bytes;
   std::uint64_t shard_bytes;  // all tables of one

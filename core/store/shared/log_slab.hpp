@@ -27,8 +27,7 @@ class LogSlab {
   LinkedLog make(std::uint32_t room);
   void free(std::uint64_t link);
 
-  // Returns null for what is no block: the link, or what it leads to, is
-  // damaged.
+  // Returns null if the link, or the block that it leads to, is damaged.
   LogBlock* block(std::uint64_t link) const;
   // The same for a block whose head is half written, except for its `room`.
   LogBlock* block_of(std::uint64_t link, const LogBlock::Head& head) const;
@@ -38,7 +37,7 @@ class LogSlab {
     return std::int64_t{total()} * std::int64_t{kLogUnit};
   }
 
-  // Where it is, in units; none if it is no block.
+  // Where it is, in units; none if there is no such block.
   struct Units {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;

@@ -24,7 +24,7 @@ constexpr int kLeastRounds = 4;
 constexpr int kYieldingRounds = 64;  // later ones sleep
 constexpr auto kSleep = std::chrono::microseconds(200);
 
-// How long to wait for an owner for whom others have waited in vain, and how
+// How long to wait for an owner that others have waited for in vain, and how
 // long that is remembered after the last of them.
 constexpr Duration kStalledWait = std::chrono::microseconds(100);
 constexpr Duration kStalledFor = std::chrono::seconds(1);

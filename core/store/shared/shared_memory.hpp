@@ -95,7 +95,7 @@ class SharedMemory {
   ShardWords& words(std::uint32_t shard) const { return words_[shard]; }
 
  private:
-  // The owner of a lock for whom a request has waited in vain.  For a while, or
+  // The owner of a lock that a request has waited for in vain.  For a while, or
   // until the lock is taken, other requests do not wait for it as long; and
   // until the lock is taken, those that do not sleep look at it only once.
   struct Stalled {

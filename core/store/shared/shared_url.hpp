@@ -31,7 +31,7 @@ bool lets_only_lock(std::uint32_t mode);
 
 bool is_shared_url(std::string_view text);
 
-// kInvalidConfig if `text` is no such URL.
+// kInvalidConfig if `text` is not such a URL.
 Result<SharedUrl> parse_shared_url(std::string_view text);
 
 }  // namespace limitree::shared
