@@ -1,12 +1,108 @@
 #include "connection_set.hpp"
 
+#include <sys/epoll.h>
+
+#include <cerrno>
 #include <exception>
 #include <string>
 #include <utility>
 
+#include "io/address.hpp"
+#include "io/failure.hpp"
 #include "io/trouble.hpp"
+#include "log.hpp"
 
 namespace limitree::server {
+
+namespace {
+
+// The connections that are there also want to be served.
+constexpr int kMaxPerTurn = 64;
+
+// Without descriptors or memory: the wait until the next attempt.
+constexpr Duration kPause = 100 * kMillisecond;
+
+// Then this is said again, if it is still so.
+constexpr Duration kQuiet = 60 * kSecond;
+
+// Only one of the workers that share a Unix socket is woken.
+constexpr std::uint32_t kEvents = EPOLLIN | EPOLLEXCLUSIVE;
+
+}  // namespace
+
+Acceptor::Acceptor(Loop* loop, Fd listener, Permits* permits,
+                   OnConnection on_connection)
+    : loop_(loop),
+      listener_(std::move(listener)),
+      permits_(permits),
+      on_connection_(std::move(on_connection)),
+      resume_(loop, [this] { resume(); }) {
+  loop_->add(listener_.get(), kEvents, this);
+}
+
+Acceptor::~Acceptor() { loop_->remove(listener_.get(), this); }
+
+void Acceptor::on_ready(std::uint32_t /*events*/) {
+  for (int i = 0; i < kMaxPerTurn && accept_one(); ++i) {
+  }
+}
+
+void Acceptor::stop_connections() {
+  limitree::stop_connections(listener_.get());
+}
+
+void Acceptor::accept_all() {
+  while (accept_one()) {
+  }
+}
+
+bool Acceptor::accept_one() {
+  Fd fd = accept_from(listener_.get());
+  if (fd) {
+    take(std::move(fd));
+    return true;
+  }
+  // A client that has already gone is no reason to stop.
+  if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO) return true;
+  if (errno != EAGAIN && errno != EWOULDBLOCK) pause();
+  return false;
+}
+
+// At once, so that a client without a permit goes elsewhere.
+void Acceptor::take(Fd fd) {
+  if (permits_ == nullptr) {
+    on_connection_(std::move(fd), Permit());
+  } else if (Permit permit = permits_->take()) {
+    on_connection_(std::move(fd), std::move(permit));
+  } else {
+    complain("connections are refused: there are " +
+             std::to_string(permits_->count()));
+  }
+}
+
+void Acceptor::complain(const std::string& about) {
+  if (loop_->now() < quiet_until_) return;
+  log_line(LogLevel::kWarning, about);
+  quiet_until_ = after(loop_->now(), kQuiet);
+}
+
+void Acceptor::resume() {
+  try {
+    loop_->add(listener_.get(), kEvents, this);
+  } catch (const Failure&) {
+    resume_.set(after(loop_->now(), kPause));
+  }
+}
+
+void Acceptor::pause() {
+  if (resume_.is_set()) return;
+  complain("no new connections for now: " + error_text(errno));
+  loop_->remove(listener_.get(), this);
+  resume_.set(after(loop_->now(), kPause));
+}
+
+// ---- The set
+// -------------------------------------------------------------------
 
 ConnectionSet::ConnectionSet(Loop* loop, const ConnectionSettings* settings,
                              Permits* permits, std::function<void()> on_empty)

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "io/loop.hpp"
+#include "json/writer.hpp"
 
 namespace limitree::server {
 
@@ -31,21 +32,21 @@ const char* name_of(LogLevel level) {
   return "";
 }
 
-std::string escaped(const std::string& text) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string made;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      made += "\\u00";
-      made += kDigits[byte >> 4];
-      made += kDigits[byte & 15];
-    } else {
-      if (c == '"' || c == '\\') made += '\\';
-      made += c;
-    }
-  }
-  return made;
+// One object, with the time now.
+std::string json_line(LogLevel level, const std::string& message) {
+  const std::time_t time = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&time, &utc);
+  char shown[32] = "";
+  std::strftime(shown, sizeof shown, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  std::string line;
+  JsonWriter to(&line);
+  to.begin_object();
+  to.text("@timestamp", shown);
+  to.text("level", name_of(level));
+  to.text("@message", message);
+  to.end_object();
+  return line;
 }
 
 std::string text_line(LogLevel level, const std::string& message) {
@@ -55,9 +56,8 @@ std::string text_line(LogLevel level, const std::string& message) {
 }
 
 void write_line(LogLevel level, const std::string& message) {
-  std::string line = log_settings.json
-                         ? json_line(level, message, std::time(nullptr))
-                         : text_line(level, message);
+  std::string line =
+      log_settings.json ? json_line(level, message) : text_line(level, message);
   line += '\n';
   // One call, so that lines of several threads do not mix.  If nobody reads
   // them, the service goes on.
@@ -68,17 +68,6 @@ void write_line(LogLevel level, const std::string& message) {
 }  // namespace
 
 void set_log(const LogSettings& settings) { log_settings = settings; }
-
-std::string json_line(LogLevel level, const std::string& message,
-                      long long seconds) {
-  const std::time_t time = seconds;
-  std::tm utc{};
-  gmtime_r(&time, &utc);
-  char shown[32] = "";
-  std::strftime(shown, sizeof shown, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return std::string(R"({"@timestamp":")") + shown + R"(","level":")" +
-         name_of(level) + R"(","@message":")" + escaped(message) + "\"}";
-}
 
 void log_line(const std::string& message) {
   log_line(LogLevel::kInfo, message);

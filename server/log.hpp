@@ -26,10 +26,6 @@ void log_trouble(const std::string& what);
 // The limitree_log_fn of the service.
 void log_event(std::int32_t event, limitree_str text, void* user_data) noexcept;
 
-// The line of a message, for `seconds` since 1970.
-std::string json_line(LogLevel level, const std::string& message,
-                      long long seconds);
-
 }  // namespace limitree::server
 
 #endif  // LIMITREE_SERVER_LOG_HPP

@@ -20,7 +20,6 @@
 #include "io/failure.hpp"
 #include "io/loop.hpp"
 #include "io/trouble.hpp"
-#include "limiter_counts.hpp"
 #include "limitree.hpp"
 #include "log.hpp"
 #include "process.hpp"
@@ -89,8 +88,7 @@ class Service final : public Watcher, public ConfigListener {
         admission_(settings),
         permits_(count_permits(settings)),
         admin_pages_(
-            limiter_.get(),
-            [this] { return prometheus_text(stats_.snapshot()); },
+            &limiter_, [this] { return prometheus_text(stats_.snapshot()); },
             [this] { return stats_text(stats_.snapshot()); }),
         admin_(settings.max_message_bytes),
         metrics_(settings.max_message_bytes),
@@ -191,9 +189,9 @@ class Service final : public Watcher, public ConfigListener {
     return Limiter(config);
   }
 
-  LimiterCounts counts() {
-    LimiterCounts counts = read_counts(limiter_.get());
-    counts.service_errors += descriptors_.refusals();
+  Snapshot counts() {
+    Snapshot counts = snapshot_of(limiter_.get());
+    counts.at(ServiceCounter::kServiceError) += descriptors_.refusals();
     return counts;
   }
 

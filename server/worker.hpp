@@ -19,14 +19,11 @@
 #include "http/http_server.hpp"
 #include "io/loop.hpp"
 #include "limitree.hpp"
-#include "services/envoy_service.hpp"
+#include "services/decision_services.hpp"
 #include "services/health.hpp"
-#include "services/limiter_service.hpp"
 #include "services/reflection.hpp"
-#include "web/envoy_page.hpp"
-#include "web/health_page.hpp"
-#include "web/limiter_api.hpp"
-#include "worker_observer.hpp"
+#include "trace/request_observer.hpp"
+#include "web/decision_pages.hpp"
 
 namespace limitree::server {
 
@@ -79,7 +76,7 @@ class Worker {
   LimiterService limiter_service_;
   EnvoyService envoy_service_;
   MethodTable methods_;
-  WorkerObserver observer_;
+  RequestObserver observer_;
   GrpcServer grpc_;
   LimiterApi limiter_api_;
   EnvoyPage envoy_page_;

@@ -25,7 +25,7 @@ So do the rooms of server/:
 
     net < h2, stats < trace < grpc < services
     net < decisions < services, web, config
-    h2 < http; http, json < web; grpc, json < config
+    h2, trace < http; http, json < web; grpc, json < config
     config, web < the rest of server
 
 Usage: layering.py [root of the sources]
@@ -81,12 +81,12 @@ SERVER_ROOMS = {
     "grpc": ["net", "h2", "trace"],
     "decisions": ["net"],
     "services": ["net", "h2", "grpc", "decisions"],
-    "http": ["net", "h2"],
+    "http": ["net", "h2", "stats", "trace"],
     "json": ["net"],
     "web": ["net", "h2", "http", "json", "decisions"],
     "config": ["net", "h2", "grpc", "decisions", "stats", "trace", "json"],
     "": ["net", "h2", "stats", "trace", "grpc", "decisions", "services",
-         "http", "web", "config"],
+         "http", "json", "web", "config"],
 }
 SERVER_LIBRARIES = {
     "curl": ["trace"],

@@ -58,7 +58,7 @@ def test_layering_allows(tmp_path, name, include):
     ("core/store/store.hpp", '"io/loop.hpp"'),
     ("server/h2/stream.cpp", "<openssl/ssl.h>"),
     ("server/worker.cpp", '"tree/tree.hpp"'),
-    ("server/web/limiter_api.hpp", '"services/limiter_service.hpp"'),
+    ("server/web/decision_pages.hpp", '"services/decision_services.hpp"'),
     ("server/attic/old.cpp", "<vector>"),
     ("examples/c/main.c", '"base/gcra.hpp"'),
 ])

@@ -10,6 +10,17 @@ namespace {
 
 constexpr const char* kGroup = "Addresses";
 
+// Replaces the addresses for `purpose`.
+void listen_at(ListenFor purpose, const std::vector<std::string>& addresses,
+               ServeSettings* settings) {
+  std::erase_if(settings->places, [&](const ListenPlace& place) {
+    return place.purpose == purpose;
+  });
+  for (const std::string& address : addresses) {
+    settings->places.push_back({purpose, address});
+  }
+}
+
 // The variables for one purpose, and what counts if one of the two is missing.
 struct AddressVariables {
   ListenFor purpose;
@@ -73,12 +84,12 @@ std::vector<Option> address_options(ServeSettings* s) {
       {kGroup, "-l,--listen", list_kind("ADDRESS"),
        "GRPC_HOST GRPC_PORT GRPC_UDS",
        "gRPC: 127.0.0.1:8081, [::1]:8081, :8081, unix:FILE",
-       places_for(ListenFor::kGrpc, s),
-       [s](EnvironmentReader* reader) { read_grpc_address(reader, s); }},
+       places_for(ListenFor::kGrpc, s), read_grpc_address},
       {kGroup, "--http-listen", list_kind("ADDRESS"), "HOST PORT",
        "HTTP: /v1, /json and /healthcheck", places_for(ListenFor::kHttp, s),
-       [s](EnvironmentReader* reader) {
-         read_address(reader, {ListenFor::kHttp, "HOST", "PORT", "", 8080}, s);
+       [](EnvironmentReader* reader, ServeSettings* settings) {
+         read_address(reader, {ListenFor::kHttp, "HOST", "PORT", "", 8080},
+                      settings);
        }},
       {kGroup, "--https-listen", list_kind("ADDRESS"), "",
        "the same with TLS, by --tls-cert", places_for(ListenFor::kHttps, s)},
@@ -86,16 +97,15 @@ std::vector<Option> address_options(ServeSettings* s) {
       {kGroup, "--admin-listen", list_kind("ADDRESS"), "DEBUG_HOST DEBUG_PORT",
        "HTTP: pages for people and Prometheus",
        places_for(ListenFor::kAdmin, s),
-       [s](EnvironmentReader* reader) {
+       [](EnvironmentReader* reader, ServeSettings* settings) {
          read_address(
              reader,
              {ListenFor::kAdmin, "DEBUG_HOST", "DEBUG_PORT", "127.0.0.1", 6070},
-             s);
+             settings);
        }},
       {kGroup, "--metrics-listen", list_kind("ADDRESS"),
        "USE_PROMETHEUS PROMETHEUS_ADDR", "HTTP: only the page for Prometheus",
-       places_for(ListenFor::kMetrics, s),
-       [s](EnvironmentReader* reader) { read_metrics_address(reader, s); }},
+       places_for(ListenFor::kMetrics, s), read_metrics_address},
       {kGroup, "--metrics-path", text_kind("PATH"), "PROMETHEUS_PATH",
        "the path of that page (/metrics)",
        [s](const OptionValue& value) {
@@ -111,6 +121,41 @@ std::vector<Option> address_options(ServeSettings* s) {
        "with --tls-client-ca: let HTTP be without TLS", &s->allows_plain_http},
       {kGroup, "--share-ports", kSwitch, "",
        "beside a service that listens there already", &s->shares_ports}};
+}
+
+std::string place_text(ListenFor purpose, const std::string& address) {
+  switch (purpose) {
+    case ListenFor::kGrpc:
+      return address;
+    case ListenFor::kHttp:
+      return "http://" + address;
+    case ListenFor::kHttps:
+      return "https://" + address;
+    case ListenFor::kAdmin:
+      return "admin http://" + address;
+    case ListenFor::kMetrics:
+      return "metrics http://" + address;
+  }
+  return {};
+}
+
+// The page for Prometheus alone changes nothing, and has an address only if
+// somebody gave it one.
+void keep_plain_http_local(ServeSettings* settings) {
+  if (settings->tls.client_ca_file.empty() || settings->allows_plain_http) {
+    return;
+  }
+  for (ListenPlace& place : settings->places) {
+    const bool plain =
+        place.purpose == ListenFor::kHttp || place.purpose == ListenFor::kAdmin;
+    if (!plain || ListenAddress::parse(place.address).is_local()) continue;
+    if (!place.is_default) {
+      throw Failure(place.address +
+                    " would answer clients without a certificate; use "
+                    "--https-listen, a loopback address or --plain-http");
+    }
+    place.address = "127.0.0.1" + place.address;
+  }
 }
 
 }  // namespace limitree::server

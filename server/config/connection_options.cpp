@@ -38,8 +38,9 @@ std::vector<Option> connection_options(ServeSettings* s) {
        "time that a connection has no call", &one->max_idle},
       {kConnections, "--max-connection-age", kDuration,
        "GRPC_MAX_CONNECTION_AGE", "how long a connection lasts", &one->max_age,
-       [age = &one->max_age](EnvironmentReader* reader) {
+       [](EnvironmentReader* reader, ServeSettings* settings) {
          // There, 0 is no limit.
+         Duration* const age = &settings->connection.max_age;
          reader->set("GRPC_MAX_CONNECTION_AGE", age, kDuration);
          if (*age == Duration::zero()) *age = kNever;
        }},

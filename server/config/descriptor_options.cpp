@@ -75,12 +75,13 @@ std::vector<Option> descriptor_options(ServeSettings* s) {
          s->descriptors.places = value.values;
          s->xds.server.clear();
        },
-       [s](EnvironmentReader* reader) { read_folder(reader, s); }},
+       read_folder},
       {kFiles, "--merge-domains", kSwitch, "MERGE_DOMAIN_CONFIG",
        "let several files have one domain", &files->merge_domains},
       {kFiles, "--dot-files", kSwitch, "RUNTIME_IGNOREDOTFILES",
        "read also files whose names begin with a dot", &files->dot_files,
-       [on = &files->dot_files](EnvironmentReader* reader) {
+       [](EnvironmentReader* reader, ServeSettings* settings) {
+         bool* const on = &settings->descriptors.dot_files;
          *on = !reader->is_on("RUNTIME_IGNOREDOTFILES", !*on);
        }},
       {kFiles, "--start-without", kSwitch, "FORCE_START_WITHOUT_INITIAL_CONFIG",
@@ -97,7 +98,7 @@ std::vector<Option> descriptor_options(ServeSettings* s) {
          s->xds.server = value.text();
          s->descriptors.places.clear();
        },
-       [s](EnvironmentReader* reader) { read_server(reader, s); }},
+       read_server},
       {kXds, "--xds-node", text_kind("NAME"), "CONFIG_GRPC_XDS_NODE_ID",
        "what it knows this service as", &xds->node_id},
       {kXds, "--xds-metadata", list_kind("NAME=VALUE"),
@@ -124,8 +125,7 @@ std::vector<Option> descriptor_options(ServeSettings* s) {
        "the wait doubles up to this", &xds->last_wait},
       {kXds, "--xds-jitter", kShare,
        "XDS_CLIENT_BACKOFF_RANDOM_FACTOR XDS_CLIENT_BACKOFF_JITTER",
-       "by which share a wait may differ", &xds->random,
-       [s](EnvironmentReader* reader) { read_jitter(reader, s); }},
+       "by which share a wait may differ", &xds->random, read_jitter},
       {kXds, "--xds-max-message", number_kind(1 << 30),
        "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "bytes of a configuration",
        &xds->max_message_bytes}};

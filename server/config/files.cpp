@@ -1,13 +1,10 @@
 #include "config/files.hpp"
 
-#include <dirent.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <memory>
+#include <system_error>
 
 #include "io/failure.hpp"
 #include "io/file_state.hpp"
@@ -16,34 +13,18 @@ namespace limitree::server {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 // The core refuses larger texts.
 constexpr std::size_t kMaxText = 64 * 1024 * 1024;
 // A million descriptors, which is the most, need less.
 constexpr std::size_t kMaxTexts = 256 * 1024 * 1024;
 
-struct FolderEnd {
-  void operator()(DIR* folder) const noexcept { closedir(folder); }
-};
-
-bool is_dots(const char* name) {
-  return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0;
-}
-
-// What a name stands for.
-enum class Kind { kFile, kFolder, kOther };
-
 // Follows links.  What cannot be found is a file, so that reading it tells why.
-Kind kind_of(const std::string& name) {
-  struct stat facts {};
-  if (stat(name.c_str(), &facts) != 0 || S_ISREG(facts.st_mode)) {
-    return Kind::kFile;
-  }
-  return S_ISDIR(facts.st_mode) ? Kind::kFolder : Kind::kOther;
-}
-
-bool is_link(const std::string& name) {
-  struct stat facts {};
-  return lstat(name.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode);
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  return fs::is_regular_file(status) || !fs::exists(status);
 }
 
 struct Listing {
@@ -51,53 +32,36 @@ struct Listing {
   std::vector<std::string> folders;
 };
 
-std::vector<std::string> entries_of(const std::string& folder) {
-  const std::unique_ptr<DIR, FolderEnd> open(opendir(folder.c_str()));
-  if (open == nullptr) throw Failure(folder, errno);
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* const entry = readdir(open.get())) {
-    if (!is_dots(entry->d_name)) names.emplace_back(entry->d_name);
-    errno = 0;
-  }
-  if (errno != 0) throw Failure(folder, errno);
-  return names;
-}
-
 // Goes into the folders of a folder, but not by links, which may lead back, and
 // not if their names begin with a dot: those of Kubernetes hold the same files.
-void list(const std::string& folder, bool dot_files, Listing* all) {
+void list(const fs::path& folder, bool dot_files, Listing* all) {
   all->folders.push_back(folder);
-  for (const std::string& name : entries_of(folder)) {
-    const bool has_dot = name.starts_with('.');
-    std::string path = folder;
-    path.append(1, '/').append(name);
-    switch (kind_of(path)) {
-      case Kind::kFile:
-        if (dot_files || !has_dot) all->files.push_back(path);
-        break;
-      case Kind::kFolder:
-        if (!has_dot && !is_link(path)) list(path, dot_files, all);
-        break;
-      case Kind::kOther:  // a pipe or the like
-        break;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; entry != end;
+       entry.increment(error)) {
+    const fs::path& path = entry->path();
+    const bool has_dot = path.filename().native().starts_with('.');
+    std::error_code ignored;
+    if (is_file(path)) {
+      if (dot_files || !has_dot) all->files.push_back(path);
+    } else if (!has_dot && fs::is_directory(path, ignored) &&
+               !fs::is_symlink(path, ignored)) {
+      list(path, dot_files, all);
     }
   }
+  if (error) throw Failure(folder, error.value());
 }
 
 Listing list_all(const DescriptorSettings& settings) {
   Listing all;
   for (const std::string& place : settings.places) {
     Listing here;
-    switch (kind_of(place)) {
-      case Kind::kFile:
-        here.files = {place};
-        break;
-      case Kind::kFolder:
-        list(place, settings.dot_files, &here);
-        break;
-      case Kind::kOther:
-        throw Failure(place + ": neither a file nor a folder");
+    if (is_file(place)) {
+      here.files = {place};
+    } else if (fs::is_directory(place)) {
+      list(place, settings.dot_files, &here);
+    } else {
+      throw Failure(place + ": neither a file nor a folder");
     }
     std::sort(here.files.begin(), here.files.end());
     all.files.insert(all.files.end(), here.files.begin(), here.files.end());

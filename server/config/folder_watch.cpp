@@ -2,11 +2,12 @@
 
 #include <sys/epoll.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "io/failure.hpp"
@@ -23,8 +24,8 @@ constexpr std::uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MOVED_FROM |
                                    IN_DELETE_SELF | IN_MOVE_SELF;
 
 bool is_link(const std::string& name) {
-  struct stat facts {};
-  return lstat(name.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode);
+  std::error_code error;
+  return std::filesystem::is_symlink(name, error);
 }
 
 }  // namespace

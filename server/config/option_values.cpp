@@ -14,12 +14,6 @@ namespace {
 
 constexpr Duration kHundredYears = 36'525ll * 86'400 * kSecond;
 
-std::string_view without_blanks_around(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 // Sets a target of each type.
 class TargetSetter {
  public:
@@ -96,9 +90,9 @@ class TargetSetter {
          original ? split(text_, ',') : value_.values) {
       const std::size_t at = one.find_first_of(marks);
       const std::string_view text = one;
-      const auto name = without_blanks_around(text.substr(0, at));
+      const auto name = trimmed(text.substr(0, at), " ");
       if (at != one.npos && (!original || !name.empty())) {
-        to->emplace_back(name, without_blanks_around(text.substr(at + 1)));
+        to->emplace_back(name, trimmed(text.substr(at + 1), " "));
       } else if (original) {
         refuse(value_,
                std::string("name") + mark + "value,name" + mark + "value");

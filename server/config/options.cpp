@@ -13,9 +13,17 @@ namespace limitree::server {
 
 namespace {
 
-void read_original(const Option& option, EnvironmentReader* reader) {
+// The admin pages tell who is limited: only this machine may read them.
+std::vector<ListenPlace> default_places() {
+  return {{ListenFor::kGrpc, ":8081", true},
+          {ListenFor::kHttp, ":8080", true},
+          {ListenFor::kAdmin, "127.0.0.1:6070", true}};
+}
+
+void read_original(const Option& option, EnvironmentReader* reader,
+                   ServeSettings* settings) {
   if (option.needs != nullptr && !reader->is_on(option.needs)) return;
-  if (option.read != nullptr) return option.read(reader);
+  if (option.read != nullptr) return option.read(reader, settings);
   for (const std::string& name : split(option.variables, ' ')) {
     reader->set(name, option.to, option.kind);
   }
@@ -106,7 +114,7 @@ EnvironmentReport read_environment(const Lookup& lookup,
   EnvironmentReader reader(lookup);
   const std::vector<Option> all = options_of(settings);
   if (original) {
-    for (const Option& one : all) read_original(one, &reader);
+    for (const Option& one : all) read_original(one, &reader, settings);
     check_variables(&reader);
   }
   for (const Option& one : all) read_own(one, &reader);

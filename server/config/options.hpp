@@ -7,7 +7,6 @@
 #ifndef LIMITREE_SERVER_CONFIG_OPTIONS_HPP
 #define LIMITREE_SERVER_CONFIG_OPTIONS_HPP
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,7 +25,7 @@ struct Option {
   const char* help;
   Target to;  // in the settings that the table was made for
   // Reads the variables, if they are more than the value as it is.
-  std::function<void(EnvironmentReader* reader)> read = nullptr;
+  void (*read)(EnvironmentReader* reader, ServeSettings* settings) = nullptr;
   // A variable that must be "true" for the others to count.
   const char* needs = nullptr;
 };
@@ -78,6 +77,14 @@ EnvironmentReport read_environment(const Lookup& lookup,
 // the mistake is.
 void set_options(const std::map<std::string, OptionValue>& given,
                  ServeSettings* settings);
+
+// An address as the log shows it: "127.0.0.1:8081", "https://127.0.0.1:8080".
+std::string place_text(ListenFor purpose, const std::string& address);
+
+// If clients need certificates, HTTP without TLS is for this machine alone:
+// its default address becomes one of the loopback device.  Throws Failure if
+// another address is not.
+void keep_plain_http_local(ServeSettings* settings);
 
 }  // namespace limitree::server
 

@@ -42,7 +42,8 @@ void set_statsd(const OptionValue& value, StatsSettings* stats) {
   stats->port = port;
 }
 
-void read_statsd(EnvironmentReader* reader, StatsSettings* stats) {
+void read_statsd(EnvironmentReader* reader, ServeSettings* settings) {
+  StatsSettings* const stats = &settings->stats;
   const bool off = reader->is_on("DISABLE_STATS");
   const bool dog = reader->is_on("USE_DOG_STATSD");
   // There StatsD is on by default, for a server that few have.
@@ -75,7 +76,8 @@ void set_mogrifiers(const OptionValue& value, StatsSettings* stats) {
 }
 
 // Each name in USE_DOG_STATSD_MOGRIFIERS has three variables, in upper case.
-void read_mogrifiers(EnvironmentReader* reader, StatsSettings* stats) {
+void read_mogrifiers(EnvironmentReader* reader, ServeSettings* settings) {
+  StatsSettings* const stats = &settings->stats;
   const auto names = reader->text("USE_DOG_STATSD_MOGRIFIERS");
   if (!names) return;
   for (const std::string& name : split(*names, ',')) {
@@ -92,7 +94,8 @@ void read_mogrifiers(EnvironmentReader* reader, StatsSettings* stats) {
   }
 }
 
-void read_tags(EnvironmentReader* reader, StatsSettings* stats) {
+void read_tags(EnvironmentReader* reader, ServeSettings* settings) {
+  StatsSettings* const stats = &settings->stats;
   Pairs tags;  // only to see that they are such
   if (!reader->set("EXTRA_TAGS", &tags)) return;
   reader->set("EXTRA_TAGS", &stats->extra_tags);
@@ -104,7 +107,8 @@ void set_otlp(const OptionValue& value, TraceSettings* trace) {
   trace->traces_endpoint.clear();
 }
 
-void read_otlp(EnvironmentReader* reader, TraceSettings* trace) {
+void read_otlp(EnvironmentReader* reader, ServeSettings* settings) {
+  TraceSettings* const trace = &settings->trace;
   reader->set("TRACING_ENABLED", &trace->enabled);
   reader->set("OTEL_EXPORTER_OTLP_ENDPOINT", &trace->endpoint);
   reader->set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &trace->traces_endpoint);
@@ -118,7 +122,8 @@ void read_otlp(EnvironmentReader* reader, TraceSettings* trace) {
 }
 
 // Milliseconds.
-void read_otlp_timeout(EnvironmentReader* reader, TraceSettings* trace) {
+void read_otlp_timeout(EnvironmentReader* reader, ServeSettings* settings) {
+  TraceSettings* const trace = &settings->trace;
   for (const char* name :
        {"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"}) {
     std::size_t wait = 0;
@@ -151,33 +156,30 @@ std::vector<Option> report_options(ServeSettings* s) {
        "STATSD_PROTOCOL",
        "statistics: tcp://HOST:PORT, or udp, dogstatsd",
        [stats](const OptionValue& value) { set_statsd(value, stats); },
-       [stats](EnvironmentReader* reader) { read_statsd(reader, stats); }},
+       read_statsd},
       {kReports, "--stats-interval", kDuration, "STATS_FLUSH_INTERVAL",
        "how often they are sent", &stats->flush_interval},
       {kReports, "--stats-tags", text_kind("TAGS"), "EXTRA_TAGS",
        "tags that they carry: NAME:VALUE,NAME:VALUE", &stats->extra_tags,
-       [stats](EnvironmentReader* reader) { read_tags(reader, stats); }},
+       read_tags},
       {kReports, "--mogrifier", list_kind("RULE"),
        "USE_DOG_STATSD_MOGRIFIERS DOG_STATSD_MOGRIFIER_<N>_PATTERN "
        "DOG_STATSD_MOGRIFIER_<N>_NAME DOG_STATSD_MOGRIFIER_<N>_TAGS",
        "another name for some: \"PATTERN NAME TAGS\"",
        [stats](const OptionValue& value) { set_mogrifiers(value, stats); },
-       [stats](EnvironmentReader* reader) { read_mogrifiers(reader, stats); }},
+       read_mogrifiers},
       {kReports, "--otlp", text_kind("URL"),
        "TRACING_ENABLED TRACING_EXPORTER_PROTOCOL OTEL_EXPORTER_OTLP_ENDPOINT "
        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
        "spans, by OTLP: http://HOST:4318",
        [trace](const OptionValue& value) { set_otlp(value, trace); },
-       [trace](EnvironmentReader* reader) { read_otlp(reader, trace); }},
+       read_otlp},
       {kReports, "--otlp-headers", text_kind("FIELDS"),
        "OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_TRACES_HEADERS",
        "fields for them: NAME=VALUE,NAME=VALUE", &trace->headers},
       {kReports, "--otlp-timeout", kDuration,
        "OTEL_EXPORTER_OTLP_TIMEOUT OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
-       "time for sending them", &trace->timeout,
-       [trace](EnvironmentReader* reader) {
-         read_otlp_timeout(reader, trace);
-       }},
+       "time for sending them", &trace->timeout, read_otlp_timeout},
       {kReports, "--otlp-ca", kFile,
        "OTEL_EXPORTER_OTLP_CERTIFICATE OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
        "who signs the certificate (those of the system)", &trace->ca_file},

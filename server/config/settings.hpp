@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "decisions/answer_settings.hpp"
+#include "decisions/requests.hpp"
 #include "io/timer.hpp"
 #include "io/tls_client_context.hpp"
 #include "io/tls_context.hpp"
@@ -122,21 +122,6 @@ struct ServeSettings {
   TraceSettings trace;
   LogSettings log;
 };
-
-// Where the service listens if nothing else is said.
-std::vector<ListenPlace> default_places();
-
-// Replaces the addresses for `purpose`.
-void listen_at(ListenFor purpose, const std::vector<std::string>& addresses,
-               ServeSettings* settings);
-
-// An address as the log shows it: "127.0.0.1:8081", "https://127.0.0.1:8080".
-std::string place_text(ListenFor purpose, const std::string& address);
-
-// If clients need certificates, HTTP without TLS is for this machine alone:
-// its default address becomes one of the loopback device.  Throws Failure if
-// another address is not.
-void keep_plain_http_local(ServeSettings* settings);
 
 }  // namespace limitree::server
 

@@ -23,20 +23,12 @@ constexpr std::size_t kBytesOfCounter = 16;
 constexpr std::size_t kMostCounters = 10'000'000;
 
 // For user and password in a URL.
-std::string percent_encoded(std::string_view text) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string made;
-  for (const char c : text) {
-    const char small = lower(c);
-    if ((c >= '0' && c <= '9') || (small >= 'a' && small <= 'z') || c == '-' ||
-        c == '_' || c == '.') {
-      made += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      made += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return made;
+std::string url_encoded(std::string_view text) {
+  return percent_encoded(text, [](char one) {
+    const char small = lower(one);
+    return (one >= '0' && one <= '9') || (small >= 'a' && small <= 'z') ||
+           one == '-' || one == '_' || one == '.';
+  });
 }
 
 struct Login {
@@ -60,7 +52,7 @@ class RedisVariables {
     reader_.set("REDIS_TLS", &tls_);
     if (const auto text = reader_.text("REDIS_AUTH")) {
       const auto [user, password] = login_of(*text);
-      login_ = percent_encoded(user) + ':' + percent_encoded(password) + '@';
+      login_ = url_encoded(user) + ':' + url_encoded(password) + '@';
     }
   }
 
@@ -167,14 +159,14 @@ class RedisVariables {
   bool tls_ = false;
 };
 
-void read_store(EnvironmentReader* reader, StoreSettings* store) {
+void read_store(EnvironmentReader* reader, ServeSettings* settings) {
   const auto backend = reader->word("BACKEND_TYPE", "redis memory memcache");
   if (backend == 2u) {
     reader->fail("BACKEND_TYPE",
                  "there is no memcache here; use redis or memory");
   }
   if (backend == 0u || (!backend && reader->has("REDIS_URL"))) {
-    RedisVariables(reader, store).read();
+    RedisVariables(reader, &settings->store).read();
     return;
   }
   for (const char* name : {"REDIS_TYPE", "REDIS_AUTH", "REDIS_TLS"}) {
@@ -195,7 +187,8 @@ void set_store(const OptionValue& value, StoreSettings* store) {
   }
 }
 
-void read_library_options(EnvironmentReader* reader, Pairs* options) {
+void read_library_options(EnvironmentReader* reader, ServeSettings* settings) {
+  Pairs* const options = &settings->options;
   constexpr std::pair<const char*, const char*> kSwitches[] = {
       {"SHADOW_MODE", "shadow_mode"},
       {"QUOTA_MODE", "quota_mode"},
@@ -253,7 +246,7 @@ std::vector<Option> store_options(ServeSettings* s) {
        "REDIS_TIMEOUT REDIS_PERSECOND CACHE_KEY_PREFIX",
        "where the buckets are, such as redis://HOST:6379",
        [s](const OptionValue& value) { set_store(value, &s->store); },
-       [s](EnvironmentReader* reader) { read_store(reader, &s->store); }},
+       read_store},
       {kBuckets, "--set", list_kind("NAME=VALUE"),
        "SHADOW_MODE QUOTA_MODE STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT "
        "NEAR_LIMIT_RATIO LOCAL_CACHE_SIZE_IN_BYTES",
@@ -261,9 +254,7 @@ std::vector<Option> store_options(ServeSettings* s) {
        [s](const OptionValue& value) {
          add_library_options(value, &s->options);
        },
-       [s](EnvironmentReader* reader) {
-         read_library_options(reader, &s->options);
-       }},
+       read_library_options},
       {kBuckets, "--check-store", kSwitch,
        "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION",
        "be healthy only while the store answers", &s->health.needs_store}};

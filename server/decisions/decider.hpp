@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "decisions/answer_settings.hpp"
 #include "decisions/requests.hpp"
 #include "decisions/store_loop.hpp"
 #include "limitree.h"

@@ -1,17 +1,27 @@
-// Requests as limitree.h takes them.  Each protocol reads its messages into
-// them, one after the other in the same memory.
+// Requests as limitree.h takes them, and what answers have.  Each protocol
+// reads its messages into them, one after the other in the same memory.
 
 #ifndef LIMITREE_SERVER_DECISIONS_REQUESTS_HPP
 #define LIMITREE_SERVER_DECISIONS_REQUESTS_HPP
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "limitree.h"
 
 namespace limitree::server {
+
+// What answers to Envoy have besides the decision.
+struct AnswerSettings {
+  bool dynamic_metadata = false;
+  bool headers = false;  // these three
+  std::string limit_header = "RateLimit-Limit";
+  std::string remaining_header = "RateLimit-Remaining";
+  std::string reset_header = "RateLimit-Reset";
+};
 
 // Empties what a request was read into.  Memory for many more elements than
 // most requests have is not kept for the next one.

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <protozero/exception.hpp>
 
-#include "grpc/fields.hpp"
 #include "grpc/gzip.hpp"
-#include "grpc/status_fields.hpp"
+#include "grpc/status.hpp"
 
 namespace limitree::server {
 
@@ -42,7 +41,8 @@ bool is_grpc_type(std::string_view type) {
 
 }  // namespace
 
-Call::Call(const MethodTable* methods, Timers* timers, CallObserver* observer)
+Call::Call(const MethodTable* methods, Timers* timers,
+           RequestObserver* observer)
     : methods_(methods),
       observer_(observer),
       deadline_(
@@ -211,7 +211,7 @@ void Call::deliver(std::string_view message) {
     method_->on_message(this, message);
   } catch (const protozero::exception&) {
     fail(GrpcCode::kInvalidArgument,
-         "the request is no valid protobuf message");
+         "the request is not a valid protobuf message");
   }
 }
 
@@ -284,7 +284,8 @@ void Call::report(GrpcCode code) {
       method_->kind() != MethodKind::kUnary) {
     return;
   }
-  observer_->on_over({method_->number(), begun(), code, trace_});
+  observer_->call_over(method_->number(), begun(), static_cast<int>(code),
+                       trace_);
 }
 
 void Call::on_close() {

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "grpc/call_observer.hpp"
 #include "grpc/framing.hpp"
 #include "grpc/method.hpp"
 #include "grpc/status.hpp"
@@ -17,13 +16,14 @@
 #include "io/timer.hpp"
 #include "net/client_request.hpp"
 #include "trace/context.hpp"
+#include "trace/request_observer.hpp"
 
 namespace limitree::server {
 
 class Call final : public Stream, public ClientRequest {
  public:
   // `observer` may be null.
-  Call(const MethodTable* methods, Timers* timers, CallObserver* observer);
+  Call(const MethodTable* methods, Timers* timers, RequestObserver* observer);
 
   // ---- For methods, on the thread of the loop ----
 
@@ -67,7 +67,7 @@ class Call final : public Stream, public ClientRequest {
   void report(GrpcCode code);
 
   const MethodTable* methods_;
-  CallObserver* observer_;
+  RequestObserver* observer_;
   Method* method_ = nullptr;
   FrameReader reader_;
   std::string waiting_;  // bytes that are read when the client has read more
@@ -90,7 +90,8 @@ class Call final : public Stream, public ClientRequest {
 };
 
 // gRPC on the connections of one loop.
-using GrpcServer = StreamPool<Call, const MethodTable*, Timers*, CallObserver*>;
+using GrpcServer =
+    StreamPool<Call, const MethodTable*, Timers*, RequestObserver*>;
 
 }  // namespace limitree::server
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "h2/session.hpp"
 #include "h2/stream.hpp"
 #include "net/connection.hpp"
 

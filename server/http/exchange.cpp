@@ -1,5 +1,10 @@
 #include "http/exchange.hpp"
 
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
 namespace limitree::server {
 
 namespace {
@@ -25,9 +30,13 @@ void Exchange::finish() {
 
 // Once, when the exchange is over.
 void Exchange::report(int status) {
-  ExchangeObserver* const observer = std::exchange(observer_, nullptr);
+  RequestObserver* const observer = std::exchange(observer_, nullptr);
   if (observer == nullptr) return;
-  observer->on_over({operation_, request_.begun, status, request_});
+  TraceFields trace;
+  request_.each_field([&](std::string_view name, std::string_view value) {
+    trace.take(name, value);
+  });
+  observer->exchange_over(operation_, request_.begun, status, trace);
 }
 
 void Exchange::clear() {
@@ -35,6 +44,33 @@ void Exchange::clear() {
   drop_state();
   request_.clear();
   answer_.clear();
+}
+
+// strftime() would write the words of the locale.
+std::string http_date(std::time_t seconds) {
+  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed",
+                                          "Thu", "Fri", "Sat"};
+  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr",
+                                            "May", "Jun", "Jul", "Aug",
+                                            "Sep", "Oct", "Nov", "Dec"};
+  std::tm time{};
+  gmtime_r(&seconds, &time);
+  std::array<char, 64> numbers;
+  std::strftime(numbers.data(), numbers.size(), "%Y %H:%M:%S GMT", &time);
+  std::array<char, 8> day;
+  std::strftime(day.data(), day.size(), "%d", &time);
+  return std::string(kDays[time.tm_wday]) + ", " + day.data() + ' ' +
+         kMonths[time.tm_mon] + ' ' + numbers.data();
+}
+
+const std::string& HttpDate::now() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME_COARSE, &time);
+  if (time.tv_sec != at_) {
+    at_ = time.tv_sec;
+    text_ = http_date(at_);
+  }
+  return text_;
 }
 
 void answer_text(Exchange* exchange, int status, std::string_view line) {
@@ -49,42 +85,26 @@ void Exchange::fail_inside() {
 }
 
 std::string_view reason_of(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "";
-  }
+  static constexpr std::pair<int, std::string_view> kReasons[] = {
+      {200, "OK"},
+      {400, "Bad Request"},
+      {401, "Unauthorized"},
+      {403, "Forbidden"},
+      {404, "Not Found"},
+      {405, "Method Not Allowed"},
+      {408, "Request Timeout"},
+      {413, "Content Too Large"},
+      {415, "Unsupported Media Type"},
+      {429, "Too Many Requests"},
+      {431, "Request Header Fields Too Large"},
+      {500, "Internal Server Error"},
+      {501, "Not Implemented"},
+      {503, "Service Unavailable"},
+      {504, "Gateway Timeout"},
+      {505, "HTTP Version Not Supported"}};
+  const auto found = std::ranges::find(
+      kReasons, status, &std::pair<int, std::string_view>::first);
+  return found == std::end(kReasons) ? "" : found->second;
 }
 
 }  // namespace limitree::server

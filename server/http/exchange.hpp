@@ -4,12 +4,14 @@
 #define LIMITREE_SERVER_HTTP_EXCHANGE_HPP
 
 #include <cstddef>
+#include <ctime>
 #include <string>
 #include <string_view>
 
 #include "http/request.hpp"
 #include "net/access.hpp"
 #include "net/client_request.hpp"
+#include "trace/request_observer.hpp"
 
 namespace limitree::server {
 
@@ -21,23 +23,6 @@ struct HttpAnswer {
   std::string body;
 
   void clear();
-};
-
-// An exchange that a handler had to answer.
-struct ExchangeReport {
-  std::size_t operation;  // its place in HandlerTable::operations()
-  Monotonic begun;        // of the turn in which the request began to come
-  int status;             // 0 if the client did not wait
-  const HttpRequest& request;
-};
-
-// Belongs to the thread of one loop.
-class ExchangeObserver {
- public:
-  virtual void on_over(const ExchangeReport& report) = 0;
-
- protected:
-  ~ExchangeObserver() = default;
 };
 
 // Belongs to the thread of one loop.
@@ -60,7 +45,7 @@ class Exchange : public ClientRequest {
   void fail_inside() override;
 
   // Tells `observer` when the exchange is over.
-  void observe(ExchangeObserver* observer, std::size_t operation) {
+  void observe(RequestObserver* observer, std::size_t operation) {
     observer_ = observer;
     operation_ = operation;
   }
@@ -79,8 +64,21 @@ class Exchange : public ClientRequest {
 
   HttpRequest request_;
   HttpAnswer answer_;
-  ExchangeObserver* observer_ = nullptr;
+  RequestObserver* observer_ = nullptr;
   std::size_t operation_ = 0;
+};
+
+// The field Date: "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string http_date(std::time_t seconds);
+
+// The time now, written once for each second.
+class HttpDate {
+ public:
+  const std::string& now();
+
+ private:
+  std::time_t at_ = -1;
+  std::string text_;
 };
 
 // Answers with one line of text.

@@ -53,7 +53,7 @@ const char* refusal_of(const Exchange& exchange) {
   const HostNames* const hosts = exchange.access().hosts;
   const std::string_view host = exchange.request().field("host");
   if (hosts != nullptr && !host.empty() && !hosts->know(host)) {
-    return "the host is no name of this machine; --http-host adds one";
+    return "the host is not a name of this machine; --http-host adds one";
   }
   if (is_cross_site(exchange.request())) {
     return "pages of other sites may not ask";

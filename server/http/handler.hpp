@@ -41,7 +41,7 @@ class HandlerTable {
   const std::vector<std::string>& operations() const { return operations_; }
 
   // Is told of the requests that handlers get.  Before the first of them.
-  void set_observer(ExchangeObserver* observer) { observer_ = observer; }
+  void set_observer(RequestObserver* observer) { observer_ = observer; }
 
   // Gives the request to its handler; answers itself if there is none.
   void serve(Exchange* exchange) const;
@@ -60,7 +60,7 @@ class HandlerTable {
 
   std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
   std::vector<std::string> operations_;
-  ExchangeObserver* observer_ = nullptr;
+  RequestObserver* observer_ = nullptr;
   std::size_t max_body_bytes_;
 };
 

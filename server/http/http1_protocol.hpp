@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "http/date.hpp"
 #include "http/exchange.hpp"
 #include "http/handler.hpp"
 #include "http/request_reader.hpp"

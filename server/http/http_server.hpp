@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "http/date.hpp"
+#include "http/exchange.hpp"
 #include "http/handler.hpp"
 #include "http/http_stream.hpp"
 #include "net/connection.hpp"

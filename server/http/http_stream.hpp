@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "h2/stream.hpp"
-#include "http/date.hpp"
 #include "http/exchange.hpp"
 #include "http/handler.hpp"
 

@@ -169,7 +169,8 @@ int RequestReader::on_headers_end() {
       llhttp_method_name(static_cast<llhttp_method_t>(parser_->method));
   request_->set_target(target_);
   if (parser_->http_major != 1) return refuse(505, "use HTTP/1.1 or HTTP/2");
-  if (parser_->method == HTTP_CONNECT) return refuse(501, "this is no proxy");
+  if (parser_->method == HTTP_CONNECT)
+    return refuse(501, "this is not a proxy");
   // The only protocol to upgrade to would be HTTP/2, whose clients may use it
   // from the first byte on.
   parser_->upgrade = 0;

@@ -195,11 +195,10 @@ std::optional<Number> number_of(const JsonDocument::Value& value,
 
 }  // namespace
 
-std::int64_t JsonPlace::integer(std::int64_t least,
-                                std::int64_t greatest) const {
-  const std::string_view text =
-      kind() == JsonKind::kText ? document_->text(*value_) : "";
-  const auto number = number_of<std::int64_t>(*value_, text);
+template <typename Number>
+Number JsonPlace::number(Number least, Number greatest) const {
+  const auto number = number_of<Number>(
+      *value_, kind() == JsonKind::kText ? document_->text(*value_) : "");
   if (!number || *number < least || *number > greatest) {
     fail("must be a whole number from " + std::to_string(least) + " to " +
          std::to_string(greatest));
@@ -207,14 +206,13 @@ std::int64_t JsonPlace::integer(std::int64_t least,
   return *number;
 }
 
+std::int64_t JsonPlace::integer(std::int64_t least,
+                                std::int64_t greatest) const {
+  return number(least, greatest);
+}
+
 std::uint64_t JsonPlace::whole(std::uint64_t greatest) const {
-  const std::string_view text =
-      kind() == JsonKind::kText ? document_->text(*value_) : "";
-  const auto number = number_of<std::uint64_t>(*value_, text);
-  if (!number || *number > greatest) {
-    fail("must be a whole number from 0 to " + std::to_string(greatest));
-  }
-  return *number;
+  return number(std::uint64_t{0}, greatest);
 }
 
 }  // namespace limitree::server

@@ -97,6 +97,8 @@ class JsonPlace {
       : document_(parent->document_), value_(value), parent_(parent) {}
 
   void require(JsonKind kind, std::string_view what) const;
+  template <typename Number>
+  Number number(Number least, Number greatest) const;
   std::size_t index() const {
     return static_cast<std::size_t>(value_ - &document_->at(0));
   }

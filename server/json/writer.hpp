@@ -31,6 +31,25 @@ class JsonWriter {
   void whole(std::uint64_t value);
   void flag(bool value);
   void null();
+
+  // Members of an object, whose names need no escapes.
+  void text(std::string_view name, std::string_view value) {
+    key(name);
+    text(value);
+  }
+  void number(std::string_view name, std::int64_t value) {
+    key(name);
+    number(value);
+  }
+  void whole(std::string_view name, std::uint64_t value) {
+    key(name);
+    whole(value);
+  }
+  void flag(std::string_view name, bool value) {
+    key(name);
+    flag(value);
+  }
+
   // Begins a new line, for people and for messages about the text.
   void new_line() { *out_ += '\n'; }
   // A value that is JSON already.

@@ -13,11 +13,11 @@
 #include <string_view>
 
 #include "io/loop.hpp"
-#include "io/permits.hpp"
 #include "io/transport.hpp"
 #include "net/access.hpp"
 #include "net/connection_settings.hpp"
 #include "net/memory_budget.hpp"
+#include "net/permits.hpp"
 
 namespace limitree::server {
 

@@ -35,6 +35,39 @@ inline bool is_word(std::string_view text, std::string_view word) {
       text, word, [](char byte, char small) { return lower(byte) == small; });
 }
 
+// `text` without the characters of `blanks` around it.
+inline std::string_view trimmed(std::string_view text,
+                                std::string_view blanks = " \t") {
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+// -1 if it is none.
+inline int hex_digit(char one) {
+  if (one >= '0' && one <= '9') return one - '0';
+  one = lower(one);
+  return one >= 'a' && one <= 'f' ? one - 'a' + 10 : -1;
+}
+
+// Keeps the characters for which `is_plain` is true; every other byte becomes
+// %XX.
+template <typename IsPlain>
+std::string percent_encoded(std::string_view text, const IsPlain& is_plain) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string encoded;
+  encoded.reserve(text.size());
+  for (const char one : text) {
+    if (is_plain(one)) {
+      encoded += one;
+    } else {
+      const auto byte = static_cast<unsigned char>(one);
+      encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return encoded;
+}
+
 // How many bytes the first character of `text` has; 0 if these bytes are not
 // UTF-8.
 inline std::size_t character_size(std::string_view text) {

@@ -12,12 +12,6 @@ namespace {
 
 enum ServingStatus { kServing = 1, kNotServing = 2, kServiceUnknown = 3 };
 
-std::string read_name(std::string_view message) {
-  std::string name;
-  read_message(message, field(1, &name));
-  return name;
-}
-
 void send(Call* call, ServingStatus status) {
   protozero::pbf_writer(*call->begin_message()).add_enum(1, status);
   call->end_message();
@@ -57,23 +51,17 @@ void HealthService::send_status(Call* call) const {
   send(call, serving_ ? kServing : kNotServing);
 }
 
-void HealthService::Check::on_message(Call* call, std::string_view message) {
-  const std::string name = read_name(message);
+void HealthService::HealthMethod::on_message(Call* call,
+                                             std::string_view message) {
+  std::string name;
+  read_message(message, field(1, &name));
+  const bool once = kind() == MethodKind::kUnary;
   if (!health_->knows(name)) {
-    call->finish({GrpcCode::kNotFound, "unknown service " + name});
-    return;
+    if (!once) return send(call, kServiceUnknown);
+    return call->finish({GrpcCode::kNotFound, "unknown service " + name});
   }
   health_->send_status(call);
-  call->finish();
-}
-
-void HealthService::Watch::on_message(Call* call, std::string_view message) {
-  const std::string name = read_name(message);
-  if (!health_->knows(name)) {
-    send(call, kServiceUnknown);
-    return;
-  }
-  health_->send_status(call);
+  if (once) return call->finish();
   call->keep(std::make_unique<Watcher>(health_, call));
 }
 

@@ -20,7 +20,7 @@ class HealthService {
  public:
   // `names` are those besides "".
   explicit HealthService(std::vector<std::string> names)
-      : names_(std::move(names)), check_(this), watch_(this) {}
+      : names_(std::move(names)) {}
 
   void add_to(MethodTable* methods);
 
@@ -28,20 +28,11 @@ class HealthService {
   void set_serving(bool serving);
 
  private:
-  class Check final : public Method {
+  // Check answers once, Watch each time that the status changes.
+  class HealthMethod final : public Method {
    public:
-    explicit Check(HealthService* health)
-        : Method(MethodKind::kUnary), health_(health) {}
-    void on_message(Call* call, std::string_view message) override;
-
-   private:
-    HealthService* health_;
-  };
-
-  class Watch final : public Method {
-   public:
-    explicit Watch(HealthService* health)
-        : Method(MethodKind::kServerStream), health_(health) {}
+    HealthMethod(MethodKind kind, HealthService* health)
+        : Method(kind), health_(health) {}
     void on_message(Call* call, std::string_view message) override;
 
    private:
@@ -55,8 +46,8 @@ class HealthService {
   void send_status(Call* call) const;
 
   const std::vector<std::string> names_;
-  Check check_;
-  Watch watch_;
+  HealthMethod check_{MethodKind::kUnary, this};
+  HealthMethod watch_{MethodKind::kServerStream, this};
   std::set<Call*> watchers_;
   bool serving_ = true;
 };

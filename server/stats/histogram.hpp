@@ -7,14 +7,28 @@
 #define LIMITREE_SERVER_STATS_HISTOGRAM_HPP
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "io/timer.hpp"
-#include "stats/counter.hpp"
 
 namespace limitree::server {
+
+// A counter of one thread that others may read.
+// Only one thread adds, so adding needs no locked instruction.
+class Counter {
+ public:
+  void add(std::uint64_t count = 1) {
+    value_.store(get() + count, std::memory_order_relaxed);
+  }
+  // From any thread.
+  std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
 
 // Seven powers of ten with nine ends each, and 10 seconds.
 inline constexpr std::size_t kBoundCount = 7 * 9 + 1;

@@ -10,13 +10,24 @@
 #include <vector>
 
 #include "stats/settings.hpp"
-#include "stats/tags.hpp"
 
 namespace re2 {
 class RE2;
 }
 
 namespace limitree::server {
+
+// What statistics carry besides their names.
+struct Tag {
+  std::string name;
+  std::string value;
+
+  bool operator==(const Tag&) const = default;
+};
+
+// Reads "name:value,name:value", in the order of the names; nothing from an
+// empty text.  Throws Failure, whose message begins with `variable`.
+std::vector<Tag> parse_tags(std::string_view variable, std::string_view text);
 
 struct TaggedName {
   std::string name;

@@ -1,6 +1,9 @@
 #include "stats/snapshot.hpp"
 
-#include "stats/names.hpp"
+#include <re2/re2.h>
+
+#include "limitree.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -15,10 +18,8 @@ constexpr std::array<std::string_view, kServiceCounterCount> kNames = {
 
 constexpr std::string_view kLimits = "ratelimit.service.rate_limit.";
 
-void add(const LimitValues& values, LimitValues* sum) {
-  sum->resize(limit_counters().size());
-  for (std::size_t i = 0; i < values.size(); ++i) (*sum)[i] += values[i];
-}
+// More limits than these are not all for people to look at.
+constexpr std::size_t kFewLimits = 10'000;
 
 void subtract(LimitValues& values, const LimitValues& older) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] -= older[i];
@@ -41,6 +42,11 @@ void subtract(std::map<std::string, Value, std::less<>>* from,
 
 void add_line(std::string_view name, std::uint64_t value, std::string* text) {
   text->append(name).append(": ").append(std::to_string(value)).append("\n");
+}
+
+bool is_bad(char byte) {
+  const auto value = static_cast<unsigned char>(byte);
+  return value < ' ' || value == 0x7F || value == ':' || value == '|';
 }
 
 }  // namespace
@@ -70,21 +76,65 @@ std::string method_name(std::string_view method, std::string_view end) {
   return "ratelimit_server." + std::string(method) + "." + std::string(end);
 }
 
-void Snapshot::add(const LimiterCounts& counts) {
-  for (const LimitCounts& limit : counts.limits) {
-    server::add(limit.values, &limits[clean_name(limit.name)]);
+std::string clean_name(std::string_view name) {
+  static const RE2 address(R"((\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3}))",
+                           RE2::Latin1);
+  std::string clean;
+  clean.reserve(name.size());
+  while (!name.empty()) {
+    const std::size_t size = character_size(name);
+    if (size == 0 || is_bad(name[0])) {
+      clean += '_';
+    } else {
+      clean += name.substr(0, size);
+    }
+    name.remove_prefix(size == 0 ? 1 : size);
   }
-  at(ServiceCounter::kGlobalShadowMode) += counts.global_shadow_mode;
-  at(ServiceCounter::kRedisError) += counts.store_errors;
-  at(ServiceCounter::kServiceError) += counts.service_errors;
-  const CacheCounts& cache = counts.cache;
-  if (cache.lookups == 0) return;
+  RE2::GlobalReplace(&clean, address, R"(\1_\2_\3_\4)");
+  return clean;
+}
+
+void Snapshot::add_limit(std::string_view name, const LimitValues& values) {
+  LimitValues& sum = limits[clean_name(name)];
+  sum.resize(limit_counters().size());
+  for (std::size_t i = 0; i < values.size(); ++i) sum[i] += values[i];
+}
+
+void Snapshot::set_cache(std::uint64_t lookups, std::uint64_t hits,
+                         std::uint64_t entries, std::uint64_t evictions) {
+  if (lookups == 0) return;
   const std::string prefix = "ratelimit.localcache.";
-  gauges[prefix + "lookupCount"] = cache.lookups;
-  gauges[prefix + "hitCount"] = cache.hits;
-  gauges[prefix + "missCount"] = cache.lookups - cache.hits;
-  gauges[prefix + "entryCount"] = cache.entries;
-  gauges[prefix + "evacuateCount"] = cache.evictions;
+  gauges[prefix + "lookupCount"] = lookups;
+  gauges[prefix + "hitCount"] = hits;
+  gauges[prefix + "missCount"] = lookups - hits;
+  gauges[prefix + "entryCount"] = entries;
+  gauges[prefix + "evacuateCount"] = evictions;
+}
+
+Snapshot snapshot_of(limitree_limiter* limiter) {
+  Snapshot snapshot;
+  const auto limits = counters(limiter, LIMITREE_SCOPE_RULES);
+  const bool has_few = limits.size() <= kFewLimits;
+  for (const Counters& limit : limits) {
+    LimitValues values;
+    bool is_used = false;
+    for (const auto& [counter, value] : limit.values) {
+      values.push_back(static_cast<std::uint64_t>(value));
+      is_used |= value != 0;
+    }
+    if (has_few || is_used) snapshot.add_limit(limit.label, values);
+  }
+  const Counters envoy = totals(limiter, LIMITREE_SCOPE_ENVOY);
+  const auto count = [&](std::string_view name) {
+    return static_cast<std::uint64_t>(envoy[name]);
+  };
+  snapshot.at(ServiceCounter::kGlobalShadowMode) = count("global_shadow_mode");
+  snapshot.at(ServiceCounter::kServiceError) = count("service_errors");
+  snapshot.at(ServiceCounter::kRedisError) = count("store_errors");
+  snapshot.set_cache(count("over_cache_lookups"), count("over_cache_hits"),
+                     count("over_cache_entries"),
+                     count("over_cache_evictions"));
+  return snapshot;
 }
 
 Snapshot Snapshot::since(const Snapshot& older) const {

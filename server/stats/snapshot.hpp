@@ -26,12 +26,6 @@ bool is_usual(const limitree_counter& counter);
 // In the order of limit_counters().
 using LimitValues = std::vector<std::uint64_t>;
 
-// The counters of one limit, as the limiter gives them.
-struct LimitCounts {
-  std::string name;  // "domain.key_value.key_value"
-  LimitValues values;
-};
-
 // Counters of the whole service.
 enum class ServiceCounter : std::size_t {
   kConfigLoadSuccess,
@@ -45,22 +39,9 @@ inline constexpr std::size_t kServiceCounterCount = 5;
 // "ratelimit.service.config_load_success"
 std::string_view name_of(ServiceCounter counter);
 
-// The cache of limits that are known to be used up.
-struct CacheCounts {
-  std::uint64_t lookups = 0;
-  std::uint64_t hits = 0;
-  std::uint64_t entries = 0;
-  std::uint64_t evictions = 0;
-};
-
-// What the limiter counts.
-struct LimiterCounts {
-  std::vector<LimitCounts> limits;
-  std::uint64_t global_shadow_mode = 0;
-  std::uint64_t service_errors = 0;
-  std::uint64_t store_errors = 0;
-  CacheCounts cache;
-};
+// Puts '_' in the place of ':', '|', control characters, bytes that are not
+// UTF-8, and the dots of IPv4 addresses.
+std::string clean_name(std::string_view name);
 
 struct Snapshot {
   // By clean_name(): limits whose clean names are the same are one.
@@ -78,11 +59,19 @@ struct Snapshot {
     return service[static_cast<std::size_t>(counter)];
   }
 
-  void add(const LimiterCounts& counts);
+  // Adds the values of a limit, "domain.key_value.key_value".
+  void add_limit(std::string_view name, const LimitValues& values);
+  // Of the cache of limits that are known to be used up, if it is in use.
+  void set_cache(std::uint64_t lookups, std::uint64_t hits,
+                 std::uint64_t entries, std::uint64_t evictions);
 
   // What has been counted since `older`, a snapshot of the same service.
   Snapshot since(const Snapshot& older) const;
 };
+
+// What the limiter counts, without the limits that no request has met if there
+// are many limits.  From any thread.  Throws what limitree.hpp throws.
+Snapshot snapshot_of(limitree_limiter* limiter);
 
 // Calls `take` with the name in StatsD and the value of each counter, in an
 // order that does not change.

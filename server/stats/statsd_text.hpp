@@ -11,7 +11,6 @@
 #include "stats/mogrifier.hpp"
 #include "stats/settings.hpp"
 #include "stats/snapshot.hpp"
-#include "stats/tags.hpp"
 
 namespace limitree::server {
 

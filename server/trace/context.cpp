@@ -3,27 +3,23 @@
 #include <cstddef>
 #include <span>
 
+#include "net/text.hpp"
+
 namespace limitree::server {
 
 namespace {
 
-// -1 if it is none.  B3 has been seen in capital letters, W3C forbids them.
-int hex_digit(char one, bool allows_capitals) {
-  if (one >= '0' && one <= '9') return one - '0';
-  if (one >= 'a' && one <= 'f') return one - 'a' + 10;
-  if (allows_capitals && one >= 'A' && one <= 'F') return one - 'A' + 10;
-  return -1;
-}
-
 // Fills the end of `bytes`, the rest of which stays 0; false if `text` is not
-// hexadecimal or has too many digits.
+// hexadecimal or has too many digits.  B3 has been seen in capital letters, W3C
+// forbids them.
 bool parse_hex(std::string_view text, bool allows_capitals,
                std::span<std::uint8_t> bytes) {
   if (text.size() % 2 != 0 || text.size() / 2 > bytes.size()) return false;
+  if (!allows_capitals && lower(text) != text) return false;
   std::size_t at = bytes.size() - text.size() / 2;
   for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = hex_digit(text[i], allows_capitals);
-    const int low = hex_digit(text[i + 1], allows_capitals);
+    const int high = hex_digit(text[i]);
+    const int low = hex_digit(text[i + 1]);
     if (high < 0 || low < 0) return false;
     bytes[at++] = static_cast<std::uint8_t>(high * 16 + low);
   }

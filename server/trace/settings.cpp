@@ -6,18 +6,13 @@
 #include <string_view>
 
 #include "io/failure.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 
 namespace {
 
 constexpr std::string_view kHeaders = "OTEL_EXPORTER_OTLP_HEADERS";
-
-std::string_view trim(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
-}
 
 bool is_name(std::string_view text) {
   constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
@@ -27,13 +22,6 @@ bool is_name(std::string_view text) {
   });
 }
 
-std::optional<int> hex_digit(char one) {
-  if (one >= '0' && one <= '9') return one - '0';
-  if (one >= 'a' && one <= 'f') return one - 'a' + 10;
-  if (one >= 'A' && one <= 'F') return one - 'A' + 10;
-  return std::nullopt;
-}
-
 // Nothing if there is a wrong %XX, or a byte that no field may have.
 std::optional<std::string> decode(std::string_view text) {
   std::string decoded;
@@ -41,10 +29,10 @@ std::optional<std::string> decode(std::string_view text) {
     int byte = static_cast<unsigned char>(text[i]);
     if (text[i] == '%') {
       if (i + 2 >= text.size()) return std::nullopt;
-      const auto high = hex_digit(text[i + 1]);
-      const auto low = hex_digit(text[i + 2]);
-      if (!high || !low) return std::nullopt;
-      byte = *high * 16 + *low;
+      const int high = hex_digit(text[i + 1]);
+      const int low = hex_digit(text[i + 2]);
+      if (high < 0 || low < 0) return std::nullopt;
+      byte = high * 16 + low;
       i += 2;
     }
     if (byte < ' ' || byte == 0x7F) return std::nullopt;
@@ -56,13 +44,13 @@ std::optional<std::string> decode(std::string_view text) {
 std::pair<std::string, std::string> header_field(std::string_view text,
                                                  std::size_t number) {
   const std::size_t equals = text.find('=');
-  const std::string_view name = trim(text.substr(0, equals));
+  const std::string_view name = trimmed(text.substr(0, equals));
   if (equals == text.npos || !is_name(name)) {
     // Its text may be a secret.
     throw Failure(std::string(kHeaders) + ": field " + std::to_string(number) +
                   " is not NAME=VALUE");
   }
-  const auto value = decode(trim(text.substr(equals + 1)));
+  const auto value = decode(trimmed(text.substr(equals + 1)));
   if (!value) {
     throw Failure(std::string(kHeaders) + ": the value of '" +
                   std::string(name) + "' is not URL-encoded");
@@ -118,7 +106,7 @@ std::vector<std::pair<std::string, std::string>> header_fields(
   std::string_view text = settings.headers;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
-    const std::string_view field = trim(text.substr(0, comma));
+    const std::string_view field = trimmed(text.substr(0, comma));
     if (!field.empty()) {
       fields.push_back(header_field(field, fields.size() + 1));
     }

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "io/timer.hpp"
-#include "stats/counter.hpp"
+#include "stats/histogram.hpp"
 #include "trace/context.hpp"
 
 namespace limitree::server {

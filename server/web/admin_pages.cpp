@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "limitree.hpp"
-
 namespace limitree::server {
 
 namespace {
@@ -17,15 +15,6 @@ constexpr std::string_view kText = "text/plain; charset=utf-8";
 // Of the text format 0.0.4.
 constexpr std::string_view kPrometheus =
     "text/plain; version=0.0.4; charset=utf-8";
-
-// Calls a function of the library that makes a text.
-template <typename Make>
-std::string text_of(const Make& make) {
-  limitree_text* text = nullptr;
-  check([&](limitree_error** error) { return make(&text, error); });
-  const Text owner(text);
-  return std::string(owner.view());
-}
 
 using Lines = std::vector<std::string>;
 
@@ -44,28 +33,26 @@ std::string name_of(const limitree_counter& counter) {
 
 }  // namespace
 
-AdminPages::AdminPages(limitree_limiter* limiter, Write service_metrics,
+AdminPages::AdminPages(const Limiter* limiter, Write service_metrics,
                        Write service_stats)
-    : limiter_(limiter),
+    : limiter_(*limiter),
       service_metrics_(std::move(service_metrics)),
       service_stats_(std::move(service_stats)) {
   pages_.emplace_back("/", "this list", kText, [this] { return list(); });
   pages_.emplace_back("/limits", "the limit tree", kText, [limiter] {
-    return text_of([limiter](limitree_text** text, limitree_error** error) {
-      return limitree_limiter_describe(limiter, text, error);
-    });
+    return std::string(limiter->describe().view());
   });
   pages_.emplace_back(
       "/rlconfig", "the descriptors of Envoy", kText, [limiter] {
-        return text_of([limiter](limitree_text** text, limitree_error** error) {
-          return limitree_limiter_describe_descriptors(limiter, text, error);
-        });
+        return std::string(limiter->describe_descriptors().view());
       });
   pages_.emplace_back("/stats", "counters, one in each line", kText,
                       [this] { return stats(); });
   // The last one: add_metrics_to().
-  pages_.emplace_back("/metrics", "the same for Prometheus", kPrometheus,
-                      [this] { return metrics(); });
+  pages_.emplace_back(
+      "/metrics", "the same for Prometheus", kPrometheus, [this] {
+        return std::string(limiter_.prometheus().view()) + service_metrics_();
+      });
 }
 
 void AdminPages::add_to(HandlerTable* handlers) {
@@ -102,21 +89,15 @@ std::string AdminPages::list() const {
   return text;
 }
 
-std::string AdminPages::metrics() const {
-  return text_of([this](limitree_text** made, limitree_error** error) {
-           return limitree_limiter_prometheus(limiter_, made, error);
-         }) +
-         service_metrics_();
-}
-
 std::string AdminPages::stats() const {
   Lines lines;
   const Counters all =
-      totals(limiter_, LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE);
+      totals(limiter_.get(), LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE);
   for (const auto& [counter, value] : all.values) {
     add(name_of(*counter), value, &lines);
   }
-  for (const Counters& limit : counters(limiter_, LIMITREE_SCOPE_LIMITS)) {
+  for (const Counters& limit :
+       counters(limiter_.get(), LIMITREE_SCOPE_LIMITS)) {
     const std::string prefix = "limit." + std::string(limit.label) + '.';
     for (const auto& [counter, value] : limit.values) {
       add(prefix + counter->name, value, &lines);

@@ -7,9 +7,10 @@
 #include <list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "http/handler.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 
 namespace limitree::server {
 
@@ -21,7 +22,7 @@ class AdminPages {
 
   // `limiter` outlives this.  The functions write what the service counts:
   // families in the text format of Prometheus, and lines "name: value".
-  AdminPages(limitree_limiter* limiter, Write service_metrics,
+  AdminPages(const Limiter* limiter, Write service_metrics,
              Write service_stats);
 
   void add_to(HandlerTable* handlers);
@@ -47,10 +48,9 @@ class AdminPages {
   };
 
   std::string list() const;
-  std::string metrics() const;
   std::string stats() const;
 
-  limitree_limiter* limiter_;
+  const Limiter& limiter_;
   const Write service_metrics_;
   const Write service_stats_;
   std::list<Page> pages_;

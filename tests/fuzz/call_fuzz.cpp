@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "decisions/decider.hpp"
-#include "grpc/fields.hpp"
 #include "grpc/framing.hpp"
+#include "grpc/status.hpp"
 #include "limitree.hpp"
-#include "services/decide_request.hpp"
-#include "services/decision.hpp"
+#include "services/answers.hpp"
+#include "services/requests.hpp"
 
 namespace {
 

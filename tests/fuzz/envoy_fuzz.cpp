@@ -12,8 +12,8 @@
 
 #include "decisions/decider.hpp"
 #include "limitree.hpp"
-#include "services/envoy_request.hpp"
-#include "services/envoy_response.hpp"
+#include "services/answers.hpp"
+#include "services/requests.hpp"
 
 namespace {
 

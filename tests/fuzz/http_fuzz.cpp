@@ -15,10 +15,8 @@
 #include "http/request_reader.hpp"
 #include "json/document.hpp"
 #include "limitree.hpp"
-#include "web/decision_json.hpp"
-#include "web/envoy_answer.hpp"
-#include "web/envoy_request.hpp"
-#include "web/path_request.hpp"
+#include "web/answers.hpp"
+#include "web/requests.hpp"
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 #include "io/failure.hpp"
 #include "stats/mogrifier.hpp"
-#include "stats/names.hpp"
+#include "stats/snapshot.hpp"
 
 namespace {
 

@@ -1,5 +1,3 @@
-#include "acceptor.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "connection_set.hpp"
 #include "core/sanitizers.hpp"
 #include "io/address.hpp"
 

@@ -6,19 +6,18 @@
 
 int main() {
   using namespace limitree::server;
-  LimiterCounts counts;
-  counts.limits = {{"web.key_a", {50, 40, 30, 20, 10, 1, 0, 0}},
-                   {"web.key_a.path_/x.deep", {1, 2, 3, 4, 5, 6, 7, 0}},
-                   {"web.key_a.path_/x.other", {1, 0, 0, 0, 0, 0, 0, 0}},
-                   {"web.ip_10.0.0.1", {3, 0, 0, 0, 3, 0, 0, 0}},
-                   {"web.\"quoted\\\n\xFF\xC3\xA9:|", {2, 0, 0, 0, 2, 0, 0, 0}},
-                   {"nowhere", {0, 0, 0, 0, 0, 0, 0, 9}}};
-  counts.global_shadow_mode = 11;
-  counts.service_errors = 12;
-  counts.store_errors = 13;
-  counts.cache = {10, 4, 2, 1};
   Snapshot snapshot;
-  snapshot.add(counts);
+  snapshot.add_limit("web.key_a", {50, 40, 30, 20, 10, 1, 0, 0});
+  snapshot.add_limit("web.key_a.path_/x.deep", {1, 2, 3, 4, 5, 6, 7, 0});
+  snapshot.add_limit("web.key_a.path_/x.other", {1, 0, 0, 0, 0, 0, 0, 0});
+  snapshot.add_limit("web.ip_10.0.0.1", {3, 0, 0, 0, 3, 0, 0, 0});
+  snapshot.add_limit("web.\"quoted\\\n\xFF\xC3\xA9:|",
+                     {2, 0, 0, 0, 2, 0, 0, 0});
+  snapshot.add_limit("nowhere", {0, 0, 0, 0, 0, 0, 0, 9});
+  snapshot.at(ServiceCounter::kGlobalShadowMode) = 11;
+  snapshot.at(ServiceCounter::kServiceError) = 12;
+  snapshot.at(ServiceCounter::kRedisError) = 13;
+  snapshot.set_cache(10, 4, 2, 1);
   snapshot.at(ServiceCounter::kConfigLoadSuccess) = 14;
   snapshot.at(ServiceCounter::kConfigLoadError) = 15;
   Histogram times;

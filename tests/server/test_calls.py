@@ -154,7 +154,7 @@ def test_a_malformed_message_is_an_invalid_argument(client, message):
     for path in (AUTHORIZE, "/limitree.v1.Limiter/Reset",
                  "/grpc.health.v1.Health/Check", WATCH, REFLECTION):
         assert call(client, framed(message), path=path) == (
-            "3", "the request is no valid protobuf message")
+            "3", "the request is not a valid protobuf message")
 
 
 def test_unknown_fields_are_ignored(client):

@@ -174,7 +174,7 @@ def test_a_malformed_request_is_a_status(serve):
     stream = client.start(METHOD)
     client.send(stream, framed(b"\x12\x02\x0a\x05"), end=True)
     assert client.status(stream) == (
-        "3", "the request is no valid protobuf message")
+        "3", "the request is not a valid protobuf message")
     client.close()
 
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "grpc/fields.hpp"
+#include "grpc/status.hpp"
 
 namespace limitree::server {
 namespace {

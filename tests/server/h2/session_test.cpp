@@ -1,6 +1,6 @@
-#include "h2/session.hpp"
-
 #include <gtest/gtest.h>
+
+#include "h2/stream.hpp"
 
 namespace limitree::server {
 namespace {

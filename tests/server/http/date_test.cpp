@@ -1,6 +1,6 @@
-#include "http/date.hpp"
-
 #include <gtest/gtest.h>
+
+#include "http/exchange.hpp"
 
 namespace limitree::server {
 namespace {

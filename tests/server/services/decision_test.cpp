@@ -1,8 +1,8 @@
-#include "services/decision.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "services/answers.hpp"
 
 namespace limitree::server {
 namespace {

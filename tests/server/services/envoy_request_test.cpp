@@ -1,11 +1,11 @@
-#include "services/envoy_request.hpp"
-
 #include <gtest/gtest.h>
 
 #include <protozero/exception.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <vector>
+
+#include "services/requests.hpp"
 
 namespace limitree::server {
 namespace {

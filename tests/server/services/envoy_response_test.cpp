@@ -1,10 +1,10 @@
-#include "services/envoy_response.hpp"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 #include <string_view>
+
+#include "services/answers.hpp"
 
 namespace limitree::server {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "services/envoy_response.hpp"
+#include "services/answers.hpp"
 
 namespace limitree::server {
 namespace {

@@ -1,6 +1,6 @@
-#include "stats/names.hpp"
-
 #include <gtest/gtest.h>
+
+#include "stats/snapshot.hpp"
 
 namespace limitree::server {
 namespace {

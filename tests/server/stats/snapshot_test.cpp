@@ -9,24 +9,21 @@ namespace limitree::server {
 namespace {
 
 TEST(Snapshot, LimitsWithTheSameCleanNameAreOne) {
-  LimiterCounts counts;
-  counts.limits = {{"web.a:b", {1}}, {"web.a|b", {2}}};
   Snapshot snapshot;
-  snapshot.add(counts);
+  snapshot.add_limit("web.a:b", {1});
+  snapshot.add_limit("web.a|b", {2});
   ASSERT_EQ(snapshot.limits.size(), 1u);
   EXPECT_EQ(snapshot.limits.at("web.a_b")[0], 3u);
 }
 
 TEST(Snapshot, TheDifferenceHasNewNamesWhole) {
-  LimiterCounts counts;
-  counts.limits = {{"web.a", {1}}};
-  counts.store_errors = 1;
   Snapshot before;
-  before.add(counts);
-  counts.limits = {{"web.a", {3}}, {"web.b", {7}}};
-  counts.store_errors = 4;
+  before.add_limit("web.a", {1});
+  before.at(ServiceCounter::kRedisError) = 1;
   Snapshot now;
-  now.add(counts);
+  now.add_limit("web.a", {3});
+  now.add_limit("web.b", {7});
+  now.at(ServiceCounter::kRedisError) = 4;
   now.methods["Check"].counts[0] = 2;
   const Snapshot since = now.since(before);
   EXPECT_EQ(since.limits.at("web.a")[0], 2u);
@@ -36,11 +33,10 @@ TEST(Snapshot, TheDifferenceHasNewNamesWhole) {
 }
 
 TEST(Snapshot, TextHasALineForEachCounter) {
-  LimiterCounts counts;
-  counts.limits = {{"web.a", {3}}, {"nowhere", {0, 0, 0, 0, 0, 0, 0, 1}}};
-  counts.cache = {3, 1, 1, 0};
   Snapshot snapshot;
-  snapshot.add(counts);
+  snapshot.add_limit("web.a", {3});
+  snapshot.add_limit("nowhere", {0, 0, 0, 0, 0, 0, 0, 1});
+  snapshot.set_cache(3, 1, 1, 0);
   EXPECT_EQ(stats_text(snapshot),
             R"(ratelimit.service.config_load_success: 0
 ratelimit.service.config_load_error: 0
@@ -67,8 +63,8 @@ TEST(ServiceStats, AddsWorkersAndLoads) {
   WorkerStats one(&loop, {"Check", "Authorize"});
   WorkerStats two(&loop, {"Check", "Authorize"});
   ServiceStats stats([] {
-    LimiterCounts counts;
-    counts.global_shadow_mode = 5;
+    Snapshot counts;
+    counts.at(ServiceCounter::kGlobalShadowMode) = 5;
     return counts;
   });
   stats.add_worker(&one);

@@ -123,13 +123,11 @@ TEST(StatsdReporter, SendsTheLastCountsAtTheEnd) {
 }
 
 Snapshot make_large() {
-  LimiterCounts counts;
-  for (int i = 0; i < 200; ++i) {
-    counts.limits.push_back({"web.key_" + std::to_string(i), {1}});
-  }
-  counts.limits.push_back({"web." + std::string(2'000, 'x'), {1}});
   Snapshot snapshot;
-  snapshot.add(counts);
+  for (int i = 0; i < 200; ++i) {
+    snapshot.add_limit("web.key_" + std::to_string(i), {1});
+  }
+  snapshot.add_limit("web." + std::string(2'000, 'x'), {1});
   return snapshot;
 }
 

@@ -8,12 +8,10 @@ namespace limitree::server {
 namespace {
 
 Snapshot make_snapshot() {
-  LimiterCounts counts;
-  counts.limits = {{"web.key_a", {5, 1, 2, 0, 4, 0, 0, 0}},
-                   {"nowhere", {0, 0, 0, 0, 0, 0, 0, 3}}};
-  counts.service_errors = 7;
   Snapshot snapshot;
-  snapshot.add(counts);
+  snapshot.add_limit("web.key_a", {5, 1, 2, 0, 4, 0, 0, 0});
+  snapshot.add_limit("nowhere", {0, 0, 0, 0, 0, 0, 0, 3});
+  snapshot.at(ServiceCounter::kServiceError) = 7;
   return snapshot;
 }
 
@@ -74,10 +72,8 @@ TEST(StatsdText, TheFirstMogrifierThatMatchesCounts) {
 TEST(StatsdText, NamesCannotMakeLinesOrTags) {
   StatsSettings settings = of(StatsFormat::kDogStatsd);
   settings.mogrifiers = {{"A", "web(.*)total", "a:b$1", "t:$1"}};
-  LimiterCounts counts;
-  counts.limits = {{"web.x,y:1|c\nz:2|c", {1}}};
   Snapshot snapshot;
-  snapshot.add(counts);
+  snapshot.add_limit("web.x,y:1|c\nz:2|c", {1});
   EXPECT_EQ(lines(settings, snapshot)[0],
             "a_b.x,y_1_c_z_2_c.:1|c|#t:.x_y_1_c_z_2_c.\n");
 }
@@ -101,10 +97,8 @@ TEST(StatsdText, ManyTimesAreSampled) {
 }
 
 TEST(StatsdText, GaugesHaveTheirValues) {
-  LimiterCounts counts;
-  counts.cache = {10, 4, 2, 0};
   Snapshot snapshot;
-  snapshot.add(counts);
+  snapshot.set_cache(10, 4, 2, 0);
   const auto all = lines(of(StatsFormat::kStatsd), snapshot.since(snapshot));
   EXPECT_EQ(
       all, (std::vector<std::string>{"ratelimit.localcache.entryCount:2|g\n",

@@ -1,8 +1,7 @@
-#include "stats/tags.hpp"
-
 #include <gtest/gtest.h>
 
 #include "io/failure.hpp"
+#include "stats/mogrifier.hpp"
 
 namespace limitree::server {
 namespace {

@@ -1,8 +1,7 @@
-#include "web/decision_json.hpp"
-
 #include <gtest/gtest.h>
 
 #include "limitree.hpp"
+#include "web/answers.hpp"
 
 namespace limitree::server {
 namespace {

@@ -1,8 +1,8 @@
-#include "web/envoy_answer.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "web/answers.hpp"
 
 namespace limitree::server {
 namespace {

@@ -1,7 +1,5 @@
 // Requests of /json that go wrong, or that nobody waits for.
 
-#include "web/envoy_page.hpp"
-
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -12,6 +10,7 @@
 
 #include "core/store/redis/redis_server.hpp"
 #include "limitree.hpp"
+#include "web/decision_pages.hpp"
 
 namespace limitree::server {
 namespace {

@@ -1,9 +1,9 @@
-#include "web/envoy_request.hpp"
-
 #include <gtest/gtest.h>
 
 #include <span>
 #include <string>
+
+#include "web/requests.hpp"
 
 namespace limitree::server::envoy_request_test {
 namespace {
@@ -85,9 +85,10 @@ TEST(EnvoyJson, ReadsUnits) {
   }
   EXPECT_EQ(unit("99"), " | !0/99");  // the library refuses it
   for (const char* const wrong : {"\"minute\"", "\"\"", "\"MINUTES\""}) {
-    EXPECT_EQ(unit(wrong),
-              "descriptors[0].limit.unit: is no unit, such as SECOND, MINUTE, "
-              "HOUR, DAY");
+    EXPECT_EQ(
+        unit(wrong),
+        "descriptors[0].limit.unit: is not a unit such as SECOND, MINUTE, "
+        "HOUR, DAY");
   }
   EXPECT_EQ(unit("1.5"),
             "descriptors[0].limit.unit: must be a whole number from "

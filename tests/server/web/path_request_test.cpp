@@ -1,8 +1,8 @@
-#include "web/path_request.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "web/requests.hpp"
 
 namespace limitree::server {
 namespace {

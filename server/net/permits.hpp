@@ -1,13 +1,13 @@
 // How many connections a process takes at a time, on all of its threads.
 
-#ifndef LIMITREE_IO_PERMITS_HPP
-#define LIMITREE_IO_PERMITS_HPP
+#ifndef LIMITREE_SERVER_NET_PERMITS_HPP
+#define LIMITREE_SERVER_NET_PERMITS_HPP
 
 #include <atomic>
 #include <cstddef>
 #include <utility>
 
-namespace limitree {
+namespace limitree::server {
 
 class Permits;
 
@@ -57,6 +57,6 @@ inline Permit::~Permit() {
   if (permits_ != nullptr) permits_->taken_.fetch_sub(1);
 }
 
-}  // namespace limitree
+}  // namespace limitree::server
 
-#endif  // LIMITREE_IO_PERMITS_HPP
+#endif  // LIMITREE_SERVER_NET_PERMITS_HPP

@@ -1,4 +1,6 @@
-#include "grpc/fields.hpp"
+#include "grpc/status.hpp"
+
+#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -26,6 +28,15 @@ Duration unit_of(char letter) {
 
 }  // namespace
 
+std::string short_message(std::string text) {
+  constexpr std::size_t kMost = 2000;
+  if (text.size() <= kMost) return text;
+  std::size_t size = kMost;
+  while (size > 0 && (text[size] & 0xc0) == 0x80) --size;
+  text.resize(size);
+  return text + "...";
+}
+
 std::optional<Duration> parse_grpc_timeout(std::string_view text) {
   if (text.size() < 2 || text.size() > 9) return std::nullopt;
   const Duration unit = unit_of(text.back());
@@ -40,20 +51,8 @@ std::optional<Duration> parse_grpc_timeout(std::string_view text) {
 }
 
 std::string percent_encode(std::string_view text) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string encoded;
-  encoded.reserve(text.size());
-  for (const char byte : text) {
-    if (byte >= ' ' && byte <= '~' && byte != '%') {
-      encoded += byte;
-      continue;
-    }
-    const auto value = static_cast<unsigned char>(byte);
-    encoded += '%';
-    encoded += kDigits[value >> 4];
-    encoded += kDigits[value & 15];
-  }
-  return encoded;
+  return percent_encoded(
+      text, [](char one) { return one >= ' ' && one <= '~' && one != '%'; });
 }
 
 }  // namespace limitree::server

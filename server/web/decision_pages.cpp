@@ -1,9 +1,9 @@
-#include "web/limiter_api.hpp"
+#include "web/decision_pages.hpp"
 
 #include <cstddef>
 
 #include "net/text.hpp"
-#include "web/decision_json.hpp"
+#include "web/answers.hpp"
 
 namespace limitree::server {
 
@@ -22,9 +22,7 @@ void answer_problem(Exchange* exchange, int status, std::string_view detail) {
 
 // A page of another site can send other types without being asked first.
 bool is_json(std::string_view type) {
-  type = type.substr(0, type.find(';'));
-  while (type.ends_with(' ') || type.ends_with('\t')) type.remove_suffix(1);
-  return is_word(type, "application/json");
+  return is_word(trimmed(type.substr(0, type.find(';'))), "application/json");
 }
 
 // Answers and returns false if the client may not ask so.
@@ -56,6 +54,11 @@ void write_fields(std::string_view style, const limitree_decision& decision,
     }
   } while (size > fields->size());
   fields->resize(size);
+}
+
+// "Bad Request: domain: must be a text".
+void refuse(Exchange* exchange, int status, const std::string& what) {
+  answer_text(exchange, status, std::string(reason_of(status)) + ": " + what);
 }
 
 }  // namespace
@@ -107,6 +110,36 @@ void LimiterApi::failed(ClientRequest* request, limitree_status status,
                         const std::string& message) const {
   answer_problem(static_cast<Exchange*>(request), http_status_of(status),
                  message);
+}
+
+// ---- Envoy
+// --------------------------------------------------------------------
+
+void EnvoyPage::on_request(Exchange* exchange) {
+  try {
+    json_.read(exchange->request().body);
+  } catch (const JsonError& error) {
+    refuse(exchange, 400, error.what());
+    return;
+  }
+  decider_->ask(json_.get(), exchange, this);
+}
+
+void EnvoyPage::answered(
+    ClientRequest* request, const limitree_envoy_response& response,
+    std::span<const limitree_descriptor_status> statuses) const {
+  Exchange* const exchange = static_cast<Exchange*>(request);
+  HttpAnswer* const answer = exchange->answer();
+  answer->status =
+      response.overall_code == LIMITREE_CODE_OVER_LIMIT ? 429 : 200;
+  answer->content_type = "application/json";
+  append_envoy_answer(response, statuses, *settings_, &answer->body);
+  exchange->finish();
+}
+
+void EnvoyPage::failed(ClientRequest* request, limitree_status status,
+                       const std::string& message) const {
+  refuse(static_cast<Exchange*>(request), http_status_of(status), message);
 }
 
 }  // namespace limitree::server

@@ -1,4 +1,4 @@
-#include "io/permits.hpp"
+#include "net/permits.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace limitree {
+namespace limitree::server {
 namespace {
 
 TEST(Permits, AreTakenAndGivenBack) {
@@ -53,4 +53,4 @@ TEST(Permits, AreNeverTakenTwice) {
 }
 
 }  // namespace
-}  // namespace limitree
+}  // namespace limitree::server

@@ -1,5 +1,3 @@
-#include "limiter_counts.hpp"
-
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,6 +7,7 @@
 
 #include "limitree.hpp"
 #include "stats/prometheus.hpp"
+#include "stats/snapshot.hpp"
 
 namespace limitree::server {
 namespace {
@@ -56,7 +55,7 @@ void ask(const Limiter& limiter, std::string_view domain,
   limitree_error_free(error);
 }
 
-TEST(LimiterCounts, HaveTheNamesOfRules) {
+TEST(LimiterSnapshot, HaveTheNamesOfRules) {
   const Limiter limiter = make_limiter();
   ask(limiter, "web", {{str("user"), str("x")}}, 9);
   ask(limiter, "web", {{str("user"), str("x")}}, 3);
@@ -64,12 +63,10 @@ TEST(LimiterCounts, HaveTheNamesOfRules) {
       5);
   ask(limiter, "nowhere", {{str("user"), str("x")}}, 1);
   ask(limiter, "", {{str("user"), str("x")}}, 1);
-  const LimiterCounts counts = read_counts(limiter.get());
-  EXPECT_EQ(counts.service_errors, 1u);
-  EXPECT_EQ(counts.store_errors, 0u);
-  EXPECT_EQ(counts.global_shadow_mode, 0u);
-  Snapshot snapshot;
-  snapshot.add(counts);
+  const Snapshot snapshot = snapshot_of(limiter.get());
+  EXPECT_EQ(snapshot.at(ServiceCounter::kServiceError), 1u);
+  EXPECT_EQ(snapshot.at(ServiceCounter::kRedisError), 0u);
+  EXPECT_EQ(snapshot.at(ServiceCounter::kGlobalShadowMode), 0u);
   ASSERT_EQ(snapshot.limits.size(), 3u);
   // 9 of 10, then 12: above are 2, and near, from 8 on, are 1 and 1.
   EXPECT_EQ(snapshot.limits.at("web.user"),
@@ -84,7 +81,7 @@ TEST(LimiterCounts, HaveTheNamesOfRules) {
             std::string::npos);
 }
 
-TEST(LimiterCounts, OfManyLimitsAreThoseInUse) {
+TEST(LimiterSnapshot, OfManyLimitsAreThoseInUse) {
   std::string file = "domain: web\ndescriptors:\n";
   const auto add_limits = [&](int from, int to) {
     for (int i = from; i < to; ++i) {
@@ -93,23 +90,23 @@ TEST(LimiterCounts, OfManyLimitsAreThoseInUse) {
     }
   };
   add_limits(0, 10'000);
-  EXPECT_EQ(read_counts(make_limiter(file).get()).limits.size(), 10'000u);
+  EXPECT_EQ(snapshot_of(make_limiter(file).get()).limits.size(), 10'000u);
   add_limits(10'000, 10'001);
   const Limiter limiter = make_limiter(file);
-  EXPECT_TRUE(read_counts(limiter.get()).limits.empty());
+  EXPECT_TRUE(snapshot_of(limiter.get()).limits.empty());
   ask(limiter, "web", {{str("user"), str("u7")}}, 2);
-  const LimiterCounts counts = read_counts(limiter.get());
-  ASSERT_EQ(counts.limits.size(), 1u);
-  EXPECT_EQ(counts.limits[0].name, "web.user_u7");
+  const Snapshot snapshot = snapshot_of(limiter.get());
+  ASSERT_EQ(snapshot.limits.size(), 1u);
+  EXPECT_EQ(snapshot.limits.begin()->first, "web.user_u7");
 }
 
-TEST(LimiterCounts, AreEmptyWithoutDescriptors) {
+TEST(LimiterSnapshot, AreEmptyWithoutDescriptors) {
   Config config;
   config.set_limits("schema: {a: {limits: 1/s}}", "a.yaml");
   const Limiter limiter(config);
-  const LimiterCounts counts = read_counts(limiter.get());
-  EXPECT_TRUE(counts.limits.empty());
-  EXPECT_EQ(counts.cache.lookups, 0u);
+  const Snapshot snapshot = snapshot_of(limiter.get());
+  EXPECT_TRUE(snapshot.limits.empty());
+  EXPECT_TRUE(snapshot.gauges.empty());
 }
 
 }  // namespace

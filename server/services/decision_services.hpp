@@ -1,7 +1,7 @@
-// limitree.v1.Limiter: the tree, for languages without a binding.
+// The services that decide: limitree.v1.Limiter and Envoy's.
 
-#ifndef LIMITREE_SERVER_SERVICES_LIMITER_SERVICE_HPP
-#define LIMITREE_SERVER_SERVICES_LIMITER_SERVICE_HPP
+#ifndef LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP
+#define LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP
 
 #include <list>
 #include <span>
@@ -11,10 +11,11 @@
 #include "decisions/decider.hpp"
 #include "grpc/method.hpp"
 #include "limitree.h"
-#include "services/decide_request.hpp"
+#include "services/requests.hpp"
 
 namespace limitree::server {
 
+// limitree.v1.Limiter: the tree, for languages without a binding.
 class LimiterService final : public LimiterSink {
  public:
   // `decider` outlives the service and its calls.
@@ -49,6 +50,28 @@ class LimiterService final : public LimiterSink {
   std::list<Operation> methods_;
 };
 
+// envoy.service.ratelimit.v3.RateLimitService.
+class EnvoyService final : public Method, public EnvoySink {
+ public:
+  // What is given outlives the service and its calls.
+  EnvoyService(Decider* decider, const AnswerSettings* settings)
+      : Method(MethodKind::kUnary), decider_(decider), settings_(settings) {}
+
+  void add_to(MethodTable* methods);
+  void on_message(Call* call, std::string_view message) override;
+
+  void answered(
+      ClientRequest* request, const limitree_envoy_response& response,
+      std::span<const limitree_descriptor_status> statuses) const override;
+  void failed(ClientRequest* request, limitree_status status,
+              const std::string& message) const override;
+
+ private:
+  Decider* decider_;
+  const AnswerSettings* settings_;
+  EnvoyRequest request_;
+};
+
 }  // namespace limitree::server
 
-#endif  // LIMITREE_SERVER_SERVICES_LIMITER_SERVICE_HPP
+#endif  // LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP

@@ -1,0 +1,50 @@
+// Requests in JSON, as limitree.h takes them.
+
+#ifndef LIMITREE_SERVER_WEB_REQUESTS_HPP
+#define LIMITREE_SERVER_WEB_REQUESTS_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "decisions/requests.hpp"
+#include "json/document.hpp"
+
+namespace limitree::server {
+
+// Of /v1: {"paths": [["user", "alex", "trade"]], "cost": 1}.  A path may also
+// be an object: {"segments": ["user", "alex"], "cost": 2, "part": "CHECK"}.
+// Reads one request after the other into the same memory.
+class PathRequest : public PathList {
+ public:
+  // What it gives refers to memory of its own.  Throws JsonError.
+  void read(std::string_view body);
+  // The same for /v1/reset: paths without costs, and "leaf_only".
+  void read_reset(std::string_view body);
+
+ private:
+  void read_paths(const JsonPlace& list, bool has_costs);
+  void read_path(const JsonPlace& path, bool has_costs);
+  void read_segments(const JsonPlace& list);
+  void finish(std::int64_t cost);
+
+  JsonDocument document_;
+};
+
+// Of /json: envoy.service.ratelimit.v3.RateLimitRequest in the JSON of proto3.
+// Names of fields may be in lowerCamel or in snake_case.  Reads one request
+// after the other into the same memory.
+class EnvoyJson : public DescriptorList {
+ public:
+  // What it gives refers to memory of its own.  Throws JsonError.
+  void read(std::string_view body);
+
+ private:
+  void read_descriptor(const JsonPlace& place);
+  void read_entries(const JsonPlace& list);
+
+  JsonDocument document_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_WEB_REQUESTS_HPP
