@@ -40,12 +40,6 @@ std::string text(std::string_view bytes, protozero::pbf_tag_type tag) {
   return found.empty() ? std::string() : std::string(found.front());
 }
 
-// The full name of what `bytes` declare.
-std::string name_in(const std::string& scope, std::string_view bytes) {
-  const std::string name = text(bytes, kName);
-  return scope.empty() ? name : scope + '.' + name;
-}
-
 // Numbers of fields in reflection.proto.
 enum RequestField : protozero::pbf_tag_type {
   kHost = 1,
@@ -160,39 +154,34 @@ void DescriptorIndex::add_file(std::string_view bytes) {
     add_message(message, package, name);
   }
   for (const std::string_view one : all(bytes, kFileEnum)) {
-    add_named(one, package, name);
+    add_symbol(one, package, name);
   }
   for (const std::string_view service : all(bytes, kFileService)) {
-    add_service(service, package, name);
+    services_.push_back(add_symbol(service, package, name));
+    for (const std::string_view method : all(service, kServiceMethod)) {
+      add_symbol(method, services_.back(), name);
+    }
   }
 }
 
-void DescriptorIndex::add_named(std::string_view bytes,
-                                const std::string& scope,
-                                const std::string& file) {
-  symbols_.emplace(name_in(scope, bytes), file);
+std::string DescriptorIndex::add_symbol(std::string_view bytes,
+                                        const std::string& scope,
+                                        const std::string& file) {
+  const std::string name =
+      (scope.empty() ? "" : scope + '.') + text(bytes, kName);
+  symbols_.emplace(name, file);
+  return name;
 }
 
 void DescriptorIndex::add_message(std::string_view bytes,
                                   const std::string& scope,
                                   const std::string& file) {
-  add_named(bytes, scope, file);
-  const std::string name = name_in(scope, bytes);
+  const std::string name = add_symbol(bytes, scope, file);
   for (const std::string_view nested : all(bytes, kMessageNested)) {
     add_message(nested, name, file);
   }
   for (const std::string_view one : all(bytes, kMessageEnum)) {
-    add_named(one, name, file);
-  }
-}
-
-void DescriptorIndex::add_service(std::string_view bytes,
-                                  const std::string& scope,
-                                  const std::string& file) {
-  add_named(bytes, scope, file);
-  services_.push_back(name_in(scope, bytes));
-  for (const std::string_view method : all(bytes, kServiceMethod)) {
-    add_named(method, services_.back(), file);
+    add_symbol(one, name, file);
   }
 }
 

@@ -38,10 +38,9 @@ class DescriptorIndex {
   void add_file(std::string_view bytes);
   void add_message(std::string_view bytes, const std::string& scope,
                    const std::string& file);
-  void add_named(std::string_view bytes, const std::string& scope,
-                 const std::string& file);
-  void add_service(std::string_view bytes, const std::string& scope,
-                   const std::string& file);
+  // Returns the full name of what `bytes` declare.
+  std::string add_symbol(std::string_view bytes, const std::string& scope,
+                         const std::string& file);
 
   std::map<std::string, File> files_;
   std::map<std::string, std::string> symbols_;  // to the name of a file
