@@ -1,8 +1,8 @@
 #include "stats/statsd_socket.hpp"
 
 #include <netdb.h>
-#include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,32 +24,15 @@ struct FreeAddresses {
   void operator()(addrinfo* first) const { freeaddrinfo(first); }
 };
 
-// Whether `fd` is ready for `events` by `deadline`; errno says why not.
-bool wait_for(int fd, short events, Monotonic deadline) {
-  pollfd one{fd, events, 0};
-  for (;;) {
-    const Duration left = deadline - steady_now();
-    const int count =
-        poll(&one, 1,
-             static_cast<int>(std::max(left, Duration::zero()) / kMillisecond));
-    if (count > 0) return true;
-    if (count == 0) {
-      errno = ETIMEDOUT;
-      return false;
-    }
-    if (errno != EINTR) return false;
-  }
-}
-
 }  // namespace
 
 StatsdSocket::StatsdSocket(StatsProtocol protocol, std::string host,
                            std::uint16_t port)
     : protocol_(protocol), host_(std::move(host)), port_(port) {}
 
-void StatsdSocket::fail(const std::string& why) {
+void StatsdSocket::fail(const std::string& why, bool closes) {
   trouble_ = host_ + ":" + std::to_string(port_) + ": " + why;
-  fd_.reset();
+  if (closes) fd_.reset();
 }
 
 bool StatsdSocket::open() {
@@ -96,55 +79,29 @@ bool StatsdSocket::connect() {
 }
 
 bool StatsdSocket::connect_to(const addrinfo& address) {
-  fd_ = Fd(socket(address.ai_family,
-                  address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+  fd_ = Fd(socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC,
                   address.ai_protocol));
-  int error = 0;
-  if (!fd_) {
-    error = errno;
-  } else if (::connect(fd_.get(), address.ai_addr, address.ai_addrlen) != 0) {
-    error = errno;
-    if (error == EINPROGRESS) {
-      const bool ready =
-          wait_for(fd_.get(), POLLOUT, after(steady_now(), kTimeout));
-      error = errno;
-      socklen_t size = sizeof error;
-      if (ready) getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    }
+  const timeval timeout{kTimeout / kSecond, 0};
+  // It also ends the attempt to connect.
+  if (fd_ &&
+      setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout,
+                 sizeof timeout) == 0 &&
+      ::connect(fd_.get(), address.ai_addr, address.ai_addrlen) == 0) {
+    return true;
   }
-  if (error != 0) fail(error_text(error));
-  return error == 0;
+  fail(error_text(errno == EINPROGRESS ? ETIMEDOUT : errno));
+  return false;
 }
 
 bool StatsdSocket::send(std::string_view lines) {
   if (!fd_) return false;
-  if (protocol_ == StatsProtocol::kTcp) return send_stream(lines);
+  const bool is_tcp = protocol_ == StatsProtocol::kTcp;
   const ssize_t size = ::send(fd_.get(), lines.data(), lines.size(),
-                              MSG_DONTWAIT | MSG_NOSIGNAL);
-  // The next datagram has its own chance.
-  if (size < 0) {
-    trouble_ = host_ + ":" + std::to_string(port_) + ": " + error_text(errno);
-  }
-  return size >= 0;
-}
-
-bool StatsdSocket::send_stream(std::string_view bytes) {
-  const Monotonic deadline = after(steady_now(), kTimeout);
-  while (!bytes.empty()) {
-    const ssize_t size = ::send(fd_.get(), bytes.data(), bytes.size(),
-                                MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (size >= 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(size));
-    } else if (errno == EAGAIN) {
-      if (wait_for(fd_.get(), POLLOUT, deadline)) continue;
-      fail(error_text(errno));
-      return false;
-    } else if (errno != EINTR) {
-      fail(error_text(errno));
-      return false;
-    }
-  }
-  return true;
+                              MSG_NOSIGNAL | (is_tcp ? 0 : MSG_DONTWAIT));
+  if (size == static_cast<ssize_t>(lines.size())) return true;
+  // A part was sent, and then the time was over; a datagram has its own chance.
+  fail(error_text(size >= 0 || errno == EAGAIN ? ETIMEDOUT : errno), is_tcp);
+  return false;
 }
 
 // The name of a server of UDP is looked up each time: no error says that it has

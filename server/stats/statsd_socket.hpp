@@ -40,8 +40,7 @@ class StatsdSocket {
   bool connect();
   bool connect_to(const addrinfo& address);
   bool is_connected();
-  bool send_stream(std::string_view bytes);
-  void fail(const std::string& why);
+  void fail(const std::string& why, bool closes = true);
 
   const StatsProtocol protocol_;
   const std::string host_;
