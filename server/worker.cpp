@@ -5,6 +5,7 @@
 
 #include "h2/http2_protocol.hpp"
 #include "process.hpp"
+#include "services/reflection.hpp"
 
 namespace limitree::server {
 
@@ -34,7 +35,6 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
       limiter_(new_loop(limiter)),
       health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
                "limitree.v1.Limiter"}),
-      reflection_(&DescriptorIndex::own()),
       store_loop_(&loop_, limiter_.get()),
       decider_(limiter_.get(), &store_loop_, &settings->answers, descriptors),
       limiter_service_(&decider_),
@@ -53,12 +53,13 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
   connections_.memory()->set_most(settings->max_buffered_bytes /
                                   settings->workers);
   health_.add_to(&methods_);
-  reflection_.add_to(&methods_);
+  add_reflection(&DescriptorIndex::own(), &methods_);
   limiter_service_.add_to(&methods_);
   envoy_service_.add_to(&methods_);
   limiter_api_.add_to(http_.handlers());
   envoy_page_.add_to(http_.handlers());
-  health_page_.add_to(http_.handlers());
+  http_.handlers()->add("/healthcheck", HttpMethods::kGet,
+                        [this](Exchange* exchange) { check_health(exchange); });
   observer_.set_methods(methods_.paths());
   if (observer_.wants_trace()) http_.handlers()->set_observer(&observer_);
 }
@@ -90,10 +91,14 @@ void Worker::change_tls(std::shared_ptr<const TlsContext> tls) {
 }
 
 void Worker::set_serving(bool serving) {
-  loop_.post([this, serving] {
-    health_.set_serving(serving);
-    health_page_.set_serving(serving);
-  });
+  loop_.post([this, serving] { health_.set_serving(serving); });
+}
+
+// 200 and "OK", or 500 without a body: as envoyproxy/ratelimit.
+void Worker::check_health(Exchange* exchange) const {
+  exchange->answer()->status = health_.is_serving() ? 200 : 500;
+  if (health_.is_serving()) exchange->answer()->body = "OK";
+  exchange->finish();
 }
 
 void Worker::drain() {

@@ -21,7 +21,6 @@
 #include "limitree.hpp"
 #include "services/decision_services.hpp"
 #include "services/health.hpp"
-#include "services/reflection.hpp"
 #include "trace/request_observer.hpp"
 #include "web/decision_pages.hpp"
 
@@ -61,6 +60,7 @@ class Worker {
   std::vector<std::string> operations();
 
  private:
+  void check_health(Exchange* exchange) const;
   void trim();
   void begin_drain();
   void drain_now();
@@ -70,7 +70,6 @@ class Worker {
   LimiterHandle limiter_;  // outlives what waits for the store
   Loop loop_;
   HealthService health_;
-  ReflectionService reflection_;
   StoreLoop store_loop_;
   Decider decider_;
   LimiterService limiter_service_;
@@ -80,7 +79,6 @@ class Worker {
   GrpcServer grpc_;
   LimiterApi limiter_api_;
   EnvoyPage envoy_page_;
-  HealthPage health_page_;
   HttpServer http_;
   ConnectionSet connections_;
   Timer last_connections_;  // the end of listening

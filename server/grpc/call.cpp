@@ -91,7 +91,7 @@ void Call::on_field(std::string_view name, std::string_view value) {
 
 bool Call::lacks_token() const {
   return !has_token_ && access().token != nullptr && method_ != nullptr &&
-         method_->needs_token();
+         method_->needs_token;
 }
 
 Call::Encoding Call::encoding_of(std::string_view name) {
@@ -184,12 +184,12 @@ bool Call::read_message(std::string_view* bytes) {
 }
 
 void Call::take_message(bool has_more) {
-  const bool one = method_->kind() != MethodKind::kBidirectional;
+  const bool one = method_->kind != MethodKind::kBidirectional;
   if (one && (has_message_ || has_more)) {
     fail(GrpcCode::kUnimplemented, "this method takes one message");
     return;
   }
-  if (method_->kind() != MethodKind::kUnary && !may_last()) {
+  if (method_->kind != MethodKind::kUnary && !may_last()) {
     fail(GrpcCode::kResourceExhausted,
          "the connection has too many calls that last");
     return;
@@ -259,7 +259,7 @@ void Call::on_end() {
   if (over_ || !waiting_.empty()) return;
   if (!reader_.is_empty() && reader_.held() < kFramePrefix + reader_.size()) {
     fail(GrpcCode::kInternal, "the message is not complete");
-  } else if (method_->kind() == MethodKind::kBidirectional) {
+  } else if (method_->kind == MethodKind::kBidirectional) {
     finish();
   } else if (!has_message_) {
     fail(GrpcCode::kUnimplemented, "this method takes one message");
@@ -272,8 +272,7 @@ void Call::on_late() {
 }
 
 void Call::on_shutdown() {
-  const bool lasts =
-      method_ != nullptr && method_->kind() != MethodKind::kUnary;
+  const bool lasts = method_ != nullptr && method_->kind != MethodKind::kUnary;
   if (over_ || !lasts) return;
   fail(GrpcCode::kUnavailable, "the server shuts down");
 }
@@ -281,10 +280,10 @@ void Call::on_shutdown() {
 // Once, when the call is over.
 void Call::report(GrpcCode code) {
   if (observer_ == nullptr || !has_message_ ||
-      method_->kind() != MethodKind::kUnary) {
+      method_->kind != MethodKind::kUnary) {
     return;
   }
-  observer_->call_over(method_->number(), begun(), static_cast<int>(code),
+  observer_->call_over(method_->number, begun(), static_cast<int>(code),
                        trace_);
 }
 
@@ -335,7 +334,7 @@ void Call::end_message() {
 bool Call::pack_message() {
   const std::string_view message =
       std::string_view(body()).substr(frame_ + kFramePrefix);
-  if (!takes_gzip_ || method_->kind() != MethodKind::kUnary ||
+  if (!takes_gzip_ || method_->kind != MethodKind::kUnary ||
       message.size() < kMinPacked) {
     return false;
   }

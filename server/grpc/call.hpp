@@ -68,7 +68,7 @@ class Call final : public Stream, public ClientRequest {
 
   const MethodTable* methods_;
   RequestObserver* observer_;
-  Method* method_ = nullptr;
+  const Method* method_ = nullptr;
   FrameReader reader_;
   std::string waiting_;  // bytes that are read when the client has read more
   GrpcStatus status_;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,60 +22,45 @@ enum class MethodKind {
   kBidirectional,  // any number, any number
 };
 
-// Answers the calls of one method, at once or later.  Belongs to the thread of
-// one loop, and outlives its calls.
-class Method {
- public:
-  explicit Method(MethodKind kind) : kind_(kind) {}
-  virtual ~Method() = default;
-  Method(const Method&) = delete;
-  Method& operator=(const Method&) = delete;
-
-  // `message` is valid until this returns.  Throws protozero::exception, before
-  // it answers, if the message is malformed.
-  virtual void on_message(Call* call, std::string_view message) = 0;
-
+// One method.  Belongs to the thread of one loop, and outlives its calls.
+struct Method {
+  MethodKind kind;
+  // Answers at once or later.  `message` is valid until this returns.  Throws
+  // protozero::exception, before it answers, if the message is malformed.
+  std::function<void(Call* call, std::string_view message)> on_message;
   // Whether it changes buckets whatever their limits say: see Access.
-  virtual bool needs_token() const { return false; }
-
-  MethodKind kind() const { return kind_; }
-  // Its place in MethodTable::paths().
-  std::size_t number() const { return number_; }
-
- private:
-  friend class MethodTable;
-
-  const MethodKind kind_;
-  std::size_t number_ = 0;
+  bool needs_token = false;
+  std::size_t number = 0;  // its place in MethodTable::paths()
 };
 
+// All are added before the first call.
 class MethodTable {
  public:
   explicit MethodTable(std::size_t max_message_bytes)
       : max_message_bytes_(max_message_bytes) {}
 
   // `path` is "/package.Service/Method".
-  void add(std::string path, Method* method) {
-    method->number_ = paths_.size();
+  void add(std::string path, Method method) {
+    method.number = paths_.size();
     paths_.push_back(std::move(path));
-    methods_.push_back(method);
+    methods_.push_back(std::move(method));
   }
 
   // In the order in which they were added.
   const std::vector<std::string>& paths() const { return paths_; }
 
   // Nothing if there is no such method.  There are too few for a hash to pay.
-  Method* find(std::string_view path) const {
+  const Method* find(std::string_view path) const {
     const auto found = std::ranges::find(paths_, path);
     return found == paths_.end()
                ? nullptr
-               : methods_[static_cast<std::size_t>(found - paths_.begin())];
+               : &methods_[static_cast<std::size_t>(found - paths_.begin())];
   }
 
   std::size_t max_message_bytes() const { return max_message_bytes_; }
 
  private:
-  std::vector<Method*> methods_;  // of paths_
+  std::vector<Method> methods_;  // of paths_
   std::vector<std::string> paths_;
   std::size_t max_message_bytes_;
 };

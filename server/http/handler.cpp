@@ -63,13 +63,12 @@ const char* refusal_of(const Exchange& exchange) {
 
 }  // namespace
 
-void HandlerTable::add(std::string path, HttpMethods methods,
-                       Handler* handler) {
+void HandlerTable::add(std::string path, HttpMethods methods, Handler handler) {
   const std::size_t first = operations_.size();
   for (const std::string_view name : names_of(methods)) {
     operations_.push_back(std::string(name) + ' ' + path);
   }
-  entries_.emplace(std::move(path), Entry{methods, handler, first});
+  entries_.emplace(std::move(path), Entry{methods, std::move(handler), first});
 }
 
 void HandlerTable::serve(Exchange* exchange) const {
@@ -88,7 +87,7 @@ void HandlerTable::serve(Exchange* exchange) const {
     if (observer_ != nullptr) {
       exchange->observe(observer_, entry.first_operation + place);
     }
-    entry.handler->on_request(exchange);
+    entry.handler(exchange);
     return;
   }
   const bool get = entry.methods == HttpMethods::kGet;

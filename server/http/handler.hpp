@@ -16,12 +16,7 @@ namespace limitree::server {
 
 // Answers the requests of one path, at once or later.  Belongs to the thread of
 // one loop, and outlives its exchanges.
-class Handler {
- public:
-  virtual ~Handler() = default;
-
-  virtual void on_request(Exchange* exchange) = 0;
-};
+using Handler = std::function<void(Exchange* exchange)>;
 
 // The methods that a path takes.
 enum class HttpMethods {
@@ -35,7 +30,7 @@ class HandlerTable {
   explicit HandlerTable(std::size_t max_body_bytes)
       : max_body_bytes_(max_body_bytes) {}
 
-  void add(std::string path, HttpMethods methods, Handler* handler);
+  void add(std::string path, HttpMethods methods, Handler handler);
 
   // What can be asked: "POST /v1/authorize".
   const std::vector<std::string>& operations() const { return operations_; }
@@ -51,7 +46,7 @@ class HandlerTable {
  private:
   struct Entry {
     HttpMethods methods;
-    Handler* handler;
+    Handler handler;
     std::size_t first_operation;
   };
   struct Hash : std::hash<std::string_view> {

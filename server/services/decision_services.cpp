@@ -7,21 +7,23 @@ namespace limitree::server {
 
 void LimiterService::add_to(MethodTable* methods) {
   for (const LimiterOperation& one : kLimiterOperations) {
-    methods_.emplace_back(this, one);
     methods->add(std::string("/limitree.v1.Limiter/") + one.name,
-                 &methods_.back());
+                 {MethodKind::kUnary,
+                  [this, &one](Call* call, std::string_view message) {
+                    on_message(one, call, message);
+                  },
+                  one.needs_token});
   }
 }
 
-void LimiterService::Operation::on_message(Call* call,
-                                           std::string_view message) {
-  DecideRequest& request = service_->request_;
-  if (operation_.number == LimiterOperation::kReset) {
-    request.read_reset(message);
+void LimiterService::on_message(const LimiterOperation& operation, Call* call,
+                                std::string_view message) {
+  if (operation.number == LimiterOperation::kReset) {
+    request_.read_reset(message);
   } else {
-    request.read(message);
+    request_.read(message);
   }
-  service_->decider_->decide(operation_.number, request, call, service_);
+  decider_->decide(operation.number, request_, call, this);
 }
 
 void LimiterService::decided(ClientRequest* request,
@@ -50,8 +52,11 @@ void LimiterService::failed(ClientRequest* request, limitree_status status,
 // --------------------------------------------------------------------
 
 void EnvoyService::add_to(MethodTable* methods) {
-  methods->add("/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
-               this);
+  methods->add(
+      "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+      {MethodKind::kUnary, [this](Call* call, std::string_view message) {
+         on_message(call, message);
+       }});
 }
 
 void EnvoyService::on_message(Call* call, std::string_view message) {

@@ -3,7 +3,6 @@
 #ifndef LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP
 #define LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP
 
-#include <list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,34 +30,21 @@ class LimiterService final : public LimiterSink {
               const std::string& message) const override;
 
  private:
-  class Operation final : public Method {
-   public:
-    Operation(LimiterService* service, const LimiterOperation& operation)
-        : Method(MethodKind::kUnary),
-          service_(service),
-          operation_(operation) {}
-    void on_message(Call* call, std::string_view message) override;
-    bool needs_token() const override { return operation_.needs_token; }
-
-   private:
-    LimiterService* service_;
-    const LimiterOperation& operation_;
-  };
+  void on_message(const LimiterOperation& operation, Call* call,
+                  std::string_view message);
 
   Decider* decider_;
   DecideRequest request_;
-  std::list<Operation> methods_;
 };
 
 // envoy.service.ratelimit.v3.RateLimitService.
-class EnvoyService final : public Method, public EnvoySink {
+class EnvoyService final : public EnvoySink {
  public:
   // What is given outlives the service and its calls.
   EnvoyService(Decider* decider, const AnswerSettings* settings)
-      : Method(MethodKind::kUnary), decider_(decider), settings_(settings) {}
+      : decider_(decider), settings_(settings) {}
 
   void add_to(MethodTable* methods);
-  void on_message(Call* call, std::string_view message) override;
 
   void answered(
       ClientRequest* request, const limitree_envoy_response& response,
@@ -67,6 +53,8 @@ class EnvoyService final : public Method, public EnvoySink {
               const std::string& message) const override;
 
  private:
+  void on_message(Call* call, std::string_view message);
+
   Decider* decider_;
   const AnswerSettings* settings_;
   EnvoyRequest request_;

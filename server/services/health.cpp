@@ -32,8 +32,14 @@ class HealthService::Watcher final : public RequestState {
 };
 
 void HealthService::add_to(MethodTable* methods) {
-  methods->add("/grpc.health.v1.Health/Check", &check_);
-  methods->add("/grpc.health.v1.Health/Watch", &watch_);
+  const auto method = [this](MethodKind kind) {
+    return Method{kind, [this, kind](Call* call, std::string_view message) {
+                    answer(kind, call, message);
+                  }};
+  };
+  methods->add("/grpc.health.v1.Health/Check", method(MethodKind::kUnary));
+  methods->add("/grpc.health.v1.Health/Watch",
+               method(MethodKind::kServerStream));
 }
 
 void HealthService::set_serving(bool serving) {
@@ -51,18 +57,18 @@ void HealthService::send_status(Call* call) const {
   send(call, serving_ ? kServing : kNotServing);
 }
 
-void HealthService::HealthMethod::on_message(Call* call,
-                                             std::string_view message) {
+void HealthService::answer(MethodKind kind, Call* call,
+                           std::string_view message) {
   std::string name;
   read_message(message, field(1, &name));
-  const bool once = kind() == MethodKind::kUnary;
-  if (!health_->knows(name)) {
+  const bool once = kind == MethodKind::kUnary;
+  if (!knows(name)) {
     if (!once) return send(call, kServiceUnknown);
     return call->finish({GrpcCode::kNotFound, "unknown service " + name});
   }
-  health_->send_status(call);
+  send_status(call);
   if (once) return call->finish();
-  call->keep(std::make_unique<Watcher>(health_, call));
+  call->keep(std::make_unique<Watcher>(this, call));
 }
 
 }  // namespace limitree::server

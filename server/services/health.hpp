@@ -26,28 +26,18 @@ class HealthService {
 
   // Tells all that watch.
   void set_serving(bool serving);
+  bool is_serving() const { return serving_; }
 
  private:
-  // Check answers once, Watch each time that the status changes.
-  class HealthMethod final : public Method {
-   public:
-    HealthMethod(MethodKind kind, HealthService* health)
-        : Method(kind), health_(health) {}
-    void on_message(Call* call, std::string_view message) override;
-
-   private:
-    HealthService* health_;
-  };
-
   // A call of Watch, as long as it lasts.
   class Watcher;
 
   bool knows(const std::string& name) const;
   void send_status(Call* call) const;
+  // Check answers once, Watch each time that the status changes.
+  void answer(MethodKind kind, Call* call, std::string_view message);
 
   const std::vector<std::string> names_;
-  HealthMethod check_{MethodKind::kUnary, this};
-  HealthMethod watch_{MethodKind::kServerStream, this};
   std::set<Call*> watchers_;
   bool serving_ = true;
 };

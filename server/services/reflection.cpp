@@ -209,21 +209,20 @@ std::vector<std::string_view> DescriptorIndex::file_of(
                                  : file(found->second);
 }
 
-void ReflectionService::add_to(MethodTable* methods) {
+void add_reflection(const DescriptorIndex* index, MethodTable* methods) {
+  const auto on_message = [index](Call* call, std::string_view message) {
+    const Question question = read_question(message);
+    protozero::pbf_writer response(*call->begin_message());
+    response.add_string(kValidHost, question.host);
+    response.add_bytes(kOriginalRequest, message.data(), message.size());
+    answer(question, *index, &response);
+    call->end_message();
+  };
   for (const char* const version : {"v1", "v1alpha"}) {
     methods->add(std::string("/grpc.reflection.") + version +
                      ".ServerReflection/ServerReflectionInfo",
-                 this);
+                 {MethodKind::kBidirectional, on_message});
   }
-}
-
-void ReflectionService::on_message(Call* call, std::string_view message) {
-  const Question question = read_question(message);
-  protozero::pbf_writer response(*call->begin_message());
-  response.add_string(kValidHost, question.host);
-  response.add_bytes(kOriginalRequest, message.data(), message.size());
-  answer(question, *index_, &response);
-  call->end_message();
 }
 
 }  // namespace limitree::server

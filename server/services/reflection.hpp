@@ -47,17 +47,8 @@ class DescriptorIndex {
   std::vector<std::string> services_;
 };
 
-class ReflectionService final : public Method {
- public:
-  explicit ReflectionService(const DescriptorIndex* index)
-      : Method(MethodKind::kBidirectional), index_(index) {}
-
-  void add_to(MethodTable* methods);
-  void on_message(Call* call, std::string_view message) override;
-
- private:
-  const DescriptorIndex* index_;
-};
+// Adds the service for the files of `index`, which outlives its calls.
+void add_reflection(const DescriptorIndex* index, MethodTable* methods);
 
 }  // namespace limitree::server
 

@@ -38,53 +38,54 @@ AdminPages::AdminPages(const Limiter* limiter, Write service_metrics,
     : limiter_(*limiter),
       service_metrics_(std::move(service_metrics)),
       service_stats_(std::move(service_stats)) {
-  pages_.emplace_back("/", "this list", kText, [this] { return list(); });
-  pages_.emplace_back("/limits", "the limit tree", kText, [limiter] {
-    return std::string(limiter->describe().view());
-  });
-  pages_.emplace_back(
-      "/rlconfig", "the descriptors of Envoy", kText, [limiter] {
-        return std::string(limiter->describe_descriptors().view());
-      });
-  pages_.emplace_back("/stats", "counters, one in each line", kText,
-                      [this] { return stats(); });
-  // The last one: add_metrics_to().
-  pages_.emplace_back(
-      "/metrics", "the same for Prometheus", kPrometheus, [this] {
-        return std::string(limiter_.prometheus().view()) + service_metrics_();
-      });
+  pages_ = {{"/", "this list", kText, [this] { return list(); }},
+            {"/limits", "the limit tree", kText,
+             [limiter] { return std::string(limiter->describe().view()); }},
+            {"/rlconfig", "the descriptors of Envoy", kText,
+             [limiter] {
+               return std::string(limiter->describe_descriptors().view());
+             }},
+            {"/stats", "counters, one in each line", kText,
+             [this] { return stats(); }},
+            // The last one: add_metrics_to().
+            {"/metrics", "the same for Prometheus", kPrometheus, [this] {
+               return std::string(limiter_.prometheus().view()) +
+                      service_metrics_();
+             }}};
 }
 
 void AdminPages::add_to(HandlerTable* handlers) {
-  for (Page& page : pages_) {
-    handlers->add(page.path(), HttpMethods::kGet, &page);
+  for (const Page& page : pages_) {
+    handlers->add(page.path, HttpMethods::kGet,
+                  [&page](Exchange* exchange) { page.answer(exchange); });
   }
 }
 
-void AdminPages::Page::on_request(Exchange* exchange) {
+void AdminPages::Page::answer(Exchange* exchange) const {
   std::string text;
   try {
-    text = write_();
+    text = write();
   } catch (const std::exception& error) {
     answer_text(exchange, 500, error.what());
     return;
   }
-  exchange->answer()->content_type = type_;
+  exchange->answer()->content_type = type;
   exchange->answer()->body = std::move(text);
   exchange->finish();
 }
 
 void AdminPages::add_metrics_to(const std::string& path,
                                 HandlerTable* handlers) {
-  handlers->add(path, HttpMethods::kGet, &pages_.back());
+  handlers->add(path, HttpMethods::kGet,
+                [this](Exchange* exchange) { pages_.back().answer(exchange); });
 }
 
 std::string AdminPages::list() const {
   std::string text;
   for (const Page& page : pages_) {
-    std::string path = page.path();
+    std::string path = page.path;
     path.resize(std::max<std::size_t>(path.size() + 1, 12), ' ');
-    text += path + page.about() + '\n';
+    text += path + page.about + '\n';
   }
   return text;
 }

@@ -4,10 +4,9 @@
 #define LIMITREE_SERVER_WEB_ADMIN_PAGES_HPP
 
 #include <functional>
-#include <list>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include "http/handler.hpp"
 #include "limitree.hpp"
@@ -30,21 +29,13 @@ class AdminPages {
   void add_metrics_to(const std::string& path, HandlerTable* handlers);
 
  private:
-  class Page final : public Handler {
-   public:
-    Page(const char* path, const char* about, std::string_view type,
-         Write write)
-        : path_(path), about_(about), type_(type), write_(std::move(write)) {}
+  struct Page {
+    const char* path;
+    const char* about;
+    std::string_view type;
+    Write write;
 
-    const char* path() const { return path_; }
-    const char* about() const { return about_; }
-    void on_request(Exchange* exchange) override;
-
-   private:
-    const char* path_;
-    const char* about_;
-    std::string_view type_;
-    Write write_;
+    void answer(Exchange* exchange) const;
   };
 
   std::string list() const;
@@ -53,7 +44,7 @@ class AdminPages {
   const Limiter& limiter_;
   const Write service_metrics_;
   const Write service_stats_;
-  std::list<Page> pages_;
+  std::vector<Page> pages_;
 };
 
 }  // namespace limitree::server

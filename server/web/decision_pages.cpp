@@ -65,25 +65,25 @@ void refuse(Exchange* exchange, int status, const std::string& what) {
 
 void LimiterApi::add_to(HandlerTable* handlers) {
   for (const LimiterOperation& one : kLimiterOperations) {
-    operations_.emplace_back(this, one);
-    handlers->add("/v1/" + lower(std::string_view(one.name)),
-                  HttpMethods::kPost, &operations_.back());
+    handlers->add(
+        "/v1/" + lower(std::string_view(one.name)), HttpMethods::kPost,
+        [this, &one](Exchange* exchange) { on_request(one, exchange); });
   }
 }
 
-void LimiterApi::Operation::on_request(Exchange* exchange) {
-  if (!lets_in(exchange, operation_.needs_token)) return;
-  PathRequest& request = api_->request_;
+void LimiterApi::on_request(const LimiterOperation& operation,
+                            Exchange* exchange) {
+  if (!lets_in(exchange, operation.needs_token)) return;
   try {
-    if (operation_.number == LimiterOperation::kReset) {
-      request.read_reset(exchange->request().body);
+    if (operation.number == LimiterOperation::kReset) {
+      request_.read_reset(exchange->request().body);
     } else {
-      request.read(exchange->request().body);
+      request_.read(exchange->request().body);
     }
   } catch (const JsonError& error) {
     return answer_problem(exchange, 400, error.what());
   }
-  api_->decider_->decide(operation_.number, request, exchange, api_);
+  decider_->decide(operation.number, request_, exchange, this);
 }
 
 void LimiterApi::decided(ClientRequest* request,

@@ -17,15 +17,12 @@
 namespace limitree::server {
 namespace {
 
-class Echo final : public Method {
- public:
-  Echo() : Method(MethodKind::kUnary) {}
-  void on_message(Call* call, std::string_view message) override {
-    call->begin_message()->append(message);
-    call->end_message();
-    call->finish();
-  }
-};
+const Method kEcho{MethodKind::kUnary,
+                   [](Call* call, std::string_view message) {
+                     call->begin_message()->append(message);
+                     call->end_message();
+                     call->finish();
+                   }};
 
 // A server with one connection, and a client with one call.
 class CallTest : public testing::Test,
@@ -70,7 +67,6 @@ class CallTest : public testing::Test,
   Loop loop_;
   ConnectionSettings settings_;
   IoBuffers buffers_;
-  Echo echo_;
   MethodTable methods_{1000};
   GrpcServer grpc_{&methods_, &loop_, nullptr};
   std::unique_ptr<Connection> connection_;
@@ -83,7 +79,7 @@ class CallTest : public testing::Test,
 const std::string kFrame("\0\0\0\0\2ab", 7);
 
 TEST_F(CallTest, IsAnswered) {
-  methods_.add("/echo", &echo_);
+  methods_.add("/echo", kEcho);
   call();
   client_->send(kFrame);
   run();
@@ -93,7 +89,7 @@ TEST_F(CallTest, IsAnswered) {
 
 TEST_F(CallTest, FailsWhenItsMessageIsLate) {
   settings_.request_timeout = 50 * kMillisecond;
-  methods_.add("/echo", &echo_);
+  methods_.add("/echo", kEcho);
   call();
   client_->send(kFrame.substr(0, 6));
   run();

@@ -15,7 +15,7 @@ namespace {
 const std::string kEnd = " HTTP/1.1\r\nHost: x\r\n\r\n";
 
 // Answers each request with its body when it is told to.
-class Later final : public Handler {
+class Later {
  public:
   class State final : public RequestState {
    public:
@@ -26,7 +26,7 @@ class Later final : public Handler {
     Later* later_;
   };
 
-  void on_request(Exchange* exchange) override {
+  void on_request(Exchange* exchange) {
     waiting = exchange;
     exchange->keep(std::make_unique<State>(this));
   }
@@ -34,18 +34,17 @@ class Later final : public Handler {
   Exchange* waiting = nullptr;
 };
 
-class Now final : public Handler {
- public:
-  void on_request(Exchange* exchange) override {
-    answer_text(exchange, 200, "now " + exchange->request().body);
-  }
-};
+void answer_now(Exchange* exchange) {
+  answer_text(exchange, 200, "now " + exchange->request().body);
+}
 
 class HttpServerTest : public testing::Test, public ConnectionOwner {
  protected:
   HttpServerTest() {
-    server_.handlers()->add("/now", HttpMethods::kAny, &now_);
-    server_.handlers()->add("/later", HttpMethods::kGet, &later_);
+    server_.handlers()->add("/now", HttpMethods::kAny, answer_now);
+    server_.handlers()->add(
+        "/later", HttpMethods::kGet,
+        [this](Exchange* exchange) { later_.on_request(exchange); });
   }
 
   void connect() {
@@ -101,7 +100,6 @@ class HttpServerTest : public testing::Test, public ConnectionOwner {
 
   Loop loop_;
   ConnectionSettings settings_;
-  Now now_;
   Later later_;
   HttpServer server_{1000};
   IoBuffers buffers_;
