@@ -43,8 +43,10 @@ LoadReport ConfigThread::read(Config* config) {
 void ConfigThread::start(Limiter* limiter) {
   limiter_ = limiter;
   if (!settings_.descriptors.places.empty()) {
-    folder_ = std::make_unique<FolderWatch>(&loop_, settings_.descriptors,
-                                            state_, this);
+    folder_ = std::make_unique<FolderWatch>(
+        &loop_, settings_.descriptors, state_,
+        [this](const std::vector<SourceFile>& files,
+               const std::string& mistake) { changed(files, mistake); });
   }
   if (!settings_.xds.server.empty()) {
     xds_ = std::make_unique<XdsClient>(&loop_, &settings_.xds, this);
@@ -92,13 +94,11 @@ void ConfigThread::reload_now() {
   listener_->loaded(Loaded::kAll, report);
 }
 
-void ConfigThread::changed(std::vector<SourceFile> files) {
+void ConfigThread::changed(const std::vector<SourceFile>& files,
+                           const std::string& mistake) {
   listener_->loaded(Loaded::kDescriptors,
-                    loader_.load_descriptors(files, limiter_));
-}
-
-void ConfigThread::unreadable(const std::string& message) {
-  listener_->loaded(Loaded::kDescriptors, report_of(Failure(message)));
+                    mistake.empty() ? loader_.load_descriptors(files, limiter_)
+                                    : report_of(Failure(mistake)));
 }
 
 std::string ConfigThread::take(std::vector<SourceFile> files) {

@@ -34,7 +34,7 @@ class ConfigListener {
   ~ConfigListener() = default;
 };
 
-class ConfigThread final : public FolderListener, public XdsListener {
+class ConfigThread final : public XdsListener {
  public:
   // `settings` and `listener` outlive it.
   ConfigThread(const ServeSettings* settings, ConfigListener* listener);
@@ -53,8 +53,6 @@ class ConfigThread final : public FolderListener, public XdsListener {
   void reload();
   void stop();
 
-  void changed(std::vector<SourceFile> files) override;
-  void unreadable(const std::string& message) override;
   std::string take(std::vector<SourceFile> files) override;
   void refuse(const std::string& why) override;
   void lost(const std::string& why) override;
@@ -63,6 +61,8 @@ class ConfigThread final : public FolderListener, public XdsListener {
   std::optional<SourceFile> read_limits() const;
   LoadReport load_all();
   void reload_now();
+  void changed(const std::vector<SourceFile>& files,
+               const std::string& mistake);
   void tell_sent(LoadReport report);
   void ask_store();
 

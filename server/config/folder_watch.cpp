@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -31,12 +30,12 @@ bool is_link(const std::string& name) {
 }  // namespace
 
 FolderWatch::FolderWatch(Loop* loop, DescriptorSettings settings,
-                         std::string state, FolderListener* listener)
+                         std::string state, OnChange on_change)
     : loop_(loop),
       settings_(std::move(settings)),
       known_(std::move(state)),
       seen_(known_),
-      listener_(listener),
+      on_change_(std::move(on_change)),
       look_(loop, [this] { look(); }) {
   look_at(loop_->now());
 }
@@ -136,7 +135,7 @@ void FolderWatch::look() {
 
 void FolderWatch::read() {
   std::vector<SourceFile> files;
-  std::optional<std::string> mistake;
+  std::string mistake;
   try {
     files = read_descriptors(settings_);
   } catch (const Failure& failure) {
@@ -149,11 +148,7 @@ void FolderWatch::read() {
     return;
   }
   known_ = seen_;
-  if (mistake) {
-    listener_->unreadable(*mistake);
-  } else {
-    listener_->changed(std::move(files));
-  }
+  on_change_(std::move(files), mistake);
 }
 
 }  // namespace limitree::server

@@ -18,25 +18,19 @@
 
 namespace limitree::server {
 
-// What a change has led to.
-class FolderListener {
- public:
-  virtual void changed(std::vector<SourceFile> files) = 0;
-  virtual void unreadable(const std::string& message) = 0;
-
- protected:
-  ~FolderListener() = default;
-};
-
 // Compares what the system says about the files: when inotify reports something
 // in one of the folders on the way to them, and every few seconds, because not
 // all file systems report.  Files are read when they have been the same for two
 // looks, so that those that are being written are not.
 class FolderWatch final : public Watcher {
  public:
+  // Called with the files that have changed, or with why they are not readable.
+  using OnChange = std::function<void(std::vector<SourceFile> files,
+                                      const std::string& mistake)>;
+
   // `state` is that of the files which are loaded.
   FolderWatch(Loop* loop, DescriptorSettings settings, std::string state,
-              FolderListener* listener);
+              OnChange on_change);
   ~FolderWatch();
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
@@ -60,7 +54,7 @@ class FolderWatch final : public Watcher {
   DescriptorSettings settings_;
   std::string known_;
   std::string seen_;  // at the last look
-  FolderListener* listener_;
+  OnChange on_change_;
   Fd inotify_;
   // Which names of a watched folder matter; an empty one stands for all.
   std::set<std::pair<int, std::string>> steps_;

@@ -1,5 +1,7 @@
 #include "http/exchange.hpp"
 
+#include <locale.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -46,21 +48,14 @@ void Exchange::clear() {
   answer_.clear();
 }
 
-// strftime() would write the words of the locale.
+// Not in the words of the locale of the process.
 std::string http_date(std::time_t seconds) {
-  static constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed",
-                                          "Thu", "Fri", "Sat"};
-  static constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr",
-                                            "May", "Jun", "Jul", "Aug",
-                                            "Sep", "Oct", "Nov", "Dec"};
+  static const locale_t english = newlocale(LC_TIME_MASK, "C", nullptr);
   std::tm time{};
   gmtime_r(&seconds, &time);
-  std::array<char, 64> numbers;
-  std::strftime(numbers.data(), numbers.size(), "%Y %H:%M:%S GMT", &time);
-  std::array<char, 8> day;
-  std::strftime(day.data(), day.size(), "%d", &time);
-  return std::string(kDays[time.tm_wday]) + ", " + day.data() + ' ' +
-         kMonths[time.tm_mon] + ' ' + numbers.data();
+  std::array<char, 64> text;
+  return {text.data(), strftime_l(text.data(), text.size(),
+                                  "%a, %d %b %Y %H:%M:%S GMT", &time, english)};
 }
 
 const std::string& HttpDate::now() {

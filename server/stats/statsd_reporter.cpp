@@ -36,8 +36,8 @@ class StatsdReporter::Work {
         lost_(std::move(lost)),
         text_(settings),
         socket_(protocol_of(settings), settings.host, settings.port),
-        packer_(protocol_of(settings) == StatsProtocol::kUdp ? kMaxDatagram
-                                                             : kMaxPiece) {}
+        max_piece_(protocol_of(settings) == StatsProtocol::kUdp ? kMaxDatagram
+                                                                : kMaxPiece) {}
 
   void run(Background::Signal& signal) {
     Monotonic next = after(steady_now(), interval_);
@@ -70,20 +70,22 @@ class StatsdReporter::Work {
   }
 
   void take(std::string_view line) {
-    if (!packer_.fits(line)) send();
-    if (packer_.fits(line)) {
-      packer_.add(line);
+    if (piece_.size() + line.size() > max_piece_) send();
+    if (line.size() > max_piece_) {
+      ++*lost_;
     } else {
-      ++*lost_;  // larger than a datagram
+      piece_ += line;
+      ++lines_;
     }
   }
 
   void send() {
-    if (packer_.count() != 0 && !socket_.send(packer_.lines())) {
+    if (!piece_.empty() && !socket_.send(piece_)) {
       failed_ = true;
-      *lost_ += packer_.count();
+      *lost_ += lines_;
     }
-    packer_.clear();
+    piece_.clear();
+    lines_ = 0;
   }
 
   // Says it once.
@@ -100,7 +102,9 @@ class StatsdReporter::Work {
   const std::shared_ptr<std::atomic<std::uint64_t>> lost_;
   const StatsdText text_;
   StatsdSocket socket_;
-  LinePacker packer_;
+  const std::size_t max_piece_;
+  std::string piece_;      // lines to be sent together
+  std::size_t lines_ = 0;  // in it
   Snapshot sent_;
   bool failed_ = false;  // while sending
   bool works_ = true;

@@ -51,32 +51,6 @@ class StatsdSocket {
   Monotonic next_attempt_{};
 };
 
-// Collects lines into pieces of at most `size` bytes.
-class LinePacker {
- public:
-  explicit LinePacker(std::size_t size) : size_(size) {}
-
-  // Whether the line fits in with the lines that are there.
-  bool fits(std::string_view line) const {
-    return lines_.size() + line.size() <= size_;
-  }
-  void add(std::string_view line) {
-    lines_ += line;
-    ++count_;
-  }
-  void clear() {
-    lines_.clear();
-    count_ = 0;
-  }
-  const std::string& lines() const { return lines_; }
-  std::size_t count() const { return count_; }
-
- private:
-  const std::size_t size_;
-  std::string lines_;
-  std::size_t count_ = 0;
-};
-
 }  // namespace limitree::server
 
 #endif  // LIMITREE_SERVER_STATS_STATSD_SOCKET_HPP
