@@ -33,7 +33,7 @@ class SpanExporter::Work {
   Work(const TraceSettings& settings, OtlpWriter writer,
        std::vector<std::shared_ptr<Tracer>> tracers,
        std::function<void(const std::string&)> say)
-      : post_(settings),
+      : post_(make_http_post(settings)),
         writer_(std::move(writer)),
         tracers_(std::move(tracers)),
         say_(std::move(say)) {
@@ -86,7 +86,7 @@ class SpanExporter::Work {
 
   PostResult post() {
     try {
-      return post_.send(writer_.write(batch_, to_unix()));
+      return post_(writer_.write(batch_, to_unix()));
     } catch (const std::exception& error) {
       return {false, false, error.what()};
     }
@@ -100,7 +100,7 @@ class SpanExporter::Work {
                 : "cannot send spans: " + result.trouble);
   }
 
-  HttpPost post_;
+  const HttpPost post_;
   const OtlpWriter writer_;
   const std::vector<std::shared_ptr<Tracer>> tracers_;
   const std::function<void(const std::string&)> say_;

@@ -3,7 +3,8 @@
 #include <curl/curl.h>
 
 #include <cstddef>
-#include <utility>
+#include <memory>
+#include <new>
 
 #include "io/failure.hpp"
 
@@ -34,9 +35,8 @@ std::string field_text(const std::string& name, const std::string& value) {
   return value.empty() ? name + ';' : name + ": " + value;
 }
 
-}  // namespace
-
-class HttpPost::Client {
+// What libcurl keeps for one URL.
+class Client {
  public:
   explicit Client(const TraceSettings& settings)
       : url_(traces_url(settings)), shown_(shown_url(url_)), curl_(start()) {
@@ -109,13 +109,11 @@ class HttpPost::Client {
   char error_[CURL_ERROR_SIZE] = {};
 };
 
-HttpPost::HttpPost(const TraceSettings& settings)
-    : client_(std::make_unique<Client>(settings)) {}
+}  // namespace
 
-HttpPost::~HttpPost() = default;
-
-PostResult HttpPost::send(std::string_view message) {
-  return client_->send(message);
+HttpPost make_http_post(const TraceSettings& settings) {
+  return [client = std::make_shared<Client>(settings)](
+             std::string_view message) { return client->send(message); };
 }
 
 }  // namespace limitree::server

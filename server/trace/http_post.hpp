@@ -3,7 +3,7 @@
 #ifndef LIMITREE_SERVER_TRACE_HTTP_POST_HPP
 #define LIMITREE_SERVER_TRACE_HTTP_POST_HPP
 
-#include <memory>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -17,22 +17,12 @@ struct PostResult {
   std::string trouble;
 };
 
-// For a thread that may block.
-class HttpPost {
- public:
-  // Throws Failure if this program was built without a client for HTTP.
-  explicit HttpPost(const TraceSettings& settings);
-  ~HttpPost();
-  HttpPost(const HttpPost&) = delete;
-  HttpPost& operator=(const HttpPost&) = delete;
+// Sends a message.  For a thread that may block: at most
+// TraceSettings::timeout, and while a name is looked up.
+using HttpPost = std::function<PostResult(std::string_view message)>;
 
-  // Blocks at most TraceSettings::timeout, and while a name is looked up.
-  PostResult send(std::string_view message);
-
- private:
-  class Client;
-  std::unique_ptr<Client> client_;
-};
+// Throws Failure if this program was built without a client for HTTP.
+HttpPost make_http_post(const TraceSettings& settings);
 
 }  // namespace limitree::server
 

@@ -5,14 +5,8 @@
 
 namespace limitree::server {
 
-class HttpPost::Client {};
-
-HttpPost::HttpPost(const TraceSettings& /*settings*/) {
+HttpPost make_http_post(const TraceSettings& /*settings*/) {
   throw Failure("TRACING_ENABLED: this limitree was built without libcurl");
 }
-
-HttpPost::~HttpPost() = default;
-
-PostResult HttpPost::send(std::string_view /*message*/) { return {}; }
 
 }  // namespace limitree::server

@@ -10,7 +10,7 @@ namespace {
 
 TEST(NoCurl, SaysWhyNothingIsTraced) {
   try {
-    const HttpPost post{TraceSettings()};
+    make_http_post(TraceSettings());
     FAIL();
   } catch (const Failure& failure) {
     EXPECT_STREQ(failure.what(),
