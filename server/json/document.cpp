@@ -183,14 +183,9 @@ std::optional<Number> number_of(const JsonDocument::Value& value,
       return without_fraction<Number>(value.real);
     case JsonKind::kText:
       return number_in<Number>(text);
-    case JsonKind::kNull:
-    case JsonKind::kFalse:
-    case JsonKind::kTrue:
-    case JsonKind::kList:
-    case JsonKind::kObject:
-      break;
+    default:
+      return std::nullopt;
   }
-  return std::nullopt;
 }
 
 }  // namespace

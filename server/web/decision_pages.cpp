@@ -75,11 +75,8 @@ void LimiterApi::on_request(const LimiterOperation& operation,
                             Exchange* exchange) {
   if (!lets_in(exchange, operation.needs_token)) return;
   try {
-    if (operation.number == LimiterOperation::kReset) {
-      request_.read_reset(exchange->request().body);
-    } else {
-      request_.read(exchange->request().body);
-    }
+    request_.read(exchange->request().body,
+                  operation.number == LimiterOperation::kReset);
   } catch (const JsonError& error) {
     return answer_problem(exchange, 400, error.what());
   }

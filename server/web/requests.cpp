@@ -87,43 +87,27 @@ void read_limit(const JsonPlace& place, limitree_descriptor* descriptor) {
 
 }  // namespace
 
-void PathRequest::read(std::string_view body) {
+void PathRequest::read(std::string_view body, bool is_reset) {
   clear();
   document_.read(body);
-  std::int64_t cost = 1;
+  std::int64_t cost = is_reset ? 0 : 1;
   JsonPlace(document_).each_member(
       [&](std::string_view key, const JsonPlace& value) {
         if (key == "paths") {
-          read_paths(value, true);
-        } else if (key == "cost") {
+          value.each_item(
+              [&](const JsonPlace& path) { read_path(path, !is_reset); });
+        } else if (!is_reset && key == "cost") {
           cost = cost_of(value);
-        } else if (key == "omit_levels") {
+        } else if (!is_reset && key == "omit_levels") {
           omits_levels_ = value.flag();
-        } else {
-          value.fail_unknown();
-        }
-      });
-  finish(cost);
-}
-
-void PathRequest::read_reset(std::string_view body) {
-  clear();
-  document_.read(body);
-  JsonPlace(document_).each_member(
-      [&](std::string_view key, const JsonPlace& value) {
-        if (key == "paths") {
-          read_paths(value, false);
-        } else if (key == "leaf_only") {
+        } else if (is_reset && key == "leaf_only") {
           leaf_only_ = value.flag();
         } else {
           value.fail_unknown();
         }
       });
-  finish(0);
-}
-
-void PathRequest::read_paths(const JsonPlace& list, bool has_costs) {
-  list.each_item([&](const JsonPlace& path) { read_path(path, has_costs); });
+  if (paths().empty()) throw JsonError("the request: has no paths");
+  finish(cost);
 }
 
 void PathRequest::read_path(const JsonPlace& path, bool has_costs) {
@@ -150,11 +134,6 @@ void PathRequest::read_path(const JsonPlace& path, bool has_costs) {
 
 void PathRequest::read_segments(const JsonPlace& list) {
   list.each_item([&](const JsonPlace& item) { add_segment(item.text()); });
-}
-
-void PathRequest::finish(std::int64_t cost) {
-  if (paths().empty()) throw JsonError("the request: has no paths");
-  PathList::finish(cost);
 }
 
 void EnvoyJson::read(std::string_view body) {
@@ -189,7 +168,9 @@ void EnvoyJson::read_descriptor(const JsonPlace& place) {
   each_field(place, kFields, [&](std::size_t field, const JsonPlace& value) {
     switch (field) {
       case 0:
-        read_entries(value);
+        value.each_item([&](const JsonPlace& entry) {
+          entries_.push_back(entry_of(entry));
+        });
         break;
       case 1:
         read_limit(value, &descriptor);
@@ -205,11 +186,6 @@ void EnvoyJson::read_descriptor(const JsonPlace& place) {
   });
   descriptor.entry_count = entries_.size() - first;
   descriptors_.push_back(descriptor);
-}
-
-void EnvoyJson::read_entries(const JsonPlace& list) {
-  list.each_item(
-      [&](const JsonPlace& entry) { entries_.push_back(entry_of(entry)); });
 }
 
 }  // namespace limitree::server

@@ -16,16 +16,13 @@ namespace limitree::server {
 // Reads one request after the other into the same memory.
 class PathRequest : public PathList {
  public:
-  // What it gives refers to memory of its own.  Throws JsonError.
-  void read(std::string_view body);
-  // The same for /v1/reset: paths without costs, and "leaf_only".
-  void read_reset(std::string_view body);
+  // Of /v1/reset: paths without costs, and "leaf_only".  What it gives refers
+  // to memory of its own.  Throws JsonError.
+  void read(std::string_view body, bool is_reset = false);
 
  private:
-  void read_paths(const JsonPlace& list, bool has_costs);
   void read_path(const JsonPlace& path, bool has_costs);
   void read_segments(const JsonPlace& list);
-  void finish(std::int64_t cost);
 
   JsonDocument document_;
 };
@@ -40,7 +37,6 @@ class EnvoyJson : public DescriptorList {
 
  private:
   void read_descriptor(const JsonPlace& place);
-  void read_entries(const JsonPlace& list);
 
   JsonDocument document_;
 };

@@ -177,7 +177,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
       require(*error.what() != '\0');
     }
     try {
-      request.read_reset(body);
+      request.read(body, true);
     } catch (const JsonError& error) {
       require(*error.what() != '\0');
     }
