@@ -83,11 +83,11 @@ void Loop::run() {
 void Loop::turn() {
   wait();
   for (std::size_t i = 0; i < ready_count_; ++i) {
-    const auto& [owner, events] = ready_[i];
-    if (owner == nullptr) {
+    const Poller::Ready one = ready_[i];
+    if (one.owner == nullptr) {
       run_posted();
-    } else if (events != 0) {
-      guarded([&] { static_cast<Watcher*>(owner)->on_ready(events); });
+    } else if (one.events != 0) {
+      guarded([&] { static_cast<Watcher*>(one.owner)->on_ready(one.events); });
     }
   }
   ready_count_ = 0;

@@ -88,7 +88,7 @@ void XdsClient::stop_dialing() {
 
 // As far as that goes without waiting.
 void XdsClient::dial() {
-  if (dialer_->failed()) return wait(dialer_->detail());
+  if (dialer_->failed()) return wait(std::string(dialer_->detail()));
   Fd fd = dialer_->take_socket();
   if (fd) return open_stream(std::move(fd));
   loop_->add(dialer_->fd(), dialer_->wants_write() ? EPOLLOUT : EPOLLIN, this);
@@ -218,7 +218,7 @@ void XdsClient::on_end(const std::string& why) {
   wait(text.empty() ? "the server has ended the stream" : text);
 }
 
-void XdsClient::wait(std::string why) {
+void XdsClient::wait(const std::string& why) {
   stop_dialing();
   connection_.reset();
   give_up_.cancel();

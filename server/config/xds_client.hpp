@@ -58,7 +58,7 @@ class XdsClient final : public ClientListener, private Watcher {
   void answer(std::string_view message);
   void answer(XdsResponse response);
   void send(const XdsRequest& request);
-  void wait(std::string why);
+  void wait(const std::string& why);
   Duration next_wait(std::size_t attempt);
 
   Loop* loop_;
