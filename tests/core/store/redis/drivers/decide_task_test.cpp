@@ -69,7 +69,7 @@ class DecideTaskTest : public testing::Test {
 
   DecideTaskTest() {
     settings_.url.topology = Topology::kCluster;
-    settings_.url.endpoints.push_back({.host = "cluster.test"});
+    settings_.url.endpoints.push_back({.host = "cluster.test", .port = 6379});
     server().cli({"FLUSHALL"});
     server().cli({"SCRIPT", "FLUSH"});
     context_.reset(redisConnect("127.0.0.1", server().port()));
