@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kPatience(3);
 void run_until_end(const std::function<void(Background::Signal&)>& run,
                    Background::Signal* signal) {
   while (!guarded([&] { run(*signal); })) {
-    if (!signal->wait_until(after(steady_now(), kSecond))) return;
+    if (!signal->wait_until(after(steady_now(), kOneSecond))) return;
   }
 }
 

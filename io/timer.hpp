@@ -17,7 +17,7 @@ namespace limitree {
 using Monotonic = std::chrono::steady_clock::time_point;
 
 inline constexpr Duration kMillisecond = std::chrono::milliseconds(1);
-inline constexpr Duration kSecond = std::chrono::seconds(1);
+inline constexpr Duration kOneSecond = std::chrono::seconds(1);
 
 inline Monotonic steady_now() { return std::chrono::steady_clock::now(); }
 

@@ -23,7 +23,7 @@ constexpr int kMaxPerTurn = 64;
 constexpr Duration kPause = 100 * kMillisecond;
 
 // Then this is said again, if it is still so.
-constexpr Duration kQuiet = 60 * kSecond;
+constexpr Duration kQuiet = 60 * kOneSecond;
 
 // Only one of the workers that share a Unix socket is woken.
 constexpr std::uint32_t kEvents = EPOLLIN | EPOLLEXCLUSIVE;

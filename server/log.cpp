@@ -16,7 +16,7 @@ namespace limitree::server {
 namespace {
 
 // Between two messages of log_trouble().
-constexpr Duration kBetweenTroubles = 60 * kSecond;
+constexpr Duration kBetweenTroubles = 60 * kOneSecond;
 
 LogSettings log_settings;
 

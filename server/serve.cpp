@@ -34,7 +34,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Duration kFilesInterval = kSecond;
+constexpr Duration kFilesInterval = kOneSecond;
 
 // How long the store may take if nothing else is said.
 constexpr const char* kTimeout = "250ms";

@@ -16,7 +16,7 @@ constexpr Duration kHandshake = 50 * kMillisecond;
 
 // When clients hold so much less than before, the system gets memory back.
 constexpr std::size_t kMuchMemory = 16 * 1024 * 1024;
-constexpr Duration kBetweenTrims = 5 * kSecond;
+constexpr Duration kBetweenTrims = 5 * kOneSecond;
 
 LimiterHandle new_loop(limitree_limiter* limiter) {
   limitree_limiter* other = nullptr;

@@ -8,7 +8,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Duration kAskStore = kSecond;
+constexpr Duration kAskStore = kOneSecond;
 
 }  // namespace
 

@@ -16,7 +16,7 @@ namespace limitree::server {
 namespace {
 
 constexpr Duration kSettle = 50 * kMillisecond;
-constexpr Duration kLookAnyway = 5 * kSecond;
+constexpr Duration kLookAnyway = 5 * kOneSecond;
 
 constexpr std::uint32_t kChanges = IN_CREATE | IN_DELETE | IN_MOVED_FROM |
                                    IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB |

@@ -12,7 +12,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Duration kHundredYears = 36'525ll * 86'400 * kSecond;
+constexpr Duration kHundredYears = 36'525ll * 86'400 * kOneSecond;
 
 // Sets a target of each type.
 class TargetSetter {
@@ -136,7 +136,7 @@ struct Shown {
   }
   std::string operator()(Duration* time) const {
     if (*time == kNever) return "no limit";
-    const std::int64_t seconds = *time / kSecond;
+    const std::int64_t seconds = *time / kOneSecond;
     if (seconds % 60 != 0 || seconds == 0) return std::to_string(seconds) + 's';
     if (seconds % 3600 != 0) return std::to_string(seconds / 60) + 'm';
     return std::to_string(seconds / 3600) + 'h';

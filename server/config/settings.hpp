@@ -48,8 +48,8 @@ struct XdsSettings {
   XdsTls tls;
   // The wait before the connection is made again.  It doubles from the first to
   // the last, and is then scaled by 1 - random to 1 + random.
-  Duration first_wait = kSecond;
-  Duration last_wait = 60 * kSecond;
+  Duration first_wait = kOneSecond;
+  Duration last_wait = 60 * kOneSecond;
   double random = 0.5;
   std::size_t max_message_bytes = 64 * 1024 * 1024;
 };
@@ -114,7 +114,7 @@ struct ServeSettings {
   // After SIGTERM: how long health says NOT_SERVING before connections are
   // drained, and how long open calls may then take.
   Duration drain_delay{};
-  Duration drain_grace = 30 * kSecond;
+  Duration drain_grace = 30 * kOneSecond;
   AnswerSettings answers;
   HealthSettings health;
   std::string metrics_path = "/metrics";  // of ListenFor::kMetrics

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kPath =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
     "StreamAggregatedResources";
-constexpr Duration kConnectTimeout = 10 * kSecond;
+constexpr Duration kConnectTimeout = 10 * kOneSecond;
 
 // A server whose machine has gone ends no connection: silence for a minute
 // makes the system ask, and after half a minute without an answer it gives up.

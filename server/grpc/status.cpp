@@ -10,11 +10,11 @@ namespace {
 Duration unit_of(char letter) {
   switch (letter) {
     case 'H':
-      return 3600 * kSecond;
+      return 3600 * kOneSecond;
     case 'M':
-      return 60 * kSecond;
+      return 60 * kOneSecond;
     case 'S':
-      return kSecond;
+      return kOneSecond;
     case 'm':
       return kMillisecond;
     case 'u':

@@ -20,11 +20,11 @@ constexpr std::size_t kBytesPerFrame = 1024;
 constexpr std::size_t kStreamBytes = 1024;
 
 // How long a client may take to learn that it should use another connection.
-constexpr Duration kNotice = kSecond;
+constexpr Duration kNotice = kOneSecond;
 
 // So long after a look at the streams is the next one at the earliest: there
 // may be many, whose times end one after the other.
-constexpr Duration kBetweenLooks = kSecond;
+constexpr Duration kBetweenLooks = kOneSecond;
 
 // The content of the ping that comes with the notice.
 constexpr std::string_view kNoticePing = "draining";

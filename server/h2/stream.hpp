@@ -29,7 +29,7 @@ class Http2Protocol;
 class Allowance {
  public:
   Allowance(std::int64_t burst, std::int64_t per_second, Monotonic now)
-      : interval_(kSecond / per_second),
+      : interval_(kOneSecond / per_second),
         offset_(interval_ * burst),
         full_at_(now) {}
 

@@ -12,9 +12,9 @@ namespace {
 constexpr std::size_t kMaxUnsent = 64 * 1024;
 
 // HTTP/1.1 has no ping: a silent client may have gone.
-constexpr Duration kIdle = 120 * kSecond;
+constexpr Duration kIdle = 120 * kOneSecond;
 // While draining: how long the next request may take to come.
-constexpr Duration kNotice = kSecond;
+constexpr Duration kNotice = kOneSecond;
 
 }  // namespace
 

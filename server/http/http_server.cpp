@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kHttp2 = "PRI";
 
 // While draining: how long the first bytes may take to come.
-constexpr Duration kNotice = kSecond;
+constexpr Duration kNotice = kOneSecond;
 
 }  // namespace
 

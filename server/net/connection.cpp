@@ -13,7 +13,7 @@ namespace limitree::server {
 namespace {
 
 // How long a client may take to read the end of a connection.
-constexpr Duration kLinger = 2 * kSecond;
+constexpr Duration kLinger = 2 * kOneSecond;
 
 // `age`, changed by up to 10%, so that not all clients come back at once.
 Duration with_jitter(Duration age) {

@@ -32,7 +32,7 @@ struct StatsSettings {
   StatsProtocol protocol = StatsProtocol::kTcp;
   std::string host = "localhost";
   std::uint16_t port = 8125;
-  Duration flush_interval = 10 * kSecond;
+  Duration flush_interval = 10 * kOneSecond;
   std::string extra_tags;
   std::vector<MogrifierSettings> mogrifiers;  // the first that matches counts
 };

@@ -16,9 +16,9 @@ namespace limitree::server {
 
 namespace {
 
-constexpr Duration kTimeout = kSecond;
-constexpr Duration kFirstPause = kSecond;
-constexpr Duration kLongestPause = 30 * kSecond;
+constexpr Duration kTimeout = kOneSecond;
+constexpr Duration kFirstPause = kOneSecond;
+constexpr Duration kLongestPause = 30 * kOneSecond;
 
 struct FreeAddresses {
   void operator()(addrinfo* first) const { freeaddrinfo(first); }
@@ -81,7 +81,7 @@ bool StatsdSocket::connect() {
 bool StatsdSocket::connect_to(const addrinfo& address) {
   fd_ = Fd(socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC,
                   address.ai_protocol));
-  const timeval timeout{kTimeout / kSecond, 0};
+  const timeval timeout{kTimeout / kOneSecond, 0};
   // It also ends the attempt to connect.
   if (fd_ &&
       setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout,

@@ -22,7 +22,7 @@ struct TraceSettings {
   std::string endpoint = "http://localhost:4318";  // /v1/traces is added
   std::string traces_endpoint;                     // as it is, if not empty
   std::string headers;  // name=value,name=value; values are URL-encoded
-  Duration timeout = 10 * kSecond;
+  Duration timeout = 10 * kOneSecond;
   std::string ca_file;  // who signs its certificate; empty: those of the system
   std::string cert_file;  // for a collector that asks for one
   std::string key_file;

@@ -19,11 +19,11 @@ TEST(Background, EndsAtOnceWhenItWaits) {
   const Monotonic begun = steady_now();
   {
     const Background thread([&](Background::Signal& signal) {
-      last = signal.wait_until(after(steady_now(), 3'600 * kSecond));
+      last = signal.wait_until(after(steady_now(), 3'600 * kOneSecond));
     });
   }
   EXPECT_FALSE(last);
-  EXPECT_LT(steady_now() - begun, 3 * kSecond);
+  EXPECT_LT(steady_now() - begun, 3 * kOneSecond);
 }
 
 TEST(Background, WaitsUntilAnInstant) {
@@ -39,7 +39,7 @@ TEST(Background, WaitsUntilAnInstant) {
 TEST(Background, CanBeWoken) {
   std::promise<bool> woken;
   Background thread([&](Background::Signal& signal) {
-    woken.set_value(signal.wait_until(after(steady_now(), 3'600 * kSecond)));
+    woken.set_value(signal.wait_until(after(steady_now(), 3'600 * kOneSecond)));
   });
   thread.wake();
   EXPECT_TRUE(woken.get_future().get());
@@ -78,7 +78,7 @@ TEST(Background, AnExceptionEndsTheThreadOnly) {
     EXPECT_EQ(told.get_future().get(), "some work is lost: x");
   }
   listen_to_trouble(nullptr);
-  EXPECT_LT(steady_now() - begun, 3 * kSecond);
+  EXPECT_LT(steady_now() - begun, 3 * kOneSecond);
 }
 
 TEST(Background, AThreadThatDoesNotEndIsLeftToItself) {
@@ -91,7 +91,7 @@ TEST(Background, AThreadThatDoesNotEndIsLeftToItself) {
       if (signal.is_ending()) ended->set_value();
     });
   }
-  EXPECT_GE(steady_now() - begun, 2 * kSecond);
+  EXPECT_GE(steady_now() - begun, 2 * kOneSecond);
   stuck->set_value();
   ended->get_future().wait();  // it learns of the end
 }

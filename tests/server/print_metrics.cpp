@@ -23,7 +23,7 @@ int main() {
   Histogram times;
   times.add(limitree::kMicrosecond);
   times.add(limitree::Duration(1'001), 2);
-  times.add(15 * limitree::kSecond);
+  times.add(15 * limitree::kOneSecond);
   snapshot.methods["ShouldRateLimit"] = times.get();
   snapshot.methods["Check"];
   snapshot.losses["limitree.spans_lost"] = 16;

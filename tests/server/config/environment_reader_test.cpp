@@ -31,11 +31,12 @@ std::optional<Duration> parse_go_duration(const std::string& text) {
 
 TEST(GoDuration, IsASumOfNumbersWithUnits) {
   EXPECT_EQ(parse_go_duration("0"), Duration::zero());
-  EXPECT_EQ(parse_go_duration("24h"), 24 * 3600 * kSecond);
-  EXPECT_EQ(parse_go_duration("1h30m"), 5400 * kSecond);
+  EXPECT_EQ(parse_go_duration("24h"), 24 * 3600 * kOneSecond);
+  EXPECT_EQ(parse_go_duration("1h30m"), 5400 * kOneSecond);
   EXPECT_EQ(parse_go_duration("1.5s"), 1500 * kMillisecond);
   EXPECT_EQ(parse_go_duration("150us"), 150 * kMicrosecond);
-  EXPECT_EQ(parse_go_duration("3m2ms1ns"), 180 * kSecond + Duration(2'000'001));
+  EXPECT_EQ(parse_go_duration("3m2ms1ns"),
+            180 * kOneSecond + Duration(2'000'001));
   EXPECT_EQ(parse_go_duration("\xc2\xb5s"), std::nullopt);
   EXPECT_EQ(parse_go_duration("7\xc2\xb5s"), 7 * kMicrosecond);
 }

@@ -114,8 +114,8 @@ TEST(Environment, SetsConnectionsAndTls) {
                    {"GRPC_CLIENT_TLS_CACERT", "ca"},
                    {"GRPC_CLIENT_TLS_SAN", "envoy"}};
   ServeSettings settings = good(all);
-  EXPECT_EQ(settings.connection.max_age, 3600 * kSecond);
-  EXPECT_EQ(settings.connection.max_age_grace, 5 * kSecond);
+  EXPECT_EQ(settings.connection.max_age, 3600 * kOneSecond);
+  EXPECT_EQ(settings.connection.max_age_grace, 5 * kOneSecond);
   EXPECT_EQ(settings.tls.cert_file, "");
   all["GRPC_SERVER_USE_TLS"] = "true";
   settings = good(all);
@@ -189,7 +189,7 @@ TEST(Environment, NamesAServerOfDescriptors) {
   EXPECT_EQ(xds.tls.key_file, "k");
   EXPECT_EQ(xds.tls.server_name, "control");
   EXPECT_EQ(xds.first_wait, 20 * kMillisecond);
-  EXPECT_EQ(xds.last_wait, 2 * kSecond);
+  EXPECT_EQ(xds.last_wait, 2 * kOneSecond);
   EXPECT_EQ(xds.random, 0.25);
   EXPECT_EQ(xds.max_message_bytes, 1000u);
   EXPECT_EQ(good({{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
@@ -260,7 +260,7 @@ TEST(Environment, ReportsWhereItIsTold) {
   EXPECT_EQ(settings.stats.host, "stats");
   EXPECT_EQ(settings.stats.port, 99);
   EXPECT_EQ(settings.stats.extra_tags, "a:1");
-  EXPECT_EQ(settings.stats.flush_interval, kSecond);
+  EXPECT_EQ(settings.stats.flush_interval, kOneSecond);
   EXPECT_TRUE(settings.trace.enabled);
   EXPECT_EQ(settings.trace.service_name, "n");
   EXPECT_EQ(settings.trace.service_namespace, "s");

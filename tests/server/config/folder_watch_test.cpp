@@ -11,7 +11,7 @@ namespace limitree::server {
 namespace {
 
 // Less than the time after which the folder is looked at in any case.
-constexpr Duration kPatience = 4 * kSecond;
+constexpr Duration kPatience = 4 * kOneSecond;
 
 // A folder that is watched, while its neighbours change all the time.
 class FolderWatchTest : public testing::Test {

@@ -150,7 +150,7 @@ TEST(Options, CountBeforeVariablesOfTheOriginal) {
                    &settings)
                   .errors.empty());
   EXPECT_FALSE(settings.descriptors.merge_domains);
-  EXPECT_EQ(settings.connection.max_age, 24 * 3600 * kSecond);
+  EXPECT_EQ(settings.connection.max_age, 24 * 3600 * kOneSecond);
   std::vector<std::string> addresses;
   for (const ListenPlace& place : settings.places) {
     addresses.push_back(place.address);

@@ -238,16 +238,16 @@ TEST(XdsRequest, HasTextsThatServersRead) {
 
 TEST(XdsWaits, DoubleUpToTheLast) {
   XdsSettings settings;
-  settings.first_wait = kSecond;
-  settings.last_wait = 5 * kSecond;
+  settings.first_wait = kOneSecond;
+  settings.last_wait = 5 * kOneSecond;
   settings.random = 0.5;
-  EXPECT_EQ(wait_before(settings, 1, 0), kSecond);
-  EXPECT_EQ(wait_before(settings, 2, 0), 2 * kSecond);
-  EXPECT_EQ(wait_before(settings, 3, 0), 4 * kSecond);
-  EXPECT_EQ(wait_before(settings, 4, 0), 5 * kSecond);
-  EXPECT_EQ(wait_before(settings, 1'000'000'000, 0), 5 * kSecond);
-  EXPECT_EQ(wait_before(settings, 1, -1), kSecond / 2);
-  EXPECT_EQ(wait_before(settings, 1, 1), 3 * kSecond / 2);
+  EXPECT_EQ(wait_before(settings, 1, 0), kOneSecond);
+  EXPECT_EQ(wait_before(settings, 2, 0), 2 * kOneSecond);
+  EXPECT_EQ(wait_before(settings, 3, 0), 4 * kOneSecond);
+  EXPECT_EQ(wait_before(settings, 4, 0), 5 * kOneSecond);
+  EXPECT_EQ(wait_before(settings, 1'000'000'000, 0), 5 * kOneSecond);
+  EXPECT_EQ(wait_before(settings, 1, -1), kOneSecond / 2);
+  EXPECT_EQ(wait_before(settings, 1, 1), 3 * kOneSecond / 2);
 }
 
 // What the messages mean is what the loader says.

@@ -49,7 +49,7 @@ class CallTest : public testing::Test,
   }
   void run() {
     Timer end(&loop_, [this] { loop_.stop(); });
-    end.set(after(steady_now(), 30 * kSecond));
+    end.set(after(steady_now(), 30 * kOneSecond));
     loop_.run();
     EXPECT_TRUE(ended_);
   }

@@ -150,7 +150,7 @@ class Http2 : public testing::Test, public Application, public ConnectionOwner {
 
   // Runs the loop until the fact is true.  The client reads meanwhile.
   void run_until(const std::function<bool()>& fact) {
-    const Monotonic end = after(steady_now(), 60 * kSecond);
+    const Monotonic end = after(steady_now(), 60 * kOneSecond);
     bool is_so = false;
     Timer look(&loop_, [&] {
       if (reads_) take();
@@ -243,7 +243,7 @@ TEST_F(Http2, AClientThatSaysNothingIsClosed) {
 
 TEST_F(Http2, ASilentClientIsAskedForASignOfLife) {
   settings_.keepalive_time = 20 * kMillisecond;
-  settings_.keepalive_timeout = 3600 * kSecond;
+  settings_.keepalive_timeout = 3600 * kOneSecond;
   connect();
   send(begin());
   run_until(has_come(kPing));
@@ -327,7 +327,7 @@ TEST_F(Http2, UnreadAnswersOfAllStreamsCountTogether) {
 }
 
 TEST_F(Http2, StreamsEndWhenTheirTimeIsOver) {
-  settings_.request_timeout = settings_.write_timeout = kSecond;
+  settings_.request_timeout = settings_.write_timeout = kOneSecond;
   answer_size_ = 0;
   connect();
   send(begin() + post(1, false));
@@ -339,7 +339,7 @@ TEST_F(Http2, StreamsEndWhenTheirTimeIsOver) {
   run_until([&] { return seen_.late == 1; });
   EXPECT_LT(loop_.now() - start, 1250 * kMillisecond);
   run_until([&] { return seen_.late == 2; });
-  EXPECT_GE(loop_.now() - second, kSecond);
+  EXPECT_GE(loop_.now() - second, kOneSecond);
   EXPECT_LT(loop_.now() - second, 1250 * kMillisecond);
 }
 
@@ -501,7 +501,7 @@ TEST_F(Http2, ADrainWaitsUntilTheClientKnows) {
   connect();
   send(begin());
   run_until(has_come(kSettings));
-  connection_->drain(3600 * kSecond);
+  connection_->drain(3600 * kOneSecond);
   run_until(has_come(kPing));
   EXPECT_EQ(frames(kGoaway).at(0).word(0), 0x7fffffffu);
   const std::string notice = frames(kPing).at(0).payload;

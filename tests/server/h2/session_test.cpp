@@ -34,7 +34,7 @@ TEST(Allowance, IsNeverMoreThanTheBurst) {
   Allowance allowance(10, 100, {});
   allowance.give(1000);
   int count = 0;
-  while (allowance.take(Monotonic(3600 * kSecond))) ++count;
+  while (allowance.take(Monotonic(3600 * kOneSecond))) ++count;
   EXPECT_EQ(count, 10);
 }
 

@@ -341,7 +341,7 @@ TEST_F(HttpServerTest, DrainingAnswersOnceMore) {
   connect();
   send("GET /now" + kEnd);
   EXPECT_EQ(receive(), kNow);
-  connection_->drain(kSecond);
+  connection_->drain(kOneSecond);
   send("GET /now" + kEnd + "GET /now" + kEnd);
   EXPECT_EQ(receive(), "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nnow \n");
   EXPECT_TRUE(client_sees_the_end());
@@ -350,7 +350,7 @@ TEST_F(HttpServerTest, DrainingAnswersOnceMore) {
 TEST_F(HttpServerTest, DrainingWaitsForAnAnswer) {
   connect();
   send("GET /later" + kEnd);
-  connection_->drain(60 * kSecond);
+  connection_->drain(60 * kOneSecond);
   turn();
   answer_text(later_.waiting, 200, "x");
   turn();
@@ -370,7 +370,7 @@ TEST_F(HttpServerTest, DrainingClosesAnIdleConnection) {
   connect();
   send("GET /now" + kEnd);
   EXPECT_EQ(receive(), kNow);
-  loop_.post([this] { connection_->drain(60 * kSecond); });
+  loop_.post([this] { connection_->drain(60 * kOneSecond); });
   client_.reset();
   loop_.run();
   EXPECT_FALSE(connection_);
@@ -393,7 +393,7 @@ TEST_F(HttpServerTest, SpeaksHttp2) {
 // It may come while the server ends, and should go elsewhere, too.
 TEST_F(HttpServerTest, DrainingTellsAClientOfHttp2) {
   connect();
-  connection_->drain(60 * kSecond);
+  connection_->drain(60 * kOneSecond);
   send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" +
        std::string("\0\0\0\4\0\0\0\0\0", 9));
   const std::string goaway("\0\0\x8\7\0\0\0\0\0", 9);

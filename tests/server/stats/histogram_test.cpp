@@ -10,7 +10,7 @@ TEST(Histogram, RangesEndAtOneDigitAndZeros) {
   EXPECT_EQ(range_end(8), Duration(9'000));
   EXPECT_EQ(range_end(9), Duration(10'000));
   EXPECT_EQ(range_end(10), Duration(20'000));
-  EXPECT_EQ(range_end(kBoundCount - 1), 10 * kSecond);
+  EXPECT_EQ(range_end(kBoundCount - 1), 10 * kOneSecond);
 }
 
 TEST(Histogram, TheEndOfARangeBelongsToIt) {
@@ -21,7 +21,8 @@ TEST(Histogram, TheEndOfARangeBelongsToIt) {
 }
 
 TEST(Histogram, ATimeIsInTheFirstRangeThatItDoesNotExceed) {
-  for (Duration time(1); time < 20 * kSecond; time += time / 50 + Duration(1)) {
+  for (Duration time(1); time < 20 * kOneSecond;
+       time += time / 50 + Duration(1)) {
     std::size_t i = 0;
     while (i < kBoundCount && time > range_end(i)) ++i;
     ASSERT_EQ(range_of(time), i) << time.count();
@@ -39,7 +40,7 @@ TEST(Histogram, CountsAndAddsUp) {
   Histogram histogram;
   histogram.add(Duration(1'500));
   histogram.add(Duration(1'600), 3);
-  histogram.add(kSecond);
+  histogram.add(kOneSecond);
   const HistogramCounts counts = histogram.get();
   EXPECT_EQ(counts.total(), 5u);
   EXPECT_EQ(counts.counts[range_of(Duration(1'500))], 4u);
@@ -92,8 +93,8 @@ TEST(Histogram, NothingHasNoSamples) {
 
 TEST(Histogram, TimesAboveTheLastRangeAreItsEnd) {
   Histogram histogram;
-  histogram.add(3'600 * kSecond);
-  EXPECT_EQ(histogram.get().samples(1)[0].time, 10 * kSecond);
+  histogram.add(3'600 * kOneSecond);
+  EXPECT_EQ(histogram.get().samples(1)[0].time, 10 * kOneSecond);
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST(ServiceStats, AddsWorkersAndLoads) {
   stats.add_loss("limitree.spans_lost", [] { return 4; });
   one.answered(0, loop.now());
   two.answered(0, loop.now());
-  two.answered(1, loop.now() - kSecond);
+  two.answered(1, loop.now() - kOneSecond);
   one.on_turn_end();
   two.on_turn_end();
   const Snapshot snapshot = stats.snapshot();
@@ -87,7 +87,7 @@ TEST(ServiceStats, AddsWorkersAndLoads) {
   EXPECT_EQ(snapshot.methods.at("Check").total(), 2u);
   EXPECT_EQ(snapshot.methods.at("Authorize").total(), 1u);
   EXPECT_GE(snapshot.methods.at("Authorize").sum_ns,
-            static_cast<std::uint64_t>(kSecond.count()));
+            static_cast<std::uint64_t>(kOneSecond.count()));
 }
 
 // The reader takes the clock once for all answers of a turn.
@@ -111,7 +111,7 @@ TEST(WorkerStats, CountsAllMethodsAndTurns) {
   WorkerStats stats(&loop, {"Check", "Authorize"});
   for (int turn = 0; turn < 2; ++turn) {
     loop.post([&] {
-      for (const Duration age : {Duration{}, kSecond, Duration{}}) {
+      for (const Duration age : {Duration{}, kOneSecond, Duration{}}) {
         stats.answered(0, loop.now() - age);
         stats.answered(1, loop.now() - age);
         stats.answered(1, loop.now() - age);

@@ -112,7 +112,7 @@ TEST(StatsdReporter, GoesOnWhenCountsCannotBeRead) {
 
 TEST(StatsdReporter, SendsTheLastCountsAtTheEnd) {
   Server server(SOCK_DGRAM);
-  server.settings.flush_interval = 3'600 * kSecond;
+  server.settings.flush_interval = 3'600 * kOneSecond;
   {
     const StatsdReporter reporter(
         server.settings, growing(), [](const std::string&) {},
@@ -133,7 +133,7 @@ Snapshot make_large() {
 
 TEST(StatsdReporter, DatagramsHaveWholeLinesAndABound) {
   Server server(SOCK_DGRAM);
-  server.settings.flush_interval = 3'600 * kSecond;
+  server.settings.flush_interval = 3'600 * kOneSecond;
   const auto lost = std::make_shared<Lost>();
   {
     const StatsdReporter reporter(

@@ -7,7 +7,7 @@
 namespace limitree::server {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kOneSecond = 1'000'000'000;
 
 limitree_descriptor_status denied() {
   limitree_descriptor_status status{};
@@ -15,7 +15,7 @@ limitree_descriptor_status denied() {
   status.match = LIMITREE_MATCH_LIMIT;
   status.requests_per_unit = 1;
   status.unit = LIMITREE_UNIT_MINUTE;
-  status.duration_until_reset_ns = 34 * kSecond;
+  status.duration_until_reset_ns = 34 * kOneSecond;
   return status;
 }
 
