@@ -128,7 +128,7 @@ bool with_loop(limitree_limiter* limiter, Use&& use) noexcept {
   try {
     use(limiter->loop.get());
   } catch (...) {
-    // There is no memory, or no lock: the next run does the rest.
+    // Memory or a lock was not available: the next run does the rest.
   }
   return true;
 }

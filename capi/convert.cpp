@@ -99,8 +99,8 @@ void Levels::fill(const LevelReports& reports) const {
   }
 }
 
-// Field by field into the caller's memory: copying the whole right after its
-// parts were written stalls the processor.
+// Field by field into the caller's memory: copying the whole struct right after
+// writing its parts stalls the processor.
 void fill(const Decision& decision, limitree_decision* out) {
   out->limit = decision.limit;
   out->remaining = decision.remaining;

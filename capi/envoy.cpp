@@ -114,7 +114,7 @@ Status EnvoyRequest::read(const limitree_envoy_request& from) {
     }
     append(one.entries, one.entry_count, &entries_);
   }
-  const Entry* entries = entries_.data();  // which do not move any more
+  const Entry* entries = entries_.data();  // the elements no longer move
   for (const limitree_descriptor& one : descriptors) {
     RequestDescriptor& descriptor =
         descriptors_.emplace_back(Entries(entries, one.entry_count));

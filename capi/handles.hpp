@@ -1,4 +1,4 @@
-// The opaque handles of limitree.h, and the wall that exceptions do not pass:
+// The opaque handles of limitree.h, and the boundary that no exception crosses:
 // here, and only here, each becomes a status.
 
 #ifndef LIMITREE_CAPI_HANDLES_HPP
@@ -99,7 +99,7 @@ struct limitree_limiter final : private limitree::ForkGuard {
  private:
   void before_fork() override {}
   void after_fork() override {}
-  // The parent delivers what is answered.
+  // The parent delivers the answers.
   void after_fork_in_child() override { answered = nullptr; }
 };
 
@@ -108,7 +108,7 @@ namespace limitree::capi {
 // Passes `status` to the caller, who frees *error.
 limitree_status give(Status status, limitree_error** error) noexcept;
 
-// The same without memory for a message.
+// The same if there is no memory for a message.
 limitree_status give_out_of_memory(limitree_error** error) noexcept;
 
 // Thrown for an argument that a C caller must not leave out.
@@ -116,7 +116,7 @@ struct NullArgument {
   const char* name;
 };
 
-// Whether a number of limitree.h is that of the core.
+// Whether a number of limitree.h equals that of the core.
 template <typename T>
 constexpr bool same(int number, T core) {
   return number == static_cast<int>(core);

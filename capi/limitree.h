@@ -20,7 +20,7 @@
  *   Threads   A limiter may be used from any thread.  A config belongs to one
  *             thread at a time.  No state is kept per thread.
  *   Processes fork() is safe at any time; afterwards each process has its own
- *             memory store.  A store shm:// is shared by all of them.
+ *             memory store.  A shm:// store is shared by all of them.
  *   Time      Nanoseconds in an int64_t, always with the suffix _ns.
  *   ABI       Within one LIMITREE_ABI_VERSION functions are added, never
  *             changed or removed; new status codes and flags may appear.
@@ -251,13 +251,13 @@ LIMITREE_API limitree_status limitree_config_set(limitree_config *config,
                                                  limitree_str value,
                                                  limitree_error **error);
 
-/* Checks the options together, as limitree_limiter_new does first.  Opens no
- * store, and so makes no file of shm://.  LIMITREE_INVALID_CONFIG if they
- * contradict each other.  Since 0.1. */
+/* Checks the options together, as limitree_limiter_new does first.  Does not
+ * open the store, and so creates no shm:// file.  LIMITREE_INVALID_CONFIG if
+ * they contradict each other.  Since 0.1. */
 LIMITREE_API limitree_status
 limitree_config_check(const limitree_config *config, limitree_error **error);
 
-/* Replaces the limit tree by the one in `yaml`.  `origin` is the name of the
+/* Replaces the limit tree with the one in `yaml`.  `origin` is the name of the
  * file with that text: error messages begin with it, and files that `overrides`
  * names are in its folder.  If there is no file, pass any word without a '/';
  * the folder is then the working directory.  Since 0.1. */
@@ -324,15 +324,16 @@ typedef struct limitree_completion {
 } limitree_completion;
 
 /*
- * Called from limitree_loop_run, with all calls that one read from the store
- * answered.  It must not block, throw, or free the handle whose calls they are.
+ * Called from limitree_loop_run, with all calls that were answered by one read
+ * from the store.  It must not block, throw, or free the handle that the calls
+ * belong to.
  */
 typedef void (*limitree_completion_fn)(const limitree_completion *completions,
                                        size_t count, void *user_data);
 
-/* Needed for _async calls with every store but memory://.
- * `free_user_data` may be NULL; it is called once, when neither the config nor
- * a limiter made from it needs `user_data` any more.  Since 0.1. */
+/* Needed for _async calls with every store except memory://.  `free_user_data`
+ * may be NULL; it is called once, when neither the config nor a limiter made
+ * from it needs `user_data` any more.  Since 0.1. */
 LIMITREE_API limitree_status limitree_config_set_completion(
     limitree_config *config, limitree_completion_fn on_completion,
     void *user_data, void (*free_user_data)(void *user_data),
@@ -344,21 +345,21 @@ enum {
   LIMITREE_STORE_BACK = 2  /* it has answered for some seconds again */
 };
 
-/* Gets a message for the log of the program, on the thread whose call has found
- * the event.  `text` lives until it returns.  It must not call the limiter,
- * block, or throw. */
+/* Receives a message for the program's log, on the thread whose call noticed
+ * the event.  `text` lives until the function returns.  The function must not
+ * call the limiter, block, or throw. */
 typedef void (*limitree_log_fn)(int32_t event, limitree_str text,
                                 void *user_data);
 
-/* One message when a store begins to fail, with what users see meanwhile, and
- * one when it is back.  `free_user_data` as in limitree_config_set_completion.
- * Since 0.1. */
+/* Sets the function that logs one message when a store begins to fail, with
+ * what users see meanwhile, and one when it answers again.  `free_user_data` as
+ * in limitree_config_set_completion.  Since 0.1. */
 LIMITREE_API limitree_status limitree_config_set_log(
     limitree_config *config, limitree_log_fn log, void *user_data,
     void (*free_user_data)(void *user_data), limitree_error **error);
 
 /* Returns nanoseconds since 1970-01-01 UTC; may be called from any thread that
- * uses the limiter.  It must not call the limiter, nor fork(). */
+ * uses the limiter.  It must not call the limiter or fork(). */
 typedef int64_t (*limitree_clock_fn)(void *user_data);
 
 /* For tests and replays: replaces the clock of the system, and of a store that
@@ -373,19 +374,19 @@ LIMITREE_API limitree_status limitree_config_set_clock(limitree_config *config,
 typedef struct limitree_limiter limitree_limiter;
 
 /* Copies `config`, which may be freed or reused.  Connects to servers on first
- * use.  Opens the file of a store shm:// or makes it:
- * LIMITREE_STORE_UNAVAILABLE if that fails.  Since 0.1. */
+ * use.  Opens or creates the file of a shm:// store: LIMITREE_STORE_UNAVAILABLE
+ * if that fails.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_new(const limitree_config *config,
                                                   limitree_limiter **limiter,
                                                   limitree_error **error);
 
 /*
  * Makes another handle of the same limiter, with an event loop of its own, for
- * a program that runs a loop on each of several threads.  The handles have the
- * limits, options, buckets, statistics and all else in common; any of them may
- * be passed to any function.  But a call that does not block belongs to the
- * handle that it was started with: it goes over connections of that handle's
- * loop, and completes on the thread that runs that loop, with `user_data`,
+ * a program that runs a loop on each of several threads.  The handles share
+ * limits, options, buckets, statistics and everything else; any of them may be
+ * passed to any function.  But a call that does not block belongs to the handle
+ * that started it: it uses the connections of that handle's loop, and completes
+ * on the thread that runs that loop.  Its completion gets this `user_data`,
  * which may be NULL, instead of the config's.  Since 0.1.
  */
 LIMITREE_API limitree_status
@@ -403,8 +404,8 @@ LIMITREE_API int32_t
 limitree_limiter_is_remote(const limitree_limiter *limiter);
 
 /* 1 if other processes can share the buckets, so that the store can also fail:
- * every remote store, and that of shm://; else 0.  Never changes while the
- * limiter lives; 0 for NULL.  Since 0.1. */
+ * every remote store, and shm://; else 0.  Never changes while the limiter
+ * lives; 0 for NULL.  Since 0.1. */
 LIMITREE_API int32_t
 limitree_limiter_is_shared(const limitree_limiter *limiter);
 
@@ -419,10 +420,10 @@ LIMITREE_API limitree_status limitree_limiter_reload(limitree_limiter *limiter,
                                                      limitree_error **error);
 
 /* The same for limits in several texts and for descriptors: replaces the limit
- * tree and the descriptors by those of `config`, whose options have no effect.
- * Both are replaced in one step: no request meets the new ones of the one and
- * the old ones of the other.  A config without descriptors removes them.
- * Since 0.1. */
+ * tree and the descriptors with those of `config`, whose options have no
+ * effect.  Both are replaced in one step: no request meets new limits together
+ * with old descriptors, or the reverse.  A config without descriptors removes
+ * them.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_reload_config(
     limitree_limiter *limiter, const limitree_config *config,
     limitree_error **error);
@@ -437,16 +438,17 @@ enum {
 /*
  * Adds one top-level name to the limit tree, or replaces it.  `yaml` is what
  * stands below `name` in a limits.yaml: "{limits: 5/minute}".  Only `yaml` and
- * the files of overrides that it names are read; all or nothing, and `origin`,
- * as above.  Running requests finish on the old tree, buckets keep their state.
- * LIMITREE_INVALID_CONFIG if there are mistakes, or if the name exists and may
- * not be replaced: `replace` is one of LIMITREE_REPLACE_*.
+ * the files of overrides that it names are read.  The call is all or nothing,
+ * and `origin` is as above.  Running requests finish on the old tree, buckets
+ * keep their state.  LIMITREE_INVALID_CONFIG if there are mistakes, or if the
+ * name exists and may not be replaced: `replace` is one of LIMITREE_REPLACE_*.
  *
  * A reload keeps the names that were added, and fails if its own limits have
- * one of them; a name that was replaced is as the reload has it.
+ * one of them.  A name that was replaced gets the limits of the reload.
  *
- * Calls of this and of reload may run at the same time: each sees the outcome
- * of those before it.  Not from the clock function.  Since 0.1.
+ * Calls to this function and to reload may run at the same time: each sees the
+ * outcome of the earlier ones.  Must not be called from the clock function.
+ * Since 0.1.
  */
 LIMITREE_API limitree_status limitree_limiter_put(
     limitree_limiter *limiter, limitree_str name, limitree_str yaml,
@@ -472,9 +474,10 @@ LIMITREE_API limitree_status limitree_authorize_action_for_user(
     limitree_limiter *limiter, limitree_str user, limitree_str action,
     int64_t cost, limitree_decision *decision, limitree_error **error);
 
-/* Answers as limitree_authorize would, and charges nothing.  A bucket that owes
- * more than it holds, because its limit was relaxed or a clock stepped back, is
- * mended as by any request; LIMITREE_LOOK does not do that.  Since 0.1. */
+/* Answers as limitree_authorize would, and charges nothing.  Like any request,
+ * it repairs a bucket that owes more than it holds, because its limit was
+ * relaxed or a clock stepped back; LIMITREE_LOOK does not do that.  Since
+ * 0.1. */
 LIMITREE_API limitree_status limitree_peek(limitree_limiter *limiter,
                                            const limitree_str *path,
                                            size_t path_size, int64_t cost,
@@ -482,8 +485,8 @@ LIMITREE_API limitree_status limitree_peek(limitree_limiter *limiter,
                                            limitree_error **error);
 
 /* Charges `cost` to every limit along `path` even if it does not fit; a bucket
- * can only become empty.  For costs known afterwards, such as failed logins or
- * response bytes.  Never limited.  Since 0.1. */
+ * cannot become less than empty.  For costs known afterwards, such as failed
+ * logins or response bytes.  Never limited.  Since 0.1. */
 LIMITREE_API limitree_status limitree_spend(limitree_limiter *limiter,
                                             const limitree_str *path,
                                             size_t path_size, int64_t cost,
@@ -607,9 +610,9 @@ LIMITREE_API limitree_status limitree_reset_async(
  * caller's event loop drives asynchronous calls.  Watch the descriptor for
  * reading (it covers connections, deadlines and reconnects; epoll, kqueue,
  * libuv and asyncio can watch it), and call limitree_loop_run when it is
- * readable, on one thread at a time.  With shm:// it is a timer, by which
- * requests that wait for a lock of another process are tried again.  -1: with
- * this store nothing is ever pending, so there is nothing to watch.
+ * readable, on one thread at a time.  With shm:// it is a timer: when it fires,
+ * requests that wait for another process's lock are tried again.  -1: with this
+ * store nothing is ever pending, so there is nothing to watch.
  *
  * Each handle has a loop; limitree_limiter_new_loop makes more.  Since 0.1.
  */
@@ -626,10 +629,10 @@ LIMITREE_API void limitree_loop_run(limitree_limiter *limiter);
 LIMITREE_API void limitree_loop_set_wakeups(limitree_limiter *limiter, int on);
 
 /*
- * Sets how long a call may take that this handle starts from now on: this time,
- * or the option `timeout` if that is shorter.  0: the option `timeout`, as at
- * first.  For code that answers callers with deadlines of their own.
- * Since 0.1.
+ * Sets how long a call that this handle starts from now on may take:
+ * `timeout_ns`, or the option `timeout` if that is shorter.  0 restores the
+ * initial value, the option `timeout`.  For code whose callers have deadlines
+ * of their own.  Since 0.1.
  */
 LIMITREE_API void limitree_loop_set_timeout(limitree_limiter *limiter,
                                             int64_t timeout_ns);
@@ -765,14 +768,14 @@ LIMITREE_API limitree_status limitree_should_rate_limit(
 /* The same without blocking, as limitree_decide_async: `user_request` is
  * limitree_completion.request, and the decision of that completion is zero.
  * `statuses` and `response` must live until the completion, and are filled
- * before it; `request` need not live on.  Since 0.1. */
+ * before it; `request` need not outlive the call.  Since 0.1. */
 LIMITREE_API limitree_status limitree_should_rate_limit_async(
     limitree_limiter *limiter, const limitree_envoy_request *request,
     void *user_request, limitree_descriptor_status *statuses,
     size_t status_capacity, limitree_envoy_response *response,
     limitree_error **error);
 
-/* Replaces the descriptors alone by those of `config`; its limits and options
+/* Replaces only the descriptors, with those of `config`; its limits and options
  * have no effect.  Otherwise as limitree_limiter_reload_config.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_reload_descriptors(
     limitree_limiter *limiter, const limitree_config *config,
@@ -832,10 +835,10 @@ typedef void (*limitree_counter_fn)(const limitree_counter *counter,
  *
  * Counters begin with 0 when the limiter is made, and survive a reload: those
  * of a limit belong to its place in the tree, those of a rule to its name.
- * Buckets, bytes and evictions of a store shm:// are those of its file; all
- * else is of this limiter.  Scopes before LIMITREE_SCOPE_ENVOY, except for
- * limits, take time in proportion to the store's size in memory: about a
- * millisecond per million buckets.  Since 0.1.
+ * Buckets, bytes and evictions of a shm:// store are those of its file;
+ * everything else belongs to this limiter.  Scopes before LIMITREE_SCOPE_ENVOY,
+ * except for limits, take time in proportion to the store's size in memory:
+ * about a millisecond per million buckets.  Since 0.1.
  */
 LIMITREE_API limitree_status limitree_limiter_each_counter(
     limitree_limiter *limiter, uint32_t scopes, limitree_counter_fn fn,
@@ -846,14 +849,14 @@ LIMITREE_API limitree_status limitree_limiter_each_counter(
 LIMITREE_API limitree_status limitree_limiter_prometheus(
     limitree_limiter *limiter, limitree_text **text, limitree_error **error);
 
-/* Checks that the store answers, and blocks until it does.  Writes the time of
- * that to *round_trip_ns, which may be NULL.  The memory store answers at once.
- * Since 0.1. */
+/* Checks that the store answers, and blocks until it does.  Writes the time
+ * that this took to *round_trip_ns, which may be NULL.  The memory store
+ * answers at once.  Since 0.1. */
 LIMITREE_API limitree_status limitree_ping(limitree_limiter *limiter,
                                            int64_t *round_trip_ns,
                                            limitree_error **error);
 
-/* The file of a store shm://.  Always 128 bytes if pointers take 8, as above.
+/* The file of a shm:// store.  Always 128 bytes if pointers take 8, as above.
  */
 typedef struct limitree_store_file {
   limitree_str path; /* lives as long as the limiter */
@@ -864,7 +867,7 @@ typedef struct limitree_store_file {
   int64_t reserved[11];
 } limitree_store_file;
 
-/* LIMITREE_INVALID_ARGUMENT if the store is no file.  Since 0.1. */
+/* LIMITREE_INVALID_ARGUMENT if the store is not a file.  Since 0.1. */
 LIMITREE_API limitree_status
 limitree_limiter_store_file(limitree_limiter *limiter,
                             limitree_store_file *file, limitree_error **error);
@@ -874,9 +877,9 @@ limitree_limiter_store_file(limitree_limiter *limiter,
 LIMITREE_API limitree_status limitree_limiter_describe(
     limitree_limiter *limiter, limitree_text **text, limitree_error **error);
 
-/* The way of `path` down the tree, for people: the child taken for each segment
- * and why, the levels met, their bucket names and parameters.  The wording may
- * change.  Since 0.1. */
+/* The walk of `path` down the tree, for people: the child taken for each
+ * segment and why, the levels met, their bucket names and parameters.  The
+ * wording may change.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_explain(limitree_limiter *limiter,
                                                       const limitree_str *path,
                                                       size_t path_size,
@@ -901,14 +904,14 @@ LIMITREE_API limitree_status limitree_limiter_explain_descriptor(
 
 /* Reads a duration in the form that options and limits.yaml have: "500ms",
  * "1m30s", "5 minutes", "1.5" (seconds).  LIMITREE_INVALID_CONFIG for anything
- * else and for durations below 0.  The message is made to follow the name of
+ * else and for durations below 0.  The message is worded to follow the name of
  * the duration: "must be a duration such as ...".  Since 0.1. */
 LIMITREE_API limitree_status limitree_parse_duration(limitree_str text,
                                                      int64_t *duration_ns,
                                                      limitree_error **error);
 
-/* The same in the form that Go has, which other programs take: "24h", "1h30m",
- * "1.5s", "0".  Since 0.1. */
+/* The same for durations as Go writes them, which other programs take: "24h",
+ * "1h30m", "1.5s", "0".  Since 0.1. */
 LIMITREE_API limitree_status limitree_parse_go_duration(limitree_str text,
                                                         int64_t *duration_ns,
                                                         limitree_error **error);
@@ -1032,7 +1035,7 @@ LIMITREE_API void limitree_proxies_free(limitree_proxies *proxies);
  * The walk starts at the peer and goes through the header from its last entry
  * to the first, as long as the address it has reached is trusted.  The address
  * at which it ends is the client.  An entry that is not an address ends the
- * walk at the proxy that wrote it.  So entries that a client wrote itself are
+ * walk at the proxy that wrote it.  So entries that the client wrote itself are
  * never used.  LIMITREE_INVALID_ARGUMENT if the walk ends at a peer without an
  * address.  Since 0.1.
  */

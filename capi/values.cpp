@@ -57,7 +57,7 @@ limitree_rate to_rate(const TextRate& rate) {
   out.count = rate.count;
   out.period_ns = rate.period.count();
   out.burst = rate.capacity;
-  // Two numbers and a time, which fit.
+  // The name has two numbers and a time, so it fits.
   const std::string name = limitree::name_of(rate);
   out.size = static_cast<std::int32_t>(name.size());
   std::ranges::copy(name, out.name);

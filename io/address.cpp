@@ -41,7 +41,7 @@ bool has_ipv6() {
   return static_cast<bool>(Fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)));
 }
 
-// Whether a Unix socket is there that nobody serves any more.  A file of
+// Whether there is a Unix socket that no process serves any more.  A file of
 // another kind refuses connections, too.
 bool is_abandoned(const ListenAddress& address) {
   struct stat found {};
@@ -179,8 +179,8 @@ std::string ListenAddress::text() const {
 Fd listen_on(const ListenAddress& address) {
   Fd fd = open_socket(address);
   start_listening(fd.get(), address);
-  // From now on others may join: bind() lets no socket without this option
-  // share the address, however the others are set.
+  // From now on other sockets may join.  A socket without this option cannot
+  // share the address, whatever options the others have.
   if (!address.is_unix()) set_option(fd.get(), SOL_SOCKET, SO_REUSEPORT, 1);
   return fd;
 }
@@ -193,7 +193,7 @@ Fd listen_beside(const ListenAddress& address) {
 }
 
 void stop_connections(int listener) {
-  constexpr std::uint32_t kFlags = 13;  // the place of a byte of TCP's header
+  constexpr std::uint32_t kFlags = 13;  // offset in the header of TCP
   constexpr std::uint32_t kSyn = 2;
   sock_filter drop_first[] = {BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlags),
                               BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kSyn, 0, 1),

@@ -45,15 +45,16 @@ class ListenAddress {
   socklen_t size_ = 0;
 };
 
-// The text of an address of `host`, for parse(): a name is looked up, and no
-// host is all addresses.  Throws Failure.
+// The text of an address of `host`, for parse(): a name is looked up, and an
+// empty host means all addresses.  Throws Failure.
 std::string address_of(const std::string& host, int port);
 
 // Reads "localhost:18000" or "[::1]:18000".  Throws Failure.
 Endpoint parse_endpoint(const std::string& text);
 
-// A socket that listens and does not block.  A Unix socket that nobody serves
-// any more is replaced.  Throws Failure, also if somebody else listens there.
+// A socket that listens and does not block.  A Unix socket that no process
+// serves any more is replaced.  Throws Failure, also if another process listens
+// there.
 Fd listen_on(const ListenAddress& address);
 
 // The same beside other sockets of this user, also of other processes, that
@@ -61,12 +62,13 @@ Fd listen_on(const ListenAddress& address);
 Fd listen_beside(const ListenAddress& address);
 
 // Lets no more connections begin on a TCP socket that is about to be closed.
-// Clients ask again after a second, so they reach whoever listens then.  Closed
-// without that, the socket would break connections that are being made.
+// Clients try again after a second, and then reach the process that listens by
+// then.  If the socket were closed without this call, connections that are
+// being made would break.
 void stop_connections(int listener);
 
-// A connection of `listener` that does not block; none if there is no more, or
-// if errno says why not.
+// A connection of `listener` that does not block; none if no connection is
+// waiting or accept() fails, and errno says why.
 Fd accept_from(int listener);
 
 }  // namespace limitree

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience(3);
 
-// Work that throws begins again, in a second.
+// Work that throws begins again after a second.
 void run_until_end(const std::function<void(Background::Signal&)>& run,
                    Background::Signal* signal) {
   while (!guarded([&] { run(*signal); })) {

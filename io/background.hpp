@@ -1,4 +1,4 @@
-// A thread beside the loops, for what may block.
+// A thread beside the loops, for work that may block.
 
 #ifndef LIMITREE_IO_BACKGROUND_HPP
 #define LIMITREE_IO_BACKGROUND_HPP
@@ -34,9 +34,9 @@ class Background {
 
   // Runs `run` on a new thread.  It must return soon once is_ending().
   explicit Background(std::function<void(Signal&)> run);
-  // Ends the thread.  One that does not return in time, because it waits for
-  // the network, is left to itself: so after such a wait `run` asks whether it
-  // is_ending() before it touches what it does not own.
+  // Ends the thread.  A thread that does not return in time, because it waits
+  // for the network, keeps running: so after such a wait `run` must check
+  // is_ending() before it touches anything that it does not own.
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;

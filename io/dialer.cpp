@@ -59,7 +59,7 @@ bool read_path(const std::string& path, SocketAddress* address) {
 }
 
 // Look-ups under way, in the lower half.  A child of fork() inherits the number
-// but not the threads; so the upper half says whose it is.
+// but not the threads; so the upper half is the id of the process.
 std::atomic<std::uint64_t> running{0};
 
 // Counts one more, unless there are too many.
@@ -76,10 +76,10 @@ bool enter() {
 
 void leave() { running.fetch_sub(1); }
 
-// Which of several addresses is tried first.  One that never answers uses up
-// all the time there is; so when an attempt is given up, the next one begins
-// with another.  It is for the process: to remember more would be to remember
-// addresses.
+// Which of several addresses is tried first.  An address that never answers
+// uses up the whole timeout; so when an attempt is given up, the next one
+// begins with another address.  The whole process shares this number: anything
+// finer would have to remember addresses.
 std::atomic<std::size_t> first_address{0};
 
 }  // namespace
@@ -103,7 +103,7 @@ struct Resolver::Lookup {
   const Endpoint endpoint;
   Fd answered;  // can be read once there is an answer
   Fd answer;
-  std::atomic<bool> done{false};  // the rest is the asker's from then on
+  std::atomic<bool> done{false};  // the rest then belongs to the Resolver
   int error = 0;
   int system_error = 0;
   std::vector<SocketAddress> addresses;
@@ -172,8 +172,9 @@ void Resolver::abandon_after_fork() {
   if (lookup_ == nullptr) return;
   lookup_->answered.reset();
   lookup_->answer.reset();
-  // The rest stays where it is if the thread had a part in it when the process
-  // was forked: it may be half written, and who would free it does not exist.
+  // If the thread still held its share when the process was forked, the rest is
+  // never freed: it may be half written, and the child does not have that
+  // thread.
   lookup_.reset();
 }
 
@@ -225,8 +226,8 @@ void Dialer::check() {
   try_next(error);
 }
 
-// Starts with the next address that does not fail at once; `error` is what
-// became of the one before.
+// Starts with the next address that does not fail at once; `error` is the
+// outcome of the previous one.
 void Dialer::try_next(int error) {
   while (tried_ < addresses_.size()) {
     const SocketAddress& address =

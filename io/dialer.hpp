@@ -21,17 +21,17 @@ namespace limitree {
 //
 // Numeric addresses and Unix sockets are known at once.  A thread looks up a
 // name and ends with the look-up, because the system's resolver has no time
-// limit.  Nothing is remembered: each connection asks again, and so follows a
-// name that has moved.
+// limit.  Nothing is cached: each connection looks the name up again, and so
+// follows a name that has moved.
 class Resolver {
  public:
-  // Look-ups of this process that may be under way at once.  Where names are
-  // not answered, each attempt to connect leaves one behind for a while.
+  // Look-ups of this process that may be under way at once.  If name servers do
+  // not answer, each attempt to connect leaves one behind for a while.
   static constexpr int kMaxThreads = 32;
 
   explicit Resolver(const Endpoint& endpoint);
 
-  // A look-up under way ends by itself, and is heard by nobody.
+  // A look-up under way ends by itself, and its answer is dropped.
   ~Resolver();
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
@@ -63,7 +63,7 @@ class Dialer {
  public:
   explicit Dialer(const Endpoint& endpoint);
 
-  // Gives up what has not come to an end.
+  // Gives up an attempt that has not ended.
   ~Dialer();
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
@@ -74,16 +74,16 @@ class Dialer {
 
   void run();
 
-  // The socket, once it is connected, which is the caller's from then on; none
-  // before that.
+  // The socket, once it is connected; the caller then owns it.  None before
+  // that.
   Fd take_socket();
 
   bool failed() const { return state_ == State::kFailed; }
-  // If so: whether an address was found, and what is wrong.
+  // If it failed: whether an address was found, and what is wrong.
   bool has_address() const { return !addresses_.empty(); }
   const std::string& detail() const { return detail_; }
 
-  // In the child of a fork(): what is under way is the parent's.
+  // In the child of a fork(): attempts under way belong to the parent.
   void abandon_after_fork();
 
  private:

@@ -16,8 +16,8 @@ std::string file_state(const std::string& file) {
   for (const auto number : {static_cast<long long>(found.st_dev),
                             static_cast<long long>(found.st_ino),
                             static_cast<long long>(found.st_size),
-                            // Of the last change, be it of the content or of
-                            // who may read it.
+                            // The time of the last change of the content, the
+                            // owner or the permissions.
                             static_cast<long long>(found.st_ctim.tv_sec),
                             static_cast<long long>(found.st_ctim.tv_nsec)}) {
     state += std::to_string(number) + ' ';

@@ -7,8 +7,8 @@
 
 namespace limitree {
 
-// Changes when the file does, or who may read it, or when its name stands for
-// another one.  Follows symbolic links.
+// Changes when the file, its owner or its permissions change, or when the name
+// stands for another file.  Follows symbolic links.
 std::string file_state(const std::string& file);
 
 }  // namespace limitree

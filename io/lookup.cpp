@@ -1,4 +1,4 @@
-// Names of hosts.
+// Looks up the names of hosts.
 
 #include <netdb.h>
 #include <netinet/in.h>

@@ -13,7 +13,7 @@ namespace limitree {
 
 namespace {
 
-// So much small work can be posted without memory for it, such as the end.
+// Room for this many posts, such as that of the end, when no memory is left.
 constexpr std::size_t kRoom = 16;
 
 // Rounded up, so that no timer is looked at too early.
@@ -41,7 +41,7 @@ void Loop::change(int fd, std::uint32_t events, Watcher* watcher) {
 
 void Loop::remove(int fd, Watcher* watcher) {
   poller_.remove(fd);
-  // Events that this turn has still to handle.
+  // Events that this turn still has to handle.
   for (std::size_t i = 0; i < ready_count_; ++i) {
     if (ready_[i].owner == watcher) ready_[i].events = 0;
   }

@@ -57,14 +57,14 @@ class Loop : public Timers {
   // After this call `watcher` may be destroyed, even in the middle of a turn.
   void remove(int fd, Watcher* watcher);
 
-  // Once for each turn, however often it is asked for.
+  // Runs `work` once at the end of this turn, however often it is asked for.
   void at_turn_end(AtTurnEnd* work);
   void forget(AtTurnEnd* work);
 
   // Runs `work` on the loop's thread.  From any thread.
   void post(std::function<void()> work);
 
-  // Until stop(), whatever the work on it throws: see tell_trouble().
+  // Runs until stop(), whatever exceptions its work throws: see tell_trouble().
   void run();
   // From any thread; posted work that is already there still runs.
   void stop();
@@ -83,13 +83,13 @@ class Loop : public Timers {
 
   Poller poller_;
   Monotonic now_;
-  std::optional<Monotonic> turn_end_;  // if anybody has asked in this turn
+  std::optional<Monotonic> turn_end_;  // set on first use in this turn
   std::array<Poller::Ready, 256> ready_;
   std::size_t ready_count_ = 0;
   std::vector<AtTurnEnd*> ending_;
   std::mutex mutex_;  // guards posted_
   std::vector<std::function<void()>> posted_;
-  std::vector<std::function<void()>> running_;  // were posted
+  std::vector<std::function<void()>> running_;  // taken from posted_
   bool stopped_ = false;
 };
 

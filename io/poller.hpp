@@ -35,8 +35,8 @@ class Poller {
   // Watches a descriptor; closing it ends that.  False and errno if it fails.
   bool add(int fd, std::uint32_t events, void* owner);
   bool change(int fd, std::uint32_t events, void* owner);
-  // One or the other: a descriptor of the same number may be another one by
-  // now, which the poller does not know.
+  // Adds or changes: the number may by now belong to a new descriptor, which
+  // the poller does not know.
   bool watch(int fd, std::uint32_t events, void* owner);
   void remove(int fd);
 
@@ -46,8 +46,8 @@ class Poller {
   // Makes fd() readable at `at`; replaces what was set before.
   void set_timer(Monotonic at);
 
-  // Stores what is ready, as much as there is room for, and takes back wake-up
-  // and timer.  Waits for so many milliseconds at most; -1: without end.
+  // Stores what is ready, as far as there is room, and clears the wake-up and
+  // the timer.  Waits for at most `wait_ms` milliseconds; -1: without limit.
   std::size_t poll(std::span<Ready> ready, int wait_ms = 0);
 
  private:

@@ -16,8 +16,8 @@ namespace limitree {
 
 namespace {
 
-// Linux sets the flags as it makes a descriptor, so that no program that
-// another thread starts at that moment gets it.  macOS cannot.
+// Linux sets the flags when it makes a descriptor, so that a program which
+// another thread starts at that moment does not inherit it.  macOS cannot.
 #if defined(__linux__)
 
 Fd new_socket(int family) {
@@ -63,7 +63,7 @@ Fd start_connecting(const SocketAddress& address) {
   if (!made) return {};
   if (family != AF_UNIX) {
     // A small command must not wait for the answer to the one before, and a
-    // peer that vanished without a word must be noticed some day.
+    // peer that vanished without closing must be noticed eventually.
     const int on = 1;
     setsockopt(made.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     setsockopt(made.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);

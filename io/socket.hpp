@@ -33,8 +33,8 @@ int connect_result(int socket);
 ssize_t send_some(int socket, std::string_view bytes);
 ssize_t receive_some(int socket, char* bytes, std::size_t size);
 
-// As pipe(); both ends do not wait, and a program started later gets neither.
-// False and errno if there is none.
+// As pipe(), with both ends non-blocking and closed on exec.  False and errno
+// if it fails.
 bool make_pipe(Fd* reads, Fd* writes);
 
 // Whether there is something to do for `fd` before `deadline`.

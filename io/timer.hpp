@@ -29,7 +29,8 @@ inline Monotonic after(Monotonic now, Duration wait) {
 class Timers;
 
 // Calls a function once, at the instant that was set last.  Belongs to the
-// thread of its loop, which must outlive it.  Only to make one takes memory.
+// thread of its loop, which must outlive it.  Only the constructor may
+// allocate.
 class Timer {
  public:
   Timer(Timers* timers, std::function<void()> on_time);
@@ -67,9 +68,9 @@ class Timers {
   Monotonic next() const {
     return heap_.empty() ? Monotonic::max() : heap_[0]->at_;
   }
-  // Takes timers up to `now` out of the heap, the earliest first.  There are
-  // few at a time, so that many that a client has set do not keep others from
-  // the loop; the rest is due at the next call.
+  // Takes timers up to `now` out of the heap, the earliest first.  Takes only a
+  // few at a time, so that many timers of one client do not hold up the loop;
+  // the next call takes the rest.
   void take_due(Monotonic now);
   // Calls the function of one of them; false if there are no more.
   bool run_due();
@@ -90,7 +91,7 @@ class Timers {
   std::uint64_t turns_ = 0;
   std::vector<Timer*> heap_;
   std::vector<Timer*> due_;  // taken out; null if cancelled since then
-  std::size_t called_ = 0;   // so many of them
+  std::size_t called_ = 0;   // of due_, those that were called
 };
 
 }  // namespace limitree

@@ -36,7 +36,7 @@ class TlsClientContext {
   }
 
   // The client's side of a connection to `host`.  Throws Failure if no
-  // certificate could be for it.
+  // certificate can be valid for it.
   TlsHandle connect(const std::string& host) const;
 
  private:

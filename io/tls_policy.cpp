@@ -62,7 +62,7 @@ bool trust_system(SSL_CTX* context) {
   return SSL_CTX_set_default_verify_paths(context) == 1;
 }
 
-// Asked for the password of a key: never on the terminal of the host.
+// Called for the password of a key; never asks on the terminal of the host.
 int no_password(char* /*buffer*/, int /*size*/, int /*writing*/, void* locked) {
   *static_cast<bool*>(locked) = true;
   return -1;
@@ -96,7 +96,7 @@ TlsErrors::~TlsErrors() { ERR_clear_error(); }
 
 std::string TlsErrors::reason() {
   const auto error = static_cast<std::uint32_t>(ERR_peek_error());
-  // What the system said is kept by its number.
+  // OpenSSL keeps an error of the system as its errno.
   if (ERR_GET_LIB(error) == ERR_LIB_SYS) {
     return error_text(static_cast<int>(ERR_GET_REASON(error)));
   }
@@ -169,7 +169,7 @@ bool expect_name(ssl_st* session, const std::string& host) {
     return X509_VERIFY_PARAM_set1_ip_asc(param, host.c_str()) == 1;
   }
   X509_VERIFY_PARAM_set_hostflags(param, kNameRules);
-  // An empty name would be met by any certificate of the authority.
+  // Any certificate of the authority would match an empty name.
   return !host.empty() &&
          X509_VERIFY_PARAM_set1_host(param, host.data(), host.size()) == 1;
 }

@@ -28,8 +28,8 @@ struct x509_st;
 
 namespace limitree {
 
-// Empties the error queue: before a call, whose errors alone are to be seen,
-// and after it.
+// Empties the error queue: before a call, so that only its errors are seen, and
+// after it.
 class TlsErrors {
  public:
   TlsErrors();
@@ -37,8 +37,7 @@ class TlsErrors {
   TlsErrors(const TlsErrors&) = delete;
   TlsErrors& operator=(const TlsErrors&) = delete;
 
-  // The first error, "no start line": those after it only say what could not be
-  // done then.
+  // The first error, "no start line": the later ones only follow from it.
   static std::string reason();
   // Why a call for `session` failed: what is wrong with the certificate of the
   // other side, or else reason().
@@ -66,7 +65,7 @@ void load_certificate(ssl_ctx_st* context, const std::string& cert_file,
 void trust_authorities(ssl_ctx_st* context, const std::string& ca_file);
 
 // Expects a certificate for `host`, a DNS name or an IP address.  False if no
-// certificate could be for it.
+// certificate can be valid for it.
 bool expect_name(ssl_st* session, const std::string& host);
 
 // Whether the certificate is for `name`, a DNS name, an IP address or a URI.

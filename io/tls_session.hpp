@@ -20,7 +20,7 @@ class TlsSession {
  public:
   // `host` is the expected name or address, unless `context` has another one.
   TlsSession(const TlsClientContext& context, const std::string& host);
-  ~TlsSession();  // sends nothing: after fork() the parent still talks
+  ~TlsSession();  // sends nothing: the parent of a fork() still talks
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
 
@@ -41,7 +41,7 @@ class TlsSession {
   // REQUIRES: established().
   std::size_t read(char* text, std::size_t size);
 
-  // Whether the server has closed the session in good order.
+  // Whether the server has closed the session properly.
   bool ended() const { return ended_; }
 
   bool failed() const { return !detail_.empty(); }

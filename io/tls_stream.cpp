@@ -30,8 +30,8 @@ const TlsStream* TlsStream::of(const ssl_st* ssl) {
   return static_cast<const TlsStream*>(SSL_get_app_data(ssl));
 }
 
-// Whether the handshake is over.  One that must negotiate HTTP/2, but does not
-// negotiate at all, is refused.
+// Whether the handshake is over.  A client that must negotiate HTTP/2, but does
+// not negotiate at all, is refused.
 IoResult TlsStream::shake_hands() {
   if (checked_) return {Io::kDone};
   const int result = SSL_do_handshake(session_.get());

@@ -28,14 +28,14 @@ void tell_exception() noexcept {
     try {
       throw;
     } catch (const std::bad_alloc&) {
-      // To tell it would need memory, too.
+      // A report would need memory, too.
     } catch (const std::exception& error) {
       tell_lost_work(error.what());
     } catch (...) {
       tell_lost_work("an unknown error");
     }
   } catch (...) {
-    // Nobody can be told.
+    // There is no way to report it.
   }
 }
 

@@ -17,8 +17,8 @@ void tell_trouble(const std::string& what);
 // To be called where an exception is caught.
 void tell_exception() noexcept;
 
-// Runs `work`.  Returns false if it has thrown: it is lost, which is told, and
-// all other work goes on.
+// Runs `work`.  Returns false if it throws: the work is lost, the exception is
+// reported, and all other work goes on.
 template <typename Work>
 bool guarded(const Work& work) noexcept {
   try {
