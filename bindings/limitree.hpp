@@ -354,7 +354,7 @@ class Config {
     return *this;
   }
 
-  // The same of `user_data`.
+  // The same applies to `user_data`.
   Config& set_log(limitree_log_fn log, void* user_data) {
     check(limitree_config_set_log, get(), log, user_data, nullptr);
     return *this;
@@ -423,7 +423,8 @@ class Limiter {
   }
 
   // Adds one top-level name, or replaces it; `replace` is one of
-  // LIMITREE_REPLACE_*.  Throws and changes nothing as limitree_limiter_put.
+  // LIMITREE_REPLACE_*.  Throws, and changes nothing, when limitree_limiter_put
+  // fails.
   void put(std::string_view name, std::string_view yaml,
            std::string_view origin,
            std::int32_t replace = LIMITREE_REPLACE_NONE) {
@@ -456,14 +457,14 @@ class Limiter {
     check(limitree_set_pressure, get(), pressure);
   }
 
-  // Waits for an answer of the store.  Returns the time that took.
+  // Waits for an answer of the store.  Returns how long that took.
   std::int64_t ping_ns() {
     std::int64_t round_trip_ns = 0;
     check(limitree_ping, get(), &round_trip_ns);
     return round_trip_ns;
   }
 
-  // What the file of a store shm:// is.
+  // Describes the file of a store shm://.
   limitree_store_file store_file() const {
     limitree_store_file file;
     check(limitree_limiter_store_file, get(), &file);
@@ -473,7 +474,7 @@ class Limiter {
   // The tree as text for people.
   Text describe() const { return make_text(limitree_limiter_describe, get()); }
 
-  // The way of `path` down the tree as text for people.
+  // How `path` goes down the tree, as text for people.
   Text explain(Path path) const {
     return make_text(limitree_limiter_explain, get(), path.data(), path.size());
   }
@@ -489,7 +490,7 @@ class Limiter {
     return response;
   }
 
-  // Replaces the descriptors by those of `config`.
+  // Replaces the descriptors with those of `config`.
   void reload_descriptors(const Config& config) const {
     check(limitree_limiter_reload_descriptors, get(), config.get());
   }

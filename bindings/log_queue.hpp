@@ -1,5 +1,6 @@
-// Messages of limiters, from any thread, for one that may write them to a log:
-// see limitree_config_set_log.  Takes no lock, so fork() may come at any time.
+// Messages of limiters, from any thread, for a thread that may write them to a
+// log: see limitree_config_set_log.  Takes no lock, so fork() may come at any
+// time.
 
 #ifndef LIMITREE_LOG_QUEUE_HPP
 #define LIMITREE_LOG_QUEUE_HPP

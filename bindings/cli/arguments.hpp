@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {  // NOLINT: the library is called so
+namespace CLI {  // NOLINT: the name of the library
 class App;
 }
 
 namespace limitree::cli {
 
-// A program that is started by this name replaces envoyproxy/ratelimit.
+// A program that is started under this name replaces envoyproxy/ratelimit.
 inline constexpr std::string_view kOriginal = "ratelimit";
 
 // The words of `limitree serve` for a program that was started as kOriginal:
@@ -24,9 +24,9 @@ std::vector<std::string> words_of_original(
 // Adds `serve`, with the options that it has in this build.
 CLI::App* add_serve(CLI::App* app);
 
-// Runs the command in `words`, which lack the program's name, and returns its
-// exit code.  Prints help or the version if they ask for it.  Throws
-// UsageError, and what the command throws.
+// Runs the command in `words`, which do not include the program's name, and
+// returns its exit code.  Prints help or the version if they ask for it.
+// Throws UsageError, and what the command throws.
 int run_command_line(std::vector<std::string> words);
 
 }  // namespace limitree::cli

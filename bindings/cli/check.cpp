@@ -28,7 +28,7 @@ struct EntryText {
 };
 
 // Reads "key=value,key=value".  An entry without a "=" has no value.  A
-// backslash takes the character after it literally.  Throws UsageError if a key
+// backslash makes the character after it literal.  Throws UsageError if a key
 // is missing.
 std::vector<EntryText> parse_entries(std::string_view text) {
   std::vector<EntryText> entries(1);

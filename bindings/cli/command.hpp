@@ -21,8 +21,8 @@ inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 // How many levels of a decision are shown.
 inline constexpr std::size_t kMaxLevels = 64;
 
-// The start of a clock that follows the steps of a command.  Any is possible;
-// at this one, windows of every common length begin.
+// The start of a clock that follows the steps of a command.  Any time would do;
+// windows of every common length begin at this one.
 inline constexpr std::int64_t kStartNs =
     1'767'571'200'000'000'000;  // a Monday, UTC
 

@@ -24,8 +24,8 @@ class FileError : public std::runtime_error {
       : std::runtime_error(name + ": " + reason(error_number)) {}
 
  private:
-  // Messages of this project begin with a small letter, those of the system do
-  // not.
+  // Messages of this project begin with a small letter; messages of the system
+  // do not.
   static std::string reason(int error_number) {
     std::string text = std::generic_category().message(error_number);
     if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') {

@@ -89,7 +89,7 @@ bool is_control(std::string_view character) {
   return first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;
 }
 
-// What strftime() makes of a time.
+// The text that strftime() makes from a time.
 std::string formatted(const char* format, CivilTime time) {
   const std::time_t local = time.unix_s + time.utc_offset_s;
   std::tm fields{};

@@ -1,9 +1,9 @@
 // The number of requests, and of limited requests, over time, in constant
 // memory.
 //
-// At most kMaxBins bins of equal width, which is a second at first.  When bins
-// run out, adjacent ones are joined to the next width that is easy to read: 5
-// s, 10 s, 30 s, 1 min, ... 1 h, ... 1 d.
+// There are at most kMaxBins bins of equal width, which is a second at first.
+// When bins run out, adjacent ones are joined to the next width that is easy to
+// read: 5 s, 10 s, 30 s, 1 min, ... 1 h, ... 1 d.
 
 #ifndef LIMITREE_CLI_HISTOGRAM_HPP
 #define LIMITREE_CLI_HISTOGRAM_HPP

@@ -19,9 +19,9 @@ constexpr std::size_t kBlock = 64 * 1024;
 
 namespace fs = std::filesystem;
 
-// The files in the folder `name`, sorted, or `name` itself if it is no folder.
-// Folders in it, and files whose name begins with a dot, are left out.  Throws
-// FileError if there is no file.
+// The files in the folder `name`, sorted, or `name` itself if it is not a
+// folder.  Folders in it, and files whose name begins with a dot, are left out.
+// Throws FileError if there is no file.
 std::vector<std::string> files_in(const std::string& name) {
   std::error_code error;
   if (!fs::is_directory(name, error)) return {name};

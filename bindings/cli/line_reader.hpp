@@ -51,8 +51,8 @@ class LineReader {
   // `file` must outlive the reader.
   explicit LineReader(InputFile* file);
 
-  // Sets *line to the next line without its line feed, and the carriage return
-  // before that; it is valid until the next call.  Throws as InputFile::read
+  // Sets *line to the next line, without its line feed and the carriage return
+  // before it.  *line is valid until the next call.  Throws as InputFile::read
   // does.
   Found next(std::string_view* line);
 

@@ -40,7 +40,7 @@ void add_limits(CLI::App* app, std::string* limits);
 void add_source(CLI::App* app, const std::vector<std::string>& formats,
                 LimitsSource* source);
 
-// The same in every format.
+// The same for limits in any format.
 void add_any_source(CLI::App* app, LimitsSource* source);
 
 // Adds the files after the first.
@@ -51,7 +51,7 @@ void check_files(const CheckOptions& options);
 void check_files(const ConvertOptions& options);
 
 // Takes the second file, if the format has one, off the front of the words
-// after the first.  Throws UsageError if what is left is no path.
+// after the first.  Throws UsageError if the remaining words are not a path.
 void take_overrides(LimitsSource* source, std::vector<std::string>* words);
 
 }  // namespace limitree::cli

@@ -20,7 +20,8 @@ struct Remote {
 // environment.  Throws UsageError if there is none.
 std::string url_of(const Remote& remote);
 
-// The URL of a store that is looked at: a file of shm:// is not made.
+// `url` for a command that only reads the store: a missing file of shm:// is
+// not created.
 std::string existing(const std::string& url);
 
 // Sets *config to use the store at `url` with the settings of `remote`, and

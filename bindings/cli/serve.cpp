@@ -82,7 +82,8 @@ void add_options(CLI::App* serve) {
   serve->footer(kServeFooter);
 }
 
-// What `words` say; `file` is where they come from, or empty.
+// The options in some words.  `file` names the file that they come from, or is
+// empty.
 class Words {
  public:
   explicit Words(std::string file) : file_(std::move(file)) {
@@ -115,7 +116,7 @@ class Words {
     }
   }
 
-  // A setting as the word of a command line that means it.
+  // Returns the word of a command line that means the same as a setting.
   std::string word_of(const CLI::ConfigItem& item,
                       const std::string& value) const {
     if (!item.parents.empty() || item.name == "config" || item.name == "help" ||

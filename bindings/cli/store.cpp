@@ -37,13 +37,13 @@ Limiter limiter_for(const CallerOptions& options) {
   const std::string url = url_of(options.remote);
   Config config;
   set_store(options.remote, existing(url), &config);
-  // A substitute's decision says nothing about the store's buckets.
+  // A decision made in place of the store says nothing about its buckets.
   config.set("on_store_error", "raise");
   read_limits(options.limits, &config);
   return limiter_of(config);
 }
 
-// Changes nothing: these limits may be others than those of the service.
+// Changes nothing, because these limits may differ from those of the service.
 std::vector<limitree_level> look(Limiter* limiter,
                                  const std::vector<limitree_str>& path,
                                  std::int64_t cost) {

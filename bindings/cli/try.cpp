@@ -2,7 +2,8 @@
 //
 // One limiter decides all steps.  In memory it uses a clock that moves only as
 // the command line says, so nothing waits, and every run gives the same
-// answers.  A store that is named decides now, by its own buckets.
+// answers.  If a store is given, it decides at the current time, with its own
+// buckets.
 
 #include <unistd.h>
 

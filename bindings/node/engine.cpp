@@ -28,7 +28,7 @@ void complete(const limitree_completion* completions, std::size_t count,
     Answer answer = {done.request, done.decision, done.status, {}};
     try {
       if (done.status < 0) answer.error = Error::from(done.status, done.error);
-    } catch (const std::bad_alloc&) {  // then without a message
+    } catch (const std::bad_alloc&) {  // the answer then has no message
     }
     answers.push_back(std::move(answer));
   }

@@ -76,8 +76,8 @@ class Environment {
   void remove(Closable* limiter) { open_.erase(limiter); }
 
   // Prepares for libuv handles: for their calls, and for the end of the thread,
-  // which waits until they are closed.  Only then, because Deno crashes when it
-  // ends with what this makes.
+  // which waits until they are closed.  Called only when a handle is needed,
+  // because Deno crashes at its end if this was called.
   void will_watch();
   // A libuv handle is closing.
   void closing() { ++closing_; }

@@ -1,5 +1,5 @@
-// Requests of Envoy from JavaScript.  node/src/envoy.ts makes the
-// arguments here, and the answers of what comes back.
+// Requests of Envoy from JavaScript.  node/src/envoy.ts makes the arguments,
+// and turns the results into answers.
 
 #ifndef LIMITREE_NODE_ENVOY_HPP
 #define LIMITREE_NODE_ENVOY_HPP

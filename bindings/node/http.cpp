@@ -61,7 +61,8 @@ class HttpAnswer {
     from += kDecisionSize;
     if (policies.IsUndefined()) return;
     const auto names = policies.As<Napi::Array>();
-    // JavaScript gives no more; if it did, others of its memory would be read.
+    // JavaScript passes no more.  If it did, this would read memory beyond the
+    // array.
     const std::size_t count = std::min<std::size_t>(names.Length(), kMaxLevels);
     for (std::uint32_t i = 0; i < count; ++i, from += kLevelSize) {
       policies_[i] = names.Get(i).As<Napi::String>().Utf8Value();

@@ -26,8 +26,8 @@ double* write_answer(const Answer& answer, const Pending& pending,
                       to + kDecisionSize);
 }
 
-// Answers on their way.  If the thread ends, at any moment, the rest is
-// dropped: nothing waits for them any more.
+// Answers that are being delivered.  If the thread ends meanwhile, the
+// remaining answers are dropped, because nothing waits for them any more.
 class Outgoing {
  public:
   Outgoing(Native& native, std::span<const Answer> answers)
@@ -146,7 +146,7 @@ Native::Native(Environment& environment, std::shared_ptr<Engine> engine)
   environment_.add(this);
 }
 
-// No answer is awaited, and no call is possible.  If the thread has ended, this
+// No answer is pending, and no call can come.  If the thread has ended, this
 // was closed before, and the environment may be gone.
 Native::~Native() {
   if (is_closed_) return;

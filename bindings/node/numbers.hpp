@@ -48,7 +48,8 @@ class Roots {
   std::deque<std::string> names_;  // at fixed addresses
 };
 
-// Writes kDecisionSize numbers, and that `level_count` rows follow.
+// Writes kDecisionSize numbers, which include the number of rows that follow,
+// `level_count`.
 void write_decision(const limitree_decision& decision, std::size_t level_count,
                     double* to);
 

@@ -122,7 +122,7 @@ Paths Request::paths() const {
   return Paths(std::move(paths), std::move(parts));
 }
 
-// The caller's name of that segment: "path[1]".
+// The name of that segment in error messages: "path[1]".
 std::string Request::place_of(std::size_t segment) const {
   if (paths_ == kUserAndAction) {
     return segment == 1 ? "user" : "action";

@@ -2,7 +2,7 @@
 //
 // They bypass node-addon-api, whose wrappers take longer than a decision in
 // memory.  Each is a JavaScript function that knows its Native; it takes the
-// segments as arguments, and all else from the array of layout.hpp.
+// segments as arguments, and everything else from the array of layout.hpp.
 
 #ifndef LIMITREE_NODE_REQUESTS_HPP
 #define LIMITREE_NODE_REQUESTS_HPP

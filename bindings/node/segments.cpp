@@ -91,7 +91,7 @@ const char* Segments::read_one(napi_env env, napi_value value,
   if (length + 1 < wide.size()) {
     return keep({wide.data(), length}, segment);
   }
-  // It may be cut off, so ask for its length.
+  // The text may be cut off, so ask for its length.
   if (napi_get_value_string_utf16(env, value, nullptr, 0, &length) != napi_ok) {
     return "cannot be read";
   }

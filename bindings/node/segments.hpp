@@ -21,7 +21,7 @@
 namespace limitree::node {
 
 // Appends `text` as UTF-8 to *out.  False if it contains an unpaired surrogate:
-// UTF-8 has no form for it, and callers must not be confused.
+// UTF-8 cannot represent it, and two callers must not get the same name.
 bool append_utf8(std::u16string_view text, std::string* out);
 
 class Segments {

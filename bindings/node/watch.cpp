@@ -104,8 +104,8 @@ const char* Watch::begin(int fd) {
   return "";
 }
 
-// After the callbacks of sockets, or after those of timers, whichever come
-// first in the loop.  Both are before it waits.
+// Runs after the callbacks of sockets or after those of timers, whichever the
+// loop reaches first.  Both come before the loop waits.
 void Watch::run_soon() {
   if (poll_ == nullptr || std::exchange(is_due_, true)) return;
   uv_check_start(reinterpret_cast<uv_check_s*>(check_), [](uv_check_s* check) {

@@ -51,7 +51,8 @@ class Path {
   std::size_t size_ = 0;
 };
 
-// The parameters of a method; of one with *path those that have names only.
+// The parameters of a method; for a method with *path, only the keyword-only
+// ones.
 struct Signature {
   const char* function;
   std::span<const char* const> names;

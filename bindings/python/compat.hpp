@@ -1,4 +1,4 @@
-// What older versions of CPython lack, or name in another way.
+// Functions that older versions of CPython lack or call by another name.
 
 #ifndef LIMITREE_PYTHON_COMPAT_HPP
 #define LIMITREE_PYTHON_COMPAT_HPP

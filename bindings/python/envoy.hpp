@@ -1,5 +1,5 @@
-// Requests of Envoy in Python.  limitree.envoy has the public types: it
-// makes the arguments here, and the answers of what comes back.
+// Requests of Envoy in Python.  limitree.envoy has the public types: it makes
+// the arguments, and turns the results into answers.
 
 #ifndef LIMITREE_PYTHON_ENVOY_HPP
 #define LIMITREE_PYTHON_ENVOY_HPP

@@ -1,4 +1,5 @@
-// limitree.Level: the verdict of one limit, as decision.hpp for the request.
+// limitree.Level: the verdict of one limit, in the same form as the Decision of
+// decision.hpp.
 
 #ifndef LIMITREE_PYTHON_LEVEL_HPP
 #define LIMITREE_PYTHON_LEVEL_HPP

@@ -125,7 +125,7 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
   return noted(native, decision, new_decision(decision, kept, truth));
 }
 
-// How a request is made, if its arguments say nothing else.
+// The options of a request, with their defaults.
 struct Options {
   std::int64_t cost = 1;
   bool levels;

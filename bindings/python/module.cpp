@@ -161,10 +161,12 @@ constexpr const char* kWrongInterpreter =
 
 }  // namespace limitree::python
 
-// What pybind11 makes.  It would wait for ever in a subinterpreter of CPython
-// 3.11 and older, so PyInit__native() looks first.  From 3.13 on, CPython calls
-// that in its main interpreter, whoever imports, so this looks again; it is
-// reached only by modules that promise to run in every interpreter.
+// The module that pybind11 makes.  In a subinterpreter of CPython 3.11 and
+// older it would wait forever, so PyInit__native() checks the interpreter
+// first.  From 3.13 on, CPython calls PyInit__native() in the main interpreter
+// even if a subinterpreter imports the module, so this checks again.  CPython
+// gets here only for modules that declare that they can run in every
+// interpreter.
 PYBIND11_MODULE(_bound, module,
                 pybind11::multiple_interpreters::per_interpreter_gil()) {
   using namespace limitree::python;

@@ -102,15 +102,15 @@ class Native {
   void end_pending() noexcept { --pending_; }
   int pending() const noexcept { return pending_; }
 
-  // Replaces the limits by those of `texts`.  Throws error_already_set.
+  // Replaces the limits with those of `texts`.  Throws error_already_set.
   void reload(const pybind11::list& texts);
-  // Replaces the descriptors by those of `files`.  Throws error_already_set.
+  // Replaces the descriptors with those of `files`.  Throws error_already_set.
   void reload_descriptors(const pybind11::list& files);
   // As limitree_limiter_put.  Throws error_already_set.
   void put(std::string_view name, std::string_view yaml, std::int32_t replace);
 
-  // Begins again, with full buckets, as the constructor: for tests.  Throws if
-  // the store is not this process's memory.
+  // Begins again with full buckets, as after the constructor; for tests.
+  // Throws if the store is not this process's memory.
   void renew(const pybind11::list& texts, const pybind11::dict& options,
              pybind11::object clock);
 
@@ -143,7 +143,7 @@ class Native {
     return false;
   }
 
-  // Returns a new limiter of the arguments of the constructor.  Throws
+  // Returns a new limiter, made from the arguments of the constructor.  Throws
   // error_already_set.
   limitree_limiter* make(const pybind11::list& texts,
                          const pybind11::dict& options, pybind11::object clock);

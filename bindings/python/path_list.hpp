@@ -18,10 +18,10 @@ namespace limitree::python {
 class PathList {
  public:
   // Reads an iterable of iterables of str or bytes; their costs: an int for
-  // all, a list or tuple with one for each, or null for 1; and their parts:
-  // likewise, a str, null or None for "charge".  False: a Python error is set.
-  // It is a TypeError if a path is a str, which would be one segment per
-  // letter.
+  // all, a list or tuple with one for each, or null for 1; and their parts: a
+  // str for all, a list or tuple with one for each, or null or None for
+  // "charge".  False: a Python error is set.  It is a TypeError if a path is a
+  // str, which would be one segment per letter.
   bool read(PyObject* paths, PyObject* costs, PyObject* parts);
 
   // The same for one path.

@@ -2,8 +2,8 @@
 // changes: their attributes, equality, hash and state, and the types
 // themselves, which only C++ can instantiate.
 //
-// An Object of these functions has a `value`, the struct, and a `part`, the
-// Python object that belongs to it, or null.
+// The Object that these functions take has a `value`, the struct, and a `part`,
+// the Python object that belongs to it, or null.
 
 #ifndef LIMITREE_PYTHON_VALUE_HPP
 #define LIMITREE_PYTHON_VALUE_HPP
@@ -43,7 +43,7 @@ inline PyObject* as_wait(std::int64_t ns) {
   return as_seconds(ns);
 }
 
-// The line for the attribute `name`: what `convert` makes of `member`.
+// The definition of the attribute `name`: `member`, converted by `convert`.
 template <typename Object, auto member, PyObject* convert(std::int64_t)>
 PyGetSetDef getter(const char* name, const char* doc) {
   const auto get = [](PyObject* self, void* /*closure*/) {
