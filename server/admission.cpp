@@ -38,8 +38,8 @@ Admission::Admission(const ServeSettings& settings)
   }
 }
 
-// The rights of a Unix socket's file, a certificate or a login to this machine
-// say as much as a token.
+// A client needs no token if it has a certificate, uses a Unix socket, whose
+// file has permissions of its own, or is on this machine.
 Access Admission::access_of(ListenFor purpose,
                             const ListenAddress& bound) const {
   const bool has_certificate =

@@ -26,11 +26,11 @@ class Admission {
     return tls_ ? tls_->context() : nullptr;
   }
 
-  // Of those who connect to `bound`.
+  // The access of clients that connect to `bound`.
   Access access_of(ListenFor purpose, const ListenAddress& bound) const;
 
-  // Reads again the files that have changed, and logs it.  Returns whether
-  // tls() is another one now.
+  // Reloads the files that have changed, and logs it.  Returns whether tls()
+  // has changed.
   bool refresh();
 
  private:
@@ -38,7 +38,7 @@ class Admission {
   std::optional<TlsFiles<TlsContext>> tls_;
   AdminToken token_;
   const HostNames hosts_;
-  std::string tls_trouble_;  // that is in the log
+  std::string tls_trouble_;  // the last one in the log
   std::string token_trouble_;
 };
 

@@ -16,13 +16,13 @@ namespace limitree::server {
 
 namespace {
 
-// The connections that are there also want to be served.
+// Existing connections must be served, too.
 constexpr int kMaxPerTurn = 64;
 
-// Without descriptors or memory: the wait until the next attempt.
+// The wait until the next attempt if there are no descriptors or no memory.
 constexpr Duration kPause = 100 * kMillisecond;
 
-// Then this is said again, if it is still so.
+// After this time a message is logged again, if it still applies.
 constexpr Duration kQuiet = 60 * kOneSecond;
 
 // Only one of the workers that share a Unix socket is woken.
@@ -68,7 +68,8 @@ bool Acceptor::accept_one() {
   return false;
 }
 
-// At once, so that a client without a permit goes elsewhere.
+// Without a permit, the connection is closed at once, so that the client goes
+// elsewhere.
 void Acceptor::take(Fd fd) {
   if (permits_ == nullptr) {
     on_connection_(std::move(fd), Permit());
@@ -101,8 +102,7 @@ void Acceptor::pause() {
   resume_.set(after(loop_->now(), kPause));
 }
 
-// ---- The set
-// -------------------------------------------------------------------
+// ---- The set ----------------------------------------------------------------
 
 ConnectionSet::ConnectionSet(Loop* loop, const ConnectionSettings* settings,
                              Permits* permits, std::function<void()> on_empty)

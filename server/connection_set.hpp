@@ -1,5 +1,4 @@
-// The connections of one loop: its listening sockets, and the clients that
-// came.
+// The connections of one loop: its listening sockets, and its clients.
 
 #ifndef LIMITREE_SERVER_CONNECTION_SET_HPP
 #define LIMITREE_SERVER_CONNECTION_SET_HPP
@@ -57,13 +56,13 @@ class Acceptor final : public Watcher {
 // Belongs to the thread of its loop.
 class ConnectionSet final : public ConnectionOwner {
  public:
-  // What is given by pointer outlives this.  `permits` may be null.  `on_empty`
-  // is called when a connection has gone and none is left.
+  // The objects that are passed by pointer outlive this.  `permits` may be
+  // null.  `on_empty` is called when a connection has gone and none is left.
   ConnectionSet(Loop* loop, const ConnectionSettings* settings,
                 Permits* permits, std::function<void()> on_empty);
 
-  // `make` makes what is spoken there, over TLS if that is given: with the
-  // context of set_tls().
+  // `make` makes the protocol of a connection.  With `tls`, the protocol runs
+  // over TLS, with the context of set_tls().
   void listen(Fd listener, const Access& access, MakeProtocol make,
               std::optional<TlsProtocol> tls = {});
   void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }

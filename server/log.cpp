@@ -82,7 +82,7 @@ void log_event(std::int32_t /*event*/, limitree_str text,
   try {
     log_line(LogLevel::kWarning, std::string(text.data, text.size));
   } catch (const std::bad_alloc&) {
-    // The counters have the rest.
+    // Out of memory: the message is lost, but the counters are right.
   }
 }
 

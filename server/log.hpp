@@ -11,16 +11,16 @@
 
 namespace limitree::server {
 
-// Before other threads write.
+// Call this before other threads write.
 void set_log(const LogSettings& settings);
 
 // One line on standard error.  From any thread.
 void log_line(const std::string& message);
 void log_line(LogLevel level, const std::string& message);
-// As the first one, but also for those who see warnings.
+// As the first one, but also shown if only warnings are logged.
 void announce(const std::string& message);
-// Logs what has gone wrong, once a minute: there may be some trouble for each
-// request, and the others are only counted.  From any thread.
+// Logs what has gone wrong, at most once a minute.  Every request may fail, so
+// further messages are only counted.  From any thread.
 void log_trouble(const std::string& what);
 
 // The limitree_log_fn of the service.

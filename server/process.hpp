@@ -9,8 +9,8 @@
 
 namespace limitree::server {
 
-// Allows as many descriptors as the system lets it, and returns how many:
-// thousands of connections need as many.
+// Raises the limit of descriptors as far as the system allows, and returns it:
+// each connection needs one.
 std::size_t raise_descriptor_limit();
 
 // SIGTERM, SIGINT and SIGHUP as bytes of a descriptor that does not block. This

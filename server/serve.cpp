@@ -36,7 +36,7 @@ namespace {
 
 constexpr Duration kFilesInterval = kOneSecond;
 
-// How long the store may take if nothing else is said.
+// How long the store may take by default.
 constexpr const char* kTimeout = "250ms";
 
 void check_style(const std::string& style) {
@@ -52,7 +52,7 @@ void warn(const std::string& message) { log_line(LogLevel::kWarning, message); }
 
 Config config_of(const ServeSettings& settings) {
   Config config;
-  // Nobody but the client waits for a store, and its deadline counts, too.
+  // Only the client waits for the store, and its deadline counts, too.
   config.set("timeout", kTimeout);
   if (!settings.store.url.empty()) config.set("store", settings.store.url);
   for (const auto& [name, value] : settings.store.options) {
@@ -67,7 +67,8 @@ Config config_of(const ServeSettings& settings) {
   return config;
 }
 
-// Other descriptors are for the store, the log and files that are read again.
+// The remaining descriptors are for the store, the log and files that are read
+// again.
 std::size_t count_permits(const ServeSettings& settings) {
   return std::min(raise_descriptor_limit() / 4 * 3, settings.max_connections);
 }
@@ -228,8 +229,8 @@ class Service final : public Watcher, public ConfigListener {
              counted(workers_.size(), "worker"));
   }
 
-  // Returns the address, with the port that the system chose.  Nobody shares
-  // the ports of the admin and of Prometheus: their answers are about one
+  // Returns the address, with the port that the system chose.  The ports of the
+  // admin pages and of Prometheus are never shared: their answers are about one
   // service.
   std::string listen_at(const ListenPlace& place) {
     if (place.purpose == ListenFor::kHttps && !admission_.tls()) {
@@ -286,8 +287,8 @@ class Service final : public Watcher, public ConfigListener {
     if (waits_ && !ending_ && what == Loaded::kDescriptors) serve_now();
   }
 
-  // Of mistakes that come again and again only their number is told, each time
-  // that it has doubled.
+  // If the same mistakes come again and again, logs only their number, each
+  // time that it has doubled.
   static void tell_mistakes(const std::string& name, const LoadReport& report) {
     const std::size_t times = report.repeats + 1;
     if (times > 1) {
@@ -302,14 +303,14 @@ class Service final : public Watcher, public ConfigListener {
     log_line(LogLevel::kError, name + " are as before");
   }
 
-  // The first descriptors of a server have come.
+  // Called when a server has sent the first descriptors.
   void serve_now() {
     waits_ = false;
     listen();
     start_workers();
   }
 
-  // Whether clients should come.
+  // Reports whether clients should send requests.
   void tell_health() {
     const HealthSettings& health = settings_.health;
     const bool serving = !ending_ && (!health.needs_domain || domains_ > 0) &&
@@ -324,7 +325,8 @@ class Service final : public Watcher, public ConfigListener {
     files_check_.set(after(loop_.now(), kFilesInterval));
   }
 
-  // First health tells clients to go elsewhere, then connections do.
+  // First the health status tells clients to go elsewhere, then the connections
+  // do.
   void end() {
     if (ending_) {
       forget_unix_paths();
@@ -336,13 +338,13 @@ class Service final : public Watcher, public ConfigListener {
       loop_.stop();
       return;
     }
-    // First: what follows may need memory that is not there.
+    // Set first, in case there is no memory for what follows.
     delay_.set(after(loop_.now(), settings_.drain_delay));
     log_line("draining");
     tell_health();
   }
 
-  // While the sockets still listen: later, the names could be those of a
+  // Called while the sockets still listen: later, the files could belong to a
   // service that has taken over.
   void forget_unix_paths() {
     for (const std::string& path : unix_paths_) unlink(path.c_str());
@@ -371,7 +373,7 @@ class Service final : public Watcher, public ConfigListener {
   std::optional<StatsdReporter> reporter_;
   std::vector<std::string> unix_paths_;
   AdminPages admin_pages_;
-  HttpServer admin_;  // here, where a page may take its time
+  HttpServer admin_;  // on this thread, where a page may take longer
   HttpServer metrics_;
   ConnectionSet connections_;  // of both
   Timer delay_;

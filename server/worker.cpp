@@ -11,10 +11,11 @@ namespace limitree::server {
 
 namespace {
 
-// Of TCP, with clients in the same network.
+// The time of a TCP handshake with clients in the same network.
 constexpr Duration kHandshake = 50 * kMillisecond;
 
-// When clients hold so much less than before, the system gets memory back.
+// When clients hold this much less than before, memory is given back to the
+// system.
 constexpr std::size_t kMuchMemory = 16 * 1024 * 1024;
 constexpr Duration kBetweenTrims = 5 * kOneSecond;
 
@@ -94,7 +95,7 @@ void Worker::set_serving(bool serving) {
   loop_.post([this, serving] { health_.set_serving(serving); });
 }
 
-// 200 and "OK", or 500 without a body: as envoyproxy/ratelimit.
+// 200 and "OK", or 500 without a body, as in envoyproxy/ratelimit.
 void Worker::check_health(Exchange* exchange) const {
   exchange->answer()->status = health_.is_serving() ? 200 : 500;
   if (health_.is_serving()) exchange->answer()->body = "OK";
@@ -130,7 +131,7 @@ void Worker::stop_if_empty() {
   if (draining_ && connections_.is_empty()) loop_.stop();
 }
 
-// Connections that are being made want to be served.
+// Connections that are just being made must still be served.
 void Worker::begin_drain() {
   if (last_connections_.is_set() || draining_) return;
   connections_.stop_connections();
@@ -139,7 +140,7 @@ void Worker::begin_drain() {
 
 void Worker::drain_now() {
   draining_ = true;
-  // First: what follows may need memory that is not there.
+  // Set first, in case there is no memory for what follows.
   last_call_.set(after(loop_.now(), settings_->drain_grace));
   connections_.shut_down(settings_->drain_grace);
   stop_if_empty();

@@ -28,20 +28,20 @@ namespace limitree::server {
 
 class Worker {
  public:
-  // Decides by a handle of its own of the same limiter.  `settings`,
-  // `descriptors` and `permits` outlive the worker.  `tracer` may be null.
+  // Decides with its own handle of the same limiter.  `settings`, `descriptors`
+  // and `permits` outlive the worker.  `tracer` may be null.
   Worker(const ServeSettings* settings, limitree_limiter* limiter,
          DescriptorsState* descriptors, Permits* permits,
          std::shared_ptr<Tracer> tracer);
   ~Worker();
 
-  // Before start(), or from it on only on its thread.
+  // Call this before start(), or afterwards only on the worker's thread.
   void listen(ListenFor purpose, Fd listener, const Access& access);
   void set_tls(std::shared_ptr<const TlsContext> tls) {
     connections_.set_tls(std::move(tls));
   }
 
-  // Runs `on_stopped` on the thread of the worker when that ends.
+  // Runs `on_stopped` on the worker's thread when the worker ends.
   void start(std::function<void()> on_stopped);
 
   // From any thread.
@@ -53,10 +53,10 @@ class Worker {
   void stop() { loop_.stop(); }
   void join();
 
-  // What may be read from any thread.
+  // The counters, which may be read from any thread.
   const WorkerStats* stats() const { return observer_.stats(); }
-  // What spans have the numbers of: the paths of all methods, then the
-  // operations of HTTP.
+  // The operations that spans have the numbers of: the paths of all methods,
+  // then the operations of HTTP.
   std::vector<std::string> operations();
 
  private:

@@ -21,7 +21,7 @@ void listen_at(ListenFor purpose, const std::vector<std::string>& addresses,
   }
 }
 
-// The variables for one purpose, and what counts if one of the two is missing.
+// The variables for one purpose, and the defaults if one of the two is missing.
 struct AddressVariables {
   ListenFor purpose;
   const char* host;
@@ -66,8 +66,7 @@ void read_metrics_address(EnvironmentReader* reader, ServeSettings* settings) {
   });
 }
 
-// An option takes the place of variables for the same purpose, and of all
-// default addresses.
+// An option replaces variables for the same purpose, and all default addresses.
 Target places_for(ListenFor purpose, ServeSettings* settings) {
   return [=](const OptionValue& value) {
     std::erase_if(settings->places,
@@ -93,7 +92,7 @@ std::vector<Option> address_options(ServeSettings* s) {
        }},
       {kGroup, "--https-listen", list_kind("ADDRESS"), "",
        "the same with TLS, by --tls-cert", places_for(ListenFor::kHttps, s)},
-      // Who may read the configuration is a decision: only this machine.
+      // By default, only clients on this machine may read the configuration.
       {kGroup, "--admin-listen", list_kind("ADDRESS"), "DEBUG_HOST DEBUG_PORT",
        "HTTP: pages for people and Prometheus",
        places_for(ListenFor::kAdmin, s),
@@ -139,8 +138,8 @@ std::string place_text(ListenFor purpose, const std::string& address) {
   return {};
 }
 
-// The page for Prometheus alone changes nothing, and has an address only if
-// somebody gave it one.
+// Leaves out ListenFor::kMetrics, which changes nothing and has no default
+// address.
 void keep_plain_http_local(ServeSettings* settings) {
   if (settings->tls.client_ca_file.empty() || settings->allows_plain_http) {
     return;

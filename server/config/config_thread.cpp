@@ -72,7 +72,7 @@ std::optional<SourceFile> ConfigThread::read_limits() const {
   return SourceFile{settings_.limits, read_file(settings_.limits)};
 }
 
-// What a server has sent stays.
+// Descriptors that a server has sent stay.
 LoadReport ConfigThread::load_all() {
   const std::string state = state_of(settings_.descriptors);
   Sources sources{read_limits(), {}};
@@ -124,7 +124,7 @@ void ConfigThread::tell_sent(LoadReport report) {
   listener_->loaded(Loaded::kDescriptors, report);
 }
 
-// An attempt that ends as the one before is not worth a message.
+// An attempt that ends like the previous one gets no message.
 void ConfigThread::lost(const std::string& why) {
   if (why == lost_) return;
   lost_ = why;

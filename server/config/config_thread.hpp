@@ -18,7 +18,7 @@
 
 namespace limitree::server {
 
-// What was loaded, or not.
+// What was loaded, or could not be loaded.
 enum class Loaded { kAll, kDescriptors };
 
 // Called on the thread.
@@ -42,9 +42,9 @@ class ConfigThread final : public XdsListener {
   ConfigThread(const ConfigThread&) = delete;
   ConfigThread& operator=(const ConfigThread&) = delete;
 
-  // Reads what the service starts with into *config.  Returns its report; one
-  // of a failure only if the service may start without descriptors, else
-  // throws what limitree.hpp throws, or Failure.
+  // Reads what the service starts with into *config.  Returns the report.  It
+  // reports a failure only if the service may start without descriptors;
+  // otherwise this throws Failure, or what limitree.hpp throws.
   LoadReport read(Config* config);
 
   // Watches from now on.  `limiter` outlives the thread.  Throws Failure.

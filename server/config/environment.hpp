@@ -37,12 +37,13 @@ class EnvironmentReader {
   // The index of the value in `words`, in upper or lower case.
   std::optional<std::size_t> word(const std::string& name, const char* words);
 
-  // Sets the target if the variable has a value; whether that is valid.
+  // Sets the target if the variable has a valid value, and returns whether it
+  // has one.
   bool set(const std::string& name, const Target& target,
            const ValueKind& kind = {});
 
-  // Adds an option of the library for that variable, or reports why it takes no
-  // such value.
+  // Adds an option of the library for that variable, or reports why the option
+  // does not take the value.
   void add_option(const std::string& name, const std::string& option,
                   const std::string& value, Pairs* options);
 

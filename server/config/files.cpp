@@ -17,10 +17,11 @@ namespace fs = std::filesystem;
 
 // The core refuses larger texts.
 constexpr std::size_t kMaxText = 64 * 1024 * 1024;
-// A million descriptors, which is the most, need less.
+// A million descriptors, the maximum, need less.
 constexpr std::size_t kMaxTexts = 256 * 1024 * 1024;
 
-// Follows links.  What cannot be found is a file, so that reading it tells why.
+// Follows links.  A path that does not exist counts as a file, so that reading
+// it reports the reason.
 bool is_file(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -32,8 +33,9 @@ struct Listing {
   std::vector<std::string> folders;
 };
 
-// Goes into the folders of a folder, but not by links, which may lead back, and
-// not if their names begin with a dot: those of Kubernetes hold the same files.
+// Goes into the folders of a folder, but does not follow links, which may lead
+// back.  Skips folders whose names begin with a dot: those of Kubernetes hold
+// the same files.
 void list(const fs::path& folder, bool dot_files, Listing* all) {
   all->folders.push_back(folder);
   std::error_code error;

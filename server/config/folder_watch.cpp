@@ -44,7 +44,7 @@ FolderWatch::~FolderWatch() {
   if (inotify_) loop_->remove(inotify_.get(), this);
 }
 
-// Changes that never end do not put the look off.
+// Changes that never end do not delay the next check.
 void FolderWatch::on_ready(std::uint32_t /*events*/) {
   alignas(inotify_event) char events[4096];
   bool any = false;
@@ -57,12 +57,13 @@ void FolderWatch::on_ready(std::uint32_t /*events*/) {
   if (any && soon < looks_at_) look_at(soon);
 }
 
-// Folders such as /tmp have many changes that are not about our files.
+// In folders such as /tmp, many changes do not concern these files.
 bool FolderWatch::matters(std::string_view events) const {
   while (!events.empty()) {
     inotify_event event;
     std::memcpy(&event, events.data(), sizeof event);
-    // Without a name it is about the folder itself, or events were lost.
+    // Without a name, the event is about the folder itself, or events were
+    // lost.
     if (event.len == 0) return true;
     const char* const name = events.data() + sizeof event;
     if (steps_.contains({event.wd, ""}) || steps_.contains({event.wd, name})) {
@@ -78,8 +79,9 @@ void FolderWatch::look_at(Monotonic at) {
   look_.set(at);
 }
 
-// From new on: a folder that was replaced is another one now.  Without inotify,
-// of which a system has few, there is the look every few seconds.
+// Starts all watches again, because a folder may have been replaced.  A system
+// has few inotify instances; without one, the files are still checked every few
+// seconds.
 void FolderWatch::watch() {
   if (inotify_) loop_->remove(inotify_.get(), this);
   steps_.clear();
@@ -91,20 +93,20 @@ void FolderWatch::watch() {
       watch_folder(one, "");
     }
   } catch (const Failure&) {
-    // One has just vanished, and the way to it tells when it is back.
+    // A folder has just vanished; the watches on its path tell when it is back.
   }
   loop_->add(inotify_.get(), EPOLLIN, this);
 }
 
-// All folders of a path, because any of them may be a symbolic link that is
-// replaced.
+// Watches all folders of a path, because any of them may be a symbolic link
+// that is replaced.
 void FolderWatch::watch_way_to(const std::string& place) {
   std::size_t begin = place.starts_with('/') ? 1 : 0;
   for (std::size_t end = 0; end != place.npos; begin = end + 1) {
     end = place.find('/', begin);
     const std::string folder = place.substr(0, begin);
     const std::string step = place.substr(begin, end - begin);
-    // The way of a symbolic link may have further steps in this folder.
+    // A symbolic link may lead through other names in this folder.
     watch_folder(folder.empty() ? "." : folder,
                  is_link(folder + step) ? "" : step);
   }
@@ -118,7 +120,7 @@ void FolderWatch::watch_folder(const std::string& folder,
 }
 
 void FolderWatch::look() {
-  // Also if there is no memory for all that follows.
+  // Set first, in case there is no memory for what follows.
   look_at(after(loop_->now(), kLookAnyway));
   // What changes after this wakes the loop.
   watch();

@@ -1,4 +1,4 @@
-// Sees that files of descriptors have changed.
+// Notices when files of descriptors change.
 
 #ifndef LIMITREE_SERVER_CONFIG_FOLDER_WATCH_HPP
 #define LIMITREE_SERVER_CONFIG_FOLDER_WATCH_HPP
@@ -18,25 +18,25 @@
 
 namespace limitree::server {
 
-// Compares what the system says about the files: when inotify reports something
-// in one of the folders on the way to them, and every few seconds, because not
-// all file systems report.  Files are read when they have been the same for two
-// looks, so that those that are being written are not.
+// Compares the metadata of the files when inotify reports a change in one of
+// the folders on the path to them, and every few seconds, because not all file
+// systems report changes.  Reads the files when two checks in a row find the
+// same, so that it does not read files that are being written.
 class FolderWatch final : public Watcher {
  public:
   // Called with the files that have changed, or with why they are not readable.
   using OnChange = std::function<void(std::vector<SourceFile> files,
                                       const std::string& mistake)>;
 
-  // `state` is that of the files which are loaded.
+  // `state` is the state of the files that are loaded.
   FolderWatch(Loop* loop, DescriptorSettings settings, std::string state,
               OnChange on_change);
   ~FolderWatch();
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // Takes the files as they are now as known, for one who has read them since
-  // `state` was theirs.
+  // Marks the files in this state as known.  For a caller that has read them
+  // after it took `state`.
   void know(std::string state) { known_ = std::move(state); }
 
   void on_ready(std::uint32_t events) override;
@@ -53,7 +53,7 @@ class FolderWatch final : public Watcher {
   Loop* loop_;
   DescriptorSettings settings_;
   std::string known_;
-  std::string seen_;  // at the last look
+  std::string seen_;  // at the last check
   OnChange on_change_;
   Fd inotify_;
   // Which names of a watched folder matter; an empty one stands for all.

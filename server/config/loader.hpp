@@ -1,4 +1,4 @@
-// Loads limits and descriptors into a limiter, while that serves.
+// Loads limits and descriptors into a limiter while it serves requests.
 
 #ifndef LIMITREE_SERVER_CONFIG_LOADER_HPP
 #define LIMITREE_SERVER_CONFIG_LOADER_HPP

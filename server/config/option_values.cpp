@@ -82,7 +82,7 @@ class TargetSetter {
     const bool original = value_.is_original;
     const std::string_view kind = kind_.value;
     const char mark = kind.find('=') == kind.npos ? ':' : '=';
-    // The original always takes a colon, too.
+    // envoyproxy/ratelimit always accepts a colon, too.
     const std::string marks =
         original ? std::string{mark, ':'} : std::string{mark};
     to->clear();

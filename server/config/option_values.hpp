@@ -19,8 +19,8 @@ namespace limitree::server {
 struct OptionValue {
   std::string place;
   std::vector<std::string> values;  // several if it may be repeated
-  // As envoyproxy/ratelimit reads it from the environment, not as limits.yaml
-  // and the command line have it.
+  // Whether the form is that of envoyproxy/ratelimit's environment, not that of
+  // limits.yaml and the command line.
   bool is_original = false;
 
   const std::string& text() const { return values.at(0); }
@@ -32,11 +32,11 @@ struct ValueKind {
   bool repeats = false;
   std::int64_t least = 1;  // of a number
   std::int64_t most = 0;
-  const char* words = "";  // which of them it is, with blanks between
+  const char* words = "";  // the words to choose from, separated by blanks
 };
 
-// What an option sets: a field that has the value as it is, or what a function
-// makes of the value.
+// What an option sets: a field that gets the value as it is, or a function that
+// takes the value.
 using Target = std::variant<bool*, std::string*, std::uint32_t*, std::size_t*,
                             Duration*, double*, std::vector<std::string>*,
                             Pairs*, std::function<void(const OptionValue&)>>;
@@ -44,7 +44,7 @@ using Target = std::variant<bool*, std::string*, std::uint32_t*, std::size_t*,
 // These throw Failure, "PLACE: what is wrong", if the value is not valid.
 void set_target(const OptionValue& value, const ValueKind& kind,
                 const Target& target);
-// The index of the value in `words`, which have blanks between, in upper or
+// The index of the value in `words`, which are separated by blanks, in upper or
 // lower case.
 std::size_t find_word(const OptionValue& value, std::string_view words);
 // "PLACE: must be ..., is 'value'".

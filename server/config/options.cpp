@@ -13,7 +13,8 @@ namespace limitree::server {
 
 namespace {
 
-// The admin pages tell who is limited: only this machine may read them.
+// The admin pages show which callers are limited, so only this machine may read
+// them.
 std::vector<ListenPlace> default_places() {
   return {{ListenFor::kGrpc, ":8081", true},
           {ListenFor::kHttp, ":8080", true},
@@ -37,7 +38,7 @@ void read_own(const Option& option, EnvironmentReader* reader) {
   });
 }
 
-// What one variable needs another for, and what has no effect.
+// Reports variables that need another one, and variables without effect.
 void check_variables(EnvironmentReader* reader) {
   for (const char* needed : {"GRPC_SERVER_TLS_CERT", "GRPC_SERVER_TLS_KEY"}) {
     if (reader->is_on("GRPC_SERVER_USE_TLS") && !reader->has(needed)) {

@@ -1,8 +1,8 @@
 // Every option of `limitree serve`, in one table.
 //
 // A row is an option of the command line, a key of the settings file, a
-// variable LIMITREE_..., and the variables of envoyproxy/ratelimit that set the
-// same.  docs/service.md shows this table, and a test compares the two.
+// variable LIMITREE_..., and the variables of envoyproxy/ratelimit with the
+// same effect.  docs/service.md shows this table, and a test compares the two.
 
 #ifndef LIMITREE_SERVER_CONFIG_OPTIONS_HPP
 #define LIMITREE_SERVER_CONFIG_OPTIONS_HPP
@@ -21,10 +21,10 @@ struct Option {
   const char* group;  // its heading in the help
   const char* names;  // "-w,--workers"; a name without dashes needs none
   ValueKind kind;
-  const char* variables;  // of envoyproxy/ratelimit, with blanks between
+  const char* variables;  // of envoyproxy/ratelimit, separated by blanks
   const char* help;
   Target to;  // in the settings that the table was made for
-  // Reads the variables, if they are more than the value as it is.
+  // Reads the variables, if their values need more than a conversion.
   void (*read)(EnvironmentReader* reader, ServeSettings* settings) = nullptr;
   // A variable that must be "true" for the others to count.
   const char* needs = nullptr;
@@ -55,10 +55,10 @@ std::vector<Option> report_options(ServeSettings* settings);
 std::string key_of(const Option& option);
 // "LIMITREE_WORKERS".
 std::string variable_of(const Option& option);
-// With the value of the settings that it is for, which should be the default.
+// The help, with the current value of the setting, which should be the default.
 std::string help_of(const Option& option);
 
-// The settings if nothing else is said.
+// The settings without any options.
 ServeSettings default_settings();
 // The folder of descriptors if nothing names any: where envoyproxy/ratelimit
 // looks for them.

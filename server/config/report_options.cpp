@@ -46,7 +46,8 @@ void read_statsd(EnvironmentReader* reader, ServeSettings* settings) {
   StatsSettings* const stats = &settings->stats;
   const bool off = reader->is_on("DISABLE_STATS");
   const bool dog = reader->is_on("USE_DOG_STATSD");
-  // There StatsD is on by default, for a server that few have.
+  // envoyproxy/ratelimit turns StatsD on by default, but few have such a
+  // server.
   const bool named = reader->has("STATSD_HOST") || reader->has("STATSD_PORT");
   const bool plain = reader->is_on("USE_STATSD", named);
   stats->format = off     ? StatsFormat::kNone
@@ -61,7 +62,7 @@ void read_statsd(EnvironmentReader* reader, ServeSettings* settings) {
   stats->port = static_cast<std::uint16_t>(port);
 }
 
-// "PATTERN NAME TAGS", the tags only if there are any.
+// "PATTERN NAME TAGS", where the tags are optional.
 void set_mogrifiers(const OptionValue& value, StatsSettings* stats) {
   stats->mogrifiers.clear();
   for (const std::string& rule : value.values) {
@@ -96,7 +97,7 @@ void read_mogrifiers(EnvironmentReader* reader, ServeSettings* settings) {
 
 void read_tags(EnvironmentReader* reader, ServeSettings* settings) {
   StatsSettings* const stats = &settings->stats;
-  Pairs tags;  // only to see that they are such
+  Pairs tags;  // only to check the syntax
   if (!reader->set("EXTRA_TAGS", &tags)) return;
   reader->set("EXTRA_TAGS", &stats->extra_tags);
 }

@@ -80,7 +80,7 @@ enum class LogLevel { kError, kWarning, kInfo };
 
 // Which messages are written, and how.
 struct LogSettings {
-  LogLevel level = LogLevel::kInfo;  // what is less important is not written
+  LogLevel level = LogLevel::kInfo;  // less important messages are not written
   bool json = false;                 // one object for each message
 };
 
@@ -91,13 +91,14 @@ struct ServeSettings {
   // Serves even if the descriptors have mistakes or have not come yet.
   bool starts_without_descriptors = false;
   std::vector<ListenPlace> places;
-  // Names for HTTP on the loopback device, beside its own.
+  // Names for HTTP on the loopback device, besides its own.
   std::vector<std::string> http_hosts;
-  // HTTP without TLS also beyond this machine, although clients of the other
+  // Allows HTTP without TLS from other machines, although clients of the other
   // protocols need certificates.
   bool allows_plain_http = false;
   std::string admin_token_file;  // empty: nobody has a token
-  // Another service may listen there already, but on an admin port.
+  // Another service may already listen on the same ports, except on an admin
+  // port or a port for Prometheus.
   bool shares_ports = false;
   std::size_t workers = 1;
   StoreSettings store;
@@ -106,9 +107,9 @@ struct ServeSettings {
   TlsSettings tls;
   ConnectionSettings connection;
   std::size_t max_message_bytes = 4 * 1024 * 1024;  // also of a body of HTTP
-  std::size_t max_connections = 20'000;  // but for those to the admin
-  // What clients make the service hold: requests that are not complete, answers
-  // that are not read, and calls.
+  std::size_t max_connections = 20'000;             // except to the admin pages
+  // The memory that clients make the service hold: for requests that are not
+  // complete, for answers that are not read, and for calls.
   std::size_t max_buffered_bytes = 256 * 1024 * 1024;
   std::string header_style = "ietf";  // of answers of /v1
   // After SIGTERM: how long health says NOT_SERVING before connections are

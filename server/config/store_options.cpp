@@ -81,7 +81,7 @@ class RedisVariables {
     const std::size_t scheme = address_.find("://");
     if (scheme != address_.npos) {
       store_.url = address_;
-      // A login in the URL counts first.
+      // A login in the URL takes precedence.
       if (address_.find('@') == address_.npos) {
         store_.url.insert(scheme + 3, login_);
       }
@@ -90,7 +90,7 @@ class RedisVariables {
     }
     const bool is_path = address_.starts_with('/');
     const auto type = reader_.word("REDIS_SOCKET_TYPE", "unix tcp");
-    // There, a path is assumed even if there is a host and a port.
+    // envoyproxy/ratelimit assumes a path even if there is a host and a port.
     if (type == 1u || (!type && !is_path)) {
       store_.url = (tls_ ? "rediss://" : "redis://") + login_ + address_;
       return;

@@ -23,8 +23,9 @@ constexpr const char* kPath =
     "StreamAggregatedResources";
 constexpr Duration kConnectTimeout = 10 * kOneSecond;
 
-// A server whose machine has gone ends no connection: silence for a minute
-// makes the system ask, and after half a minute without an answer it gives up.
+// A server whose machine is gone does not close the connection.  So the system
+// sends probes after a minute of silence, and gives up after half a minute
+// without an answer.
 void keep_alive(const Fd& fd) {
   const std::pair<int, int> settings[] = {
       {TCP_KEEPIDLE, 60}, {TCP_KEEPINTVL, 10}, {TCP_KEEPCNT, 3}};
@@ -86,7 +87,7 @@ void XdsClient::stop_dialing() {
   dialer_.reset();
 }
 
-// As far as that goes without waiting.
+// Dials as far as possible without waiting.
 void XdsClient::dial() {
   if (dialer_->failed()) return wait(std::string(dialer_->detail()));
   Fd fd = dialer_->take_socket();
@@ -95,7 +96,7 @@ void XdsClient::dial() {
   watched_ = dialer_->fd();
 }
 
-// The dialer may close the descriptor, and go on with another one.
+// The dialer may close the descriptor, and continue with another one.
 void XdsClient::on_ready(std::uint32_t /*events*/) {
   loop_->remove(std::exchange(watched_, -1), this);
   dialer_->run();
@@ -166,7 +167,7 @@ void XdsClient::on_data(std::string_view bytes) {
         too_large_ = true;
     }
   }
-  // There is no way to go on after such a message.
+  // The stream cannot be read any further after such a message.
   if (too_large_) {
     loop_->post([this] {
       if (too_large_ && connection_ != nullptr) {
@@ -177,7 +178,7 @@ void XdsClient::on_data(std::string_view bytes) {
   }
 }
 
-// The latest message counts, if there are several of a version.
+// If there are several messages of one version, the latest one counts.
 void XdsClient::answer(std::string_view message) {
   XdsResponse response = read_response(message);
   attempts_ = 0;

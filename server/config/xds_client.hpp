@@ -75,8 +75,8 @@ class XdsClient final : public ClientListener, private Watcher {
   std::string status_;   // grpc-status and
   std::string message_;  // grpc-message of this stream
   std::string loaded_;   // the version
-  // A server that sends what was refused again at once is answered later and
-  // later.
+  // If a server keeps sending a version that was refused, the answers are
+  // delayed for longer and longer.
   std::string refused_;       // the version, if refusals_ > 0
   std::size_t refusals_ = 0;  // of it, in a row
   std::string kept_;          // the message that look_again_ is for

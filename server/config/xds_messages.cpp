@@ -57,10 +57,9 @@ void write_node(const XdsSettings& settings, pbf_writer* request) {
   write_text(&node, 7, limitree_version());
 }
 
-// ---- A configuration as the text of a file
-// ------------------------------------
+// ---- A configuration as the text of a file ----------------------------------
 
-// More than the loader takes, so that it says what is wrong.
+// More than the loader takes, so that the loader reports the error.
 constexpr int kMaxDepth = 64;
 
 void check_depth(int depth) {
@@ -87,7 +86,7 @@ void write_number(double number, JsonWriter* out) {
 
 void write_struct(std::string_view message, int depth, JsonWriter* out);
 
-// A google.protobuf.Value.  Of several the last one counts.
+// A google.protobuf.Value.  If there are several fields, the last one counts.
 void write_value(std::string_view message, int depth, JsonWriter* out) {
   using protozero::pbf_wire_type;
   using protozero::tag_and_type;
@@ -187,7 +186,7 @@ void write_descriptors(const std::vector<std::string_view>& messages, int depth,
 void write_descriptor(std::string_view message, int depth, JsonWriter* out) {
   std::string_view key;
   std::string_view value;
-  std::vector<std::string_view> rules;  // of these and of metadata the last
+  std::vector<std::string_view> rules;  // the last one counts
   std::vector<std::string_view> descriptors;
   bool shadow_mode = false;
   bool detailed_metric = false;
@@ -247,8 +246,7 @@ SourceFile file_of(std::string_view message) {
   return file;
 }
 
-// ---- Answers
-// -------------------------------------------------------------------
+// ---- Answers ----------------------------------------------------------------
 
 // A google.protobuf.Any.
 SourceFile resource_of(std::string_view any) {
@@ -269,7 +267,7 @@ void read_resource(std::string_view any, XdsResponse* response) {
     throw Failure("resource " + number + ": " + failure.what());
   }
   std::string& name = response->files.back().name;
-  // Messages begin with it, each of them a line.
+  // Messages begin with this name, and each message is one line.
   std::replace_if(
       name.begin(), name.end(),
       [](unsigned char one) { return one < ' ' || one == 0x7f; }, '_');

@@ -12,11 +12,11 @@
 
 namespace limitree::server {
 
-// What the client says to the server: a question, or what has become of the
-// answer before.
+// What the client sends to the server: a request, or the result of the previous
+// answer.
 struct XdsRequest {
   std::string version;  // of what is loaded; empty: nothing yet
-  std::string nonce;    // of the answer before; empty: there is none
+  std::string nonce;    // of the previous answer; empty: there is none
   std::string error;    // why that was not loaded; empty: it was
 };
 

@@ -43,7 +43,7 @@ class Waiter {
   explicit Waiter(ClientRequest* request) : request_(request) {
     request->keep(std::make_unique<Link>(this));
   }
-  // Without memory for the answer there is none.
+  // If there is no memory for the answer, there is no answer.
   ~Waiter() {
     if (request_ != nullptr) request_->keep(nullptr);
   }
@@ -149,11 +149,11 @@ class PendingEnvoy final : public PendingAnswer<EnvoySink> {
 // The resets that one answer waits for.
 class Resets {
  public:
-  // `count` of them, all of which are told by take().
+  // There are `count` resets; take() must be called for each.
   Resets(ClientRequest* request, const LimiterSink* sink, std::size_t count)
       : sink_(sink), waiter_(request), left_(count) {}
 
-  // One is over.  The first that fails is the answer.
+  // One reset is over.  The first failure is the answer.
   void take(limitree_status status, const limitree_error* error) {
     if (status < 0 && status_ >= 0) {
       status_ = status;
@@ -284,7 +284,7 @@ void Decider::reset(const PathList& list, ClientRequest* request,
     return;
   }
   if (refuses(request, sink)) return;
-  // One more, so that the answer comes after the last one was started.
+  // One more, so that the answer comes after the last reset was started.
   const auto resets = std::make_shared<Resets>(request, sink, paths.size() + 1);
   for (const limitree_path& path : paths) {
     start(std::make_unique<PendingReset>(store_loop_, request->time_left(),

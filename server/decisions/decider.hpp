@@ -18,8 +18,8 @@
 
 namespace limitree::server {
 
-// Writes answers in the words of one protocol.  Each call ends the request,
-// which is one that was given to the Decider with this sink.
+// Writes answers in the form of one protocol.  Each call ends the request,
+// which was given to the Decider with this sink.
 class AnswerSink {
  public:
   // `message` is for the client.
@@ -32,7 +32,7 @@ class AnswerSink {
 
 class LimiterSink : public AnswerSink {
  public:
-  // Without the levels that do not fit.
+  // Levels that do not fit are left out.
   virtual void decided(ClientRequest* request,
                        const limitree_decision& decision,
                        std::span<const limitree_level> levels,
@@ -58,7 +58,7 @@ class DescriptorsState {
  public:
   static constexpr const char* kMissing = "no rate limit configuration loaded";
 
-  // There will be descriptors, which cannot be read yet.
+  // There will be descriptors, but they cannot be read yet.
   void miss() { missing_.store(true, std::memory_order_relaxed); }
   void loaded() { missing_.store(false, std::memory_order_relaxed); }
 
@@ -75,16 +75,16 @@ class DescriptorsState {
   std::atomic<std::uint64_t> refusals_{0};
 };
 
-// What a client may read of an error, which may be NULL.  Where the store is,
-// and what is wrong with it, is for the log alone: see tell_trouble().
+// The part of an error that a client may read; the error may be NULL.  The
+// address of the store and its trouble go only to the log: see tell_trouble().
 std::string message_for_client(limitree_status status,
                                const limitree_error* error);
 
-// Belongs to the thread of one loop.  Sinks outlive the requests that are
+// Belongs to the thread of one loop.  Sinks outlive the requests that were
 // given with them.
 class Decider {
  public:
-  // `store_loop` is that of the limiter.  What is given outlives this.
+  // `store_loop` is that of the limiter.  All arguments outlive this.
   Decider(limitree_limiter* limiter, StoreLoop* store_loop,
           const AnswerSettings* settings, DescriptorsState* descriptors);
 

@@ -1,4 +1,4 @@
-// Requests as limitree.h takes them, and what answers have.  Each protocol
+// Requests as limitree.h takes them, and the content of answers.  Each protocol
 // reads its messages into them, one after the other in the same memory.
 
 #ifndef LIMITREE_SERVER_DECISIONS_REQUESTS_HPP
@@ -23,8 +23,8 @@ struct AnswerSettings {
   std::string reset_header = "RateLimit-Reset";
 };
 
-// Empties what a request was read into.  Memory for many more elements than
-// most requests have is not kept for the next one.
+// Empties a container that a request was read into.  Memory for many more
+// elements than most requests have is not kept for the next one.
 template <typename Element>
 void empty(std::vector<Element>* elements) {
   elements->clear();
@@ -38,7 +38,7 @@ struct LimiterOperation {
 
   const char* name;  // in limiter.proto; in paths of /v1 in small letters
   std::int32_t number;
-  bool needs_token;  // it changes buckets whatever their limits say
+  bool needs_token;  // it changes buckets regardless of their limits
 };
 inline constexpr LimiterOperation kLimiterOperations[] = {
     {"Authorize", LIMITREE_AUTHORIZE, false},

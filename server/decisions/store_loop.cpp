@@ -14,7 +14,7 @@ namespace limitree::server {
 
 namespace {
 
-// Those without a client any more count, too.
+// Requests whose clients are gone count, too.
 constexpr std::size_t kMaxWaiting = 50'000;
 
 // No exception may pass through the library.
@@ -23,18 +23,18 @@ void fail(PendingRequest* request, const char* why) noexcept {
     request->fail();
     tell_trouble(std::string("a request cannot be answered: ") + why);
   } catch (...) {
-    // Without memory the deadline of the caller ends the call.
+    // There is no memory: the deadline of the client ends the call.
   }
 }
 
-// Of the time that the client waits, the answer needs some to reach it: a
-// tenth.
+// The answer needs a part of the client's time to reach it: a tenth, but no
+// more than this.
 constexpr Duration kLongestMargin = 10 * kMillisecond;
 
-// With less time than that an attempt says nothing about a store.
+// An attempt with less time than this says nothing about the store.
 constexpr Duration kShortestTimeout = kMillisecond;
 
-// For the library: 0 is as long as the option `timeout` says.
+// The timeout for the library, where 0 stands for the option `timeout`.
 Duration timeout_of(Duration time_left) {
   if (time_left == kNever) return Duration::zero();
   const Duration margin = std::min(time_left / 10, kLongestMargin);

@@ -18,10 +18,10 @@ namespace limitree::server {
 class StoreLoop;
 
 // A request as the library knows it: limitree_completion.request.  The library
-// holds it until it is complete, even if nobody wants the answer any more.
+// holds it until it is complete, even if nobody waits for the answer any more.
 class PendingRequest : public InBlockMemory {
  public:
-  // The store has to answer the call that is made next in `time_left`.
+  // The store has to answer the next call within `time_left`.
   PendingRequest(StoreLoop* loop, Duration time_left);
   virtual ~PendingRequest();
   PendingRequest(const PendingRequest&) = delete;
@@ -36,8 +36,8 @@ class PendingRequest : public InBlockMemory {
   std::shared_ptr<std::size_t> count_;
 };
 
-// Runs the loop of a handle of the limiter in ours: it carries the requests
-// that wait, which complete on the thread of `loop` only.
+// Runs the loop of a limiter handle inside `loop`.  Requests that wait for the
+// store complete only on the thread of `loop`.
 class StoreLoop final : public Watcher, public AtTurnEnd {
  public:
   // Does nothing if the store answers at once.  No other loop runs `limiter`.
@@ -48,7 +48,7 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
 
   // Whether no request ever waits.
   bool never_waits() const { return fd_ < 0; }
-  // Whether the most requests wait that may.
+  // Whether as many requests wait as may wait.
   bool is_full() const;
   // After the library has answered LIMITREE_PENDING.  Requests of one turn are
   // sent together.

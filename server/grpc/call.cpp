@@ -10,19 +10,20 @@ namespace limitree::server {
 
 namespace {
 
-// A client that has so many bytes to read must read before it is answered
-// again.
+// A client that has this many bytes to read must read them before it is
+// answered again.
 constexpr std::size_t kMaxUnsent = 64 * 1024;
 
 // Shorter answers take more time to compress than to send.
 constexpr std::size_t kMinPacked = 1024;
 
-// What was unpacked costs as much as a frame that brings nothing.
+// This many unpacked bytes count as much as a frame that brings nothing.
 constexpr std::size_t kUnpackedPerFrame = 16 * 1024;
 
-// A message may have so many times as many bytes as were sent, or a few more:
-// gzip makes a thousand of one, which costs a client nothing and takes time
-// here.  What differs in a number alone makes less than a hundred of one.
+// A message may have this many times the bytes that were sent, or kFewUnpacked
+// bytes.  gzip can make a thousand bytes from one, which costs a client nothing
+// but takes time here.  Messages whose parts differ only in a number grow less
+// than a hundred times.
 constexpr std::size_t kMostGrowth = 128;
 constexpr std::size_t kFewUnpacked = 16 * 1024;
 
@@ -240,8 +241,8 @@ void Call::unpack_message() {
   }
 }
 
-// All calls of a connection share the memory for messages that are not
-// complete, or not read yet.
+// All calls of a connection share the memory for messages that are not complete
+// or have not been read.
 void Call::account() {
   const std::size_t held = over_ ? 0 : reader_.held() + waiting_.size();
   if (held > accounted_ && !take_memory(held - accounted_)) {
@@ -329,8 +330,8 @@ void Call::end_message() {
   send_body();
 }
 
-// For a client that compresses, too: one that only can unpack wants its answer
-// soon.  Whether the answer is compressed.
+// Returns whether the answer is compressed.  Only for a client that compresses
+// its own messages, too: one that can only unpack wants its answer soon.
 bool Call::pack_message() {
   const std::string_view message =
       std::string_view(body()).substr(frame_ + kFramePrefix);

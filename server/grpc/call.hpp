@@ -33,7 +33,7 @@ class Call final : public Stream, public ClientRequest {
   // Ends the call, once; whatever comes after it is ignored.
   void finish(GrpcStatus status = {});
   bool is_over() const { return over_; }
-  // Ends it with INTERNAL and without the message that is not complete.
+  // Ends the call with INTERNAL, without the message that is not complete.
   void fail_inside() override;
   Duration time_left() const override;
 
@@ -70,7 +70,7 @@ class Call final : public Stream, public ClientRequest {
   RequestObserver* observer_;
   const Method* method_ = nullptr;
   FrameReader reader_;
-  std::string waiting_;  // bytes that are read when the client has read more
+  std::string waiting_;  // bytes to read once the client has read more
   GrpcStatus status_;
   TraceFields trace_;
   Timer deadline_;

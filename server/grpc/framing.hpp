@@ -12,7 +12,7 @@ namespace limitree::server {
 
 inline constexpr std::size_t kFramePrefix = 5;
 
-// Takes the bytes of a call as they come and gives its messages.
+// Takes the bytes of a call as they come, and returns its messages.
 class FrameReader {
  public:
   enum class Step {
@@ -22,7 +22,7 @@ class FrameReader {
     kTooLarge,  // no more can be read; size() is that of the message
   };
 
-  // Tries to read a message from *bytes, whose used part it cuts off.  The
+  // Tries to read a message from *bytes, and cuts the used part off.  The
   // message is valid until the next call or the end of those bytes.
   Step next(std::string_view* bytes, std::size_t max_size);
 

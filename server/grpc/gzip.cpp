@@ -10,7 +10,7 @@ namespace limitree::server {
 
 namespace {
 
-// With the header and the end of gzip.
+// With the header and the trailer of gzip.
 constexpr int kWindowBits = 15 + 16;
 constexpr int kMemLevel = 8;
 
@@ -82,7 +82,7 @@ Unpacked unpack_gzip(std::string_view packed, std::size_t most,
       message->resize(used);
       return stream->avail_in == 0 ? Unpacked::kDone : Unpacked::kMalformed;
     }
-    // Without an error it has filled the room, or the end is missing.
+    // Without an error, either the room is full or the end is missing.
     if (result != Z_OK || stream->avail_out > 0) return Unpacked::kMalformed;
   }
 }

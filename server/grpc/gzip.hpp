@@ -1,4 +1,4 @@
-// Messages that are compressed as grpc-encoding: gzip says.
+// Messages that are compressed with grpc-encoding: gzip.
 
 #ifndef LIMITREE_SERVER_GRPC_GZIP_HPP
 #define LIMITREE_SERVER_GRPC_GZIP_HPP
@@ -16,7 +16,7 @@ enum class Unpacked { kDone, kTooLarge, kMalformed };
 Unpacked unpack_gzip(std::string_view packed, std::size_t most,
                      std::string* message);
 
-// Takes little time rather than little room.
+// Prefers speed to a small result.
 std::string pack_gzip(std::string_view message);
 
 }  // namespace limitree::server

@@ -19,9 +19,9 @@ inline std::string_view view_of(protozero::data_view text) {
   return {text.data(), text.size()};
 }
 
-// Where the values of a field go.  To points to a number or a flag, to a text
-// or a list of texts, or is a function of a std::int64_t or a
-// std::string_view.  A text may be a message.
+// Where the values of a field go.  To is a pointer to a number, a flag, a text
+// or a list of texts, or a function of a std::int64_t or a std::string_view.  A
+// text may be a message.
 template <typename To>
 struct MessageField {
   static constexpr bool kIsText =
@@ -30,7 +30,7 @@ struct MessageField {
       std::is_same_v<To, std::string_view*> ||
       std::is_same_v<To, std::vector<std::string_view>*>;
 
-  // Whether the reader is at this field, whose value is taken then.
+  // Returns whether the reader is at this field; if so, takes its value.
   bool take(protozero::pbf_reader* reader) const {
     using protozero::pbf_wire_type;
     if (reader->tag_and_type() !=

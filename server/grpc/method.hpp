@@ -28,7 +28,7 @@ struct Method {
   // Answers at once or later.  `message` is valid until this returns.  Throws
   // protozero::exception, before it answers, if the message is malformed.
   std::function<void(Call* call, std::string_view message)> on_message;
-  // Whether it changes buckets whatever their limits say: see Access.
+  // Whether it changes buckets regardless of their limits: see Access.
   bool needs_token = false;
   std::size_t number = 0;  // its place in MethodTable::paths()
 };
@@ -49,7 +49,8 @@ class MethodTable {
   // In the order in which they were added.
   const std::vector<std::string>& paths() const { return paths_; }
 
-  // Nothing if there is no such method.  There are too few for a hash to pay.
+  // Null if there is no such method.  There are too few methods for a hash
+  // table to pay off.
   const Method* find(std::string_view path) const {
     const auto found = std::ranges::find(paths_, path);
     return found == paths_.end()

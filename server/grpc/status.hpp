@@ -1,4 +1,4 @@
-// How a call ended, in the words of gRPC, and as fields of HTTP.
+// How a call ended, in the terms of gRPC, and as fields of HTTP.
 
 #ifndef LIMITREE_SERVER_GRPC_STATUS_HPP
 #define LIMITREE_SERVER_GRPC_STATUS_HPP

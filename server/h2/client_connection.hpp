@@ -1,5 +1,5 @@
-// A connection of HTTP/2 that the service makes, with one stream that both
-// sides write to.
+// An HTTP/2 connection that the service makes, with one stream that both sides
+// write to.
 
 #ifndef LIMITREE_SERVER_H2_CLIENT_CONNECTION_HPP
 #define LIMITREE_SERVER_H2_CLIENT_CONNECTION_HPP
@@ -24,9 +24,8 @@ class ClientListener {
   // A header field of the response, or of its trailers.
   virtual void on_field(std::string_view name, std::string_view value) = 0;
   virtual void on_data(std::string_view bytes) = 0;
-  // The stream, or the connection, has ended; `why` is empty if it was the
-  // server's wish.  Nothing else is called, and the connection may be
-  // destroyed.
+  // The stream, or the connection, has ended; `why` is empty if the server
+  // ended it.  Nothing else is called, and the connection may be destroyed.
   virtual void on_end(const std::string& why) = 0;
 
  protected:

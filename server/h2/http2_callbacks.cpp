@@ -14,8 +14,9 @@ namespace limitree::server {
 namespace {
 
 constexpr std::int32_t kConnectionWindow = 1 << 20;
-// Each is a request that may have cost work for nothing.  A proxy whose own
-// clients go away, or whose timeout is short, resets many streams for a while.
+// Each reset is a request that may have cost work for nothing.  A proxy whose
+// own clients go away, or whose timeout is short, resets many streams for a
+// while.
 constexpr std::uint64_t kResets = 10'000;
 constexpr std::uint64_t kResetsPerSecond = 1'000;
 
@@ -28,7 +29,7 @@ Options make_options() {
   nghttp2_option_set_no_closed_streams(made, 1);
   nghttp2_option_set_max_outbound_ack(made, 1000);
   nghttp2_option_set_stream_reset_rate_limit(made, kResets, kResetsPerSecond);
-  // Else nghttp2 would not tell of frames with other types.
+  // Otherwise nghttp2 would not report frames with other types.
   for (unsigned type = NGHTTP2_CONTINUATION + 1; type <= UINT8_MAX; ++type) {
     nghttp2_option_set_user_recv_extension_type(
         made, static_cast<std::uint8_t>(type));
@@ -117,7 +118,7 @@ struct Http2Protocol::Callbacks {
     });
   }
 
-  // Of the header of a request, or of what follows its body.
+  // A field in the header of a request, or in the trailers after its body.
   static int on_header(nghttp2_session* /*session*/, const nghttp2_frame* frame,
                        nghttp2_rcbuf* name, nghttp2_rcbuf* value,
                        std::uint8_t /*flags*/, void* data) {
@@ -143,7 +144,8 @@ struct Http2Protocol::Callbacks {
     });
   }
 
-  // Only its header has come.  Also called for frames that are then ignored.
+  // Only the header of the frame has come.  Also called for frames that are
+  // then ignored.
   static int on_begin_frame(nghttp2_session* /*session*/,
                             const nghttp2_frame_hd* header, void* data) {
     return guarded([&] {
@@ -201,7 +203,7 @@ struct Http2Protocol::Callbacks {
                        [&](Stream* stream) { of(data)->remove(stream); });
   }
 
-  // Of a frame whose type is not one of RFC 9113: its content means nothing.
+  // The content of a frame whose type is not in RFC 9113; it has no meaning.
   static int ignore_extension(nghttp2_session* /*session*/, void** /*payload*/,
                               const nghttp2_frame_hd* /*header*/,
                               void* /*data*/) {

@@ -9,21 +9,21 @@ namespace limitree::server {
 
 namespace {
 
-// As much as is written at once; a connection keeps at most as much and one
+// This much is written at once; a connection keeps at most this much and one
 // frame.
 constexpr std::size_t kMaxWrite = 64 * 1024;
 
 // Of a frame that brings nothing: a larger one counts as several.
 constexpr std::size_t kBytesPerFrame = 1024;
 
-// What nghttp2 and the classes here keep for each stream, about.
+// About the memory that nghttp2 and the classes here keep for each stream.
 constexpr std::size_t kStreamBytes = 1024;
 
 // How long a client may take to learn that it should use another connection.
 constexpr Duration kNotice = kOneSecond;
 
-// So long after a look at the streams is the next one at the earliest: there
-// may be many, whose times end one after the other.
+// The shortest time between two checks of the streams: there may be many, whose
+// times end one after the other.
 constexpr Duration kBetweenLooks = kOneSecond;
 
 // The content of the ping that comes with the notice.
@@ -82,8 +82,8 @@ bool Http2Protocol::gather() {
   return !out.empty();
 }
 
-// Clients that could still send need not: their answers are complete.  Resets
-// any sooner would overtake the trailers.
+// Resets streams whose answers are complete although their clients could still
+// send.  An earlier reset would overtake the trailers.
 bool Http2Protocol::reset_answered() {
   bool any = false;
   for (const std::int32_t id : session_.answered) {
@@ -134,8 +134,8 @@ bool Http2Protocol::open(std::int32_t id) {
 }
 
 // Counts a field as RFC 9113 does.  False if the stream is reset: a byte may
-// stand for a field of any size, whose check takes time, and nghttp2 does not
-// look at those of such a stream.
+// stand for a field of any size, which takes time to check, and nghttp2 does
+// not check the fields of a stream that is reset.
 bool Http2Protocol::take_field(Stream* stream, std::size_t bytes) {
   std::size_t& sum = stream->state_.field_bytes;
   sum += bytes + 32;
@@ -174,7 +174,7 @@ void Http2Protocol::on_frame(std::uint8_t type, std::size_t size) {
   const bool brings =
       type == NGHTTP2_RST_STREAM || (type == NGHTTP2_DATA && size > 0);
   if (brings) return;
-  // The size of a header has a limit of its own.
+  // The size of a header has its own limit.
   const bool is_header =
       type == NGHTTP2_HEADERS || type == NGHTTP2_CONTINUATION;
   session_.take_control(
@@ -186,7 +186,8 @@ void Http2Protocol::on_frame(std::uint8_t type, std::size_t size) {
 void Http2Protocol::on_drain() {
   if (connection_->is_shutting_down()) shut_down_streams();
   if (noticed_at_ != Monotonic::max()) return;
-  // The answer to the ping comes after all that the client sent before it knew.
+  // The answer to the ping comes after everything that the client sent before
+  // it got the notice.
   nghttp2_submit_shutdown_notice(session_.nghttp2.get());
   nghttp2_submit_ping(
       session_.nghttp2.get(), NGHTTP2_FLAG_NONE,
@@ -200,10 +201,11 @@ void Http2Protocol::leave() {
   connection_->write_soon();
 }
 
-// Names the last stream that is served, so it waits until all that was read is
-// handled: the client sends the streams after that one elsewhere.
+// GOAWAY names the last stream that is served, and the client sends later
+// streams elsewhere.  So it is sent only when everything that was read has been
+// handled.
 void Http2Protocol::say_goaway() {
-  // Those that came since the client was told to leave; no more follow.
+  // The streams that came after the client was told to leave; no more follow.
   if (connection_->is_shutting_down()) shut_down_streams();
   nghttp2_session* const session = session_.nghttp2.get();
   nghttp2_submit_goaway(session, NGHTTP2_FLAG_NONE,
@@ -215,7 +217,7 @@ void Http2Protocol::on_pong(std::string_view content) {
   pinged_ = false;
   connection_->wake_at(
       after(connection_->heard_at(), connection_->settings().keepalive_time));
-  // Only the answer to that ping tells that the client has got the notice.
+  // Only the answer to that ping shows that the client has received the notice.
   if (noticed_at_ != Monotonic::max() && !left_ && content == kNoticePing)
     leave();
 }
@@ -231,7 +233,7 @@ Monotonic Http2Protocol::check_times() {
   return std::min({check_liveness(), check_age(), check_streams()});
 }
 
-// Whether the client is there.
+// Checks whether the client is still there.
 Monotonic Http2Protocol::check_liveness() {
   const ConnectionSettings& settings = connection_->settings();
   const Monotonic now = connection_->now();
@@ -255,7 +257,7 @@ Monotonic Http2Protocol::check_liveness() {
   return after(now, settings.keepalive_timeout);
 }
 
-// Whether the connection has been used long enough.
+// Checks whether the connection has been used for long enough.
 Monotonic Http2Protocol::check_age() {
   const ConnectionSettings& settings = connection_->settings();
   const Monotonic now = connection_->now();
@@ -272,14 +274,15 @@ Monotonic Http2Protocol::check_age() {
   return after(now, kNotice);
 }
 
-// Whether a request takes too long to come, or its client to read the answer.
+// Checks whether a request takes too long to arrive, or its client takes too
+// long to read the answer.
 Monotonic Http2Protocol::check_streams() {
   if (stream_count_ == 0) return Monotonic::max();
   const Duration timeout = connection_->settings().request_timeout;
   const Duration write_timeout = connection_->settings().write_timeout;
   const Duration shortest = std::min(timeout, write_timeout);
   const Monotonic now = connection_->now();
-  // Streams that have no time yet can be due no sooner.
+  // Streams that have no time yet cannot be due before this.
   Monotonic next_due = after(now, shortest);
   for (Stream* stream = streams_; stream != nullptr;) {
     Stream::State& state = stream->state_;

@@ -18,7 +18,7 @@ constexpr std::int64_t kControlFramesPerSecond = 1'000;
 
 constexpr std::size_t kMaxFields = 16;
 
-// Of the body of a response, when its stream is used again.
+// The memory that a stream keeps for the body of its next response.
 constexpr std::size_t kMaxKept = 4096;
 
 // nghttp2 does not write to the texts that it borrows.
@@ -137,7 +137,7 @@ void Stream::submit_response(std::span<const Field> fields, bool has_body) {
   session_->connection->write_soon();
 }
 
-// A client that has more to say need not say it.
+// The client need not send the rest of its request.
 void Stream::leave_rest() {
   if (state_.ended || session_ == nullptr) return;
   session_->answered.push_back(state_.id);
@@ -183,7 +183,7 @@ void Stream::reset_state() {
   session_ = nullptr;
   state_ = {};
   body_.clear();
-  // Not all of them keep the room of a large answer.
+  // A stream does not keep the memory of a large answer.
   if (body_.capacity() > kMaxKept) std::string().swap(body_);
 }
 

@@ -33,7 +33,7 @@ class Allowance {
         offset_(interval_ * burst),
         full_at_(now) {}
 
-  // Whether so many more frames are allowed.
+  // Whether this many more frames are allowed.
   bool take(Monotonic now, std::int64_t frames = 1) {
     const Monotonic full_at = std::max(full_at_, now) + interval_ * frames;
     if (full_at - now > offset_) return false;
@@ -55,7 +55,7 @@ struct SessionEnd {
 };
 
 struct Session {
-  // Each request allows so many frames more, its header among them.
+  // Each request allows this many more frames, including its header.
   static constexpr std::int64_t kFramesPerRequest = 5;
 
   explicit Session(Connection* of);
@@ -82,8 +82,8 @@ struct Field {
   bool lasts = true;  // both have static storage
 };
 
-// Its protocol calls the functions named on_...; classes made from it answer
-// by the others, from any of these calls or later, until on_close().
+// The protocol calls the functions named on_...; derived classes answer with
+// the others, during these calls or later, until on_close().
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -100,8 +100,8 @@ class Stream {
   virtual void on_late() = 0;
   // The server is about to end: finish what would last.
   virtual void on_shutdown() = 0;
-  // All of the body has been taken.  After end_body() this is the time for
-  // send_trailers().
+  // The connection has taken all of the body.  After end_body(),
+  // send_trailers() may be called here.
   virtual void on_body_sent() = 0;
   // The stream has ended, for whatever reason.
   virtual void on_close() = 0;
@@ -126,36 +126,37 @@ class Stream {
   // Only from on_body_sent().
   void send_trailers(std::span<const Field> fields);
 
-  // Bytes that were given to on_data(): the client may send as many more.
+  // Bytes of on_data() have been used: the client may send as many more.
   void consumed(std::size_t bytes);
 
-  // Of the fields of the request, as RFC 9113 counts them.
+  // The bytes of the fields of the request, as RFC 9113 counts them.
   std::size_t field_bytes() const { return state_.field_bytes; }
   // Whether the client has ended its side.
   bool has_ended() const { return state_.ended; }
 
-  // Of those who use its connection.
+  // The access of the client of its connection.
   const Access& access() const { return session_->connection->access(); }
   Monotonic now() const { return session_->connection->now(); }
-  // The time at which the turn began in which the header came.
+  // When the turn began in which the header came.
   Monotonic begun() const { return state_.begun; }
-  // Of the connection, for bytes that requests hold until they are complete.
+  // Takes memory of the connection, for bytes that requests hold until they are
+  // complete.
   bool take_memory(std::size_t bytes);
   void give_memory(std::size_t bytes);
-  // Whether the client has left so much of the responses of its connection
-  // unread that there should not be more.
+  // Whether the client has left so much of its responses unread that it should
+  // get no more.
   bool reads_too_slowly() const;
   // Counts this stream among those of its connection that take several
   // messages, or answer with several; false if there are too many.
   bool may_last();
-  // The request has cost as much work as so many frames that bring nothing.
+  // The request has cost as much work as this many frames that bring nothing.
   void charge_frames(std::size_t frames);
 
  private:
   friend class Http2Protocol;
   struct BodySource;
 
-  // Of one request: another one may use the stream then.
+  // The state of one request; another one may use the stream after it.
   struct State {
     Stream* next = nullptr;  // of the same session
     Stream* previous = nullptr;
@@ -178,7 +179,7 @@ class Stream {
   void submit_response(std::span<const Field> fields, bool has_body);
   void leave_rest();
   void count_unsent();
-  // Whether the client is due to take bytes.
+  // Whether there are bytes for the client to take.
   bool has_bytes() const { return state_.has_body && !state_.deferred; }
   // Makes it ready for another request.
   void reset_state();
@@ -199,7 +200,7 @@ class Application {
   ~Application() = default;
 };
 
-// Makes streams of one class, and keeps those that have ended for others.
+// Makes streams of one class, and reuses those that have ended.
 template <typename Made, typename... Args>
 class StreamPool final : public Application {
  public:

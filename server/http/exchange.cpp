@@ -11,7 +11,7 @@ namespace limitree::server {
 
 namespace {
 
-// An answer may keep so much memory for the next one.
+// An answer may keep this much memory for the next one.
 constexpr std::size_t kMaxKept = 16 * 1024;
 
 }  // namespace
@@ -30,7 +30,7 @@ void Exchange::finish() {
   send(answer_);
 }
 
-// Once, when the exchange is over.
+// Called once, when the exchange is over.
 void Exchange::report(int status) {
   RequestObserver* const observer = std::exchange(observer_, nullptr);
   if (observer == nullptr) return;
@@ -48,7 +48,7 @@ void Exchange::clear() {
   answer_.clear();
 }
 
-// Not in the words of the locale of the process.
+// Does not use the locale of the process.
 std::string http_date(std::time_t seconds) {
   static const locale_t english = newlocale(LC_TIME_MASK, "C", nullptr);
   std::tm time{};

@@ -33,7 +33,7 @@ class Exchange : public ClientRequest {
   Exchange& operator=(const Exchange&) = delete;
 
   const HttpRequest& request() const { return request_; }
-  // Of those who use its connection.
+  // The access of the client of its connection.
   virtual const Access& access() const = 0;
 
   // To be filled before finish().
@@ -56,7 +56,7 @@ class Exchange : public ClientRequest {
   HttpRequest* mutable_request() { return &request_; }
   // Sends answer_.
   virtual void send(const HttpAnswer& answer) = 0;
-  // For the next request, or when nobody wants the answer any more.
+  // For the next request, or when nobody waits for the answer any more.
   void clear();
 
  private:

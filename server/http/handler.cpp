@@ -8,7 +8,7 @@ namespace limitree::server {
 
 namespace {
 
-// The last one of kAny stands for all that are not named.
+// The last name of kAny stands for all other methods.
 std::span<const std::string_view> names_of(HttpMethods methods) {
   static constexpr std::string_view kGet[] = {"GET", "HEAD"};
   static constexpr std::string_view kPost[] = {"POST"};
@@ -25,7 +25,8 @@ std::span<const std::string_view> names_of(HttpMethods methods) {
   return {};
 }
 
-// The place of `method` among those names, or their number.
+// The index of `method` among those names, or their number if it is not one of
+// them.
 std::size_t place_of(std::string_view method, HttpMethods methods) {
   const std::span<const std::string_view> names = names_of(methods);
   const auto found = std::ranges::find(names, method);
@@ -33,13 +34,13 @@ std::size_t place_of(std::string_view method, HttpMethods methods) {
   return static_cast<std::size_t>(found - names.begin()) - (other ? 1 : 0);
 }
 
-// Whether a browser asks because a page of another site told it to.  What is
-// only read is not shown to that page.
+// Whether a page of another site makes a browser send this.  GET and HEAD are
+// allowed, because that page cannot read their answers.
 bool is_cross_site(const HttpRequest& request) {
   if (request.method == "GET" || request.method == "HEAD") return false;
   const std::string_view site = request.field("sec-fetch-site");
   if (!site.empty()) return site != "same-origin" && site != "none";
-  // Of a browser that is older than that field.
+  // An older browser does not send that field.
   std::string_view origin = request.field("origin");
   if (origin.empty()) return false;
   const std::size_t scheme = origin.find("://");
@@ -48,7 +49,7 @@ bool is_cross_site(const HttpRequest& request) {
   return origin != request.field("host");
 }
 
-// Why the request is not served, whatever its path; null if it is.
+// Why the request is refused, regardless of its path; null if it is not.
 const char* refusal_of(const Exchange& exchange) {
   const HostNames* const hosts = exchange.access().hosts;
   const std::string_view host = exchange.request().field("host");

@@ -1,4 +1,4 @@
-// What answers requests, by path.
+// The handlers of requests, by path.
 
 #ifndef LIMITREE_SERVER_HTTP_HANDLER_HPP
 #define LIMITREE_SERVER_HTTP_HANDLER_HPP
@@ -35,7 +35,8 @@ class HandlerTable {
   // What can be asked: "POST /v1/authorize".
   const std::vector<std::string>& operations() const { return operations_; }
 
-  // Is told of the requests that handlers get.  Before the first of them.
+  // `observer` is told about the requests that handlers get.  Call this before
+  // the first one.
   void set_observer(RequestObserver* observer) { observer_ = observer; }
 
   // Gives the request to its handler; answers itself if there is none.

@@ -7,8 +7,8 @@ namespace limitree::server {
 
 namespace {
 
-// A client that has so many bytes to read must read before its next request is
-// answered.
+// A client that has this many bytes to read must read them before its next
+// request is answered.
 constexpr std::size_t kMaxUnsent = 64 * 1024;
 
 // HTTP/1.1 has no ping: a silent client may have gone.
@@ -67,7 +67,7 @@ void Http1Protocol::refuse(int status, std::string_view line) {
   answer_text(this, status, line);
 }
 
-// What the client makes the connection hold, beside what is not sent.
+// Counts what the client makes the connection hold, besides what is not sent.
 void Http1Protocol::account() {
   const std::size_t held = request().body.size() + pending_.size();
   connection_->memory().change(accounted_, held);
@@ -107,12 +107,12 @@ void Http1Protocol::write_head(const HttpAnswer& answer) {
   if (last_) {
     out += "Connection: close\r\n";
   } else if (!request().field("connection").empty()) {
-    out += "Connection: keep-alive\r\n";  // HTTP/1.0 wants to know
+    out += "Connection: keep-alive\r\n";  // needed by HTTP/1.0
   }
   out += "\r\n";
 }
 
-// Goes on with requests that had to wait for the answer.
+// Continues with requests that had to wait for the answer.
 void Http1Protocol::on_written() {
   if (busy_ || pending_.empty()) {
     account();
@@ -124,7 +124,7 @@ void Http1Protocol::on_written() {
 
 // ---- Time -------------------------------------------------------------------
 
-// When there is something to do if nothing happens until then.
+// When there is something to do, if nothing happens before.
 Monotonic Http1Protocol::due() const {
   const ConnectionSettings& settings = connection_->settings();
   if (busy_ || connection_->is_blocked()) return Monotonic::max();

@@ -14,8 +14,8 @@
 
 namespace limitree::server {
 
-// Answers one request after the other, each of which is its exchange: those
-// that a client sends before it has the answers wait.
+// Answers one request after the other; this object is the exchange of each.
+// Requests that a client sends before it has the previous answers have to wait.
 class Http1Protocol final : public Protocol, public Exchange {
  public:
   Http1Protocol(Connection* connection, const HandlerTable* handlers,
@@ -46,10 +46,10 @@ class Http1Protocol final : public Protocol, public Exchange {
   const HandlerTable* handlers_;
   HttpDate* date_;
   RequestReader reader_;
-  std::string pending_;        // bytes that have to wait
-  std::size_t accounted_ = 0;  // of the connection's memory
-  bool busy_ = false;          // a request waits for its answer
-  bool last_ = false;  // after it, or after what is written, comes no more
+  std::string pending_;                      // bytes that have to wait
+  std::size_t accounted_ = 0;                // of the connection's memory
+  bool busy_ = false;                        // a request waits for its answer
+  bool last_ = false;                        // no more requests follow this one
   Monotonic request_at_ = Monotonic::max();  // when its first byte came
   Monotonic idle_since_;
 };

@@ -19,7 +19,7 @@ class HttpServer {
 
   HandlerTable* handlers() { return &handlers_; }
 
-  // HTTP/1.1, or HTTP/2 if the first bytes are those of HTTP/2.
+  // Makes HTTP/1.1, or HTTP/2 if the first bytes are those of HTTP/2.
   MakeProtocol protocols();
 
  private:

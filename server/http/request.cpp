@@ -8,7 +8,7 @@ namespace limitree::server {
 
 namespace {
 
-// A request may keep so much memory for the next one.
+// A request may keep this much memory for the next one.
 constexpr std::size_t kMaxKept = 16 * 1024;
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 namespace limitree::server {
 
-// Its memory serves one request after the other.
+// The memory is reused for one request after the other.
 class HttpRequest {
  public:
   std::string method;  // "GET"

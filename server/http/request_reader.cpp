@@ -11,13 +11,13 @@ namespace limitree::server {
 
 namespace {
 
-// Of each field, as RFC 9113 counts.
+// The extra size of each field, as RFC 9113 counts it.
 constexpr std::size_t kFieldOverhead = 32;
 
 constexpr std::string_view kBlanks = " \t";
 
-// Whether `text` ends with the begin of a line and blanks, if any; `before`
-// tells it of what came before `text`.
+// Whether `text` ends at the beginning of a line, apart from blanks; `before`
+// says the same about what came before `text`.
 bool is_at_line_begin(std::string_view text, bool before) {
   const std::size_t last = text.find_last_not_of(kBlanks);
   return last == text.npos ? before : text[last] == '\n';
@@ -141,10 +141,10 @@ int RequestReader::on_header_bytes(std::size_t size) {
                          std::to_string(limits_.max_header_bytes) + " bytes");
 }
 
-// llhttp takes a value that goes on in the next line (obs-fold), where not all
-// servers find the same fields.
+// llhttp accepts a value that continues on the next line (obs-fold), in which
+// not all servers find the same fields.
 int RequestReader::on_value(std::string_view part) {
-  if (part.empty()) return 0;  // which may be where the next line begins
+  if (part.empty()) return 0;  // this may be where the next line begins
   const std::string_view before =
       input_.substr(0, static_cast<std::size_t>(part.data() - input_.data()));
   if (!is_at_line_begin(before, at_line_begin_)) return 0;

@@ -19,7 +19,7 @@ struct RequestLimits {
   std::size_t max_body_bytes;
 };
 
-// Takes the bytes as they come and gives the requests in their order.
+// Takes the bytes as they come, and returns the requests in their order.
 class RequestReader {
  public:
   enum class Step {
@@ -32,10 +32,10 @@ class RequestReader {
   RequestReader(HttpRequest* request, RequestLimits limits);
   ~RequestReader();
 
-  // Tries to read a request from *bytes, whose used part it cuts off.
+  // Tries to read a request from *bytes, and cuts the used part off.
   Step next(std::string_view* bytes);
 
-  // Of the request that next() gave: whether another one may follow.
+  // Whether another request may follow the one that next() returned.
   bool keeps_alive() const { return keeps_alive_; }
 
   // Whether a part of a request has been read.
@@ -69,7 +69,7 @@ class RequestReader {
   const RequestLimits limits_;
   std::unique_ptr<llhttp__internal_s, Free> parser_;
   std::string_view input_;      // that llhttp reads
-  bool at_line_begin_ = false;  // but for blanks, what was read before it
+  bool at_line_begin_ = false;  // before it, as is_at_line_begin() tells
   std::string target_;
   std::string name_;
   std::string value_;

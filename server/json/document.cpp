@@ -8,7 +8,7 @@ namespace limitree::server {
 
 namespace {
 
-// More than any request has: each takes memory, and few bytes of a text.
+// More than any request has: each value takes much more memory than text.
 constexpr std::size_t kMaxValues = 1 << 17;
 
 // Memory for more than most requests have is not kept for the next one.
@@ -24,8 +24,7 @@ void start(Container* made) {
 
 }  // namespace
 
-// What the parser finds.  It keeps no stack of its own calls, so that no depth
-// is too large.
+// What the parser finds.  It does not recurse, so no depth is too large.
 struct JsonEvents {
   using Parsed = nlohmann::json;
 
@@ -124,7 +123,7 @@ void JsonPlace::require(JsonKind kind, std::string_view what) const {
   if (value_->kind != kind) fail("must be " + std::string(what));
 }
 
-// Objects of requests are small.
+// Searches all earlier keys, because objects of requests are small.
 void JsonPlace::check_once(std::size_t key) const {
   const std::string_view name = document_->text(document_->at(key));
   for (std::size_t i = index() + 1; i < key; i = after(i + 1)) {

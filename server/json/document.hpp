@@ -1,4 +1,4 @@
-// JSON that was read: values in one array, in the order of the text.
+// Parsed JSON: values in one array, in the order of the text.
 
 #ifndef LIMITREE_SERVER_JSON_DOCUMENT_HPP
 #define LIMITREE_SERVER_JSON_DOCUMENT_HPP
@@ -31,7 +31,7 @@ enum class JsonKind : std::uint8_t {
   kObject,
 };
 
-// Its memory serves one text after the other.
+// The memory is reused for one text after the other.
 class JsonDocument {
  public:
   struct Value {
@@ -63,8 +63,8 @@ class JsonDocument {
   std::string texts_;
 };
 
-// A place in a document, for functions that take a request apart.  All of them
-// throw JsonError, which names the place.
+// A place in a document, for functions that read a request.  All of them throw
+// JsonError, which names the place.
 class JsonPlace {
  public:
   explicit JsonPlace(const JsonDocument& document)
@@ -75,8 +75,8 @@ class JsonPlace {
 
   std::string_view text() const;
   bool flag() const;
-  // A number without a fraction, or a text of one: proto3 JSON writes large
-  // numbers as texts.
+  // A number without a fraction, or a text with such a number: proto3 JSON
+  // writes large numbers as texts.
   std::int64_t integer(std::int64_t least, std::int64_t greatest) const;
   std::uint64_t whole(std::uint64_t greatest) const;
 
@@ -84,7 +84,7 @@ class JsonPlace {
   template <typename Use>
   void each_item(const Use& use) const;
   // Calls `use(key, value)` for each member of an object.  Refuses keys that
-  // come twice; `use` refuses those that it does not know by unknown().
+  // occur twice; `use` refuses unknown keys with fail_unknown().
   template <typename Use>
   void each_member(const Use& use) const;
 

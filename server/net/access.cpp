@@ -18,12 +18,12 @@ namespace limitree::server {
 namespace {
 
 constexpr std::string_view kBearer = "bearer ";
-// So many characters are not found by trying.
+// Nobody finds this many characters by trying.
 constexpr std::size_t kLeastToken = 16;
 
 bool is_visible(char byte) { return byte > ' ' && byte < 0x7f; }
 
-// How long it takes does not tell where they differ.
+// The time that this takes does not show where they differ.
 bool equal(std::string_view given, std::string_view secret) {
   unsigned different = given.size() == secret.size() ? 0 : 1;
   for (std::size_t i = 0; i < given.size(); ++i) {

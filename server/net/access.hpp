@@ -1,4 +1,4 @@
-// What those who connect to an address may do.
+// What clients that connect to an address may do.
 
 #ifndef LIMITREE_SERVER_NET_ACCESS_HPP
 #define LIMITREE_SERVER_NET_ACCESS_HPP
@@ -10,7 +10,7 @@
 
 namespace limitree::server {
 
-// The token of those who may change buckets.  Its file is read again when it
+// The token of clients that may change buckets.  Its file is read again when it
 // changes.
 class AdminToken {
  public:
@@ -23,8 +23,9 @@ class AdminToken {
   // Failure, which names the file.
   explicit AdminToken(std::string file);
 
-  // Reads the file again if it is another one, or has changed.  Returns whether
-  // there is a new token.  Throws Failure and keeps the token if there is none.
+  // Reads the file again if it was replaced or has changed.  Returns whether
+  // there is a new token.  If the file has none, throws Failure and keeps the
+  // old token.
   bool refresh();
 
   // Whether `authorization`, a field of a request, is "Bearer " and the token.
@@ -44,7 +45,7 @@ class AdminToken {
 // make a browser ask for a name of its own that has the address 127.0.0.1.
 class HostNames {
  public:
-  // `others` are known beside localhost and the addresses of this machine.
+  // `others` are known besides localhost and the addresses of this machine.
   explicit HostNames(std::vector<std::string> others);
 
   // Whether `authority`, such as "localhost:8080", has one of them.
@@ -54,8 +55,8 @@ class HostNames {
   std::vector<std::string> others_;  // in small letters
 };
 
-// By default everything, as for those who use a Unix socket or have a
-// certificate.  What is pointed to outlives all connections.
+// By default everything is allowed, as for clients that use a Unix socket or
+// have a certificate.  What is pointed to outlives all connections.
 struct Access {
   // Null: no token is needed to change buckets.
   const AdminToken* token = nullptr;

@@ -10,7 +10,7 @@ namespace limitree::server {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr bool kKeeps = false;  // else ASan would miss a use after free
+constexpr bool kKeeps = false;  // otherwise ASan would miss a use after free
 #elif defined(__has_feature)
 constexpr bool kKeeps = !__has_feature(address_sanitizer);
 #else
@@ -37,7 +37,7 @@ void* BlockMemory::take(std::size_t size) noexcept {
   if (units <= kMostUnits && kept_[units] != nullptr) {
     block = std::exchange(kept_[units], kept_[units]->next);
     kept_units_ -= units;
-    // The next one may have left the cache since it was given back.
+    // The next block may have left the cache since it was given back.
     __builtin_prefetch(kept_[units]);
   } else {
     block = static_cast<Block*>(std::malloc(units * kUnit));

@@ -1,4 +1,4 @@
-// Memory for what comes and goes with each request, in one thread.
+// Memory for objects that come and go with each request, in one thread.
 //
 // The C library has lists of free blocks for each thread.  With many requests
 // at a time there are more blocks than these lists keep.
@@ -14,8 +14,8 @@
 
 namespace limitree::server {
 
-// Keeps blocks that are given back, and uses them again.  They may be given to
-// another one than they were taken from.
+// Keeps blocks that are given back, and reuses them.  A block may be given back
+// to a different BlockMemory than it was taken from.
 class BlockMemory {
  public:
   static BlockMemory& of_thread();
@@ -36,7 +36,7 @@ class BlockMemory {
   static constexpr std::size_t kMostUnits = 64;  // of a block that is kept
   static constexpr std::size_t kMostKept = 2 * 1024 * 1024 / kUnit;
 
-  // Before the memory that the user sees.
+  // The header before the memory that the caller sees.
   struct alignas(std::max_align_t) Block {
     std::size_t units;
     Block* next;  // only of those that are kept
@@ -46,7 +46,7 @@ class BlockMemory {
   std::size_t kept_units_ = 0;                 // of all
 };
 
-// A base of classes whose objects are taken from there.
+// A base of classes whose objects use this memory.
 class InBlockMemory {
  public:
   static void* operator new(std::size_t size) {
@@ -62,7 +62,8 @@ class InBlockMemory {
   ~InBlockMemory() = default;
 };
 
-// Numbers and the like, taken from there, which are not initialized.
+// An array of numbers or similar elements in this memory, which are not
+// initialized.
 template <typename Element>
 class BlockArray {
   static_assert(std::is_trivially_copyable_v<Element>);

@@ -1,4 +1,4 @@
-// What a client waits for the answer of: a call of gRPC, a request of HTTP.
+// A request that a client waits for: a call of gRPC or a request of HTTP.
 
 #ifndef LIMITREE_SERVER_NET_CLIENT_REQUEST_HPP
 #define LIMITREE_SERVER_NET_CLIENT_REQUEST_HPP
@@ -23,10 +23,11 @@ class ClientRequest {
  public:
   // Until the client gives up; kNever if it does not.
   virtual Duration time_left() const = 0;
-  // Answers that the server has made a mistake, whatever the answer has so far.
+  // Answers with an error of the server, regardless of what the answer has so
+  // far.
   virtual void fail_inside() = 0;
 
-  // Destroyed by the answer, so not to be kept by what answers.
+  // The answer destroys `state`, so the code that answers must not keep it.
   void keep(std::unique_ptr<RequestState> state) { state_ = std::move(state); }
 
  protected:

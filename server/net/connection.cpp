@@ -54,7 +54,8 @@ Connection::~Connection() {
   context_.loop->forget(this);
 }
 
-// A connection without memory cannot know what it has said: it is closed.
+// Closes the connection if there is no memory, because it is unknown what was
+// sent.
 template <typename Work>
 void Connection::guarded(const Work& work) {
   if (!limitree::guarded(work)) close();
@@ -62,14 +63,15 @@ void Connection::guarded(const Work& work) {
 
 // ---- Reading ----------------------------------------------------------------
 
-// A client that does not read is not answered for ever.
+// A client that does not read its answers does not get answers forever.
 bool Connection::reads() const {
   if (phase_ != Phase::kOpen) return phase_ == Phase::kLingering;
   return !is_blocked() && !input_ended_ && protocol_->takes_bytes();
 }
 
 void Connection::on_ready(std::uint32_t events) {
-  // Such a client gets no answer, and the loop would tell of it all the time.
+  // Such a client gets no answer, and the loop would report the event again and
+  // again.
   if (!reads() && (events & (EPOLLHUP | EPOLLERR)) != 0) close();
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 ||
       transport_->needs() == EPOLLOUT) {
@@ -116,7 +118,7 @@ void Connection::change_protocol(std::unique_ptr<Protocol> next,
 void Connection::on_turn_end() {
   guarded([this] {
     flush();
-    // The socket does not tell what the transport has already read.
+    // The socket does not report bytes that the transport has already read.
     if (transport_->has_buffered() && reads()) {
       receive();
       write_soon();
@@ -160,7 +162,7 @@ bool Connection::write_out() {
       return false;
     }
     written_ += put.size;
-    // Any progress will do.
+    // Any progress is enough.
     if (is_blocked()) blocked_at_ = now();
   }
   out_.clear();
@@ -181,7 +183,7 @@ void Connection::watch() {
 
 // ---- The end ----------------------------------------------------------------
 
-// The client gets the time to read what is on its way: closing at once could
+// Gives the client time to read what is on its way: an immediate close could
 // destroy it.
 void Connection::linger() {
   if (input_ended_) return close();

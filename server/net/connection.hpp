@@ -33,7 +33,7 @@ class Protocol {
   virtual bool takes_bytes() const { return true; }
   // The client has closed its side.
   virtual void on_input_end() = 0;
-  // All bytes are written: time to append more to Connection::out(), if any.
+  // All bytes are written: more may be appended to Connection::out().
   virtual void on_written() = 0;
   // Whether neither side has anything to say.
   virtual bool is_over() const = 0;
@@ -55,7 +55,7 @@ struct IoBuffers {
 
 class ConnectionOwner {
  public:
-  // Destroys the connection, which calls nothing afterwards.
+  // Destroys the connection, which makes no calls afterwards.
   virtual void closed(Connection* connection) = 0;
 
  protected:
@@ -83,7 +83,7 @@ class Connection final : public Watcher, public AtTurnEnd {
   // Asks the client to use another connection, serves what it has sent until
   // it knows, and closes when all is answered or after `grace`.
   void drain(Duration grace);
-  // Also tells what would last that the server is about to end.
+  // Also tells lasting streams that the server is about to end.
   void shut_down(Duration grace);
 
   // ---- For the protocol ----
@@ -100,7 +100,7 @@ class Connection final : public Watcher, public AtTurnEnd {
   void wake_at(Monotonic at);
 
   const ConnectionSettings& settings() const { return *context_.settings; }
-  // Of those who use it.
+  // The access of the client.
   const Access& access() const { return context_.access; }
   Monotonic now() const { return context_.loop->now(); }
   Monotonic heard_at() const { return heard_at_; }  // when bytes came last

@@ -28,9 +28,10 @@ class MemoryBudget {
   std::size_t connections_ = 0;
 };
 
-// The part of one connection.  When the budget is used up, those that hold more
-// than an equal part get no more; so all together hold at most twice as much,
-// and a client that holds little never notices one that holds much.
+// The part of one connection.  When the budget is used up, connections that
+// hold more than an equal part get no more.  So all connections together hold
+// at most twice the budget, and a client that holds little never notices one
+// that holds much.
 class MemoryShare {
  public:
   explicit MemoryShare(MemoryBudget* budget) : budget_(budget) {
@@ -58,7 +59,7 @@ class MemoryShare {
     used_ -= bytes;
     budget_->used_ -= bytes;
   }
-  // Instead of `before` bytes, which it has taken.
+  // Takes `bytes` instead of `before`, which it has taken earlier.
   void change(std::size_t before, std::size_t bytes) {
     give(before);
     take(bytes);

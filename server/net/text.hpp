@@ -1,4 +1,4 @@
-// Characters of texts: of UTF-8, and letters of ASCII, whatever the locale.
+// Characters of UTF-8 and letters of ASCII, regardless of the locale.
 
 #ifndef LIMITREE_SERVER_NET_TEXT_HPP
 #define LIMITREE_SERVER_NET_TEXT_HPP
@@ -29,7 +29,7 @@ inline std::string upper(std::string_view text) {
   return made;
 }
 
-// Whether `text` is `word`, which is in small letters, but for capital letters.
+// Whether `text` is `word`, which is in small letters, ignoring case.
 inline bool is_word(std::string_view text, std::string_view word) {
   return std::ranges::equal(
       text, word, [](char byte, char small) { return lower(byte) == small; });
@@ -81,7 +81,8 @@ inline std::size_t character_size(std::string_view text) {
                            : first < 0xF0 ? 3
                                           : 4;
   if (size == 0 || first > 0xF4) return 0;
-  // The second byte tells overlong forms, surrogates and what is too large.
+  // The second byte shows overlong forms, surrogates and code points that are
+  // too large.
   const unsigned least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   const unsigned greatest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
   if (byte(1) < least || byte(1) > greatest) return 0;

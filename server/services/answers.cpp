@@ -13,8 +13,7 @@ using protozero::pbf_writer;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-// ---- Decisions
-// ---------------------------------------------------------------
+// ---- Decisions --------------------------------------------------------------
 
 // A field that has the value 0 is not written.
 void add(pbf_writer* to, pbf_tag_type tag, std::int64_t value) {
@@ -43,8 +42,7 @@ void write_level(const limitree_level& level, pbf_writer* parent) {
   add(&to, 14, level.mode);
 }
 
-// ---- Responses to Envoy
-// -------------------------------------------------------
+// ---- Responses to Envoy -----------------------------------------------------
 
 // Numbers of fields in rls.proto.
 enum ResponseField : pbf_tag_type {
@@ -61,15 +59,15 @@ enum StatusField : pbf_tag_type {
   kDurationUntilReset = 4,
 };
 
-// Sizes are written before the contents of messages, which is faster than to
-// make room for them later.  Tags are below 16, so one byte has tag and type.
+// Sizes are written before the contents of messages, which is faster than
+// making room for them later.  Tags are below 16, so one byte has tag and type.
 
 void add_number(pbf_tag_type tag, std::uint64_t value, std::string* out) {
   out->push_back(static_cast<char>(tag << 3));
   protozero::add_varint_to_buffer(out, value);
 }
 
-// Of a field that is not written if it is 0.
+// The size of a field that is not written if it is 0.
 std::size_t size_of(std::uint64_t value) {
   return value == 0
              ? 0
@@ -80,7 +78,7 @@ void add(pbf_tag_type tag, std::uint64_t value, std::string* out) {
   if (value != 0) add_number(tag, value, out);
 }
 
-// The beginning of a text or a message, and the size of all of it.
+// Writes the beginning of a text or a message: its tag and its size.
 void begin(pbf_tag_type tag, std::size_t size, std::string* out) {
   out->push_back(static_cast<char>(tag << 3 | 2));
   protozero::add_varint_to_buffer(out, size);
@@ -182,7 +180,7 @@ void write_items(const Json& list, pbf_writer* to) {
   }
 }
 
-// Zeros are written, too: which field is there tells the kind.
+// Zeros are written, too, because the field shows the kind of the value.
 void write_value(const Json& value, pbf_writer* to) {
   if (value.is_object()) {
     pbf_writer content(*to, kStruct);

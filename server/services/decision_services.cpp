@@ -48,8 +48,7 @@ void LimiterService::failed(ClientRequest* request, limitree_status status,
   static_cast<Call*>(request)->finish({code_of(status), message});
 }
 
-// ---- Envoy
-// --------------------------------------------------------------------
+// ---- Envoy ------------------------------------------------------------------
 
 void EnvoyService::add_to(MethodTable* methods) {
   methods->add(

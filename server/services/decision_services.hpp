@@ -40,7 +40,7 @@ class LimiterService final : public LimiterSink {
 // envoy.service.ratelimit.v3.RateLimitService.
 class EnvoyService final : public EnvoySink {
  public:
-  // What is given outlives the service and its calls.
+  // All arguments outlive the service and its calls.
   EnvoyService(Decider* decider, const AnswerSettings* settings)
       : decider_(decider), settings_(settings) {}
 

@@ -24,7 +24,7 @@ class HealthService {
 
   void add_to(MethodTable* methods);
 
-  // Tells all that watch.
+  // Tells all watching clients.
   void set_serving(bool serving);
   bool is_serving() const { return serving_; }
 

@@ -16,7 +16,7 @@ void DecideRequest::read(std::string_view message) {
   clear();
   std::int64_t cost = 1;
   const auto take_path = [this](std::string_view path) {
-    // One more than the core takes: it says what is wrong.
+    // One more than the core takes, so that the core reports the error.
     if (paths().size() <= LIMITREE_MAX_PATHS) read_path(path);
   };
   read_message(message, field(1, take_path), field(2, &cost),

@@ -10,8 +10,7 @@
 namespace limitree::server {
 
 // limitree.v1.DecideRequest and ResetRequest.  Reads one request after the
-// other into the same memory.  What it gives refers to the bytes of the
-// request.
+// other into the same memory.  The result refers to the bytes of the request.
 class DecideRequest : public PathList {
  public:
   // These throw protozero::exception if `message` is malformed.

@@ -17,8 +17,8 @@ constexpr auto kEnds = [] {
   return ends;
 }();
 
-// For each number of bits: the first range that a time of so many bits can be
-// in.  The right one is at most five ranges further.
+// For each number of bits: the first range for times with that many bits.  The
+// right range is at most five ranges further.
 constexpr auto kFirst = [] {
   std::array<std::uint8_t, 65> first{};
   for (std::size_t bits = 1; bits < first.size(); ++bits) {
@@ -32,7 +32,7 @@ constexpr auto kFirst = [] {
   return first;
 }();
 
-// A time before the first is none.
+// A negative time counts as 0.
 std::uint64_t ns_of(Duration time) {
   return static_cast<std::uint64_t>(std::max(time, Duration::zero()).count());
 }
@@ -80,7 +80,7 @@ std::vector<TimeSample> HistogramCounts::samples(std::size_t room) const {
   std::vector<TimeSample> samples;
   samples.reserve(count);
   std::size_t range = 0;
-  double before = 0;  // requests in the ranges before
+  double before = 0;  // requests in earlier ranges
   for (std::size_t i = 0; i < count; ++i) {
     const double rank =
         all * (static_cast<double>(i) + 0.5) / static_cast<double>(count);

@@ -1,7 +1,7 @@
 // How long requests take, as counters of ranges.
 //
 // Each range ends at one digit and zeros: 1, 2, ... 9, 10, 20, ... microseconds
-// up to 10 seconds, so a time is known to at most a half of itself.
+// up to 10 seconds, so the error of a time is at most half of it.
 
 #ifndef LIMITREE_SERVER_STATS_HISTOGRAM_HPP
 #define LIMITREE_SERVER_STATS_HISTOGRAM_HPP
@@ -37,7 +37,7 @@ inline constexpr std::size_t kBoundCount = 7 * 9 + 1;
 // times.
 Duration range_end(std::size_t i);
 
-// The number of the range that `time` is in.
+// The number of the range that contains `time`.
 std::size_t range_of(Duration time);
 
 // A value that stands for `weight` requests.

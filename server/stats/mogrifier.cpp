@@ -11,9 +11,9 @@ namespace limitree::server {
 
 namespace {
 
-// Of a pattern, once it is compiled.
+// The most memory for a compiled pattern.
 constexpr std::int64_t kMaxPatternMemory = 1 << 20;
-// Of what one name becomes.
+// The largest size of the result for one name.
 constexpr std::size_t kMaxSize = 4096;
 
 std::unique_ptr<RE2> compile(const std::string& variable,
@@ -31,7 +31,7 @@ std::unique_ptr<RE2> compile(const std::string& variable,
 
 bool is_digit(char one) { return one >= '0' && one <= '9'; }
 
-// Appends the text with what the groups matched.
+// Returns the text with what the groups matched.
 std::string fill(const GroupText& from,
                  const std::vector<re2::StringPiece>& groups) {
   std::string text;

@@ -17,7 +17,7 @@ class RE2;
 
 namespace limitree::server {
 
-// What statistics carry besides their names.
+// A tag that a statistic has besides its name.
 struct Tag {
   std::string name;
   std::string value;
@@ -44,8 +44,8 @@ struct GroupText {
   std::string rest;
 };
 
-// One pattern and what to make of the names that it matches.  Any pattern takes
-// a time that is proportional to the length of the name.
+// One pattern, and the result for the names that it matches.  The time for any
+// pattern is proportional to the length of the name.
 class Mogrifier {
  public:
   // Throws Failure, whose message names the environment variable.

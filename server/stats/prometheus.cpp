@@ -12,7 +12,8 @@ namespace limitree::server {
 
 namespace {
 
-// Of the ends of a histogram's ranges, those that begin with these digits.
+// Of the ends of a histogram's ranges, only those that begin with certain
+// digits are shown.
 constexpr bool is_shown(std::size_t i) {
   const std::size_t digit = i % 9 + 1;
   return digit == 1 || digit == 2 || digit == 5;

@@ -10,7 +10,7 @@
 namespace limitree::server {
 
 // The names and labels are those that the mapper of envoyproxy/ratelimit makes
-// of the names in StatsD.  Limits that differ only below their second key are
+// from the names in StatsD.  Limits that differ only below their second key are
 // one series.
 std::string prometheus_text(const Snapshot& snapshot);
 

@@ -19,9 +19,9 @@ namespace limitree::server {
 
 // What one worker counts.  Belongs to the thread of its loop, except add_to().
 //
-// A request takes from the beginning of the turn in which it came to the end of
-// the turn in which it was answered.  So all answers of a turn need one reading
-// of the clock, which the loop needs anyway.
+// The time of a request is from the beginning of the turn in which it came to
+// the end of the turn in which it was answered.  So the clock is read once for
+// all answers of a turn, and the loop reads it anyway.
 class WorkerStats final : public AtTurnEnd {
  public:
   // `methods` are the names of methods, such as "ShouldRateLimit"; a method's
@@ -31,7 +31,7 @@ class WorkerStats final : public AtTurnEnd {
   WorkerStats(const WorkerStats&) = delete;
   WorkerStats& operator=(const WorkerStats&) = delete;
 
-  // A request was answered, which came in the turn that began at `begun`.
+  // Counts the answer to a request that came in the turn that began at `begun`.
   void answered(std::size_t method, Monotonic begun) {
     if (!answers_.empty() && answers_.back().method == method &&
         answers_.back().begun == begun) {
@@ -53,7 +53,7 @@ class WorkerStats final : public AtTurnEnd {
     Histogram times;
   };
 
-  // Of this turn, to requests of one method that came in one turn.
+  // Answers of this turn to requests of one method that came in one turn.
   struct Answers {
     std::size_t method;
     Monotonic begun;
@@ -74,11 +74,11 @@ class ServiceStats {
   ServiceStats(const ServiceStats&) = delete;
   ServiceStats& operator=(const ServiceStats&) = delete;
 
-  // Before anybody asks for a snapshot.  `worker` stays as long as that may be.
+  // Call this before the first snapshot.  `worker` must outlive the last one.
   void add_worker(const WorkerStats* worker) { workers_.push_back(worker); }
 
-  // Another counter: `read` is called from any thread.  Before anybody asks for
-  // a snapshot.
+  // Adds another counter; `read` is called from any thread.  Call this before
+  // the first snapshot.
   void add_loss(std::string name, std::function<std::uint64_t()> read) {
     losses_.emplace_back(std::move(name), std::move(read));
   }

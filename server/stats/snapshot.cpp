@@ -18,7 +18,8 @@ constexpr std::array<std::string_view, kServiceCounterCount> kNames = {
 
 constexpr std::string_view kLimits = "ratelimit.service.rate_limit.";
 
-// More limits than these are not all for people to look at.
+// If there are more limits than this, those that no request has met are left
+// out.
 constexpr std::size_t kFewLimits = 10'000;
 
 void subtract(LimitValues& values, const LimitValues& older) {
@@ -156,7 +157,7 @@ void for_each_counter(
   }
   std::string name(kLimits);
   for (const auto& [limit, values] : snapshot.limits) {
-    // The name of a domain has no limit of its own.
+    // The name of a domain alone is not a limit.
     const bool is_limit = limit.find('.') != limit.npos;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const limitree_counter& counter = *limit_counters()[i];

@@ -19,8 +19,8 @@ namespace limitree::server {
 
 // What is counted for each limit, by the names that it has in statistics.
 const std::vector<const limitree_counter*>& limit_counters();
-// Whether the counter is shown for every limit: the others only if they are not
-// 0, and these not for a domain.
+// Whether the counter is shown for every limit: other counters only if they are
+// not 0.  For a domain, every counter is shown only if it is not 0.
 bool is_usual(const limitree_counter& counter);
 
 // In the order of limit_counters().
@@ -44,11 +44,11 @@ std::string_view name_of(ServiceCounter counter);
 std::string clean_name(std::string_view name);
 
 struct Snapshot {
-  // By clean_name(): limits whose clean names are the same are one.
+  // By clean_name(): limits with the same clean name are added up.
   std::map<std::string, LimitValues, std::less<>> limits;
   std::map<std::string, HistogramCounts, std::less<>> methods;
   std::array<std::uint64_t, kServiceCounterCount> service{};
-  // What the statistics themselves could not send, "limitree.spans_lost".
+  // Numbers of lost data, such as "limitree.spans_lost".
   std::map<std::string, std::uint64_t, std::less<>> losses;
   std::map<std::string, std::uint64_t, std::less<>> gauges;  // values, not sums
 
@@ -61,7 +61,8 @@ struct Snapshot {
 
   // Adds the values of a limit, "domain.key_value.key_value".
   void add_limit(std::string_view name, const LimitValues& values);
-  // Of the cache of limits that are known to be used up, if it is in use.
+  // Sets the gauges of the cache of limits that are known to be used up, if it
+  // is in use.
   void set_cache(std::uint64_t lookups, std::uint64_t hits,
                  std::uint64_t entries, std::uint64_t evictions);
 
@@ -79,7 +80,7 @@ void for_each_counter(
     const Snapshot& snapshot,
     const std::function<void(std::string_view, std::uint64_t)>& take);
 
-// "ratelimit_server.ShouldRateLimit" and what it ends with.
+// "ratelimit_server.ShouldRateLimit", followed by `end`.
 std::string method_name(std::string_view method, std::string_view end);
 
 // Lines such as "ratelimit.service.config_load_success: 1", for people.

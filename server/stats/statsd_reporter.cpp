@@ -13,7 +13,7 @@ namespace limitree::server {
 
 namespace {
 
-// A datagram of this size passes every usual network in one piece.
+// A datagram of this size passes all common networks in one piece.
 constexpr std::size_t kMaxDatagram = 1432;
 constexpr std::size_t kMaxPiece = 64 * 1024;
 
@@ -43,7 +43,7 @@ class StatsdReporter::Work {
     Monotonic next = after(steady_now(), interval_);
     while (signal.wait_until(next)) {
       const std::string trouble = flush();
-      // After a wait for the network nobody may listen any more.
+      // After a wait for the network, nobody may be listening any more.
       if (signal.is_ending()) return;
       tell(trouble);
       next = std::max(after(next, interval_), steady_now());
@@ -88,7 +88,7 @@ class StatsdReporter::Work {
     lines_ = 0;
   }
 
-  // Says it once.
+  // Reports a change of `trouble` once.
   void tell(const std::string& trouble) {
     if (trouble.empty() == works_) return;
     works_ = trouble.empty();

@@ -15,8 +15,8 @@
 
 namespace limitree::server {
 
-// Has a thread of its own, so no trouble with the server delays a request.
-// Counts wait for the next time if there is no connection.  Those that were
+// Has its own thread, so that problems with the server do not delay requests.
+// If there is no connection, counts wait for the next time.  Counts that were
 // given to a connection that then breaks are lost.
 class StatsdReporter {
  public:

@@ -82,7 +82,7 @@ bool StatsdSocket::connect_to(const addrinfo& address) {
   fd_ = Fd(socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC,
                   address.ai_protocol));
   const timeval timeout{kTimeout / kOneSecond, 0};
-  // It also ends the attempt to connect.
+  // The timeout also applies to connect().
   if (fd_ &&
       setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout,
                  sizeof timeout) == 0 &&
@@ -99,7 +99,8 @@ bool StatsdSocket::send(std::string_view lines) {
   const ssize_t size = ::send(fd_.get(), lines.data(), lines.size(),
                               MSG_NOSIGNAL | (is_tcp ? 0 : MSG_DONTWAIT));
   if (size == static_cast<ssize_t>(lines.size())) return true;
-  // A part was sent, and then the time was over; a datagram has its own chance.
+  // A part was sent before the timeout.  Over UDP the socket stays, because
+  // each datagram may still arrive.
   fail(error_text(size >= 0 || errno == EAGAIN ? ETIMEDOUT : errno), is_tcp);
   return false;
 }

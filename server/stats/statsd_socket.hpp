@@ -1,4 +1,4 @@
-// The way to a server of StatsD.
+// The connection to a server of StatsD.
 
 #ifndef LIMITREE_SERVER_STATS_STATSD_SOCKET_HPP
 #define LIMITREE_SERVER_STATS_STATSD_SOCKET_HPP
@@ -16,8 +16,8 @@ struct addrinfo;
 
 namespace limitree::server {
 
-// For a thread that may block: a name may be looked up for any time, and all
-// else takes a second at most.
+// For a thread that may block: looking up a name may take any time, and
+// everything else takes at most a second.
 class StatsdSocket {
  public:
   StatsdSocket(StatsProtocol protocol, std::string host, std::uint16_t port);

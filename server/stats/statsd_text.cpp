@@ -20,7 +20,8 @@ std::string clean_value(std::string_view value, std::string_view bad) {
   return clean;
 }
 
-// With so many digits that a share of a billion requests is exact to 1/1000.
+// Writes `value` with at most `digits` digits after the point.  With 12, the
+// share of a billion requests is exact to 1/1000.
 std::string decimal(double value, int digits) {
   char text[64];
   auto end = std::to_chars(text, text + sizeof text, value,

@@ -9,9 +9,9 @@ namespace limitree::server {
 
 namespace {
 
-// Fills the end of `bytes`, the rest of which stays 0; false if `text` is not
-// hexadecimal or has too many digits.  B3 has been seen in capital letters, W3C
-// forbids them.
+// Fills the end of `bytes`; the rest stays 0.  False if `text` is not
+// hexadecimal or has too many digits.  Some senders of B3 use capital letters;
+// W3C forbids them.
 bool parse_hex(std::string_view text, bool allows_capitals,
                std::span<std::uint8_t> bytes) {
   if (text.size() % 2 != 0 || text.size() / 2 > bytes.size()) return false;
@@ -92,7 +92,7 @@ TraceContext parse_b3(std::string_view text) {
 
 void TraceFields::take(std::string_view name, std::string_view value) {
   if (name == "traceparent") {
-    // Two of them say nothing.
+    // Two such fields count as none.
     w3c_ = has_w3c_ ? TraceContext{} : parse_traceparent(value);
     has_w3c_ = true;
   } else if (name == "b3") {
@@ -110,7 +110,7 @@ void TraceFields::take_b3_part(std::string_view part, std::string_view value) {
   } else if (part == "flags") {
     if (value == "1") b3_parts_.sampling = Sampling::kYes;
   } else if (part == "sampled") {
-    // Flags that ask for debugging count for more.
+    // Flags that ask for debugging take precedence.
     if (b3_parts_.sampling != Sampling::kYes) {
       b3_parts_.sampling = parse_b3_sampling(value);
     }

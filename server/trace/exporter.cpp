@@ -66,7 +66,7 @@ class SpanExporter::Work {
 
   bool send(Background::Signal& signal) {
     const PostResult result = post();
-    // Nobody may listen any more.
+    // Nobody may be listening any more.
     if (!signal.is_ending()) tell(result);
     if (result.done) {
       attempts_ = 0;
@@ -92,7 +92,7 @@ class SpanExporter::Work {
     }
   }
 
-  // Says it once.
+  // Reports a change once.
   void tell(const PostResult& result) {
     if (result.done == works_) return;
     works_ = result.done;

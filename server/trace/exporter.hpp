@@ -16,8 +16,8 @@
 
 namespace limitree::server {
 
-// Has a thread of its own.  Spans wait in the tracers while the collector does
-// not answer; those that find no room are lost.
+// Has its own thread.  Spans wait in the tracers while the collector does not
+// answer; spans for which there is no room are lost.
 class SpanExporter {
  public:
   // `say` is called from the exporter's thread with a line for people when
@@ -30,11 +30,11 @@ class SpanExporter {
   SpanExporter(const SpanExporter&) = delete;
   SpanExporter& operator=(const SpanExporter&) = delete;
 
-  // A tracer for a worker; before start().
+  // Makes a tracer for a worker.  Call this before start().
   std::shared_ptr<Tracer> make_tracer();
 
-  // `operations` are what spans have the numbers of: "/package.Service/Method"
-  // of gRPC, "POST /path" of HTTP.
+  // Spans have the numbers of `operations`: "/package.Service/Method" of gRPC,
+  // "POST /path" of HTTP.
   void start(const std::vector<std::string>& operations);
 
   // Spans that were lost.

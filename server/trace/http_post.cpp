@@ -25,12 +25,12 @@ struct FreeList {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
-// What OTLP says: these may be sent again.
+// OTLP allows sending again after these.
 bool is_passing(long status) {
   return status == 429 || (status >= 502 && status <= 504);
 }
 
-// As libcurl takes a field: an empty value needs another form.
+// A field in the form of libcurl, in which an empty value is special.
 std::string field_text(const std::string& name, const std::string& value) {
   return value.empty() ? name + ';' : name + ": " + value;
 }
@@ -41,7 +41,7 @@ class Client {
   explicit Client(const TraceSettings& settings)
       : url_(traces_url(settings)), shown_(shown_url(url_)), curl_(start()) {
     add_field("Content-Type: application/x-protobuf");
-    add_field("Expect:");  // no question before the message
+    add_field("Expect:");  // do not ask the server before the message
     for (const auto& [name, value] : header_fields(settings)) {
       add_field(field_text(name, value));
     }

@@ -17,8 +17,8 @@ struct PostResult {
   std::string trouble;
 };
 
-// Sends a message.  For a thread that may block: at most
-// TraceSettings::timeout, and while a name is looked up.
+// Sends a message.  For a thread that may block: for at most
+// TraceSettings::timeout, plus the time to look up a name.
 using HttpPost = std::function<PostResult(std::string_view message)>;
 
 // Throws Failure if this program was built without a client for HTTP.

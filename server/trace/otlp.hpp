@@ -18,12 +18,13 @@ namespace limitree::server {
 class OtlpWriter {
  public:
   // `operations` are paths of gRPC such as "/grpc.health.v1.Health/Check", and
-  // of HTTP such as "POST /v1/authorize", where the method _OTHER is any that
-  // has no operation of its own; their places are their numbers.
+  // of HTTP such as "POST /v1/authorize", where the method _OTHER stands for
+  // methods without their own operation.  The number of an operation is its
+  // index.
   OtlpWriter(const TraceSettings& settings,
              const std::vector<std::string>& operations);
 
-  // `to_unix` is what to add to instants to get nanoseconds since 1970.
+  // `to_unix` is added to times to get nanoseconds since 1970.
   std::string write(std::span<const Span> spans, Duration to_unix) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a worker counts and traces of its requests.
+// Counts and traces the requests of a worker.
 
 #ifndef LIMITREE_SERVER_TRACE_REQUEST_OBSERVER_HPP
 #define LIMITREE_SERVER_TRACE_REQUEST_OBSERVER_HPP
@@ -23,8 +23,8 @@ class RequestObserver {
   RequestObserver(Loop* loop, std::shared_ptr<Tracer> tracer)
       : loop_(loop), tracer_(std::move(tracer)) {}
 
-  // Before the first call.  `paths` are those of all methods.  Spans number
-  // the operations of HTTP after them.
+  // Call this before the first request.  `paths` are those of all methods.
+  // Spans number the operations of HTTP after them.
   void set_methods(const std::vector<std::string>& paths) {
     std::vector<std::string> names;
     names.reserve(paths.size());
@@ -39,16 +39,16 @@ class RequestObserver {
   // Whether requests have to collect their TraceFields.
   bool wants_trace() const { return tracer_ != nullptr; }
 
-  // A unary call is over, whose message a method was given: the one with this
-  // number.  `begun` is the turn in which its header came, `code` that of gRPC;
-  // CANCELLED if the client did not wait.
+  // A unary call is over that method number `method` has handled.  `begun` is
+  // the turn in which its header came, `code` that of gRPC; CANCELLED if the
+  // client did not wait.
   void call_over(std::size_t method, Monotonic begun, int code,
                  const TraceFields& trace) {
     stats_->answered(method, begun);
     if (wants_trace()) record(method, begun, code, trace);
   }
 
-  // A request of HTTP is over that a handler had to answer.  `status` is 0 if
+  // A request of HTTP is over that a handler has received.  `status` is 0 if
   // the client did not wait.
   // REQUIRES: wants_trace().
   void exchange_over(std::size_t operation, Monotonic begun, int status,

@@ -46,7 +46,7 @@ std::pair<std::string, std::string> header_field(std::string_view text,
   const std::size_t equals = text.find('=');
   const std::string_view name = trimmed(text.substr(0, equals));
   if (equals == text.npos || !is_name(name)) {
-    // Its text may be a secret.
+    // The text of the field may be a secret.
     throw Failure(std::string(kHeaders) + ": field " + std::to_string(number) +
                   " is not NAME=VALUE");
   }

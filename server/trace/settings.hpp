@@ -16,14 +16,15 @@ struct TraceSettings {
   std::string service_name = "RateLimit";
   std::string service_namespace;    // not sent if empty
   std::string service_instance_id;  // random if empty
-  // The share of traces that is recorded, of those that begin here.  A request
-  // that belongs to a trace already is recorded if its sender records it.
+  // The share of recorded traces, from 0 to 1, among those that begin here.  A
+  // request that belongs to a trace already is recorded if its sender records
+  // it.
   double sampling_rate = 1;
   std::string endpoint = "http://localhost:4318";  // /v1/traces is added
   std::string traces_endpoint;                     // as it is, if not empty
   std::string headers;  // name=value,name=value; values are URL-encoded
   Duration timeout = 10 * kOneSecond;
-  std::string ca_file;  // who signs its certificate; empty: those of the system
+  std::string ca_file;    // the CAs of its certificate; empty: the system's
   std::string cert_file;  // for a collector that asks for one
   std::string key_file;
 };

@@ -25,8 +25,8 @@ void RandomBytes::fill(std::span<std::uint8_t> to) {
   used_ += to.size();
 }
 
-// By the last bytes of the number, so that all who see the trace can decide the
-// same.
+// Decides by the last bytes of the trace ID, so that all services of the trace
+// can decide the same.
 bool Tracer::is_sampled(const TraceContext& parent,
                         const TraceId& trace) const {
   if (parent.sampling != Sampling::kUndecided) {

@@ -1,5 +1,5 @@
-// Which requests of a worker are recorded, and the way of their spans to the
-// exporter.
+// Decides which requests of a worker are recorded, and passes their spans to
+// the exporter.
 
 #ifndef LIMITREE_SERVER_TRACE_TRACER_HPP
 #define LIMITREE_SERVER_TRACE_TRACER_HPP
@@ -52,7 +52,7 @@ class SpanQueue {
     return true;
   }
 
-  // For the thread that puts.
+  // For the thread that puts spans in.
   std::size_t size() const {
     return end_.load(std::memory_order_relaxed) -
            begin_.load(std::memory_order_relaxed);
@@ -82,8 +82,8 @@ class Tracer {
   Tracer(double sampling_rate, std::function<void()> wake)
       : sampling_rate_(sampling_rate), wake_(std::move(wake)) {}
 
-  // A request was answered now.  Records it if the sender records it, or, if
-  // that says nothing, by the number of the trace.  `span` has the times, the
+  // A request was answered now.  Records it if the sender records it; if the
+  // sender says nothing, the trace ID decides.  `span` has the times, the
   // operation and the status.
   void record(const TraceContext& parent, Span span);
 

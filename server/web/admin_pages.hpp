@@ -1,4 +1,4 @@
-// The pages for people and for Prometheus, on a port of their own.
+// The pages for people and for Prometheus, on their own port.
 
 #ifndef LIMITREE_SERVER_WEB_ADMIN_PAGES_HPP
 #define LIMITREE_SERVER_WEB_ADMIN_PAGES_HPP
@@ -13,8 +13,8 @@
 
 namespace limitree::server {
 
-// Belongs to the thread of one loop, which may wait a millisecond for each
-// million of buckets: not to one that decides.
+// Belongs to the thread of one loop, which must not decide requests: a page may
+// take a millisecond for each million buckets.
 class AdminPages {
  public:
   using Write = std::function<std::string()>;

@@ -12,7 +12,7 @@
 
 namespace limitree::server {
 
-// Of /v1: appends an object with the names of limitree_decision, and those of
+// For /v1: appends an object with the names of limitree_decision, and those of
 // limitree_level below "levels" unless `with_levels` is false.
 void append_decision(const limitree_decision& decision,
                      std::span<const limitree_level> levels, bool with_levels,
@@ -24,8 +24,8 @@ int http_status_of(limitree_status status);
 // Appends application/problem+json.
 void append_problem(int status, std::string_view detail, std::string* out);
 
-// Of /json: appends envoy.service.ratelimit.v3.RateLimitResponse in the JSON of
-// proto3, which leaves out fields that are zero.
+// For /json: appends envoy.service.ratelimit.v3.RateLimitResponse in the JSON
+// of proto3, which leaves out fields that are zero.
 void append_envoy_answer(const limitree_envoy_response& response,
                          std::span<const limitree_descriptor_status> statuses,
                          const AnswerSettings& settings, std::string* out);

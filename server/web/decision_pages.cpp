@@ -20,12 +20,12 @@ void answer_problem(Exchange* exchange, int status, std::string_view detail) {
   exchange->finish();
 }
 
-// A page of another site can send other types without being asked first.
+// A page of another site can send other types without a preflight request.
 bool is_json(std::string_view type) {
   return is_word(trimmed(type.substr(0, type.find(';'))), "application/json");
 }
 
-// Answers and returns false if the client may not ask so.
+// Answers and returns false if the client may not send such a request.
 bool lets_in(Exchange* exchange, bool needs_token) {
   const HttpRequest& request = exchange->request();
   if (!is_json(request.field("content-type"))) {
@@ -109,8 +109,7 @@ void LimiterApi::failed(ClientRequest* request, limitree_status status,
                  message);
 }
 
-// ---- Envoy
-// --------------------------------------------------------------------
+// ---- Envoy ------------------------------------------------------------------
 
 void EnvoyPage::on_request(Exchange* exchange) {
   try {

@@ -43,7 +43,7 @@ class LimiterApi final : public LimiterSink {
 // /json: Envoy's rate limit service, as envoyproxy/ratelimit has it over HTTP.
 class EnvoyPage final : public EnvoySink {
  public:
-  // What is given outlives this.
+  // All arguments outlive this.
   EnvoyPage(Decider* decider, const AnswerSettings* settings)
       : decider_(decider), settings_(settings) {}
 

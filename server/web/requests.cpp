@@ -26,7 +26,7 @@ struct FieldName {
 };
 
 // Calls `use(place, value)` for each field, with its place in `names`.  A field
-// that is null is absent; one that comes under both of its names is refused.
+// that is null is absent; one that occurs under both of its names is refused.
 template <typename Use>
 void each_field(const JsonPlace& message, std::span<const FieldName> names,
                 const Use& use) {
@@ -48,7 +48,7 @@ limitree_str text_of(const JsonPlace& place) {
   return {text.data(), text.size()};
 }
 
-// An enum is its name, or a number: the library knows which are valid.
+// An enum is a name or a number; the library checks which numbers are valid.
 std::int32_t unit_of(const JsonPlace& place) {
   if (place.kind() != JsonKind::kText) {
     return static_cast<std::int32_t>(place.integer(INT32_MIN, INT32_MAX));

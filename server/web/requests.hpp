@@ -11,12 +11,12 @@
 
 namespace limitree::server {
 
-// Of /v1: {"paths": [["user", "alex", "trade"]], "cost": 1}.  A path may also
+// For /v1: {"paths": [["user", "alex", "trade"]], "cost": 1}.  A path may also
 // be an object: {"segments": ["user", "alex"], "cost": 2, "part": "CHECK"}.
 // Reads one request after the other into the same memory.
 class PathRequest : public PathList {
  public:
-  // Of /v1/reset: paths without costs, and "leaf_only".  What it gives refers
+  // For /v1/reset: paths without costs, and "leaf_only".  What it gives refers
   // to memory of its own.  Throws JsonError.
   void read(std::string_view body, bool is_reset = false);
 
@@ -27,7 +27,7 @@ class PathRequest : public PathList {
   JsonDocument document_;
 };
 
-// Of /json: envoy.service.ratelimit.v3.RateLimitRequest in the JSON of proto3.
+// For /json: envoy.service.ratelimit.v3.RateLimitRequest in the JSON of proto3.
 // Names of fields may be in lowerCamel or in snake_case.  Reads one request
 // after the other into the same memory.
 class EnvoyJson : public DescriptorList {
