@@ -16,8 +16,8 @@ inline Word load(const char* at) {
   return word;
 }
 
-// Returns the `size` < 8 bytes at `at`, the first of them lowest on a
-// little-endian machine, and reads no others.
+// Returns the `size` < 8 bytes at `at`, and reads no others.  On a
+// little-endian machine the first byte is the lowest.
 inline std::uint64_t load_short(const char* at, std::size_t size) {
   if (size >= 4) {
     const std::uint64_t high = load<std::uint32_t>(at + size - 4);
@@ -31,8 +31,8 @@ inline std::uint64_t load_short(const char* at, std::size_t size) {
          byte(size - 1) << (8 * (size - 1));
 }
 
-// Whether `size` bytes are the same: for names of a word or two, where a call
-// of memcmp costs more than the comparison.
+// Whether `size` bytes are the same: for names of a word or two, for which a
+// call to memcmp costs more than the comparison.
 inline bool same_bytes(const char* a, const char* b, std::size_t size) {
   if (size < 8) return load_short(a, size) == load_short(b, size);
   for (std::size_t i = 0; i + 8 < size; i += 8) {

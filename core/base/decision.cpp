@@ -11,8 +11,8 @@ bool binds(const Level& level, const Level& best) {
   const Verdict& ours = level.verdict;
   const Verdict& theirs = best.verdict;
   if (ours.limited != theirs.limited) return ours.limited;
-  // A limited level waits next_after == retry_after, so one order serves both
-  // pools.
+  // In a limited level next_after equals retry_after, so one order serves
+  // limited and other levels.
   if (ours.next_after != theirs.next_after) {
     return ours.next_after > theirs.next_after;
   }
@@ -35,7 +35,7 @@ void aggregate(const Plan& plan, Decision* out) {
   Duration retry_after = kNotLimited;
   Duration reset_after = Duration::zero();
   Duration next_after = Duration::zero();
-  Duration charged_wait = Duration::zero();  // of levels a denial charged
+  Duration charged_wait = Duration::zero();  // of charged levels
   for (const Level& level : plan.levels) {
     const Verdict& verdict = level.verdict;
     // A refund reports every level that it gave tokens back to.

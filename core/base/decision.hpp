@@ -15,7 +15,7 @@ struct Decision {
   bool limited = false;
   bool unlimited = true;               // no level counted
   bool shadowed = false;               // a shadow level would have denied
-  bool soft = false;                   // allowed by what an overrun adds
+  bool soft = false;                   // allowed only thanks to an overrun
   bool forgot = false;                 // of the plan
   Source source = Source::kStore;      // of the plan
   std::int64_t limit = -1;             // capacity of the binding level

@@ -87,7 +87,7 @@ struct Demand {
   constexpr bool always_fits() const {
     return cost == 0 && !counts_denied(charge);
   }
-  // The most that a spent cost may fill the bucket to.
+  // The most units that a spent cost may leave in the bucket.
   constexpr std::int64_t spent_up_to() const {
     return counts_denied(charge) ? kMaxUnits : ceiling;
   }
@@ -153,7 +153,7 @@ inline bool apply(const Demand& demand, Overdraft* bucket) {
 }
 
 // When nothing is in use any more.  Where every hit counts, that is the end of
-// the window, also of an empty one: callers are told when it begins anew.
+// the window, even of an empty one: callers learn when the next window begins.
 template <typename Bucket>
 Instant empty_at(const Demand& demand, const Bucket& bucket) {
   if constexpr (requires { bucket.over(); }) {
@@ -162,7 +162,8 @@ Instant empty_at(const Demand& demand, const Bucket& bucket) {
   return bucket.until(0);
 }
 
-// Compares `demand` with *bucket.  Leaves *bucket as it is after a charge.
+// Compares `demand` with *bucket.  Afterwards *bucket is as a charge would
+// leave it.
 template <typename Bucket>
 Usage evaluate(const Demand& demand, Bucket* bucket) {
   Usage usage = usage_of(demand, bucket->used());

@@ -1,9 +1,9 @@
 // fixed_window: a counter that starts at zero in every window.
 //
-// Windows follow each other without gaps, counted from the epoch or by a
-// calendar; or each begins with the first unit after the last one.  State: when
-// the window began, and its units.  Twice the count can pass within a moment,
-// at the seam of two windows.
+// Windows follow each other without gaps, from the epoch or by a calendar; or
+// each window begins with the first unit after the end of the last one.  State:
+// the start of the window, and its units.  Where two windows meet, twice the
+// count can pass within a moment.
 //
 // If the clock stepped back, the units of a later window count in the window of
 // `now`.

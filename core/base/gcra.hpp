@@ -18,7 +18,7 @@ namespace limitree {
 
 // The answer for one level.
 struct Verdict {
-  bool limited;            // what was asked for does not fit
+  bool limited;            // the request does not fit
   bool charged;            // the bucket is written
   bool soft;               // fits above the capacity only: see Rules::overrun
   std::int64_t remaining;  // tokens left, 0 ... capacity
@@ -30,7 +30,7 @@ struct Verdict {
 // What a request finds in one bucket, before the other levels are known.
 struct Probe {
   Duration debt;    // 0 ... burst offset
-  Duration charge;  // debt that the request adds, held at the burst offset
+  Duration charge;  // debt that the request adds, at most the burst offset
   bool fits;
   bool never;  // asks for more than the capacity
 };
@@ -77,12 +77,12 @@ constexpr Duration grows_after(const Rate& rate, Duration debt) {
   return rate.emission_interval - free % rate.emission_interval;
 }
 
-// The debt after spend(): the whole charge, but never below an empty bucket.
+// The debt after spend(): more by the charge, at most that of an empty bucket.
 constexpr Duration debt_after_spend(const Rate& rate, const Probe& found) {
   return std::min(found.debt + found.charge, rate.burst_offset());
 }
 
-// The debt after refund(): the charge less, but never above a full bucket.
+// The debt after refund(): less by the charge, at least that of a full bucket.
 constexpr Duration debt_after_refund(const Probe& found) {
   return std::max(found.debt - found.charge, Duration::zero());
 }

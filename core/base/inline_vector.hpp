@@ -1,7 +1,7 @@
 // A vector whose first N elements need no allocation.
 //
 // One request touches a handful of segments and levels; they live on the
-// caller's stack.  Only what is longer goes to the heap.
+// caller's stack.  Only longer sequences go to the heap.
 
 #ifndef LIMITREE_BASE_INLINE_VECTOR_HPP
 #define LIMITREE_BASE_INLINE_VECTOR_HPP
@@ -28,8 +28,8 @@ class InlineVector {
 
   void push_back(const T& value) { emplace_back(value); }
 
-  // Constructs the element in place: to copy what was just written costs more
-  // than the rest of the push.
+  // Constructs the element in place: copying what was just written would cost
+  // more than the rest of the push.
   template <typename... Args>
   T& emplace_back(Args&&... args) {
     if (size_ == capacity_) [[unlikely]]

@@ -18,7 +18,7 @@ namespace limitree {
 
 // Sets the verdict of each of `count` levels from its debt.
 //
-// REQUIRES: `debt` of each plain level is set, and `usage` of each other one.
+// REQUIRES: `debt` of each plain level is set, and `usage` of each other level.
 // The store has to write each level whose verdict is `charged`: its new TAT is
 // now + reset_after, or none if reset_after is zero.  It also writes each level
 // for which is_held() is true.  `denied` is Plan::denied.
@@ -29,10 +29,10 @@ void judge(Operation operation, Level* levels, std::size_t count,
 enum class Buckets : std::uint8_t { kFull, kEmpty };
 
 // Decides *plan as if all buckets were full, or empty.  No level is `charged`,
-// and nothing is to be written.  For whoever decides in the place of a store.
+// and nothing needs to be written.  For code that decides in place of a store.
 void decide_assuming(Buckets buckets, Plan* plan);
 
-// What the store has found of a level that is not plain.
+// What the store has found for a level that is not plain.
 inline const Usage& found_in(const Level& level) {
   assert(level.usage != nullptr);
   return *level.usage;
@@ -47,9 +47,10 @@ inline bool fits(const Level& level) {
 
 // Whether a bucket is written although the level is not charged.  That happens
 // if its state is ahead of the largest debt it may have: a limit was relaxed,
-// or a clock stepped back.  Without this the caller would stay locked out while
-// the answer names a short wait.  So whatever meets such a bucket writes it,
-// also what writes nothing else: a peek, a level in check mode, a cost of 0.
+// or a clock stepped back.  Otherwise the caller would stay locked out while
+// the answer names a short wait.  So every request that meets such a bucket
+// writes it, even if it writes nothing else: a peek, a level in check mode, a
+// cost of 0.
 inline bool is_held(const Plan& plan, const Level& level) {
   const Limit& limit = *level.limit;
   const bool ahead = limit.is_plain() ? level.debt > limit.rate.burst_offset()
@@ -85,7 +86,7 @@ inline Verdict usage_verdict(const Level& level, bool charged) {
   };
 }
 
-// Sets what such a level tells beside its verdict.
+// Sets what such a level reports besides its verdict.
 inline void note_usage(bool charged, Level* level) {
   level->growth = side_of(*level, charged).grows_after;
   level->before = found_in(*level).left.used;

@@ -1,5 +1,5 @@
-// Bucket names: how a store that people and other programs can read calls the
-// state of a level.
+// Bucket names: the names of levels' states in a store that people and other
+// programs can read.
 //
 // Segments are joined by ":".  In a segment, % : { } # * ! space, control
 // characters, bytes that are not UTF-8 and a leading ~ are written %XX. A
@@ -21,7 +21,8 @@
 
 namespace limitree {
 
-// Appends one segment's text to *name, escaped as the head of this file says.
+// Appends one segment's text to *name, escaped as described at the top of this
+// file.
 void append_segment(const Segment& segment, std::string* name);
 
 // The name of a level's bucket: "user:alex:trade", "ip:10.0.0.1#daily".

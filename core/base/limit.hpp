@@ -42,7 +42,7 @@ enum class Mode : std::uint8_t {
   kEnforce = 0,  // counts towards the decision and is charged
   kShadow = 1,   // never denies; charged when it fits; reported per level
   kCheck = 2,    // counts towards the decision, never charged
-  kIdle = 3,     // neither: no limit's own, but see Part
+  kIdle = 3,     // neither; only through a Part
 };
 
 constexpr bool counts(Mode mode) {
@@ -53,7 +53,7 @@ constexpr bool is_charged(Mode mode) {
 }
 
 // What a request does with the levels of one path: all that the modes of their
-// limits do (0), or less, by the bits of Mode.
+// limits allow (0), or less, by the bits of Mode.
 enum class Part : std::uint8_t { kCharge = 0, kSpendIfFits = 1, kCheck = 2 };
 
 constexpr Mode mode_of(Mode mode, Part part) {
@@ -67,10 +67,10 @@ constexpr Mode join(Mode a, Mode b) {
   return static_cast<Mode>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
 
-// When a request charges a level.  Bit 0: whatever other levels say.  Bit 1:
-// what does not fit is charged, too, so that a bucket may owe more than it
-// holds; a cost of 0 is limited there if more is in use than the bucket holds.
-// can_charge() says where that is possible.
+// When a request charges a level.  Bit 0: whatever other levels decide.  Bit 1:
+// a cost that does not fit is charged, too, so that a bucket may owe more than
+// it holds; a cost of 0 is limited there if more is in use than the bucket
+// holds.  can_charge() tells where that is possible.
 enum class Charge : std::uint8_t {
   kAllOrNothing = 0,  // if the whole request is allowed
   kIndependent = 1,   // if this level fits
@@ -139,8 +139,9 @@ static_assert([] {
   return true;
 }());
 
-// Whether limits of that algorithm can be charged in that way.  What does not
-// fit has no place but in a counter: as a debt it would deny ever longer.
+// Whether limits of that algorithm can be charged in that way.  Only a counter
+// can hold a cost that does not fit: as a debt it would deny for longer and
+// longer.
 constexpr bool can_charge(Charge charge, Algorithm algorithm) {
   return !counts_denied(charge) || algorithm == Algorithm::kFixedWindow;
 }
@@ -148,7 +149,7 @@ constexpr bool can_charge(Charge charge, Algorithm algorithm) {
 // Where the windows of a fixed_window begin.
 enum class Align : std::uint8_t {
   kEpoch,     // at whole multiples of the period since 1970, UTC
-  kFirst,     // at the first unit that is admitted after the last one ended
+  kFirst,     // at the first unit admitted after the last window ended
   kCalendar,  // at midnight, Monday or the first, somewhere: calendar.hpp
 };
 

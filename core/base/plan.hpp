@@ -39,7 +39,7 @@ enum class Operation : std::uint8_t {
 // Who decided: the store, or a substitute.
 enum class Source : std::uint8_t {
   kStore,
-  kDenyCache,  // the store would deny: an earlier denial says so
+  kDenyCache,  // an earlier denial of the store still holds
   // The store has failed, and on_store_error says:
   kLocal,  // decide in this process's memory
   kAllow,
@@ -53,25 +53,26 @@ const char* source_name(Source source);  // "deny_cache"
 struct Segment {
   enum class Kind : std::uint8_t {
     kExact,    // named by the tree, where no other name could stand
-    kCaller,   // put in by a "*", a pattern or a CIDR child, or beside one
+    kCaller,   // matched by a "*", a pattern or a network, or beside one
     kPattern,  // the text of a pattern whose matches share one bucket
   };
   std::string_view text;
   Kind kind;
 };
 
-// The answers of a bucket that is not plain GCRA, one if it is charged and one
-// if it is not: only all levels together decide that.
+// The answers of a bucket that is not plain GCRA: one in case it is charged,
+// and one in case it is not.  All levels together decide which of them holds.
 //
-// Every algorithm answers the same: how much of the bucket is used, and, if
-// nothing else is charged, when it is full again, when an identical request
-// would fit, and when one more unit is left.  judge() makes a Verdict of that.
+// Every algorithm answers the same questions: how much of the bucket is used,
+// and, if nothing else is charged, when it is full again, when an identical
+// request would fit, and when one more unit is left.  judge() makes a Verdict
+// of that.
 struct Usage {
   struct Side {
     std::int64_t used;     // units, above the capacity too
     Duration full_after;   // until nothing is used
     Duration fits_after;   // until an identical request fits, or kNever
-    Duration grows_after;  // until a unit more is left; see wants_growth
+    Duration grows_after;  // until one more unit is left; see wants_growth
   };
 
   bool fits;
@@ -112,7 +113,7 @@ struct Plan {
     level.first = first;
     level.depth = depth;
     level.cost = cost;
-    level.usage = nullptr;  // a store that forgets it is told so: see judge()
+    level.usage = nullptr;  // judge() asserts that the store sets it
     level.mode = limit->mode;
     level.again = false;
     level.path = 0;
@@ -120,23 +121,23 @@ struct Plan {
 
   Operation operation;  // never kLook
 
-  // Whether not even what is_held() is written: the limits may be others than
-  // those of the processes that use the buckets.
+  // Whether not even buckets that is_held() names are written: the limits may
+  // differ from those of the processes that use the buckets.
   bool only_looks;
 
   Source source =
       Source::kStore;  // set by whatever decides in place of the store
 
-  // Whether the store fails where it would have to wait, and a failure has no
-  // other effect: the request is then decided again, without this or later.
+  // Whether the store fails instead of waiting.  Such a failure has no other
+  // effect: the request is then decided again, later or without this flag.
   bool at_once = false;
-  // Since when it waits in a loop, by the steady clock; 0: it does not.
+  // When it began to wait in a loop, by the steady clock; 0: it does not wait.
   Duration waits_since{};
 
-  // Whether something else than these levels denies the request.  Then no level
-  // is charged that waits for all to allow it: see is_joint().  Set by whoever
-  // knows that before a store is asked, and by a store that decides in several
-  // calls.
+  // Whether something other than these levels denies the request.  Then levels
+  // that need the approval of all levels are not charged: see is_joint().  Set
+  // by callers that know it before they ask a store, and by a store that
+  // decides in several calls.
   bool denied = false;
 
   // Whether a caller at a limit was forgotten to make room for this request.
@@ -213,11 +214,11 @@ constexpr bool stay_apart(const Plan& plan, Charge charge) {
 // limit stands for all.
 Status join_same_buckets(Plan* plan, JoinedInto* into = nullptr);
 
-// What Charge::kEveryHit has counted with a hit of `cost`, above kMaxUnits too,
-// for callers that answer each hit by itself.  Two hits of a request may reach
-// one bucket, whose level then has the sum of their costs: join_same_buckets().
-// So the hit finds what hits of the same request before it, which cost
-// `earlier` in all, have left.
+// The units in use after a hit of `cost` under Charge::kEveryHit, even above
+// kMaxUnits, for callers that answer each hit by itself.  Two hits of a request
+// may reach one bucket, whose level then has the sum of their costs:
+// join_same_buckets().  So the hit comes after earlier hits of the same
+// request, which cost `earlier` in all.
 // REQUIRES: `level` is of an operation that does not refund, and was judged.
 constexpr std::int64_t used_after_hit(const Level& level, std::int64_t earlier,
                                       std::int64_t cost) {

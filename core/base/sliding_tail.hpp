@@ -98,7 +98,7 @@ class SlidingTail {
     weight_ = state_.previous == 0 ? 0 : weight(state_.previous);
   }
 
-  // When only `inside` microseconds are left of what ends after `window`.
+  // When `inside` microseconds remain until `window` has passed since base_.
   Instant left(Duration window, std::int64_t inside) const {
     return saturating_add(base_, window - kMicrosecond * inside);
   }

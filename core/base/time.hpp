@@ -43,8 +43,7 @@ constexpr Duration saturating_sub(Instant later, Instant earlier) {
   return Duration(difference);
 }
 
-// Returns seconds, rounded up: a wait that ends within a second has not ended
-// before.
+// Returns seconds, rounded up: a wait of 1.2 seconds is not over after 1.
 constexpr std::int64_t ceil_seconds(Duration time) {
   return std::chrono::ceil<std::chrono::seconds>(time).count();
 }

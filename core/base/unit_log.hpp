@@ -31,7 +31,8 @@ class LogEntry {
   }
 
   Instant at() const {
-    // Wraps around for what no clock shows, but a damaged file may hold.
+    // Wraps around for times that no clock shows, but that a damaged file may
+    // hold.
     const std::uint64_t ns = (std::uint64_t{high_} << 32 | low_) * 1000;
     return Instant(Duration(static_cast<std::int64_t>(ns)));
   }
@@ -84,8 +85,8 @@ class Log {
   bool is_ahead() const { return ahead_; }
   std::size_t first() const { return first_; }  // of the entries that count
 
-  // When at most `most` units are in use.  First adds `more` units of now, or
-  // removes the newest -`more`.
+  // When at most `most` units are in use, after `more` units are added now or,
+  // if `more` is negative, the newest -`more` are removed.
   Instant until(std::int64_t most, std::int64_t more) const {
     std::int64_t over = used() + more - most;
     if (over <= 0) return kLongAgo;
@@ -123,7 +124,8 @@ class Log {
     return gap < join_ && last_at() - floor_to(last_at(), join_) + gap < join_;
   }
 
-  // They join no older entry: no answer said that the older entry stays longer.
+  // They do not join an older entry, because no answer has announced that the
+  // older entry stays longer.
   void move_to_now() {
     std::int64_t units = 0;
     while (entries_.size() > 0 && newest().at() > now_) {

@@ -45,8 +45,8 @@ struct AnswerModes {
 struct EnvoyAnswer {
   LimitCode overall = LimitCode::kOk;
   bool shadowed = false;            // OK thanks to AnswerModes::shadow_mode
-  Source source = Source::kStore;   // set by whoever asked the store
-  std::int32_t header_status = -1;  // which the RateLimit headers show
+  Source source = Source::kStore;   // set by the caller of the store
+  std::int32_t header_status = -1;  // that RateLimit headers show
   InlineVector<DescriptorStatus, 4> statuses;
   bool wants_metadata = false;  // set by the caller
   std::string metadata;         // dynamic_metadata(), if wanted
@@ -69,7 +69,8 @@ void answer(const MatchedRequest& matched, const RuleHits& hits,
 //   "metadata":{...}}
 //
 // Members that the request or the rules lack are left out.  The metadata of
-// descriptors that are OK are joined; of two values of a name, the first stays.
+// descriptors that are OK are joined; if a name has two values, the first
+// stays.
 std::string dynamic_metadata(const DescriptorRequest& request,
                              const RuleHits& hits, const EnvoyAnswer& answer);
 

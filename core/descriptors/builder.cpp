@@ -46,7 +46,7 @@ std::uint32_t DescriptorBuilder::add_domain(const DomainDraft& draft) {
     return known->node;
   }
   if (known != made_.domains_.end()) {
-    // Its descriptors are read, for their mistakes.
+    // Its descriptors are still read, to report their mistakes.
     problems_.add(draft.name.mark,
                   "duplicate domain '" + legible(name) + "' in config file");
   }
@@ -57,7 +57,7 @@ std::uint32_t DescriptorBuilder::add_domain(const DomainDraft& draft) {
   return node;
 }
 
-// Joins what a file says about a domain with what files before it say.
+// Joins what a file says about a domain with what earlier files say.
 void DescriptorBuilder::join(const DomainDraft& draft, DomainDraft* all) {
   const auto join_flag = [&](const char* key,
                              std::optional<bool> DomainDraft::*flag) {
@@ -72,7 +72,8 @@ void DescriptorBuilder::join(const DomainDraft& draft, DomainDraft* all) {
   join_flag("parents", &DomainDraft::parents);
 }
 
-// Whether one more descriptor is not too much; reports the first that is.
+// Whether there is room for one more descriptor; reports the first that has
+// none.
 bool DescriptorBuilder::has_room(std::uint32_t parent,
                                  const DescriptorDraft& draft) {
   const std::size_t size = place_sizes_[parent] + draft.key.text.size() +
@@ -141,7 +142,7 @@ void DescriptorBuilder::list_patterns() {
   made_.patterns_ = std::move(patterns);
 }
 
-// Sets what rules have from the nodes above them.
+// Sets what rules get from the nodes above them.
 void DescriptorBuilder::finish_rules() {
   const std::vector<DescriptorNode>& nodes = made_.nodes_;
   std::vector<const Domain*> domain_of(nodes.size());

@@ -1,4 +1,4 @@
-// From descriptors as they are read, one after the other, to Descriptors.
+// Builds Descriptors from descriptors as they are read, one after the other.
 
 #ifndef LIMITREE_DESCRIPTORS_BUILDER_HPP
 #define LIMITREE_DESCRIPTORS_BUILDER_HPP
@@ -46,7 +46,7 @@ class DescriptorBuilder {
   void begin_file(std::string_view name, bool merges);
 
   // Each returns the node that descriptors below it name as their parent.
-  // nullopt: the descriptors are too many, or too large.
+  // nullopt: there are too many descriptors, or they are too large.
   std::uint32_t add_domain(const DomainDraft& draft);
   std::optional<std::uint32_t> add(std::uint32_t parent, DescriptorDraft draft);
 
@@ -63,7 +63,7 @@ class DescriptorBuilder {
   void finish_rules();
 
   Problems& problems_;
-  bool merges_ = false;  // the file
+  bool merges_ = false;  // see begin_file()
   Descriptors made_;
   std::vector<DomainDraft> stated_;  // the flags of all files of each domain
   std::vector<std::size_t> place_sizes_;  // of each node

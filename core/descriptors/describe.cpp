@@ -32,7 +32,7 @@ std::string flags_of(const Domain& domain) {
   return words;
 }
 
-// What is special about the rule of a descriptor, and about itself.
+// What is special about a descriptor and its rule.
 std::string remarks(const DescriptorNode& node, const Rule* rule) {
   std::string words = rule == nullptr ? "" : rule_in_words(*rule);
   if (node.share_threshold) add_word("one bucket for all that match", &words);
@@ -130,7 +130,7 @@ std::string Descriptors::reason(const DescriptorStep& step,
   return why;
 }
 
-// A line for each entry to the one that led nowhere.
+// A line for each entry, up to the one that leads nowhere.
 std::string Descriptors::explain_steps(
     const Domain& domain, Entries entries,
     std::span<const DescriptorStep> steps) const {

@@ -44,16 +44,16 @@ struct Domain {
   bool parents = false;         // rules on the way to the last entry count, too
 };
 
-// When the rules of `domain` with that algorithm are charged: unless it says
-// otherwise as in envoyproxy/ratelimit, which counts what it denies, too, where
-// the algorithm has a place for that.
+// When the rules of `domain` with that algorithm are charged.  Unless the
+// domain states otherwise, as in envoyproxy/ratelimit, which also counts hits
+// that it denies, if the algorithm can.
 Charge charge_of(const Domain& domain, Algorithm algorithm);
 
-// In place of the index of a node or of its rule: there is none.
+// Stands for the index of a node or rule if there is none.
 constexpr std::uint32_t kNoNode = UINT32_MAX;
 
-// One descriptor of the configuration.  It is called by its composite name: its
-// key and, if it states a value, "_" and the value.
+// One descriptor of the configuration.  Its composite name is its key and, if
+// it states a value, "_" and the value.
 struct DescriptorNode {
   std::uint32_t parent = kNoNode;  // kNoNode: a domain
   std::uint32_t rule = kNoNode;    // of a domain: its index
@@ -92,8 +92,8 @@ class Descriptors {
   // nullptr if there is no such domain.
   const Domain* find(std::string_view domain) const;
 
-  // Appends to *steps where each of `entries` leads, to the first that leads
-  // nowhere.  Never tries a second branch.
+  // Appends to *steps where each of `entries` leads, up to the first that leads
+  // nowhere.  Does not backtrack.
   void walk(const Domain& domain, Entries entries,
             DescriptorSteps* steps) const;
 
@@ -103,15 +103,16 @@ class Descriptors {
     return rule == kNoNode ? nullptr : &rules_[rule];
   }
 
-  // The same here, where a rule that denies may stop the others: stopping().
+  // The same for this object, in which a rule that denies may stop the others:
+  // see stopping().
   Charge charge_of(const Domain& domain, Algorithm algorithm) const;
 
-  // A copy of which a rule that is over its limit stops the others of a request
-  // from being charged: the option stop_increment.
+  // A copy in which a rule that is over its limit prevents the charging of the
+  // other rules of a request: the option stop_increment.
   Descriptors stopping() const;
 
   // The pattern that takes the place of the entry's value in names of buckets;
-  // empty: none does.  Part of the composite name that the entry led to.
+  // empty if there is none.  Part of the composite name that the entry led to.
   std::string_view shared_pattern(const DescriptorStep& step,
                                   std::string_view key) const;
 

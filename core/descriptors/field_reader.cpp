@@ -22,7 +22,7 @@ struct KnownKey {
   unsigned places;
 };
 
-// The last six are not known to envoyproxy/ratelimit.
+// envoyproxy/ratelimit does not know the last six.
 constexpr std::array<KnownKey, 22> kKeys = {{
     {"domain", kRoot},
     {"descriptors", kRoot | kDescriptor},
@@ -94,7 +94,7 @@ std::string wrong_key(std::string_view key, KeyPlace place) {
   return wrong;
 }
 
-// Whether a value says nothing, or has been refused.
+// Whether a value is empty, or has been refused.
 bool FieldReader::is_absent(const YamlNode& value) const {
   return value.kind == Kind::kRefused || document_.is_null(value);
 }

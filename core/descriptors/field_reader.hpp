@@ -38,8 +38,8 @@ class FieldReader {
   // The index of each mapping in the list after a key.
   std::vector<std::size_t> items(const YamlField& field);
 
-  // These keep what *value is unless there is a value without a mistake.
-  // read_text returns whether there is no mistake.
+  // These leave *value unchanged unless there is a valid value.  read_text()
+  // returns whether there is no mistake.
   bool read_text(const YamlField& field, Value* value);
   void read_bool(const YamlField& field, bool* value);
   void read_number(const YamlField& field, std::uint32_t* value);

@@ -1,4 +1,4 @@
-// A request of Envoy, to the rules that decide about it.
+// From a request of Envoy to the rules that decide it.
 //
 //   domain, descriptors -> Descriptors::walk -> MatchedRequest -> Plan
 
@@ -37,7 +37,7 @@ struct RequestDescriptor {
 struct DescriptorRequest {
   std::string_view domain;
   std::span<const RequestDescriptor> descriptors;
-  std::uint32_t hits_addend = 0;  // for descriptors without one; 0 is 1
+  std::uint32_t hits_addend = 0;  // for descriptors without one; 0 means 1
 };
 
 // What becomes of one descriptor.
@@ -97,7 +97,7 @@ class MatchedRequest {
                               std::string* room) const;
 
  private:
-  // A rule, and of how many entries its buckets are named.
+  // A rule, and how many entries the names of its buckets have.
   struct Counted {
     const Rule* rule;
     std::uint32_t depth;

@@ -95,7 +95,7 @@ std::string rule_in_words(const Rule& rule) {
                  : unit_name(rule.unit);
   } else {
     Limit limit = rule.limit;
-    // Follow from what is said elsewhere.
+    // These two follow from other settings.
     limit.mode = Mode::kEnforce;
     limit.charge = Charge::kAllOrNothing;
     words = limit_in_words(limit);

@@ -1,4 +1,4 @@
-// One rate_limit of a descriptor, as the files of envoyproxy/ratelimit say it.
+// One rate_limit of a descriptor, as in the files of envoyproxy/ratelimit.
 
 #ifndef LIMITREE_DESCRIPTORS_RULE_HPP
 #define LIMITREE_DESCRIPTORS_RULE_HPP
@@ -59,8 +59,8 @@ LimitUnit unit_of(std::string_view name);
 std::optional<LimitUnit> unit_of(std::int32_t number);
 
 struct Rule {
-  // Without meaning if `unlimited`.  A bucket holds at least one token, so
-  // whoever decides has to look at denies_all().  The policy is the metric key,
+  // Without meaning if `unlimited`.  A bucket holds at least one token, so code
+  // that decides has to check denies_all().  The policy is the metric key,
   // unless that depends on the request; the index is that of the rule.
   Limit limit;
   std::uint32_t requests_per_unit = 0;   // as written

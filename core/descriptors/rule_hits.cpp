@@ -18,7 +18,8 @@ const Limit& limit_of(const RuleHit& hit, const Plan& plan) {
   return local ? plan.local_limits[limit.index] : limit;
 }
 
-// A counter tells what it has counted, from which each hit is judged by itself.
+// A counter reports what it has counted; from that, each hit is judged by
+// itself.
 void judge_counter(const RuleHit& hit, const Level& level,
                    RuleOutcome* outcome) {
   outcome->after =
@@ -37,7 +38,7 @@ void judge_counter(const RuleHit& hit, const Level& level,
                                                  : outcome->reset_after;
 }
 
-// Everything else tells what is left.
+// All other buckets report what is left.
 void judge_bucket(const RuleHit& hit, const Level& level, bool peeked,
                   RuleOutcome* outcome) {
   const Verdict& verdict = level.verdict;
@@ -45,7 +46,7 @@ void judge_bucket(const RuleHit& hit, const Level& level, bool peeked,
   outcome->soft = verdict.soft;
   outcome->remaining = verdict.remaining;
   if (peeked && level.applied) {
-    // What is told as if it were charged was not.
+    // The verdict assumes a charge that was not made.
     outcome->remaining = std::min(saturating_sum(verdict.remaining, level.cost),
                                   outcome->capacity);
   }
@@ -54,7 +55,7 @@ void judge_bucket(const RuleHit& hit, const Level& level, bool peeked,
   outcome->until_reset = verdict.limited && verdict.retry_after != kNever
                              ? verdict.retry_after
                              : verdict.reset_after;
-  // What does not fit is not in use: it counts as above the limit as a whole.
+  // Hits that do not fit are not in use: all of them count as above the limit.
   outcome->before = verdict.limited
                         ? outcome->ceiling
                         : outcome->capacity - outcome->remaining - hit.hits;
@@ -82,7 +83,7 @@ RuleOutcome outcome_of(const RuleHit& hit, const Level& level, const Plan& plan,
   } else {
     judge_bucket(hit, level, plan.operation == Operation::kPeek, &outcome);
   }
-  // Substitutes of a store know no window: they name a wait.
+  // Substitutes for a store do not know windows: they give a wait.
   if (plan.source == Source::kDeny && outcome.over &&
       outcome.retry_after != kNever) {
     outcome.until_reset = outcome.retry_after;
@@ -193,8 +194,9 @@ bool RuleHits::drop_denying(std::size_t first, Plan* plan) {
   return denied;
 }
 
-// A level counts towards the charging of others, or does not.  Where each level
-// is charged by itself that is all one, and scripts know the fewer variants.
+// The mode decides whether a level counts for the charging of others.  If each
+// level is charged by itself, modes make no difference, and one mode gives
+// fewer variants of scripts.
 Mode RuleHits::mode_of(const Rule& rule, const Limit& limit) const {
   if (!is_joint(limit.charge)) return Mode::kEnforce;
   if (rule.shadow_mode) {
@@ -229,7 +231,7 @@ Status RuleHits::join(std::size_t first, Plan* plan) {
   return {};
 }
 
-// A hit comes after those before it that were added to its bucket.
+// Each hit is judged after the earlier hits that were added to its bucket.
 void RuleHits::judge(const Plan& plan, std::span<const Level> known) {
   const bool refunds = plan.operation == Operation::kRefund;
   const std::span<const Level> asked(plan.levels.begin(), plan.levels.end());

@@ -59,8 +59,8 @@ constexpr bool is_counted(const Level& level) {
   return level.applied && level.cost > 0;
 }
 
-// From how much on a limit of `capacity` counts as nearly used up.  In 32 bits,
-// as envoyproxy/ratelimit computes it, so that statistics are the same.
+// The use from which a limit of `capacity` counts as nearly used up.  In 32
+// bits, as envoyproxy/ratelimit computes it, so that statistics are the same.
 std::int64_t near_limit_of(std::int64_t capacity, Share share);
 
 // What happens to the other rules of a request if one is over its limit: the
@@ -81,8 +81,8 @@ struct RuleHit {
   std::uint32_t level;   // of its plan, before any is taken out; or kNoLevel
   std::uint32_t bucket;  // the first of these levels with its bucket
   bool refund;           // of the other plan
-  std::int64_t hits;     // as asked
-  std::int64_t earlier;  // that the same request has added to its bucket before
+  std::int64_t hits;     // as requested
+  std::int64_t earlier;  // hits of this request added to its bucket before
   RuleOutcome outcome;   // once its plan was decided
 };
 
@@ -96,8 +96,9 @@ class RuleHits {
   // join_same_buckets() does.
   Status add(const MatchedRequest& matched, Plan* plan);
 
-  // The request is denied by what an OverCache has taken out of *plan: nothing
-  // else is charged that waits for all to fit, not even what denies by itself.
+  // The levels that an OverCache has taken out of *plan deny the request.  No
+  // other level that needs all levels to fit is charged, not even one that
+  // denies by itself.
   void stop_all(Plan* plan);
 
   // Sets the outcomes of the rules of a plan that was decided.  `known` are the
@@ -118,7 +119,7 @@ class RuleHits {
   Status join(std::size_t first, Plan* plan);
 
   const Stop stop_;
-  bool all_or_nothing_ = false;  // says the domain
+  bool all_or_nothing_ = false;  // of the domain
   std::uint32_t quotas_ = 0;     // rules in quota mode, of hits
   std::uint32_t denying_ = 0;    // rules that deny everything
   InlineVector<RuleHit, 6> hits_;
@@ -130,7 +131,7 @@ class RuleHits {
 RuleOutcome outcome_of(const RuleHit& hit, const Level& level, const Plan& plan,
                        bool cached);
 
-// Of a rule that denies everything.
+// The outcome of a rule that denies everything.
 RuleOutcome denied_outcome(const RuleHit& hit, Instant now);
 
 HitTally tally_of(const RuleHit& hit, const RuleOutcome& outcome,

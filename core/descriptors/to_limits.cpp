@@ -16,7 +16,7 @@ namespace limitree {
 
 namespace {
 
-// Each level of descriptors takes four of YAML, of which there may be 64.
+// Each level of descriptors takes four levels of YAML, which allows 64.
 constexpr std::size_t kMaxDepth = 14;
 
 // Whether limits.yaml takes a name for a network, such as 10.0.0.0/8, which it
@@ -151,7 +151,7 @@ void LimitsWriter::add(std::uint32_t i, Group* group) {
   const std::string_view text = value(i);
   const bool is_pattern = text.find('*') != text.npos;
   if (literal_size(text) == 0) {
-    // The key alone comes after all patterns, "*" in its turn.
+    // The key alone comes after all patterns; "*" keeps its place among them.
     if (group->any == kNoNode || (is_pattern && value(group->any).empty())) {
       group->any = i;
     }

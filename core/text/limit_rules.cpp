@@ -73,7 +73,7 @@ std::optional<std::size_t> RuleReader::word(std::string_view key,
   return std::nullopt;
 }
 
-// Without a known algorithm, no key can be called wrong for it.
+// If the algorithm is unknown, no key can be wrong for it.
 bool RuleReader::read_algorithm() {
   const auto known = word("algorithm", fields_.algorithm, kAlgorithmWords);
   if (fields_.algorithm && !known) return false;

@@ -63,7 +63,7 @@ bool all_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of(kDigits) == text.npos;
 }
 
-// Names the form of `text`, if it is a number in other languages only.
+// Names the form of `text` if it is a number only in other languages.
 std::string_view form(std::string_view text) {
   if (text.starts_with('+')) return " (plus sign)";
   if (text.starts_with('-')) text.remove_prefix(1);
@@ -91,7 +91,7 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Takes off the front of *text all characters for which `belongs` is true.
+// Removes from the front of *text all characters for which `belongs` is true.
 template <typename Belongs>
 std::string_view take_while(Belongs belongs, std::string_view* text) {
   const auto end = std::ranges::find_if_not(*text, belongs);

@@ -81,7 +81,7 @@ class Problems {
   std::vector<Problem> problems_;
   std::vector<std::string> files_ = {""};
   std::size_t uncounted_ = 0;  // beyond kMaxMessages ...
-  Source last_;                // ... the last of them here
+  Source last_;                // ... of the last of them
   std::size_t text_ = 0;
   std::size_t file_ = 0;
 };

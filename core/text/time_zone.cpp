@@ -63,7 +63,7 @@ std::optional<Block> take_block(std::size_t time_size,
   for (std::size_t* field : {&block.ut, &block.std, &block.leaps, &block.count,
                              &block.types, &block.chars}) {
     const auto number = take(4, bytes);
-    // A negative number is a large one.
+    // A negative number becomes a large one.
     *field = static_cast<std::size_t>(number ? number_of(*number) : -1);
     if (*field > kMaxFile) return std::nullopt;
   }

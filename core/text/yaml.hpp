@@ -3,7 +3,7 @@
 // The only file that knows the YAML parser (libyaml, by its events).  It
 // refuses everything in YAML that is more than data, or that is easily misread:
 // anchors, aliases, merge keys, tags (but see YamlForm), a second document,
-// duplicate keys.  Floors above know the meaning of the data.
+// duplicate keys.  The layers above know the meaning of the data.
 
 #ifndef LIMITREE_TEXT_YAML_HPP
 #define LIMITREE_TEXT_YAML_HPP
@@ -36,7 +36,7 @@ struct YamlField {
   std::size_t value;
 };
 
-// What may be in a document beside plain data.
+// What may be in a document besides plain data.
 enum class YamlForm : std::uint8_t {
   kData,        // nothing
   kReferences,  // anchors, aliases, merge keys and tags: yaml_references.hpp
@@ -69,7 +69,7 @@ class YamlDocument {
     return std::string_view(text_).substr(scalar.text, scalar.size);
   }
 
-  // The fields of the mapping `map`, but for those whose key was refused when
+  // The fields of the mapping `map`, except those whose key was refused when
   // the text was read: keys that are not names, and merge keys.
   std::vector<YamlField> fields(std::size_t map) const;
 
@@ -89,13 +89,13 @@ class YamlDocument {
   std::string text_;  // of all scalars, one after the other
 };
 
-// The scalar `node`; what else it is goes to *problems, as in "mode must be a
+// The scalar `node`.  If it is not a scalar, reports a problem: "mode must be a
 // word, is a list".
 std::optional<Value> read_scalar(const YamlDocument& document,
                                  const YamlNode& node, std::string_view must,
                                  Problems* problems);
 
-// Whether `node` is of that kind; what else it is goes to *problems, as above.
+// Whether `node` is of that kind.  If not, reports a problem, as above.
 bool expect_kind(const YamlDocument& document, const YamlNode& node,
                  YamlNode::Kind kind, std::string_view must,
                  Problems* problems);

@@ -22,7 +22,7 @@ void move_ends(std::size_t first, std::ptrdiff_t by,
   }
 }
 
-// How many collections are inside each other in `nodes`, which are one.
+// How deep collections are nested in `nodes`, which is one collection.
 std::size_t depth_of(const std::vector<YamlNode>& nodes) {
   std::size_t deepest = 0;
   std::vector<std::uint32_t> open;
@@ -50,7 +50,8 @@ std::size_t weight_of(const std::vector<YamlNode>& nodes) {
 void YamlReferences::begin(std::string_view anchor, std::size_t node) {
   ++written_;
   if (anchor.empty()) return;
-  // A name stands for the node that has begun last, also inside another one.
+  // An anchor names the node that began last, even inside another node of that
+  // anchor.
   std::erase_if(open_, [&](const auto& one) { return one.second == anchor; });
   named_[std::string(anchor)].clear();
   open_[node] = anchor;
@@ -139,7 +140,7 @@ bool YamlReferences::has_merge(std::size_t mapping) const {
   return false;
 }
 
-// Adds a key to the items.  One that is stated twice stays twice, as a mistake.
+// Adds a key to the items.  A key that is stated twice stays twice: a mistake.
 void YamlReferences::put(std::size_t key, std::size_t value, bool stated,
                          Items* items) {
   const YamlNode& node = nodes_[key];
@@ -158,7 +159,7 @@ void YamlReferences::put(std::size_t key, std::size_t value, bool stated,
   item.stated |= stated;
 }
 
-// What a mapping merges.
+// Adds the keys of a mapping that is merged.
 void YamlReferences::put_all(std::size_t mapping, Items* items) {
   for (std::size_t key = mapping + 1; key < nodes_[mapping].end;) {
     const std::size_t value = nodes_[key].end;
@@ -203,7 +204,7 @@ YamlReferences::Items YamlReferences::items_of(std::size_t mapping) {
   return items;
 }
 
-// Replaces what is in the mapping, the last node, by what it is merged to.
+// Replaces the content of the mapping, the last node, with the merged content.
 void YamlReferences::merge(std::size_t mapping) {
   const Items items = items_of(mapping);
   std::vector<YamlNode> inside;
@@ -226,7 +227,7 @@ void YamlReferences::copy(std::size_t node, std::vector<YamlNode>* to) const {
       to);
 }
 
-// Mappings are joined here, and not those inside them.
+// Joins mappings, but not those inside them.
 void YamlReferences::copy_item(const Item& item,
                                std::vector<YamlNode>* to) const {
   copy(item.key, to);

@@ -36,19 +36,19 @@ class YamlReferences {
 
   // A node has begun, with this anchor or none.
   void begin(std::string_view anchor, std::size_t node);
-  // It is complete, and the last one.  False if that is too much, which was
-  // reported.
+  // The node is complete, and is the last one.  False, after a report, if that
+  // is too much.
   bool end(std::size_t node);
 
   // Appends what the alias stands for, `depth` collections deep.  Reports an
-  // alias that stands for nothing, and appends a node that is kRefused.  False
-  // as end().
+  // alias that stands for nothing, and appends a node that is kRefused.
+  // Returns false as end() does.
   bool append(std::string_view alias, Mark mark, std::size_t depth);
 
   // Whether a scalar with that tag is a text, whatever it looks like.  Reports
-  // a tag that cannot be.
+  // an invalid tag.
   bool makes_text(std::string_view tag, Mark mark);
-  // The same of a collection, whose tags mean nothing.
+  // The same for a collection, whose tags mean nothing.
   void check_collection(std::string_view tag, Mark mark);
 
  private:
@@ -74,8 +74,7 @@ class YamlReferences {
   std::vector<YamlNode>& nodes_;
   const std::string& text_;
   Problems& problems_;
-  // What anchors name: nodes, the first of which is number 0.  Empty: it has
-  // not ended.
+  // The nodes of each anchor, numbered from 0.  Empty: the node has not ended.
   std::map<std::string, std::vector<YamlNode>, std::less<>> named_;
   std::map<std::size_t, std::string> open_;  // anchors of nodes that have begun
   std::map<std::string_view, std::size_t> found_;  // keys of Items

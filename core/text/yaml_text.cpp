@@ -12,7 +12,7 @@ namespace limitree {
 
 namespace {
 
-constexpr std::size_t kMaxSimpleKey = 1000;  // YAML has 1024 characters
+constexpr std::size_t kMaxSimpleKey = 1000;  // YAML allows 1024 characters
 
 // Some readers take these for something else.
 constexpr std::array<std::string_view, 9> kReserved = {
@@ -38,8 +38,8 @@ std::uint32_t code_point(std::string_view character) {
   return point;
 }
 
-// Whether YAML does not take a character as it is: those that control, other
-// ends of lines, marks of byte order, and those that Unicode leaves out.
+// Whether YAML needs an escape for a character: control characters, other line
+// ends, byte order marks, and code points that are not characters.
 bool is_special(std::uint32_t point) {
   return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x2028 ||
          point == 0x2029 || point == 0xfeff || (point & 0xfffe) == 0xfffe;

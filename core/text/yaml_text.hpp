@@ -12,8 +12,8 @@ namespace limitree {
 // `text`, which is UTF-8, in double quotes.
 std::string yaml_quoted(std::string_view text);
 
-// `text` as it is if every reader of YAML takes it for this text, else in
-// double quotes.
+// `text` as it is if every reader of YAML reads it as this text, else in double
+// quotes.
 std::string yaml_scalar(std::string_view text);
 
 // Appends the line of a key, up to its ":".  `text` stands for a key of `size`

@@ -218,7 +218,7 @@ bool Compiler::canonical_id(const Draft& child, Key key, Merged* merged) {
   return true;
 }
 
-// The files that `layers` name, those of the first of them first.
+// The files that `layers` name, in the order of the layers.
 Compiler::Files Compiler::files_of(const Layers& layers, Key key) {
   Files files;
   for (const Draft* layer : layers) {
@@ -286,7 +286,7 @@ Node Compiler::make_node(const Merged& merged) {
           merged.first().place};
 }
 
-// The text of a name; that of its place, where it is written the same.
+// The text of a name: that of its place, if both are the same.
 Text Compiler::add_text(const Merged& merged) {
   const Text written = nodes_->places[merged.first().place].name;
   if (merged.name == nodes_->view(written)) return written;
@@ -296,8 +296,8 @@ Text Compiler::add_text(const Merged& merged) {
   return text;
 }
 
-// Puts the children, and all below them, into *nodes_ and says in *children
-// where.  False if the tree becomes too large.
+// Puts the children, and all below them, into *nodes_ and sets in *children
+// where they are.  False if the tree becomes too large.
 bool Compiler::store(const MergedList& merged, Children* children) {
   std::vector<Child> exact;
   std::vector<Child> globs;
@@ -333,8 +333,8 @@ bool Compiler::store(const MergedList& merged, Children* children) {
   return true;
 }
 
-// A child for each set of limits in the files: but for these they are all as
-// "*".
+// Adds a child for each set of limits in the files.  Apart from its limits,
+// each child is the same as "*".
 void Compiler::store_overrides(const Files& files, Children* children) {
   const Child any = nodes_->children[children->any];
   children->overrides =

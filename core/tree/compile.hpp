@@ -1,5 +1,5 @@
-// From nodes as written to a tree that can be walked: what is inherited is
-// worked out here, once, and shared wherever it is the same.
+// Compiles nodes as written to a tree that can be walked: inheritance is worked
+// out here, once, and equal results are shared.
 
 #ifndef LIMITREE_TREE_COMPILE_HPP
 #define LIMITREE_TREE_COMPILE_HPP
@@ -15,18 +15,18 @@
 namespace limitree {
 
 // A small file can stand for a large tree, as each override holds all that it
-// inherits.  A tree of more nodes than these is refused, if so many are
-// `written`.
+// inherits.  A tree with more nodes than this is refused if `written` nodes
+// were read.
 constexpr std::size_t max_nodes(std::size_t written) {
   return std::min<std::size_t>(10'000 + 250 * written, 4'000'000);
 }
-// How many nodes as written these are made of, on average.
+// The most nodes as written that one node is made of, on average.
 inline constexpr std::size_t kMaxLayers = 8;
 
 // Adds to the nodes of each of `roots`, which hold limits and places already,
 // all that a walk needs.  Rules that depend on what a node inherits are checked
 // here, and `files` of overrides are read: mistakes go to *problems, and the
-// nodes are then not to be used.
+// nodes must then not be used.
 void compile(std::span<const RootDraft> roots, const OverrideFiles& files,
              Problems* problems);
 

@@ -49,7 +49,7 @@ LimitRange limits_of(const Merged& merged) {
 
 void check_tiers(const MergedList& tiers, const Nodes& nodes,
                  Problems* problems) {
-  // By the names of limits, which tell buckets apart.
+  // By the names of limits, which distinguish buckets.
   std::map<std::string_view, std::pair<const Limit*, const Merged*>> firsts;
   for (const Merged& tier : tiers) {
     const LimitRange limits = limits_of(tier);

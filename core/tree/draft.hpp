@@ -90,12 +90,13 @@ struct Merged {
 
 using MergedList = std::deque<Merged>;  // they do not move
 
-// The limits of the node that it becomes.
+// The limits of the node that `merged` becomes.
 LimitRange limits_of(const Merged& merged);
 
 // Checks children of a node with "key: tier": each has limits for one bucket.
-// If another tier has a shorter time to fill, it takes what is owed beyond that
-// off the bucket, so that who changes between them has more than either.
+// If tiers had different times to fill, a tier with a shorter one would cancel
+// the debt beyond that, and a caller that changes tiers would get more than
+// either tier allows.
 void check_tiers(const MergedList& tiers, const Nodes& nodes,
                  Problems* problems);
 

@@ -17,7 +17,7 @@ namespace limitree {
 
 namespace {
 
-// Each at the place of its enumerator.
+// In the order of the enumerators.
 constexpr std::array<std::string_view, 9> kKinds = {
     "text",   "ip",       "cidr4/N", "cidr6/N", "integer",
     "domain", "fqdn_set", "hex",     "tier"};
@@ -247,7 +247,7 @@ const char* CanonicalId::set_integer(std::string_view id) {
   return nullptr;
 }
 
-// An address is its own domain, or that of its site's network.
+// The domain of an address is the address itself, or the network of its site.
 bool CanonicalId::set_host_address(std::string_view id) {
   const std::optional<Address> address = parse_address(id);
   if (!address) {

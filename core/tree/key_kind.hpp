@@ -23,7 +23,7 @@ enum class KeyKind : std::uint8_t {
   kDomain,   // the registrable domain of a host name
   kFqdnSet,  // host names, "a.example,b.example", in any order
   kHex,      // hexadecimal digits in any case
-  kTier,     // which limit it is, not who: all have one bucket
+  kTier,     // the name of a limit; all ids share one bucket
 };
 
 struct Key {
@@ -34,7 +34,7 @@ struct Key {
 };
 
 // Reads the text after `key:`, such as "ip", "cidr6/48" or "integer".  The
-// error says what is wrong; it may be that this build lacks the kind.
+// error says what is wrong, such as that this build lacks the kind.
 Result<Key> parse_key(std::string_view text);
 
 // "cidr6/48"

@@ -208,7 +208,7 @@ void Nodes::step_by_tier(const Children& from, std::string_view segment,
   out->segment = {"*", Segment::Kind::kPattern};
 }
 
-// Steps to a segment that is more than text.
+// Steps to a segment whose key is not plain text.
 const char* Nodes::step_by_key(const Children& from, std::string_view segment,
                                Plan* plan, Step* out) const {
   if (from.key.kind == KeyKind::kIp) {

@@ -106,7 +106,7 @@ struct Children {
   std::uint32_t any = kNoIndex;  // "*" in Nodes::children
   Key key;                       // the kind of the segments
   std::uint8_t ipv6_prefix = 0;  // for kIp: the group of an IPv6 address
-  bool only_any = false;  // all but literal names come to a "*", not shared
+  bool only_any = false;  // other names all match a "*" that is not shared
 };
 
 // The result of one segment of a path.
@@ -154,7 +154,7 @@ struct Nodes {
   // The child with the literal name `segment`; nullptr if there is none.
   const Child* find_exact(const Children& from, std::string_view segment) const;
 
-  // Whether other names than the literal ones may follow.  A literal name is
+  // Whether names other than the literal ones may follow.  A literal name is
   // then one caller among others, and keeps its state when it is added later.
   bool substitutes(const Children& from) const {
     return from.any != kNoIndex || from.glob_count != 0 ||
@@ -219,7 +219,8 @@ struct Roots {
   std::size_t limit_count = 0;
   std::uint32_t index_end = 0;  // every Limit::index is less
 
-  // nullptr if there is no such name.  Its node is one of root_of() it.
+  // nullptr if there is no such name.  Its node is one of those of
+  // root_of(child).
   const Child* find(std::string_view name) const {
     return names.find_exact(at, name);
   }

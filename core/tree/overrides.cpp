@@ -29,13 +29,13 @@ namespace {
 constexpr std::size_t kMaxOverridesSize = std::size_t{512} << 20;
 
 // Reads one such file, in CSV or YAML.  Limits go to *nodes, each once however
-// many ids have it; what is wrong goes to *problems.
+// many ids have it; mistakes go to *problems.
 class OverrideReader {
  public:
   // What all limits of the file have in common.
   struct Common {
     Key key;             // what the ids are
-    Charge charge;       // of limits that do not say it
+    Charge charge;       // of limits that do not state it
     std::string policy;  // "user:*"
   };
 
@@ -67,7 +67,7 @@ class OverrideReader {
   std::vector<LimitRange> limits_;
   std::unordered_map<std::string, std::uint32_t> known_;  // by their text
   std::string text_;  // of the limits that are being read
-  // The columns of a CSV; without a name: it is not read as a limit.
+  // The columns of a CSV; an empty name: the column is not part of a limit.
   std::vector<std::string> columns_;
   std::size_t id_column_ = 0;
   YamlDocument row_;
@@ -76,7 +76,7 @@ class OverrideReader {
 };
 
 constexpr std::uint32_t kBroken = IdTable::kNone;  // has been reported
-// Texts of limits that are remembered: more differ by chance.
+// How many texts of limits are remembered.  More are unlikely to repeat.
 constexpr std::size_t kMaxKnown = 65536;
 constexpr std::size_t kMaxIds = 16'000'000;
 constexpr std::string_view kNoLimits = "[]";
@@ -91,7 +91,7 @@ std::vector<std::string_view> all_columns() {
   return all;
 }
 
-// Appends all that `value` says, so that other text says something else.
+// Appends the content of `value` in a form that differs for other content.
 void append_text(const YamlDocument& document, std::size_t value,
                  std::string* text) {
   for (std::size_t i = value; i < document[value].end; ++i) {
@@ -100,7 +100,7 @@ void append_text(const YamlDocument& document, std::size_t value,
     *text += node.plain ? 'p' : 'q';
     if (node.kind == YamlNode::Kind::kScalar) {
       *text += document.text(node);
-      *text += '\n';  // which is in no scalar that can be right
+      *text += '\n';  // no valid scalar contains it
     } else {
       *text += std::to_string(node.size);
     }
@@ -193,7 +193,8 @@ void OverrideReader::read_row(const CsvReader& csv) {
   if (good) add(mark, limits);
 }
 
-// Sets id_ to what `id` is; false, with a problem reported, if it cannot be.
+// Sets id_ to the canonical form of `id`; reports a problem and returns false
+// if there is none.
 bool OverrideReader::read_id(std::string_view id, Mark mark) {
   written_ = id;
   if (id.empty()) {
@@ -220,8 +221,8 @@ bool OverrideReader::read_id(std::string_view id, Mark mark) {
 }
 
 void OverrideReader::add(Mark mark, std::uint32_t limits) {
-  // One that is broken still takes its place: the next of its name is a
-  // mistake of its own.
+  // An id with broken limits still takes its place: a second one is another
+  // mistake.
   const std::uint32_t value = limits == kBroken ? 0 : limits;
   if (ids_.size() == kMaxIds) {
     problems_->add(mark, "more than " + std::to_string(kMaxIds) + " ids");
@@ -233,14 +234,14 @@ void OverrideReader::add(Mark mark, std::uint32_t limits) {
   problems_->add(mark, std::move(what));
 }
 
-// The limits that the cells of this row say.
+// The limits in the cells of this row.
 std::uint32_t OverrideReader::limits_of_row(const CsvReader& csv) {
   text_.clear();
   const std::vector<CsvCell>& cells = csv.cells();
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (columns_[i].empty()) continue;
     text_ += trim(cells[i].text);
-    text_ += '\n';  // which is in no cell
+    text_ += '\n';  // no cell contains it
   }
   const auto known = known_.find(text_);
   if (known != known_.end()) return known->second;
@@ -249,7 +250,7 @@ std::uint32_t OverrideReader::limits_of_row(const CsvReader& csv) {
   return problems_->size() == before ? intern(row_, 0) : kBroken;
 }
 
-// Sets row_ to what a limits.yaml would say.
+// Sets row_ to what a limits.yaml would contain.
 void OverrideReader::fill_row(const CsvReader& csv) {
   const std::vector<CsvCell>& cells = csv.cells();
   std::vector<YamlDocument::Pair> pairs;
@@ -283,7 +284,7 @@ void OverrideReader::read_yaml(std::string_view text) {
     const YamlNode& key = entry[1];
     const bool refused =
         key.plain && (key.size == 0 || entry.text(key) == "<<");
-    if (refused) return;  // and has been reported
+    if (refused) return;  // which has been reported
     const bool good = read_id(entry.text(key), key.mark);
     const std::uint32_t limits = limits_of_entry(entry);
     if (good) add(key.mark, limits);

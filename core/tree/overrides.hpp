@@ -34,8 +34,8 @@ struct LoadedOverrides {
   std::vector<LimitRange> limits;  // by the number of an id
 };
 
-// Reads the file that `draft`, of the text `origin`, names, with ids of `key`,
-// into *nodes.
+// Reads the file that `draft` names into *nodes.  `draft` is from the text
+// `origin`, and ids in the file are of the kind `key`.
 // REQUIRES: `draft` names a file, and has a child "*".
 LoadedOverrides load_overrides(std::string_view origin, const ReadFile& read,
                                const Draft& draft, Key key, Nodes* nodes,

@@ -167,7 +167,7 @@ void LimitReader::read_field(const Value& key, std::size_t at, Fields* fields) {
   }
 }
 
-// Where a key goes whose meaning depends on the others.
+// The field for a key whose meaning depends on other keys.
 std::optional<Value>* LimitReader::rule_field(std::string_view key,
                                               Fields* fields) {
   RuleFields& rules = fields->rules;
@@ -249,7 +249,7 @@ std::optional<T> LimitReader::take(Result<T> result, Mark mark,
   return problems_->take(std::move(result), mark, std::move(what));
 }
 
-// Makes a limit of the fields, if nothing is wrong with them together.
+// Makes a limit of the fields, unless they contradict each other.
 void LimitReader::finish(const Fields& fields, Mark mark) {
   if (fields.broken) return;
   if (!fields.count) problems_->add(mark, "count is missing");
@@ -257,7 +257,7 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
   if (!fields.count || !fields.period) return;
 
   const std::int64_t capacity = fields.capacity.value_or(*fields.count);
-  // As stated, but of a calendar's months the longest.
+  // As stated; for calendar months, the length of the longest one.
   const std::optional<Value>& align = fields.rules.align;
   const bool month =
       fields.rules.is_month && align && align->text == "calendar";

@@ -36,7 +36,7 @@ class SchemaReader {
       : document_(document), problems_(problems) {}
 
   // Each appends the top-level names of the document, whose number is `text`,
-  // to *roots: all below `schema`, or one, of which the document is the node.
+  // to *roots: all names below `schema`, or one whose node is the document.
   void read(std::size_t text, std::vector<RootDraft>* roots);
   void read_one(std::string_view name, std::vector<RootDraft>* roots);
 
@@ -147,7 +147,7 @@ void SchemaReader::read_node(std::size_t value, Draft* draft) {
     return;
   }
   const std::vector<YamlField> all = document_.fields(value);
-  // All limits below want to know it, wherever it stands.
+  // All limits below need it, wherever it stands.
   for (const YamlField& entry : all) {
     if (!at_top() || entry.key.text != "charge") continue;
     const YamlNode& charge = document_[entry.value];
@@ -295,7 +295,8 @@ void refuse_shared_roots(std::span<const RootDraft> roots,
   }
 }
 
-// Makes what can be walked of `roots`, or says what is wrong with them.
+// Compiles `roots` to a tree that can be walked, or returns what is wrong with
+// them.
 Status finish(std::span<const RootDraft> roots, const OverrideFiles& files,
               Problems* problems) {
   compile(roots, files, problems);

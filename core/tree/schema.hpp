@@ -21,7 +21,8 @@ namespace limitree {
 // `overrides: name` is a file beside `origin`, the name of the file that `yaml`
 // was read from, and is opened by `read`.  Where limits come from somewhere
 // else, `origin` has no folder, and `name` is found from the working directory.
-// Mistakes in such files are told after those of `yaml`, by their own names.
+// Mistakes in such files are reported after those of `yaml`, under the names of
+// the files.
 Result<Tree> load_tree(std::string_view yaml, std::string_view origin,
                        const ReadFile& read = read_file);
 
@@ -38,7 +39,7 @@ Result<Tree> load_tree(std::span<const LimitsText> texts,
 
 // Reads one top-level name for Tree::with(): `text` is what would stand below
 // `name` in a limits.yaml.  Fails as load_tree() does; a mistake in the name is
-// at the begin of the text.
+// reported at the beginning of the text.
 Result<std::shared_ptr<Nodes>> load_root(std::string_view name,
                                          const LimitsText& text,
                                          const ReadFile& read = read_file);

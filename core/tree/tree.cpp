@@ -70,8 +70,8 @@ Status too_short(const Nodes& nodes, const Node& node) {
                     (id ? "an id is missing" : "a name is missing"));
 }
 
-// The first of `count` indices that no limit of `roots` has, those without
-// nodes left out.
+// The first of `count` consecutive indices that no limit of `roots` has.  Roots
+// without nodes do not count.
 std::uint32_t free_indices(std::span<const Root> roots, std::size_t count) {
   std::vector<std::pair<std::size_t, std::size_t>> taken;  // first, end
   for (const Root& root : roots) {

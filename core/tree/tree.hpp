@@ -45,8 +45,8 @@ class Tree {
   // What load_root() was called with.
   static std::string_view name_of(const Nodes& root);
 
-  // This tree with one top-level name more, from load_root(), or with it in the
-  // place of the one of the same name.  The others are shared, not copied.
+  // This tree with one more top-level name, from load_root(), which replaces
+  // the name if the tree has it already.  The others are shared, not copied.
   Tree with(std::shared_ptr<Nodes> root) const;
 
   // This tree and the names that with() has added to `old` or to those before
@@ -54,8 +54,8 @@ class Tree {
   // has one of the added names itself.
   Result<Tree> with_added_of(const Tree& old) const;
 
-  // The limits of each top-level name.  The index of each limit of a tree is
-  // another one, less than index_end().
+  // The limits of each top-level name.  Each limit of a tree has an index of
+  // its own, less than index_end().
   std::vector<std::span<const Limit>> limits() const;
   std::span<const Limit> limits_of(std::string_view name) const;
   std::size_t limit_count() const;
