@@ -68,7 +68,8 @@ __all__ = [
 ]
 
 # The modules of names that few programs need.  They are imported when the name
-# is first used: asyncio and typing take longer than all the rest together.
+# is first used, because importing asyncio and typing takes longer than all the
+# rest together.
 _LATER = {
     "AsyncLimiter": "aio",
     "CurrentLimit": "envoy",

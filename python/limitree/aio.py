@@ -35,8 +35,8 @@ _AUTHORIZE, _PEEK, _SPEND, _REFUND = range(4)
 class AsyncLimiter:
     """A Limiter whose answers are awaited.
 
-    Takes the arguments and raises the errors of Limiter; methods that ask no
-    store, such as ``reload``, are not awaited.  With ``memory://`` and
+    Takes the arguments and raises the errors of Limiter; methods that do not
+    ask the store, such as ``reload``, are not awaited.  With ``memory://`` and
     ``shm://`` an answer is there at once: awaiting it does not yield to other
     tasks, and any event loop works.  With another store the running loop, which
     must have ``add_reader``, watches its connections; there is no thread.  A
@@ -50,7 +50,7 @@ class AsyncLimiter:
         self._limiter = Limiter(limits, store, clock=clock, levels=levels,
                                 descriptors=descriptors,
                                 merge_domains=merge_domains, **options)
-        # Without another machine there is nothing to watch.
+        # Without a remote store there is nothing to watch.
         self._watch = Watch(self._limiter) if self._limiter.is_remote else None
 
     async def authorize(self, *path: Segment, cost: int = 1,
@@ -86,7 +86,7 @@ class AsyncLimiter:
                         cost: Costs = 1, *,
                         levels: bool | None = None,
                         part: Parts | None = None) -> Decision:
-        """Charge along all of `paths`, even if that does not fit."""
+        """Charge along all of `paths`, even if the costs do not fit."""
         if self._watch is None:
             return self._limiter.spend_all(paths, cost, levels=levels,
                                            part=part)
@@ -153,8 +153,8 @@ class AsyncLimiter:
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets along `path`, or only those of its last node.
 
-        Not for each request: with a store on another machine it takes a thread
-        of the loop's executor.
+        Do not call it for each request: with a store on another machine it
+        takes a thread of the loop's executor.
         """
         if self._watch is None:
             self._limiter.reset(*path, leaf=leaf)

@@ -45,8 +45,8 @@ class Record:
 
     def __init__(self) -> None:
         self.decisions: list[Decision] = []  #: in the order they were made
-        #: The answers to limits that were decided in one step with others, for
-        #: those whose turn has not come.
+        #: The answers to limits that were decided in one step with others, but
+        #: have not been asked yet.
         self.ahead: dict[Any, Any] = {}
         #: The integration that handles the connection, if there is one.
         self.limiter: Any = None
@@ -55,7 +55,7 @@ class Record:
 class HeaderMiddleware:
     """An ASGI middleware that reports a `Record` in headers.
 
-    The base of other middleware; it decides nothing.
+    It is the base of other middleware, and decides nothing.
     """
 
     def __init__(self, app: App, lifespan: LimiterLifespan, style: Style,
@@ -81,7 +81,7 @@ class HeaderMiddleware:
             await self.serve(scope, receive, self._with_headers(record, send))
 
     def check(self) -> None:
-        """Raise what is wrong with the limits of an application that starts."""
+        """Raise an error if the limits of a starting application are wrong."""
 
     def _checking(self, send: Send) -> Send:
         async def checked(message: Message) -> None:
@@ -118,8 +118,8 @@ class LimitreeMiddleware(HeaderMiddleware):
     """Asks a limiter about every connection before the application sees it.
 
     ``limits`` is an AsyncLimiter, which is left open; or the limits of a new
-    limiter, with ``store`` and ``options`` as for AsyncLimiter, which is closed
-    when the application ends.
+    limiter, which is closed when the application ends.  ``store`` and
+    ``options`` are those of AsyncLimiter.
 
     ``path`` is a function, sync or async, that gets the scope of a connection
     and returns its path, a list of paths, which are decided all or nothing, or
@@ -131,8 +131,8 @@ class LimitreeMiddleware(HeaderMiddleware):
 
     A denied request gets a 429.  ``response``, a function of the scope and the
     Decision, returns another response, as an ASGI application.  If the store
-    fails and ``on_store_error`` is ``raise``, the answer is 503.  A request
-    whose client is gone before its address is known gets a 400.  Raises what
+    fails and ``on_store_error`` is ``raise``, the answer is 503.  If the client
+    is gone before its address is known, the answer is a 400.  Raises what
     AsyncLimiter raises.  Errors of ``path`` and ``cost``, and errors of the
     limiter about their results, go to the server.
     """
@@ -238,7 +238,7 @@ async def refuse(answer: web.Answer, scope: Scope, receive: Receive,
     if scope["type"] == "websocket":
         if (await receive())["type"] == "websocket.disconnect":
             return
-    # As the specification has it, send() raises an OSError for such a client.
+    # By the specification, send() raises an OSError for such a client.
     with contextlib.suppress(OSError):
         await _send(answer, scope, send)
 

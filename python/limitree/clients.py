@@ -29,7 +29,7 @@ class ClientIp:
     Call it with the peer of the connection and the header that proxies write,
     or use a method that takes both from the data of a server.  All return the
     canonical text of an address.  They raise ValueError if there is none: the
-    peer has no address, such as a Unix socket, and is not trusted or does not
+    peer has no address, as on a Unix socket, and is not trusted or does not
     name its client.
     """
 

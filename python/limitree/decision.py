@@ -33,7 +33,7 @@ def problem(decision: Decision) -> dict[str, object]:
 
 
 def to_json(decision: Decision) -> dict[str, object]:
-    """Return what of_json takes, of which JSON can be made.
+    """Return the decision in a form that JSON can hold and of_json takes.
 
     Celery's own encoder calls it, so that a LimitExceeded of a task arrives
     with its decision.
@@ -47,7 +47,7 @@ def to_json(decision: Decision) -> dict[str, object]:
 
 
 def of_json(found: Any) -> Decision:
-    """Return the decision of which to_json has made `found`.
+    """Return the decision from which to_json has made `found`.
 
     Raises ValueError or TypeError for anything else.
     """

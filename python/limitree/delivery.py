@@ -109,7 +109,7 @@ class Watch:
         return loop
 
     async def drain(self, seconds: float) -> None:
-        """Wait for the pending answers, at most for that time."""
+        """Wait for the pending answers, for at most `seconds`."""
         here = asyncio.get_running_loop() is self._loop
         if self._waiting and here and self._pid == os.getpid():
             await asyncio.wait(self._waiting, timeout=seconds)

@@ -9,7 +9,7 @@ Segment = Union[str, bytes]
 SegmentOf = Union[Segment, Callable[..., Segment]]
 Costs = Union[int, list[int], tuple[int, ...]]  # for all paths, or one for each
 Part = Literal["charge", "check", "spend_if_fits"]
-Parts = Union[Part, list[Part], tuple[Part, ...]]  # likewise
+Parts = Union[Part, list[Part], tuple[Part, ...]]  # the same
 CostOf = Union[int, Callable[..., int]]
 
 
@@ -24,7 +24,7 @@ class Demand(NamedTuple):
         """Return the demand of a decorator ``limit(*path, cost=cost)``.
 
         Raises TypeError if there is no path: ``@limiter.limit`` without
-        parentheses would replace the function by the decorator.
+        parentheses would replace the function with the decorator.
         """
         if not path or (len(path) == 1 and callable(path[0])):
             raise TypeError("limit needs a path that begins with a name: "

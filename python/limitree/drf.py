@@ -1,7 +1,7 @@
 """Throttles for Django REST framework.
 
 The classes have the names and attributes of ``rest_framework.throttling``, so a
-project only changes the import.  They count in limitree: exactly, for all
+project only changes the import.  They count in limitree: exactly, across all
 processes that share its store, and without a cache.
 
 ``LimitreeThrottle`` asks a whole tree at once.
@@ -48,7 +48,8 @@ class _Throttle(throttling.BaseThrottle):
     #: Tokens that a request takes.
     cost = 1
     #: A method that gets the response, and returns whether the request is
-    #: charged, or how many tokens; None: it is charged before its view runs.
+    #: charged, or how many tokens it costs; None: it is charged before its view
+    #: runs.
     deduct_when: DeductWhen | None = None
     #: The decision on the last request, or None.
     decision: Decision | None = None
@@ -62,7 +63,7 @@ class _Throttle(throttling.BaseThrottle):
         allows the request."""
         if not current().conf.enabled:
             return True
-        # Not by getattr, which goes on to Django's request.
+        # Not with getattr, which would also look at Django's request.
         joint: _Joint | None = vars(request).get("_limitree_joint")
         twin = None if joint is None else joint.twin_of(self, view)
         if joint is None or twin is None:
@@ -172,8 +173,8 @@ class _Joint:
             ask.pass_on()
 
     def twin_of(self, throttle: _Throttle, view: APIView) -> _Throttle | None:
-        """Return the object that was decided here in the place of `throttle`,
-        each of them once."""
+        """Return the object that was decided here in place of `throttle`.  Each
+        object is returned once."""
         if view is self._view and _may_join(throttle):
             for place, one in enumerate(self._waiting):
                 if type(one) is type(throttle):
@@ -195,14 +196,14 @@ def _joined(first: _Throttle, view: APIView) -> list[_Throttle]:
 
 
 def _has_one(view: APIView) -> bool:
-    """Whether `view` has no throttles to join, at a glance."""
+    """Whether it is clear at once that `view` has no throttles to join."""
     make = getattr(type(view), "get_throttles", None)
     return make is None or (make is APIView.get_throttles
                             and len(view.throttle_classes) == 1)
 
 
 def _may_join(throttle: object) -> bool:
-    """Whether nothing but its paths decides about a throttle."""
+    """Whether a throttle decides only by its paths."""
     return (isinstance(throttle, _Throttle)
             and type(throttle).allow_request is _Throttle.allow_request)
 

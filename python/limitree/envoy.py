@@ -28,7 +28,7 @@ class Descriptor(NamedTuple):
     """A descriptor of a request that has more than entries."""
 
     entries: Entries  #: {"key": "value"}, or a list of pairs
-    hits_addend: int | None = None  #: in place of the request's; 0 only looks
+    hits_addend: int | None = None  #: replaces the request's; 0 only looks
     limit: StatedLimit | None = None  #: (5, "hour"), in place of every rule's
     is_negative_hits: bool = False  #: gives the hits back; always OK
 
@@ -103,7 +103,7 @@ class EnvoyStats(NamedTuple):
     over_limit: int
     global_shadow_mode: int  #: of `ok`: thanks to the option shadow_mode
     service_errors: int  #: requests that are not valid
-    store_errors: int  #: requests that the store failed for
+    store_errors: int  #: requests for which the store failed
     metric_keys: int  #: names in descriptor_stats()
     over_cache_lookups: int
     over_cache_hits: int
@@ -173,7 +173,7 @@ def hits_of(hits_addend: object) -> int:
 
 
 def response(answer: Any) -> EnvoyResponse:
-    """Return what the native module has answered."""
+    """Return the answer of the native module as an EnvoyResponse."""
     over, flags, source, header, metadata, statuses = answer
     return EnvoyResponse(
         over, tuple(map(_status, statuses)), None if header < 0 else header,

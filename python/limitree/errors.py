@@ -38,7 +38,7 @@ class LimitExceeded(Exception):
 
     def __str__(self) -> str:
         if isinstance(self.decision, str):
-            # A task queue that is not Celery may pass on a text.
+            # A task queue other than Celery may pass on a text.
             return f"limit exceeded: {self.decision}"
         wait = self.decision.retry_after
         if wait is None or wait == float("inf"):
@@ -96,7 +96,7 @@ class StoreTimeout(StoreError, TimeoutError):
 class ClientGone(ValueError):
     """A request has no address, because its client has closed the connection.
 
-    There is nobody to answer.  The web integrations end such a request without
+    Nobody waits for an answer.  The web integrations end such a request without
     a message in the log.
     """
 

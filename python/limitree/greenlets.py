@@ -1,8 +1,8 @@
 """Calls that let other greenlets run while a store answers, under gevent.
 
 If gevent has replaced the sockets of Python, a call to another machine must not
-stop the hub: the call is pending, and gevent watches the one descriptor of the
-limiter for all waiting greenlets.
+stop the hub.  So the call is pending, and gevent watches the one descriptor of
+the limiter for all waiting greenlets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ else:
 
 Result = TypeVar("Result")
 
-# Of threads, where those of the patched module are of greenlets.
+# The functions for threads; those of the patched module are for greenlets.
 _original = functools.partial(monkey.get_original, "_thread")
 _thread_ident = _original("get_ident")
 
@@ -47,15 +47,15 @@ class _Answer(_Result):
 class Watch:
     """Lets the hub of one thread watch the connections of a limiter.
 
-    Only while a greenlet waits: a hub with nothing else to do may end.  Hubs
-    take turns: one may ask while no other waits for answers.  What belongs to a
-    hub is touched in its own thread only, because gevent reads it without the
-    lock of the interpreter.
+    It watches only while a greenlet waits, because a hub with nothing else to
+    do may end.  Hubs take turns: one may ask while no other waits for answers.
+    The objects of a hub are only used in its own thread, because gevent reads
+    them without the lock of the interpreter.
     """
 
     def __init__(self) -> None:
-        # Excludes other threads: waiting greenlets would never wake up.  The
-        # same thread may come again, from a finalizer or a signal handler.
+        # A lock for threads, because waiting greenlets would never wake up.
+        # The same thread may take it again, in a finalizer or a signal handler.
         self.lock = _original("RLock")()
         self._hub: Any = None
         self._pid = 0
@@ -65,7 +65,7 @@ class Watch:
     def attach(self, limiter: Limiter, hub: Any) -> bool:
         """Return whether `hub` may ask; REQUIRES the lock.
 
-        False while answers are waited for in another thread.
+        False while another thread waits for answers.
         """
         if self._hub is hub and self._pid == os.getpid():
             return True
@@ -93,8 +93,8 @@ class Watch:
                 self._due = False
         self._run(limiter, io)
 
-    # With the lock from the look at the answers to the stop: so a hub that is
-    # attached next finds the one before at rest.
+    # Holds the lock while it reads the answers and stops watching, so that the
+    # next hub to be attached finds the previous one stopped.
     def _run(self, limiter: Limiter, io: Any) -> None:
         with self.lock:
             if io is not self._io:
@@ -116,7 +116,7 @@ class Watch:
         if hub.thread_ident == _thread_ident():
             io.close()
             return
-        # A hub whose thread has ended has no loop, or one that is destroyed.
+        # A hub whose thread has ended has no loop, or a destroyed one.
         with contextlib.suppress(AttributeError, ValueError):
             hub.loop.run_callback_threadsafe(io.close)
 

@@ -88,7 +88,7 @@ class LimiterLifespan:
                        send: Send) -> None:
         """Run the lifespan of `app`: open before it starts, close after it.
 
-        Its answers and errors go on to the server.
+        The answers and errors of `app` go on to the server.
         """
         async def opening() -> Message:
             message = await receive()

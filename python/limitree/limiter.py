@@ -67,17 +67,17 @@ else:
 # As limitree.h numbers them.
 _REPLACE: dict[Replace, int] = {False: 0, True: 1, "added": 2}
 
-_LOOK_AGAIN = 0.002  # seconds, while calls come to their end
+_LOOK_AGAIN = 0.002  # seconds, while waiting for calls to end
 
 #: The clock of limiters that are made without one; limitree.testing sets it.
 default_clock: Clock | None = None
-#: How limiters in memory began that were made without a clock, if somebody
-#: wants them to begin again: limitree.pytest_plugin does.
+#: The beginnings of limiters in memory that were made without a clock, if they
+#: may have to begin again: limitree.pytest_plugin sets it.
 beginnings: WeakKeyDictionary[Limiter, Beginning] | None = None
 
 
 class Beginning:
-    """What a limiter was made of, and what it has got since."""
+    """What a limiter was made from, and what was added to it since."""
 
     def __init__(self, texts: list[tuple[bytes, bytes]],
                  options: Mapping[str, str]) -> None:
@@ -134,7 +134,7 @@ class Limiter(_native.Limiter):
         if "gevent.monkey" in sys.modules:
             self._import_all()
         if descriptors is not None:
-            import limitree.envoy  # not while the first request waits
+            import limitree.envoy  # not during the first request
         if (beginnings is not None and not has_clock and not self.is_shared):
             beginnings[self] = Beginning(texts, named)
         self.clock = clock  #: as it was given, or None
@@ -142,8 +142,8 @@ class Limiter(_native.Limiter):
     def _import_all(self) -> None:
         """Import what calls may need.
 
-        Not in one of many threads: gevent's locks, which imports then take, may
-        be lost between threads.
+        The calls must not do it in one of many threads: imports may then take
+        gevent's locks, which may be lost between threads.
         """
         import logging  # noqa: F401  the native module logs
         import limitree.envoy
@@ -256,7 +256,7 @@ class Limiter(_native.Limiter):
         self._aside(lambda: forget(*path, leaf=leaf))
 
     def _begin_again(self, clock: Clock | None) -> None:
-        """Be as if just made, with full buckets and another clock.
+        """Start over with full buckets and another clock, as if just made.
 
         For tests, of limiters with a Beginning.
         """
@@ -370,7 +370,7 @@ class Limiter(_native.Limiter):
 
 
 def shown_store(url: str) -> str:
-    """Return `url` without user and password, which shm:// has not."""
+    """Return `url` without user and password; shm:// does not have them."""
     return url if url.startswith("shm://") else url.split("@")[-1]
 
 

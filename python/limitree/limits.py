@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from _collections_abc import Mapping  # already there, unlike collections.abc
+from _collections_abc import Mapping  # already imported, unlike collections.abc
 
 from limitree import _native
 from limitree.errors import ConfigError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-# Texts: what they are made of would have to be imported.
+# As texts, because otherwise their parts would have to be imported.
 Replace: TypeAlias = "bool | Literal['added']"
 OneText: TypeAlias = "str | os.PathLike[str] | Mapping[str, object]"
 Limits: TypeAlias = "OneText | Sequence[OneText]"
@@ -27,7 +27,7 @@ NO_LIMITS: Limits = {"schema": {}}
 #: The default of limiters, which need limits or descriptors.
 NOT_GIVEN: Limits = {}
 
-# Valid in JSON as they are; in YAML they are line breaks, or not allowed.
+# JSON allows these as they are; in YAML they are line breaks, or not allowed.
 _UNPRINTABLE = "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]"
 
 

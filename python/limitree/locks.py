@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# What threading and weakref are made of: those take longer to import.
+# threading and weakref use this, but take longer to import.
 import _thread
 import os
 from _weakref import ref
@@ -20,7 +20,7 @@ class ForkLock:
     """
 
     def __init__(self) -> None:
-        # Not imported by its name: gevent replaces it.
+        # Not imported by name, because gevent replaces it.
         self._lock = _thread.allocate_lock()
         _all.add(ref(self, _all.discard))
 

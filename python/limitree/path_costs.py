@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from limitree.demand import Part
     from limitree.limiter import Limiter
 
-#: Returns whether a response costs, or how much.
+#: Returns whether a response costs anything, or how much.
 DeductWhen = Callable[[Any], Union[bool, int]]
 
 
@@ -27,10 +27,10 @@ class PathCosts:
     def __init__(self) -> None:
         self.paths: list[Any] = []  #: each a sequence of segments
         self.costs: list[int] = []
-        #: What says after the response whether a path is charged; None: it is
-        #: charged at once.  Empty if all are.
+        #: Decides after the response whether a path is charged; None: the path
+        #: is charged at once.  Empty if all paths are.
         self.whens: list[DeductWhen | None] = []
-        #: What a function has raised that tells a later path, such as one that
+        #: The error of a function that returns a later path, such as one that
         #: checks a password.
         self.refusal: Exception | None = None
 
@@ -40,7 +40,7 @@ class PathCosts:
         self.costs.append(cost)
 
     def charge_when(self, when: DeductWhen | None) -> None:
-        """Say when the paths are charged that were added since the last call.
+        """Set when the paths added since the last call are charged.
         """
         self.whens += [when] * (len(self.paths) - len(self.whens))
 
@@ -55,12 +55,12 @@ class PathCosts:
         self.refusal = error
 
     def pass_on(self) -> None:
-        """Raise what was refused, if anything; call it when the paths allow."""
+        """Raise the error that was kept, if any; call it if the paths allow."""
         if self.refusal is not None:
             try:
                 raise self.refusal
             finally:
-                self.refusal = None  # it knows this object
+                self.refusal = None  # its traceback refers to this object
 
     @property
     def is_deferred(self) -> bool:
@@ -72,8 +72,8 @@ class PathCosts:
             return None
         return ["charge" if when is None else "check" for when in self.whens]
 
-    # What the methods of `limiter` return, a Decision or, of an AsyncLimiter,
-    # what has to be awaited for it:
+    # These return what the methods of `limiter` return: a Decision or, for an
+    # AsyncLimiter, an awaitable of one.
 
     def authorize(self, limiter: Limiter | AsyncLimiter,
                   levels: bool | None = None) -> Any:
@@ -90,7 +90,7 @@ class PathCosts:
         return limiter.peek_all(self.paths, self.costs)
 
     def charge(self, limiter: Limiter | AsyncLimiter, response: Any) -> Any:
-        """Charge what `response` costs; return what is left then."""
+        """Charge what `response` costs; return the decision after it."""
         costs = self._due(response)
         if any(costs):
             return limiter.spend_all(self.paths, costs)
@@ -123,7 +123,7 @@ class PathCosts:
         """Forget all but `count` paths."""
         for path in self.paths[count:]:
             for part in path:
-                if inspect.iscoroutine(part):  # or Python warns of it
+                if inspect.iscoroutine(part):  # otherwise Python warns of it
                     part.close()
         del self.paths[count:], self.costs[count:], self.whens[count:]
 
@@ -140,8 +140,8 @@ def segment_of(value: Any, source: Any, where: str = "") -> Any:
     """Return what the function `source` has returned, as a segment of a path.
 
     A primary key, an int or a UUID, becomes a text.  Raises TypeError for what
-    is no segment, such as None, which never means "no limit"; it names
-    `source`, and `where` it is.
+    is not a segment, such as None, which never means "no limit"; the error
+    names `source`, and `where` it is.
     """
     if isinstance(value, (str, bytes)):
         return value

@@ -17,8 +17,8 @@ from limitree.errors import ConfigError
 from limitree.limits import Replace
 from limitree.locks import ForkLock
 
-#: The most different limits of one PlainLimits.  If texts are computed for each
-#: request, a mistake must not fill the memory.
+#: The maximum number of different limits in one PlainLimits.  If texts are
+#: computed for each request, a mistake must not fill the memory.
 MAX_LIMITS = 10_000
 
 _WORDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
@@ -104,8 +104,8 @@ def _tails(limits: list[PlainLimit], varies: bool) -> tuple[tuple[str, ...],
     periods: dict[str, int] = {}
     tails: list[tuple[str, ...]] = []
     for limit in limits:
-        # Limits share a bucket only if they take equally long to fill it:
-        # otherwise the faster one would forgive what the other is owed.
+        # Limits share a bucket only if they fill it in the same time: otherwise
+        # the faster limit would give back what was charged to the slower one.
         if not varies or limit.burst != limit.count:
             tails.append((limit.name,))
             continue

@@ -10,7 +10,7 @@ import pytest
 from limitree import default, limiter
 from limitree.testing import ManualClock
 
-# From now on: pytest imports plugins before the programs that it tests.
+# Set here, because pytest imports plugins before the programs that it tests.
 limiter.beginnings = weakref.WeakKeyDictionary()
 
 

@@ -16,7 +16,7 @@ class Stats(NamedTuple):
     max_buckets: int  #: as configured; not of a remote store
     store_bytes: int  #: memory taken by buckets; not of a remote store
     evictions: int  #: buckets forgotten to make room for others
-    from_deny_cache: int  #: of allowed and limited, those by this source
+    from_deny_cache: int  #: allowed and limited ones of this source
     from_local: int
     from_allow: int
     from_deny: int

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from limitree._native import Decision
 
-# Texts: what they are made of would have to be imported.
+# As texts, because otherwise their parts would have to be imported.
 Clock: TypeAlias = "Callable[[], int]"
 #: Seconds, or a text as in a limits.yaml: "500ms", "15s", "1m30s".
 Duration: TypeAlias = "float | str"
@@ -47,7 +47,7 @@ class Waiting:
     """The time that one acquire has left.
 
     If a clock is given, it measures the time.  If the clock has a method
-    ``sleep(seconds)``, as ManualClock has, that does the waiting.
+    ``sleep(seconds)``, as ManualClock has, that method waits.
     """
 
     def __init__(self, timeout: Duration | None, clock: Clock | None) -> None:

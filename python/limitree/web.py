@@ -21,7 +21,7 @@ Paths = Union[Path, Sequence[Path], None]
 
 logger = logging.getLogger("limitree")
 
-#: Those that are registered for HTTP, and PURGE of caches.
+#: The methods that are registered for HTTP, and PURGE of caches.
 METHODS = frozenset("""
     ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT CONNECT COPY DELETE GET HEAD
     LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR MKCOL MKREDIRECTREF MKWORKSPACE
@@ -45,8 +45,8 @@ def methods_of(methods: str | Iterable[str] | None) -> frozenset[str] | None:
     """Return the methods that a limit is for, in capitals; None for all.
 
     A text is one method.  GET brings HEAD, for which frameworks run the same
-    code.  Raises TypeError or ValueError for what is not a method, so that a
-    mistake never means "no limit".
+    code.  Raises TypeError or ValueError for anything that is not a method, so
+    that a mistake never means "no limit".
     """
     if methods is None:
         return None
@@ -72,7 +72,7 @@ def counted_as(method: str) -> str:
 def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str:
     """Return the end of a message about a name that is not `known`.
 
-    It is empty if there is no similar name.  What names have after `prefix` is
+    It is empty if there is no similar name.  Only the parts after `prefix` are
     compared.
     """
     import difflib
@@ -109,7 +109,8 @@ class Answer(NamedTuple):
 def paths_of(found: Paths, source: object = None) -> Sequence[Path]:
     """Return the paths in the result of a function: one, several or none.
 
-    Raises TypeError for what is not a path; it names the function `source`.
+    Raises TypeError for anything that is not a path; the error names the
+    function `source`.
     """
     if found is None:
         return ()
@@ -139,7 +140,7 @@ def _checked(path: Sequence[Any], source: object) -> Path:
 def check_path(limiter: Limiter, path: Sequence[object], where: str) -> None:
     """Raise UnknownRoot if the limits have no name that `path` begins with.
 
-    A segment may be a function, which only a request can tell.  Raises
+    A segment may be a function, whose result only a request can tell.  Raises
     ValueError for a path of one name, if no path can end there.
     """
     root = path[0] if path else None

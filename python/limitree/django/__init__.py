@@ -9,7 +9,7 @@
     @ratelimit("user", keys.user, "trade")
     def trade(request): ...
 
-docs/django.md has all of it.
+docs/django.md describes everything.
 """
 
 from limitree.django import keys

@@ -49,7 +49,8 @@ def _limiter(found: Conf) -> Iterator[Mistake]:
         yield Mistake("limitree.E001", f"LIMITREE['LIMITS']: {error}")
         return
     try:
-        # Not by a limiter: whoever runs this would own the file of shm://.
+        # Without a limiter: the user who runs this would otherwise own the file
+        # of shm://.
         check_options(text_of_options({"store": found.store, **found.options}))
     except (ConfigError, TypeError) as error:
         yield Mistake("limitree.E003", f"LIMITREE: {error}")
@@ -68,7 +69,7 @@ def _rules(found: Conf) -> Iterator[tuple[Rule, str]]:
     import_views()
     for rule, groups in list(known.items()):
         for group in sorted(groups):
-            # method_decorator tries its decorators on a function of its own.
+            # method_decorator first applies its decorators to a dummy function.
             yield rule, ("a class" if ".<locals>.dummy" in group else group)
 
 

@@ -88,8 +88,8 @@ _IGNORED = ("RATELIMIT_HASH_ALGORITHM", "RATELIMIT_IPV4_MASK")
 def read() -> tuple[Conf, list[Mistake]]:
     """Return the values of the settings, and every mistake in them.
 
-    A setting with a mistake has its default.  The limits and the options of the
-    limiter are not checked here.
+    A setting with a mistake gets its default value.  The limits and the options
+    of the limiter are not checked here.
     """
     found = getattr(settings, "LIMITREE", None)
     if found is None:
@@ -109,7 +109,7 @@ def read() -> tuple[Conf, list[Mistake]]:
         try:
             values[name.lower()] = _READ[name](value)
         except (TypeError, ValueError, ImportError, LookupError) as error:
-            # A KeyError would show its text in quotes.
+            # str() of a KeyError would put its text in quotes.
             reason = error.args[0] if error.args else error
             mistakes.append(Mistake("limitree.E002",
                                     f"LIMITREE[{name!r}] {reason}"))
@@ -139,8 +139,8 @@ def clients(conf: Conf, hops: int | None = None) -> ClientIp:
 def ignored() -> Iterator[tuple[str, str]]:
     """Yield the names of settings that have no effect, and what to do.
 
-    A project may have settings of its own with our prefixes: those that are
-    like none of ours, and those whose value LIMITREE has.
+    A project may have its own settings with our prefixes.  This leaves out
+    names that are not similar to one of ours, and names that LIMITREE has, too.
     """
     found = getattr(settings, "LIMITREE", None) or {}
     for name in dir(settings):

@@ -21,11 +21,11 @@ from limitree.django.rule import ALL, Key, RateOf, Rule, with_methods
 class Usage(TypedDict):
     """The use of a rate."""
 
-    count: int  #: requests counted, this one included if it was charged
+    count: int  #: requests counted, including this one if it was charged
     limit: int  #: requests that the rate allows at once
     should_limit: bool  #: whether this request is one too many
-    time_left: int  #: seconds until nothing is owed
-    decision: Decision  #: all there is to know
+    time_left: int  #: seconds until the bucket is full
+    decision: Decision  #: the complete decision
 
 
 @with_methods

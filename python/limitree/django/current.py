@@ -67,7 +67,7 @@ def forget_if_changed(*, setting: str, **others: object) -> None:
             _site = None
 
 
-# Not by the entry of INSTALLED_APPS, which throttles do without.
+# Not in the entry of INSTALLED_APPS, because throttles work without it.
 setting_changed.connect(forget_if_changed, dispatch_uid="limitree.django")
 
 

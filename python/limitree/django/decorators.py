@@ -130,7 +130,7 @@ async def _finish_awaited(site: Site, view: Callable[..., Any],
         denial = await step.decide_awaited(site, record, request, args, kwargs)
         if denial is not None:
             error = site.exception(denial)
-            # An exception would take a thread, in which Django handles it.
+            # Django would handle an exception in another thread.
             if record.has_middleware and type(error) is Ratelimited:
                 return await too_many_awaited(site, request, error)
             raise error

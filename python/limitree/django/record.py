@@ -18,14 +18,14 @@ class Record:
 
     def __init__(self, has_middleware: bool, is_asgi: bool) -> None:
         self.decisions: list[Decision] = []
-        #: What is charged after the response, if at all, by the place of its
+        #: What may be charged after the response, each with the index of its
         #: decision.
         self.deferred: list[tuple[int, PathCosts]] = []
         #: The decision for which the view was not run.
         self.denial: Decision | None = None
         self.has_middleware = has_middleware
-        #: Whether the event loop, if there is one, has other requests: under
-        #: WSGI an async view has one of its own, in the request's thread.
+        #: Whether the event loop, if there is one, serves other requests: under
+        #: WSGI an async view has its own loop, in the request's thread.
         self.is_asgi = is_asgi
 
     @property
@@ -34,8 +34,8 @@ class Record:
         return max(self.decisions, key=tightness, default=None)
 
     def note(self, decision: Decision, ask: PathCosts) -> None:
-        """Keep a decision; raises RuntimeError if it waits for a response that
-        nobody sees."""
+        """Keep a decision; raises RuntimeError if its charge depends on a
+        response that nobody sees."""
         if ask.whens and ask.is_deferred:
             if not self.has_middleware:
                 raise RuntimeError("deduct_when needs LimitreeMiddleware, "
@@ -44,8 +44,8 @@ class Record:
         self.decisions.append(decision)
 
     def charged(self, place: int, decision: Decision) -> None:
-        """Replace a decision by what is left after the response, unless it was
-        a denial."""
+        """Replace a decision with the one after the response, unless it was a
+        denial."""
         if self.decisions[place].allowed:
             self.decisions[place] = decision
 

@@ -69,13 +69,13 @@ def add_headers(site: Site, record: Record, response: HttpResponseBase) -> None:
         pairs = combined(told, conf.headers, conf.headers_reset)
     headers = response.headers
     for name, value in pairs:
-        # A view that ran although it was over a limit has nothing to retry.
+        # If a view ran although it was over a limit, there is nothing to retry.
         if name != "Retry-After" or response.status_code >= 400:
             headers[name] = value
 
 
 def _of_limiters_elsewhere(decisions: list[Decision]) -> Headers:
-    """Return the headers where some decisions cannot name their limits."""
+    """Return the headers if some decisions do not know their limits."""
     named = [one for one in decisions if one.levels is not None]
     pairs = combined(named) if named else []
     waits = [pair for pair in combined(decisions, "legacy")

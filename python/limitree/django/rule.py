@@ -110,8 +110,8 @@ class Rule:
         self.key = None if key is None else key_function(key)
 
     def scope_of(self, group: str) -> str:
-        """Return the name that a rate is counted by: views of one group share
-        it, unless their rates are for other methods."""
+        """Return the name by which a rate is counted: views of one group share
+        it, unless their rates are for different methods."""
         return group + self._of_methods
 
     def needs_user(self, site: Site) -> bool:
@@ -168,8 +168,8 @@ class Rule:
 
 
 def _written(method: str | Collection[str]) -> str:
-    """Return what the name of a bucket has of its methods: those that are
-    written, without the HEAD that GET brings."""
+    """Return the part of a bucket's name that names its methods: those that
+    were given, without the HEAD that GET implies."""
     written = (method,) if isinstance(method, str) else method
     return "@" + ",".join(sorted({one.upper() for one in written}))
 
@@ -179,8 +179,8 @@ def _place(group: str) -> str:
     return f"{group or PATHS}: "
 
 
-#: The rules of all views that are decorated, and the groups they are counted
-#: by there: for the system checks and `manage.py limitree`.
+#: The rules of all decorated views, each with the groups by which it is
+#: counted: for the system checks and `manage.py limitree`.
 known: weakref.WeakKeyDictionary[Rule, set[str]] = weakref.WeakKeyDictionary()
 
 

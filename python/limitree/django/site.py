@@ -79,7 +79,7 @@ class Site:
         plain, fits = (self._rates.get((scope, rate, varies)) or
                        self._add(scope, rate, varies))
         if not fits:
-            cost = 2  # of one token
+            cost = 2  # for a bucket of one token
         for tail in plain.tails:
             ask.paths.append([ROOT, scope, key, *tail])
             ask.costs.append(cost)
@@ -104,7 +104,8 @@ class Site:
         plain = self._plain.rule(text if fits else NOTHING.sub("1/", text),
                                  scope, varies)
         self._plain.update(self.limiter)
-        # Only now: a path that the tree does not know has no limits.
+        # Only after the update: a path that the tree does not know has no
+        # limits.
         self._rates[scope, rate, varies] = plain, fits
         return plain, fits
 
@@ -162,7 +163,8 @@ class Site:
 def _rules_of(found: conf.Conf) -> list[Rule]:
     """Return the rules of every request.
 
-    DEFAULT comes first, so that it counts what a function of PATHS refuses.
+    DEFAULT comes first, so that it counts requests that a function of PATHS
+    refuses.
     """
     rules = [] if found.default is None else [
         Rule((), group="default", rate=found.default)]

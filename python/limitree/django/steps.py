@@ -22,8 +22,8 @@ class Bound(NamedTuple):
 
 
 def steps_of(rules: list[Bound]) -> list[Step]:
-    """Return the steps that decide `rules`: first one for all that can deny
-    the request, then one for each that cannot."""
+    """Return the steps that decide `rules`: first one step for all rules that
+    can deny the request, then one for each rule that cannot."""
     denying = [bound for bound in rules if bound.rule.block]
     return [*([Step(denying)] if denying else ()),
             *(Step([bound]) for bound in rules if not bound.rule.block)]

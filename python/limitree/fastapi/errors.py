@@ -42,7 +42,7 @@ async def _answer(connection: Request | WebSocket, answer: web.Answer
     response = Response(answer.body, answer.status, dict(answer.headers))
     if not isinstance(connection, WebSocket):
         return response
-    with contextlib.suppress(OSError, WebSocketDisconnect):  # it is gone
+    with contextlib.suppress(OSError, WebSocketDisconnect):  # client is gone
         if can_respond(connection.scope):
             await connection.send_denial_response(response)
         else:

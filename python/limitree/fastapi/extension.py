@@ -37,7 +37,7 @@ class Decorator:
 
     @property
     def __name__(self) -> str:
-        """Raises TypeError: FastAPI asks for it if this is to be a route."""
+        """Raises TypeError: FastAPI asks for the name of a route."""
         raise TypeError("a limit was given to a route in place of a function: "
                         "@limiter.limit needs the limits in parentheses, "
                         "@limiter.limit(\"5/minute\")")
@@ -51,7 +51,8 @@ class Decorator:
         name = f"limitree_{len(signature.parameters)}"
         kind = inspect.Parameter.KEYWORD_ONLY
         limited: Any = _without(endpoint, name)
-        # First of all, so that nothing is done for a request that is denied.
+        # The limit comes first, so that nothing is done for a request that is
+        # denied.
         limited.__signature__ = signature.replace(parameters=[
             inspect.Parameter(name, kind, default=Depends(self._limit)),
             *(one.replace(kind=kind)
@@ -97,7 +98,7 @@ class Limiter(Site):
                  default_limits: Iterable[str] = (), enabled: bool = True,
                  headers: Style = "ietf", reset: Reset = "delta",
                  clock: Clock | None = None, **options: object) -> None:
-        if isinstance(key_func, FastAPI):  # it is callable
+        if isinstance(key_func, FastAPI):  # an application is callable, too
             raise TypeError("the application goes into app=, or to init_app()")
         check_style(headers, reset)
         if isinstance(default_limits, str):
@@ -108,8 +109,8 @@ class Limiter(Site):
         for one in self._default:
             one.is_default = True
         self._headers: tuple[Style, Reset] = (headers, reset)
-        # The functions inside the limits.  A route that has one of them, not
-        # the limited function, stands below its limit.
+        # The functions inside the limits.  If a route has one of them, not the
+        # limited function, its decorator is below that of the limit.
         self._inner: weakref.WeakSet[Any] = weakref.WeakSet()
         self._apps: weakref.WeakSet[FastAPI] = weakref.WeakSet()
         if app is not None:

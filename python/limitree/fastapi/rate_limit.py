@@ -33,7 +33,7 @@ from limitree.web import (
 
 By = Literal["route", "path", "app"]
 
-#: What decorators write on the function of a route.
+#: Attributes that decorators set on the function of a route.
 EXEMPT, OVERRIDES = "_limitree_exempt", "_limitree_overrides"
 
 _UNKNOWN = object()  # no dependency has given a key
@@ -124,7 +124,7 @@ class RateLimit:
             except Exception:
                 if one is self:
                     raise
-                break  # when it is called, it fails again
+                break  # it fails again when it is called
             paths += asked
             costs += [cost] * len(asked)
             asking[one] = bool(asked)

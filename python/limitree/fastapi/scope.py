@@ -17,8 +17,8 @@ _PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
 def route_of(scope: Scope, method: str | None = None) -> str:
     """Return the name of a route, including its mounts: "GET/items/<id>".
 
-    It has all methods of the route, or only `method`.  In this form no byte
-    needs an escape in keys and policies.
+    The name has all methods of the route, or only `method`.  In this form no
+    byte needs an escape in keys and policies.
     """
     context = _context_of(scope)
     route = getattr(context, "starlette_route", None) or context
@@ -34,7 +34,8 @@ def route_of(scope: Scope, method: str | None = None) -> str:
 def _context_of(scope: Scope) -> Any:
     """Return what FastAPI knows of the route of an included router, or None.
 
-    Such a route has its prefix, and the dependencies of its routers, only here.
+    Only this has the prefix of such a route, and the dependencies of its
+    routers.
     """
     return scope.get("fastapi", {}).get("effective_route_context")
 
@@ -42,7 +43,8 @@ def _context_of(scope: Scope) -> Any:
 def calls_of(scope: Scope) -> Iterator[Callable[..., Any]]:
     """Yield the dependencies of a request's route as FastAPI calls them.
 
-    Those that are called once, but needed by several, come several times.
+    A dependency that is called once, but needed by several others, comes
+    several times.
     """
     context = _context_of(scope)
     root = _dependant_in(context, getattr(context, "starlette_route", None),

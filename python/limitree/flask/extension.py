@@ -56,7 +56,7 @@ class RouteLimit:
 
     @property
     def __name__(self) -> str:
-        """Raises TypeError: Flask asks for it if this is to be a view."""
+        """Raises TypeError: Flask asks for the name of a view."""
         raise TypeError("a limit was given to a route in place of a view: "
                         "@limiter.limit needs the limits in parentheses, "
                         "@limiter.limit(\"5/minute\")")
@@ -80,7 +80,8 @@ class RouteLimit:
 
         @functools.wraps(target)
         def limited(*args: Any, **kwargs: Any) -> Any:
-            # Decided already, unless this is a function that the view calls.
+            # The rule was decided already, unless this is a function that the
+            # view calls.
             ask(rule, True)
             if is_async:
                 return flask.current_app.ensure_sync(target)(*args, **kwargs)
@@ -103,8 +104,9 @@ class Limiter:
     """Limits the requests of Flask applications.
 
     Everything except the key function may come from ``app.config`` instead: see
-    docs/flask.md.  Arguments go before settings.  `key_func` returns the key of
-    the caller for plain limits; the default is the address of the client.
+    docs/flask.md.  Arguments take precedence over settings.  `key_func` returns
+    the key of the caller for plain limits; the default is the address of the
+    client.
 
     All limits of a request are decided in one step before the view runs, and
     either all of them are charged or none.
@@ -312,7 +314,7 @@ class Limiter:
 
     @property
     def current_limit(self) -> RequestLimit | None:
-        """The one of them that would deny such requests first."""
+        """The limit that would be the first to deny such requests."""
         return max(self.current_limits, default=None,
                    key=lambda limit: limit.level.next_after)
 

@@ -21,12 +21,12 @@ class Registry:
     """The rules and exemptions of one extension, for all its applications."""
 
     def __init__(self) -> None:
-        self.version = 0  #: each change makes it larger
+        self.version = 0  #: increased by each change
         self._filters: list[Callable[[], bool]] = []
         self._exempt_blueprints: dict[str, ExemptionScope] = {}
         self._blueprints: dict[str, list[Rule]] = {}
-        # The functions inside the limits.  A view that is one of them, not the
-        # limited function, had its route before the limit.
+        # The functions inside the limits.  If a view is one of them, not the
+        # limited function, its route was added before the limit.
         self._inner: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
         self._apps: weakref.WeakSet[flask.Flask] = weakref.WeakSet()
 

@@ -31,7 +31,7 @@ PathsOf = Callable[[], Paths]
 Breach = Callable[["RequestLimit"], Optional[Response]]
 
 #: Marks the names of buckets whose scope a function returns.  That scope is a
-#: part of the key: otherwise each one would be another node of the tree.
+#: part of the key: otherwise each scope would be a new node of the tree.
 COMPUTED = "@()"
 
 
@@ -71,7 +71,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str):
-            parse(self.text)  # reports a mistake where it is written
+            parse(self.text)  # raises an error where a mistake was made
         elif self.text is not None and _needs_arguments(self.text):
             raise TypeError("limits are a text, or a function without "
                             "arguments that returns one: "
@@ -79,7 +79,7 @@ class Rule:
         if self.shared and not self.scope:
             raise ValueError("shared limits need the name of their scope")
         when = self.deduct_when
-        #: The same; what it returns only counts as true or false.
+        #: The same function; its result only counts as true or false.
         self.charge_when = when and (lambda response: bool(when(response)))
 
     def applies_to(self, method: str) -> bool:

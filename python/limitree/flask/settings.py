@@ -1,7 +1,8 @@
 """The settings in ``app.config``: LIMITREE_*, and RATELIMIT_* of Flask-Limiter
 with the same meaning.
 
-Arguments of ``Limiter(...)`` go first, then LIMITREE_*, then RATELIMIT_*.
+Arguments of ``Limiter(...)`` take precedence, then LIMITREE_*, then
+RATELIMIT_*.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Settings:
 
 
 class Reader:
-    """Looks a setting up in all its sources."""
+    """Looks up settings in all their sources."""
 
     def __init__(self, given: Mapping[str, object],
                  config: Mapping[str, Any]) -> None:
@@ -101,7 +102,7 @@ class Reader:
         return found
 
     def _refuse_unknown(self) -> None:
-        """Raise ConfigError for what is not LIMITREE_*, warn of RATELIMIT_*."""
+        """Raise ConfigError for unknown LIMITREE_*, warn of RATELIMIT_*."""
         unknown = [name for name in self._config if name not in self._known]
         ours = [name for name in unknown if name.startswith(_OURS)]
         if ours:

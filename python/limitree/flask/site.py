@@ -60,7 +60,7 @@ class State:
     def __init__(self) -> None:
         # One decision, unless the view asks for more.
         self.steps: list[tuple[Decision, RequestPaths]] = []
-        self.rules: set[Rule] = set()  # that have been decided
+        self.rules: set[Rule] = set()  # already decided
 
     def limits(self) -> list[RequestLimit]:
         """Return the verdicts of the limits, step by step."""
@@ -89,7 +89,7 @@ class Site:
         settings = self.settings
         limits = NO_LIMITS if settings.limits is None else settings.limits
         core = Core(limits, settings.store, levels=True, **settings.options)
-        self.plain.update(core)  # it fails now, if ever
+        self.plain.update(core)  # if this ever fails, it fails now
         return core
 
     def check_path(self, path: Sequence[SegmentOf]) -> None:
@@ -140,7 +140,7 @@ class Site:
                 and not exempt & ExemptionScope.DEFAULT):
             found += self._defaults
         if not exempt & ExemptionScope.APPLICATION:
-            found += self._path  # it may refuse, so the texts count first
+            found += self._path  # it may refuse, so texts count first
         return found + own
 
     # ---- Before the view ----------------------------------------------------
@@ -217,7 +217,7 @@ class Site:
 
     def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
         breached = [limit for limit in limits if limit.breached]
-        # The headers are about the one with the longest wait.
+        # The headers are about the limit with the longest wait.
         binding = max(breached or limits, key=_wait)
         response = None
         for limit in breached:
