@@ -1,6 +1,7 @@
-// Builds node/dist from node/src: CommonJS by the TypeScript compiler in two
-// files, and next to each entry point of the package a module for `import` that
-// re-exports it, so that there is one Limiter however it is loaded.
+// Builds node/dist from node/src: CommonJS from the TypeScript compiler in two
+// files.  Next to each entry point of the package is a module for `import` that
+// re-exports it, so that there is only one Limiter, however the package is
+// loaded.
 //
 // build.mjs [limitree.node]: also puts that native module in its place.
 

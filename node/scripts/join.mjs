@@ -1,6 +1,6 @@
 // Joins the files of the TypeScript compiler into two, core.js and web.js,
 // because Node.js takes longer to find and open them than to run them.  The
-// entry points stay as files that take their part of these.
+// entry points remain files, which export their part of these.
 
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';

@@ -3,7 +3,7 @@
 // in the package @limitree/source, or in a clone, and puts it where limitree
 // looks for it.
 //
-// Takes CMake 3.25, a C++20 compiler, pkg-config, libyaml, hiredis and OpenSSL;
+// Needs CMake 3.25, a C++20 compiler, pkg-config, libyaml, hiredis and OpenSSL;
 // no node-gyp and no network.  On Debian and Ubuntu: apt-get install cmake g++
 // make pkg-config libyaml-dev libhiredis-dev libssl-dev
 
@@ -27,7 +27,7 @@ function manifestOf(folder) {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
-/** The package with the sources, as the project or this package sees it. */
+/** The package with the sources, found from the project or this package. */
 function sourcePackage() {
   for (const folder of [process.cwd(), ROOT]) {
     try {
@@ -40,7 +40,7 @@ function sourcePackage() {
   return undefined;
 }
 
-/** The folder of the sources, of this version. */
+/** The folder with the sources of this version. */
 function sources() {
   if (existsSync(join(ROOT, 'CMakeLists.txt'))) return ROOT;
   const { version } = manifestOf(ROOT);
@@ -56,7 +56,10 @@ function sources() {
   return folder;
 }
 
-/** The package brings them; in a clone they are where npm puts them. */
+/**
+ * The headers of Node-API are in the package; in a clone they are where npm
+ * puts them.
+ */
 function headers(source) {
   const packed = join(source, 'node', 'headers');
   return existsSync(packed) ? packed : join(ROOT, 'node_modules');

@@ -24,7 +24,10 @@ function same(names) {
   return Object.fromEntries(names.map((name) => [name, join(ROOT, name)]));
 }
 
-/** As in the clone, less what is for the clone, plus the platforms. */
+/**
+ * The manifest of the clone, without the parts for the clone, plus the
+ * platforms.
+ */
 function mainManifest() {
   const { devDependencies, scripts, private: _, ...manifest } = MANIFEST;
   return {
@@ -80,7 +83,7 @@ has a module for the platform.
   tarballOf(folder, out);
 }
 
-/** Without symbols, as in a release. */
+/** Packs the module without symbols, as in a release. */
 function packOwn(out) {
   const own = join(ROOT, 'prebuilds', platform(), 'limitree.node');
   if (!existsSync(own)) fail(`${own} is missing: run ./dev build node`);

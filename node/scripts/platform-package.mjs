@@ -26,7 +26,7 @@ function wrongElf(bytes, arch, libc) {
   return bytes.includes('\0.symtab\0') ? 'is not stripped' : undefined;
 }
 
-/** The same of macOS: Mach-O of 64 bits, whose second word is the machine. */
+/** The same for macOS: Mach-O of 64 bits, whose second word is the machine. */
 function wrongMachO(bytes, arch) {
   if (bytes.readUInt32LE(0) !== 0xfeedfacf) return 'is not Mach-O';
   const machine = { x64: 0x01000007, arm64: 0x0100000c }[arch];
@@ -39,7 +39,10 @@ function describe(os, arch, libc) {
   return `The native module of limitree for ${SYSTEMS[os]} on ${arch}${more}`;
 }
 
-/** What is in the module, by its bytes: another platform's cannot be asked. */
+/**
+ * The TLS library in the module, found in its bytes, because a module for
+ * another platform cannot run here.
+ */
 function contents(bytes) {
   const [found] = bytes.toString('latin1').match(
     /OpenSSL \d+\.\d+\.\d+\w* \d+ \w+ \d{4}|AWS-LC \d+\.\d+\.\d+/) ?? [];

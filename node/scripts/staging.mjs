@@ -20,14 +20,17 @@ export function fail(message) {
   process.exit(1);
 }
 
-/** What the packages other than the main one say, too. */
+/** The fields that the other packages share with the main one. */
 export function sharedFields() {
   const { version, license, repository, homepage, bugs, engines } = MANIFEST;
   return { version, license, repository, homepage, bugs, engines,
            publishConfig: { access: 'public' } };
 }
 
-/** The same permissions whoever packs, so that the bytes are the same. */
+/**
+ * Sets the same permissions for everyone who packs, so that the bytes are the
+ * same.
+ */
 function setModes(folder, programs) {
   for (const name of readdirSync(folder, { recursive: true })) {
     const file = join(folder, name);
@@ -38,7 +41,7 @@ function setModes(folder, programs) {
 
 /**
  * Fills `folder`, which is emptied before, with the package of this manifest:
- * `files` are paths by their names in it, `texts` texts by theirs.
+ * `files` has paths, and `texts` has texts, by their names in the package.
  */
 export function stage(folder, manifest, files, texts = {}) {
   rmSync(folder, { recursive: true, force: true });

@@ -43,8 +43,8 @@ export interface ClientIpOptions {
 export interface ClientIp {
   (request: IpRequest): string;
   /**
-   * The same of the peer's address, empty or undefined if it has none, and of
-   * the header: its value, or those of all its lines in order.
+   * The same for the address of the peer, empty or undefined if it has none,
+   * and the header: its value, or the values of all its lines in order.
    */
   of(
     peer: string | undefined,

@@ -8,7 +8,7 @@ import type * as Url from 'node:url';
 
 import { LimitreeError } from './errors.js';
 
-/** Bundlers have to see the name in the call of `require`. */
+/** `byRequire` calls `require` with the name, so that bundlers see it. */
 function load<T>(name: string, byRequire: () => unknown): T {
   const { getBuiltinModule } = process as Partial<typeof process>;
   const found: unknown = getBuiltinModule?.(name);

@@ -71,7 +71,7 @@ function readRows(
   for (let row = 0; row < count; ++row, from += at.LEVEL_SIZE) {
     rows.push({
       name: names.at(numbers[from + at.POLICY]!),
-      // As a literal it is one piece of memory, without a box for each number.
+      // An array literal is one piece of memory, without a box for each number.
       numbers: [
         0, numbers[from + 1]!, numbers[from + 2]!, numbers[from + 3]!,
         numbers[from + 4]!, numbers[from + 5]!, numbers[from + 6]!,

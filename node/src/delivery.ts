@@ -8,7 +8,10 @@ import { spelled } from './limits.js';
 import { native } from './native.js';
 import type { Names } from './names.js';
 
-/** An AbortSignal, so that programs without its type can use this package. */
+/**
+ * An AbortSignal.  Defined here, so that programs without its type can use this
+ * package.
+ */
 export interface Signal {
   readonly aborted: boolean;
   readonly reason?: unknown;

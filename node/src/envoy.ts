@@ -17,9 +17,9 @@ export type Entries =
 /** A descriptor that has more than entries. */
 export interface FullDescriptor {
   readonly entries: Entries;
-  /** In place of the request's; 0 only looks. */
+  /** Replaces the request's `hitsAddend`; 0 only looks. */
   readonly hitsAddend?: number | undefined;
-  /** In place of every rule's. */
+  /** Replaces the limit of every rule. */
   readonly limit?: {
     readonly requestsPerUnit: number;
     readonly unit: Unit | Uppercase<Unit>;
@@ -35,7 +35,7 @@ export interface FullDescriptor {
 export type Descriptor = Entries | FullDescriptor;
 
 export interface RateLimitOptions {
-  /** Of each descriptor without its own; default 1. */
+  /** The hits of each descriptor without its own; default 1. */
   readonly hitsAddend?: number | undefined;
   /** Whether the response has the dynamic metadata. */
   readonly metadata?: boolean | undefined;
@@ -48,7 +48,7 @@ export interface CurrentLimit {
   readonly requestsPerUnit: number;
   /** `MINUTE`; `UNKNOWN` if the rule has a period of its own. */
   readonly unit: string;
-  /** Of the rule, often empty. */
+  /** The name of the rule, often empty. */
   readonly name: string;
   readonly periodMs: number;
 }
@@ -114,11 +114,11 @@ export interface DescriptorStats {
 export interface EnvoyStats {
   readonly ok: number;
   readonly overLimit: number;
-  /** Of `ok`: thanks to the option `shadowMode`. */
+  /** The part of `ok` that is due to the option `shadowMode`. */
   readonly globalShadowMode: number;
   /** Requests that are not valid. */
   readonly serviceErrors: number;
-  /** Requests that the store failed for. */
+  /** Requests for which the store failed. */
   readonly storeErrors: number;
   /** Names in `descriptorStats()`. */
   readonly metricKeys: number;

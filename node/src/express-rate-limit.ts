@@ -95,7 +95,7 @@ export class LimitreeStore implements Store {
     return this.#hits(limiter.authorizeSync(path));
   }
 
-  /** Takes one hit back, if its window has not ended. */
+  /** Takes one hit back, if the window has not ended. */
   async decrement(key: string): Promise<void> {
     await forExpress(this.#open().refund(pathOf(key)));
   }

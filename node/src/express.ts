@@ -24,7 +24,7 @@ export type { Check, Validate, WarningCode } from './web/warnings.js';
 /** What a handler gets from the middleware. */
 export interface HandlerOptions {
   readonly statusCode: number;
-  /** As it was given, else the members of `application/problem+json`. */
+  /** The option `message`, or the members of `application/problem+json`. */
   readonly message: unknown;
 }
 
@@ -107,7 +107,7 @@ function checkPlace(options: ExpressOptions): void {
  * If the store fails, this process decides until it is back.  With
  * `onStoreError: "raise"` a StoreError goes to the app's error handlers, with
  * the `status` 503.  All other errors go there, too, such as a path that the
- * tree does not have; but a request whose client has gone is dropped.
+ * tree does not have.  A request whose client has gone is dropped.
  *
  * Throws ConfigError for unknown options.
  */
@@ -119,7 +119,9 @@ export function rateLimit(options: ExpressOptions): RateLimit {
   const property = options.requestPropertyName ?? 'rateLimit';
   checkPlace(options);
 
-  /** For a handler: what it lets pass has to be paid for. */
+  /**
+   * The `next` for a handler: a request that it does not pass on costs nothing.
+   */
   function nextOf(
     response: Response,
     next: NextFunction,

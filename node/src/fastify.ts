@@ -30,7 +30,7 @@ export type { StandardHeaders, WebOptions } from './web/options.js';
 export { RateLimitInfo } from './web/gate.js';
 export type { Check, Validate, WarningCode } from './web/warnings.js';
 
-/** The hooks that can decide: later ones know more of the request. */
+/** The hooks that can decide; later ones know more about the request. */
 export type Hook =
   'onRequest' | 'preParsing' | 'preValidation' | 'preHandler';
 
@@ -69,7 +69,7 @@ export interface FastifyOptions extends FastifyRouteOptions {
    * a route.  Default true.
    */
   readonly global?: boolean | undefined;
-  /** When it is decided.  Default `"onRequest"`. */
+  /** The hook that decides.  Default `"onRequest"`. */
   readonly hook?: Hook | undefined;
 }
 
@@ -132,7 +132,7 @@ class Plugin {
     checkNames(given, [...FASTIFY.options, 'global', 'hook']);
     const { global: _, hook: __, ...options } = renamed(given);
     this.#options = options;
-    // Without a logger, Fastify has one whose functions are all the same.
+    // Without a logger, Fastify has a dummy whose functions are all the same.
     this.#log = (log.warn as unknown) === log.trace ? undefined : log;
     const isPlain =
       options.limiter === undefined && options.limits === undefined;
@@ -224,7 +224,7 @@ function hookOf(
     if (!reply.hasHeader('cache-control')) {
       reply.header('cache-control', 'no-store');
     }
-    // To a text Fastify would add a charset.
+    // Fastify would add a charset to a text.
     reply.code(answers.statusCode).header('content-type', body.type)
       .send(Buffer.from(body.text));
   }
@@ -238,7 +238,8 @@ function hookOf(
     if (info === undefined) return done();
     request.rateLimit = info;
     if (reply.raw.headersSent) return undefined;
-    // On the raw response, for handlers that write to it directly, too.
+    // Written to the raw response, so that handlers that use it directly send
+    // them, too.
     writeHeaders(reply.raw, answers.headersOf(info));
     if (info.decision.limited) {
       deny(request, reply, info).catch(
@@ -309,7 +310,7 @@ function nameOf(route: RouteOptions): string {
   return [...new Set(methods)].join() + route.url.replaceAll('*', '+');
 }
 
-/** Adds the hook for requests without a route, and for routes from before. */
+/** Adds the hook for requests without a route, and for earlier routes. */
 function addForOthers(
   instance: FastifyInstance,
   hook: Hook,

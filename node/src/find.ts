@@ -7,7 +7,7 @@ import { PLATFORMS, platform } from './platform.js';
 /** The folder of this file, or of the bundle that it has become a part of. */
 function here(): string {
   if (typeof __dirname === 'string') return __dirname;
-  // A bundle that is an ES module has no __dirname; a stack has its place.
+  // A bundle that is an ES module has no __dirname, but a stack shows its path.
   const [, file] = /(file:\/\/\/?.*?):\d+:\d+/.exec(
     String(new Error().stack)) ?? [];
   return file === undefined ? process.cwd()
@@ -25,8 +25,8 @@ export function isBundled(): boolean {
 
 /**
  * The file that `require(name)` in a file of that folder would load, however
- * the packages were installed; undefined if there is none.  Not by `require`
- * itself, in place of which a bundler would put what it finds.
+ * the packages were installed; undefined if there is none.  Does not use
+ * `require` itself, because a bundler would replace that.
  */
 function resolve(folder: string, name: string): string | undefined {
   try {
@@ -58,7 +58,7 @@ export function* candidates(): Generator<string> {
   yield path.join(HERE, NAME);
 }
 
-/** The packages that are there for other platforms. */
+/** The installed packages for other platforms. */
 export function foreign(): string[] {
   return PLATFORMS.filter((name) => [...packages()].some((folder) =>
     resolve(folder, `@limitree/${name}`) !== undefined));

@@ -12,7 +12,7 @@ import { checkNames, shown } from './words.js';
  * - `ietf`: `RateLimit-Policy` and `RateLimit` of the IETF draft, with one item
  *   for each limit that counts
  * - `draft-7`, `draft-6`: as in those drafts, for the binding limit
- * - `legacy`: `X-RateLimit-Limit`, `-Remaining` and `-Reset`, for it too
+ * - `legacy`: `X-RateLimit-Limit`, `-Remaining` and `-Reset`, for the same
  * - `none`: none
  */
 export type HeaderStyle = 'ietf' | 'draft-7' | 'draft-6' | 'legacy' | 'none';
@@ -73,7 +73,7 @@ export function headers(
   return found;
 }
 
-/** What `options` of headers() say. */
+/** The reset in the options of headers(). */
 export function resetIn(options: HeaderOptions): Reset {
   checkNames(options, ['reset'], "{reset: 'epoch'}");
   const { reset = 'delta' } = options;

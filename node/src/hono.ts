@@ -66,7 +66,7 @@ const HONO: Framework<Context> = {
   },
 };
 
-/** As nginx calls it; nobody gets it. */
+/** The status that nginx uses; nobody receives it. */
 const CLIENT_HAS_GONE = 499;
 
 /** Adds to the answer; the fields of the draft are lists. */
@@ -85,7 +85,7 @@ function addHeaders(context: Context, headers: Headers): void {
  *
  * Throws a StoreError if the store fails and `onStoreError` is `"raise"`; Hono
  * answers it with 503 unless `app.onError` handles it.  Throws all other errors
- * unchanged; but a request whose client has gone is dropped.
+ * unchanged.  A request whose client has gone is dropped.
  *
  * Throws ConfigError for unknown options.
  */
@@ -103,7 +103,7 @@ export function rateLimit(options: HonoOptions): RateLimit {
       headers: { 'Content-Type': body.type, 'Cache-Control': 'no-store' } });
   }
 
-  /** Answers a client that has gone with anything, else throws. */
+  /** Returns any answer if the client has gone; otherwise throws. */
   function drop(context: Context, error: unknown): void {
     if (!gate.hasGone(context)) throw forFramework(error);
     context.res = new Response(null, { status: CLIENT_HAS_GONE });

@@ -65,7 +65,7 @@ const HTTP: Framework<IncomingMessage> = {
   requestOf: (request) => request.socket === undefined ? undefined : request,
 };
 
-// Of whatever was thrown: an object may have no text.
+// The text of anything that was thrown; an object may have no text.
 function textOf(error: unknown): string {
   if (error instanceof Error) return error.stack ?? error.message;
   try {

@@ -68,7 +68,7 @@ function keepHeaders(error: unknown, headers: Headers): unknown {
  *
  * Throws a StoreError with the `status` 503 if the store fails and
  * `onStoreError` is `"raise"`.  Throws all other errors unchanged, for the
- * error handlers of the app; but a request whose client has gone is dropped.
+ * error handlers of the app.  A request whose client has gone is dropped.
  *
  * Throws ConfigError for unknown options.
  */
@@ -92,7 +92,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
     }
   }
 
-  /** Drops a request whose client has gone, else throws. */
+  /** Drops a request whose client has gone; otherwise throws. */
   function drop(context: Context, error: unknown): void {
     if (!gate.hasGone(context)) throw forFramework(error);
     context.respond = false;

@@ -1,5 +1,5 @@
 // The array of numbers through which native code and JavaScript exchange data.
-// bindings/node/layout.hpp says why; a test compares the two.
+// bindings/node/layout.hpp gives the reason; a test compares the two.
 
 /** Written before a call. */
 export const OPERATION = 0;
@@ -47,7 +47,7 @@ export const PATH = 10;
 export const LEVEL_SIZE = 11;
 /** The most levels of a decision. */
 export const MAX_LEVELS = 64;
-/** Of LEVEL_BITS: limited 1, charged 2, soft 4, and the mode above them. */
+/** In LEVEL_BITS: limited 1, charged 2, soft 4, and the mode above them. */
 export const MODE_SHIFT = 3;
 
 /** The operations of limitree_decide. */

@@ -269,10 +269,10 @@ export class Limiter {
   }
 
   /**
-   * Adds one top-level name, or replaces it, and reads no other again.  `node`
-   * is what stands below `name` in a limits.yaml, as YAML or as an object.  A
-   * reload keeps names that were added.  Rejects with a ConfigError for a
-   * mistake, and if the name exists and may not be replaced.
+   * Adds one top-level name, or replaces it; the others are not read again.
+   * `node` is what stands below `name` in a limits.yaml, as YAML or as an
+   * object.  A reload keeps names that were added.  Rejects with a ConfigError
+   * for a mistake, and if the name exists and may not be replaced.
    */
   async put(
     name: string, node: string | object, options: PutOptions = {},
@@ -351,9 +351,9 @@ export class Limiter {
   }
 
   /**
-   * Releases the store when all running requests have their answers, at the
-   * latest after `drain` milliseconds.  Requests that still wait then, and
-   * later calls, are rejected with `LIMITREE_CANCELLED`.
+   * Releases the store when all running requests have their answers, or after
+   * `drain` milliseconds at the latest.  Requests that are still waiting then,
+   * and later calls, are rejected with `LIMITREE_CANCELLED`.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     checkNames(options, ['drain'], '{drain: 1000}');

@@ -32,14 +32,14 @@ export type OneDescriptors = string | FileUrl | {
 /** YAML and the name it has in messages, in turn. */
 export type Texts = string[];
 
-/** Valid in JSON as they are; in YAML they are line breaks, or unprintable. */
+/** JSON allows these; in YAML they are line breaks, or unprintable. */
 const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
 function isUrl(limits: object): limits is FileUrl {
   return 'href' in limits && typeof limits.href === 'string';
 }
 
-/** The name of the file, or undefined if `limits` are no file. */
+/** The name of the file, or undefined if `limits` is not a file. */
 function fileOf(limits: OneLimits): string | undefined {
   if (typeof limits === 'string') {
     return /[\n:]/.test(limits) ? undefined : limits;
@@ -112,7 +112,7 @@ async function readFileSoon(file: string): Promise<Uint8Array> {
   }
 }
 
-/** The files of a folder, without its folders; undefined if it is none. */
+/** The files of a folder, without its folders; undefined for anything else. */
 function filesIn(folder: string): string[] | undefined {
   if (!fs.statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     return undefined;
@@ -251,7 +251,7 @@ export interface DescriptorOptions {
   readonly stopIncrement?: boolean | 'enforced' | undefined;
   /** For descriptors: how many counters known to be over are remembered. */
   readonly overCacheSize?: number | undefined;
-  /** For descriptors: the most names in metrics that requests bring. */
+  /** For descriptors: the most names in metrics that requests may add. */
   readonly maxMetricKeys?: number | undefined;
 }
 
@@ -278,7 +278,8 @@ const NAMES = new RegExp(
 
 /**
  * A message of the core, with the names of options as in JavaScript.  A message
- * with a place in a file does not change: it is about the text in that place.
+ * with a place in a file does not change, because it is about the text of that
+ * file.
  */
 export function spelled(message: string): string {
   if (/^.*?:\d+:\d+: /.test(message)) return message;
@@ -301,7 +302,7 @@ export function shownStore(store: string | undefined): string {
   return scheme + rest.replace(/\?.*$/s, '');
 }
 
-/** The name of the file of limits, or what else they are. */
+/** The name of the file of limits, or a description of other limits. */
 export function shownLimits(limits: Limits | undefined): string {
   if (limits === undefined) return 'none';
   const files = listOf(limits).map(fileOf);

@@ -1,4 +1,4 @@
-// Loads the native module, or says what to do where there is none.
+// Loads the native module, or says what to do if there is none.
 
 import { fs } from './builtins.js';
 import { LimitreeError } from './errors.js';
@@ -79,7 +79,7 @@ function absent(kind: string, version: string): string {
     `${why}. To install it: npm install --save-optional ${name}@${version}`;
 }
 
-/** The message, by what was there and could not be loaded, and why. */
+/** The error message; `failed` has the files that do not load, and why. */
 function explain(failed: readonly string[], version: string): string {
   const kind = platform();
   const build = 'from the sources: npm install --no-save ' +

@@ -1,4 +1,5 @@
-// The name of this machine's kind, after which its package is called.
+// The name of the platform of this machine, which is a part of the name of its
+// package.
 
 import { fs } from './builtins.js';
 
@@ -38,7 +39,10 @@ function interpreterOf(program: string): string {
   }
 }
 
-/** Much quicker than a report of the process or its memory map. */
+/**
+ * Reads the program file, which is much faster than a report of the process or
+ * its memory map.
+ */
 function isMusl(): boolean {
   try {
     return interpreterOf(process.execPath).includes('ld-musl');
@@ -47,7 +51,7 @@ function isMusl(): boolean {
   }
 }
 
-/** This machine's: "linux-x64", "linux-x64-musl", "darwin-arm64", ... */
+/** The platform: "linux-x64", "linux-x64-musl", "darwin-arm64", ... */
 export function platform(): string {
   const libc = process.platform === 'linux' && isMusl() ? '-musl' : '';
   return `${process.platform}-${process.arch}${libc}`;

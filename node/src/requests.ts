@@ -1,8 +1,9 @@
 // The requests of one limiter: checks the arguments, writes them to the array,
 // and calls the native limiter.
 //
-// Between writing and calling no code of the caller may run, because it could
-// make a request, too.  So everything is read before, even clock and segments.
+// Between writing and calling, no code of the caller may run, because it could
+// make another request.  So everything is read before, even the clock and the
+// segments.
 
 import { timeOf, writeTime } from './clock.js';
 import type { Clock } from './clock.js';
@@ -47,7 +48,7 @@ export interface CallOptions {
 export interface AsyncCallOptions extends CallOptions {
   /**
    * Stops waiting for the store.  If it is aborted before the call, nothing is
-   * charged; later, the request may have been charged.
+   * charged; if later, the request may have been charged.
    */
   readonly signal?: Signal | undefined;
 }

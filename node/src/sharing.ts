@@ -1,11 +1,11 @@
-// What a limiter cannot have that is shared with other threads, or with other
-// machines.
+// Checks what a limiter cannot have if it is shared with other threads, or with
+// other machines.
 
 import { ConfigError, invalidArgument } from './errors.js';
 import type { Functions } from './native.js';
 import { shown } from './words.js';
 
-/** Refuses what threads that share a limiter cannot have. */
+/** Refuses options that a limiter shared by threads cannot have. */
 export function checkShare(
   options: { readonly share?: unknown; readonly clock?: unknown },
 ): void {

@@ -63,9 +63,9 @@ export interface LimitStats {
 export interface ReasonStats {
   /** As `StoreError.reason`. */
   readonly reason: string;
-  /** Calls that failed for it. */
+  /** Calls that failed for this reason. */
   readonly errors: number;
-  /** How often it happened, even if a retry helped. */
+  /** How often this happened, even if a retry helped. */
   readonly troubles: number;
 }
 

@@ -9,7 +9,7 @@ export function toMs(ns: number): number {
   return ns >= NEVER ? Infinity : ns / 1e6;
 }
 
-/** Seconds, rounded up: a nanosecond is a second. */
+/** Seconds, rounded up: a nanosecond becomes a second. */
 export function ceilSeconds(ns: number): number {
   const seconds = Math.floor(ns / 1e9);
   return ns > seconds * 1e9 ? seconds + 1 : seconds;

@@ -23,7 +23,7 @@ export function shown(value: unknown): string {
   }
 }
 
-/** As they are compared: `max_buckets` and `MaxBuckets` mean `maxBuckets`. */
+/** A name as it is compared: `max_buckets` and `MaxBuckets` are the same. */
 function plain(name: string): string {
   return name.replaceAll('_', '').toLowerCase();
 }

@@ -72,7 +72,7 @@ export class Answers<A, B> {
     return isPromise(made) ? made.then(toBody) : toBody(made);
   }
 
-  /** What `message` says, or the members of the problem. */
+  /** The value of `message`, or the members of the problem. */
   messageOf(info: RateLimitInfo): unknown {
     return this.#message ?? this.#problemOf(info);
   }
@@ -100,7 +100,7 @@ function failure(status: number, title: string): Body {
 /** The body for a request that the store could not decide. */
 export const UNAVAILABLE = failure(503, 'Service Unavailable');
 
-/** The body for a request that no limit could decide, by a mistake. */
+/** The body for a request that could not be decided because of a mistake. */
 export const FAILED = failure(500, 'Internal Server Error');
 
 /**

@@ -29,7 +29,7 @@ interface Request {
   [LAST]?: RateLimitInfo;
 }
 
-/** What undoes a charge. */
+/** An object that undoes a charge. */
 interface Charger {
   readonly identity: object;
   giveBack(info: RateLimitInfo): Promise<void>;
@@ -37,12 +37,12 @@ interface Charger {
 
 /** The decision about a request, for handlers. */
 export class RateLimitInfo {
-  /** With its levels, but for a plain limit in memory. */
+  /** Has its levels, except for a plain limit in memory. */
   readonly decision: Decision;
   /** The path, or the paths, that were asked for. */
   readonly path: Paths;
   readonly cost: number;
-  /** @internal What a plain limit is called. */
+  /** @internal The plain limit, if it is known. */
   readonly known: KnownLimit | undefined;
   /** @internal Who has charged the request. */
   readonly charger: Charger;
@@ -96,7 +96,7 @@ export class RateLimitInfo {
   }
 }
 
-/** What every middleware offers beside deciding. */
+/** What every middleware offers besides deciding. */
 export interface Controls {
   readonly limiter: Limiter;
   /** Gives the client with this key a full bucket; for plain limits. */
@@ -107,7 +107,7 @@ export interface Controls {
 
 /** Decides about the requests of one middleware. */
 export class Gate<A extends object, B> {
-  /** Whether requests may be given back what they cost. */
+  /** Whether the cost of requests may be given back. */
   readonly refunds: boolean;
   /** The same for all gates that count in the same buckets. */
   readonly identity: object;
@@ -119,7 +119,7 @@ export class Gate<A extends object, B> {
   readonly #checks: Checks;
   readonly #logger: Logger | undefined;  // of the store
   readonly #seen = new WeakSet<A>();
-  /** Of a plain limit in memory: then decisions need no levels. */
+  /** Set for a plain limit in memory, whose decisions need no levels. */
   #known: KnownLimit | undefined;
   #call: { readonly cost: number; readonly levels: boolean };
 
@@ -219,7 +219,7 @@ export class Gate<A extends object, B> {
     return one !== undefined;
   }
 
-  /** Whether the client has gone, so that errors concern nobody. */
+  /** Whether the client has gone, so that nobody needs the error. */
   hasGone(a: A): boolean {
     return hasGone(this.#framework.requestOf(a));
   }
@@ -359,7 +359,7 @@ export class Gate<A extends object, B> {
       `it cost: ${(error as Error).message}`, this.#options.logger);
   }
 
-  /** The controls of a middleware that this decides for. */
+  /** The controls of the middleware. */
   get controls(): Controls {
     const { plain } = this.#subject;
     return {
@@ -376,7 +376,10 @@ export class Gate<A extends object, B> {
   }
 }
 
-/** Whether the store failed, which is no mistake of a program and may pass. */
+/**
+ * Whether the store failed, which is not a mistake of the program and may be
+ * temporary.
+ */
 export function isStoreTrouble(error: unknown): error is StoreError {
   return error instanceof StoreError;
 }

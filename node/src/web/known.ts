@@ -1,5 +1,4 @@
-// A plain limit that never changes: its texts need not be made for every
-// request.
+// A plain limit that never changes, so that its texts are made only once.
 
 import type { Decision } from '../decision.js';
 import { retryAfter, stateOf } from '../headers.js';

@@ -54,8 +54,8 @@ export interface WebOptions<A, B> extends StoreOptions {
   readonly windowMs?: number | undefined;
   /**
    * The name of the limit in headers and in keys of the store; default: a name
-   * such as `"100/1m"`.  Limits that were given the same name count together in
-   * one store; one without a name counts for itself.
+   * such as `"100/1m"`.  Limits with the same given name count together in one
+   * store; a limit without a name counts for itself.
    */
   readonly name?: string | undefined;
   /** Returns the key of the client; default: its address. */
@@ -80,8 +80,8 @@ export interface WebOptions<A, B> extends StoreOptions {
   /** The status of a denial.  Default 429. */
   readonly statusCode?: number | undefined;
   /**
-   * The body of a denial: a text, something for JSON, or a function of the
-   * request that returns such.  Default `application/problem+json`.
+   * The body of a denial: a text, a value for JSON, or a function of the
+   * request that returns one of these.  Default `application/problem+json`.
    */
   readonly message?: unknown;
   /** Default `"draft-8"`. */
@@ -99,7 +99,7 @@ export interface WebOptions<A, B> extends StoreOptions {
 
 type Flags<T> = Readonly<Record<keyof T, true>>;
 
-/** The compiler sees that none is forgotten. */
+/** The compiler checks that none is missing. */
 const STORE: Flags<StoreOptions> = {
   store: true, maxBuckets: true, maxBytes: true, timeout: true,
   connectTimeout: true, connections: true, prefix: true,
@@ -142,7 +142,7 @@ export function storeOptionsOf(options: object): StoreOptions {
   return Object.fromEntries(found) as StoreOptions;
 }
 
-/** The same with what a web server needs: it answers without its store. */
+/** The same with the default of a web server: it answers without its store. */
 export function webStoreOptionsOf(options: object): StoreOptions {
   return { onStoreError: 'local', ...storeOptionsOf(options) };
 }

@@ -4,7 +4,7 @@
 import { clientIp } from '../address.js';
 import type { IpRequest } from '../address.js';
 
-/** A socket of Node.js; nothing of it where there is no connection. */
+/** A socket of Node.js; without a connection it has none of these. */
 interface Peer {
   readonly destroyed?: boolean;
   readonly remoteAddress?: string | undefined;

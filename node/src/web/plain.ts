@@ -12,8 +12,8 @@ import type { WebOptions } from './options.js';
 import type { KnownLimits, Node, PlainTree } from './plain_tree.js';
 
 /**
- * The most different limits of one middleware.  If limits are computed for each
- * request, a mistake must not fill the memory.
+ * The maximum number of different limits of one middleware.  If limits are
+ * computed for each request, a mistake must not fill the memory.
  */
 const MAX_LIMITS = 1000;
 
@@ -27,7 +27,7 @@ function durationOf(ms: number): string {
   return `${ms / unit[1]}${unit[0]}`;
 }
 
-/** What a key may be. */
+/** The types that a key may have. */
 const KEYS: readonly string[] = ['string', 'number', 'bigint'];
 
 function checkLimit(limit: unknown): void {
@@ -68,13 +68,13 @@ export class Plain<A, B> {
   readonly name: string;
   readonly #tree: PlainTree;
   readonly #period: string;
-  readonly #prefix: number | undefined;  // none: keys are no addresses
+  readonly #prefix: number | undefined;  // none: keys are not addresses
   readonly #limitOf: LimitOf<A> | undefined;
   readonly #keyOf: (a: A, b: B) => Maybe<Segment>;
   readonly #ways: Ways<A>;
   readonly #limits: KnownLimits;
 
-  /** `name` is for a limit that `options` give none. */
+  /** `name` is the name if `options` has none. */
   constructor(
     tree: PlainTree,
     options: WebOptions<A, B>,
@@ -137,7 +137,7 @@ export class Plain<A, B> {
 
   /** The path to the bucket of the client with this key. */
   pathOfKey(key: Segment): Maybe<Path> {
-    // Every limit leads to it.
+    // Every limit leads to the same bucket.
     const [limit = 1] = this.#limits.keys();
     return this.#pathWith(key, this.#limitOf && limit);
   }
@@ -178,7 +178,7 @@ export class Plain<A, B> {
     return changed;
   }
 
-  /** One limit for each client, or those that are known. */
+  /** The node with one limit for each client, or with those that are known. */
   #node(limit: number | undefined): Node {
     const of = (count: number) =>
       ({ limits: { count, burst: count, period: this.#period } });

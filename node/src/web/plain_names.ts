@@ -13,7 +13,7 @@ type Close = (options?: CloseOptions) => Promise<void>;
 /** Trees of limits that programs have named, by the name and the store. */
 const NAMED = new Map<string, { readonly tree: PlainTree; users: number }>();
 
-/** Trees of limits without a name, by the same; in stores that others share. */
+/** Trees without a name, by the same key, in stores that others share. */
 const UNNAMED = new Map<string, PlainTree>();
 
 function keyOf(options: StoreOptions, name: string): string {
@@ -28,7 +28,7 @@ export function namedTree(
 ): { readonly tree: PlainTree; readonly close: Close } {
   const store = webStoreOptionsOf(options);
   const { clock } = options;
-  if (clock !== undefined) {  // of a test, which has its own buckets
+  if (clock !== undefined) {  // a test, which has its own buckets
     const tree = new PlainTree({ ...store, clock });
     return { tree, close: (how) => tree.close(how) };
   }

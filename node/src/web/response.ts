@@ -43,7 +43,7 @@ export function sendSoon(
     : send(response, status, body);
 }
 
-/** With HTTP/2, also a stream that the client has reset finishes. */
+/** With HTTP/2, a stream that the client has reset finishes, too. */
 interface Answer extends ServerResponse {
   readonly stream?: { readonly aborted: boolean } | undefined;
 }

@@ -31,7 +31,7 @@ export class StoreLog {
     this.#logger = logger;
   }
 
-  /** After each decision, or without one if the store could not decide. */
+  /** Called after each decision; without one if the store could not decide. */
   write(decision?: Decision): void {
     if (decision?.degraded !== false) this.#isAway = true;
     if (!this.#isAway) return;

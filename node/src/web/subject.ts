@@ -22,18 +22,18 @@ export interface Framework<A> {
   readonly options: readonly string[];
   /** The address of the client; undefined if there is none. */
   ipOf(a: A): string | undefined;
-  /** How that was found; looked at in the first requests only. */
+  /** How the address was found; checked in the first requests only. */
   trustOf(a: A): Trust;
   /** Whether a function that returns a limit gets the key, and not `b`. */
   readonly limitTakesKey?: boolean;
   /** Whether a denied request may pass: then undoEarlier() is called later. */
   readonly mayPass?: boolean;
   /**
-   * The headers and the connection.  Undefined for what is no request of this
-   * framework.
+   * The headers and the connection.  Undefined for anything that is not a
+   * request of this framework.
    */
   requestOf(a: A): IpRequest | undefined;
-  /** Why a request that came by a connection has no address. */
+  /** Why a request that came over a connection has no address. */
   whyNoAddress?(a: A): string | undefined;
 }
 

@@ -1,5 +1,5 @@
-// Warnings about the configuration of a program: each once, as a warning of
-// Node's with a code.
+// Warnings about the configuration of a program.  Each is given once, as a
+// warning of Node.js with a code.
 
 /** The checks that `validate` can turn off one by one. */
 export const CHECKS = [
@@ -24,7 +24,7 @@ export type WarningCode =
   | 'LIMITREE_STORE_AWAY'
   | 'LIMITREE_STORE_BACK';
 
-/** Such as console, or a logger of pino or winston. */
+/** A logger such as console, or one of pino or winston. */
 export interface Logger {
   warn(message: string): void;
 }
@@ -42,7 +42,7 @@ export function warn(
   }
 }
 
-/** What was said, by code. */
+/** The warnings that were given, by code. */
 const SELDOM = new Map<WarningCode, { readonly at: number; more: number }>();
 const SELDOM_MS = 10_000;
 
@@ -69,7 +69,7 @@ export function warnSeldom(
 const SAID = new Set<string>();
 const MOST_SAID = 1000;
 
-/** Forgets what was said; for tests. */
+/** Forgets the warnings that were given; for tests. */
 export function forgetWarnings(): void {
   SELDOM.clear();
   SAID.clear();
