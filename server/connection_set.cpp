@@ -62,7 +62,7 @@ bool Acceptor::accept_one() {
     take(std::move(fd));
     return true;
   }
-  // A client that has already gone is no reason to stop.
+  // A client that is already gone is not a reason to stop.
   if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) pause();
   return false;

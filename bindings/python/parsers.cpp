@@ -45,8 +45,8 @@ py::str address_of(Call&& call) {
   return {ip.text, static_cast<std::size_t>(ip.size)};
 }
 
-// Reads `value`, one line of a header or a sequence of them; None is no line.
-// False: a Python error is set.  `owner` keeps a sequence alive.
+// Reads `value`, one line of a header or a sequence of them; None stands for no
+// lines.  False: a Python error is set.  `owner` keeps a sequence alive.
 bool read_lines(PyObject* value, Path* lines, py::object* owner) {
   if (value == nullptr || value == Py_None) return lines->read({}, 0, "lines");
   if (PyUnicode_Check(value) || PyBytes_Check(value)) {

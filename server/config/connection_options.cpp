@@ -39,7 +39,7 @@ std::vector<Option> connection_options(ServeSettings* s) {
       {kConnections, "--max-connection-age", kDuration,
        "GRPC_MAX_CONNECTION_AGE", "how long a connection lasts", &one->max_age,
        [](EnvironmentReader* reader, ServeSettings* settings) {
-         // In envoyproxy/ratelimit, 0 is no limit.
+         // In envoyproxy/ratelimit, 0 means no limit.
          Duration* const age = &settings->connection.max_age;
          reader->set("GRPC_MAX_CONNECTION_AGE", age, kDuration);
          if (*age == Duration::zero()) *age = kNever;

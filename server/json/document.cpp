@@ -147,7 +147,7 @@ bool JsonPlace::flag() const {
 
 namespace {
 
-// The number in `text`, all of which must be one.
+// The number in `text`, which must contain nothing else.
 template <typename Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};

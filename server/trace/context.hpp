@@ -28,7 +28,7 @@ struct TraceContext {
 // Nothing if the text is not valid.
 TraceContext parse_traceparent(std::string_view text);
 
-// The field `b3`: {trace}-{span}-{sampling}-{parent}, of which the last two may
+// The field `b3`: {trace}-{span}-{sampling}-{parent}, in which the last two may
 // be missing, or a sampling alone.
 TraceContext parse_b3(std::string_view text);
 
