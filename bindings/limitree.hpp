@@ -500,7 +500,7 @@ class Limiter {
     return make_text(limitree_limiter_describe_descriptors, get());
   }
 
-  // What a descriptor of a request meets, as text for people.
+  // The rules that a descriptor of a request meets, as text for people.
   Text explain_descriptor(std::string_view domain,
                           std::span<const limitree_entry> entries) const {
     return make_text(limitree_limiter_explain_descriptor, get(), to_str(domain),

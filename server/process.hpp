@@ -1,4 +1,4 @@
-// What the service asks of the system for its process.
+// What the service asks the system to do for its process.
 
 #ifndef LIMITREE_SERVER_PROCESS_HPP
 #define LIMITREE_SERVER_PROCESS_HPP

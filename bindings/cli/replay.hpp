@@ -42,7 +42,7 @@ struct ReplayResult {
   std::vector<LineNote> bad_notes;
   std::vector<LineNote> skipped_notes;
 
-  // Of the requests; the zone is that of the first request.
+  // The times of the first and last request, in the zone of the first.
   CivilTime first{};
   CivilTime last{};
 

@@ -19,7 +19,7 @@ struct Terminal {
   bool utf8 = false;
   std::size_t width = 80;
 
-  // By isatty(), TERM, NO_COLOR and the locale.
+  // Depends on isatty(), TERM, NO_COLOR and the locale.
   static Terminal of(int descriptor);
 
   // `text` in `colour`, or unchanged if there are no colors.

@@ -26,7 +26,7 @@ inline Error out_of_memory() {
   return Error(LIMITREE_OUT_OF_MEMORY, {"out of memory"});
 }
 
-// What has to be closed before the thread ends.
+// An object that has to be closed before the thread ends.
 class Closable {
  public:
   virtual void close() = 0;

@@ -1,4 +1,4 @@
-// What a web server needs of the core: the addresses of clients, and what a
+// What a web server needs from the core: the addresses of clients, and what a
 // response says about a decision.
 
 #ifndef LIMITREE_NODE_HTTP_HPP

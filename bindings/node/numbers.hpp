@@ -31,8 +31,8 @@ class Policies {
   std::vector<limitree_str> policies_;
 };
 
-// First segments with numbers from 1, which need not be read again.  There are
-// as many as the trees have top-level names; callers cannot add any.
+// First segments that have a number, from 1 on, and need not be read again.
+// There are as many as the trees have top-level names; callers cannot add any.
 class Roots {
  public:
   std::size_t add(std::string name) {

@@ -1,4 +1,4 @@
-// What the files of this module add to it.
+// Functions that add the content of other files to the module.
 
 #ifndef LIMITREE_PYTHON_MODULE_HPP
 #define LIMITREE_PYTHON_MODULE_HPP

@@ -106,7 +106,7 @@ class Native {
   void reload(const pybind11::list& texts);
   // Replaces the descriptors with those of `files`.  Throws error_already_set.
   void reload_descriptors(const pybind11::list& files);
-  // As limitree_limiter_put.  Throws error_already_set.
+  // Does what limitree_limiter_put does.  Throws error_already_set.
   void put(std::string_view name, std::string_view yaml, std::int32_t replace);
 
   // Begins again with full buckets, as after the constructor; for tests.

@@ -37,7 +37,7 @@ function mainManifest() {
   };
 }
 
-/** What limitree-build compiles; of capi only the files. */
+/** What limitree-build compiles; from capi only the files, not the folders. */
 const SOURCES = ['CMakeLists.txt', 'LICENSE', 'bindings/limitree.hpp',
                  'bindings/log_queue.hpp',
                  'bindings/node', 'cmake', 'core', 'io',

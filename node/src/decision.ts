@@ -22,7 +22,7 @@ const SOFT = 1 << 5;
 export const FORGOT = 1 << 6;
 const SOURCE_SHIFT = 16;
 
-/** The verdict of one limit met on the way. */
+/** The verdict of one limit on the path. */
 export interface Level {
   /** The limit's place in the tree: `user:carol`. */
   readonly policy: string;

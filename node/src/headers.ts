@@ -37,7 +37,7 @@ export interface Problem {
   readonly 'violated-policies'?: readonly string[];
 }
 
-/** What the headers show of a decision. */
+/** The part of a decision that the headers show. */
 type Shown = Readonly<{
   limited: boolean; unlimited: boolean; cell: readonly number[];
 }>;

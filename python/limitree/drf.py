@@ -148,7 +148,7 @@ class _Joint:
         self._waiting = [one for one in throttles if one is not first]
         #: The throttle of each path.
         self.owners: list[_Throttle] = []
-        #: Those that deny the request.
+        #: The throttles that deny the request.
         self.denying: list[_Throttle] = []
         self.decision: Decision | None = None
         ask = PathCosts()

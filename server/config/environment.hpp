@@ -17,7 +17,7 @@ namespace limitree::server {
 // Finds the value of a variable, or none.
 using Lookup = std::function<const char*(const char* name)>;
 
-// What people should know about their environment, one line for each.
+// Messages about the environment for people, one line each.
 struct EnvironmentReport {
   std::vector<std::string> warnings;
   // Variables that make no sense: the service must not start.

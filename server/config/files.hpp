@@ -26,7 +26,8 @@ std::vector<std::string> descriptor_files(const DescriptorSettings& settings);
 std::vector<std::string> descriptor_folders(const DescriptorSettings& settings);
 std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings);
 
-// What tells versions of these files apart.  Symbolic links are followed.
+// A text that tells versions of these files apart.  Symbolic links are
+// followed.
 std::string state_of(const DescriptorSettings& settings);
 
 }  // namespace limitree::server

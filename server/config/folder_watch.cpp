@@ -122,7 +122,7 @@ void FolderWatch::watch_folder(const std::string& folder,
 void FolderWatch::look() {
   // Set first, in case there is no memory for what follows.
   look_at(after(loop_->now(), kLookAnyway));
-  // What changes after this wakes the loop.
+  // Changes after this wake the loop.
   watch();
   std::string state = state_of(settings_);
   const bool settled = state == seen_;

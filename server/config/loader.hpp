@@ -26,7 +26,7 @@ struct LoadReport {
   std::size_t repeats = 0;
 };
 
-// What is loaded together.
+// The limits and descriptors that are loaded together.
 struct Sources {
   std::optional<SourceFile> limits;  // a limits.yaml
   std::vector<SourceFile> descriptors;

@@ -15,7 +15,7 @@
 
 namespace limitree::server {
 
-// What was given for an option, and where: "--workers", "GRPC_PORT".
+// The values given for an option, and the place: "--workers", "GRPC_PORT".
 struct OptionValue {
   std::string place;
   std::vector<std::string> values;  // several if it may be repeated
@@ -26,7 +26,7 @@ struct OptionValue {
   const std::string& text() const { return values.at(0); }
 };
 
-// What the value of an option is.
+// The kind of an option's value.
 struct ValueKind {
   const char* value = "";  // as the help calls it; empty: true or false
   bool repeats = false;

@@ -18,7 +18,7 @@ constexpr const char* kBuckets = "Buckets";
 
 constexpr const char* kSocket = "/var/run/nutcracker/ratelimit.sock";
 constexpr Duration kMaxTimeout = 60 * kOneSecond;
-// Of the option over_cache_size.
+// The size of one counter of the option over_cache_size.
 constexpr std::size_t kBytesOfCounter = 16;
 constexpr std::size_t kMostCounters = 10'000'000;
 

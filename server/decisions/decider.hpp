@@ -106,7 +106,7 @@ class Decider {
   StoreLoop* store_loop_;
   const AnswerSettings* settings_;
   DescriptorsState* descriptors_;
-  // Of answers that are given at once.
+  // The levels of answers that are given at once.
   std::unique_ptr<limitree_level[]> levels_;
   std::vector<limitree_descriptor_status> statuses_;
 };

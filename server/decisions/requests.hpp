@@ -31,7 +31,7 @@ void empty(std::vector<Element>* elements) {
   if (elements->capacity() > 64 * 1024) elements->shrink_to_fit();
 }
 
-// What clients may ask of the limit tree: a decision as limitree.h has it, or a
+// What clients may ask the limit tree for: a decision of limitree.h, or a
 // reset.
 struct LimiterOperation {
   static constexpr std::int32_t kReset = -1;
@@ -58,11 +58,11 @@ class PathList {
   bool omits_levels() const { return omits_levels_; }
   // ... and whether writing it takes them.
   bool needs_levels() const { return needs_levels_; }
-  // Of a reset.
+  // Only for a reset.
   bool leaf_only() const { return leaf_only_; }
 
  protected:
-  // Stands for a path without a cost of its own until all is read.
+  // Stands for a path without its own cost until the whole request is read.
   static constexpr std::int64_t kNoCost = INT64_MIN;
 
   void clear() {
@@ -84,7 +84,8 @@ class PathList {
     parts_.push_back(part);
   }
 
-  // All is read.  `cost` is that of paths without their own.
+  // Call this when the whole request is read.  `cost` is the cost of paths
+  // without their own.
   void finish(std::int64_t cost) {
     const limitree_str* segment = segments_.data();
     for (limitree_path& path : paths_) {
@@ -117,7 +118,8 @@ class DescriptorList {
     request_ = {};
   }
 
-  // All is read: the entries do not move any more.
+  // Call this when the whole request is read: then the entries do not move any
+  // more.
   void finish() {
     const limitree_entry* entry = entries_.data();
     for (limitree_descriptor& descriptor : descriptors_) {

@@ -50,8 +50,8 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
   bool never_waits() const { return fd_ < 0; }
   // Whether as many requests wait as may wait.
   bool is_full() const;
-  // After the library has answered LIMITREE_PENDING.  Requests of one turn are
-  // sent together.
+  // Called after the library has answered LIMITREE_PENDING.  Requests of one
+  // turn are sent together.
   void started(std::unique_ptr<PendingRequest> request);
 
   void on_ready(std::uint32_t events) override;
@@ -66,7 +66,7 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
   limitree_limiter* limiter_;
   Duration timeout_{};  // as the library knows it
   int fd_;
-  // Of requests, some of which may outlive this.
+  // The number of requests, some of which may outlive this.
   std::shared_ptr<std::size_t> count_ = std::make_shared<std::size_t>(0);
 };
 

@@ -30,7 +30,7 @@ class Call final : public Stream, public ClientRequest {
   // Starts a message: append it to the result, then call end_message().
   std::string* begin_message();
   void end_message();
-  // Ends the call, once; whatever comes after it is ignored.
+  // Ends the call, once; anything that comes later is ignored.
   void finish(GrpcStatus status = {});
   bool is_over() const { return over_; }
   // Ends the call with INTERNAL, without the message that is not complete.

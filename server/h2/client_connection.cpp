@@ -65,7 +65,7 @@ struct ClientConnection::Callbacks {
                       void* data) {
     const bool ends =
         frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
-    // After GOAWAY the server wants to be asked elsewhere.
+    // After GOAWAY, the client should connect again.
     if (frame->hd.type == NGHTTP2_GOAWAY ||
         (ends && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0)) {
       return safely([&] { connection_of(data)->end(""); });

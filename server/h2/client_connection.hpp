@@ -54,7 +54,7 @@ class ClientConnection final : public Watcher, public AtTurnEnd {
   void on_turn_end() override;
 
  private:
-  // Of nghttp2.
+  // The callbacks of nghttp2.
   struct Callbacks;
 
   void receive();

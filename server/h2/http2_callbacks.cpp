@@ -1,4 +1,4 @@
-// What nghttp2 tells the server of HTTP/2.
+// The callbacks of nghttp2 for the HTTP/2 server.
 
 #include <nghttp2/nghttp2.h>
 

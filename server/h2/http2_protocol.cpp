@@ -13,7 +13,7 @@ namespace {
 // frame.
 constexpr std::size_t kMaxWrite = 64 * 1024;
 
-// Of a frame that brings nothing: a larger one counts as several.
+// The size of a frame that brings nothing; a larger one counts as several.
 constexpr std::size_t kBytesPerFrame = 1024;
 
 // About the memory that nghttp2 and the classes here keep for each stream.

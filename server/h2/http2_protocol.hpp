@@ -27,7 +27,7 @@ class Http2Protocol final : public Protocol {
   Monotonic check_times() override;
 
  private:
-  // Of nghttp2.
+  // The callbacks of nghttp2.
   struct Callbacks;
 
   // With the server's settings ready to be sent.

@@ -193,7 +193,7 @@ class Stream {
 class Application {
  public:
   virtual Stream* open() = 0;
-  // After on_close().
+  // Called after on_close().
   virtual void release(Stream* stream) = 0;
 
  protected:

@@ -32,7 +32,7 @@ class HandlerTable {
 
   void add(std::string path, HttpMethods methods, Handler handler);
 
-  // What can be asked: "POST /v1/authorize".
+  // All methods with their paths: "POST /v1/authorize".
   const std::vector<std::string>& operations() const { return operations_; }
 
   // `observer` is told about the requests that handlers get.  Call this before

@@ -1,4 +1,4 @@
-// A request of HTTP, whatever the version.
+// A request of HTTP, in any version.
 
 #ifndef LIMITREE_SERVER_HTTP_REQUEST_HPP
 #define LIMITREE_SERVER_HTTP_REQUEST_HPP

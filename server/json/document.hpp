@@ -49,7 +49,7 @@ class JsonDocument {
 
   std::size_t size() const { return values_.size(); }
   const Value& at(std::size_t index) const { return values_[index]; }
-  // Of a text.  No zero follows.
+  // The content of a text, without a terminating zero.
   std::string_view text(const Value& value) const {
     return std::string_view(texts_).substr(value.begin,
                                            value.end - value.begin);

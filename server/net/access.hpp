@@ -56,7 +56,7 @@ class HostNames {
 };
 
 // By default everything is allowed, as for clients that use a Unix socket or
-// have a certificate.  What is pointed to outlives all connections.
+// have a certificate.  The objects that are pointed to outlive all connections.
 struct Access {
   // Null: no token is needed to change buckets.
   const AdminToken* token = nullptr;

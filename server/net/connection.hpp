@@ -1,5 +1,5 @@
-// The connection of a client, whatever protocol it speaks: what is read and
-// written, how long that may take, and the end.
+// The connection of a client, in any protocol: what is read and written, how
+// long that may take, and the end.
 
 #ifndef LIMITREE_SERVER_NET_CONNECTION_HPP
 #define LIMITREE_SERVER_NET_CONNECTION_HPP
@@ -23,7 +23,7 @@ namespace limitree::server {
 
 class Connection;
 
-// What one client speaks on its connection, which calls all of these.
+// The protocol of one client.  Its connection calls all of these.
 class Protocol {
  public:
   virtual ~Protocol() = default;

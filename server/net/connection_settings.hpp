@@ -14,8 +14,8 @@ struct ConnectionSettings {
   std::uint32_t max_streams = 1000;          // at a time
   std::size_t max_header_bytes = 16 * 1024;  // of one request
   std::size_t max_lasting = 100;             // calls with many messages
-  // Of all requests that are not complete, and of all responses that the client
-  // has not taken.
+  // Bytes of all requests that are not complete, and of all responses that the
+  // client has not taken.
   std::size_t max_held_bytes = 16 * 1024 * 1024;
   std::size_t max_unsent_bytes = 1024 * 1024;
   // Bytes that a client may send while it gets time to read the end.

@@ -19,7 +19,7 @@ class DescriptorIndex {
   // Reads a FileDescriptorSet, which must outlive this.
   explicit DescriptorIndex(std::string_view files);
 
-  // Those that are built into the program.
+  // The files that are built into the program.
   static const DescriptorIndex& own();
 
   const std::vector<std::string>& services() const { return services_; }

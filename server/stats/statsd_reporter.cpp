@@ -24,7 +24,7 @@ StatsProtocol protocol_of(const StatsSettings& settings) {
 
 }  // namespace
 
-// What the thread owns.
+// The data of the thread.
 class StatsdReporter::Work {
  public:
   Work(const StatsSettings& settings, std::function<Snapshot()> read,

@@ -38,7 +38,8 @@ class TraceFields {
   // Ignores all other fields.
   void take(std::string_view name, std::string_view value);
 
-  // What the fields say: traceparent before b3 before X-B3-TraceId and so on.
+  // The trace that the fields name: traceparent takes precedence over b3, and
+  // b3 over X-B3-TraceId and the like.
   TraceContext context() const;
 
  private:

@@ -19,7 +19,7 @@ constexpr Duration kInterval = kOneSecond;
 constexpr Duration kLongestPause = 30 * kOneSecond;
 constexpr int kMaxAttempts = 6;  // for a batch
 
-// What to add to steady_now() to get the time since 1970.
+// Add this to steady_now() to get the time since 1970.
 Duration to_unix() {
   return std::chrono::system_clock::now().time_since_epoch() -
          steady_now().time_since_epoch();
@@ -27,7 +27,7 @@ Duration to_unix() {
 
 }  // namespace
 
-// What the thread owns.
+// The data of the thread.
 class SpanExporter::Work {
  public:
   Work(const TraceSettings& settings, OtlpWriter writer,

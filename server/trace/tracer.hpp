@@ -89,7 +89,7 @@ class Tracer {
 
   // For the thread of the exporter.
   SpanQueue* queue() { return &queue_; }
-  // From any thread: spans for which there was no room.
+  // The number of spans for which there was no room.  From any thread.
   std::uint64_t lost() const { return lost_.get(); }
 
  private:

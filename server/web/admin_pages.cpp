@@ -12,7 +12,7 @@ namespace limitree::server {
 namespace {
 
 constexpr std::string_view kText = "text/plain; charset=utf-8";
-// Of the text format 0.0.4.
+// The content type of the text format 0.0.4.
 constexpr std::string_view kPrometheus =
     "text/plain; version=0.0.4; charset=utf-8";
 

@@ -16,8 +16,8 @@ namespace limitree::server {
 // Reads one request after the other into the same memory.
 class PathRequest : public PathList {
  public:
-  // For /v1/reset: paths without costs, and "leaf_only".  What it gives refers
-  // to memory of its own.  Throws JsonError.
+  // For /v1/reset: paths without costs, and "leaf_only".  The result refers to
+  // memory of this object.  Throws JsonError.
   void read(std::string_view body, bool is_reset = false);
 
  private:

@@ -21,5 +21,5 @@ class Ratelimited(LimitExceeded, PermissionDenied):
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(decision)
-        # What Django and REST framework show of a PermissionDenied.
+        # Django and REST framework show the args of a PermissionDenied.
         self.args = (str(self),)

@@ -61,7 +61,7 @@ def with_methods(function: Callable[_P, _R]) -> _WithMethods[_P, _R]:
 #: A rate of django-ratelimit that allows nothing: "0/s".
 NOTHING = re.compile(r"\s*0+\s*/")
 
-#: What the rules for every request are called in messages.
+#: The name of the rules for every request in messages.
 PATHS = "LIMITREE['PATHS']"
 
 _KEYS = {"ip": keys.ip, "user": keys.user, "user_or_ip": keys.user_or_ip}
